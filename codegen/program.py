@@ -1,0 +1,90 @@
+"""Program: an ATen graph as buffers and steps, between lowering and the launch plan.
+
+In:  `codegen.lower.lower_graph(aten_graph)`; steps are fused and scheduled by `codegen.passes`.
+Out: `codegen.plan.build_plan(program, addresses)` makes the launch plan that native/compiled_graph.c executes.
+
+    y = relu(x @ w)   ->   buffers: x, w (input), mm (temp), y (output)
+                           steps:   ExternStep(aten.mm.default, (x, w) -> mm);  KernelStep(k0: mm -> y)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Union
+
+import torch
+
+from codegen.ir import Expr, Kernel
+
+
+@dataclass(slots=True)
+class BufferInfo:
+    """Storage of a tensor of the graph.
+
+    kind: input (a placeholder), output (allocated for the caller), temp (workspace, or a tensor where an ExternStep touches it),
+    constant (a tensor held by the graph, in `value`). Sizes, strides, offset in elements.
+    """
+
+    name: str
+    kind: str
+    dtype: torch.dtype
+    shape: tuple[Expr, ...]
+    strides: tuple[Expr, ...]
+    offset: Expr
+    value: torch.Tensor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A buffer in the arguments of a step."""
+
+    name: str
+
+
+@dataclass(slots=True)
+class KernelStep:
+    """Run `kernel`; `buffers[i]` is what `kernel.buffers[i]` points to; sizes are the kernel's Sym arguments."""
+
+    kernel: Kernel
+    buffers: tuple[str, ...]
+    sizes: tuple[Expr, ...] = ()
+
+
+@dataclass(slots=True)
+class ExternStep:
+    """Call an ATen operator (an OpOverload; mm, bmm, addmm, convolution have native launches). Args may hold Ref at any depth.
+
+    `outputs` names a new buffer for each tensor result, None for results that are not tensors or not used.
+    `mutates` names buffers it writes in place.
+    """
+
+    op: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    outputs: tuple[str | None, ...]
+    mutates: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class ViewStep:
+    """`output` is a tensor on the memory of `base` with its own sizes, strides, offset (aliasing as in eager)."""
+
+    output: str
+    base: str
+    shape: tuple[Expr, ...]
+    strides: tuple[Expr, ...]
+    offset: Expr
+
+
+Step = Union[KernelStep, ExternStep, ViewStep]
+
+
+@dataclass(slots=True)
+class Program:
+    """inputs: placeholder names in order (an int placeholder is a Sym of that name). outputs: a buffer name, an input's name, None, or a constant,
+    for each output of the graph in order."""
+
+    buffers: dict[str, BufferInfo] = field(default_factory=dict)
+    inputs: list[str] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    outputs: list[Any] = field(default_factory=list)
