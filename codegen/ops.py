@@ -1,0 +1,196 @@
+"""The scalar operations of loop IR: one line an operation, its meaning beside it.
+
+In:  names in `ir.Op.name`, chosen by `codegen.lower`.
+Out: `OPS[name]` says how many arguments, of which element types, and what the result's type is. `codegen.llvm` emits each of
+     them; `reference` is the meaning: a function of torch tensors that agrees with the machine code (tests run it).
+
+    OPS["lt"] -> OpSpec(name="lt", arity=2, domain=NUMBERS | {"b8"}, result="b8", ...)
+
+Types. Arithmetic exists in the types of `domain` alone: bf16 and f16 are storage types that lowering casts to f32 and back at the
+boundary of each ATen operation, exactly where eager rounds. A `b8` register is an i1.
+
+Integers wrap around. Integer division never traps: a divisor of 0 gives 0 and the most negative number by -1 wraps (lowering adds a
+`Check` where eager raises). Floats follow IEEE: no fast-math flag but those that keep NaN, infinities and signed zero; no contraction
+of mul and add into fma other than the op `fma`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+FLOATS = frozenset({"f32", "f64"})
+INTEGERS = frozenset({"i64", "i32", "i16", "i8", "u8"})
+NUMBERS = FLOATS | INTEGERS
+BITS = INTEGERS | {"b8"}
+COMPARABLE = NUMBERS | {"b8"}
+STORAGE = COMPARABLE | {"bf16", "f16"}
+
+TORCH_DTYPES = {
+    "f32": torch.float32,
+    "f64": torch.float64,
+    "bf16": torch.bfloat16,
+    "f16": torch.float16,
+    "i64": torch.int64,
+    "i32": torch.int32,
+    "i16": torch.int16,
+    "i8": torch.int8,
+    "u8": torch.uint8,
+    "b8": torch.bool,
+}
+IR_DTYPES = {dtype: name for name, dtype in TORCH_DTYPES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class OpSpec:
+    """`result`: "same" (the type of the arguments, which agree), "b8", "second" (where: the type of the 2nd and 3rd argument),
+    or "any" (cast: the type that the Op names). `cost` in rough cycles an element for a vectorised op, for fusion decisions."""
+
+    name: str
+    arity: int
+    domain: frozenset[str]
+    result: str
+    cost: int
+    reference: Callable[..., Tensor]
+
+
+def _nonzero(divisor: Tensor) -> Tensor:
+    return torch.where(divisor == 0, torch.ones_like(divisor), divisor)
+
+
+def _integer_division(mode: str) -> Callable[[Tensor, Tensor], Tensor]:
+    def divide(left: Tensor, right: Tensor) -> Tensor:
+        quotient = torch.where(right == -1, -left, torch.div(left, _nonzero(right) + 2 * (right == -1), rounding_mode=mode))
+        return torch.where(right == 0, torch.zeros_like(quotient), quotient).to(left.dtype)
+
+    return divide
+
+
+def _integer_remainder(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
+    def remainder(left: Tensor, right: Tensor) -> Tensor:
+        safe = torch.where(right == -1, torch.ones_like(right), _nonzero(right))
+        return torch.where(right == 0, torch.zeros_like(left), function(left, safe)).to(left.dtype)
+
+    return remainder
+
+
+def _fma(left: Tensor, right: Tensor, addend: Tensor) -> Tensor:
+    wide = left.double() * right.double() + addend.double()
+    return wide.to(left.dtype)
+
+
+def _not(value: Tensor) -> Tensor:
+    return torch.bitwise_not(value)
+
+
+def _spec(name: str, arity: int, domain: frozenset[str], result: str, cost: int, reference: Any) -> OpSpec:
+    return OpSpec(name, arity, domain, result, cost, reference)
+
+
+_ROWS = [
+    # arithmetic of floats and integers
+    _spec("add", 2, NUMBERS, "same", 1, torch.add),
+    _spec("sub", 2, NUMBERS, "same", 1, torch.sub),
+    _spec("mul", 2, NUMBERS, "same", 1, torch.mul),
+    _spec("neg", 1, NUMBERS, "same", 1, torch.neg),  # floats: flips the sign, also of 0 and NaN
+    _spec("abs", 1, NUMBERS, "same", 1, torch.abs),
+    _spec("min", 2, NUMBERS, "same", 1, torch.minimum),  # NaN where either is NaN
+    _spec("max", 2, NUMBERS, "same", 1, torch.maximum),  # NaN where either is NaN
+    _spec("sign", 1, NUMBERS, "same", 2, torch.sign),  # -1, 0, 1; 0 for NaN
+    # division
+    _spec("div", 2, FLOATS, "same", 4, torch.div),
+    _spec("fmod", 2, FLOATS, "same", 30, torch.fmod),  # exact remainder with the sign of the dividend, as C's fmod
+    _spec("truncdiv", 2, INTEGERS, "same", 20, _integer_division("trunc")),  # as C's /
+    _spec("floordiv", 2, INTEGERS, "same", 20, _integer_division("floor")),  # as Python's //
+    _spec("rem", 2, INTEGERS, "same", 20, _integer_remainder(torch.fmod)),  # as C's %
+    _spec("mod", 2, INTEGERS, "same", 20, _integer_remainder(torch.remainder)),  # as Python's %
+    # floats
+    _spec("fma", 3, FLOATS, "same", 1, _fma),  # left * right + addend, rounded once
+    _spec("fmin", 2, FLOATS, "same", 2, torch.fmin),  # the other one where one is NaN
+    _spec("fmax", 2, FLOATS, "same", 2, torch.fmax),
+    _spec("copysign", 2, FLOATS, "same", 1, torch.copysign),
+    _spec("sqrt", 1, FLOATS, "same", 6, torch.sqrt),
+    _spec("rsqrt", 1, FLOATS, "same", 8, torch.rsqrt),  # 1 / sqrt(x), both correctly rounded
+    _spec("reciprocal", 1, FLOATS, "same", 4, torch.reciprocal),  # 1 / x, correctly rounded
+    _spec("floor", 1, FLOATS, "same", 1, torch.floor),
+    _spec("ceil", 1, FLOATS, "same", 1, torch.ceil),
+    _spec("trunc", 1, FLOATS, "same", 1, torch.trunc),
+    _spec("round", 1, FLOATS, "same", 1, torch.round),  # to nearest, ties to even
+    _spec("pow", 2, FLOATS, "same", 40, torch.pow),
+    _spec("exp", 1, FLOATS, "same", 10, torch.exp),
+    _spec("exp2", 1, FLOATS, "same", 10, torch.exp2),
+    _spec("expm1", 1, FLOATS, "same", 16, torch.expm1),
+    _spec("log", 1, FLOATS, "same", 12, torch.log),
+    _spec("log2", 1, FLOATS, "same", 12, torch.log2),
+    _spec("log10", 1, FLOATS, "same", 12, torch.log10),
+    _spec("log1p", 1, FLOATS, "same", 16, torch.log1p),
+    _spec("sin", 1, FLOATS, "same", 16, torch.sin),
+    _spec("cos", 1, FLOATS, "same", 16, torch.cos),
+    _spec("tan", 1, FLOATS, "same", 24, torch.tan),
+    _spec("asin", 1, FLOATS, "same", 24, torch.asin),
+    _spec("acos", 1, FLOATS, "same", 24, torch.acos),
+    _spec("atan", 1, FLOATS, "same", 20, torch.atan),
+    _spec("atan2", 2, FLOATS, "same", 30, torch.atan2),
+    _spec("sinh", 1, FLOATS, "same", 24, torch.sinh),
+    _spec("cosh", 1, FLOATS, "same", 24, torch.cosh),
+    _spec("tanh", 1, FLOATS, "same", 14, torch.tanh),
+    _spec("asinh", 1, FLOATS, "same", 30, torch.asinh),
+    _spec("acosh", 1, FLOATS, "same", 30, torch.acosh),
+    _spec("atanh", 1, FLOATS, "same", 30, torch.atanh),
+    _spec("erf", 1, FLOATS, "same", 16, torch.erf),
+    _spec("erfc", 1, FLOATS, "same", 24, torch.erfc),
+    _spec("sigmoid", 1, FLOATS, "same", 14, torch.sigmoid),  # 1 / (1 + exp(-x))
+    _spec("lgamma", 1, FLOATS, "same", 60, torch.lgamma),
+    _spec("isnan", 1, FLOATS, "b8", 1, torch.isnan),
+    _spec("isinf", 1, FLOATS, "b8", 1, torch.isinf),
+    _spec("signbit", 1, FLOATS, "b8", 1, torch.signbit),
+    # comparisons: false where either is NaN, but `ne`, which is true; False < True
+    _spec("eq", 2, COMPARABLE, "b8", 1, torch.eq),
+    _spec("ne", 2, COMPARABLE, "b8", 1, torch.ne),
+    _spec("lt", 2, COMPARABLE, "b8", 1, torch.lt),
+    _spec("le", 2, COMPARABLE, "b8", 1, torch.le),
+    _spec("gt", 2, COMPARABLE, "b8", 1, torch.gt),
+    _spec("ge", 2, COMPARABLE, "b8", 1, torch.ge),
+    # bits; on b8 these are the logical operations
+    _spec("and", 2, BITS, "same", 1, torch.bitwise_and),
+    _spec("or", 2, BITS, "same", 1, torch.bitwise_or),
+    _spec("xor", 2, BITS, "same", 1, torch.bitwise_xor),
+    _spec("not", 1, BITS, "same", 1, _not),
+    _spec("shl", 2, INTEGERS, "same", 1, torch.bitwise_left_shift),  # 0 where the amount is negative or too large
+    _spec("shr", 2, INTEGERS, "same", 1, torch.bitwise_right_shift),  # arithmetic (u8: logical); amount out of range: sign fill
+    # of every type
+    _spec("where", 3, STORAGE, "second", 1, torch.where),  # where(b8, a, b): a lane for a lane
+    # cast: float -> int truncates (out of range and NaN: what the host's conversion gives, as eager); int -> int wraps;
+    # to b8: != 0 (NaN is true); from b8: 0 or 1; to bf16/f16: round to nearest even, NaN stays NaN
+    _spec("cast", 1, STORAGE, "any", 1, None),
+]
+
+OPS: dict[str, OpSpec] = {spec.name: spec for spec in _ROWS}
+
+
+def reference(name: str, args: list[Tensor], dtype: str) -> Tensor:
+    """What `Op(name, args, dtype)` computes, on torch tensors (one element, or all lanes of a vector)."""
+    if name == "cast":
+        return args[0].to(TORCH_DTYPES[dtype])
+    return OPS[name].reference(*args)
+
+
+def result_dtype(name: str, arg_dtypes: tuple[str, ...], dtype: str) -> str:
+    """The type that `name` gives for arguments of these types; raises ValueError where they are not allowed."""
+    spec = OPS.get(name)
+    if spec is None:
+        raise ValueError(f"unknown operation {name!r}")
+    if len(arg_dtypes) != spec.arity:
+        raise ValueError(f"{name} takes {spec.arity} arguments, got {len(arg_dtypes)}")
+    operands = arg_dtypes
+    if spec.result == "second":
+        if arg_dtypes[0] != "b8":
+            raise ValueError(f"the condition of {name} is {arg_dtypes[0]}, expected b8")
+        operands = arg_dtypes[1:]
+    if any(operand != operands[0] for operand in operands) or operands[0] not in spec.domain:
+        raise ValueError(f"{name} does not take {', '.join(arg_dtypes)}")
+    return {"same": operands[0], "second": operands[0], "b8": "b8", "any": dtype}[spec.result]
