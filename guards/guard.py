@@ -1,0 +1,311 @@
+"""Guards: what has to hold for a captured frame to be used again.
+
+In:  a source and the value found there while capturing.
+Out: `Guard`, plain data, one factory for each kind. A guard records only what it needs: an id, a length, a shape; objects are held weakly where their
+     type allows it.
+
+    type_match(LocalSource("x"), [1, 2])     ->  type(x) is list
+    length_match(LocalSource("x"), [1, 2])   ->  len(x) == 2
+    constant_match(LocalSource("n"), 3)      ->  n == 3, exactly an int
+
+Factories that need several guards return a list. Everything raises GuardError where the value can't carry such a guard.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
+
+import torch
+
+from guards.global_state import read_global_state
+from guards.kinds import GuardKind
+from guards.lookup import dict_items, has_attribute, instance_dict, isinstance_raw, safe_repr
+from guards.shapes import ShapeExpression
+from guards.source import GlobalsSource, GlobalStateSource, Source
+from guards.tensor_properties import TensorProperties
+from guards.values import ObjectRef, constant_identity, is_constant
+
+
+class GuardError(TypeError):
+    """A guard of this kind can't be made from this value."""
+
+
+@dataclass(frozen=True, eq=False)
+class Guard:
+    """`kind` has to hold of `sources` (one, except for guards between several). `payload` is what was seen, in the form that the kind needs."""
+
+    sources: tuple[Source, ...]
+    kind: GuardKind
+    payload: Any = None
+    user_stack: traceback.StackSummary | None = field(default=None)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_identity", (self.kind, self.sources, payload_identity(self.payload)))
+
+    @property
+    def source(self) -> Source:
+        return self.sources[0]
+
+    @property
+    def text(self) -> str:
+        """The condition as a user would read it."""
+        from guards.failure import describe
+
+        return describe(self)
+
+    def references(self) -> Iterable[ObjectRef]:
+        """Every object that the guard names."""
+        yield from _references(self.payload)
+        for source in self.sources:
+            for step in source.chain():
+                yield from _references(tuple(vars(step).get(name) for name in ("key", "after")))
+
+    def with_stack(self, user_stack: traceback.StackSummary | None) -> Guard:
+        """The same guard, with the user's lines that asked for it."""
+        return Guard(self.sources, self.kind, self.payload, user_stack)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Guard) and self._identity == other._identity  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash(self._identity)  # type: ignore[attr-defined]
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def payload_identity(payload: Any) -> Any:
+    """A hashable form of a payload: constants by exact value."""
+    if isinstance(payload, tuple) and not isinstance(payload, torch.Size):
+        return tuple(map(payload_identity, payload))
+    return constant_identity(payload) if is_constant(payload) else payload
+
+
+def _references(payload: Any) -> Iterable[ObjectRef]:
+    if isinstance(payload, ObjectRef):
+        yield payload
+    elif isinstance(payload, TensorProperties):
+        yield payload.type
+    elif type(payload) is tuple:
+        for item in payload:
+            yield from _references(item)
+
+
+# --- identity, types, constants --------------------------------------------------------------------------------------------
+
+
+def type_match(source: Source, value: Any) -> Guard:
+    """The exact type is that of `value`."""
+    return Guard((source,), GuardKind.TYPE, ObjectRef(type(value)))
+
+
+def id_match(source: Source, value: Any) -> Guard:
+    """The very same object."""
+    return Guard((source,), GuardKind.ID, ObjectRef(value))
+
+
+def not_none(source: Source) -> Guard:
+    return Guard((source,), GuardKind.NOT_NONE)
+
+
+def constant_match(source: Source, value: Any) -> Guard:
+    """An equal constant of the same type. See `guards.values.is_constant`."""
+    if not is_constant(value):
+        raise GuardError(f"{source.text} = {safe_repr(value)} is no constant; guard its parts, or use id_match")
+    return Guard((source,), GuardKind.CONSTANT, value)
+
+
+def int_range(source: Source, low: int | None, high: int | None) -> Guard:
+    """An exact int (not a bool) with low <= value <= high; None is open. Bounds fit 64 bits."""
+    return Guard((source,), GuardKind.INT_RANGE, (low, high))
+
+
+def bool_match(source: Source, value: Any) -> Guard:
+    """Whether a built-in container or str is empty, as `if value:` asks."""
+    return Guard((source,), GuardKind.BOOL, raw_length(value, source) > 0)
+
+
+def object_aliasing(source_a: Source, source_b: Source) -> Guard:
+    """Both places hold the same object."""
+    return Guard((source_a, source_b), GuardKind.OBJECT_ALIASING)
+
+
+def objects_distinct(sources: Sequence[Source]) -> Guard:
+    """No two of the places hold the same object."""
+    return Guard(tuple(sources), GuardKind.OBJECTS_DISTINCT)
+
+
+def weakref_alive(source: Source) -> Guard:
+    """`source` is a plain weakref.ref whose object lives."""
+    return Guard((source,), GuardKind.WEAKREF_ALIVE)
+
+
+# --- containers ------------------------------------------------------------------------------------------------------------
+
+_LENGTHS: tuple[tuple[type, Callable[[Any], int]], ...] = (
+    (list, list.__len__),
+    (tuple, tuple.__len__),
+    (dict, dict.__len__),
+    (set, set.__len__),
+    (frozenset, frozenset.__len__),
+    (str, str.__len__),
+    (bytes, bytes.__len__),
+    (deque, deque.__len__),
+    (range, range.__len__),
+)
+
+
+def raw_length(value: Any, source: Source | None = None) -> int:
+    """The stored length of a built-in container, past any `__len__` of a subclass. Raises GuardError for other types."""
+    for kind, length in _LENGTHS:
+        if isinstance_raw(value, kind):
+            return length(value)
+    raise GuardError(f"{source.text if source else 'value'} of type {type(value).__name__} has no length to guard")
+
+
+def length_match(source: Source, value: Any) -> Guard:
+    """The length of a list, tuple, dict, set, frozenset, str, bytes, deque, range or a subclass."""
+    return Guard((source,), GuardKind.LENGTH, raw_length(value, source))
+
+
+def key_payload(key: Any) -> Any:
+    """A dict key or set element in a payload: a constant, or an ObjectRef with its hash."""
+    return key if is_constant(key) else ObjectRef(key, hash_value=hash(key))
+
+
+def dict_keys(source: Source, mapping: dict[Any, Any]) -> Guard:
+    """Exactly these keys in this order. Keys that are no constants are compared by identity."""
+    return Guard((source,), GuardKind.DICT_KEYS, tuple(key_payload(key) for key, _ in dict_items(mapping)))
+
+
+def dict_contains(source: Source, key: Any, present: bool) -> Guard:
+    """The dict has the key, or lacks it."""
+    return Guard((source,), GuardKind.DICT_CONTAINS, (key_payload(key), present))
+
+
+def builtin_not_hidden(name: str) -> Guard:
+    """No global of the frame hides the builtin of that name."""
+    return dict_contains(GlobalsSource(), name, False)
+
+
+def set_contents(source: Source, value: set[Any] | frozenset[Any]) -> Guard:
+    """Exactly these elements; those that are no constants by identity. Raises GuardError past 1,000 elements."""
+    if len(value) > 1000:
+        raise GuardError(f"{source.text} has {len(value)} elements; too many to guard")
+    return Guard((source,), GuardKind.SET_CONTENTS, tuple(key_payload(item) for item in value))
+
+
+def iterator_position(source: Source, iterator: Any) -> Guard:
+    """A list or tuple iterator that isn't exhausted stands at the same index."""
+    state = iterator.__reduce__()
+    if type(iterator) not in (type(iter([])), type(iter(()))) or len(state) != 3:
+        raise GuardError(f"{source.text} is no live list or tuple iterator: {safe_repr(iterator)}")
+    return Guard((source,), GuardKind.ITERATOR_POSITION, state[2])
+
+
+# --- attributes, functions, modules ----------------------------------------------------------------------------------------
+
+
+def no_attr(source: Source, name: str) -> Guard:
+    """The instance `__dict__` lacks the name (the class attribute of that name is what counts)."""
+    return Guard((source,), GuardKind.NO_ATTRIBUTE, name)
+
+
+def has_attr(source: Source, value: Any, name: str) -> Guard:
+    """The outcome of a raw look-up of `name`, as `AttrSource` does it, is still: found, or not found."""
+    return Guard((source,), GuardKind.HAS_ATTRIBUTE, (name, has_attribute(value, name)))
+
+
+def function_match(source: Source, fn: FunctionType, *, defaults: bool = True, closure: bool = True) -> Guard:
+    """A plain function with the same code, the same objects as defaults and the same cells.
+
+    Leave `defaults` or `closure` out where their parts are guarded one by one (`FunctionFieldSource`, `CellContentsSource`).
+    """
+    if type(fn) is not FunctionType:
+        raise GuardError(f"{source.text} is not a plain function: {safe_repr(fn)}")
+    keyword = fn.__kwdefaults__
+    payload = (
+        ObjectRef(fn.__code__),
+        ObjectRef(fn.__defaults__) if defaults else None,
+        (None if keyword is None else tuple((k, ObjectRef(v)) for k, v in keyword.items())) if defaults else False,
+        tuple(map(ObjectRef, fn.__closure__ or ())) if closure else False,
+    )
+    return Guard((source,), GuardKind.FUNCTION, payload)
+
+
+MODULE_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
+def module_match(source: Source, module: torch.nn.Module) -> list[Guard]:
+    """An nn.Module of the same type and training flag, with the same hooks. Guard the attributes that you use one by one on top."""
+    from guards.source import AttrSource, DictValueSource
+
+    namespace = instance_dict(module) or {}
+    guards = [type_match(source, module)]
+    if "training" in namespace:
+        guards.append(constant_match(AttrSource(source, "training"), namespace["training"]))
+    for name in MODULE_HOOKS:
+        hooks = namespace.get(name)
+        if hooks is None:
+            continue
+        hook_source = AttrSource(source, name)
+        guards.append(length_match(hook_source, hooks))
+        guards += [id_match(DictValueSource(hook_source, i), hook) for i, (_, hook) in enumerate(dict_items(hooks))]
+    return guards
+
+
+# --- tensors and shapes ----------------------------------------------------------------------------------------------------
+
+
+def tensor_match(
+    source: Source, tensor: torch.Tensor, dynamic_dims: Iterable[int] = (), *, check_leaf: bool = False, strides: bool = True
+) -> Guard:
+    """dtype, device, layout, dispatch keys, requires_grad, exact type, number of dims, sizes and strides.
+
+    `dynamic_dims`: their sizes are free, and so are the strides that depend on them (those of every dim outside of them in memory); the strides
+    then have to be those of the same memory order, guard them with `shape_expression` where that matters. `check_leaf`: also `is_leaf` (needed where
+    the graph writes to the tensor in place).
+    """
+    return Guard((source,), GuardKind.TENSOR_MATCH, TensorProperties.of(tensor, tuple(dynamic_dims), check_leaf, strides))
+
+
+def grad_none(source: Source, tensor: torch.Tensor) -> Guard:
+    """Whether `tensor.grad` is None."""
+    from guards.source import GradSource
+
+    return Guard((source,), GuardKind.GRAD_NONE, GradSource(source).read(tensor) is None)
+
+
+def tensor_aliasing(sources: Sequence[Source], tensors: Sequence[torch.Tensor]) -> Guard:
+    """The same tensors as now share a storage: `payload[i]` is the first place with the storage of place i."""
+    from guards.tensor_properties import storage_key
+
+    first: dict[int, int] = {}
+    groups = tuple(first.setdefault(storage_key(tensor), i) for i, tensor in enumerate(tensors))
+    return Guard(tuple(sources), GuardKind.TENSOR_ALIASING, groups)
+
+
+def no_tensor_aliasing(sources: Sequence[Source]) -> Guard:
+    """All these tensors are distinct objects on distinct storages."""
+    return Guard(tuple(sources), GuardKind.TENSOR_ALIASING, tuple(range(len(sources))))
+
+
+def shape_expression(expression: ShapeExpression) -> Guard:
+    """A condition over sizes, strides and ints: see `guards.shapes`."""
+    return Guard(expression.sources, GuardKind.SHAPE_EXPRESSION, expression)
+
+
+# --- state of the process --------------------------------------------------------------------------------------------------
+
+
+def global_state() -> Guard:
+    """Grad mode, inference mode, autocast, default dtype, deterministic flags, torch function and dispatch modes, functorch: as at this moment.
+
+    Call it before a FakeTensorMode or another mode is entered.
+    """
+    return Guard((GlobalStateSource(),), GuardKind.GLOBAL_STATE, read_global_state())

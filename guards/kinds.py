@@ -1,0 +1,42 @@
+"""The kinds of guards: one table, in the order of what they cost.
+
+In:  nothing.
+Out: `GuardKind`, read by the factories (`guards.guard`), the twin's checks (`guards.checks`), the encoder (`guards.encoders`) and the texts.
+
+`cost` orders the guards of one level: what is cheap and fails often comes first.
+"""
+
+from __future__ import annotations
+
+import enum
+
+
+class GuardKind(enum.Enum):
+    """name = cost in tenths of a nanosecond, roughly. (Values are distinct: an Enum would merge equal ones.)"""
+
+    TYPE = 2  # exact type
+    ID = 4  # the same object
+    OBJECT_ALIASING = 5  # two places hold the same object
+    NOT_NONE = 6
+    LENGTH = 8  # raw length of a container
+    BOOL = 9  # truth of a list, tuple, dict, set, str by its length
+    GRAD_NONE = 10  # tensor.grad is None, or is not
+    CONSTANT = 12  # equal constant of the same type
+    INT_RANGE = 13  # an int between two bounds
+    WEAKREF_ALIVE = 14
+    ITERATOR_POSITION = 15
+    TENSOR_MATCH = 30  # dtype, shape, strides, device, requires_grad, dispatch keys, type
+    FUNCTION = 31  # code, defaults, keyword defaults, closure
+    GLOBAL_STATE = 40  # grad mode, inference mode, autocast, default dtype, deterministic flags, modes
+    NO_ATTRIBUTE = 50  # the instance dict lacks the name
+    HAS_ATTRIBUTE = 51  # outcome of hasattr
+    DICT_CONTAINS = 52  # key present or absent
+    DICT_KEYS = 60  # exactly these keys in this order
+    SET_CONTENTS = 80
+    OBJECTS_DISTINCT = 90  # no two places hold the same object
+    TENSOR_ALIASING = 100  # which tensors share storage
+    SHAPE_EXPRESSION = 110
+
+    @property
+    def cost(self) -> int:
+        return int(self.value)

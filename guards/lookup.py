@@ -1,0 +1,169 @@
+"""Look-ups that never run user code: what `Source.resolve` and the Python twin stand on.
+
+In:  any object and a name, an index or a field.
+Out: the raw value as it is stored (a function of a class is not bound, a property is not called), or `Unresolved`.
+
+    raw_attribute(linear, "weight")   ->  linear._parameters["weight"]
+    raw_attribute(linear, "forward")  ->  the plain function Linear.forward
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
+from typing import Any
+
+_TYPE_MRO = type.__dict__["__mro__"]
+_TYPE_DICT = type.__dict__["__dict__"]
+_MISSING: Any = object()
+
+MODULE_DICTS = ("_parameters", "_buffers", "_modules")  # where nn.Module.__getattr__ looks, in this order
+
+
+class Unresolved(LookupError):
+    """The source leads nowhere in this frame: an unbound local, a deleted attribute, an index past the end, a dead reference."""
+
+
+def type_mro(cls: type) -> tuple[type, ...]:
+    """`cls.__mro__` as stored in the type."""
+    return _TYPE_MRO.__get__(cls)  # type: ignore[no-any-return]
+
+
+def type_lookup(cls: type, name: str, default: Any = _MISSING) -> Any:
+    """The raw entry of the first class in the MRO that has `name`."""
+    for klass in type_mro(cls):
+        namespace = _TYPE_DICT.__get__(klass)
+        if name in namespace:
+            return namespace[name]
+    return default
+
+
+def instance_dict(obj: Any) -> dict[str, Any] | None:
+    """The `__dict__` of the object itself; None where it has none."""
+    for klass in type_mro(type(obj)):
+        descriptor = _TYPE_DICT.__get__(klass).get("__dict__")
+        if type(descriptor) in (GetSetDescriptorType, MemberDescriptorType):
+            found = descriptor.__get__(obj, type(obj))
+            return found if isinstance(found, dict) else None
+    return None
+
+
+def is_data_descriptor(value: Any) -> bool:
+    return type_lookup(type(value), "__set__") is not _MISSING or type_lookup(type(value), "__delete__") is not _MISSING
+
+
+def dict_get(mapping: Any, key: Any) -> Any:
+    """`mapping[key]` of the dict itself: an overridden `__getitem__` and `__missing__` do not count. Keys match by identity or as constants."""
+    if not isinstance(mapping, dict):
+        raise Unresolved(f"not a dict: {type(mapping).__name__}")
+    for candidate, value in dict_items(mapping):
+        if candidate is key or constants_equal_as_keys(candidate, key):
+            return value
+    raise Unresolved(f"no key {safe_repr(key)}")
+
+
+def dict_items(mapping: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
+    """Items in iteration order, past any override in a subclass."""
+    from collections import OrderedDict
+
+    if isinstance(mapping, OrderedDict):
+        return iter(OrderedDict.items(mapping))
+    return iter(dict.items(mapping))
+
+
+_KEY_TYPES = (str, bytes, int, float, bool, complex)
+
+
+def constants_equal_as_keys(a: Any, b: Any) -> bool:
+    """Equality of dict keys (1 == True == 1.0) for built-in scalars and tuples of them; False for anything else."""
+    if type(a) is tuple and type(b) is tuple:
+        return len(a) == len(b) and all(x is y or constants_equal_as_keys(x, y) for x, y in zip(a, b))
+    return type(a) in _KEY_TYPES and type(b) in _KEY_TYPES and bool(a == b)
+
+
+def raw_attribute(obj: Any, name: str) -> Any:
+    """Attribute look-up in Python's order without calling descriptors.
+
+    A slot or another member of a C type, then the instance dict (for a class: its own MRO), then the raw entry of the type, then
+    `_parameters`, `_buffers`, `_modules` of an nn.Module. Raises Unresolved where only user code could tell (a property).
+    """
+    from_type = type_lookup(type(obj), name)
+    if from_type is not _MISSING:
+        if type(from_type) is MemberDescriptorType:
+            return _read_member(from_type, obj, name)
+        if is_data_descriptor(from_type):
+            raise Unresolved(f"{type(obj).__name__}.{name} is computed by a {type(from_type).__name__}")
+    found = _own_attribute(obj, name)
+    if found is not _MISSING:
+        return found
+    if from_type is not _MISSING:
+        return from_type
+    return _module_attribute(obj, name)
+
+
+def _read_member(descriptor: MemberDescriptorType, obj: Any, name: str) -> Any:
+    try:
+        return descriptor.__get__(obj, type(obj))
+    except AttributeError:
+        raise Unresolved(f"slot {name!r} of {type(obj).__name__} is empty") from None
+
+
+def _own_attribute(obj: Any, name: str) -> Any:
+    if isinstance_raw(obj, type):
+        return type_lookup(obj, name)
+    namespace = instance_dict(obj)
+    return _MISSING if namespace is None else namespace.get(name, _MISSING)
+
+
+def _module_attribute(obj: Any, name: str) -> Any:
+    namespace = instance_dict(obj) if is_nn_module(obj) else None
+    for table_name in MODULE_DICTS if namespace is not None else ():
+        table = namespace.get(table_name) if namespace is not None else None
+        if isinstance(table, dict) and name in table:
+            return dict.__getitem__(table, name)
+    raise Unresolved(f"{type(obj).__name__} has no attribute {name!r}")
+
+
+def isinstance_raw(obj: Any, cls: type) -> bool:
+    """isinstance by the real type alone (`__class__` and `__instancecheck__` do not count)."""
+    return cls in type_mro(type(obj))
+
+
+def is_nn_module(obj: Any) -> bool:
+    import torch
+
+    return isinstance_raw(obj, torch.nn.Module)
+
+
+def has_attribute(obj: Any, name: str) -> bool:
+    try:
+        raw_attribute(obj, name)
+    except Unresolved:
+        return False
+    return True
+
+
+def function_field(fn: Any, field: str) -> Any:
+    """A field of a plain function; a missing one is None as in Python."""
+    if type(fn) is not FunctionType:
+        raise Unresolved(f"not a plain function: {type(fn).__name__}")
+    return getattr(fn, field)
+
+
+def safe_repr(value: Any, limit: int = 80) -> str:
+    """A repr that runs no user code: built-in scalars as they are, containers and others by type and length."""
+    import torch
+
+    if type(value) in (*_KEY_TYPES, type(None), torch.dtype, torch.device, torch.layout, torch.Size):
+        text = repr(value)
+    elif isinstance_raw(value, type):
+        text = type.__repr__(value)
+    elif type(value) is tuple and len(value) <= 8:
+        text = "(" + ", ".join(safe_repr(item) for item in value) + ("," if len(value) == 1 else "") + ")"
+    elif type(value) is FunctionType:
+        text = f"function {value.__qualname__}"
+    elif isinstance_raw(value, list) or isinstance_raw(value, dict):
+        text = f"{type(value).__name__} of length {list.__len__(value) if isinstance_raw(value, list) else dict.__len__(value)}"
+    else:
+        text = f"{type(value).__name__} object at {id(value):#x}"
+    return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -1,0 +1,98 @@
+"""What TENSOR_MATCH remembers of a tensor.
+
+In:  a tensor and the dims whose sizes are free.
+Out: `TensorProperties`, plain data; None in `sizes` or `strides` is free.
+
+    TensorProperties.of(torch.ones(2, 3), (0,))  ->  float32, cpu, sizes (None, 3), strides (3, 1)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from guards.values import ObjectRef
+
+
+@dataclass(frozen=True)
+class TensorProperties:
+    """`is_leaf` None: not checked. `dispatch_keys` is the raw key set of the tensor alone (the thread's part is in GLOBAL_STATE)."""
+
+    type: ObjectRef
+    dtype: torch.dtype
+    device: torch.device
+    layout: torch.layout
+    dispatch_keys: int
+    requires_grad: bool
+    is_leaf: bool | None
+    sizes: tuple[int | None, ...]
+    strides: tuple[int | None, ...] | None
+
+    @staticmethod
+    def of(tensor: torch.Tensor, dynamic_dims: tuple[int, ...] = (), check_leaf: bool = False, strides: bool = True) -> TensorProperties:
+        """Reads past any `__torch_function__` of a subclass."""
+        with torch._C.DisableTorchFunctionSubclass():
+            sizes = tuple(tensor.shape)
+            has_strides = strides and tensor.layout is torch.strided
+            dynamic = {dim % len(sizes) for dim in dynamic_dims}
+            return TensorProperties(
+                type=ObjectRef(type(tensor)),
+                dtype=tensor.dtype,
+                device=tensor.device,
+                layout=tensor.layout,
+                dispatch_keys=torch._C._dispatch_keys(tensor).raw_repr(),
+                requires_grad=tensor.requires_grad,
+                is_leaf=tensor.is_leaf if check_leaf else None,
+                sizes=tuple(None if dim in dynamic else size for dim, size in enumerate(sizes)),
+                strides=_fixed_strides(sizes, tensor.stride(), dynamic) if has_strides else None,
+            )
+
+    def mismatch(self, value: Any) -> str | None:
+        """The first property that differs, as text; None when all hold."""
+        if type(value) is not self.type.get():
+            return f"type {type(value).__name__}, was {self.type.text}"
+        seen = TensorProperties.of(value, (), self.is_leaf is not None)
+        for name in ("dtype", "device", "layout", "dispatch_keys", "requires_grad", "is_leaf"):
+            old, new = getattr(self, name), getattr(seen, name)
+            if old != new:
+                return f"{name} {new}, was {old}"
+        for name in ("sizes", "strides"):
+            old, new = getattr(self, name), getattr(seen, name)
+            if old is not None and not _fits(old, new):
+                return f"{name} {_dims(new)}, was {_dims(old)}"
+        return None
+
+    @property
+    def text(self) -> str:
+        """`float32[2, *] strides (3, 1) on cpu, requires_grad`; `*` is free."""
+        dtype = str(self.dtype).removeprefix("torch.")
+        strides = f" strides {_dims(self.strides)}" if self.strides is not None else ""
+        leaf = "" if self.is_leaf is None else ", leaf" if self.is_leaf else ", not a leaf"
+        return f"{dtype}{_dims(self.sizes)}{strides} on {self.device}{', requires_grad' if self.requires_grad else ''}{leaf}"
+
+
+def _fixed_strides(sizes: tuple[int, ...], strides: tuple[int, ...], dynamic: set[int]) -> tuple[int | None, ...]:
+    """Strides that do not change with a dynamic size: those not larger than the stride of every dynamic dim."""
+    limit = min((strides[dim] for dim in dynamic), default=None)
+    return tuple(stride if limit is None or stride <= limit else None for stride in strides)
+
+
+def _fits(pattern: tuple[int | None, ...], values: tuple[int, ...] | None) -> bool:
+    if values is None or len(pattern) != len(values):
+        return False
+    return all(expected is None or expected == value for expected, value in zip(pattern, values))
+
+
+def _dims(values: tuple[int | None, ...]) -> str:
+    return "[" + ", ".join("*" if value is None else str(value) for value in values) + "]"
+
+
+def storage_key(tensor: torch.Tensor) -> int:
+    """A number that two tensors share when they share memory: the storage's data pointer, or the storage itself where it holds nothing."""
+    with torch._C.DisableTorchFunctionSubclass():
+        if tensor.layout is not torch.strided:
+            return tensor._cdata
+        storage = tensor.untyped_storage()
+        return storage.data_ptr() or storage._cdata

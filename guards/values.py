@@ -1,0 +1,100 @@
+"""Values that guards hold: constants, and references to objects.
+
+In:  any Python object.
+Out: `is_constant`, `constants_equal` (1, True, 1.0, 0.0 and -0.0 all differ; a NaN equals itself bit by bit), `constant_identity` (a hashable
+     form of the same relation), and `ObjectRef`, which remembers an object without keeping it alive where that is possible.
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from typing import Any
+from weakref import ref as weak_reference
+
+import torch
+
+from guards.lookup import safe_repr, type_mro
+
+SCALAR_TYPES = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented))
+TORCH_CONSTANT_TYPES = (torch.dtype, torch.device, torch.layout, torch.memory_format)
+SEQUENCE_TYPES = (tuple, torch.Size)
+RANGE_TYPES = (slice, range)
+
+_SINGLETONS = frozenset((bool, type(None), type(Ellipsis), type(NotImplemented), torch.dtype, torch.layout, torch.memory_format))
+
+
+def is_constant(value: Any) -> bool:
+    """Whether `constant_match` can hold this value: scalars, torch's dtypes, devices, layouts and sizes, enum members, and tuples, frozensets,
+    slices and ranges of such. Exact types alone (a subclass of int may carry more)."""
+    kind = type(value)
+    if kind in SCALAR_TYPES or kind in TORCH_CONSTANT_TYPES or enum.Enum in type_mro(kind):
+        return True
+    if kind in SEQUENCE_TYPES or kind is frozenset:
+        return all(map(is_constant, value))
+    return kind is range or (kind is slice and all(map(is_constant, (value.start, value.stop, value.step))))
+
+
+def constant_identity(value: Any) -> Any:
+    """A hashable stand-in: two constants have the same one exactly when `constants_equal`."""
+    kind = type(value)
+    if kind is float:
+        return (kind, struct.pack("d", value))
+    if kind is complex:
+        return (kind, struct.pack("dd", value.real, value.imag))
+    if kind in SEQUENCE_TYPES:
+        return (kind, tuple(map(constant_identity, value)))
+    if kind is frozenset:
+        return (kind, frozenset(map(constant_identity, value)))
+    if kind in RANGE_TYPES:
+        return (kind, tuple(map(constant_identity, (value.start, value.stop, value.step))))
+    if kind in (int, str, bytes, torch.device):
+        return (kind, value)
+    return (kind, id(value))
+
+
+def constants_equal(expected: Any, actual: Any) -> bool:
+    """Whether `actual` may stand for `expected` (a constant) with no difference that a program can see."""
+    if expected is actual:
+        return True
+    if type(expected) is not type(actual) or type(expected) in _SINGLETONS or isinstance(expected, enum.Enum):
+        return False
+    return is_constant(actual) and bool(constant_identity(expected) == constant_identity(actual))
+
+
+class ObjectRef:
+    """An object by identity. Weak where the type allows it, strong otherwise (then its id can't be used again while we hold it).
+
+    Whoever keeps a guard with a weak ObjectRef has to drop it when the object dies: see `GuardSet.weak_objects`.
+    """
+
+    __slots__ = ("_get", "hash_value", "id", "is_weak", "text")
+
+    def __init__(self, obj: Any, *, hash_value: int | None = None, text: str | None = None) -> None:
+        self.id = id(obj)
+        self.hash_value = hash_value  # of a dict key
+        self.text = text or safe_repr(obj)
+        try:
+            self._get: Any = weak_reference(obj)
+            self.is_weak = True
+        except TypeError:
+            self._get = lambda: obj
+            self.is_weak = False
+
+    def get(self) -> Any:
+        """The object, or None when it is dead."""
+        return self._get()
+
+    def is_same(self, other: Any) -> bool:
+        return id(other) == self.id and (not self.is_weak or self._get() is other)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, ObjectRef) and self.id == other.id and self._get() is other._get()
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __repr__(self) -> str:
+        return f"ObjectRef({self.text})"
