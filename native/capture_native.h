@@ -1,0 +1,49 @@
+/* What the parts of the extension share: one init function a part, and the C interfaces that the frame hook calls.
+ *
+ * Interfaces of parts that may be left out of a build are weak: test the address before the call. */
+
+#ifndef CAPTURE_NATIVE_H
+#define CAPTURE_NATIVE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#define CAPTURE_WEAK __attribute__((weak))
+
+/* --- parts: add types and functions to the module; 0, or -1 with an exception ------------------------------------- */
+
+CAPTURE_WEAK int init_entry(PyObject *module);
+CAPTURE_WEAK int init_frame(PyObject *module);
+CAPTURE_WEAK int init_continuation(PyObject *module);
+CAPTURE_WEAK int init_code_entries(PyObject *module);
+CAPTURE_WEAK int init_eval_frame(PyObject *module);
+CAPTURE_WEAK int init_tensor_access(PyObject *module);
+CAPTURE_WEAK int init_guard_program(PyObject *module);
+CAPTURE_WEAK int init_compiled_graph(PyObject *module);
+CAPTURE_WEAK int init_autograd_node(PyObject *module);
+
+/* --- a frame as guards see it: all references borrowed --------------------------------------------------------------- */
+
+typedef struct {
+    PyObject *const *locals; /* one for each of the code's co_nlocalsplus; NULL where unbound */
+    Py_ssize_t nlocals;
+    PyFunctionObject *function;
+    PyObject *globals;
+    PyObject *builtins;
+} FrameState;
+
+/* --- guard_program.c ------------------------------------------------------------------------------------------------- */
+
+/* -1: all guards hold and `slots` is filled with borrowed references; else the index of the guard that failed. */
+CAPTURE_WEAK int guard_program_run(PyObject *program, const FrameState *state, PyObject **slots);
+CAPTURE_WEAK Py_ssize_t guard_program_nslots(PyObject *program);
+CAPTURE_WEAK int guard_program_check(PyObject *object); /* is it a GuardProgram? */
+
+/* --- compiled_graph.c ------------------------------------------------------------------------------------------------ */
+
+/* 0 with new references in `outs`, or -1 with an exception. */
+CAPTURE_WEAK int compiled_graph_run(PyObject *graph, PyObject *const *args, Py_ssize_t nargs, PyObject **outs);
+CAPTURE_WEAK Py_ssize_t compiled_graph_nouts(PyObject *graph);
+CAPTURE_WEAK int compiled_graph_check(PyObject *object); /* is it a CompiledGraph? */
+
+#endif
