@@ -1,0 +1,344 @@
+"""Fake tensors: what a tensor looks like without its data.
+
+In:  real tensors.
+Out: `torch._subclasses.FakeTensor`s of one `FakeMode`; ATen operators called on them compute sizes, strides and dtypes only.
+
+    mode = fake_mode()
+    x = to_fake(mode, torch.randn(3, 4))          # FakeTensor(..., size=(3, 4))
+    with mode:
+        (x @ x.t()).shape                         # torch.Size([3, 3]), nothing was computed
+
+torch's own `FakeTensorMode` imports `torch._dynamo` in its constructor, again at its first dispatch (the decorator that
+`TorchDispatchMode` puts around `__torch_dispatch__`), and `symbolic_shapes` (0.3 s) at most operators. So `FakeMode` is a subclass that fills
+the attributes itself, opts out of that decorator, and has its own dispatch: run the operator's meta kernel, wrap what comes out.
+It still is a `FakeTensorMode` for everybody who asks by `isinstance`. Sizes are static here.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensor,
+    FakeTensorConverter,
+    FakeTensorMode,
+    UnsupportedOperatorException,
+)
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.weak import WeakIdKeyDictionary
+
+__all__ = ["FakeMode", "FakeTensor", "UnsupportedTensor", "fake_mode", "to_fake"]
+
+aten = torch.ops.aten
+META = torch.device("meta")
+CPU = torch.device("cpu")
+
+
+class UnsupportedTensor(TypeError):
+    """A tensor of a kind that has no fake twin here: sparse, quantised, a subclass, ... The text says which."""
+
+
+class FakeMode(FakeTensorMode):
+    """A `FakeTensorMode` without `torch._dynamo` behind it. One for each translation; not shared between threads."""
+
+    def __init__(self) -> None:
+        TorchDispatchMode.__init__(self)
+        self.allow_fallback_kernels = True
+        self.propagate_real_tensors = False
+        self.fake_tensor_converter = FakeTensorConverter(copy_data=False, export=False)
+        self.static_shapes = True
+        self.shape_env = None
+        self.allow_scalar_outputs = False
+        self._allow_unsafe_data_ptr_access = True
+        self.allow_meta = False
+        self.cache_enabled = False
+        self.cache_crosscheck_enabled = False
+        self.allow_non_fake_inputs = False
+        self.in_kernel_invocation = False
+        self.enter_stack = []
+        self._stack_trace = []
+        self._stack = None
+        self._mode_key = torch._C._TorchDispatchModeKey.FAKE
+        self.nt_tensor_id_initial_count = 0
+        self.nt_tensor_id_counter = 0
+        self.memo: WeakIdKeyDictionary = WeakIdKeyDictionary()
+        self.storages: dict[int, tuple[StorageWeakRef, torch.UntypedStorage]] = {}
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # the decorator that this switches off imports torch._dynamo at its first call
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if not isinstance(func, OpOverload):
+            raise UnsupportedOperatorException(func)
+        return rule_of(func)(self, func, args, kwargs or {})
+
+    def run_meta(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The meta kernel's own results: plain tensors on the meta device, or arguments themselves."""
+        was_inside = self.in_kernel_invocation
+        with torch._C._DisableTorchDispatch(), torch._C._PreserveDispatchKeyGuard():
+            self.in_kernel_invocation = True
+            torch._C._set_meta_in_tls_dispatch_include(True)
+            try:
+                return func(*args, **kwargs)
+            finally:
+                self.in_kernel_invocation = was_inside
+
+    def wrap(self, meta: torch.Tensor, device: torch.device) -> FakeTensor:
+        return meta if isinstance(meta, FakeTensor) else FakeTensor(self, meta, device)
+
+
+def fake_mode() -> FakeMode:
+    """A new mode. Enter it (`with mode:`) to call torch operators that make tensors."""
+    return FakeMode()
+
+
+# --- dispatch --------------------------------------------------------------------------------------------------------------
+
+Rule = Callable[[FakeMode, OpOverload, tuple[Any, ...], dict[str, Any]], Any]
+RULES: dict[OpOverload, Rule] = {}
+
+
+def rule(*funcs: OpOverload) -> Callable[[Rule], Rule]:
+    def register(body: Rule) -> Rule:
+        RULES.update(dict.fromkeys(funcs, body))
+        return body
+
+    return register
+
+
+@functools.cache
+def rule_of(func: OpOverload) -> Rule:
+    """How the operator runs on fake tensors: decided once for each operator."""
+    if func in RULES:
+        return RULES[func]
+    if torch.Tag.data_dependent_output in func.tags:
+        return raise_data_dependent
+    if torch.Tag.dynamic_output_shape in func.tags:
+        return raise_dynamic_shape
+    if any(argument.name == "device" for argument in func._schema.arguments):
+        return run_with_device
+    if torch._C._dispatch_has_computed_kernel_for_dispatch_key(func.name(), "Meta"):
+        return run_plain
+    if func.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd):
+        return run_decomposed
+    return run_on_zeros
+
+
+def tensors_in(values: Any) -> Iterator[torch.Tensor]:
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from tensors_in(value)
+
+
+def wrap_results(mode: FakeMode, results: Any, device: torch.device) -> Any:
+    if isinstance(results, torch.Tensor):
+        return mode.wrap(results, device)
+    if isinstance(results, (list, tuple)):
+        return type(results)(wrap_results(mode, result, device) for result in results)
+    return results
+
+
+def common_device(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.device:
+    """The device of the results. A zero-dim CPU tensor gives way to any other; all tensors must be of this mode."""
+    found: torch.device | None = None
+    for tensor in tensors_in((*args, *kwargs.values())):
+        if not (isinstance(tensor, FakeTensor) and tensor.fake_mode is mode):
+            raise UnsupportedTensor(f"{func} was called with a tensor that is no fake tensor of this mode: {type(tensor)}")
+        if found is None or (found.type == "cpu" and tensor._fake_device != found):
+            found = tensor._fake_device
+    return found or CPU
+
+
+def run_plain(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    device = common_device(mode, func, args, kwargs)
+    try:
+        results = mode.run_meta(func, args, kwargs)
+    except NotImplementedError:
+        return run_on_zeros(mode, func, args, kwargs)
+    return mode.wrap(results, device) if isinstance(results, torch.Tensor) else wrap_results(mode, results, device)
+
+
+def run_with_device(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Constructors, `*_like`, `_to_copy`: the device is an argument; the meta kernel gets the meta device in its place."""
+    device = kwargs.get("device")
+    positional = next((i for i, value in enumerate(args) if isinstance(value, torch.device)), None)
+    if device is None and positional is not None:
+        device = args[positional]
+        args = (*args[:positional], META, *args[positional + 1 :])
+    has_tensor = next(tensors_in((*args, *kwargs.values())), None) is not None
+    if device is None:
+        device = common_device(mode, func, args, kwargs) if has_tensor else torch.get_default_device()
+    if positional is None:
+        kwargs = {**kwargs, "device": META}
+    if kwargs.get("pin_memory"):
+        kwargs["pin_memory"] = False
+    return wrap_results(mode, mode.run_meta(func, args, kwargs), torch.device(device))
+
+
+def run_decomposed(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A composite operator that has no meta kernel of its own: its body, on fake tensors."""
+    with mode:
+        return func.decompose(*args, **kwargs)
+
+
+def run_on_zeros(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """An operator without a meta kernel: run it on real zeros and look at the result. Never for what draws random numbers or
+    writes to its arguments."""
+    unsafe = torch.Tag.nondeterministic_seeded in func.tags or torch.Tag.inplace_view in func.tags
+    if unsafe or func._schema.is_mutable or func.namespace not in ("aten", "prims"):
+        raise UnsupportedOperatorException(func)
+    device = common_device(mode, func, args, kwargs)
+
+    def to_zeros(value: Any) -> Any:
+        if isinstance(value, FakeTensor):
+            zeros = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value._fake_device)
+            return zeros.zero_()
+        if isinstance(value, (list, tuple)):
+            return type(value)(to_zeros(item) for item in value)
+        return value
+
+    def to_meta(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=META)
+        return type(value)(to_meta(item) for item in value) if isinstance(value, (list, tuple)) else value
+
+    with torch._C._DisableTorchDispatch():
+        zero_args = to_zeros(args)
+        results = func(*zero_args, **{name: to_zeros(value) for name, value in kwargs.items()})
+        metas = to_meta(results)
+    return wrap_results(mode, metas, device)
+
+
+def raise_data_dependent(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if func in (aten._local_scalar_dense.default, aten.item.default) and args[0].constant is not None:
+        with torch._C._DisableTorchDispatch():
+            return args[0].constant.item()
+    raise DataDependentOutputException(func)
+
+
+def raise_dynamic_shape(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    raise DynamicOutputShapeException(func)
+
+
+rule(aten.item.default)(raise_data_dependent)
+
+
+@rule(aten.index.Tensor, aten._unsafe_index.Tensor)
+def run_index(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    for index in args[1]:
+        if index is not None and index.dtype in (torch.bool, torch.uint8):
+            raise DynamicOutputShapeException(func)
+    return run_plain(mode, func, args, kwargs)
+
+
+@rule(aten.lift_fresh.default, aten.lift_fresh_copy.default, aten.lift.default)
+def run_lift(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`torch.tensor(...)` made a real tensor; the fake twin remembers it in `.constant`."""
+    (tensor,) = args
+    if isinstance(tensor, FakeTensor):
+        return tensor
+    with torch._C._DisableTorchDispatch():
+        meta = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=META)
+    return FakeTensor(mode, meta, tensor.device, constant=tensor)
+
+
+@rule(aten.convolution.default)
+def run_convolution(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The CPU backends answer in channels-last when input or weight is; the meta kernel asks the device, which is meta here."""
+    out = run_plain(mode, func, args, kwargs)
+    if args[0].dtype != args[1].dtype:
+        raise RuntimeError(f"Input type ({args[0].dtype}) and weight type ({args[1].dtype}) should be the same")
+    return out
+
+
+@rule(torch.ops.prim.device.default)
+def run_device(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return META if mode.in_kernel_invocation else args[0]._fake_device
+
+
+# --- real -> fake ----------------------------------------------------------------------------------------------------------
+
+PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+UNSUPPORTED = (  # what a tensor may not be: test, name
+    (lambda t: t.layout is not torch.strided, "a sparse or mkldnn tensor"),
+    (lambda t: t.is_quantized, "a quantised tensor"),
+    (lambda t: t.is_conj(), "a lazily conjugated tensor"),
+    (lambda t: t.is_neg(), "a lazily negated tensor"),
+    (lambda t: t.is_nested, "a nested tensor"),
+    (lambda t: t.device.type == "meta", "a meta tensor"),
+    (lambda t: torch._C._functorch.is_functorch_wrapped_tensor(t), "a tensor of vmap or grad"),
+    (lambda t: torch._is_functional_tensor(t), "a functional tensor"),
+)
+
+
+def to_fake(mode: FakeMode, tensor: torch.Tensor) -> FakeTensor:
+    """The fake twin of a tensor: dtype, sizes, strides, offset, device, requires_grad, leaf or not; tensors on one storage have twins on one
+    storage. The same tensor gives the same twin for as long as the mode lives. Raises `UnsupportedTensor`."""
+    if isinstance(tensor, FakeTensor):
+        if tensor.fake_mode is not mode:
+            raise UnsupportedTensor("a fake tensor of another mode")
+        return tensor
+    known = mode.memo.get(tensor)
+    if known is not None:
+        return known
+    check_supported(tensor)
+    fake = make_fake(mode, tensor)
+    mode.memo[tensor] = fake
+    return fake
+
+
+def check_supported(tensor: torch.Tensor) -> None:
+    if type(tensor) not in PLAIN_TYPES and type(tensor).__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl:
+        raise UnsupportedTensor(f"a tensor subclass: {type(tensor).__module__}.{type(tensor).__qualname__}")
+    if type(tensor) not in PLAIN_TYPES:
+        raise UnsupportedTensor(f"a tensor subclass: {type(tensor).__module__}.{type(tensor).__qualname__}")
+    for test, name in UNSUPPORTED:
+        if test(tensor):
+            raise UnsupportedTensor(f"{name} of size {tuple(tensor.shape)}" if not tensor.is_nested else name)
+
+
+def make_fake(mode: FakeMode, tensor: torch.Tensor) -> FakeTensor:
+    device = tensor.device
+    with torch._C._DisableTorchDispatch(), torch.inference_mode(tensor.is_inference()), torch.no_grad():
+        meta = torch.empty(0, dtype=tensor.dtype, device=META)
+        meta.set_(meta_storage(mode, tensor), tensor.storage_offset(), tensor.shape, tensor.stride())
+        fake = FakeTensor(mode, meta, device)
+    if tensor.requires_grad:
+        fake.requires_grad_()
+        if not tensor.is_leaf:
+            with torch.enable_grad(), torch._C._DisableTorchDispatch():
+                fake = as_non_leaf(mode, fake)
+    if isinstance(tensor, torch.nn.Parameter):
+        fake._is_param = True
+    return fake
+
+
+def as_non_leaf(mode: FakeMode, leaf: FakeTensor) -> FakeTensor:
+    """The same tensor with a grad_fn, as the tensor that it stands for has one. Nothing goes backward through it."""
+    reason = "a captured graph tried to go backward through its own input"
+    return torch._C._functions.DelayedError(reason, 1)(leaf)
+
+
+def meta_storage(mode: FakeMode, tensor: torch.Tensor) -> torch.UntypedStorage:
+    """The data-less storage that stands for the tensor's storage: one for each, so that aliases stay aliases."""
+    storage = tensor.untyped_storage()
+    known = mode.storages.get(storage._cdata)
+    if known is not None and not known[0].expired():
+        return known[1]
+    meta = torch.empty(storage.nbytes(), dtype=torch.uint8, device=META).untyped_storage()
+    mode.storages[storage._cdata] = (StorageWeakRef(storage), meta)
+    return meta
