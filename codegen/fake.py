@@ -17,8 +17,7 @@ It still is a `FakeTensorMode` for everybody who asks by `isinstance`. Sizes are
 from __future__ import annotations
 
 import functools
-import sys
-import weakref
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -101,7 +100,29 @@ class FakeMode(FakeTensorMode):
 
 def fake_mode() -> FakeMode:
     """A new mode. Enter it (`with mode:`) to call torch operators that make tensors."""
+    keep_dynamo_out()
     return FakeMode()
+
+
+@functools.cache
+def keep_dynamo_out() -> None:
+    """Many of torch's Python reference kernels (they are the meta kernels of most operators) are wrapped by `torch._disable_dynamo`, which
+    imports `torch._dynamo` at the first call unless the function carries the answer already. Give it: the function itself."""
+    marker = torch._compile._disable_dynamo(lambda: None).__code__
+    seen: set[int] = set()
+    pending: list[Any] = [*torch._decomp.decomposition_table.values(), *torch._decomp.meta_table.values()]
+    for module in (torch._refs, torch._refs.nn.functional, torch._refs.special, torch._refs.linalg, torch._refs.fft):
+        pending.extend(vars(module).values())
+    while pending:
+        function = pending.pop()
+        if not isinstance(function, types.FunctionType) or id(function) in seen:
+            continue
+        seen.add(id(function))
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+        if function.__code__ is marker:
+            wrapped = cells["fn"].cell_contents
+            wrapped.__dict__.setdefault("__dynamo_disable", wrapped)
+        pending.extend(cell.cell_contents for name, cell in cells.items() if name in ("fn", "f", "prim"))
 
 
 # --- dispatch --------------------------------------------------------------------------------------------------------------
@@ -320,17 +341,23 @@ def make_fake(mode: FakeMode, tensor: torch.Tensor) -> FakeTensor:
     if tensor.requires_grad:
         fake.requires_grad_()
         if not tensor.is_leaf:
-            with torch.enable_grad(), torch._C._DisableTorchDispatch():
-                fake = as_non_leaf(mode, fake)
+            with mode, torch.enable_grad():
+                fake = NonLeaf.apply(mode, meta, device, fake)
     if isinstance(tensor, torch.nn.Parameter):
         fake._is_param = True
     return fake
 
 
-def as_non_leaf(mode: FakeMode, leaf: FakeTensor) -> FakeTensor:
-    """The same tensor with a grad_fn, as the tensor that it stands for has one. Nothing goes backward through it."""
-    reason = "a captured graph tried to go backward through its own input"
-    return torch._C._functions.DelayedError(reason, 1)(leaf)
+class NonLeaf(torch.autograd.Function):
+    """The same fake tensor with a grad_fn, as the tensor that it stands for has one. Nothing goes backward through it."""
+
+    @staticmethod
+    def forward(ctx: Any, mode: FakeMode, meta: torch.Tensor, device: torch.device, leaf: FakeTensor) -> FakeTensor:
+        return FakeTensor(mode, meta, device)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise AssertionError("a captured graph tried to go backward through its own input")
 
 
 def meta_storage(mode: FakeMode, tensor: torch.Tensor) -> torch.UntypedStorage:
