@@ -25,6 +25,7 @@ enum {
 typedef struct {
     int ready;
     int by_offset;
+    int forced;                                 /* accessors were asked for (tests) */
     int storage, autograd_meta, version_counter, ndim, sizes, strides, storage_offset, numel, dtype, device, keys; /* in TensorImpl */
     int pyobj;                                  /* in TensorImpl: its Python object */
     int storage_data, storage_nbytes;           /* in StorageImpl */
