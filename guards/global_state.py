@@ -14,7 +14,10 @@ import torch
 
 
 class GlobalState(NamedTuple):
-    """include_keys and exclude_keys are the thread's dispatch key sets: they change with autocast, inference mode, dispatch modes and functorch."""
+    """include_keys and exclude_keys are the thread's dispatch key sets: they change with autocast, inference mode, dispatch modes and functorch.
+
+    The dtype and cache flag of an autocast that is off do not count: 0.
+    """
 
     grad_mode: int
     include_keys: int
@@ -34,6 +37,7 @@ class GlobalState(NamedTuple):
 def read_global_state() -> GlobalState:
     """The state now, through torch's Python functions (the C program reads it by its own way)."""
     c = torch._C
+    autocast = torch.is_autocast_enabled("cpu")
     return GlobalState(
         grad_mode=int(torch.is_grad_enabled()),
         include_keys=c._dispatch_tls_local_include_set().raw_repr(),
@@ -45,9 +49,9 @@ def read_global_state() -> GlobalState:
         function_modes=c._len_torch_function_stack(),
         function_enabled=int(c._is_torch_function_enabled()),
         dispatch_modes=c._len_torch_dispatch_stack(),
-        autocast_cpu=int(torch.is_autocast_enabled("cpu")),
-        autocast_cpu_dtype=DTYPE_CODES[torch.get_autocast_dtype("cpu")],
-        autocast_cache=int(torch.is_autocast_cache_enabled()),
+        autocast_cpu=int(autocast),
+        autocast_cpu_dtype=DTYPE_CODES[torch.get_autocast_dtype("cpu")] if autocast else 0,
+        autocast_cache=int(autocast and torch.is_autocast_cache_enabled()),
     )
 
 

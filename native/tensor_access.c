@@ -268,6 +268,17 @@ static PyObject *global_state(PyObject *module, PyObject *ignored)
     return dims_tuple(state, GLOBAL_STATE_FIELDS);
 }
 
+static PyObject *layout(PyObject *module, PyObject *ignored)
+{
+    const TensorOffsets *o = &tensor_offsets;
+    return Py_BuildValue("{s:z,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i}", "problem", o->problem, "storage",
+                         o->storage, "autograd_meta", o->autograd_meta, "version_counter", o->version_counter, "ndim", o->ndim, "sizes",
+                         o->sizes, "strides", o->strides, "storage_offset", o->storage_offset, "numel", o->numel, "dtype", o->dtype,
+                         "device", o->device, "keys", o->keys, "pyobj", o->pyobj, "storage_data", o->storage_data, "storage_nbytes",
+                         o->storage_nbytes, "version_value", o->version_value, "meta_grad", o->meta_grad, "meta_grad_fn",
+                         o->meta_grad_fn, "meta_requires", o->meta_requires);
+}
+
 /* --- start ---------------------------------------------------------------------------------------------------------------------- */
 
 /* calibrate(force_accessors=False) -> "offsets" | "accessors" */
@@ -287,6 +298,7 @@ static PyObject *calibrate(PyObject *module, PyObject *args)
     }
     found.by_offset = problem == NULL && !force_accessors;
     found.ready = 1;
+    found.problem = problem;
     found.forced = force_accessors;
     tensor_offsets = found;
     if (load_plain_tensor() < 0) {
@@ -300,6 +312,7 @@ static PyMethodDef methods[] = {
     {"calibrate", calibrate, METH_VARARGS,
      "calibrate(force_accessors=False) -> 'offsets' | 'accessors'\n\nFind out how to read tensors of this torch. Needed once, after `import torch`."},
     {"tensor_info", info, METH_O, "tensor_info(t) -> dict of all that native code reads of a tensor"},
+    {"tensor_layout", layout, METH_NOARGS, "Byte offsets found by calibrate(), and the property that it did not find (or None)."},
     {"tensor_bump_version", bump_version, METH_O, "Raise the version counter, as a write in place does."},
     {"global_state", global_state, METH_NOARGS, "The fields of guards.global_state.GlobalState as native code reads them."},
     {NULL, NULL, 0, NULL},

@@ -26,6 +26,7 @@ typedef struct {
     int ready;
     int by_offset;
     int forced;                                 /* accessors were asked for (tests) */
+    const char *problem;                        /* the property that was not found, or NULL */
     int storage, autograd_meta, version_counter, ndim, sizes, strides, storage_offset, numel, dtype, device, keys; /* in TensorImpl */
     int pyobj;                                  /* in TensorImpl: its Python object */
     int storage_data, storage_nbytes;           /* in StorageImpl */

@@ -38,7 +38,8 @@ static const char SAMPLE_CODE[] =
     "    plain = [base.as_strided((2, 3, 5), (77, 19, 2), 11), base.as_strided((7,), (13,), 101),\n"
     "        torch.zeros(3, 11, 2, 2, 2, 3, dtype=torch.float64, **cpu), torch.zeros(17, 4, dtype=torch.bool, **cpu),\n"
     "        torch.zeros(19, 6, dtype=torch.int64, **cpu), torch.zeros(23, dtype=torch.bfloat16, **cpu),\n"
-    "        torch.zeros((), dtype=torch.uint8, **cpu), torch.zeros(31, 2, dtype=torch.float32, device='meta')]\n"
+    "        torch.zeros((), dtype=torch.uint8, **cpu), torch.zeros(31, 2, dtype=torch.float32, device='meta'),\n"
+    "        torch.frombuffer(bytearray(59 * 4), dtype=torch.int32)]\n" /* memory that another object owns */
     "    for n, t in enumerate(plain[2:6]):\n"
     "        for _ in range(3 * n + 2): t.zero_()\n"
     "    leaves = [torch.zeros(37 + n, dtype=torch.float32, requires_grad=True, **cpu) for n in range(4)]\n"
