@@ -1,0 +1,157 @@
+"""Marks that a user puts on functions, tensors and modules; read by the interpreter.
+
+In:  `capture.disable(fn)`, `capture.allow_in_graph(fn)`, `capture.assume_constant_result(fn)`, `capture.mark_dynamic(t, dim)`.
+Out: `is_disabled(fn)`, `is_allowed_in_graph(fn)`, `has_constant_result(fn)`, `dynamic_dims(t)`, `static_dims(t)`, `is_marked_static(t)`.
+
+    mark_dynamic(x, 0)    ->   x._capture_dynamic_dims == {0: DimRange(None, None)}
+
+A function is marked through its code object (registry below), so that copies, bound methods and partials of it carry the mark too; what has no code
+object (builtins, torch operations) is marked by identity. A tensor carries the mark as an attribute: it goes where the tensor goes.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from capture.errors import UsageError
+
+
+@dataclass(frozen=True)
+class DimRange:
+    """Bounds that the user promises for a dynamic size, both inclusive."""
+
+    minimum: int | None
+    maximum: int | None
+
+
+class FunctionMarks:
+    """Functions with a mark. They are kept alive: a mark is set once, on things of module level."""
+
+    def __init__(self) -> None:
+        self._codes: set[types.CodeType] = set()
+        self._objects: dict[int, Any] = {}
+
+    def add(self, fn: Any) -> None:
+        code = _code_of(fn)
+        if code is not None:
+            self._codes.add(code)
+        else:
+            self._objects[id(fn)] = fn
+
+    def __contains__(self, fn: Any) -> bool:
+        code = _code_of(fn)
+        return code in self._codes if code is not None else id(fn) in self._objects
+
+    def has_code(self, code: types.CodeType) -> bool:
+        return code in self._codes
+
+
+def _code_of(fn: Any) -> types.CodeType | None:
+    fn = fn.__func__ if isinstance(fn, types.MethodType) else fn
+    return fn.__code__ if isinstance(fn, types.FunctionType) else None
+
+
+_allowed = FunctionMarks()
+_constant = FunctionMarks()
+_DISABLED = "_capture_disabled"  # on the wrapper that `capture.disable` returns: the wrapped function itself stays capturable
+
+
+# --- functions -------------------------------------------------------------------------------------------------------------
+
+
+def _callable_name(fn: Any) -> str:
+    return getattr(fn, "__qualname__", None) or repr(fn)
+
+
+def allow_in_graph(fn: Any) -> Any:
+    """Calls of `fn` (or of each of a list) become one node of the graph, and are not looked into.
+
+    Source: torch.compiler.allow_in_graph. `fn` must depend on its arguments alone and have no side effects.
+    """
+    if isinstance(fn, list | tuple):
+        return [allow_in_graph(item) for item in fn]
+    if not callable(fn):
+        raise UsageError(f"allow_in_graph takes a callable, not {fn!r}")
+    _allowed.add(fn)
+    return fn
+
+
+def assume_constant_result(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """`fn` is called at capture, with the arguments of that time; what it returns then is a constant of the graph."""
+    if not callable(fn):
+        raise UsageError(f"assume_constant_result takes a callable, not {fn!r}")
+    _constant.add(fn)
+    return fn
+
+
+def is_allowed_in_graph(fn: Any) -> bool:
+    return fn in _allowed
+
+
+def has_constant_result(fn: Any) -> bool:
+    return fn in _constant
+
+
+def mark_disabled(wrapper: Any) -> None:
+    """Called by `capture.disable` for the wrapper that it returns."""
+    setattr(wrapper, _DISABLED, True)
+
+
+def is_disabled(fn: Any) -> bool:
+    """A call of `fn` must be left to Python (a graph break in the caller)."""
+    fn = fn.__func__ if isinstance(fn, types.MethodType) else fn
+    return isinstance(fn, types.FunctionType) and _DISABLED in fn.__dict__
+
+
+# --- tensors ---------------------------------------------------------------------------------------------------------------
+
+_DYNAMIC = "_capture_dynamic_dims"
+_STATIC = "_capture_static_dims"
+_NO_DIMS: Any = {}
+
+
+def mark_dynamic(tensor: torch.Tensor, dims: int | Sequence[int], *, min: int | None = None, max: int | None = None) -> None:
+    """The size of these dimensions changes: capture it as a symbol from the start.
+
+    `min` and `max`, inclusive, promise bounds. Errors: UsageError for a dimension that the tensor hasn't.
+    Source: torch._dynamo.mark_dynamic.
+    """
+    bounds = DimRange(min, max)
+    if min is not None and max is not None and min > max:
+        raise UsageError(f"mark_dynamic: min {min} is above max {max}")
+    marks = dict(dynamic_dims(tensor))
+    marks.update({dim: bounds for dim in _checked_dims("mark_dynamic", tensor, dims)})
+    setattr(tensor, _DYNAMIC, marks)
+
+
+def mark_static(tensor: torch.Tensor, dims: int | Sequence[int] | None = None) -> None:
+    """The size of these dimensions (None: of all) does not change: capture it as a number, also under dynamic=True."""
+    wanted = range(tensor.dim()) if dims is None and isinstance(tensor, torch.Tensor) else dims
+    checked = _checked_dims("mark_static", tensor, () if wanted is None else wanted)
+    setattr(tensor, _STATIC, static_dims(tensor) | frozenset(checked))
+
+
+def dynamic_dims(tensor: torch.Tensor) -> dict[int, DimRange]:
+    """Dimensions marked dynamic, with their bounds."""
+    return getattr(tensor, "__dict__", _NO_DIMS).get(_DYNAMIC, _NO_DIMS)
+
+
+def static_dims(tensor: torch.Tensor) -> frozenset[int]:
+    """Dimensions marked static."""
+    return getattr(tensor, "__dict__", _NO_DIMS).get(_STATIC, frozenset())
+
+
+def _checked_dims(caller: str, tensor: Any, dims: int | Sequence[int]) -> list[int]:
+    if not isinstance(tensor, torch.Tensor):
+        raise UsageError(f"{caller} takes a tensor, not {tensor!r}")
+    wanted = [dims] if isinstance(dims, int) else list(dims)
+    ndim = tensor.dim()
+    for dim in wanted:
+        if not -ndim <= dim < ndim:
+            raise UsageError(f"{caller}: the tensor has {ndim} dimensions, {dim} is none of them")
+    return [dim % ndim for dim in wanted]
