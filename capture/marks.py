@@ -5,8 +5,7 @@ Out: `is_disabled(fn)`, `is_allowed_in_graph(fn)`, `has_constant_result(fn)`, `d
 
     mark_dynamic(x, 0)    ->   x._capture_dynamic_dims == {0: DimRange(None, None)}
 
-A function is marked through its code object (registry below), so that copies, bound methods and partials of it carry the mark too; what has no code
-object (builtins, torch operations) is marked by identity. A tensor carries the mark as an attribute: it goes where the tensor goes.
+A function is marked in a registry (a bound method marks its function); a tensor carries the mark as an attribute: it goes where the tensor goes.
 """
 
 from __future__ import annotations
@@ -30,30 +29,21 @@ class DimRange:
 
 
 class FunctionMarks:
-    """Functions with a mark. They are kept alive: a mark is set once, on things of module level."""
+    """Callables with a mark, by identity; they are kept alive, so that no other object gets their address."""
 
     def __init__(self) -> None:
-        self._codes: set[types.CodeType] = set()
-        self._objects: dict[int, Any] = {}
+        self._functions: dict[int, Any] = {}
 
     def add(self, fn: Any) -> None:
-        code = _code_of(fn)
-        if code is not None:
-            self._codes.add(code)
-        else:
-            self._objects[id(fn)] = fn
+        fn = _plain_function(fn)
+        self._functions[id(fn)] = fn
 
     def __contains__(self, fn: Any) -> bool:
-        code = _code_of(fn)
-        return code in self._codes if code is not None else id(fn) in self._objects
-
-    def has_code(self, code: types.CodeType) -> bool:
-        return code in self._codes
+        return id(_plain_function(fn)) in self._functions
 
 
-def _code_of(fn: Any) -> types.CodeType | None:
-    fn = fn.__func__ if isinstance(fn, types.MethodType) else fn
-    return fn.__code__ if isinstance(fn, types.FunctionType) else None
+def _plain_function(fn: Any) -> Any:
+    return fn.__func__ if isinstance(fn, types.MethodType) else fn
 
 
 _allowed = FunctionMarks()
@@ -62,10 +52,6 @@ _DISABLED = "_capture_disabled"  # on the wrapper that `capture.disable` returns
 
 
 # --- functions -------------------------------------------------------------------------------------------------------------
-
-
-def _callable_name(fn: Any) -> str:
-    return getattr(fn, "__qualname__", None) or repr(fn)
 
 
 def allow_in_graph(fn: Any) -> Any:
@@ -104,7 +90,7 @@ def mark_disabled(wrapper: Any) -> None:
 
 def is_disabled(fn: Any) -> bool:
     """A call of `fn` must be left to Python (a graph break in the caller)."""
-    fn = fn.__func__ if isinstance(fn, types.MethodType) else fn
+    fn = _plain_function(fn)
     return isinstance(fn, types.FunctionType) and _DISABLED in fn.__dict__
 
 
