@@ -1,0 +1,307 @@
+"""From an ATen graph to definitions, requests to store them, and calls of operators that have no lowering.
+
+In:  `torch.fx.Graph` of functional ATen overloads with `node.meta["val"]`.
+Out: a `Lowering`: a Program with its extern and view steps, and `stores`: which definition goes to which buffer. The passes make
+     kernels of the stores (`codegen.passes.pipeline`).
+
+    relu(x @ w)  ->  ExternStep(aten.mm.default, (x, w) -> mm);  store Map("max", (Stored("mm"), Fill(0.0))) to `relu`
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+
+from codegen import index_algebra as ix
+from codegen.index_algebra import Index, Poly, Ranges, to_expr
+from codegen.lower.registry import LOWERINGS
+from codegen.lower.tensor_expr import Shape, Stored, TensorExpr, View
+from codegen.ops import IR_DTYPES
+from codegen.program import BufferInfo, ExternStep, Program, Ref, ViewStep
+
+MAX_DEPTH = 150  # definitions that are nested deeper are stored: the passes recurse over them
+
+
+@dataclass(slots=True)
+class Store:
+    """Request: the elements of `value` go to `target`, a place in a buffer."""
+
+    value: TensorExpr
+    target: Stored
+
+
+class Lowering:
+    """State of the lowering of one graph; what a lowering function gets as `ctx`."""
+
+    def __init__(self) -> None:
+        self.program = Program()
+        self.steps: list[ExternStep | ViewStep] = []
+        self.stores: list[Store] = []
+        self.realized: dict[TensorExpr, Stored] = {}
+        self.layouts: dict[TensorExpr, tuple[Index, ...]] = {}
+        self.values: dict[fx.Node, Any] = {}
+        self.val: Any = None
+        self.name = ""
+
+    # --- for lowering functions
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the current node's result."""
+        return sizes_of(self.val)
+
+    @property
+    def dtype(self) -> str:
+        """The element type of the current node's result."""
+        return IR_DTYPES[self.val.dtype]
+
+    def new_buffer(self, hint: str, kind: str, dtype: torch.dtype, shape: Shape, strides: tuple[Index, ...]) -> Stored:
+        """A buffer of that layout, and the definition that reads it."""
+        name = self._unique(hint)
+        exprs = tuple(map(to_expr, shape)), tuple(map(to_expr, strides))
+        self.program.buffers[name] = BufferInfo(name, kind, dtype, *exprs, to_expr(0))
+        return Stored(shape, IR_DTYPES[dtype], name, strides)
+
+    def realize(self, value: TensorExpr, hint: str = "") -> Stored:
+        """Have `value` stored, in the layout that eager gives it."""
+        if isinstance(value, Stored):
+            return value
+        found = self.realized.get(value)
+        if found is None:
+            strides = self.layouts.get(value) or ix.row_major(value.shape)
+            from codegen.ops import TORCH_DTYPES
+
+            found = self.new_buffer(hint or self.name, "temp", TORCH_DTYPES[value.dtype], value.shape, strides)
+            self.realized[value] = found
+            self.stores.append(Store(value, found))
+        return found
+
+    # --- the walk over the graph
+
+    def run(self, graph: fx.Graph) -> None:
+        for node in graph.nodes:
+            self.name, self.val = node.name, node.meta.get("val")
+            _NODE_KINDS[node.op](self, node)
+
+    def _placeholder(self, node: fx.Node) -> None:
+        self.program.inputs.append(node.name)
+        if not isinstance(self.val, torch.Tensor):
+            self.values[node] = _as_scalar(self.val)
+        elif self.val.dtype in IR_DTYPES and self.val.layout == torch.strided:
+            shape, strides = sizes_of(self.val), strides_of(self.val)
+            self.values[node] = self.new_buffer(node.name, "input", self.val.dtype, shape, strides)
+        else:
+            self.values[node] = self._opaque(node.name, "input", self.val)
+
+    def _get_attr(self, node: fx.Node) -> None:
+        value = node.graph.owning_module
+        for part in str(node.target).split("."):
+            value = getattr(value, part)
+        if not isinstance(value, torch.Tensor):
+            raise TypeError(f"graph attribute {node.target!r} is a {type(value).__name__}, expected a tensor")
+        stored = self._opaque(node.name, "constant", value)
+        self.program.buffers[stored.buffer].value = value
+        self.values[node] = stored
+
+    def _call(self, node: fx.Node) -> None:
+        if node.target is operator.getitem:
+            base, index = node.args
+            self.values[node] = self.values[base][index]  # type: ignore[index]
+            return
+        if not isinstance(self.val, (torch.Tensor, tuple, list)) and self.val is not None:
+            self._scalar_call(node)
+            return
+        result = self._lowered(node)
+        if result is NotImplemented:
+            result = self._extern(node)
+        self.values[node] = self._remember(result, self.val)
+
+    def _lowered(self, node: fx.Node) -> Any:
+        function = LOWERINGS.get(node.target)
+        if function is None or not _all_known(node):
+            return NotImplemented
+        args, kwargs = fx.node.map_arg((node.args, node.kwargs), self.values.__getitem__)
+        return function(self, *args, **kwargs)
+
+    def _scalar_call(self, node: fx.Node) -> None:
+        """Arithmetic of sizes comes out of the shapes; a number read from a tensor is an extern result."""
+        if isinstance(self.val, (torch.SymInt, int)) and not isinstance(self.val, bool):
+            self.values[node] = ix.from_size(self.val)
+        else:
+            self.values[node] = self._extern(node)
+
+    def _remember(self, result: Any, val: Any) -> Any:
+        """Note eager's strides; store what is nested too deep."""
+        if isinstance(result, (tuple, list)):
+            return tuple(self._remember(item, meta) for item, meta in zip(result, val, strict=True))
+        if isinstance(result, TensorExpr) and isinstance(val, torch.Tensor):
+            self.layouts.setdefault(result, strides_of(val))
+            if result.depth > MAX_DEPTH and not isinstance(result, Stored):
+                result = self.realize(result)
+        return result
+
+    # --- calls of operators
+
+    def _opaque(self, hint: str, kind: str, val: torch.Tensor) -> Stored:
+        """A buffer for a tensor that kernels may not be able to read (complex, sparse): only extern steps touch it then."""
+        strided = val.layout == torch.strided
+        shape = sizes_of(val)
+        name = self._unique(hint)
+        strides = strides_of(val) if strided else ix.row_major(shape)
+        exprs = tuple(map(to_expr, shape)), tuple(map(to_expr, strides))
+        self.program.buffers[name] = BufferInfo(name, kind, val.dtype, *exprs, to_expr(0))
+        return Stored(shape, IR_DTYPES.get(val.dtype, str(val.dtype)), name, strides)
+
+    def _extern(self, node: fx.Node) -> Any:
+        args = fx.node.map_arg(node.args, self._extern_argument)
+        kwargs = fx.node.map_arg(node.kwargs, self._extern_argument)
+        results = self.val if isinstance(self.val, (tuple, list)) else (self.val,)
+        values = [self._extern_result(node.name, val) for val in results]
+        names = tuple(value.buffer if isinstance(value, Stored) else None for value in values)
+        mutates = self._mutated(node, args, kwargs)
+        self.steps.append(ExternStep(node.target, tuple(args), dict(kwargs), names, mutates))
+        return tuple(values) if isinstance(self.val, (tuple, list)) else values[0]
+
+    def _extern_argument(self, node: fx.Node) -> Any:
+        value = self.values[node]
+        if isinstance(value, TensorExpr):
+            return Ref(self.tensor_for(value, node.meta.get("val"), node.name))
+        return to_expr(value) if isinstance(value, Poly) else value
+
+    def _extern_result(self, hint: str, val: Any) -> Any:
+        return self._opaque(hint, "temp", val) if isinstance(val, torch.Tensor) else None
+
+    def _mutated(self, node: fx.Node, args: Any, kwargs: Any) -> tuple[str, ...]:
+        schema = getattr(node.target, "_schema", None)
+        if schema is None or not schema.is_mutable:
+            return ()
+        given = dict(zip((argument.name for argument in schema.arguments), args, strict=False)) | dict(kwargs)
+        written = [given.get(a.name) for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write]
+        flat = [item for value in written for item in (value if isinstance(value, (list, tuple)) else [value])]
+        return tuple(item.name for item in flat if isinstance(item, Ref))
+
+    # --- tensors for operators and outputs
+
+    def tensor_for(self, value: TensorExpr, val: Any, hint: str, copies: bool = False) -> str:
+        """The name of a buffer that holds `value` with the strides of `val`: a view of stored memory where there is one.
+
+        `copies`: the caller will see the aliasing, so that a view in our sense that is a copy in eager has to be stored.
+        """
+        base: TensorExpr = value
+        while isinstance(base, View) and base not in self.realized and (base.aliases or not copies):
+            base = base.base
+        strides = strides_of(val) if isinstance(val, torch.Tensor) else ix.row_major(value.shape)
+        if isinstance(base, Stored) or value is not base:
+            place = self._as_strided(value, self.realize(base, hint), base) if self._is_affine(value, base) else None
+            if place is not None and _same_layout(place, strides):
+                return self._view(place, strides, hint)
+        if isinstance(value, Stored):
+            raise AssertionError(f"{value.buffer} has strides {value.strides}, but {hint} is expected with {strides}")
+        self.layouts.setdefault(value, strides)
+        return self.realize(value, hint).buffer
+
+    def _is_affine(self, value: TensorExpr, base: TensorExpr) -> bool:
+        pretend = Stored(base.shape, base.dtype, "", self.layouts.get(base) or ix.row_major(base.shape))
+        return self._as_strided(value, pretend, base) is not None
+
+    def _as_strided(self, value: TensorExpr, place: Stored, base: TensorExpr) -> Stored | None:
+        """`value`, a chain of views over `base` which is stored at `place`, as strides and offset; None where it is no strided tensor."""
+        if isinstance(base, Stored):
+            place = base
+        ranges = Ranges()
+        start = tuple(ix.axis(f"d{dim}") for dim in range(len(value.shape)))
+        ranges.extents = {f"d{dim}": size for dim, size in enumerate(value.shape)}
+        indices: tuple[Index, ...] = start
+        while value is not base:
+            assert isinstance(value, View)
+            indices = value.transform.apply(indices, ranges)
+            value = value.base
+        return strided_form(place, ranges.recombine(place.element(indices)), tuple(ranges.extents.values()))
+
+    def _view(self, place: Stored, strides: tuple[Index, ...], hint: str) -> str:
+        info = self.program.buffers[place.buffer]
+        shape = tuple(map(to_expr, place.shape))
+        if info.shape == shape and place.offset == 0 and info.strides == tuple(map(to_expr, strides)):
+            return place.buffer
+        view = self.new_buffer(hint, "temp", info.dtype, place.shape, strides)
+        self.steps.append(ViewStep(view.buffer, place.buffer, shape, tuple(map(to_expr, strides)), to_expr(place.offset)))
+        return view.buffer
+
+    def _output(self, node: fx.Node) -> None:
+        self.program.outputs = [self._output_value(item) for item in fx.node.map_arg(node.args[0], lambda n: n)]
+
+    def _output_value(self, item: Any) -> Any:
+        if not isinstance(item, fx.Node):
+            return item
+        value = self.values[item]
+        if not isinstance(value, TensorExpr):
+            return to_expr(value) if isinstance(value, Poly) else value
+        name = self.tensor_for(value, item.meta.get("val"), item.name, copies=True)
+        info = self.program.buffers[name]
+        if info.kind == "temp":
+            info.kind = "output"
+        return name
+
+    def _unique(self, hint: str) -> str:
+        name, number = hint, 1
+        while name in self.program.buffers:
+            name, number = f"{hint}_{number}", number + 1
+        return name
+
+
+_NODE_KINDS = {
+    "placeholder": Lowering._placeholder,
+    "get_attr": Lowering._get_attr,
+    "call_function": Lowering._call,
+    "output": Lowering._output,
+}
+
+
+def sizes_of(val: torch.Tensor) -> Shape:
+    return tuple(map(ix.from_size, val.shape))
+
+
+def strides_of(val: torch.Tensor) -> tuple[Index, ...]:
+    return tuple(map(ix.from_size, val.stride()))
+
+
+def _as_scalar(val: Any) -> Any:
+    return ix.from_size(val) if isinstance(val, torch.SymInt) else val
+
+
+def _all_known(node: fx.Node) -> bool:
+    """True where kernels can read all tensor arguments and write all results."""
+    vals = [argument.meta.get("val") for argument in node.all_input_nodes]
+    vals += node.meta["val"] if isinstance(node.meta.get("val"), (tuple, list)) else [node.meta.get("val")]
+    return all(
+        val.dtype in IR_DTYPES and val.layout == torch.strided for val in vals if isinstance(val, torch.Tensor)
+    )
+
+
+def strided_form(place: Stored, element: Index, shape: Shape) -> Stored | None:
+    """`element`, over axes d0, d1, ... , as strides and offset, or None where it is not linear in the axes."""
+    strides: list[Index] = [0] * len(shape)
+    offset: Index = 0
+    for atoms, coef in ix.terms_of(element).items():
+        axes = [atom for atom in atoms if not atom.startswith("$")]
+        if any(isinstance(atom, ix.Division) for atom in atoms) or len(axes) > 1:
+            return None
+        rest = tuple(atom for atom in atoms if atom.startswith("$"))
+        term: Index = ix.Poly({rest: coef}) if rest else coef
+        if axes:
+            dim = int(axes[0][1:])
+            strides[dim] = ix.plus(strides[dim], term)
+        else:
+            offset = ix.plus(offset, term)
+    return Stored(shape, place.dtype, place.buffer, tuple(strides), offset)
+
+
+def _same_layout(place: Stored, strides: tuple[Index, ...]) -> bool:
+    """Equal strides, where they matter: those of dimensions of size 1 do not, and none do in an empty tensor."""
+    if 0 in place.shape:
+        return True
+    return all(size == 1 or have == want for size, have, want in zip(place.shape, place.strides, strides, strict=True))

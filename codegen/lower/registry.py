@@ -1,0 +1,31 @@
+"""The table of lowerings: from an ATen overload to the function that builds its definition.
+
+    @lowering(aten.t.default)
+    def transpose(ctx, base): ...
+
+In:  the arguments of the fx node, tensors as `TensorExpr`, sizes as `Index`.
+Out: a `TensorExpr`, a tuple of them, or `NotImplemented`: then the operator is called as an ExternStep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Lowered = Callable[..., Any]
+_Function = TypeVar("_Function", bound=Lowered)
+
+LOWERINGS: dict[Any, Lowered] = {}
+
+
+def lowering(*overloads: Any) -> Callable[[_Function], _Function]:
+    """Register a function `f(ctx, *args, **kwargs)` for these overloads; one overload has one lowering."""
+
+    def register(function: _Function) -> _Function:
+        for overload in overloads:
+            if overload in LOWERINGS:
+                raise ValueError(f"{overload} has a lowering already: {LOWERINGS[overload].__name__}")
+            LOWERINGS[overload] = function
+        return function
+
+    return register

@@ -1,0 +1,304 @@
+"""Tensors as definitions: what the element at an index is, before it is decided where anything is stored.
+
+In:  lowering functions build these, one for each ATen operation.
+Out: `codegen.passes` cuts the DAG into kernels and emits each definition at the indices where it is needed.
+
+    y = (x + 1).t()  ->  View(Map("add", (Stored("x"), Fill(1.0))), Affine(permutation 1, 0))
+
+A definition has a shape of `Index` sizes and an element type of loop IR. The arguments of a `Map` have its shape: broadcasts are
+views. Nodes compare by identity; a node that is used twice is one node.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Union
+
+import torch
+
+from codegen.index_algebra import Index, Ranges, dot, plus, product, row_major, times
+from codegen.ops import TORCH_DTYPES
+
+Shape = tuple[Index, ...]
+Indices = tuple[Index, ...]
+
+
+class TensorExpr:
+    """A tensor by definition. `depth` bounds the recursion of the passes."""
+
+    __slots__ = ("depth", "dtype", "shape")
+
+    def __init__(self, shape: Shape, dtype: str, depth: int = 0) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.depth = depth
+
+
+class Stored(TensorExpr):
+    """The elements of a buffer: element at `dot(index, strides) + offset` from its base pointer."""
+
+    __slots__ = ("buffer", "offset", "strides")
+
+    def __init__(self, shape: Shape, dtype: str, buffer: str, strides: tuple[Index, ...], offset: Index = 0) -> None:
+        super().__init__(shape, dtype)
+        self.buffer = buffer
+        self.strides = strides
+        self.offset = offset
+
+    def element(self, indices: Indices) -> Index:
+        return plus(dot(indices, self.strides), self.offset)
+
+
+class Fill(TensorExpr):
+    """The same number everywhere."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, shape: Shape, dtype: str, value: float | int | bool) -> None:
+        super().__init__(shape, dtype)
+        self.value = value
+
+
+class Position(TensorExpr):
+    """The index along dimension `dim`, as i64."""
+
+    __slots__ = ("dim",)
+
+    def __init__(self, shape: Shape, dim: int) -> None:
+        super().__init__(shape, "i64")
+        self.dim = dim
+
+
+class SizeValue(TensorExpr):
+    """A zero-dimensional i64 with the value of an index expression over sizes."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Index) -> None:
+        super().__init__((), "i64")
+        self.value = value
+
+
+class Map(TensorExpr):
+    """`op` of `codegen.ops` on the elements of `args` at the same index."""
+
+    __slots__ = ("args", "op")
+
+    def __init__(self, op: str, args: tuple[TensorExpr, ...], dtype: str) -> None:
+        super().__init__(args[0].shape, dtype, 1 + max(arg.depth for arg in args))
+        self.op = op
+        self.args = args
+
+
+class View(TensorExpr):
+    """The element of `base` at the transformed index. `aliases`: in eager this shares memory with the base."""
+
+    __slots__ = ("aliases", "base", "transform")
+
+    def __init__(self, base: TensorExpr, shape: Shape, transform: Transform, aliases: bool = True) -> None:
+        super().__init__(shape, base.dtype, base.depth + 1)
+        self.base = base
+        self.transform = transform
+        self.aliases = aliases
+
+
+class Checked(TensorExpr):
+    """`value`, once `condition` (b8) has been found true at the same index; else the kernel fails."""
+
+    __slots__ = ("condition", "value")
+
+    def __init__(self, value: TensorExpr, condition: TensorExpr) -> None:
+        super().__init__(value.shape, value.dtype, 1 + max(value.depth, condition.depth))
+        self.value = value
+        self.condition = condition
+
+
+class Reduce(TensorExpr):
+    """`combine` of `codegen.ir.Accumulator` over `dims` of `source`; the shape is that of the other dimensions.
+
+    For argmax and argmin the index that is kept is the row-major number of the element within the reduced dimensions.
+    """
+
+    __slots__ = ("combine", "dims", "source")
+
+    def __init__(self, combine: str, source: TensorExpr, dims: tuple[int, ...]) -> None:
+        shape = tuple(size for dim, size in enumerate(source.shape) if dim not in dims)
+        dtype = "i64" if combine.startswith("arg") else source.dtype
+        super().__init__(shape, dtype, source.depth + 1)
+        self.combine = combine
+        self.source = source
+        self.dims = dims
+
+    @property
+    def reduced_shape(self) -> Shape:
+        return tuple(self.source.shape[dim] for dim in self.dims)
+
+
+class Gather(TensorExpr):
+    """The element of `base` at computed coordinates.
+
+    `coordinates[d]` is, for dimension d of the base, the number of the dimension of the result that indexes it, or an integer tensor
+    of the result's shape. `wraps`: negative values count from the end. Values out of range fail the kernel.
+    """
+
+    __slots__ = ("base", "coordinates", "wraps")
+
+    def __init__(self, base: TensorExpr, shape: Shape, coordinates: tuple[int | TensorExpr, ...], wraps: bool) -> None:
+        depth = max([base.depth, *(c.depth for c in coordinates if isinstance(c, TensorExpr))])
+        super().__init__(shape, base.dtype, depth + 1)
+        self.base = base
+        self.coordinates = coordinates
+        self.wraps = wraps
+
+
+class Padded(TensorExpr):
+    """`base` moved by `begin` in each dimension, `fill` around it (negative `begin` crops)."""
+
+    __slots__ = ("base", "begin", "fill")
+
+    def __init__(self, base: TensorExpr, shape: Shape, begin: tuple[Index, ...], fill: float | int | bool) -> None:
+        super().__init__(shape, base.dtype, base.depth + 1)
+        self.base = base
+        self.begin = begin
+        self.fill = fill
+
+
+class Joined(TensorExpr):
+    """`parts` one after the other along `dim`. Always stored: each part writes its slice."""
+
+    __slots__ = ("dim", "parts")
+
+    def __init__(self, parts: tuple[TensorExpr, ...], shape: Shape, dim: int) -> None:
+        super().__init__(shape, parts[0].dtype, 1 + max(part.depth for part in parts))
+        self.parts = parts
+        self.dim = dim
+
+
+# --- index transformations of views ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinate:
+    """Index along one dimension of the base: start + sum of step * index of the view's dimension `dim`."""
+
+    terms: tuple[tuple[int, Index], ...] = ()
+    start: Index = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """One `Coordinate` for each dimension of the base: permute, expand, slice, select, flip, diagonal, unfold, (un)squeeze."""
+
+    coordinates: tuple[Coordinate, ...]
+
+    def apply(self, indices: Indices, ranges: Ranges) -> Indices:
+        result: list[Index] = []
+        for coordinate in self.coordinates:
+            total = coordinate.start
+            for dim, step in coordinate.terms:
+                total = plus(total, times(indices[dim], step))
+            result.append(total)
+        return tuple(result)
+
+
+@dataclass(frozen=True, slots=True)
+class Reshape:
+    """The element with the same row-major number."""
+
+    base_shape: Shape
+    shape: Shape
+
+    def apply(self, indices: Indices, ranges: Ranges) -> Indices:
+        return ranges.unflatten(flatten(indices, self.shape, ranges), self.base_shape)
+
+
+Transform = Union[Affine, Reshape]
+
+
+def flatten(indices: Indices, shape: Shape, ranges: Ranges) -> Index:
+    """Row-major number of the element."""
+    return ranges.recombine(dot(indices, row_major(shape)))
+
+
+def along(dim: int) -> Coordinate:
+    """The coordinate that is the view's index along `dim`."""
+    return Coordinate(((dim, 1),))
+
+
+def affine_view(base: TensorExpr, shape: Shape, coordinates: tuple[Coordinate, ...], aliases: bool = True) -> TensorExpr:
+    """A view by affine coordinates; a view of an affine view is one view."""
+    if isinstance(base, View) and isinstance(base.transform, Affine) and base.aliases == aliases:
+        composed = tuple(_compose(outer, coordinates) for outer in base.transform.coordinates)
+        return View(base.base, shape, Affine(composed), aliases)
+    return View(base, shape, Affine(coordinates), aliases)
+
+
+def _compose(outer: Coordinate, inner: tuple[Coordinate, ...]) -> Coordinate:
+    steps: dict[int, Index] = {}
+    start = outer.start
+    for dim, step in outer.terms:
+        start = plus(start, times(step, inner[dim].start))
+        for inner_dim, inner_step in inner[dim].terms:
+            steps[inner_dim] = plus(steps.get(inner_dim, 0), times(step, inner_step))
+    return Coordinate(tuple(steps.items()), start)
+
+
+def expand(base: TensorExpr, shape: Shape) -> TensorExpr:
+    """Broadcast to `shape`: missing leading dimensions are added, sizes 1 repeated."""
+    if base.shape == shape:
+        return base
+    if isinstance(base, Fill):
+        return Fill(shape, base.dtype, base.value)
+    lead = len(shape) - len(base.shape)
+    coordinates = tuple(
+        Coordinate() if size == 1 else along(lead + dim) for dim, size in enumerate(base.shape)
+    )
+    return affine_view(base, shape, coordinates)
+
+
+def reshape(base: TensorExpr, shape: Shape, aliases: bool = True) -> TensorExpr:
+    """Same elements in row-major order. Where only sizes of 1 come and go it is an affine view."""
+    if base.shape == shape:
+        return base
+    if isinstance(base, Fill):
+        return Fill(shape, base.dtype, base.value)
+    kept = [dim for dim, size in enumerate(shape) if size != 1]
+    if tuple(shape[dim] for dim in kept) == tuple(size for size in base.shape if size != 1):
+        remaining = iter(kept)
+        coordinates = tuple(Coordinate() if size == 1 else along(next(remaining)) for size in base.shape)
+        return affine_view(base, shape, coordinates, aliases)
+    if isinstance(base, View) and isinstance(base.transform, Reshape) and base.aliases == aliases:
+        return reshape(base.base, shape, aliases)
+    return View(base, shape, Reshape(base.shape, shape), aliases)
+
+
+def cast(base: TensorExpr, dtype: str) -> TensorExpr:
+    """`base` with elements of `dtype`."""
+    if base.dtype == dtype:
+        return base
+    if isinstance(base, Fill):
+        return fill(base.shape, dtype, base.value)
+    return Map("cast", (base,), dtype)
+
+
+def fill(shape: Shape, dtype: str, value: float | int | bool) -> Fill:
+    """A constant, rounded to what `dtype` can hold (the number is that of eager's conversion)."""
+    return Fill(shape, dtype, representable(value, dtype))
+
+
+def representable(value: float | int | bool, dtype: str) -> float | int | bool:
+    """`value` converted to `dtype`, as a Python number."""
+    if dtype == "f64":
+        return float(value)
+    if dtype == "f32":
+        return ctypes.c_float(value).value
+    if dtype == "b8":
+        return bool(value)
+    if dtype == "i64" and isinstance(value, int):
+        return int(value)
+    return torch.tensor(value).to(TORCH_DTYPES[dtype]).item()
+
+
+def numel(shape: Shape) -> Index:
+    return product(shape)
