@@ -1,0 +1,400 @@
+"""Elementwise operators.
+
+    aten.add.Tensor(x, y, alpha=2)   ->  Map("add", (x, Map("mul", (y, Fill(2.0)))))
+
+Most are one line in a table: the overloads, the operation. The result type is that of the fake result; the type of computation is that of
+the promoted operands (f32 for bf16 and f16), and each operator rounds its result as eager does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from codegen.lower.promotion import as_operand, common_dtype, compute_dtype, is_float
+from codegen.lower.registry import lowering
+from codegen.lower.scalar_math import add, apply, both, compare, invert, mul, nonzero, sub, unless_zero, where
+from codegen.lower.tensor_expr import Affine, TensorExpr, View, along, cast, expand, fill
+
+aten = torch.ops.aten
+
+
+def _operands(ctx: Any, *args: Any, common: str | None = None) -> list[TensorExpr]:
+    """The arguments in the type of computation of the result, broadcast to its shape."""
+    common = common or ctx.dtype
+    return [as_operand(arg, compute_dtype(common), ctx.shape, common) for arg in args]
+
+
+def _round(ctx: Any, value: TensorExpr) -> TensorExpr:
+    return cast(value, ctx.dtype)
+
+
+def copy_of(value: TensorExpr) -> TensorExpr:
+    """The same elements in memory of their own."""
+    return View(value, value.shape, Affine(tuple(map(along, range(len(value.shape))))), aliases=False)
+
+
+# --- one operation -----------------------------------------------------------------------------------------------------------
+
+_UNARY_FLOAT = [
+    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc sigmoid",
+    "sqrt rsqrt reciprocal lgamma",
+]
+
+
+def _register_unary_float(name: str) -> None:
+    @lowering(getattr(aten, name).default)
+    def unary(ctx: Any, value: TensorExpr) -> TensorExpr:
+        return _round(ctx, apply(name, *_operands(ctx, value)))
+
+
+def _register_rounding(name: str, op: str) -> None:
+    @lowering(getattr(aten, name).default)
+    def rounding(ctx: Any, value: TensorExpr) -> TensorExpr:
+        (operand,) = _operands(ctx, value)
+        return _round(ctx, apply(op, operand)) if is_float(operand.dtype) else copy_of(value)
+
+
+def _register_unary(name: str, op: str) -> None:
+    @lowering(getattr(aten, name).default)
+    def unary(ctx: Any, value: TensorExpr) -> TensorExpr:
+        if value.dtype == "b8" and op in ("abs", "sign"):
+            return copy_of(value)
+        return _round(ctx, apply(op, *_operands(ctx, value)))
+
+
+def _register_test(name: str, integer: bool) -> None:
+    @lowering(getattr(aten, name).default)
+    def test(ctx: Any, value: TensorExpr) -> TensorExpr:
+        if not is_float(value.dtype):
+            return compare("lt", value, 0) if name == "signbit" and value.dtype != "b8" else fill(ctx.shape, "b8", integer)
+        return apply(name, cast(value, compute_dtype(value.dtype)))
+
+
+def _register_binary(name: str, op: str, overloads: str) -> None:
+    @lowering(*(getattr(getattr(aten, name), overload) for overload in overloads.split()))
+    def binary(ctx: Any, left: Any, right: Any) -> TensorExpr:
+        return _round(ctx, apply(op, *_operands(ctx, left, right)))
+
+
+def _register_comparison(name: str) -> None:
+    @lowering(getattr(aten, name).Tensor, getattr(aten, name).Scalar)
+    def comparison(ctx: Any, left: Any, right: Any) -> TensorExpr:
+        return compare(name, *_operands(ctx, left, right, common=common_dtype((left, right))))
+
+
+def _register_logical(name: str, op: str) -> None:
+    @lowering(getattr(aten, name).default)
+    def logical(ctx: Any, left: TensorExpr, right: TensorExpr) -> TensorExpr:
+        return apply(op, expand(nonzero(_computed(left)), ctx.shape), expand(nonzero(_computed(right)), ctx.shape))
+
+
+def _computed(value: TensorExpr) -> TensorExpr:
+    return cast(value, compute_dtype(value.dtype))
+
+
+for _name in " ".join(_UNARY_FLOAT).split():
+    _register_unary_float(_name)
+for _name in ("floor", "ceil", "trunc", "round"):
+    _register_rounding(_name, _name)
+for _name, _op in (("neg", "neg"), ("abs", "abs"), ("sign", "sign"), ("sgn", "sign"), ("bitwise_not", "not")):
+    _register_unary(_name, _op)
+for _name, _integer in (("isnan", False), ("isinf", False), ("signbit", False)):
+    _register_test(_name, _integer)
+for _name, _op, _overloads in (
+    ("mul", "mul", "Tensor Scalar"),
+    ("maximum", "max", "default"),
+    ("minimum", "min", "default"),
+    ("atan2", "atan2", "default"),
+    ("bitwise_and", "and", "Tensor Scalar Scalar_Tensor"),
+    ("bitwise_or", "or", "Tensor Scalar Scalar_Tensor"),
+    ("bitwise_xor", "xor", "Tensor Scalar Scalar_Tensor"),
+    ("bitwise_left_shift", "shl", "Tensor Tensor_Scalar Scalar_Tensor"),
+    ("bitwise_right_shift", "shr", "Tensor Tensor_Scalar Scalar_Tensor"),
+):
+    _register_binary(_name, _op, _overloads)
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    _register_comparison(_name)
+for _name, _op in (("logical_and", "and"), ("logical_or", "or"), ("logical_xor", "xor")):
+    _register_logical(_name, _op)
+
+
+@lowering(aten.logical_not.default)
+def logical_not(ctx: Any, value: TensorExpr) -> TensorExpr:
+    return invert(nonzero(_computed(value)))
+
+
+@lowering(aten.fmin.default)
+def fmin(ctx: Any, left: TensorExpr, right: TensorExpr) -> TensorExpr:
+    return _round(ctx, apply("fmin" if is_float(ctx.dtype) else "min", *_operands(ctx, left, right)))
+
+
+@lowering(aten.fmax.default)
+def fmax(ctx: Any, left: TensorExpr, right: TensorExpr) -> TensorExpr:
+    return _round(ctx, apply("fmax" if is_float(ctx.dtype) else "max", *_operands(ctx, left, right)))
+
+
+@lowering(aten.copysign.Tensor, aten.copysign.Scalar)
+def copysign(ctx: Any, left: TensorExpr, right: Any) -> TensorExpr:
+    return _round(ctx, apply("copysign", *_operands(ctx, left, right)))
+
+
+# --- sums and products ----------------------------------------------------------------------------------------------------------
+
+
+def _scaled_sum(op: str, ctx: Any, left: Any, right: Any, alpha: Any) -> TensorExpr:
+    first, second = _operands(ctx, left, right)
+    if isinstance(alpha, TensorExpr):
+        return NotImplemented
+    if alpha == 1 and not isinstance(alpha, bool):
+        return _round(ctx, apply(op, first, second))
+    if is_float(first.dtype):  # eager: one rounding
+        return _round(ctx, apply("fma", second, -alpha if op == "sub" else alpha, first))
+    return _round(ctx, apply(op, first, mul(second, alpha)))
+
+
+@lowering(aten.add.Tensor, aten.add.Scalar)
+def add_lowering(ctx: Any, left: Any, right: Any, alpha: Any = 1) -> TensorExpr:
+    return _scaled_sum("add", ctx, left, right, alpha)
+
+
+@lowering(aten.sub.Tensor, aten.sub.Scalar)
+def sub_lowering(ctx: Any, left: Any, right: Any, alpha: Any = 1) -> TensorExpr:
+    return _scaled_sum("sub", ctx, left, right, alpha)
+
+
+@lowering(aten.rsub.Tensor, aten.rsub.Scalar)
+def rsub(ctx: Any, left: Any, right: Any, alpha: Any = 1) -> TensorExpr:
+    return _scaled_sum("sub", ctx, right, left, alpha)
+
+
+@lowering(aten.addcmul.default)
+def addcmul(ctx: Any, base: Any, left: Any, right: Any, value: Any = 1) -> TensorExpr:
+    base, left, right = _operands(ctx, base, left, right)
+    scaled = left if value == 1 else mul(left, value)
+    return _round(ctx, add(base, mul(scaled, right)))
+
+
+@lowering(aten.addcdiv.default)
+def addcdiv(ctx: Any, base: Any, left: Any, right: Any, value: Any = 1) -> TensorExpr:
+    base, left, right = _operands(ctx, base, left, right)
+    scaled = left if value == 1 else mul(left, value)
+    return _round(ctx, add(base, apply("div", scaled, right)))
+
+
+@lowering(aten.lerp.Scalar, aten.lerp.Tensor)
+def lerp(ctx: Any, start: Any, end: Any, weight: Any) -> TensorExpr:
+    """The formula with the smaller error, as eager: chosen by |weight| < 0.5."""
+    start, end, weight = _operands(ctx, start, end, weight)
+    distance = sub(end, start)
+    low = add(start, mul(weight, distance))
+    high = sub(end, mul(distance, sub(1.0, weight)))
+    return _round(ctx, where(compare("lt", apply("abs", weight), 0.5), low, high))
+
+
+# --- division ---------------------------------------------------------------------------------------------------------------------
+
+
+def _floor_quotient(left: TensorExpr, right: TensorExpr) -> TensorExpr:
+    """floor(left / right) without the error of rounding the quotient; signs of 0 and NaN as Python's and eager's."""
+    remainder = apply("fmod", left, right)
+    quotient = apply("div", sub(left, remainder), right)
+    opposite = apply("xor", compare("lt", right, 0), compare("lt", remainder, 0))
+    quotient = where(both(compare("ne", remainder, 0), opposite), sub(quotient, 1), quotient)
+    floored = apply("floor", quotient)
+    floored = where(compare("gt", sub(quotient, floored), 0.5), add(floored, 1), floored)
+    zero = apply("copysign", 0.0, apply("div", left, right))
+    floored = where(compare("ne", quotient, 0), floored, zero)
+    return where(compare("eq", right, 0), apply("div", left, right), floored)
+
+
+def _float_remainder(left: TensorExpr, right: TensorExpr) -> TensorExpr:
+    remainder = apply("fmod", left, right)
+    opposite = apply("xor", compare("lt", right, 0), compare("lt", remainder, 0))
+    return where(both(compare("ne", remainder, 0), opposite), add(remainder, right), remainder)
+
+
+def _trunc_quotient(left: TensorExpr, right: TensorExpr) -> TensorExpr:
+    return apply("trunc", apply("div", left, right))
+
+
+def _divided(ctx: Any, left: Any, right: Any, floats: Callable[..., TensorExpr], integers: str) -> TensorExpr:
+    first, second = _operands(ctx, left, right)
+    if is_float(first.dtype):
+        return _round(ctx, floats(first, second))
+    return unless_zero(integers, first, second)
+
+
+@lowering(aten.div.Tensor, aten.div.Scalar)
+def div(ctx: Any, left: Any, right: Any) -> TensorExpr:
+    return _round(ctx, apply("div", *_operands(ctx, left, right)))
+
+
+@lowering(aten.div.Tensor_mode, aten.div.Scalar_mode)
+def div_mode(ctx: Any, left: Any, right: Any, rounding_mode: str | None = None) -> TensorExpr:
+    if rounding_mode is None:
+        return div(ctx, left, right)
+    floats = {"floor": _floor_quotient, "trunc": _trunc_quotient}[rounding_mode]
+    return _divided(ctx, left, right, floats, {"floor": "floordiv", "trunc": "truncdiv"}[rounding_mode])
+
+
+@lowering(aten.floor_divide.default, aten.floor_divide.Scalar)
+def floor_divide(ctx: Any, left: Any, right: Any) -> TensorExpr:
+    return _divided(ctx, left, right, _floor_quotient, "floordiv")
+
+
+@lowering(aten.remainder.Tensor, aten.remainder.Scalar, aten.remainder.Scalar_Tensor)
+def remainder(ctx: Any, left: Any, right: Any) -> TensorExpr:
+    return _divided(ctx, left, right, _float_remainder, "mod")
+
+
+@lowering(aten.fmod.Tensor, aten.fmod.Scalar)
+def fmod(ctx: Any, left: Any, right: Any) -> TensorExpr:
+    return _divided(ctx, left, right, lambda a, b: apply("fmod", a, b), "rem")
+
+
+# --- powers -----------------------------------------------------------------------------------------------------------------------
+
+# The exponents that eager computes without pow.
+_POWERS: dict[float, Callable[[TensorExpr], TensorExpr]] = {
+    0.5: lambda x: apply("sqrt", x),
+    2.0: lambda x: mul(x, x),
+    3.0: lambda x: mul(mul(x, x), x),
+    -0.5: lambda x: apply("rsqrt", x),
+    -1.0: lambda x: apply("reciprocal", x),
+    -2.0: lambda x: apply("reciprocal", mul(x, x)),
+}
+
+
+@lowering(aten.pow.Tensor_Scalar)
+def pow_scalar(ctx: Any, base: TensorExpr, exponent: Any) -> TensorExpr:
+    if not isinstance(exponent, (int, float)):
+        return NotImplemented
+    if exponent == 0:
+        return fill(ctx.shape, ctx.dtype, 1)
+    (operand,) = _operands(ctx, base)
+    if exponent == 1:
+        return copy_of(_round(ctx, operand))
+    if not is_float(operand.dtype):
+        return _round(ctx, _POWERS[exponent](operand)) if exponent in (2, 3) else NotImplemented
+    if exponent in _POWERS:
+        return _round(ctx, _POWERS[exponent](operand))
+    return _round(ctx, apply("pow", operand, float(exponent)))
+
+
+@lowering(aten.pow.Tensor_Tensor)
+def pow_tensor(ctx: Any, base: TensorExpr, exponent: TensorExpr) -> TensorExpr:
+    if not is_float(ctx.dtype):
+        return NotImplemented
+    return _round(ctx, apply("pow", *_operands(ctx, base, exponent)))
+
+
+@lowering(aten.pow.Scalar)
+def pow_of_scalar(ctx: Any, base: Any, exponent: TensorExpr) -> TensorExpr:
+    if not is_float(ctx.dtype) or not isinstance(base, (int, float)):
+        return NotImplemented
+    if base == 1:
+        return fill(ctx.shape, ctx.dtype, 1)
+    (operand,) = _operands(ctx, exponent)
+    return _round(ctx, apply("exp2", operand) if base == 2 else apply("pow", float(base), operand))
+
+
+# --- selection --------------------------------------------------------------------------------------------------------------------
+
+
+@lowering(aten.where.self, aten.where.ScalarSelf, aten.where.ScalarOther, aten.where.Scalar)
+def where_lowering(ctx: Any, condition: TensorExpr, left: Any, right: Any) -> TensorExpr:
+    operands = [as_operand(arg, ctx.dtype, ctx.shape) for arg in (left, right)]
+    return where(expand(nonzero(condition), ctx.shape), *operands)
+
+
+@lowering(aten.masked_fill.Scalar, aten.masked_fill.Tensor)
+def masked_fill(ctx: Any, base: TensorExpr, mask: TensorExpr, value: Any) -> TensorExpr:
+    return where(expand(mask, ctx.shape), as_operand(value, ctx.dtype, ctx.shape), as_operand(base, ctx.dtype, ctx.shape))
+
+
+@lowering(aten.clamp.default, aten.clamp.Tensor)
+def clamp(ctx: Any, value: TensorExpr, low: Any = None, high: Any = None) -> TensorExpr:
+    (result,) = _operands(ctx, value)
+    for op, bound in (("max", low), ("min", high)):
+        if bound is not None:
+            result = apply(op, result, *_operands(ctx, bound))
+    return _round(ctx, result)
+
+
+@lowering(aten.clamp_min.default, aten.clamp_min.Tensor)
+def clamp_min(ctx: Any, value: TensorExpr, low: Any) -> TensorExpr:
+    return clamp(ctx, value, low)
+
+
+@lowering(aten.clamp_max.default, aten.clamp_max.Tensor)
+def clamp_max(ctx: Any, value: TensorExpr, high: Any) -> TensorExpr:
+    return clamp(ctx, value, None, high)
+
+
+@lowering(aten.relu.default)
+def relu(ctx: Any, value: TensorExpr) -> TensorExpr:
+    return clamp(ctx, value, 0)
+
+
+@lowering(aten.threshold.default)
+def threshold(ctx: Any, value: TensorExpr, limit: Any, replacement: Any) -> TensorExpr:
+    """value <= limit ? replacement : value; NaN stays."""
+    (operand,) = _operands(ctx, value)
+    return _round(ctx, where(compare("le", operand, limit), replacement, operand))
+
+
+@lowering(aten.threshold_backward.default)
+def threshold_backward(ctx: Any, gradient: TensorExpr, value: TensorExpr, limit: Any) -> TensorExpr:
+    grad, operand = _operands(ctx, gradient, value)
+    return _round(ctx, where(compare("le", operand, limit), 0, grad))
+
+
+@lowering(aten.isfinite.default)
+def isfinite(ctx: Any, value: TensorExpr) -> TensorExpr:
+    if not is_float(value.dtype):
+        return fill(ctx.shape, "b8", True)
+    return compare("lt", apply("abs", _computed(value)), math.inf)
+
+
+# --- derivatives that are one operator in ATen graphs ---------------------------------------------------------------------------
+
+
+@lowering(aten.tanh_backward.default)
+def tanh_backward(ctx: Any, gradient: TensorExpr, output: TensorExpr) -> TensorExpr:
+    grad, out = _operands(ctx, gradient, output)
+    return _round(ctx, mul(grad, sub(1.0, mul(out, out))))
+
+
+@lowering(aten.sigmoid_backward.default)
+def sigmoid_backward(ctx: Any, gradient: TensorExpr, output: TensorExpr) -> TensorExpr:
+    grad, out = _operands(ctx, gradient, output)
+    return _round(ctx, mul(mul(grad, sub(1.0, out)), out))
+
+
+# --- copies and casts -------------------------------------------------------------------------------------------------------------
+
+
+@lowering(aten._to_copy.default)
+def to_copy(ctx: Any, value: TensorExpr, **options: Any) -> TensorExpr:
+    if options.get("device", ctx.val.device) != ctx.val.device or ctx.val.device.type != "cpu":
+        return NotImplemented
+    return copy_of(value) if value.dtype == ctx.dtype else cast(value, ctx.dtype)
+
+
+@lowering(torch.ops.prims.convert_element_type.default)
+def convert_element_type(ctx: Any, value: TensorExpr, dtype: Any) -> TensorExpr:
+    return copy_of(value) if value.dtype == ctx.dtype else cast(value, ctx.dtype)
+
+
+@lowering(aten.clone.default)
+def clone(ctx: Any, value: TensorExpr, memory_format: Any = None) -> TensorExpr:
+    return copy_of(value)
+
+
+@lowering(aten.copy.default)
+def copy(ctx: Any, target: TensorExpr, source: TensorExpr, non_blocking: bool = False) -> TensorExpr:
+    return copy_of(as_operand(source, ctx.dtype, ctx.shape))

@@ -1,0 +1,66 @@
+"""Shorthand for elementwise definitions over tensors of one shape.
+
+    where(less(a, b), a, b)  ->  Map("where", (Map("lt", (a, b)), a, b))
+
+Python numbers among the arguments become constants of the type of the tensors beside them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codegen.lower.tensor_expr import Checked, Map, TensorExpr, fill
+from codegen.ops import OPS, result_dtype
+
+# On b8 registers arithmetic is logic: True + True is True.
+_LOGICAL = {"add": "or", "mul": "and", "max": "or", "min": "and"}
+
+
+def apply(op: str, *args: Any) -> TensorExpr:
+    """`op` of `codegen.ops` on tensors of one shape and type."""
+    model = next(arg for arg in reversed(args) if isinstance(arg, TensorExpr))
+    operands = tuple(arg if isinstance(arg, TensorExpr) else fill(model.shape, model.dtype, arg) for arg in args)
+    if model.dtype == "b8" and op in _LOGICAL:
+        op = _LOGICAL[op]
+    spec = OPS[op]
+    dtypes = tuple(operand.dtype for operand in operands)
+    return Map(op, operands, result_dtype(op, dtypes, operands[-1].dtype if spec.result != "b8" else "b8"))
+
+
+def add(left: Any, right: Any) -> TensorExpr:
+    return apply("add", left, right)
+
+
+def sub(left: Any, right: Any) -> TensorExpr:
+    return apply("sub", left, right)
+
+
+def mul(left: Any, right: Any) -> TensorExpr:
+    return apply("mul", left, right)
+
+
+def where(condition: TensorExpr, left: Any, right: Any) -> TensorExpr:
+    return apply("where", condition, left, right)
+
+
+def compare(op: str, left: Any, right: Any) -> TensorExpr:
+    """eq ne lt le gt ge."""
+    return apply(op, left, right)
+
+
+def both(left: TensorExpr, right: TensorExpr) -> TensorExpr:
+    return apply("and", left, right)
+
+
+def invert(value: TensorExpr) -> TensorExpr:
+    return apply("not", value)
+
+
+def nonzero(value: TensorExpr) -> TensorExpr:
+    """Truth of the elements, as b8; NaN is true."""
+    return value if value.dtype == "b8" else compare("ne", value, 0)
+
+
+def unless_zero(op: str, left: TensorExpr, right: TensorExpr) -> TensorExpr:
+    """An integer division that fails the kernel where the divisor is 0 (eager raises)."""
+    return Checked(apply(op, left, right), compare("ne", right, 0))
