@@ -1,0 +1,28 @@
+"""Lowering: ATen graph -> Program.
+
+    lower_graph(aten_graph)  ->  Program of fused kernels in loop IR, calls of operators, views
+
+One file a family of operators; each lowering is registered by `@lowering(overload)` and says what the element at an index is.
+`graph.py` walks the graph; `codegen.passes` makes kernels.
+"""
+
+from __future__ import annotations
+
+from torch import fx
+
+from codegen.lower import creation, indexing, joining, pointwise, reduction, view
+from codegen.lower.graph import Lowering
+from codegen.program import Program
+
+__all__ = ["FAMILIES", "Lowering", "lower_graph"]
+
+FAMILIES = (pointwise, reduction, view, indexing, creation, joining)
+
+
+def lower_graph(graph: fx.Graph) -> Program:
+    """The program of a functional ATen graph whose nodes carry `meta["val"]`. Never fails for an operator without lowering."""
+    from codegen.passes.pipeline import build_kernels
+
+    lowering = Lowering()
+    lowering.run(graph)
+    return build_kernels(lowering)

@@ -1,0 +1,99 @@
+"""Tensors that come from numbers and positions alone.
+
+    aten.arange.start_step(0, 8, 2)  ->  Map("mul", (Position(0), Fill(2)))        aten.full([4], 1.5)  ->  Fill(1.5)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from codegen.index_algebra import Poly
+from codegen.lower.promotion import as_operand, is_float
+from codegen.lower.registry import lowering
+from codegen.lower.scalar_math import add, compare, mul, sub, where
+from codegen.lower.tensor_expr import Position, TensorExpr, cast, fill
+
+aten = torch.ops.aten
+
+
+@lowering(aten.full.default, aten.full_like.default, aten.new_full.default)
+def full(ctx: Any, like: Any, *arguments: Any, **options: Any) -> TensorExpr:
+    return as_operand(arguments[-1] if arguments else options["fill_value"], ctx.dtype, ctx.shape)
+
+
+@lowering(aten.zeros.default, aten.zeros_like.default, aten.new_zeros.default, aten.empty.memory_format, aten.empty_like.default,
+          aten.new_empty.default, aten.empty_strided.default, aten.new_empty_strided.default)
+def zeros(ctx: Any, *arguments: Any, **options: Any) -> TensorExpr:
+    """Memory that eager leaves undefined is zero here."""
+    return fill(ctx.shape, ctx.dtype, 0)
+
+
+@lowering(aten.ones.default, aten.ones_like.default, aten.new_ones.default)
+def ones(ctx: Any, *arguments: Any, **options: Any) -> TensorExpr:
+    return fill(ctx.shape, ctx.dtype, 1)
+
+
+@lowering(aten.scalar_tensor.default)
+def scalar_tensor(ctx: Any, value: Any, **options: Any) -> TensorExpr:
+    return as_operand(value, ctx.dtype, ())
+
+
+@lowering(aten.fill.Scalar, aten.fill.Tensor)
+def fill_lowering(ctx: Any, like: TensorExpr, value: Any) -> TensorExpr:
+    return as_operand(value, ctx.dtype, ctx.shape)
+
+
+def _sequence(ctx: Any, start: Any, step: Any) -> TensorExpr:
+    """start + step * i where every element is exact; the rounding of other steps is eager's own business."""
+    if isinstance(start, Poly) or isinstance(step, Poly) or not (_whole(start) and _whole(step)):
+        return NotImplemented
+    position = mul(Position(ctx.shape, 0), int(step)) if step != 1 else Position(ctx.shape, 0)
+    return cast(add(position, int(start)) if start else position, ctx.dtype)
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) or (isinstance(value, float) and value.is_integer() and abs(value) < 2**24)
+
+
+@lowering(aten.arange.default)
+def arange(ctx: Any, end: Any, **options: Any) -> TensorExpr:
+    return _sequence(ctx, 0, 1)
+
+
+@lowering(aten.arange.start)
+def arange_start(ctx: Any, start: Any, end: Any, **options: Any) -> TensorExpr:
+    return _sequence(ctx, start, 1)
+
+
+@lowering(aten.arange.start_step)
+def arange_step(ctx: Any, start: Any, end: Any, step: Any = 1, **options: Any) -> TensorExpr:
+    return _sequence(ctx, start, step)
+
+
+@lowering(torch.ops.prims.iota.default)
+def iota(ctx: Any, length: Any, *, start: Any, step: Any, **options: Any) -> TensorExpr:
+    return _sequence(ctx, start, step)
+
+
+@lowering(aten.eye.default, aten.eye.m)
+def eye(ctx: Any, *sizes: Any, **options: Any) -> TensorExpr:
+    diagonal = compare("eq", Position(ctx.shape, 0), Position(ctx.shape, 1))
+    return cast(diagonal, ctx.dtype)
+
+
+def _triangle(ctx: Any, value: TensorExpr, op: str, diagonal: int) -> TensorExpr:
+    rank = len(ctx.shape)
+    distance = sub(Position(ctx.shape, rank - 1), Position(ctx.shape, rank - 2))
+    return where(compare(op, distance, diagonal), value, 0 if not is_float(ctx.dtype) else 0.0)
+
+
+@lowering(aten.tril.default)
+def tril(ctx: Any, value: TensorExpr, diagonal: int = 0) -> TensorExpr:
+    return _triangle(ctx, value, "le", diagonal)
+
+
+@lowering(aten.triu.default)
+def triu(ctx: Any, value: TensorExpr, diagonal: int = 0) -> TensorExpr:
+    return _triangle(ctx, value, "ge", diagonal)
