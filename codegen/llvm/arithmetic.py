@@ -1,0 +1,272 @@
+"""Arithmetic, comparisons, bits and selection.
+
+In:  `Op` names of `codegen/ops.py` (each one's meaning stands there) with operands in equal lanes.
+Out: instructions. `EMITTERS[name](code, dtype, *operands)` gives the result's text; `dtype` is that of the operands (of the 2nd for `where`).
+
+    sub f32 %a, %b     ->     %t1 = fsub <16 x float> %a, %b
+
+No instruction here may trap or be poison for any operands: lanes behind the end of a row compute on whatever is in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from codegen.llvm.types import FLOATS, SIZES, UNSIGNED
+from codegen.llvm.values import Code
+
+Emitter = Callable[..., str]
+EMITTERS: dict[str, Emitter] = {}
+
+
+def emits(name: str) -> Callable[[Emitter], Emitter]:
+    """Enters a function as the emitter of the operation `name`."""
+
+    def enter(function: Emitter) -> Emitter:
+        EMITTERS[name] = function
+        return function
+
+    return enter
+
+
+def _two_forms(name: str, for_floats: str, for_integers: str) -> None:
+    def emit(code: Code, dtype: str, left: str, right: str) -> str:
+        return code.binary(for_floats if dtype in FLOATS else for_integers, dtype, left, right)
+
+    EMITTERS[name] = emit
+
+
+for _name in ("add", "sub", "mul"):
+    _two_forms(_name, "f" + _name, _name)
+for _name in ("and", "or", "xor"):
+    _two_forms(_name, _name, _name)
+
+
+@emits("div")
+def _div(code: Code, dtype: str, left: str, right: str) -> str:
+    return code.binary("fdiv", dtype, left, right)
+
+
+@emits("fmod")
+def _fmod(code: Code, dtype: str, left: str, right: str) -> str:
+    return code.binary("frem", dtype, left, right)
+
+
+@emits("neg")
+def _neg(code: Code, dtype: str, operand: str) -> str:
+    if dtype in FLOATS:
+        return code.unary("fneg", dtype, operand)
+    return code.binary("sub", dtype, code.constant(dtype, 0), operand)
+
+
+@emits("abs")
+def _abs(code: Code, dtype: str, operand: str) -> str:
+    if dtype in FLOATS:
+        return code.intrinsic("fabs", dtype, operand)
+    if dtype in UNSIGNED:
+        return operand
+    negative = code.compare("icmp slt", dtype, operand, code.constant(dtype, 0))
+    return code.select(negative, dtype, _neg(code, dtype, operand), operand)
+
+
+# --- minimum and maximum ---------------------------------------------------------------------------------------------------
+
+
+def smaller_or_larger(code: Code, dtype: str, which: str, left: str, right: str) -> str:
+    """`which` is min or max; where either is NaN, or they are equal, the right one."""
+    if dtype in FLOATS:
+        predicate = "fcmp olt" if which == "min" else "fcmp ogt"
+    else:
+        predicate = f"icmp {'u' if dtype in UNSIGNED else 's'}{'lt' if which == 'min' else 'gt'}"
+    return code.select(code.compare(predicate, dtype, left, right), dtype, left, right)
+
+
+def _extremum(which: str) -> Emitter:
+    def emit(code: Code, dtype: str, left: str, right: str) -> str:
+        result = smaller_or_larger(code, dtype, which, left, right)
+        if dtype not in FLOATS:
+            return result
+        return code.select(code.is_nan(dtype, left), dtype, left, result)  # a NaN on the right is the result already
+
+    return emit
+
+
+def _extremum_of_numbers(which: str) -> Emitter:
+    def emit(code: Code, dtype: str, left: str, right: str) -> str:
+        result = smaller_or_larger(code, dtype, which, left, right)
+        return code.select(code.is_nan(dtype, right), dtype, left, result)  # NaN on the left: the right one already
+
+    return emit
+
+
+EMITTERS["min"], EMITTERS["max"] = _extremum("min"), _extremum("max")
+EMITTERS["fmin"], EMITTERS["fmax"] = _extremum_of_numbers("min"), _extremum_of_numbers("max")
+
+
+@emits("sign")
+def _sign(code: Code, dtype: str, operand: str) -> str:
+    zero, one, minus_one = (code.constant(dtype, number) for number in (0, 1, -1))
+    if dtype in UNSIGNED:
+        return code.select(code.compare("icmp ne", dtype, operand, zero), dtype, one, zero)
+    less, greater = ("fcmp olt", "fcmp ogt") if dtype in FLOATS else ("icmp slt", "icmp sgt")
+    negative = code.select(code.compare(less, dtype, operand, zero), dtype, minus_one, zero)
+    return code.select(code.compare(greater, dtype, operand, zero), dtype, one, negative)
+
+
+# --- integer division --------------------------------------------------------------------------------------------------------
+
+
+def _safe_divisor(code: Code, dtype: str, left: str, right: str) -> tuple[str, str]:
+    """(a divisor that never traps, the mask of lanes where the true one is 0). -1 becomes 1 where the dividend is the least number:
+    the quotient wraps to the dividend itself, and the remainder is 0."""
+    zero, one = code.constant(dtype, 0), code.constant(dtype, 1)
+    by_zero = code.compare("icmp eq", dtype, right, zero)
+    unsafe = by_zero
+    if dtype not in UNSIGNED:
+        least = code.constant(dtype, -(1 << (8 * SIZES[dtype] - 1)))
+        overflows = code.binary(
+            "and",
+            "b8",
+            code.compare("icmp eq", dtype, left, least),
+            code.compare("icmp eq", dtype, right, code.constant(dtype, -1)),
+        )
+        unsafe = code.binary("or", "b8", by_zero, overflows)
+    return code.select(unsafe, dtype, one, right), by_zero
+
+
+def _division(code: Code, dtype: str, left: str, right: str) -> tuple[str, str, str, str]:
+    """(quotient rounded to zero, remainder, the divisor used, mask of division by zero)."""
+    divisor, by_zero = _safe_divisor(code, dtype, left, right)
+    sign = "u" if dtype in UNSIGNED else "s"
+    quotient = code.binary(f"{sign}div", dtype, left, divisor)
+    remainder = code.binary("sub", dtype, left, code.binary("mul", dtype, quotient, divisor))
+    return quotient, remainder, divisor, by_zero
+
+
+def _rounds_up(code: Code, dtype: str, remainder: str, divisor: str) -> str:
+    """Where truncation gave more than the floor: the remainder is not 0 and has not the divisor's sign."""
+    zero = code.constant(dtype, 0)
+    differs = code.compare("icmp slt", dtype, code.binary("xor", dtype, remainder, divisor), zero)
+    return code.binary("and", "b8", differs, code.compare("icmp ne", dtype, remainder, zero))
+
+
+@emits("truncdiv")
+def _truncdiv(code: Code, dtype: str, left: str, right: str) -> str:
+    quotient, _, _, by_zero = _division(code, dtype, left, right)
+    return code.select(by_zero, dtype, code.constant(dtype, 0), quotient)
+
+
+@emits("floordiv")
+def _floordiv(code: Code, dtype: str, left: str, right: str) -> str:
+    quotient, remainder, divisor, by_zero = _division(code, dtype, left, right)
+    if dtype not in UNSIGNED:
+        correction = code.convert("sext", "b8", dtype, _rounds_up(code, dtype, remainder, divisor))
+        quotient = code.binary("add", dtype, quotient, correction)
+    return code.select(by_zero, dtype, code.constant(dtype, 0), quotient)
+
+
+@emits("rem")
+def _rem(code: Code, dtype: str, left: str, right: str) -> str:
+    _, remainder, _, by_zero = _division(code, dtype, left, right)
+    return code.select(by_zero, dtype, code.constant(dtype, 0), remainder)
+
+
+@emits("mod")
+def _mod(code: Code, dtype: str, left: str, right: str) -> str:
+    _, remainder, divisor, by_zero = _division(code, dtype, left, right)
+    if dtype not in UNSIGNED:
+        wrapped = code.binary("add", dtype, remainder, divisor)
+        remainder = code.select(_rounds_up(code, dtype, remainder, divisor), dtype, wrapped, remainder)
+    return code.select(by_zero, dtype, code.constant(dtype, 0), remainder)
+
+
+# --- comparisons -------------------------------------------------------------------------------------------------------------
+
+_FLOAT_PREDICATES = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
+
+
+def _comparison(name: str) -> Emitter:
+    def emit(code: Code, dtype: str, left: str, right: str) -> str:
+        if dtype in FLOATS:
+            return code.compare(f"fcmp {_FLOAT_PREDICATES[name]}", dtype, left, right)
+        sign = "" if name in ("eq", "ne") else "u" if dtype in UNSIGNED else "s"
+        return code.compare(f"icmp {sign}{name}", dtype, left, right)
+
+    return emit
+
+
+for _name in _FLOAT_PREDICATES:
+    EMITTERS[_name] = _comparison(_name)
+
+EMITTERS["isnan"] = lambda code, dtype, operand: code.is_nan(dtype, operand)
+
+
+@emits("isinf")
+def _isinf(code: Code, dtype: str, operand: str) -> str:
+    magnitude = code.intrinsic("fabs", dtype, operand)
+    return code.compare("fcmp oeq", dtype, magnitude, code.constant(dtype, float("inf")))
+
+
+@emits("signbit")
+def _signbit(code: Code, dtype: str, operand: str) -> str:
+    same_size = {"f32": "i32", "f64": "i64"}[dtype]
+    encoded = code.bits(dtype, same_size, operand)
+    return code.compare("icmp slt", same_size, encoded, code.constant(same_size, 0))
+
+
+# --- bits and selection --------------------------------------------------------------------------------------------------------
+
+
+@emits("not")
+def _not(code: Code, dtype: str, operand: str) -> str:
+    return code.binary("xor", dtype, operand, code.constant(dtype, True if dtype == "b8" else -1))
+
+
+def _amount_in_range(code: Code, dtype: str, amount: str) -> str:
+    return code.compare("icmp ult", dtype, amount, code.constant(dtype, 8 * SIZES[dtype]))
+
+
+@emits("shl")
+def _shl(code: Code, dtype: str, operand: str, amount: str) -> str:
+    zero = code.constant(dtype, 0)
+    in_range = _amount_in_range(code, dtype, amount)
+    shifted = code.binary("shl", dtype, operand, code.select(in_range, dtype, amount, zero))
+    return code.select(in_range, dtype, shifted, zero)
+
+
+@emits("shr")
+def _shr(code: Code, dtype: str, operand: str, amount: str) -> str:
+    """Out of range fills with the sign, which is what the largest amount gives (for u8: all but one bit are gone, then 0)."""
+    in_range = _amount_in_range(code, dtype, amount)
+    largest = code.constant(dtype, 8 * SIZES[dtype] - 1)
+    safe = code.select(in_range, dtype, amount, largest)
+    if dtype not in UNSIGNED:
+        return code.binary("ashr", dtype, operand, safe)
+    return code.select(in_range, dtype, code.binary("lshr", dtype, operand, safe), code.constant(dtype, 0))
+
+
+@emits("where")
+def _where(code: Code, dtype: str, condition: str, yes: str, no: str) -> str:
+    return code.select(condition, dtype, yes, no)
+
+
+# --- floats without tables -----------------------------------------------------------------------------------------------------
+
+
+def _intrinsic(name: str) -> Emitter:
+    return lambda code, dtype, *operands: code.intrinsic(name, dtype, *operands)
+
+
+for _name in ("fma", "copysign", "sqrt", "floor", "ceil", "trunc"):
+    EMITTERS[_name] = _intrinsic(_name)
+EMITTERS["round"] = _intrinsic("roundeven")
+
+
+@emits("reciprocal")
+def _reciprocal(code: Code, dtype: str, operand: str) -> str:
+    return code.binary("fdiv", dtype, code.constant(dtype, 1), operand)
+
+
+@emits("rsqrt")
+def _rsqrt(code: Code, dtype: str, operand: str) -> str:
+    return _reciprocal(code, dtype, code.intrinsic("sqrt", dtype, operand))

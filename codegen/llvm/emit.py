@@ -1,0 +1,208 @@
+"""A kernel of loop IR as LLVM text.
+
+In:  `codegen.ir.Kernel` (verified), `Target`.
+Out: `emit(kernel, target)`: a module with the one function and what it declares. `module_of(functions)` puts several together.
+
+    for i in 64 parallel vector:            %i = phi i64 ...
+      %0 = load x[i]                        %t3 = load <16 x float>, ptr %t2
+      %1 = mul %0, %0                 ->    %t4 = fmul <16 x float> %t3, %t3
+      store out[i], %1                      store <16 x float> %t4, ptr %t5
+
+The walk over the statements is here; loops, memory, reductions, index arithmetic and operations have files of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from codegen.ir import (
+    Accumulator,
+    Buffer,
+    Check,
+    ConstOp,
+    Expr,
+    IndexOp,
+    Kernel,
+    Load,
+    Loop,
+    Op,
+    ReadAccumulator,
+    Stmt,
+    Store,
+    Update,
+)
+from codegen.llvm import math as _math  # noqa: F401  (enters its emitters)
+from codegen.llvm.arithmetic import EMITTERS
+from codegen.llvm.casts import cast
+from codegen.llvm.function_text import FunctionText
+from codegen.llvm.index import AxisPlace, IndexArithmetic
+from codegen.llvm.loops import VectorPlan, emit_loop, plan_vector_loop, statements_in
+from codegen.llvm.memory import EmitError, any_lane, emit_load, emit_store
+from codegen.llvm.reduce import AccumulatorState, declare_accumulator, emit_update, read_accumulator
+from codegen.llvm.target import Target
+from codegen.llvm.values import Code, Value, constant_value
+from codegen.ops import OPS
+
+
+def emit(kernel: Kernel, target: Target) -> str:
+    """The LLVM module of `kernel`. Raises EmitError for loop IR that has no meaning as machine code."""
+    return module_of([emit_function(kernel, target)])
+
+
+def emit_function(kernel: Kernel, target: Target, symbol: str | None = None) -> tuple[dict[str, str], str]:
+    """(declarations by name, definition) of `kernel` under the name `symbol`, for `module_of`."""
+    emitter = KernelEmitter(kernel, target)
+    emitter.block(kernel.body)
+    return emitter.function.declarations, emitter.text(symbol or kernel.name)
+
+
+def module_of(functions: list[tuple[dict[str, str], str]]) -> str:
+    """One module of several functions, each external name declared once."""
+    declarations: dict[str, str] = {}
+    for names, _ in functions:
+        declarations.update(names)
+    return "\n".join([*(declarations[name] for name in sorted(declarations)), *(text for _, text in functions)]) + "\n"
+
+
+class KernelEmitter:
+    """The state of the walk.
+
+    axes: where each open loop stands; values: by number; lanes: of the open vector loop, else 1; mask: its lanes inside the loop, None where
+    all are; copy: which of the unrolled vectors is being written.
+    """
+
+    def __init__(self, kernel: Kernel, target: Target) -> None:
+        self.kernel = kernel
+        self.target = target
+        self.function = FunctionText()
+        self.axes: dict[str, AxisPlace] = {}
+        self.values: dict[int, Value] = {}
+        self.accumulators: dict[str, AccumulatorState] = {}
+        self.lanes = 1
+        self.in_vector_loop = False
+        self.mask: str | None = None
+        self.copy = 0
+        self.first_loop = next((statement for statement in kernel.body if isinstance(statement, Loop)), None)
+        self.index = IndexArithmetic(self.function, self._code, self)
+        self.sizes = self._load_arguments("%sizes", "i64", list(kernel.sizes))
+        self.pointers = self._load_arguments("%buffers", "ptr", [buffer.name for buffer in kernel.buffers])
+        self.written = self._written_buffers()
+        self._buffers = {buffer.name: buffer for buffer in kernel.buffers}
+        self._plans: dict[int, VectorPlan] = {}
+        self._failures: dict[int, str] = {}
+
+    def _code(self, level: int, lanes: int) -> Code:
+        return Code(self.function, self.target, level, lanes)
+
+    def _load_arguments(self, array: str, kind: str, names: list[str]) -> dict[str, str]:
+        loaded = {}
+        for position, name in enumerate(names):
+            place = self.function.temp()
+            loaded[name] = self.function.temp()
+            self.function.entry.append(f"  {place} = getelementptr {kind}, ptr {array}, i64 {position}")
+            self.function.entry.append(f"  {loaded[name]} = load {kind}, ptr {place}, align 8")
+        return loaded
+
+    def _written_buffers(self) -> set[str]:
+        """Buffers that a store may change, aliases included."""
+        roots = {buffer.name: buffer.alias_of or buffer.name for buffer in self.kernel.buffers}
+        stored = {roots[stmt.buffer] for stmt in statements_in(self.kernel.body) if isinstance(stmt, Store)}
+        return {name for name, root in roots.items() if root in stored}
+
+    # --- look-ups ----------------------------------------------------------------------------------------------------------
+
+    def value(self, number: int) -> Value:
+        return self.values[number]
+
+    def buffer(self, name: str) -> Buffer:
+        return self._buffers[name]
+
+    def plan(self, loop: Loop) -> VectorPlan:
+        plan = self._plans.get(id(loop))
+        if plan is None:
+            divided = self.kernel.splittable and loop is self.first_loop
+            plan = self._plans[id(loop)] = plan_vector_loop(loop, self.kernel, self.target, divided=divided)
+        return plan
+
+    # --- statements --------------------------------------------------------------------------------------------------------
+
+    def block(self, statements: list[Stmt]) -> None:
+        """Values and accumulators of a block end with it."""
+        values, accumulators = dict(self.values), dict(self.accumulators)
+        for position, statement in enumerate(statements):
+            if isinstance(statement, Accumulator):
+                declare_accumulator(self, statement, statements[position + 1 :])
+            else:
+                _STATEMENTS[type(statement)](self, statement)
+        self.values, self.accumulators = values, accumulators
+
+    def op(self, op: Op) -> None:
+        args = [self.value(number) for number in op.args]
+        code = self._code(max((arg.level for arg in args), default=0), max((arg.lanes for arg in args), default=1))
+        operands = [code.operand(arg) for arg in args]
+        if op.name == "cast":
+            text = cast(code, args[0].dtype, op.dtype, operands[0])
+        else:
+            domain = args[1 if OPS[op.name].result == "second" else 0].dtype
+            text = EMITTERS[op.name](code, domain, *operands)
+        self.values[op.number] = Value(text, op.dtype, code.lanes, code.level)
+
+    def constant(self, op: ConstOp) -> None:
+        self.values[op.number] = constant_value(op.dtype, op.value)
+
+    def index_value(self, op: IndexOp) -> None:
+        self.values[op.number] = self.index_as(op.index, op.dtype)
+
+    def index_as(self, index: Expr, dtype: str) -> Value:
+        value = self.index.value(index)
+        code = self._code(value.level, value.lanes)
+        return Value(cast(code, "i64", dtype, value.text), dtype, value.lanes, value.level)
+
+    def load(self, load: Load) -> None:
+        self.values[load.number] = emit_load(self, load)
+
+    def read(self, read: ReadAccumulator) -> None:
+        self.values[read.number] = read_accumulator(self, read)
+
+    def check(self, check: Check) -> None:
+        """Leave the function if a lane that is inside the loop fails."""
+        condition = self.value(check.condition)
+        code = self._code(self.function.depth, condition.lanes)
+        failed = code.binary("xor", "b8", condition.text, code.constant("b8", True))
+        if self.mask is not None and condition.lanes > 1:
+            failed = code.binary("and", "b8", failed, self.mask)
+        label = self._failures.setdefault(check.code, f"failed_check_{len(self._failures)}")
+        following = self.function.new_label("checked")
+        self.function.branch(any_lane(code, failed), label, following)
+        self.function.start_block(following)
+
+    # --- the function ------------------------------------------------------------------------------------------------------
+
+    def text(self, symbol: str) -> str:
+        """The definition, once all statements are emitted."""
+        lines = [
+            f"define i32 @{symbol}(ptr %buffers, ptr %sizes, i64 %begin, i64 %end) {self.target.attributes} {{",
+            "entry:",
+            *self.function.entry,
+            *self.function.frames[0].lines,
+            "  ret i32 0",
+        ]
+        for code, label in self._failures.items():
+            lines += [f"{label}:", f"  ret i32 {code}"]
+        return "\n".join([*lines, "}"])
+
+
+_STATEMENTS: dict[type[Any], Callable[[KernelEmitter, Any], None]] = {
+    Op: KernelEmitter.op,
+    ConstOp: KernelEmitter.constant,
+    IndexOp: KernelEmitter.index_value,
+    Load: KernelEmitter.load,
+    Store: emit_store,
+    Check: KernelEmitter.check,
+    Update: emit_update,
+    ReadAccumulator: KernelEmitter.read,
+    Loop: emit_loop,
+}
+
+__all__ = ["EmitError", "KernelEmitter", "emit", "emit_function", "module_of"]

@@ -1,0 +1,137 @@
+"""The text of one LLVM function while it is being written.
+
+In:  instructions, each with the loop level at which its operands are known.
+Out: lines in blocks, with what does not change in a loop standing before it.
+
+Level 0 is the function's body, level k the body of the k-th loop around the current statement. An instruction whose operands are
+all known at level k is put before the loop of level k+1, inside that loop's guard, so it runs only where the loop does:
+
+    define(level=0, "fmul float %a, %b") in a loop     ->     %t1 = fmul ... ; br label %head ; head: ...
+
+`Loop` frames of one vector loop (main part and masked rest) share the code before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Frame:
+    """The body of an open loop. `pre`: instructions before the loop; `known`: texts already computed in the body, by key;
+    `pre_known`: the same for `pre`. `nonempty`: the loop runs at least once wherever it is reached."""
+
+    lines: list[str] = field(default_factory=list)
+    pre: list[str] = field(default_factory=list)
+    known: dict[Hashable, str] = field(default_factory=dict)
+    pre_known: dict[Hashable, str] = field(default_factory=dict)
+    nonempty: bool = True
+
+
+class FunctionText:
+    """Collects the lines of a function, the names it declares and its stack slots."""
+
+    def __init__(self) -> None:
+        self.entry: list[str] = []
+        self.declarations: dict[str, str] = {}
+        self.frames = [Frame()]
+        self.label = "entry"
+        self._count = 0
+
+    @property
+    def depth(self) -> int:
+        return len(self.frames) - 1
+
+    def temp(self) -> str:
+        self._count += 1
+        return f"%t{self._count}"
+
+    def new_label(self, stem: str) -> str:
+        self._count += 1
+        return f"{stem}{self._count}"
+
+    def declare(self, name: str, signature: str) -> None:
+        self.declarations[name] = f"declare {signature}"
+
+    def stack_slot(self, type_text: str, align: int = 64) -> str:
+        slot = self.temp()
+        self.entry.append(f"  {slot} = alloca {type_text}, align {align}")
+        return slot
+
+    # --- instructions ------------------------------------------------------------------------------------------------------
+
+    def line(self, text: str) -> None:
+        """An instruction at the current place."""
+        self.frames[-1].lines.append("  " + text)
+
+    def define(self, level: int, instruction: str) -> str:
+        """A new value, computed at `level`. Equal instructions at one place are computed once."""
+        known, lines = self._place(level)
+        name = known.get(instruction)
+        if name is None:
+            name = known[instruction] = self.temp()
+            lines.append(f"  {name} = {instruction}")
+        return name
+
+    def define_here(self, instruction: str) -> str:
+        """A new value that depends on memory or control: computed here, never shared."""
+        name = self.temp()
+        self.line(f"{name} = {instruction}")
+        return name
+
+    def _place(self, level: int) -> tuple[dict[Hashable, str], list[str]]:
+        if level == self.depth:
+            return self.frames[-1].known, self.frames[-1].lines
+        inner = self.frames[level + 1]
+        return inner.pre_known, inner.pre
+
+    def reachable_level(self, level: int) -> int:
+        """How far towards `level` an instruction may be moved that must not run unless the current place does (a load)."""
+        reached = self.depth
+        while reached > level and (reached == self.depth or self.frames[reached + 1].nonempty):
+            reached -= 1
+        return reached
+
+    # --- control -----------------------------------------------------------------------------------------------------------
+
+    def start_block(self, label: str) -> None:
+        self.frames[-1].lines.append(f"{label}:")
+        self.label = label
+        # What a block computes behind a branch is not known to be computed elsewhere: callers open blocks that rejoin at once.
+
+    def branch(self, condition: str, yes: str, no: str) -> None:
+        self.line(f"br i1 {condition}, label %{yes}, label %{no}")
+
+    def guarded(self, condition: str | None, emit: Callable[[], None]) -> None:
+        """Run what `emit` writes only where `condition` holds (None: always). `emit` must not define what is used behind."""
+        if condition is None:
+            emit()
+            return
+        inside, after = self.new_label("do"), self.new_label("done")
+        self.branch(condition, inside, after)
+        outer_known = dict(self.frames[-1].known)
+        self.start_block(inside)
+        emit()
+        self.line(f"br label %{after}")
+        self.start_block(after)
+        self.frames[-1].known = outer_known
+
+    def loop(self, start: str, stop: str, step: int, frame: Frame, body: Callable[[str], None]) -> list[str]:
+        """The lines of `for i = start; i < stop; i += step` that runs at least once, without `frame.pre`. The caller emits
+        `frame.pre` and then these lines; the label current at the call is the block that enters the loop."""
+        before = self.label
+        head, after, index = self.new_label("loop"), self.new_label("after"), self.temp()
+        self.frames.append(frame)
+        self.label = head
+        body(index)
+        following = self.temp()
+        self.line(f"{following} = add nuw nsw i64 {index}, {step}")
+        condition = self.define_here(f"icmp slt i64 {following}, {stop}")
+        self.branch(condition, head, after)
+        self.frames.pop()
+        lines = [f"  br label %{head}", f"{head}:", f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{self.label} ]"]
+        lines += frame.lines
+        lines.append(f"{after}:")
+        self.label = after
+        return lines

@@ -1,0 +1,236 @@
+"""Loops.
+
+In:  a `Loop` of loop IR, its bounds.
+Out: a plan for a vector loop (lanes, unrolling, what happens at the end), and the blocks.
+
+    for i in 1000 vector, f32, 16 lanes      elementwise      63 vectors; the last one starts at 984 and computes 8 elements again
+                                             reduction        62 vectors and one masked vector
+    for i in 10 vector                       elementwise      vectors of 8 lanes at 0 and 2
+    for i in n vector                                         n // 16 vectors and a masked one, if there is a rest
+
+Computing elements twice needs no second copy of the body. It is right where the body only writes what does not depend on how often it
+runs: no reduction, no atomic addition, no buffer that is read and written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Union
+
+from codegen.ir import Accumulator, Const, ConstOp, IndexOp, Kernel, Load, Loop, Op, Stmt, Store, Update
+from codegen.llvm.function_text import Frame
+from codegen.llvm.index import AxisPlace
+from codegen.llvm.math import SLEEF
+from codegen.llvm.memory import EmitError
+from codegen.llvm.target import Target
+from codegen.llvm.values import Code
+
+if TYPE_CHECKING:
+    from codegen.llvm.emit import KernelEmitter
+
+Bound = Union[int, str]
+
+_UNROLLED_STATEMENTS = 12  # a short loop around more than that stays a loop
+_UNROLLED_ITERATIONS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class VectorPlan:
+    """`overlap`: the last vector is moved back so that it ends with the loop; else the rest is masked where `masked`."""
+
+    lanes: int
+    unroll: int
+    overlap: bool
+    masked: bool
+
+
+# --- what a loop contains ------------------------------------------------------------------------------------------------------
+
+
+def statements_in(block: list[Stmt]) -> Iterator[Stmt]:
+    for statement in block:
+        yield statement
+        if isinstance(statement, Loop):
+            yield from statements_in(statement.body)
+
+
+def _dtypes(loop: Loop) -> set[str]:
+    return {
+        statement.dtype
+        for statement in statements_in(loop.body)
+        if isinstance(statement, Op | ConstOp | IndexOp | Load | Accumulator)
+    }
+
+
+def _full_lanes(loop: Loop, target: Target) -> int:
+    """Lanes of the widest float that the loop computes with, else of the widest integer: an index vector may take two registers."""
+    dtypes = _dtypes(loop)
+    floats = dtypes & {"f64", "f32", "bf16", "f16"}
+    widest = max(floats or dtypes or {"f32"}, key=lambda dtype: -target.lanes(dtype))
+    return target.lanes(widest)
+
+
+def _updated_outside(loop: Loop) -> bool:
+    """Whether the loop reduces into an accumulator around it."""
+    inside = {statement.name for statement in statements_in(loop.body) if isinstance(statement, Accumulator)}
+    return any(
+        isinstance(statement, Update) and statement.accumulator not in inside for statement in statements_in(loop.body)
+    )
+
+
+def _may_repeat(loop: Loop, kernel: Kernel) -> bool:
+    """Whether running an iteration twice changes nothing."""
+    roots = {buffer.name: buffer.alias_of or buffer.name for buffer in kernel.buffers}
+    stores = [statement for statement in statements_in(loop.body) if isinstance(statement, Store)]
+    loaded = {roots[statement.buffer] for statement in statements_in(loop.body) if isinstance(statement, Load)}
+    in_place = any(roots[store.buffer] in loaded for store in stores)
+    return not in_place and not any(store.atomic_add for store in stores) and not _updated_outside(loop)
+
+
+def _unroll(loop: Loop) -> int:
+    """The hint; without one, a reduction keeps enough vectors in flight to hide the latency of its additions."""
+    if loop.unroll > 1 or not _updated_outside(loop):
+        return loop.unroll
+    statements = list(statements_in(loop.body))
+    if any(isinstance(statement, Loop) for statement in statements):
+        return 1
+    return 2 if any(isinstance(statement, Op) and statement.name in SLEEF for statement in statements) else 4
+
+
+def plan_vector_loop(loop: Loop, kernel: Kernel, target: Target, *, divided: bool) -> VectorPlan:
+    """`divided`: the runtime chooses the bounds, they are no numbers here."""
+    lanes, unroll, may_repeat = _full_lanes(loop, target), _unroll(loop), _may_repeat(loop, kernel)
+    if not isinstance(loop.extent, Const):
+        return VectorPlan(lanes, unroll, overlap=False, masked=True)
+    extent = max(loop.extent.value, 1)
+    if divided:
+        return VectorPlan(lanes, unroll, overlap=may_repeat and extent >= lanes, masked=True)
+    if extent < lanes:
+        # The largest power of two within, or, where nothing may be repeated, the smallest that holds all.
+        lanes = 1 << (extent.bit_length() - 1)
+        if extent != lanes and not may_repeat:
+            return VectorPlan(2 * lanes, 1, overlap=False, masked=True)
+    return VectorPlan(lanes, min(unroll, extent // lanes), overlap=may_repeat and extent % lanes != 0, masked=extent % lanes != 0)
+
+
+# --- blocks --------------------------------------------------------------------------------------------------------------------
+
+
+def run_loop(emitter: KernelEmitter, start: Bound, stop: Bound, step: int, body: Callable[[str, int], None]) -> None:
+    """`body(text, offset)` is emitted for the index text + offset. Known bounds: no loop around one iteration, no test before more."""
+    static = isinstance(start, int) and isinstance(stop, int)
+    if isinstance(start, int) and isinstance(stop, int):
+        if start >= stop:
+            return
+        if start + step >= stop:
+            body("0", start)
+            return
+    function = emitter.function
+    frame = Frame(nonempty=static)
+
+    def blocks() -> None:
+        # The frame's `pre` is complete only when the loop's lines are.
+        outer = function.frames[-1].lines
+        lines = function.loop(str(start), str(stop), step, frame, lambda index: body(index, 0))
+        outer += frame.pre + lines
+
+    if static:
+        blocks()
+        function.frames[-1].known.update(frame.pre_known)
+    else:
+        function.guarded(function.define_here(f"icmp slt i64 {start}, {stop}"), blocks)
+
+
+def emit_loop(emitter: KernelEmitter, loop: Loop) -> None:
+    divided = emitter.kernel.splittable and loop is emitter.first_loop
+    extent = emitter.index.value(loop.extent)
+    start: Bound = "%begin" if divided else 0
+    stop: Bound = "%end" if divided else extent.text if extent.number is None else int(extent.number)
+    if loop.vector:
+        if emitter.lanes > 1 or emitter.in_vector_loop:
+            raise EmitError(f"vector loop {loop.axis} inside a vector loop")
+        _emit_vector_loop(emitter, loop, start, stop)
+        return
+    if not divided and isinstance(stop, int) and stop <= _UNROLLED_ITERATIONS and len(loop.body) <= _UNROLLED_STATEMENTS:
+        for iteration in range(stop):
+            _iteration(emitter, loop, AxisPlace("0", 0, 1, iteration))
+        return
+    run_loop(
+        emitter,
+        start,
+        stop,
+        1,
+        lambda text, offset: _iteration(emitter, loop, AxisPlace(text, emitter.function.depth, 1, offset)),
+    )
+
+
+def _iteration(emitter: KernelEmitter, loop: Loop, place: AxisPlace) -> None:
+    emitter.axes[loop.axis] = place
+    emitter.block(loop.body)
+    del emitter.axes[loop.axis]
+
+
+def _emit_vector_loop(emitter: KernelEmitter, loop: Loop, start: Bound, stop: Bound) -> None:
+    plan = emitter.plan(loop)
+    emitter.lanes, emitter.in_vector_loop = plan.lanes, True
+    if plan.overlap:
+        assert isinstance(loop.extent, Const)
+        _emit_overlapping(emitter, loop, start, stop, loop.extent.value - plan.lanes)
+    else:
+        _emit_main_and_rest(emitter, loop, plan, start, stop)
+    emitter.lanes, emitter.in_vector_loop = 1, False
+
+
+def _emit_overlapping(emitter: KernelEmitter, loop: Loop, start: Bound, stop: Bound, last: int) -> None:
+    function = emitter.function
+
+    def body(text: str, offset: int) -> None:
+        moved = Code(function, emitter.target, function.depth, 1).intrinsic("smin", "i64", text, str(last))
+        _iteration(emitter, loop, AxisPlace(moved, function.depth, emitter.lanes, offset))
+
+    run_loop(emitter, start, stop, emitter.lanes, body)
+
+
+def _emit_main_and_rest(emitter: KernelEmitter, loop: Loop, plan: VectorPlan, start: Bound, stop: Bound) -> None:
+    """Whole vectors, `unroll` at a time; then what is left, one vector at a time."""
+    function, stride = emitter.function, plan.lanes * plan.unroll
+
+    def main(text: str, offset: int) -> None:
+        for copy in range(plan.unroll):
+            emitter.copy = copy
+            _iteration(emitter, loop, AxisPlace(text, function.depth, plan.lanes, offset + copy * plan.lanes))
+        emitter.copy = 0
+
+    def rest(text: str, offset: int) -> None:
+        if plan.masked and plan.lanes > 1:
+            emitter.mask = _mask(emitter, text, offset, stop)
+        _iteration(emitter, loop, AxisPlace(text, function.depth, plan.lanes, offset))
+        emitter.mask = None
+
+    if isinstance(start, int) and isinstance(stop, int):
+        middle: Bound = stop - (stop - start) % stride
+    else:
+        length = function.define(function.depth, f"sub nsw i64 {stop}, {start}")
+        whole = function.define(function.depth, f"and i64 {length}, {-stride}")
+        middle = function.define(function.depth, f"add nsw i64 {whole}, {start}")
+    run_loop(emitter, start, middle, stride, main)
+    run_loop(emitter, middle, stop, plan.lanes, rest)
+
+
+def _mask(emitter: KernelEmitter, text: str, offset: int, stop: Bound) -> str:
+    """The lanes before the end of the loop."""
+    function, lanes = emitter.function, emitter.lanes
+    if text == "0" and isinstance(stop, int):
+        return "<" + ", ".join(f"i1 {'true' if offset + lane < stop else 'false'}" for lane in range(lanes)) + ">"
+    code = Code(function, emitter.target, function.depth, 1)
+    left = code.binary("sub nsw", "i64", str(stop), text)
+    if offset:
+        left = code.binary("sub nsw", "i64", left, str(offset))
+    count = code.convert("trunc", "i64", "i32", code.intrinsic("smin", "i64", left, str(lanes)))
+    vector = code.with_lanes(lanes)
+    first = code.define(f"insertelement {vector.type('i32')} poison, i32 {count}, i64 0")
+    order = f"<{lanes} x i32> zeroinitializer"
+    counts = code.define(f"shufflevector {vector.type('i32')} {first}, {vector.type('i32')} poison, {order}")
+    numbers = "<" + ", ".join(f"i32 {lane}" for lane in range(lanes)) + ">"
+    return vector.compare("icmp slt", "i32", numbers, counts)

@@ -1,0 +1,272 @@
+"""Elementary functions.
+
+In:  `Op` names of `codegen/ops.py` that have no machine instruction; one operand or two, in vectors or scalars.
+Out: for float32 the frequent ones inline (range reduction and a polynomial, at most about 2 ulp); all others a call of the vector function
+     of Sleef that libtorch_cpu exports (at most 1 ulp, and what eager calls for many of them), or of libm where the processor has only
+     SSE2.
+
+    exp f32 %x     ->     n = round(x / log 2); r = x - n * log 2; (1 + r + r**2 * P(r)) * 2**n
+
+Special values are those of libm: NaN gives NaN, exp(-inf) = 0, log(-1) = NaN, tanh(-0.0) = -0.0 and so on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from codegen.llvm import polynomials
+from codegen.llvm.arithmetic import EMITTERS, Emitter, emits
+from codegen.llvm.types import register_type
+from codegen.llvm.values import Code
+
+# The error bound that is part of a Sleef function's name.
+SLEEF = {
+    **dict.fromkeys(("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos"), "u10"),
+    **dict.fromkeys(("atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "lgamma", "pow"), "u10"),
+    "erfc": "u15",
+}
+
+# Adding it rounds a float32 to an integer, which then stands in the low bits.
+_ROUNDING = 12582912.0
+_ROUNDING_BITS = 0x4B400000
+_LOG2_HIGH = 0.693359375  # few bits: a product with an exponent is exact
+_LOG2_LOW = -2.12194440e-4
+
+
+# --- calls -----------------------------------------------------------------------------------------------------------------
+
+
+def call_library(code: Code, name: str, dtype: str, *operands: str) -> str:
+    """The function `name` of Sleef in the width of the processor, or of libm for each lane."""
+    if code.target.sleef is None:
+        return _call_libm(code, name, dtype, operands)
+    width = code.target.lanes(dtype)
+    function = f"Sleef_{name}{'f' if dtype == 'f32' else 'd'}{width}_{SLEEF[name]}{code.target.sleef}"
+    kind = register_type(dtype, width)
+    code.function.declare(
+        f"@{function}", f"{kind} @{function}({', '.join([kind] * len(operands))}) nounwind willreturn memory(none)"
+    )
+    parts = [_resized(code, dtype, operand, width) for operand in operands]
+    results = [
+        code.define(f"call {kind} @{function}({', '.join(f'{kind} {part}' for part in chunk)})")
+        for chunk in zip(*parts, strict=True)
+    ]
+    return _joined(code, dtype, results, width)
+
+
+def _resized(code: Code, dtype: str, operand: str, width: int) -> list[str]:
+    """`operand` as vectors of `width` lanes; a shorter one is filled up with its own lanes."""
+    element = register_type(dtype, 1)
+    kind = code.type(dtype)
+    if code.lanes == width:
+        return [operand]
+    if code.lanes == 1:
+        full = register_type(dtype, width)
+        first = code.define(f"insertelement {full} poison, {element} {operand}, i64 0")
+        return [_shuffled(code, full, first, [0] * width)]
+    if code.lanes < width:
+        return [_shuffled(code, kind, operand, [lane % code.lanes for lane in range(width)])]
+    return [_shuffled(code, kind, operand, list(range(at, at + width))) for at in range(0, code.lanes, width)]
+
+
+def _joined(code: Code, dtype: str, results: list[str], width: int) -> str:
+    kind = register_type(dtype, width)
+    if code.lanes == width:
+        return results[0]
+    if code.lanes == 1:
+        return code.define(f"extractelement {kind} {results[0]}, i64 0")
+    if code.lanes < width:
+        return _shuffled(code, kind, results[0], list(range(code.lanes)))
+    while len(results) > 1:
+        kind = register_type(dtype, width)
+        order = list(range(2 * width))
+        pairs = zip(results[::2], results[1::2], strict=True)
+        results = [_shuffled(code, kind, left, order, right) for left, right in pairs]
+        width *= 2
+    return results[0]
+
+
+def _shuffled(code: Code, kind: str, operand: str, lanes: list[int], other: str = "poison") -> str:
+    order = "<" + ", ".join(f"i32 {lane}" for lane in lanes) + ">"
+    return code.define(f"shufflevector {kind} {operand}, {kind} {other}, <{len(lanes)} x i32> {order}")
+
+
+def _call_libm(code: Code, name: str, dtype: str, operands: tuple[str, ...]) -> str:
+    function = name + ("f" if dtype == "f32" else "")
+    element, kind = register_type(dtype, 1), code.type(dtype)
+    code.function.declare(
+        f"@{function}", f"{element} @{function}({', '.join([element] * len(operands))}) nounwind willreturn memory(none)"
+    )
+
+    def call(scalars: list[str]) -> str:
+        return code.define(f"call {element} @{function}({', '.join(f'{element} {scalar}' for scalar in scalars)})")
+
+    if code.lanes == 1:
+        return call(list(operands))
+    result = "poison"
+    for lane in range(code.lanes):
+        scalar = call([code.define(f"extractelement {kind} {operand}, i64 {lane}") for operand in operands])
+        result = code.define(f"insertelement {kind} {result}, {element} {scalar}, i64 {lane}")
+    return result
+
+
+def _library(name: str) -> Emitter:
+    return lambda code, dtype, *operands: call_library(code, name, dtype, *operands)
+
+
+for _name in SLEEF:
+    EMITTERS[_name] = _library(_name)
+
+
+def inline_f32(name: str) -> Callable[[Emitter], Emitter]:
+    """Enters a function (code, operand) as the float32 form of `name`; float64 stays a call."""
+
+    def enter(function: Emitter) -> Emitter:
+        def emit(code: Code, dtype: str, operand: str) -> str:
+            return function(code, operand) if dtype == "f32" else call_library(code, name, dtype, operand)
+
+        EMITTERS[name] = emit
+        return function
+
+    return enter
+
+
+# --- exponentials ------------------------------------------------------------------------------------------------------------
+
+
+def _rounded(code: Code, x: str, factor: float) -> tuple[str, str]:
+    """round(x * factor) as a float32 and as an i32."""
+    shifted = code.multiply_add("f32", x, code.constant("f32", factor), code.constant("f32", _ROUNDING))
+    as_float = code.binary("fsub", "f32", shifted, code.constant("f32", _ROUNDING))
+    bits = code.bits("f32", "i32", shifted)
+    return as_float, code.binary("sub", "i32", bits, code.constant("i32", _ROUNDING_BITS))
+
+
+def _limited(code: Code, x: str, low: float | None, high: float | None) -> str:
+    """x within [low, high]; NaN stays."""
+    if low is not None:
+        bound = code.constant("f32", low)
+        x = code.select(code.compare("fcmp olt", "f32", x, bound), "f32", bound, x)
+    if high is not None:
+        bound = code.constant("f32", high)
+        x = code.select(code.compare("fcmp ogt", "f32", x, bound), "f32", bound, x)
+    return x
+
+
+def _exp_parts(code: Code, x: str) -> tuple[str, str, str]:
+    """exp(x) = first * 2**n with first near 1: (first, n as float, n as i32)."""
+    n, exponent = _rounded(code, x, math.log2(math.e))
+    r = code.multiply_add("f32", n, code.constant("f32", -_LOG2_HIGH), x)
+    r = code.multiply_add("f32", n, code.constant("f32", -_LOG2_LOW), r)
+    rest = code.polynomial("f32", polynomials.EXP, r)
+    rest = code.multiply_add("f32", rest, code.binary("fmul", "f32", r, r), r)
+    return code.binary("fadd", "f32", rest, code.constant("f32", 1)), n, exponent
+
+
+def _power_of_two(code: Code, exponent: str) -> str:
+    """2**exponent for an exponent of a normal number."""
+    biased = code.binary("add", "i32", exponent, code.constant("i32", 127))
+    return code.bits("i32", "f32", code.binary("shl", "i32", biased, code.constant("i32", 23)))
+
+
+def _scaled(code: Code, x: str, n: str, exponent: str) -> str:
+    """x * 2**n rounded once, for results that overflow or are denormal too."""
+    if code.target.avx512 and code.lanes == 16:
+        name, kind = "@llvm.x86.avx512.mask.scalef.ps.512", "<16 x float>"
+        code.function.declare(name, f"{kind} {name}({kind}, {kind}, {kind}, i16, i32)")
+        return code.define(f"call {kind} {name}({kind} {x}, {kind} {n}, {kind} zeroinitializer, i16 -1, i32 4)")
+    half = code.binary("ashr", "i32", exponent, code.constant("i32", 1))
+    other = code.binary("sub", "i32", exponent, half)
+    return code.binary("fmul", "f32", code.binary("fmul", "f32", x, _power_of_two(code, half)), _power_of_two(code, other))
+
+
+@inline_f32("exp")
+def exp_f32(code: Code, x: str) -> str:
+    first, n, exponent = _exp_parts(code, _limited(code, x, -104, 89))
+    return _scaled(code, first, n, exponent)
+
+
+@inline_f32("exp2")
+def _exp2_f32(code: Code, x: str) -> str:
+    x = _limited(code, x, -151, 129)
+    n, exponent = _rounded(code, x, 1)
+    r = code.binary("fsub", "f32", x, n)
+    first = code.multiply_add("f32", code.polynomial("f32", polynomials.EXP2, r), r, code.constant("f32", 1))
+    return _scaled(code, first, n, exponent)
+
+
+@emits("sigmoid")
+def _sigmoid(code: Code, dtype: str, x: str) -> str:
+    one = code.constant(dtype, 1)
+    e = EMITTERS["exp"](code, dtype, code.unary("fneg", dtype, x))
+    return code.binary("fdiv", dtype, one, code.binary("fadd", dtype, one, e))
+
+
+@inline_f32("tanh")
+def _tanh_f32(code: Code, x: str) -> str:
+    """Near 0 a polynomial, further out 1 - 2 / (exp(2 * |x|) + 1)."""
+    magnitude = code.intrinsic("fabs", "f32", x)
+    limited = _limited(code, magnitude, None, 10)
+    first, _, exponent = _exp_parts(code, code.binary("fadd", "f32", limited, limited))
+    e = code.binary("fmul", "f32", first, _power_of_two(code, exponent))
+    one = code.constant("f32", 1)
+    quotient = code.binary("fdiv", "f32", code.constant("f32", 2), code.binary("fadd", "f32", e, one))
+    far = code.intrinsic("copysign", "f32", code.binary("fsub", "f32", one, quotient), x)
+    square = code.binary("fmul", "f32", x, x)
+    cubic = code.binary("fmul", "f32", code.polynomial("f32", polynomials.TANH, square), square)
+    near = code.multiply_add("f32", cubic, x, x)
+    is_near = code.compare("fcmp olt", "f32", magnitude, code.constant("f32", 0.625))
+    return code.select(is_near, "f32", near, far)
+
+
+@inline_f32("erf")
+def _erf_f32(code: Code, x: str) -> str:
+    """Near 0 a polynomial, further out 1 - exp(x * Q(x))."""
+    magnitude = code.intrinsic("fabs", "f32", x)
+    limited = _limited(code, magnitude, None, 4)
+    logarithm = code.binary("fmul", "f32", code.polynomial("f32", polynomials.ERF_FAR, limited), limited)
+    first, _, exponent = _exp_parts(code, logarithm)
+    complement = code.binary("fmul", "f32", first, _power_of_two(code, exponent))
+    far = code.intrinsic("copysign", "f32", code.binary("fsub", "f32", code.constant("f32", 1), complement), x)
+    square = code.binary("fmul", "f32", x, x)
+    near = code.multiply_add("f32", code.polynomial("f32", polynomials.ERF_NEAR, square), x, x)
+    is_near = code.compare("fcmp olt", "f32", magnitude, code.constant("f32", 0.9375))
+    return code.select(is_near, "f32", near, far)
+
+
+# --- logarithm ---------------------------------------------------------------------------------------------------------------
+
+
+@inline_f32("log")
+def _log_f32(code: Code, x: str) -> str:
+    """x = 2**e * (1 + f) with 1 + f between sqrt(1/2) and sqrt(2)."""
+    f, e = _log_parts(code, x)
+    square = code.binary("fmul", "f32", f, f)
+    rest = code.binary("fmul", "f32", code.binary("fmul", "f32", f, square), code.polynomial("f32", polynomials.LOG, f))
+    rest = code.multiply_add("f32", e, code.constant("f32", _LOG2_LOW), rest)
+    rest = code.multiply_add("f32", square, code.constant("f32", -0.5), rest)
+    finite = code.multiply_add("f32", e, code.constant("f32", _LOG2_HIGH), code.binary("fadd", "f32", f, rest))
+    return _log_special(code, x, finite)
+
+
+def _log_parts(code: Code, x: str) -> tuple[str, str]:
+    """(f, e as a float32); what comes for x <= 0, infinity and NaN is replaced behind."""
+    denormal = code.compare("fcmp olt", "f32", x, code.constant("f32", 2.0**-126))
+    normal = code.select(denormal, "f32", code.binary("fmul", "f32", x, code.constant("f32", 2.0**23)), x)
+    bits = code.bits("f32", "i32", normal)
+    # Subtracting the bits of sqrt(1/2) leaves the exponent of the power of two that brings x into the interval.
+    offset = code.binary("sub", "i32", bits, code.constant("i32", 0x3F3504F3))
+    exponent = code.binary("ashr", "i32", offset, code.constant("i32", 23))
+    scaled = code.binary("sub", "i32", bits, code.binary("shl", "i32", exponent, code.constant("i32", 23)))
+    f = code.binary("fsub", "f32", code.bits("i32", "f32", scaled), code.constant("f32", 1))
+    correction = code.select(denormal, "f32", code.constant("f32", 23), code.constant("f32", 0))
+    return f, code.binary("fsub", "f32", code.convert("sitofp", "i32", "f32", exponent), correction)
+
+
+def _log_special(code: Code, x: str, finite: str) -> str:
+    zero, infinity = code.constant("f32", 0), code.constant("f32", math.inf)
+    # olt is false for NaN and infinity: they are their own logarithm.
+    result = code.select(code.compare("fcmp olt", "f32", x, infinity), "f32", finite, x)
+    at_zero = code.select(code.compare("fcmp oeq", "f32", x, zero), "f32", code.constant("f32", -math.inf), result)
+    return code.select(code.compare("fcmp olt", "f32", x, zero), "f32", code.constant("f32", math.nan), at_zero)

@@ -1,0 +1,267 @@
+"""Loads and stores.
+
+In:  `Load` and `Store` of loop IR, with the mask of the lanes that are inside the loop (None: all).
+Out: the access that fits how the lanes lie in memory.
+
+    lanes side by side     vector load, masked where lanes are outside          one place     scalar load, broadcast where it is used
+    anywhere               gather, scatter                                      atomic add    a loop over the lanes
+
+A load of a buffer that the kernel does not write moves out of the loops that its index does not depend on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from codegen.ir import Load, Store
+from codegen.llvm.function_text import Frame
+from codegen.llvm.index import Address
+from codegen.llvm.types import FLOATS, SIZES, constant, memory_element, memory_type, register_type, vector
+from codegen.llvm.values import Code, Value, mangled
+
+if TYPE_CHECKING:
+    from codegen.llvm.emit import KernelEmitter
+
+
+class EmitError(ValueError):
+    """Loop IR that has no meaning as machine code."""
+
+
+# --- loads -----------------------------------------------------------------------------------------------------------------
+
+
+def emit_load(emitter: KernelEmitter, load: Load) -> Value:
+    buffer = emitter.buffer(load.buffer)
+    address = emitter.index.address(emitter.pointers[load.buffer], memory_element(load.dtype), load.index)
+    mask = None if load.mask is None else emitter.value(load.mask)
+    level = max(address.level, mask.level if mask else 0)
+    movable = load.buffer not in emitter.written
+    if buffer.dtype != load.dtype:
+        raise EmitError(f"load of {load.dtype} from {load.buffer}, which holds {buffer.dtype}")
+    if address.step == 0:
+        return _load_one_place(emitter, load, address, mask, emitter.function.reachable_level(level) if movable else None)
+    return _load_lanes(emitter, load, address, mask)
+
+
+def _load_one_place(emitter: KernelEmitter, load: Load, address: Address, mask: Value | None, level: int | None) -> Value:
+    """`level`: where the load may stand; None: here, after the stores before it."""
+    function = emitter.function
+    code = Code(function, emitter.target, function.depth if level is None else level, 1)
+    if mask is not None and mask.lanes > 1:
+        return _load_one_place_masked_by_lane(emitter, load, address, mask)
+    kind = memory_type(load.dtype, 1)
+    if mask is None:
+        instruction = f"load {kind}, ptr {address.pointer}, align {SIZES[load.dtype]}"
+        text = function.define_here(instruction) if level is None else function.define(level, instruction)
+    else:
+        text = _masked_scalar_load(code, load, address.pointer, mask.text, here=level is None)
+    return Value(_to_register(code, load.dtype, text), load.dtype, 1, code.level)
+
+
+def _masked_scalar_load(code: Code, load: Load, pointer: str, mask: str, *, here: bool) -> str:
+    """One element, without a branch of our own: a masked load of a vector of one."""
+    function, kind = code.function, memory_type(load.dtype, 1)
+    single = f"<1 x {kind}>"
+    intrinsic = f"@llvm.masked.load.{mangled(single)}.p0"
+    function.declare(intrinsic, f"{single} {intrinsic}(ptr, <1 x i1>, {single})")
+    bit = code.define(f"insertelement <1 x i1> poison, i1 {mask}, i64 0")
+    other = f"<{kind} {_memory_literal(load)}>"
+    call = f"call {single} {intrinsic}(ptr align {SIZES[load.dtype]} {pointer}, <1 x i1> {bit}, {single} {other})"
+    loaded = function.define_here(call) if here else code.define(call)
+    return code.define(f"extractelement {single} {loaded}, i64 0")
+
+
+def _load_one_place_masked_by_lane(emitter: KernelEmitter, load: Load, address: Address, mask: Value) -> Value:
+    """All lanes want the same element, some of them perhaps not: load it if any does."""
+    code = Code(emitter.function, emitter.target, emitter.function.depth, mask.lanes)
+    scalar = code.with_lanes(1)
+    wanted = any_lane(code, _both(code, emitter.mask, mask.text) or "")
+    text = _to_register(scalar, load.dtype, _masked_scalar_load(scalar, load, address.pointer, wanted, here=True))
+    loaded = code.operand(Value(text, load.dtype, 1, code.level))
+    return Value(
+        code.select(mask.text, load.dtype, loaded, code.constant(load.dtype, load.other)), load.dtype, code.lanes, code.level
+    )
+
+
+def _load_lanes(emitter: KernelEmitter, load: Load, address: Address, mask: Value | None) -> Value:
+    function, lanes = emitter.function, emitter.lanes
+    code = Code(function, emitter.target, function.depth, lanes)
+    active = _both(code, emitter.mask, None if mask is None else code.operand(mask))
+    kind = memory_type(load.dtype, lanes)
+    align = SIZES[load.dtype]
+    if address.step == 1 and active is None:
+        text = function.define_here(f"load {kind}, ptr {address.pointer}, align {align}")
+    else:
+        other = constant("u8" if load.dtype == "b8" else load.dtype, load.other, lanes)
+        text = function.define_here(_masked_read(emitter, address, kind, load, active or code.constant("b8", True), other))
+    return Value(_to_register(code, load.dtype, text), load.dtype, lanes, function.depth)
+
+
+def _masked_read(emitter: KernelEmitter, address: Address, kind: str, load: Load, active: str, other: str) -> str:
+    function, lanes, align = emitter.function, emitter.lanes, SIZES[load.dtype]
+    bits = f"<{lanes} x i1>"
+    if address.step == 1:
+        name = f"@llvm.masked.load.{mangled(kind)}.p0"
+        function.declare(name, f"{kind} {name}(ptr, {bits}, {kind})")
+        return f"call {kind} {name}(ptr align {align} {address.pointer}, {bits} {active}, {kind} {other})"
+    pointers = emitter.index.lane_pointers(address, memory_element(load.dtype), lanes)
+    name = f"@llvm.masked.gather.{mangled(kind)}.v{lanes}p0"
+    function.declare(name, f"{kind} {name}(<{lanes} x ptr>, {bits}, {kind})")
+    return f"call {kind} {name}(<{lanes} x ptr> align {align} {pointers}, {bits} {active}, {kind} {other})"
+
+
+def _memory_literal(load: Load) -> str:
+    if load.dtype == "b8":
+        return "1" if load.other else "0"
+    return constant(load.dtype, load.other, 1)
+
+
+def _to_register(code: Code, dtype: str, text: str) -> str:
+    if dtype != "b8":
+        return text
+    return code.define(f"icmp ne {memory_type('b8', code.lanes)} {text}, {'0' if code.lanes == 1 else 'zeroinitializer'}")
+
+
+def _to_memory(code: Code, dtype: str, text: str) -> str:
+    if dtype != "b8":
+        return text
+    return code.define(f"zext {code.type('b8')} {text} to {memory_type('b8', code.lanes)}")
+
+
+# --- masks -----------------------------------------------------------------------------------------------------------------
+
+
+def _both(code: Code, left: str | None, right: str | None) -> str | None:
+    if left is None or right is None:
+        return right if left is None else left
+    return code.binary("and", "b8", left, right)
+
+
+def any_lane(code: Code, mask: str) -> str:
+    """Whether a lane of `mask` is set."""
+    if code.lanes == 1:
+        return mask
+    kind = code.type("b8")
+    name = f"@llvm.vector.reduce.or.{mangled(kind)}"
+    code.function.declare(name, f"i1 {name}({kind})")
+    return code.define(f"call i1 {name}({kind} {mask})")
+
+
+# --- stores ----------------------------------------------------------------------------------------------------------------
+
+
+def emit_store(emitter: KernelEmitter, store: Store) -> None:
+    buffer = emitter.buffer(store.buffer)
+    value = emitter.value(store.value)
+    if not buffer.writable:
+        raise EmitError(f"store to {store.buffer}, which is not writable")
+    if buffer.dtype != value.dtype:
+        raise EmitError(f"store of {value.dtype} to {store.buffer}, which holds {buffer.dtype}")
+    address = emitter.index.address(emitter.pointers[store.buffer], memory_element(buffer.dtype), store.index)
+    mask = None if store.mask is None else emitter.value(store.mask)
+    if store.atomic_add:
+        _add_lanes(emitter, address, value, mask)
+    elif address.step == 0:
+        _store_one_place(emitter, store, address, value, mask)
+    else:
+        _store_lanes(emitter, address, value, mask)
+
+
+def _store_one_place(emitter: KernelEmitter, store: Store, address: Address, value: Value, mask: Value | None) -> None:
+    if value.lanes > 1:
+        raise EmitError(f"the iterations of the vector loop store different values to one element of {store.buffer}")
+    function = emitter.function
+    condition = None
+    if mask is not None:
+        code = Code(function, emitter.target, function.depth, emitter.lanes if mask.lanes > 1 else 1)
+        active = _both(code, emitter.mask, mask.text) if code.lanes > 1 else mask.text
+        condition = any_lane(code, active or "")
+    scalar = Code(function, emitter.target, function.depth, 1)
+    text = _to_memory(scalar, value.dtype, value.text)
+    access = f"store {memory_type(value.dtype, 1)} {text}, ptr {address.pointer}, align {SIZES[value.dtype]}"
+    function.guarded(condition, lambda: function.line(access))
+
+
+def _store_lanes(emitter: KernelEmitter, address: Address, value: Value, mask: Value | None) -> None:
+    function, lanes = emitter.function, emitter.lanes
+    code = Code(function, emitter.target, function.depth, lanes)
+    active = _both(code, emitter.mask, None if mask is None else code.operand(mask))
+    text = _to_memory(code, value.dtype, code.operand(value))
+    kind, align, bits = memory_type(value.dtype, lanes), SIZES[value.dtype], f"<{lanes} x i1>"
+    if address.step == 1 and active is None:
+        function.line(f"store {kind} {text}, ptr {address.pointer}, align {align}")
+        return
+    if address.step == 1:
+        name = f"@llvm.masked.store.{mangled(kind)}.p0"
+        function.declare(name, f"void {name}({kind}, ptr, {bits})")
+        function.line(f"call void {name}({kind} {text}, ptr align {align} {address.pointer}, {bits} {active})")
+        return
+    pointers = emitter.index.lane_pointers(address, memory_element(value.dtype), lanes)
+    name = f"@llvm.masked.scatter.{mangled(kind)}.v{lanes}p0"
+    function.declare(name, f"void {name}({kind}, <{lanes} x ptr>, {bits})")
+    where = active or code.constant("b8", True)
+    function.line(f"call void {name}({kind} {text}, <{lanes} x ptr> align {align} {pointers}, {bits} {where})")
+
+
+# --- additions to memory -----------------------------------------------------------------------------------------------------
+
+
+def _add_lanes(emitter: KernelEmitter, address: Address, value: Value, mask: Value | None) -> None:
+    """Lane after lane, in their order: several lanes may mean the same element."""
+    function, lanes = emitter.function, emitter.lanes
+    code = Code(function, emitter.target, function.depth, lanes)
+    active = _both(code, emitter.mask, None if mask is None else code.operand(mask))
+    if lanes == 1:
+        function.guarded(active, lambda: _add_one(emitter, value.dtype, address.pointer, value.text))
+        return
+    values = _spilled(emitter, value.dtype, code.operand(value), lanes)
+    if address.lane_offsets is None:
+        numbers = ", ".join(f"i64 {lane * (address.step or 0)}" for lane in range(lanes))
+        offsets = _spilled(emitter, "i64", f"<{numbers}>", lanes)
+    else:
+        offsets = _spilled(emitter, "i64", address.lane_offsets, lanes)
+    flags = None
+    if active is not None:
+        flags = _spilled(emitter, "u8", code.convert("zext", "b8", "u8", active), lanes)
+
+    def add_lane(lane: str) -> None:
+        offset = _element(emitter, "i64", offsets, lane)
+        element = memory_element(value.dtype)
+        place = function.define_here(f"getelementptr {element}, ptr {address.pointer}, i64 {offset}")
+        condition = None
+        if flags is not None:
+            condition = function.define_here(f"icmp ne i8 {_element(emitter, 'u8', flags, lane)}, 0")
+        function.guarded(
+            condition, lambda: _add_one(emitter, value.dtype, place, _element(emitter, value.dtype, values, lane))
+        )
+
+    frame = Frame()
+    lines = function.loop("0", str(lanes), 1, frame, add_lane)
+    function.frames[-1].lines += frame.pre + lines
+
+
+def _spilled(emitter: KernelEmitter, dtype: str, text: str, lanes: int) -> str:
+    kind = register_type(dtype, lanes)
+    slot = emitter.function.stack_slot(kind)
+    emitter.function.line(f"store {kind} {text}, ptr {slot}, align 64")
+    return slot
+
+
+def _element(emitter: KernelEmitter, dtype: str, slot: str, lane: str) -> str:
+    kind = vector(memory_element(dtype), 1)
+    place = emitter.function.define_here(f"getelementptr {kind}, ptr {slot}, i64 {lane}")
+    return emitter.function.define_here(f"load {kind}, ptr {place}, align {SIZES[dtype]}")
+
+
+def _add_one(emitter: KernelEmitter, dtype: str, pointer: str, text: str) -> None:
+    """memory += value; truly atomic only where the runtime divides the kernel between threads."""
+    function, kind = emitter.function, register_type(dtype, 1)
+    if dtype == "b8" or dtype in ("bf16", "f16"):
+        raise EmitError(f"addition to memory of {dtype}")
+    operation = "fadd" if dtype in FLOATS else "add"
+    if emitter.kernel.splittable:
+        function.define_here(f"atomicrmw {operation} ptr {pointer}, {kind} {text} monotonic, align {SIZES[dtype]}")
+        return
+    before = function.define_here(f"load {kind}, ptr {pointer}, align {SIZES[dtype]}")
+    after = function.define_here(f"{operation} {kind} {before}, {text}")
+    function.line(f"store {kind} {after}, ptr {pointer}, align {SIZES[dtype]}")

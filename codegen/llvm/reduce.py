@@ -1,0 +1,257 @@
+"""Accumulators.
+
+In:  `Accumulator`, `Update` and `ReadAccumulator` of loop IR.
+Out: stack slots that LLVM's `sroa` turns into registers: one scalar, and for each vector loop that updates the accumulator a vector for
+     each of the unrolled copies. Reading combines them all:
+
+    sum over 1000 f32     ->     4 vectors of 16 partial sums; at the end added pairwise down to one lane
+
+A vector loop thus runs without a dependence between its lanes; sums are reassociated, every update happens once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from codegen.ir import Accumulator, Loop, ReadAccumulator, Stmt, Update
+from codegen.llvm.arithmetic import smaller_or_larger
+from codegen.llvm.memory import EmitError
+from codegen.llvm.types import FLOATS, SIZES, UNSIGNED, constant, register_type
+from codegen.llvm.values import Code, Value
+
+if TYPE_CHECKING:
+    from codegen.llvm.emit import KernelEmitter
+
+ARG = {"argmax": "max", "argmin": "min"}
+_NO_INDEX = -1  # of a lane that has seen no element yet
+
+
+@dataclass(slots=True)
+class AccumulatorState:
+    """`lanes`: 1, or the lanes of the vector loop that it is declared in (then each lane has its own). `slots`: by (lanes, copy);
+    an argmax has a second slot for the index."""
+
+    accumulator: Accumulator
+    lanes: int
+    slots: dict[tuple[int, int], tuple[str, ...]] = field(default_factory=dict)
+
+
+def identity(combine: str, dtype: str) -> float | int | bool:
+    """What an accumulator starts with."""
+    which = ARG.get(combine, combine)
+    if which in ("max", "min"):
+        return _extreme(dtype, largest=which == "min")
+    return {"sum": 0, "prod": 1, "any": False, "all": True}[which]
+
+
+def _extreme(dtype: str, *, largest: bool) -> float | int | bool:
+    if dtype in FLOATS:
+        return math.inf if largest else -math.inf
+    if dtype == "b8":
+        return largest
+    bits = 8 * SIZES[dtype]
+    if dtype in UNSIGNED:
+        return (1 << bits) - 1 if largest else 0
+    return (1 << (bits - 1)) - 1 if largest else -(1 << (bits - 1))
+
+
+# --- declaration -------------------------------------------------------------------------------------------------------------
+
+
+def declare_accumulator(emitter: KernelEmitter, accumulator: Accumulator, following: list[Stmt]) -> None:
+    """`following`: the statements behind it in its block; their vector loops tell which slots are needed."""
+    if accumulator.dtype in ("bf16", "f16"):
+        raise EmitError(f"accumulator {accumulator.name} of {accumulator.dtype}: accumulate in f32")
+    state = AccumulatorState(accumulator, emitter.lanes)
+    emitter.accumulators[accumulator.name] = state
+    start = identity(accumulator.combine, accumulator.dtype)
+    _add_slot(emitter, state, (emitter.lanes, 0), start if accumulator.init is None else accumulator.init)
+    if emitter.lanes > 1:
+        return
+    for loop in updating_vector_loops(following, accumulator.name):
+        plan = emitter.plan(loop)
+        for copy in range(plan.unroll if plan.lanes > 1 else 0):
+            if (plan.lanes, copy) not in state.slots:
+                _add_slot(emitter, state, (plan.lanes, copy), start)
+
+
+def updating_vector_loops(statements: list[Stmt], name: str) -> list[Loop]:
+    found = []
+    for statement in statements:
+        if isinstance(statement, Loop):
+            if statement.vector and updates(statement.body, name):
+                found.append(statement)
+            elif not statement.vector:
+                found += updating_vector_loops(statement.body, name)
+    return found
+
+
+def updates(statements: list[Stmt], name: str) -> bool:
+    return any(
+        (isinstance(statement, Update) and statement.accumulator == name)
+        or (isinstance(statement, Loop) and updates(statement.body, name))
+        for statement in statements
+    )
+
+
+def _add_slot(emitter: KernelEmitter, state: AccumulatorState, key: tuple[int, int], start: float | int | bool) -> None:
+    lanes = key[0]
+    dtype = state.accumulator.dtype
+    contents = [(register_type(dtype, lanes), constant(dtype, start, lanes))]
+    if state.accumulator.combine in ARG:
+        contents.append((register_type("i64", lanes), constant("i64", _NO_INDEX, lanes)))
+    slots = []
+    for kind, text in contents:
+        slot = emitter.function.stack_slot(kind)
+        emitter.function.line(f"store {kind} {text}, ptr {slot}, align 64")
+        slots.append(slot)
+    state.slots[key] = tuple(slots)
+
+
+# --- combining ---------------------------------------------------------------------------------------------------------------
+
+Combine = Callable[[Code, str, str, str], str]
+
+
+def _extremum(which: str) -> Combine:
+    def combine(code: Code, dtype: str, old: str, new: str) -> str:
+        """The comparison keeps a NaN in `old`; one in `new` is put in apart, off the chain from one iteration to the next."""
+        result = smaller_or_larger(code, dtype, which, new, old)
+        return code.select(code.is_nan(dtype, new), dtype, new, result) if dtype in FLOATS else result
+
+    return combine
+
+
+def _operation(for_floats: str, for_integers: str) -> Combine:
+    return lambda code, dtype, old, new: code.binary(for_floats if dtype in FLOATS else for_integers, dtype, old, new)
+
+
+COMBINE: dict[str, Combine] = {
+    "sum": _operation("fadd", "add"),
+    "prod": _operation("fmul", "mul"),
+    "max": _extremum("max"),
+    "min": _extremum("min"),
+    "any": _operation("or", "or"),
+    "all": _operation("and", "and"),
+}
+
+Pair = tuple[str, ...]
+
+
+def _better(code: Code, which: str, dtype: str, old: Pair, new: Pair, *, in_order: bool) -> str:
+    """Whether `new` replaces `old`: it has an element and is beyond it, or a NaN and `old` is none, or `old` has none. `in_order`: new comes
+    later, so that of equals the old one stays; else the one with the smaller index is first."""
+    predicate = {"max": "gt", "min": "lt"}[which]
+    absent = code.compare("icmp eq", "i64", old[1], code.constant("i64", _NO_INDEX))
+    if dtype in FLOATS:
+        beyond = code.compare(f"fcmp o{predicate}", dtype, new[0], old[0])
+        new_nan, old_nan = code.is_nan(dtype, new[0]), code.is_nan(dtype, old[0])
+        first_nan = code.binary("and", "b8", new_nan, code.binary("xor", "b8", old_nan, code.constant("b8", True)))
+        beyond = code.binary("or", "b8", beyond, first_nan)
+        same = code.compare("fcmp oeq", dtype, new[0], old[0])
+        same = code.binary("or", "b8", same, code.binary("and", "b8", new_nan, old_nan))
+    else:
+        sign = "u" if dtype in UNSIGNED else "s"
+        beyond = code.compare(f"icmp {sign}{predicate}", dtype, new[0], old[0])
+        same = code.compare("icmp eq", dtype, new[0], old[0])
+    better = code.binary("or", "b8", beyond, absent)
+    if in_order:
+        return better
+    earlier = code.compare("icmp slt", "i64", new[1], old[1])
+    better = code.binary("or", "b8", better, code.binary("and", "b8", same, earlier))
+    return code.binary("and", "b8", better, code.compare("icmp ne", "i64", new[1], code.constant("i64", _NO_INDEX)))
+
+
+def _combined(code: Code, accumulator: Accumulator, old: Pair, new: Pair) -> Pair:
+    """Two partial results as one."""
+    combine, dtype = accumulator.combine, accumulator.dtype
+    if combine not in ARG:
+        return (COMBINE[combine](code, dtype, old[0], new[0]),)
+    better = _better(code, ARG[combine], dtype, old, new, in_order=False)
+    return code.select(better, dtype, new[0], old[0]), code.select(better, "i64", new[1], old[1])
+
+
+# --- updates -----------------------------------------------------------------------------------------------------------------
+
+
+def emit_update(emitter: KernelEmitter, update: Update) -> None:
+    state = emitter.accumulators[update.accumulator]
+    accumulator, function = state.accumulator, emitter.function
+    own_lanes = state.lanes > 1
+    key = (emitter.lanes, 0 if own_lanes else emitter.copy)
+    slots = state.slots[key]
+    code = Code(function, emitter.target, function.depth, emitter.lanes)
+    value = emitter.value(update.value)
+    if value.dtype != accumulator.dtype:
+        raise EmitError(f"update of {update.accumulator} ({accumulator.dtype}) with a value of {value.dtype}")
+    old, new = _loaded(code, accumulator, slots), code.operand(value)
+    mask = None if own_lanes else emitter.mask
+    if accumulator.combine in ARG:
+        assert update.index is not None
+        pair = (new, code.operand(emitter.value(update.index)))
+        better = _better(code, ARG[accumulator.combine], accumulator.dtype, old, pair, in_order=True)
+        if mask is not None:
+            better = code.binary("and", "b8", better, mask)
+        result: Pair = (code.select(better, accumulator.dtype, new, old[0]), code.select(better, "i64", pair[1], old[1]))
+    else:
+        if mask is not None:
+            rest = code.constant(accumulator.dtype, identity(accumulator.combine, accumulator.dtype))
+            new = code.select(mask, accumulator.dtype, new, rest)
+        result = (COMBINE[accumulator.combine](code, accumulator.dtype, old[0], new),)
+    for kind, slot, text in zip(_slot_types(code, accumulator), slots, result, strict=True):
+        function.line(f"store {kind} {text}, ptr {slot}, align 64")
+
+
+def _slot_types(code: Code, accumulator: Accumulator) -> list[str]:
+    return [code.type(accumulator.dtype)] + ([code.type("i64")] if accumulator.combine in ARG else [])
+
+
+def _loaded(code: Code, accumulator: Accumulator, slots: tuple[str, ...]) -> Pair:
+    kinds = _slot_types(code, accumulator)
+    return tuple(
+        code.function.define_here(f"load {kind}, ptr {slot}, align 64") for kind, slot in zip(kinds, slots, strict=True)
+    )
+
+
+# --- reading -----------------------------------------------------------------------------------------------------------------
+
+
+def read_accumulator(emitter: KernelEmitter, read: ReadAccumulator) -> Value:
+    state = emitter.accumulators[read.accumulator]
+    accumulator, function = state.accumulator, emitter.function
+    which = 1 if accumulator.combine in ARG else 0
+    dtype = "i64" if which else accumulator.dtype
+    total: Pair | None = None
+    for lanes in sorted({lanes for lanes, _ in state.slots}, reverse=True):
+        code = Code(function, emitter.target, function.depth, lanes)
+        for key in sorted(key for key in state.slots if key[0] == lanes):
+            part = _loaded(code, accumulator, state.slots[key])
+            total = part if total is None else _combined(code, accumulator, total, part)
+        below = max((other for other, _ in state.slots if other < lanes), default=lanes)
+        assert total is not None
+        total = _folded(code, accumulator, total, below)
+    assert total is not None
+    return Value(total[which], dtype, state.lanes, function.depth)
+
+
+def _folded(code: Code, accumulator: Accumulator, total: Pair, lanes: int) -> Pair:
+    """Halves the vector until it has `lanes` lanes: the upper half into the lower."""
+    while code.lanes > lanes:
+        half = code.lanes // 2
+        narrow = code.with_lanes(half)
+        lower = tuple(_half(code, kind, text, 0) for kind, text in zip(_slot_types(code, accumulator), total, strict=True))
+        upper = tuple(_half(code, kind, text, half) for kind, text in zip(_slot_types(code, accumulator), total, strict=True))
+        total = _combined(narrow, accumulator, lower, upper)
+        code = narrow
+    return total
+
+
+def _half(code: Code, kind: str, text: str, first: int) -> str:
+    half = code.lanes // 2
+    if half == 1:
+        return code.define(f"extractelement {kind} {text}, i64 {first}")
+    order = "<" + ", ".join(f"i32 {lane}" for lane in range(first, first + half)) + ">"
+    return code.define(f"shufflevector {kind} {text}, {kind} poison, <{half} x i32> {order}")

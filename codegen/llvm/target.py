@@ -1,0 +1,78 @@
+"""What the emitter knows of the processor.
+
+In:  the environment variable CAPTURE_CPU (a level name), else the host's features.
+Out: `Target`: vector width, the Sleef variant that fits, LLVM's name of the level.
+
+    Target.level("x86-64-v4").lanes("f32") -> 16
+
+Code is generated for a level, not for the exact processor: stored machine code then serves every machine of that level.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cache
+
+from codegen.llvm.types import SIZES
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """`vector_bytes`: of the widest register. `sleef`: suffix of the Sleef functions in libtorch_cpu for that width, None where there are none.
+    `fma`: fused multiply-add is one instruction. `f16c`: so are conversions of half precision. `avx512`: masks are registers."""
+
+    cpu: str
+    vector_bytes: int
+    sleef: str | None
+    fma: bool
+    f16c: bool
+    avx512: bool
+
+    @staticmethod
+    def level(name: str) -> Target:
+        """The target of that level; ValueError names the levels there are."""
+        if name not in LEVELS:
+            raise ValueError(f"unknown processor level {name!r}: expected one of {', '.join(LEVELS)}")
+        return LEVELS[name]
+
+    @staticmethod
+    def host() -> Target:
+        """What CAPTURE_CPU names, else the best level that this processor has."""
+        name = os.environ.get("CAPTURE_CPU")
+        return Target.level(name) if name else _detect()
+
+    def lanes(self, dtype: str) -> int:
+        """Elements of `dtype` in a register. Half precision is computed in f32."""
+        return self.vector_bytes // (4 if dtype in ("bf16", "f16") else SIZES[dtype])
+
+    @property
+    def attributes(self) -> str:
+        """Function attributes: without them LLVM prefers 256-bit registers on AVX-512 processors (1.5 times slower)."""
+        bits = self.vector_bytes * 8
+        return f'nounwind "min-legal-vector-width"="{bits}" "prefer-vector-width"="{bits}"'
+
+
+LEVELS = {
+    "x86-64": Target("x86-64", 16, None, fma=False, f16c=False, avx512=False),
+    "x86-64-v3": Target("x86-64-v3", 32, "avx2", fma=True, f16c=True, avx512=False),
+    "x86-64-v4": Target("x86-64-v4", 64, "avx512f", fma=True, f16c=True, avx512=True),
+}
+
+# What a level promises beyond the one before, in LLVM's names (features that the emitted code can make use of).
+_REQUIRED = {
+    "x86-64-v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
+    "x86-64-v3": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"),
+}
+
+
+@cache
+def _detect() -> Target:
+    from llvmlite.binding import get_host_cpu_features
+
+    features = get_host_cpu_features()
+    for name, required in _REQUIRED.items():
+        lower = [feature for level in list(_REQUIRED)[list(_REQUIRED).index(name) :] for feature in _REQUIRED[level]]
+        if all(features.get(feature) for feature in (*required, *lower)):
+            return LEVELS[name]
+    return LEVELS["x86-64"]

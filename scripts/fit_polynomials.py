@@ -1,0 +1,150 @@
+"""Fits the polynomials of the float32 functions and prints `codegen/llvm/polynomials.py`.
+
+In:  a function, an interval, a degree and the weight of an error there.
+Out: coefficients with near-minimax error (weighted least squares, the weights raised where the error is largest: Lawson's iteration),
+     each rounded to float32 in turn while the lower ones are fitted again.
+
+    python scripts/fit_polynomials.py > codegen/llvm/polynomials.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import mpmath
+import numpy as np
+
+mpmath.mp.dps = 40
+Function = Callable[[mpmath.mpf], mpmath.mpf]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """`target(x)` is approximated by a polynomial in `variable(x)`; `scale(x)` turns its error into the result's relative error."""
+
+    name: str
+    comment: str
+    target: Function
+    variable: Function
+    scale: Function
+    low: float
+    high: float
+    degree: int
+
+
+def _exp_rest(r: mpmath.mpf) -> mpmath.mpf:
+    return (mpmath.expm1(r) - r) / r**2
+
+
+def _exp2_rest(r: mpmath.mpf) -> mpmath.mpf:
+    return mpmath.expm1(r * mpmath.log(2)) / r
+
+
+def _log_rest(f: mpmath.mpf) -> mpmath.mpf:
+    return (mpmath.log1p(f) - f + f**2 / 2) / f**3
+
+
+LN2_HALF = 0.34657359
+FITS = (
+    Fit("EXP", "(exp(r) - 1 - r) / r**2, |r| <= log(2) / 2", _exp_rest, lambda r: r, lambda r: r**2 / mpmath.exp(r), -LN2_HALF, LN2_HALF, 4),
+    Fit("EXP2", "(2**r - 1) / r, |r| <= 1/2", _exp2_rest, lambda r: r, lambda r: r / mpmath.power(2, r), -0.5, 0.5, 6),
+    Fit(
+        "LOG",
+        "(log(1 + f) - f + f**2 / 2) / f**3, sqrt(1/2) <= 1 + f <= sqrt(2)",
+        _log_rest,
+        lambda f: f,
+        lambda f: f**3 / mpmath.log1p(f),
+        -0.29289323,
+        0.41421357,
+        8,
+    ),
+    Fit(
+        "TANH",
+        "(tanh(x) - x) / x**3 in x**2, |x| <= 0.625",
+        lambda x: (mpmath.tanh(x) - x) / x**3,
+        lambda x: x**2,
+        lambda x: x**3 / mpmath.tanh(x),
+        1e-3,
+        0.625,
+        4,
+    ),
+    Fit(
+        "ERF_NEAR",
+        "erf(x) / x - 1 in x**2, |x| <= 0.9375",
+        lambda x: mpmath.erf(x) / x - 1,
+        lambda x: x**2,
+        lambda x: x / mpmath.erf(x),
+        1e-3,
+        0.9375,
+        6,
+    ),
+    Fit(
+        "ERF_FAR",
+        "log(erfc(x)) / x, 0.9375 <= x <= 4",
+        lambda x: mpmath.log(mpmath.erfc(x)) / x,
+        lambda x: x,
+        lambda x: x * mpmath.erfc(x) / mpmath.erf(x),
+        0.9375,
+        4.0,
+        7,
+    ),
+)
+
+
+def samples(fit: Fit, count: int = 800) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Chebyshev nodes: the variable, the target, and the weight of an error."""
+    nodes = np.cos(np.pi * (np.arange(count) + 0.5) / count)
+    points = [mpmath.mpf(float(point)) for point in (fit.low + fit.high) / 2 + nodes * (fit.high - fit.low) / 2]
+    columns = [[function(point) for point in points] for function in (fit.variable, fit.target, fit.scale)]
+    variable, target, scale = (np.array([float(value) for value in column], dtype=np.float64) for column in columns)
+    return variable, target, np.abs(scale)
+
+
+def minimax(variable: np.ndarray, target: np.ndarray, weight: np.ndarray, powers: list[int]) -> np.ndarray:
+    """Coefficients of `powers` whose largest weighted error is near the least possible."""
+    basis = np.stack([variable**power for power in powers], axis=1)
+    density = np.ones_like(variable) / len(variable)
+    best, best_error = np.zeros(len(powers)), np.inf
+    for _ in range(60):
+        root = np.sqrt(density) * weight
+        coefficients = np.linalg.lstsq(basis * root[:, None], target * root, rcond=None)[0]
+        errors = np.abs(basis @ coefficients - target) * weight
+        if errors.max() < best_error:
+            best, best_error = coefficients, errors.max()
+        density = density * (errors + 1e-3 * errors.max())
+        density /= density.sum()
+    return best
+
+
+def coefficients_of(fit: Fit) -> list[float]:
+    """From the highest power to the lowest, each a float32."""
+    variable, target, weight = samples(fit)
+    powers = list(range(fit.degree + 1))
+    fixed: dict[int, float] = {}
+    for power in range(fit.degree + 1):
+        known = sum((value * variable**done for done, value in fixed.items()), np.zeros_like(variable))
+        remaining = powers[power:]
+        fixed[power] = float(np.float32(minimax(variable, target - known, weight, remaining)[0]))
+    return [fixed[power] for power in reversed(powers)]
+
+
+HEADER = '''"""Coefficients of the float32 functions in `codegen/llvm/math.py`. Printed by scripts/fit_polynomials.py: do not edit.
+
+Each is a float32; the coefficient of the highest power comes first.
+"""
+'''
+
+
+def main() -> None:
+    print(HEADER)
+    for fit in FITS:
+        print(f"# {fit.comment}")
+        print(f"{fit.name} = (")
+        for coefficient in coefficients_of(fit):
+            print(f"    {coefficient!r},")
+        print(")")
+
+
+if __name__ == "__main__":
+    main()
