@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
+UNBOUND: Any = object()  # marks an unbound local where the native `_capture.NULL` is not at hand
+
 
 @dataclass(frozen=True)
 class FrameNamespace:

@@ -16,6 +16,15 @@ import torch
 from guards.values import ObjectRef
 
 
+# c10::DeviceType by number (torch/headeronly/core/DeviceType.h).
+_DEVICE_TYPES = {
+    name: number
+    for number, name in enumerate(
+        "cpu cuda mkldnn opengl opencl ideep hip fpga maia xla vulkan metal xpu mps meta hpu ve lazy ipu mtia privateuseone".split()
+    )
+}
+
+
 @dataclass(frozen=True)
 class TensorProperties:
     """`is_leaf` None: not checked. `dispatch_keys` is the raw key set of the tensor alone (the thread's part is in GLOBAL_STATE)."""
@@ -63,6 +72,12 @@ class TensorProperties:
             if old is not None and not _fits(old, new):
                 return f"{name} {_dims(new)}, was {_dims(old)}"
         return None
+
+    @property
+    def device_bits(self) -> int:
+        """Type in the low byte, index in the next (0xff: none), as c10::Device has them."""
+        index = 0xFF if self.device.index is None else self.device.index
+        return _DEVICE_TYPES[self.device.type] | index << 8
 
     @property
     def text(self) -> str:

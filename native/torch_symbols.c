@@ -83,10 +83,18 @@ int load_torch_symbols(void)
         }
     }
     torch_symbols.context = torch_symbols.global_context();
-    torch_symbols.parameter_type = torch_type("torch.nn", "Parameter");
-    PyTypeObject *tensor_type = torch_symbols.parameter_type == NULL ? NULL : torch_type("torch", "Tensor");
-    torch_symbols.tensor_type = tensor_type;
-    return tensor_type == NULL ? -1 : 0;
+    const struct { PyTypeObject **target; const char *module, *name; } types[] = {
+        {&torch_symbols.parameter_type, "torch.nn", "Parameter"}, {&torch_symbols.module_type, "torch.nn", "Module"},
+        {&torch_symbols.size_type, "torch", "Size"},              {&torch_symbols.device_type, "torch", "device"},
+        {&torch_symbols.tensor_type, "torch", "Tensor"}, /* last: says that all is loaded */
+    };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        *types[i].target = torch_type(types[i].module, types[i].name);
+        if (*types[i].target == NULL) {
+            return -1;
+        }
+    }
+    return 0;
 }
 
 /* --- state of the thread -------------------------------------------------------------------------------------------------- */

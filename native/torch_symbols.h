@@ -28,7 +28,7 @@ typedef struct {
     void *(*global_context)(void);
     bool (*deterministic)(const void *), (*deterministic_warn_only)(const void *), (*deterministic_fill)(const void *);
     /* objects */
-    PyTypeObject *tensor_type, *parameter_type;
+    PyTypeObject *tensor_type, *parameter_type, *module_type, *size_type, *device_type;
     void *context;             /* at::globalContext() */
     char *undefined_tensor;    /* the TensorImpl that stands for "no gradient" */
     uint64_t plain_keys;       /* dispatch keys of a dense CPU tensor, without grad_keys */

@@ -1,0 +1,268 @@
+/* Checks of guard programs that are more than one comparison. Each returns 1 where it holds; none raises, allocates or runs user code. */
+#include "guard_program.h"
+#include "constant_equal.h"
+#include "tensor_access.h"
+
+#include <string.h>
+
+/* --- containers -------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *start, *stop, *step, *length;
+} Range;
+
+static Py_ssize_t raw_length(PyObject *object)
+{
+    if (PyList_Check(object) || PyTuple_Check(object)) {
+        return Py_SIZE(object);
+    }
+    if (PyDict_Check(object)) {
+        return PyDict_GET_SIZE(object);
+    }
+    if (PyUnicode_Check(object)) {
+        return PyUnicode_GET_LENGTH(object);
+    }
+    if (PyAnySet_Check(object)) {
+        return PySet_GET_SIZE(object);
+    }
+    if (PyBytes_Check(object)) {
+        return PyBytes_GET_SIZE(object);
+    }
+    if (PyRange_Check(object)) {
+        int64_t length;
+        return int_value(((Range *)object)->length, &length) ? (Py_ssize_t)length : -1;
+    }
+    return guard_is_deque(object) ? Py_SIZE(object) : -1;
+}
+
+int guard_check_length(PyObject *object, int64_t length) { return raw_length(object) == length; }
+
+int guard_check_bool(PyObject *object, int64_t expected)
+{
+    Py_ssize_t length = raw_length(object);
+    return length >= 0 && (length > 0) == expected;
+}
+
+int guard_check_iterator(PyObject *object, int64_t position)
+{
+    SequenceIterator *iterator = (SequenceIterator *)object;
+    return is_sequence_iterator(object) && iterator->sequence != NULL && iterator->index == position;
+}
+
+#define KEY_WORDS 3
+
+int guard_check_dict_keys(PyObject *object, const int64_t *operands)
+{
+    int64_t count = operands[0];
+    RawCursor cursor = {0, NULL, 0};
+    PyObject *key, *value;
+    if (!PyDict_Check(object) || PyDict_GET_SIZE(object) != count) {
+        return 0;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        const RawKey *expected = (const RawKey *)(operands + 1 + KEY_WORDS * i);
+        if (!raw_dict_next(object, &cursor, &key, &value)) {
+            return 0;
+        }
+        if (key != expected->object && (expected->by_identity || !constant_equal(expected->object, key))) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* One of the expected elements with that hash is this one. */
+static int is_expected(PyObject *item, Py_hash_t hash, const int64_t *operands)
+{
+    for (int64_t i = 0; i < operands[0]; i++) {
+        const RawKey *expected = (const RawKey *)(operands + 1 + KEY_WORDS * i);
+        if (expected->object == item || (expected->hash == hash && !expected->by_identity && constant_equal(expected->object, item))) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int guard_check_set(PyObject *object, const int64_t *operands)
+{
+    Py_ssize_t position = 0;
+    PyObject *item;
+    Py_hash_t hash;
+    if (!PyAnySet_Check(object) || PySet_GET_SIZE(object) != operands[0]) {
+        return 0;
+    }
+    while (_PySet_NextEntry(object, &position, &item, &hash)) { /* as many distinct elements on both sides: one direction is enough */
+        if (!is_expected(item, hash, operands)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* --- tensors -------------------------------------------------------------------------------------------------------------- */
+
+enum { T_TYPE, T_DTYPE, T_DEVICE, T_KEYS, T_REQUIRES_GRAD, T_LEAF, T_NDIM, T_COUNT, T_DIMS };
+
+/* -1 stands for a free size or stride. */
+static inline int fits(const int64_t *pattern, const int64_t *values, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        if (pattern[i] != values[i] && pattern[i] != -1) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+int guard_check_tensor(PyObject *t, const int64_t *o)
+{
+    if ((int64_t)(uintptr_t)Py_TYPE(t) != o[T_TYPE] || tensor_dtype(t) != o[T_DTYPE] || tensor_device(t) != o[T_DEVICE] ||
+        (int64_t)tensor_dispatch_keys(t) != o[T_KEYS] || tensor_requires_grad(t) != o[T_REQUIRES_GRAD] || tensor_ndim(t) != o[T_NDIM] ||
+        (o[T_LEAF] >= 0 && tensor_is_leaf(t) != o[T_LEAF])) {
+        return 0;
+    }
+    int64_t ndim = o[T_NDIM];
+    if (ndim == 0) {
+        return 1;
+    }
+    const int64_t *sizes = tensor_sizes(t);
+    if (sizes == NULL || !fits(o + T_DIMS, sizes, ndim)) {
+        return 0;
+    }
+    if (o[T_COUNT] == ndim) {
+        return 1; /* strides do not matter */
+    }
+    const int64_t *strides = tensor_strides(t);
+    return strides != NULL && fits(o + T_DIMS + ndim, strides, ndim);
+}
+
+int guard_load_shape(PyObject *tensor, int64_t what, int64_t dim, int64_t *value)
+{
+    if (!tensor_check(tensor)) {
+        return 0;
+    }
+    if (what == 2) {
+        *value = tensor_storage_offset(tensor);
+        return 1;
+    }
+    const int64_t *dims = what == 0 ? tensor_sizes(tensor) : tensor_strides(tensor);
+    if (dims == NULL || dim < 0 || dim >= tensor_ndim(tensor)) {
+        return 0;
+    }
+    *value = dims[dim];
+    return 1;
+}
+
+int guard_check_global_state(const int64_t *operands)
+{
+    int64_t now[GLOBAL_STATE_FIELDS];
+    if (operands[0] != GLOBAL_STATE_FIELDS) {
+        return 0;
+    }
+    tensor_global_state(now);
+    return memcmp(now, operands + 1, sizeof now) == 0;
+}
+
+/* --- between places ------------------------------------------------------------------------------------------------------- */
+
+/* An open hash table in the program's scratch: returns the position that was entered first with this key. */
+static int64_t first_position(GuardProgram *program, uintptr_t key, int64_t position)
+{
+    size_t mask = (size_t)program->table_size - 1, i = (size_t)((key >> 4) * 0x9E3779B97F4A7C15u >> 20) & mask;
+    while (program->table[2 * i] != 0) {
+        if (program->table[2 * i] == key) {
+            return (int64_t)program->table[2 * i + 1];
+        }
+        i = (i + 1) & mask;
+    }
+    program->table[2 * i] = key;
+    program->table[2 * i + 1] = (uintptr_t)position;
+    return position;
+}
+
+static void clear_table(GuardProgram *program) { memset(program->table, 0, 2 * sizeof(uintptr_t) * (size_t)program->table_size); }
+
+int guard_check_distinct(GuardProgram *program, const int64_t *operands)
+{
+    clear_table(program);
+    for (int64_t i = 0; i < operands[0]; i++) {
+        if (first_position(program, (uintptr_t)program->registers[operands[1 + i]], i) != i) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+int guard_check_aliasing(GuardProgram *program, const int64_t *operands)
+{
+    clear_table(program);
+    for (int64_t i = 0; i < operands[0]; i++) {
+        PyObject *tensor = program->registers[operands[1 + 2 * i]];
+        if (!tensor_check(tensor) || first_position(program, tensor_storage_key(tensor), i) != operands[2 + 2 * i]) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* --- shapes ---------------------------------------------------------------------------------------------------------------- */
+
+static int64_t floor_mod(int64_t a, int64_t b)
+{
+    int64_t r = b == -1 ? 0 : a % b;
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+/* One operator on the top of the stack (`b` above `a`); 0 where the value leaves 64 bits or is undefined. */
+static int apply(int64_t op, int64_t a, int64_t b, int64_t *out)
+{
+    switch (op) {
+    case SHAPE_ADD: return !__builtin_add_overflow(a, b, out);
+    case SHAPE_SUB: return !__builtin_sub_overflow(a, b, out);
+    case SHAPE_MUL: return !__builtin_mul_overflow(a, b, out);
+    case SHAPE_FLOORDIV:
+        if (b == 0 || (a == INT64_MIN && b == -1)) {
+            return 0;
+        }
+        *out = a / b - (a % b != 0 && (a < 0) != (b < 0));
+        return 1;
+    case SHAPE_MOD:
+        if (b == 0) {
+            return 0;
+        }
+        *out = floor_mod(a, b);
+        return 1;
+    case SHAPE_MAX: *out = a > b ? a : b; return 1;
+    case SHAPE_MIN: *out = a < b ? a : b; return 1;
+    case SHAPE_EQ: *out = a == b; return 1;
+    case SHAPE_NE: *out = a != b; return 1;
+    case SHAPE_LT: *out = a < b; return 1;
+    case SHAPE_LE: *out = a <= b; return 1;
+    case SHAPE_AND: *out = a && b; return 1;
+    case SHAPE_OR: *out = a || b; return 1;
+    case SHAPE_NOT: *out = !b; return 1;
+    case SHAPE_NEG: return !__builtin_sub_overflow((int64_t)0, b, out);
+    default: return 0;
+    }
+}
+
+int guard_check_shape(const int64_t *ints, const int64_t *operands)
+{
+    int64_t stack[SHAPE_DEPTH];
+    int top = 0; /* guard_verify.c has checked the depth */
+    for (int64_t i = 0; i < operands[0]; i++) {
+        int64_t op = operands[1 + 2 * i], argument = operands[2 + 2 * i];
+        if (op == SHAPE_LOAD || op == SHAPE_CONST) {
+            stack[top++] = op == SHAPE_LOAD ? ints[argument] : argument;
+            continue;
+        }
+        int unary = op == SHAPE_NOT || op == SHAPE_NEG;
+        int64_t *target = &stack[top - (unary ? 1 : 2)];
+        if (!apply(op, *target, stack[top - 1], target)) {
+            return 0;
+        }
+        top -= !unary;
+    }
+    return stack[0] != 0;
+}

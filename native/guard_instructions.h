@@ -1,0 +1,83 @@
+/* The instruction set of guard programs; guards/instructions.py has the same table, a test compares them.
+ *
+ * An instruction is a head word and operand words (int64). Head: bits 0-7 opcode, 8-23 field A, 24-39 field B, 40-62 index of the guard that fails.
+ *
+ * Fields A and B:  d object register written    D integer register written    s object register read    S integer register read    - unused
+ * Operands:        i integer    o object (index into the program's objects; a pointer once loaded)    a address of an object that is not held
+ *                  k key: three words: 0 and an object, or 1 and an address; then its hash    c cache, zero at first
+ *                  * a count word; what follows is repeated that often
+ */
+#ifndef CAPTURE_GUARD_INSTRUCTIONS_H
+#define CAPTURE_GUARD_INSTRUCTIONS_H
+
+#define GUARD_INSTRUCTIONS(X)                                                                                    \
+    /* loads */                                                                                                  \
+    X(LOAD_LOCAL, "d-", "i")          /* index in localsplus */                                                  \
+    X(LOAD_GLOBAL, "d-", "kc")                                                                                   \
+    X(LOAD_BUILTIN, "d-", "kc")                                                                                  \
+    X(LOAD_GLOBALS, "d-", "")                                                                                    \
+    X(LOAD_FUNCTION, "d-", "")                                                                                   \
+    X(LOAD_FREE_CELL, "d-", "i")      /* index in co_freevars */                                                 \
+    X(LOAD_CONSTANT, "d-", "o")                                                                                  \
+    X(LOAD_ATTR, "ds", "kccc")                                                                                   \
+    X(LOAD_TYPE_ATTR, "ds", "ka")     /* the class to start behind, or 0 */                                      \
+    X(LOAD_MODULE_DICT, "ds", "")                                                                                \
+    X(LOAD_DICT, "ds", "")                                                                                       \
+    X(LOAD_TYPE, "ds", "")                                                                                       \
+    X(LOAD_MRO_ITEM, "ds", "i")                                                                                  \
+    X(LOAD_FUNCTION_FIELD, "ds", "i") /* number in FUNCTION_FIELDS */                                            \
+    X(LOAD_CELL, "ds", "")                                                                                       \
+    X(LOAD_METHOD_FIELD, "ds", "i")   /* 0 __self__, 1 __func__ */                                               \
+    X(LOAD_ITEM, "ds", "i")                                                                                      \
+    X(LOAD_DEQUE_ITEM, "ds", "i")                                                                                \
+    X(LOAD_DICT_ITEM, "ds", "kc")                                                                                \
+    X(LOAD_DICT_KEY, "ds", "i")                                                                                  \
+    X(LOAD_DICT_VALUE, "ds", "i")                                                                                \
+    X(LOAD_ITERATOR_SEQUENCE, "ds", "")                                                                          \
+    X(LOAD_GRAD, "ds", "")                                                                                       \
+    X(LOAD_WEAKREF, "ds", "")                                                                                    \
+    X(LOAD_SHAPE, "Ds", "ii")         /* 0 size, 1 stride, 2 storage offset; dim */                              \
+    X(LOAD_INT, "Ds", "")             /* an exact int of 64 bits */                                              \
+    /* checks */                                                                                                 \
+    X(CHECK_TYPE, "-s", "a")                                                                                     \
+    X(CHECK_ID, "-s", "a")                                                                                       \
+    X(CHECK_SAME, "ss", "")                                                                                      \
+    X(CHECK_NOT_NONE, "-s", "")                                                                                  \
+    X(CHECK_LENGTH, "-s", "i")                                                                                   \
+    X(CHECK_BOOL, "-s", "i")                                                                                     \
+    X(CHECK_GRAD_NONE, "-s", "i")                                                                                \
+    X(CHECK_INT, "-s", "i")           /* an exact int with this value */                                         \
+    X(CHECK_CONSTANT, "-s", "o")                                                                                 \
+    X(CHECK_INT_RANGE, "-s", "ii")                                                                               \
+    X(CHECK_WEAKREF, "-s", "")                                                                                   \
+    X(CHECK_ITERATOR, "-s", "i")                                                                                 \
+    X(CHECK_TENSOR, "-s", "aiiiiii*i") /* type, dtype, device, keys, requires_grad, is_leaf or -1, ndim, sizes then strides (-1: free) */ \
+    X(CHECK_FUNCTION, "-s", "")       /* a plain function */                                                     \
+    X(CHECK_GLOBAL_STATE, "--", "*i")                                                                            \
+    X(CHECK_NO_ATTRIBUTE, "-s", "k")                                                                             \
+    X(CHECK_HAS_ATTRIBUTE, "-s", "ki")                                                                           \
+    X(CHECK_DICT_CONTAINS, "-s", "ki")                                                                           \
+    X(CHECK_DICT_KEYS, "-s", "*k")                                                                               \
+    X(CHECK_SET, "-s", "*k")                                                                                     \
+    X(CHECK_DISTINCT, "--", "*i")     /* registers */                                                            \
+    X(CHECK_ALIASING, "--", "*ii")    /* register; the first position with the same storage */                   \
+    X(CHECK_SHAPE, "--", "*ii")       /* postfix: operator, and the integer register or constant of a load */    \
+    /* results */                                                                                                \
+    X(STORE_SLOT, "-s", "i")                                                                                     \
+    X(STORE_INT_SLOT, "-S", "i")
+
+typedef enum {
+#define X(name, fields, operands) OP_##name,
+    GUARD_INSTRUCTIONS(X)
+#undef X
+    OP_COUNT
+} GuardOp;
+
+/* Operators of CHECK_SHAPE, in the order of guards.shapes.OPERATORS, behind the two loads. */
+typedef enum {
+    SHAPE_LOAD, SHAPE_CONST, SHAPE_ADD, SHAPE_SUB, SHAPE_MUL, SHAPE_FLOORDIV, SHAPE_MOD, SHAPE_MAX, SHAPE_MIN, SHAPE_EQ, SHAPE_NE, SHAPE_LT,
+    SHAPE_LE, SHAPE_AND, SHAPE_OR, SHAPE_NOT, SHAPE_NEG, SHAPE_COUNT
+} ShapeOp;
+#define SHAPE_DEPTH 64
+
+#endif
