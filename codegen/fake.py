@@ -10,8 +10,8 @@ Out: `torch._subclasses.FakeTensor`s of one `FakeMode`; ATen operators called on
 
 torch's own `FakeTensorMode` imports `torch._dynamo` in its constructor, again at its first dispatch (the decorator that
 `TorchDispatchMode` puts around `__torch_dispatch__`), and `symbolic_shapes` (0.3 s) at most operators. So `FakeMode` is a subclass that fills
-the attributes itself, opts out of that decorator, and has its own dispatch: run the operator's meta kernel, wrap what comes out.
-It still is a `FakeTensorMode` for everybody who asks by `isinstance`. Sizes are static here.
+the attributes itself, opts out of that decorator, and has its own dispatch: ask our shape rules (`codegen.shapes`), else run the operator's
+meta kernel, and wrap what comes out. It still is a `FakeTensorMode` for everybody who asks by `isinstance`. Sizes are static here.
 """
 
 from __future__ import annotations
@@ -35,11 +35,15 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakIdKeyDictionary
 
+from codegen.shapes import RULES as SHAPE_RULES
+from codegen.shapes import Spec
+
 __all__ = ["FakeMode", "FakeTensor", "UnsupportedTensor", "fake_mode", "to_fake"]
 
 aten = torch.ops.aten
 META = torch.device("meta")
 CPU = torch.device("cpu")
+ON_CPU = (None, CPU, "cpu")
 
 
 class UnsupportedTensor(TypeError):
@@ -69,6 +73,7 @@ class FakeMode(FakeTensorMode):
         self._mode_key = torch._C._TorchDispatchModeKey.FAKE
         self.nt_tensor_id_initial_count = 0
         self.nt_tensor_id_counter = 0
+        self.templates: dict[torch.device, dict[str, Any]] = {}
         self.memo: WeakIdKeyDictionary = WeakIdKeyDictionary()
         self.storages: dict[int, tuple[StorageWeakRef, torch.UntypedStorage]] = {}
 
@@ -94,8 +99,27 @@ class FakeMode(FakeTensorMode):
             finally:
                 self.in_kernel_invocation = was_inside
 
+    def new(self, spec: Spec, device: torch.device) -> FakeTensor:
+        with torch._C._DisableTorchDispatch():
+            meta = torch.empty_strided(spec.shape, spec.strides, dtype=spec.dtype, device=META)
+            return self.make(meta, device)
+
+    def make(self, meta: torch.Tensor, device: torch.device) -> FakeTensor:
+        """`FakeTensor(self, meta, device)` in a quarter of its time: what its constructor sets in Python is copied from one made before."""
+        template = self.templates.get(device)
+        if template is None:
+            first = FakeTensor(self, meta, device)
+            self.templates[device] = dict(vars(first))
+            return first
+        fake = torch.Tensor._make_subclass(
+            FakeTensor, meta, meta.requires_grad, dispatch_device=True, device_for_backend_keys=device
+        )
+        torch._C._set_warn_deprecated_on_mutable_data_ptr(fake)
+        vars(fake).update(template)
+        return fake
+
     def wrap(self, meta: torch.Tensor, device: torch.device) -> FakeTensor:
-        return meta if isinstance(meta, FakeTensor) else FakeTensor(self, meta, device)
+        return meta if isinstance(meta, FakeTensor) else self.make(meta, device)
 
 
 def fake_mode() -> FakeMode:
@@ -144,6 +168,12 @@ def rule_of(func: OpOverload) -> Rule:
     """How the operator runs on fake tensors: decided once for each operator."""
     if func in RULES:
         return RULES[func]
+    if func in SHAPE_RULES:
+        return run_shape_rule(func)
+    return general_rule_of(func)
+
+
+def general_rule_of(func: OpOverload) -> Rule:
     if torch.Tag.data_dependent_output in func.tags:
         return raise_data_dependent
     if torch.Tag.dynamic_output_shape in func.tags:
@@ -184,6 +214,31 @@ def common_device(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwarg
     return found or CPU
 
 
+LARGE = 1 << 24  # elements
+
+
+def run_shape_rule(func: OpOverload) -> Rule:
+    """Results by our own rule. Where that is not sure, the operator is run on real zeros: eager's own answer, or eager's own error."""
+    shape_rule, general = SHAPE_RULES[func], general_rule_of(func)
+    on_zeros = general if torch.Tag.nondeterministic_seeded in func.tags else run_on_zeros
+
+    def run(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        specs = shape_rule(args, kwargs)
+        if kwargs.get("device", CPU) not in ON_CPU:
+            return general(mode, func, args, kwargs)
+        if specs is NotImplemented:
+            small = sum(tensor.numel() for tensor in tensors_in(args)) < LARGE
+            return (on_zeros if small else general)(mode, func, args, kwargs)
+        device = common_device(mode, func, args, kwargs)
+        if type(specs) is Spec:
+            return mode.new(specs, device)
+        if type(specs) is tuple:
+            return tuple(mode.new(spec, device) if type(spec) is Spec else spec for spec in specs)
+        return specs
+
+    return run
+
+
 def run_plain(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     device = common_device(mode, func, args, kwargs)
     try:
@@ -217,31 +272,33 @@ def run_decomposed(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwar
 
 
 def run_on_zeros(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """An operator without a meta kernel: run it on real zeros and look at the result. Never for what draws random numbers or
-    writes to its arguments."""
+    """Run the operator on real zeros and look at the result. Never for what draws random numbers or changes sizes in place."""
     unsafe = torch.Tag.nondeterministic_seeded in func.tags or torch.Tag.inplace_view in func.tags
-    if unsafe or func._schema.is_mutable or func.namespace not in ("aten", "prims"):
+    if unsafe or func.namespace not in ("aten", "prims"):
         raise UnsupportedOperatorException(func)
     device = common_device(mode, func, args, kwargs)
+    twins: list[tuple[torch.Tensor, FakeTensor]] = []
 
     def to_zeros(value: Any) -> Any:
         if isinstance(value, FakeTensor):
-            zeros = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=value._fake_device)
-            return zeros.zero_()
+            extent = 1 + sum((size - 1) * stride for size, stride in zip(value.shape, value.stride())) if value.numel() else 0
+            zeros = torch.zeros(extent, dtype=value.dtype, device=value._fake_device).as_strided(value.shape, value.stride())
+            twins.append((zeros, value))
+            return zeros
         if isinstance(value, (list, tuple)):
             return type(value)(to_zeros(item) for item in value)
         return value
 
-    def to_meta(value: Any) -> Any:
+    def to_fake_again(value: Any) -> Any:
         if isinstance(value, torch.Tensor):
-            return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=META)
-        return type(value)(to_meta(item) for item in value) if isinstance(value, (list, tuple)) else value
+            itself = next((fake for zeros, fake in twins if zeros is value), None)
+            meta = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=META)
+            return mode.make(meta, device) if itself is None else itself
+        return type(value)(to_fake_again(item) for item in value) if isinstance(value, (list, tuple)) else value
 
     with torch._C._DisableTorchDispatch():
-        zero_args = to_zeros(args)
-        results = func(*zero_args, **{name: to_zeros(value) for name, value in kwargs.items()})
-        metas = to_meta(results)
-    return wrap_results(mode, metas, device)
+        results = func(*to_zeros(args), **{name: to_zeros(value) for name, value in kwargs.items()})
+        return to_fake_again(results)
 
 
 def raise_data_dependent(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -275,15 +332,6 @@ def run_lift(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: di
     with torch._C._DisableTorchDispatch():
         meta = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=META)
     return FakeTensor(mode, meta, tensor.device, constant=tensor)
-
-
-@rule(aten.convolution.default)
-def run_convolution(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The CPU backends answer in channels-last when input or weight is; the meta kernel asks the device, which is meta here."""
-    out = run_plain(mode, func, args, kwargs)
-    if args[0].dtype != args[1].dtype:
-        raise RuntimeError(f"Input type ({args[0].dtype}) and weight type ({args[1].dtype}) should be the same")
-    return out
 
 
 @rule(torch.ops.prim.device.default)

@@ -1,0 +1,213 @@
+"""Operators of neural networks, in row-major layout.
+
+    embedding(f32[10, 4], i64[2, 3])   ->   Spec((2, 3, 4), (12, 4, 1), f32)
+
+Other layouts (channels-last) are left to torch's meta kernels.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from codegen.shapes.spec import contiguous, is_contiguous, like, shape_rule
+
+INDEX = (torch.int64, torch.int32)
+
+
+def plain(*tensors: torch.Tensor | None) -> bool:
+    """Row-major, and not channels-last as well (sizes of 1 can make it both: then eager's choice is not ours to guess)."""
+    return all(tensor is None or (is_contiguous(tensor) and not is_channels_last(tensor)) for tensor in tensors)
+
+
+def is_channels_last(tensor: torch.Tensor) -> bool:
+    if tensor.dim() == 4:
+        return tensor.is_contiguous(memory_format=torch.channels_last)
+    return tensor.dim() == 5 and tensor.is_contiguous(memory_format=torch.channels_last_3d)
+
+
+def pad_to(values: Any, rank: int) -> list[int]:
+    return list(values) * rank if len(values) == 1 else list(values)
+
+
+@shape_rule("convolution")
+def convolution(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    tensor, weight, bias, stride, padding, dilation, transposed, _, groups = args
+    rank = weight.dim() - 2
+    unusual = transposed or rank not in (1, 2) or tensor.dim() != weight.dim() or tensor.dtype is not weight.dtype
+    if unusual or not plain(tensor, weight) or tensor.shape[1] != weight.shape[1] * groups or tensor.numel() == 0:
+        return NotImplemented
+    sizes = []
+    for size, kernel, step, pad, spread in zip(
+        tensor.shape[2:], weight.shape[2:], pad_to(stride, rank), pad_to(padding, rank), pad_to(dilation, rank)
+    ):
+        sizes.append((size + 2 * pad - spread * (kernel - 1) - 1) // step + 1)
+    if min(sizes) <= 0:
+        return NotImplemented
+    return contiguous((tensor.shape[0], weight.shape[0], *sizes), tensor.dtype)
+
+
+@shape_rule("convolution_backward")
+def convolution_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    grad, tensor, weight, bias_sizes, *_, mask = args
+    if not plain(grad, tensor, weight) or weight.dim() not in (3, 4):
+        return NotImplemented
+    return (
+        contiguous(tensor.shape, tensor.dtype) if mask[0] else None,
+        contiguous(weight.shape, weight.dtype) if mask[1] else None,
+        contiguous(bias_sizes, grad.dtype) if mask[2] else None,
+    )
+
+
+def pooled(args: tuple[Any, ...], ceil_position: int, has_dilation: bool) -> tuple[int, ...] | None:
+    tensor, kernel = args[0], pad_to(args[1], 2)
+    stride = pad_to(args[2], 2) if len(args) > 2 and args[2] else kernel
+    padding = pad_to(args[3], 2) if len(args) > 3 else [0, 0]
+    dilation = pad_to(args[4], 2) if has_dilation and len(args) > 4 else [1, 1]
+    ceil = len(args) > ceil_position and args[ceil_position]
+    if ceil or not plain(tensor) or tensor.dim() not in (3, 4) or tensor.numel() == 0:
+        return None
+    sizes = [
+        (size + 2 * pad - spread * (window - 1) - 1) // step + 1
+        for size, window, step, pad, spread in zip(tensor.shape[-2:], kernel, stride, padding, dilation)
+    ]
+    bad = min(sizes) <= 0 or any(2 * pad > window for pad, window in zip(padding, kernel))
+    return None if bad else (*tensor.shape[:-2], *sizes)
+
+
+@shape_rule("max_pool2d_with_indices")
+def max_pool2d(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    shape = pooled(args, 5, True) if not kwargs else None
+    return NotImplemented if shape is None else (contiguous(shape, args[0].dtype), contiguous(shape, torch.int64))
+
+
+@shape_rule("avg_pool2d")
+def avg_pool2d(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    shape = pooled(args, 4, False) if not kwargs else None
+    return NotImplemented if shape is None else contiguous(shape, args[0].dtype)
+
+
+@shape_rule("max_pool2d_with_indices_backward", "avg_pool2d_backward", "_adaptive_avg_pool2d_backward")
+def pool_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return contiguous(args[1].shape, args[0].dtype) if plain(args[0], args[1]) else NotImplemented
+
+
+@shape_rule("_adaptive_avg_pool2d")
+def adaptive_avg_pool2d(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return contiguous((*args[0].shape[:-2], *args[1]), args[0].dtype) if plain(args[0]) else NotImplemented
+
+
+@shape_rule("native_batch_norm")
+def native_batch_norm(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    tensor, training = args[0], args[5]
+    if not plain(tensor) or tensor.dim() < 2:
+        return NotImplemented
+    saved = contiguous((tensor.shape[1] if training else 0,), tensor.dtype)
+    return (contiguous(tensor.shape, tensor.dtype), saved, saved)
+
+
+@shape_rule("native_batch_norm_backward")
+def native_batch_norm_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    grad, tensor, mask = args[0], args[1], args[9]
+    if not plain(grad, tensor):
+        return NotImplemented
+    channels = contiguous((tensor.shape[1],), tensor.dtype)
+    shapes = (contiguous(tensor.shape, tensor.dtype), channels, channels)
+    return tuple(spec if wanted else None for spec, wanted in zip(shapes, mask))
+
+
+@shape_rule("native_layer_norm")
+def native_layer_norm(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    tensor, normalized = args[0], tuple(args[1])
+    outer = tensor.dim() - len(normalized)
+    if outer < 0 or not normalized or not tensor.dtype.is_floating_point or tuple(tensor.shape[outer:]) != normalized:
+        return NotImplemented
+    stats = contiguous((*tensor.shape[:outer], *(1,) * len(normalized)), tensor.dtype)
+    return (contiguous(tensor.shape, tensor.dtype), stats, stats)
+
+
+@shape_rule("native_layer_norm_backward")
+def native_layer_norm_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    tensor, normalized, mask = args[1], args[2], args[7]
+    shapes = (contiguous(tensor.shape, tensor.dtype), contiguous(normalized, tensor.dtype), contiguous(normalized, tensor.dtype))
+    return tuple(spec if wanted else None for spec, wanted in zip(shapes, mask))
+
+
+@shape_rule("native_dropout")
+def native_dropout(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return (like(args[0]), like(args[0], torch.bool))
+
+
+@shape_rule("nll_loss_forward")
+def nll_loss_forward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    tensor, target, _, reduction, _ = args
+    rows = tensor.shape[0] if tensor.dim() == 2 else 1
+    if tensor.dim() not in (1, 2) or target.numel() != rows or target.dim() != tensor.dim() - 1:
+        return NotImplemented
+    per_row = reduction == 0 and tensor.dim() == 2
+    total = contiguous((rows if reduction == 0 else 0,) if per_row else (), tensor.dtype)
+    return (total, contiguous((), tensor.dtype))
+
+
+@shape_rule("nll_loss_backward")
+def nll_loss_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return contiguous(args[1].shape, args[1].dtype)
+
+
+@shape_rule("embedding")
+def embedding(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    weight, indices = args[:2]
+    if weight.dim() != 2 or indices.dtype not in INDEX:
+        return NotImplemented
+    return contiguous((*indices.shape, weight.shape[1]), weight.dtype)
+
+
+@shape_rule("embedding_dense_backward")
+def embedding_dense_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    grad, _, rows = args[:3]
+    return contiguous((rows, grad.shape[-1]), grad.dtype)
+
+
+@shape_rule("gather")
+def gather(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    tensor, _, index = args[:3]
+    usual = index.dtype is torch.int64 and tensor.dim() == index.dim()
+    return contiguous(index.shape, tensor.dtype) if usual else NotImplemented
+
+
+@shape_rule("index_select")
+def index_select(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    tensor, dim, index = args
+    if tensor.dim() == 0 or index.dim() > 1 or index.dtype not in INDEX or not -tensor.dim() <= dim < tensor.dim():
+        return NotImplemented
+    shape = list(tensor.shape)
+    shape[dim] = index.numel()
+    return contiguous(shape, tensor.dtype)
+
+
+@shape_rule("cat")
+def cat(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    tensors, dim = args[0], args[1] if len(args) > 1 else kwargs.get("dim", 0)
+    first = tensors[0]
+    rank = first.dim()
+    if rank == 0 or not -rank <= dim < rank or any(t.dim() != rank or t.dtype is not first.dtype or not plain(t) for t in tensors):
+        return NotImplemented
+    dim %= rank
+    outside = [tuple(t.shape[:dim]) + tuple(t.shape[dim + 1 :]) for t in tensors]
+    if any(sizes != outside[0] for sizes in outside):
+        return NotImplemented
+    shape = list(first.shape)
+    shape[dim] = sum(t.shape[dim] for t in tensors)
+    return contiguous(shape, first.dtype)
+
+
+@shape_rule("constant_pad_nd")
+def constant_pad_nd(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    tensor, pads = args[0], args[1]
+    shape = list(tensor.shape)
+    for i in range(len(pads) // 2):
+        shape[-1 - i] += pads[2 * i] + pads[2 * i + 1]
+    usual = plain(tensor) and len(pads) <= 2 * tensor.dim() and min(shape, default=0) >= 0 and math.prod(shape) > 0
+    return contiguous(shape, tensor.dtype) if usual else NotImplemented
