@@ -277,12 +277,13 @@ def run_on_zeros(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs
     if unsafe or func.namespace not in ("aten", "prims"):
         raise UnsupportedOperatorException(func)
     device = common_device(mode, func, args, kwargs)
+    fill = 1 if torch.Tag.pointwise in func.tags else 0  # zero is a good index and a bad divisor
     twins: list[tuple[torch.Tensor, FakeTensor]] = []
 
     def to_zeros(value: Any) -> Any:
         if isinstance(value, FakeTensor):
             extent = 1 + sum((size - 1) * stride for size, stride in zip(value.shape, value.stride())) if value.numel() else 0
-            zeros = torch.zeros(extent, dtype=value.dtype, device=value._fake_device).as_strided(value.shape, value.stride())
+            zeros = torch.full((extent,), fill, dtype=value.dtype, device=value._fake_device).as_strided(value.shape, value.stride())
             twins.append((zeros, value))
             return zeros
         if isinstance(value, (list, tuple)):
