@@ -1,0 +1,42 @@
+# Everything starts from a machine with python3.11, make and a C compiler. PYTHON=... chooses another interpreter.
+PYTHON ?= python3.11
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: demo test lint format bench docs clean
+
+demo: $(STAMP)
+	$(BIN)/python examples/digits.py
+	$(BIN)/python examples/branchy.py
+
+test: $(STAMP)
+	$(BIN)/python -m pytest
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python scripts/make_graph_breaks.py --check
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks
+
+docs: $(STAMP)
+	$(BIN)/python scripts/make_graph_breaks.py
+
+clean:
+	rm -rf build *.egg-info _capture.*.so
+
+# torch by its exact pin first: a range would let pip take another build of it.
+$(STAMP): pyproject.toml setup.py $(wildcard native/*.c native/*.h)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet torch==2.13.0
+	$(BIN)/python -m pip install --quiet -e .[dev]
+	touch $@
