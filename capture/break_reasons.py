@@ -1,0 +1,132 @@
+"""Why a graph breaks: one table, from which `docs/graph_breaks.md` is generated.
+
+In:  an id of `REASONS` and the values that its texts name.
+Out: `GraphBreak`, raised by the interpreter; `BreakReason`, what `explain()` and the logs show.
+
+    raise GraphBreak("data_dependent_jump")  ->  "a branch depends on the values of a tensor", hint "use torch.where ..."
+"""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Reason:
+    """`text` and `hint` are format strings over the keyword arguments of `GraphBreak`."""
+
+    text: str
+    hint: str
+
+
+REASONS: dict[str, Reason] = {
+    "data_dependent_jump": Reason(
+        "a branch depends on the values of a tensor",
+        "torch.where or torch.cond keep both sides in the graph",
+    ),
+    "data_dependent_value": Reason(
+        "{what} needs the values of a tensor",
+        "keep the value in a tensor, or read it once outside of the captured code",
+    ),
+    "data_dependent_shape": Reason(
+        "the result of {what} has a shape that depends on the values of a tensor",
+        "use an operation with a fixed shape (torch.where, masked_fill, nonzero_static)",
+    ),
+    "call": Reason("call of {value}, which is not captured", "move the call out of the captured code"),
+    "call_skipped": Reason(
+        "call of {name}, which is left alone ({why})", "move the call out of the captured code"
+    ),
+    "call_disabled": Reason("call of {name}, for which capture is disabled", "remove capture.disable"),
+    "explicit": Reason("capture.graph_break() was called", "remove the call"),
+    "builtin": Reason("{name}() of {value} is not captured", "move the call out of the captured code"),
+    "method": Reason("method {name} of {value} is not captured", "move the call out of the captured code"),
+    "get_attr": Reason("attribute {name} of {value} is not captured", "read the attribute outside"),
+    "set_attr": Reason("setting attribute {name} of {value} is not captured", "set it outside"),
+    "property": Reason("attribute {name} of {value} runs code that is not captured", "read it outside"),
+    "iterate": Reason("iteration over {value} is not captured", "iterate over a list, tuple or range"),
+    "truth_value": Reason("the truth value of {value} is not known", "compare explicitly"),
+    "unknown_type": Reason("the type of {value} is not known", "use a plain Python value"),
+    "not_a_graph_argument": Reason(
+        "{value} is no argument for an operation of the graph", "pass tensors, numbers, or containers of them"
+    ),
+    "operator": Reason("operator {name} on {value} is not captured", "compute it outside"),
+    "compare": Reason("comparison {name} of {value} is not captured", "compare outside"),
+    "opcode": Reason("instruction {name} is not captured", "move this statement out of the captured code"),
+    "torch_op_failed": Reason("{name} raised {error}", "the call is run by Python, which raises its error"),
+    "unsupported_tensor": Reason("{why}", "keep such tensors out of the captured code"),
+    "unsupported_torch_function": Reason(
+        "torch function {name} changes state or is no operation", "call it outside of the captured code"
+    ),
+    "raised": Reason("the program raises {error}", "the statement is run by Python, which raises it"),
+    "with_context": Reason("context manager {value} is not captured", "open it outside of the captured code"),
+    "inline_depth": Reason("calls are nested deeper than {limit}", "raise config.inline_depth"),
+    "too_many_instructions": Reason(
+        "more than {limit} instructions were interpreted", "shorten the loop or raise config.max_instructions"
+    ),
+    "reconstruct": Reason("{value} can't be rebuilt after a break", "keep it from crossing the break"),
+    "mutation": Reason("change of {value} is not captured", "change it outside of the captured code"),
+    "import": Reason("import of {name} inside of the code", "import at the top of the module"),
+    "generator": Reason("{what} of a generator is not captured", "use a list"),
+    "global_changed": Reason("{name} was changed while it is iterated", "iterate over a copy"),
+    "aliasing": Reason("{what}", "pass tensors that do not share memory"),
+    "backend": Reason("the backend failed: {error}", "see the error"),
+    "random": Reason("{name} draws from Python's random state", "draw outside of the captured code"),
+    "numpy": Reason("numpy call {name} is not captured", "use torch operations"),
+    "subclass": Reason("{value} is a tensor subclass or overrides __torch_function__", "use a plain tensor"),
+    "requires_grad_change": Reason(
+        "{name} changes how autograd sees an input", "call it outside of the captured code"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class BreakReason:
+    """id: key of `REASONS`. reason, hint: texts. user_stack: the user's frames, outermost first, ending at the line that broke."""
+
+    id: str
+    reason: str
+    hint: str
+    user_stack: traceback.StackSummary = field(default_factory=traceback.StackSummary)
+
+    def __str__(self) -> str:
+        where = "".join(self.user_stack.format()).rstrip()
+        return f"{self.reason} [{self.id}]\n  hint: {self.hint}" + (f"\n{where}" if where else "")
+
+
+class TranslationSignal(Exception):
+    """Control flow inside the translator; none of these reaches the user."""
+
+
+class GraphBreak(TranslationSignal):
+    """The graph can't go on here: the instruction is left to Python. Never reaches the user, except as `Unsupported` under fullgraph."""
+
+    def __init__(self, reason_id: str, **values: Any) -> None:
+        reason = REASONS[reason_id]
+        texts = {k: v if isinstance(v, str) else _describe(v) for k, v in values.items()}
+        self.reason_id = reason_id
+        self.text = reason.text.format(**texts)
+        self.hint = reason.hint.format(**texts)
+        self.stack: list[traceback.FrameSummary] = []  # innermost first; filled while the signal passes the frames
+        super().__init__(self.text)
+
+    def as_reason(self) -> BreakReason:
+        return BreakReason(self.reason_id, self.text, self.hint, traceback.StackSummary.from_list(self.stack[::-1]))
+
+
+class SkipFrame(TranslationSignal):
+    """The frame is run by Python as a whole."""
+
+    def __init__(self, reason: str, *, permanent: bool = True) -> None:
+        super().__init__(reason)
+        self.permanent = permanent
+
+
+class RestartTranslation(TranslationSignal):
+    """Translate the frame again from its start, now knowing more (where to break)."""
+
+
+def _describe(value: Any) -> str:
+    describe = getattr(value, "describe", None)
+    return describe() if describe else repr(value)

@@ -1,0 +1,1 @@
+"""Reading code objects (`instructions`, `liveness`, `exception_table`) and writing them (`assemble`)."""

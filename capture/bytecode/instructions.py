@@ -1,0 +1,95 @@
+"""Decode a code object into a list of instructions with jump targets and exception handlers as indices.
+
+In:  a code object.
+Out: `Decoded`: `instructions[i]` with `.name`, `.arg`, `.value`, `.target` (index of the instruction jumped to) and
+     `handlers[i]`, the `Handler` of the innermost try block that covers instruction i.
+
+    LOAD_FAST x; POP_JUMP_FORWARD_IF_FALSE to 12  ->  Instruction("POP_JUMP_FORWARD_IF_FALSE", target=5, ...)
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+# Instructions of no meaning to a symbolic interpreter: in-line caches and call bookkeeping.
+IGNORED = frozenset({"CACHE", "EXTENDED_ARG", "PRECALL", "NOP", "RESUME"})
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """`arg` is the raw operand, `value` the operand resolved (a constant, a name), `target` an index into the list or None."""
+
+    index: int
+    name: str
+    arg: int | None
+    value: Any
+    target: int | None
+    line: int | None
+    positions: tuple[int | None, int | None, int | None, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """An entry of the exception table: on an exception the stack is cut to `depth`, then (the offset of the instruction if `lasti` and) the
+    exception is pushed, and execution goes on at instruction `target`."""
+
+    target: int
+    depth: int
+    lasti: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    code: CodeType
+    instructions: tuple[Instruction, ...]
+    handlers: tuple[Handler | None, ...]
+
+
+@functools.lru_cache(maxsize=4096)
+def decode(code: CodeType) -> Decoded:
+    """The instructions of `code`; `EXTENDED_ARG` and `CACHE` are folded away, jumps to them are redirected to what follows."""
+    raw = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "EXTENDED_ARG")]
+    offsets = [i.offset for i in raw]
+    index_at = _index_by_offset(code, offsets)
+    instructions = []
+    line = code.co_firstlineno
+    for index, item in enumerate(raw):
+        jump = item.opcode in dis.hasjrel or item.opcode in dis.hasjabs
+        if item.positions is not None and item.positions.lineno is not None:
+            line = item.positions.lineno
+        instructions.append(
+            Instruction(
+                index=index,
+                name=item.opname,
+                arg=item.arg,
+                value=item.argval,
+                target=index_at[item.argval] if jump else None,
+                line=line,
+                positions=tuple(item.positions) if item.positions else (None, None, None, None),  # type: ignore[arg-type]
+            )
+        )
+    return Decoded(code, tuple(instructions), _handlers(code, offsets, index_at))
+
+
+def _index_by_offset(code: CodeType, offsets: list[int]) -> dict[int, int]:
+    """Every even offset of the code -> index of the first instruction that starts there or later."""
+    result: dict[int, int] = {}
+    position = 0
+    for offset in range(0, len(code.co_code) + 2, 2):
+        while position < len(offsets) and offsets[position] < offset:
+            position += 1
+        result[offset] = position
+    return result
+
+
+def _handlers(code: CodeType, offsets: list[int], index_at: dict[int, int]) -> tuple[Handler | None, ...]:
+    handlers: list[Handler | None] = [None] * len(offsets)
+    for entry in dis._parse_exception_table(code):  # type: ignore[attr-defined]
+        handler = Handler(index_at[entry.target], entry.depth, entry.lasti)
+        for index in range(index_at[entry.start], index_at[entry.end]):
+            handlers[index] = handler
+    return tuple(handlers)

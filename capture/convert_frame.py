@@ -1,0 +1,225 @@
+"""What happens to a frame that the hook sees for the first time: the list of steps.
+
+In:  a Frame of the hook (code, function, globals, builtins, locals, failures).
+Out: a cache entry to run in its place, or None: Python runs it.
+
+    filter -> recompile accounting -> translate (again, where a break was found) -> backend -> guards -> cache
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import types
+from typing import TYPE_CHECKING, Any
+
+import _capture
+import torch
+import torch.fx
+
+import cache
+from capture import backends, frame_filter, graph_break, log, observe
+from capture.break_reasons import BreakReason, GraphBreak, SkipFrame
+from capture.config import config
+from capture.counters import counters
+from capture.errors import CaptureError, Unsupported
+from capture.output_graph import OutputGraph
+from capture.recompiles import check_limit
+from capture.result import Recipe, result_recipe
+from capture.root import RootTranslator
+from capture.thread_state import ThreadState
+from capture.variables.base import Variable
+from guards.program import encode
+from guards.source import Source
+
+if TYPE_CHECKING:
+    from capture.protocols import CaptureSettings
+
+_lock = threading.RLock()  # one capture at a time: code objects are shared between threads
+
+
+class Converter:
+    """The hook's callback for one group of settings."""
+
+    def __init__(self, settings: CaptureSettings) -> None:
+        self.settings = settings
+
+    def __call__(self, frame: Any) -> Any:
+        why = frame_filter.why_not_captured(frame.code)
+        if why is not None:
+            _capture.skip_code(frame.code)
+            return None
+        with _lock, ThreadState():
+            return self._convert(frame)
+
+    def _convert(self, frame: Any) -> Any:
+        started = time.perf_counter()
+        try:
+            if not may_recompile(frame, self.settings):
+                return None
+            capture = translate(frame, self.settings)
+            entry = build_entry(frame, capture, self.settings)
+        except SkipFrame as skip:
+            return leave_alone(frame, skip)
+        except (CaptureError, KeyboardInterrupt, MemoryError):
+            raise
+        except Exception as error:
+            return give_up(frame, error)
+        seconds = time.perf_counter() - started
+        observe.current().on_compile_time("total", seconds, frame.code)
+        entry.compile_time = seconds
+        counters["frames"]["captured"] += 1
+        cache.install(frame.code, entry)
+        return entry
+
+
+class Capture:
+    """The outcome of translation."""
+
+    def __init__(self, tx: RootTranslator, value: Variable | None, reason: BreakReason | None) -> None:
+        self.tx = tx
+        self.output: OutputGraph = tx.output
+        self.value = value
+        self.reason = reason
+        self.recipe: Recipe | None = None
+        self.frame_code: graph_break.FrameCode | None = None
+
+    @property
+    def outputs(self) -> list[torch.fx.Node]:
+        if self.recipe is not None:
+            return self.recipe.outputs
+        assert self.frame_code is not None
+        return self.frame_code.outputs
+
+
+# --- steps -----------------------------------------------------------------------------------------------------------------------
+
+
+def may_recompile(frame: Any, settings: CaptureSettings) -> bool:
+    """Log why existing entries did not fit; False past the limit (with one warning), an error under fullgraph."""
+    return check_limit(frame, settings)
+
+
+def translate(frame: Any, settings: CaptureSettings) -> Capture:
+    """Interpret the frame; where the graph has to break, once more up to the break."""
+    break_at: int | None = None
+    reason: GraphBreak | None = None
+    while True:
+        started = time.perf_counter()
+        state = ThreadState.capture()
+        tx = RootTranslator(OutputGraph(), frame)
+        try:
+            value = tx.run_to_break(break_at)
+            observe.current().on_compile_time("translate", time.perf_counter() - started, frame.code)
+            return finish(tx, value, reason, settings, frame)
+        except GraphBreak as signal:
+            if break_at is not None:
+                raise SkipFrame(f"after a break: {signal.text}") from signal
+            break_at, reason = tx.steps, signal
+        finally:
+            state.restore()
+
+
+def finish(
+    tx: RootTranslator, value: Variable | None, signal: GraphBreak | None, settings: CaptureSettings, frame: Any
+) -> Capture:
+    """Make the frame's code; decide whether there is anything to capture."""
+    reason = signal.as_reason() if signal is not None else None
+    operations = tx.output.operation_count()
+    if reason is not None:
+        if settings.fullgraph:
+            raise Unsupported(reason)
+        if not operations and not tx.saw_torch:
+            raise SkipFrame(f"nothing to capture before: {reason.reason}")
+        counters["graph_breaks"][reason.id] += 1
+        observe.current().on_break(reason, frame.code)
+        log.get("graph_breaks")("%s", reason)
+    elif not operations:
+        raise SkipFrame("no torch operations")
+    capture = Capture(tx, value, reason)
+    make_code(capture)
+    return capture
+
+
+def make_code(capture: Capture) -> None:
+    """What runs in place of the frame: a recipe for the value of one graph, or Python code around it."""
+    tx = capture.tx
+    if capture.value is not None:
+        capture.recipe = result_recipe(tx.output, capture.value)
+        if capture.recipe is None:
+            capture.frame_code = graph_break.code_for_return(tx, capture.value)
+    else:
+        capture.frame_code = graph_break.code_for_break(tx)
+
+
+def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
+    """Compile the graph and put guards around what runs."""
+    output = capture.output
+    graph = compile_graph(output, capture.outputs, settings, frame)
+    inputs = [i.source for i in output.used_inputs()]
+    guards = output.finished_guards()
+    code = None
+    if capture.recipe is not None:
+        slots = [*inputs, *capture.recipe.slots]
+    else:
+        assert capture.frame_code is not None
+        code = graph_break.assemble(capture.frame_code, graph, inputs)
+        slots = capture.frame_code.slots
+    started = time.perf_counter()
+    program = encode(guards, slots, frame.code)
+    observe.current().on_compile_time("guards", time.perf_counter() - started, frame.code)
+    observe.current().on_guards([g.text for g in guards], frame.code)
+    if log.get("guards").enabled:
+        log.get("guards")("%s:\n%s", frame.code.co_qualname, guards.text)
+    if code is not None:
+        entry = cache.CacheEntry(program, settings, code=code)
+    else:
+        assert capture.recipe is not None
+        entry = cache.CacheEntry(program, settings, graph=_on_inputs(graph, len(inputs), slots), result=capture.recipe.program)
+    entry.guard_set = guards
+    return entry
+
+
+def compile_graph(
+    output: OutputGraph, outputs: list[torch.fx.Node], settings: CaptureSettings, frame: Any
+) -> Any:
+    if not output.operation_count():
+        return None
+    module = output.finished_module(outputs, frame.code.co_name)
+    counters["graphs"]["compiled"] += 1
+    counters["graphs"]["calls_captured"] += output.operation_count()
+    observe.current().on_graph(module, frame.code)
+    if log.get("graph").enabled:
+        log.get("graph")("%s:\n%s", frame.code.co_qualname, module.print_readable(print_output=False))
+    started = time.perf_counter()
+    compiled = backends.call(settings, module, [i.value for i in output.used_inputs()])
+    observe.current().on_compile_time("backend", time.perf_counter() - started, frame.code)
+    return compiled
+
+
+def _on_inputs(graph: Any, count: int, slots: list[Source]) -> Any:
+    """The graph takes the first slots; where the result needs more, they are cut off."""
+    if len(slots) == count:
+        return graph
+    return lambda *values: graph(*values[:count])
+
+
+# --- other ends ------------------------------------------------------------------------------------------------------------------
+
+
+def leave_alone(frame: Any, skip: SkipFrame) -> None:
+    counters["frames"]["skipped"] += 1
+    observe.current().on_skip(str(skip), frame.code)
+    log.get("graph_breaks")("%s is left to Python: %s", frame.code.co_qualname, skip)
+    if skip.permanent:
+        _capture.skip_code(frame.code)
+
+
+def give_up(frame: Any, error: Exception) -> None:
+    """Our own failure: Python runs the frame, one warning says so."""
+    code: types.CodeType = frame.code
+    if config.raise_on_error:
+        raise error
+    counters["frames"]["failed"] += 1
+    log.warn_once(code, "failure", f"capture failed on {code.co_qualname}; it runs eagerly: {log.failure_text(error)}")
+    _capture.skip_code(code)

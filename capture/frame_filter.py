@@ -1,0 +1,93 @@
+"""Which frames are captured, and which functions may be inlined into one.
+
+In:  a code object or a function.
+Out: a reason to leave it alone, or None.
+
+User code and the modelling code of libraries is captured. torch's own modules are captured from `forward` on; the rest of torch, the standard
+library and tools that run Python frames around the user's (test runners, debuggers) are left alone, though most of it may be inlined.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sysconfig
+from types import CodeType, FunctionType
+
+import torch
+
+_TORCH = os.path.dirname(torch.__file__) + os.sep
+_STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+OUR_PACKAGES = tuple(_OURS + name + os.sep for name in ("capture", "codegen", "guards", "cache"))
+# Folders of torch whose frames are worth capturing on their own.
+TORCH_CAPTURED = tuple(_TORCH + os.path.join(*p.split("/")) for p in ("nn/modules/", "optim/"))
+TORCH_LEFT_ALONE = (os.path.join(_TORCH, "nn", "modules", "module.py"), os.path.join(_TORCH, "nn", "modules", "lazy.py"))
+TOOLS = frozenset(
+    """pytest _pytest pluggy coverage hypothesis IPython pdb bdb debugpy rich tqdm typer click numpy llvmlite bytecode pydevd py
+    sklearn scipy pandas matplotlib PIL""".split()
+)
+# Standard library modules whose functions are not inlined: they reach outside of the program.
+NOT_INLINED_MODULES = frozenset(
+    """logging warnings threading traceback inspect importlib io os sys subprocess socket asyncio multiprocessing pickle random
+    tempfile shutil linecache unittest ast dis gc weakref tokenize time datetime""".split()
+)
+NOT_INLINED_TORCH = (
+    "torch._dynamo", "torch._inductor", "torch._functorch", "torch.jit", "torch.utils.data", "torch.distributed", "torch.multiprocessing",
+    "torch.fx", "torch._subclasses", "torch.autograd.graph", "torch.autograd.function", "torch.serialization", "torch.hub", "torch.onnx",
+    "torch._tensor_str", "torch._compile", "torch.profiler", "torch._ops", "torch._library", "torch.random", "torch._tensor",
+    "torch.utils.checkpoint", "torch.autograd",
+)  # fmt: skip
+INLINED_TORCH = ("torch.autograd.grad_mode",)
+
+
+@functools.lru_cache(maxsize=8192)
+def why_not_captured(code: CodeType) -> str | None:
+    """A reason to run frames of this code object in the default evaluator."""
+    path = code.co_filename
+    if path.startswith("<") and not path.startswith(("<ipython", "<doctest", "<stdin>", "<string>")):
+        return "generated code"
+    if path.startswith(OUR_PACKAGES):
+        return "part of capture"
+    if path.startswith(_TORCH):
+        captured = path.startswith(TORCH_CAPTURED) and path not in TORCH_LEFT_ALONE
+        return None if captured and code.co_name != "<module>" else "part of torch"
+    if path.startswith(_STDLIB) and os.sep + "site-packages" + os.sep not in path:
+        return "standard library"
+    if _package_of(path) in TOOLS:
+        return "a tool around the program"
+    if code.co_name == "<module>":
+        return "module level"
+    if code.co_name.startswith("<") and code.co_name != "<lambda>":
+        return "comprehension or generator expression"
+    return None
+
+
+def _package_of(path: str) -> str | None:
+    """Name of the package in site-packages that a file belongs to."""
+    parts = path.split(os.sep)
+    for index, part in enumerate(parts):
+        if part == "site-packages" and index + 1 < len(parts):
+            return parts[index + 1].removesuffix(".py")
+    return None
+
+
+@functools.lru_cache(maxsize=8192)
+def _why_not_inlined(module: str, path: str) -> str | None:
+    top = module.split(".")[0]
+    if top in NOT_INLINED_MODULES and path.startswith(_STDLIB):
+        return f"part of {top}"
+    if module.startswith(NOT_INLINED_TORCH) and not module.startswith(INLINED_TORCH):
+        return f"part of {module}"
+    if path.startswith(OUR_PACKAGES) and not module.startswith("capture.polyfills"):
+        return "part of capture"
+    if _package_of(path) in TOOLS:
+        return f"part of {_package_of(path)}"
+    return None
+
+
+def why_not_inlined(function: FunctionType) -> str | None:
+    """A reason to leave a call of this function to Python."""
+    return _why_not_inlined(function.__module__ or "", function.__code__.co_filename)
+
+

@@ -1,0 +1,383 @@
+"""The code that runs in place of a captured frame, where it is more than one graph.
+
+In:  the root translator, at its end or standing before the instruction that breaks the graph.
+Out: `FrameCode`: a code object that calls the graph, replays side effects, and then
+     - returns the frame's value, or
+     - runs the breaking instruction in Python and hands what is left to a resume function, as a `Continuation`.
+
+    y = x * 2; print(y); return y + 1    ->    y = graph_0(x)[0]; print(y); return Continuation(resume_at_return, (y,))
+
+Formals: the frame's arguments in their order, then one slot for each source that the code reads (the guard program fills those).
+"""
+
+from __future__ import annotations
+
+import dis
+import types
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import _capture
+from bytecode import Bytecode, Instr, Label, TryBegin, TryEnd
+from bytecode.instr import InstrLocation
+
+from capture import resume
+from capture.bytecode.instructions import Instruction
+from capture.bytecode.liveness import ENDS, live_names
+from capture.reconstruct import PythonCode, release_constants
+from capture.variables.base import LazyVariable, NullVariable, Variable
+from capture.variables.constant import ConstantVariable
+
+if TYPE_CHECKING:
+    import torch.fx
+
+    from capture.output_graph import OutputGraph
+    from capture.translator import Translator
+    from guards.source import Source
+
+CO_OPTIMIZED_NEWLOCALS = 0x1 | 0x2
+CO_NESTED_AND_FUTURE = 0x10 | 0xFFF000
+
+
+@dataclass
+class FrameCode:
+    """`body` is to be completed by `assemble` once the graph is compiled; `outputs` are the nodes that it needs, `slots` the sources."""
+
+    original: types.CodeType
+    argument_names: tuple[str, ...]
+    body: list[Any]
+    outputs: list[torch.fx.Node]
+    slots: list[Source]
+
+
+def code_for_return(tx: Translator, value: Variable) -> FrameCode:
+    code = PythonCode(tx.output)
+    if value.source is None and not value.is_constant():
+        code.load(value)
+        code.emit("POP_TOP")
+    tx.output.side_effects.replay(code)
+    _replay_state(code, tx.output)
+    code.load(value)
+    code.emit("RETURN_VALUE")
+    return _finish(tx, code)
+
+
+def code_for_break(tx: Translator) -> FrameCode:
+    """`tx` stands before the breaking instruction (`tx.index`)."""
+    code = PythonCode(tx.output)
+    _build_everything(tx, code)
+    tx.output.side_effects.replay(code)
+    _fill_cells(tx, code)
+    _replay_state(code, tx.output)
+    _break(tx, code)
+    return _finish(tx, code)
+
+
+def _finish(tx: Translator, code: PythonCode) -> FrameCode:
+    return FrameCode(tx.code, argument_names(tx.code), code.instructions, list(code.outputs), list(code.slots))
+
+
+def argument_names(code: types.CodeType) -> tuple[str, ...]:
+    """Formals of a frame in the order of its locals: positional, keyword-only, *args, **kwargs."""
+    count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
+    return code.co_varnames[:count]
+
+
+def assemble(frame_code: FrameCode, graph: Any, inputs: list[Source]) -> types.CodeType:
+    """The finished code. `graph` None: the frame has no operations."""
+    slots = {source: index for index, source in enumerate(frame_code.slots)}
+    prefix: list[Any] = []
+    if frame_code.original.co_freevars:
+        prefix.append(Instr("COPY_FREE_VARS", len(frame_code.original.co_freevars)))
+    prefix.append(Instr("RESUME", 0))
+    if graph is not None:
+        prefix.extend(_call_graph(graph, inputs, slots, len(frame_code.outputs)))
+    result = Bytecode([*prefix, *frame_code.body])
+    original = frame_code.original
+    result.name, result.filename, result.first_lineno = original.co_name, original.co_filename, original.co_firstlineno
+    result.qualname = original.co_qualname
+    result.argnames = [*frame_code.argument_names, *(f"___slot_{i}" for i in range(len(slots)))]
+    result.argcount = len(result.argnames)
+    result.flags = CO_OPTIMIZED_NEWLOCALS | (original.co_flags & CO_NESTED_AND_FUTURE)
+    result.freevars = list(original.co_freevars)
+    _fill_locations(result, original.co_firstlineno)
+    frame_code.slots = list(slots)
+    code = result.to_code()
+    return code.replace(co_consts=release_constants(code.co_consts))
+
+
+def _fill_locations(result: Bytecode, first_line: int) -> None:
+    location = InstrLocation(first_line, None, None, None)
+    for item in result:
+        if isinstance(item, Instr) and item.location is None:
+            item.location = location
+
+
+def _call_graph(graph: Any, inputs: list[Source], slots: dict[Source, int], count: int) -> list[Any]:
+    from guards.source import ConstantSource, LocalSource
+
+    from capture.reconstruct import held_constant
+
+    code: list[Any] = [Instr("PUSH_NULL"), Instr("LOAD_CONST", held_constant(graph))]
+    for source in inputs:
+        if isinstance(source, LocalSource):
+            code.append(Instr("LOAD_FAST", source.name))
+        elif isinstance(source, ConstantSource):
+            code.append(Instr("LOAD_CONST", held_constant(source.value)))
+        else:
+            code.append(Instr("LOAD_FAST", f"___slot_{slots.setdefault(source, len(slots))}"))
+    code += [Instr("PRECALL", len(inputs)), Instr("CALL", len(inputs))]
+    code.append(Instr("UNPACK_SEQUENCE", count))
+    code += [Instr("STORE_FAST", f"___out_{i}") for i in range(count)]
+    return code
+
+
+def _replay_state(code: PythonCode, output: OutputGraph) -> None:
+    """Grad mode, autocast: what the code behind the graph has to find."""
+    if output.state_is_as_at_entry():
+        return
+    for function, args in output.state_changes:
+        code.call_object(function, [ConstantVariable(a) if not hasattr(a, "source") else a for a in args])
+        code.emit("POP_TOP")
+
+
+# --- at a break ------------------------------------------------------------------------------------------------------------------
+
+
+def _live_locals(tx: Translator) -> list[str]:
+    """Locals that some way onward reads: behind the instruction, at its jump target, or in its exception handler."""
+    point = resume.point_of(tx.code)
+    names: set[str] = set()
+    for target in _targets(tx):
+        names |= live_names(point.original, target - point.prologue)
+    return [name for name in tx.locals if name in names]
+
+
+def _targets(tx: Translator) -> list[int]:
+    instruction = tx.instructions[tx.index]
+    targets = [t for t, _ in _successors(instruction)]
+    handler = tx.handlers[tx.index]
+    return targets + ([handler.target] if handler is not None else [])
+
+
+def _successors(instruction: Instruction) -> list[tuple[int, bool]]:
+    """(index of the next instruction, whether it is reached by the jump)."""
+    result = []
+    if instruction.name not in ENDS:
+        result.append((instruction.index + 1, False))
+    if instruction.target is not None:
+        result.append((instruction.target, True))
+    return result
+
+
+def _build_everything(tx: Translator, code: PythonCode) -> None:
+    """Objects that the frame made and that live on: built before anything is changed or run."""
+    held = [*tx.stack, *(tx.locals[n] for n in _live_locals(tx)), *tx.cells.values()]
+    for variable in held:
+        for part in (variable, *(variable.children() if _is_marker(variable) else ())):
+            part = tx.output.resolve(part)
+            if _needs_building(part):
+                code.load(part)
+                code.emit("POP_TOP")
+
+
+def _is_marker(variable: Variable) -> bool:
+    from capture.opcodes.exceptions import PreviousException
+
+    return isinstance(variable, PreviousException)
+
+
+def _needs_building(variable: Variable) -> bool:
+    simple = isinstance(variable, (NullVariable, LazyVariable)) or _is_marker(variable)
+    return not simple and variable.source is None and not variable.is_constant()
+
+
+def _fill_cells(tx: Translator, code: PythonCode) -> None:
+    """New cells get their contents when everything that they may hold exists."""
+    from capture.variables.function import CellVariable
+
+    for key, variable in list(code.built()):
+        if isinstance(variable, CellVariable) and variable.contents is not None:
+            code.load(variable.contents)
+            code.emit("LOAD_FAST", key)
+            code.emit("STORE_ATTR", "cell_contents")
+
+
+def _break(tx: Translator, code: PythonCode) -> None:
+    instruction = tx.instructions[tx.index]
+    for variable in tx.stack:
+        _push(code, variable)
+    handler = tx.handlers[tx.index]
+    caught, jumped = Label(), Label()
+    region = TryBegin(caught, handler.lasti, handler.depth) if handler is not None else None
+    if region is not None:
+        code.append(region)
+    _emit_instruction(tx, code, instruction, jumped)
+    if region is not None:
+        code.append(TryEnd(region))
+    for target, by_jump in _successors(instruction):
+        if by_jump:
+            code.append(jumped)
+        kinds = _kinds_after(tx, instruction, by_jump)
+        _continue_at(tx, code, target, kinds)
+    if handler is not None:
+        code.append(caught)
+        kinds = [_kind(v) for v in tx.stack[: handler.depth]] + [resume.VALUE] * (1 + handler.lasti)
+        _continue_at(tx, code, handler.target, kinds)
+
+
+def _push(code: PythonCode, variable: Variable) -> None:
+    if _is_marker(variable):
+        code.load(variable.exception)  # type: ignore[attr-defined]
+        code.emit("PUSH_EXC_INFO")
+        code.emit("POP_TOP")
+    else:
+        code.load(variable)
+
+
+def _kind(variable: Variable) -> str:
+    if isinstance(variable, NullVariable):
+        return resume.NULL
+    return resume.HANDLED if _is_marker(variable) else resume.VALUE
+
+
+def _emit_instruction(tx: Translator, code: PythonCode, instruction: Instruction, jumped: Label) -> None:
+    """The user's own instruction, at the user's own line."""
+    line, end_line, column, end_column = instruction.positions
+    location = InstrLocation(line or instruction.line, end_line, column, end_column)
+
+    def emit(name: str, *arg: Any) -> None:
+        code.append(Instr(name, *arg, location=location))
+
+    name, value = instruction.name, instruction.value
+    if name == "CALL":
+        if tx.keyword_names:
+            emit("KW_NAMES", tx.keyword_names)
+        emit("PRECALL", instruction.arg)
+        emit("CALL", instruction.arg)
+    elif name == "LOAD_METHOD":  # as an attribute, so that the shape of the stack is known
+        emit("LOAD_ATTR", value)
+        emit("PUSH_NULL")
+        emit("SWAP", 2)
+    elif instruction.target is not None:
+        emit(_forward_jump(name), jumped)
+    else:
+        emit(name, *_operand(instruction))
+
+
+def _forward_jump(name: str) -> str:
+    return name.replace("JUMP_BACKWARD_IF", "JUMP_FORWARD_IF")
+
+
+def _operand(instruction: Instruction) -> tuple[Any, ...]:
+    """The operand as the assembler wants it, taken from the assembler's own decoding of the one instruction."""
+    if instruction.arg is None:
+        return ()
+    name, arg, value = instruction.name, instruction.arg, instruction.value
+    if name == "LOAD_GLOBAL":
+        return ((bool(arg & 1), value),)
+    if name == "COMPARE_OP":
+        from bytecode import Compare
+
+        return (Compare(arg),)
+    if name == "BINARY_OP":
+        from bytecode import BinaryOp
+
+        return (BinaryOp(arg),)
+    if instruction.name in _BY_NAME:
+        return (value,)
+    return (arg,)
+
+
+_BY_NAME = {dis.opname[op] for op in (*dis.hasname, *dis.haslocal)} - {"LOAD_GLOBAL"}
+
+
+def _kinds_after(tx: Translator, instruction: Instruction, by_jump: bool) -> list[str]:
+    """Kinds of the stack items behind the instruction."""
+    before = [_kind(v) for v in tx.stack]
+    name = instruction.name
+    if name == "CALL":
+        assert instruction.arg is not None
+        effect, new = -(instruction.arg + 1), [resume.VALUE]
+    elif name == "LOAD_METHOD":
+        effect, new = 1, [resume.NULL, resume.VALUE]
+    elif name == "LOAD_GLOBAL":
+        assert instruction.arg is not None
+        new = [resume.NULL, resume.VALUE] if instruction.arg & 1 else [resume.VALUE]
+        effect = len(new)
+    else:
+        operand = instruction.arg if dis.opmap[name] >= dis.HAVE_ARGUMENT else None
+        effect = dis.stack_effect(dis.opmap[name], operand, jump=by_jump)
+        new = [resume.VALUE] * max(_pushed(name, by_jump), 0)
+    kept = len(before) + effect - len(new)
+    return before[:kept] + new
+
+
+def _pushed(name: str, by_jump: bool) -> int:
+    """How many items on top are new ones (their kind is a plain value)."""
+    if name == "FOR_ITER":
+        return 0 if by_jump else 1
+    if name.startswith(("POP_", "STORE_", "DELETE_", "RAISE", "RERAISE", "JUMP_IF")):
+        return 0
+    if name in ("LIST_APPEND", "SET_ADD", "MAP_ADD", "LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE", "DICT_MERGE"):
+        return 0
+    return {"BEFORE_WITH": 2, "UNPACK_SEQUENCE": 0, "UNPACK_EX": 0, "GET_LEN": 1, "IMPORT_FROM": 1}.get(name, 1)
+
+
+def _continue_at(tx: Translator, code: PythonCode, target: int, kinds: list[str]) -> None:
+    """Take the stack into temporaries and return the Continuation."""
+    point = resume.point_of(tx.code)
+    target -= point.prologue
+    for index in reversed(range(len(kinds))):
+        if kinds[index] == resume.HANDLED:
+            code.emit("POP_EXCEPT")
+        else:
+            code.emit("STORE_FAST", f"___stack_{index}" if kinds[index] == resume.VALUE else "___null")
+    live = live_names(point.original, target)
+    names = tuple(n for n in tx.locals if n in live)
+    code.emit("PUSH_NULL")
+    code.load_constant(_capture.Continuation)
+    _load_resume_function(tx, code, point.original, target, tuple(kinds), names)
+    count = _load_stack_arguments(tx, code, kinds)
+    for name in names:
+        code.load(tx.locals[name])
+    code.emit("BUILD_TUPLE", count + len(names))
+    code.call(2)
+    code.emit("RETURN_VALUE")
+
+
+def _load_stack_arguments(tx: Translator, code: PythonCode, kinds: list[str]) -> int:
+    count = 0
+    for index, kind in enumerate(kinds):
+        if kind == resume.VALUE:
+            code.emit("LOAD_FAST", f"___stack_{index}")
+        elif kind == resume.HANDLED:
+            code.load(tx.stack[index].exception)  # type: ignore[attr-defined]
+        count += kind != resume.NULL
+    return count
+
+
+def _load_resume_function(
+    tx: Translator,
+    code: PythonCode,
+    original: types.CodeType,
+    target: int,
+    kinds: tuple[str, ...],
+    names: tuple[str, ...],
+) -> None:
+    resumed = resume.resume_code(original, target, kinds, names)
+    _capture.mark_resume(resumed)
+    cells = resume.cell_names(original)
+    if not cells:
+        code.load_constant(types.FunctionType(resumed, tx.scope.globals, original.co_name))
+        return
+    code.emit("PUSH_NULL")
+    code.load_constant(types.FunctionType)
+    code.load_constant(resumed)
+    code.load_constant(tx.scope.globals)
+    code.load_constant(original.co_name)
+    code.load_constant(None)
+    for name in cells:
+        code.load(tx.cells[name])
+    code.emit("BUILD_TUPLE", len(cells))
+    code.call(5)

@@ -1,0 +1,277 @@
+"""Calls of Python functions: bind the arguments, then interpret the callee's bytecode as part of the same graph.
+
+In:  a FunctionVariable and its arguments.
+Out: the variable that the call returns.
+
+Functions that are to be left alone (disabled, generators of other kinds, frames that `frame_filter` bars from inlining) break the graph.
+"""
+
+from __future__ import annotations
+
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from capture import frame_filter, marks
+from capture.break_reasons import GraphBreak
+from capture.config import config
+from capture.scope import Scope
+from capture.translator import Translator
+from capture.variables.base import LazyVariable, ObservedException, Variable
+from capture.variables.constant import ConstantVariable
+from capture.variables.exception import raise_new
+from capture.variables.function import (
+    CellVariable,
+    FunctionVariable,
+    NestedFunctionVariable,
+    UserFunctionVariable,
+)
+from capture.variables.mapping import DictVariable
+from capture.variables.sequence import TupleVariable
+from guards.source import CellContentsSource, DictItemSource, FunctionFieldSource, ItemSource, Source
+
+if TYPE_CHECKING:
+    from types import FunctionType
+
+CO_VARARGS, CO_VARKEYWORDS, CO_GENERATOR = 0x04, 0x08, 0x20
+CO_COROUTINE, CO_ASYNC_GENERATOR = 0x80, 0x200
+
+
+def call_function(
+    tx: Translator, function: FunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    if isinstance(function, UserFunctionVariable):
+        handler = special_call(tx, function)
+        if handler is not None:
+            return handler(tx, function, args, kwargs)
+    code = function.code_object()
+    if code.co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR):
+        raise GraphBreak("call_skipped", name=code.co_qualname, why="it is a coroutine")
+    if tx.depth >= config.inline_depth:
+        raise GraphBreak("inline_depth", limit=str(config.inline_depth))
+    callee = make_translator(tx, function, args, kwargs)
+    if code.co_flags & CO_GENERATOR:
+        from capture.variables.generator import GeneratorVariable
+
+        return GeneratorVariable(callee)
+    return run_callee(tx, callee)
+
+
+def run_callee(tx: Translator, callee: Translator) -> Variable:
+    try:
+        return callee.run()
+    except ObservedException as raised:
+        raise raised from None
+
+
+def special_call(tx: Translator, function: UserFunctionVariable) -> Any:
+    """Rules that go before inlining, in order; each gives a handler or None."""
+    from capture.variables.builtin import lookup
+    from capture.variables.nn_module import MODULE_METHODS
+
+    value = function.function
+    handler = lookup(value)
+    if handler is not None:
+        return lambda tx, f, args, kwargs: handler(tx, *args, **kwargs)
+    method = MODULE_METHODS.get(value)
+    if method is not None:
+        return lambda tx, f, args, kwargs: method(tx, *args, **kwargs)
+    for is_marked, marked_call in MARKED:
+        if is_marked(value):
+            return marked_call
+    why = frame_filter.why_not_inlined(value)
+    if why is not None:
+        raise GraphBreak("call_skipped", name=value.__qualname__, why=why)
+    return None
+
+
+# --- marked functions ------------------------------------------------------------------------------------------------------------
+
+
+def _disabled(tx: Translator, function: UserFunctionVariable, args: Any, kwargs: Any) -> Variable:
+    raise GraphBreak("call_disabled", name=function.function.__qualname__)
+
+
+def _in_graph(
+    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    return tx.output.call_function(tx, function.function, args, kwargs)
+
+
+def _explicit_break(tx: Translator, function: UserFunctionVariable, args: Any, kwargs: Any) -> Variable:
+    raise GraphBreak("explicit")
+
+
+def _constant_result(
+    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    from capture.variables.base import NotConstant
+
+    def value(argument: Variable) -> Any:
+        try:
+            return argument.real_value()
+        except NotConstant:
+            raise GraphBreak("builtin", name=function.function.__qualname__, value=argument) from None
+
+    result = function.function(*map(value, args), **{k: value(v) for k, v in kwargs.items()})
+    from guards.source import ConstantSource
+
+    return tx.wrap(result, ConstantSource(result))
+
+
+def _is_capturing(tx: Translator, function: UserFunctionVariable, args: Any, kwargs: Any) -> Variable:
+    return ConstantVariable(True)
+
+
+def _is_api(name: str) -> Any:
+    return lambda function: function.__module__ == "capture.api" and function.__name__ == name
+
+
+# (is the function marked so, what its call does), in the order in which they are asked
+MARKED: tuple[tuple[Any, Any], ...] = (
+    (marks.is_disabled, _disabled),
+    (marks.is_allowed_in_graph, _in_graph),
+    (marks.has_constant_result, _constant_result),
+    (_is_api("graph_break"), _explicit_break),
+    (_is_api("is_capturing"), _is_capturing),
+    (_is_api("is_compiling"), _is_capturing),
+)
+
+
+# --- arguments -------------------------------------------------------------------------------------------------------------------
+
+
+def make_translator(
+    tx: Translator, function: FunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Translator:
+    code = function.code_object()
+    if isinstance(function, UserFunctionVariable):
+        signature = existing_signature(tx, function)
+        same_module = function.function.__globals__ is root_of(tx).scope.globals
+        scope = root_of(tx).scope if same_module else Scope(function.function.__globals__, root=False)
+        closure = existing_cells(tx, function)
+    else:
+        assert isinstance(function, NestedFunctionVariable)
+        signature = function.defaults, function.keyword_defaults
+        scope, closure = function.scope, list(function.closure)
+    bound = bind_arguments(code, signature[0], signature[1], args, kwargs)
+    callee = Translator(tx.output, code, scope, bound, dict(zip(code.co_freevars, closure)), tx)
+    callee.function_source = function.source
+    return callee
+
+
+def root_of(tx: Translator) -> Translator:
+    while tx.parent is not None:
+        tx = tx.parent
+    return tx
+
+
+def existing_signature(tx: Translator, function: UserFunctionVariable) -> tuple[list[Variable], dict[str, Variable]]:
+    value, source = function.function, function.source
+    defaults: list[Variable] = []
+    for index, item in enumerate(value.__defaults__ or ()):
+        defaults.append(lazy(tx, item, ItemSource(_field(source, "__defaults__"), index) if source else None))
+    keyword: dict[str, Variable] = {}
+    for name, item in (value.__kwdefaults__ or {}).items():
+        keyword[name] = lazy(tx, item, DictItemSource(_field(source, "__kwdefaults__"), name) if source else None)
+    return defaults, keyword
+
+
+def _field(source: Source | None, name: str) -> Source:
+    assert source is not None
+    return FunctionFieldSource(source, name)
+
+
+def lazy(tx: Translator, value: Any, source: Source | None) -> Variable:
+    return LazyVariable(value, source) if source is not None else tx.wrap(value, None)
+
+
+def existing_cells(tx: Translator, function: UserFunctionVariable) -> list[CellVariable]:
+    from guards.source import ConstantSource
+
+    cells = []
+    for index, cell in enumerate(function.function.__closure__ or ()):
+        source: Source = ConstantSource(cell)
+        if function.source is not None:
+            source = ItemSource(FunctionFieldSource(function.source, "__closure__"), index)
+        known = tx.output.known_object(cell)
+        if known is None:
+            try:
+                contents: Variable | None = LazyVariable(cell.cell_contents, CellContentsSource(source))
+            except ValueError:
+                contents = None
+            known = CellVariable(contents, source)
+            tx.output.remember_object(cell, known)
+        assert isinstance(known, CellVariable)
+        cells.append(known)
+    return cells
+
+
+def bind_arguments(
+    code: CodeType,
+    defaults: list[Variable],
+    keyword_defaults: dict[str, Variable],
+    args: list[Variable],
+    kwargs: dict[str, Variable],
+) -> dict[str, Variable]:
+    """Python's rules for arguments. Raises the program's TypeError with Python's text."""
+    positional = code.co_varnames[: code.co_argcount]
+    keyword_only = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    bound: dict[str, Variable] = dict(zip(positional, args))
+    rest = args[len(positional) :]
+    extra: dict[str, Variable] = {}
+    for name, value in kwargs.items():
+        takes = name in keyword_only or name in positional[code.co_posonlyargcount :]
+        if takes and name in bound:
+            raise raise_new(TypeError, f"{code.co_qualname}() got multiple values for argument '{name}'")
+        (bound if takes else extra)[name] = value
+    if extra and not code.co_flags & CO_VARKEYWORDS:
+        raise raise_new(TypeError, f"{code.co_qualname}() got an unexpected keyword argument '{next(iter(extra))}'")
+    if rest and not code.co_flags & CO_VARARGS:
+        raise raise_new(TypeError, _too_many(code, len(defaults), len(args)))
+    _fill_defaults(code, positional, keyword_only, defaults, keyword_defaults, bound)
+    position = code.co_argcount + code.co_kwonlyargcount
+    if code.co_flags & CO_VARARGS:
+        bound[code.co_varnames[position]] = TupleVariable(rest)
+        position += 1
+    if code.co_flags & CO_VARKEYWORDS:
+        bound[code.co_varnames[position]] = DictVariable.from_strings(extra)
+    return bound
+
+
+def _too_many(code: CodeType, default_count: int, given: int) -> str:
+    count = code.co_argcount
+    takes = f"from {count - default_count} to {count}" if default_count else str(count)
+    plural = "" if count == 1 and not default_count else "s"
+    return f"{code.co_qualname}() takes {takes} positional argument{plural} but {given} {'was' if given == 1 else 'were'} given"
+
+
+def _fill_defaults(
+    code: CodeType,
+    positional: tuple[str, ...],
+    keyword_only: tuple[str, ...],
+    defaults: list[Variable],
+    keyword_defaults: dict[str, Variable],
+    bound: dict[str, Variable],
+) -> None:
+    by_name = dict(zip(positional[len(positional) - len(defaults) :], defaults))
+    for names, source, kind in ((positional, by_name, "positional"), (keyword_only, keyword_defaults, "keyword-only")):
+        missing = [n for n in names if n not in bound and n not in source]
+        if missing:
+            raise raise_new(TypeError, _missing_text(code, missing, kind))
+        for name in names:
+            if name not in bound:
+                bound[name] = source[name]
+
+
+def _missing_text(code: CodeType, missing: list[str], kind: str) -> str:
+    names = [f"'{n}'" for n in missing]
+    if len(names) == 1:
+        listed = names[0]
+    elif len(names) == 2:
+        listed = f"{names[0]} and {names[1]}"
+    else:
+        listed = ", ".join(names[:-1]) + f", and {names[-1]}"
+    plural = "" if len(names) == 1 else "s"
+    return f"{code.co_qualname}() missing {len(names)} required {kind} argument{plural}: {listed}"
+
+

@@ -1,0 +1,31 @@
+"""What each bytecode instruction does to a Translator, one file a family.
+
+`HANDLERS[name](tx, instruction)`. Every opcode of `dis.opmap` is either there or in `UNSUPPORTED`, with the reason why it breaks the graph.
+"""
+
+from __future__ import annotations
+
+from capture.opcodes import calls, collections, control, exceptions, names, operators, patterns, stack
+from capture.opcodes.registry import HANDLERS
+
+UNSUPPORTED: dict[str, str] = {
+    "PRINT_EXPR": "interactive statements only",
+    "LOAD_BUILD_CLASS": "a class statement runs code that makes a type",
+    "SETUP_ANNOTATIONS": "bodies of classes and modules only",
+    "LOAD_NAME": "bodies of classes and modules only",
+    "STORE_NAME": "bodies of classes and modules only",
+    "DELETE_NAME": "bodies of classes and modules only",
+    "LOAD_CLASSDEREF": "bodies of classes only",
+    "IMPORT_STAR": "module level only",
+    "GET_AITER": "asynchronous code is left to Python",
+    "GET_ANEXT": "asynchronous code is left to Python",
+    "BEFORE_ASYNC_WITH": "asynchronous code is left to Python",
+    "END_ASYNC_FOR": "asynchronous code is left to Python",
+    "ASYNC_GEN_WRAP": "asynchronous code is left to Python",
+    "GET_AWAITABLE": "asynchronous code is left to Python",
+    "CHECK_EG_MATCH": "except* is left to Python",
+    "PREP_RERAISE_STAR": "except* is left to Python",
+}
+
+__all__ = ["HANDLERS", "UNSUPPORTED"]
+FAMILIES = (calls, collections, control, exceptions, names, operators, patterns, stack)

@@ -1,0 +1,122 @@
+"""Raising, catching, `with`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capture.break_reasons import GraphBreak
+from capture.opcodes.registry import opcode
+from capture.variables.base import ObservedException, Variable
+from capture.variables.constant import ConstantVariable
+from capture.variables.exception import ExceptionVariable, raise_new
+from capture.variables.opaque import OpaqueVariable
+from capture.variables.type_object import ClassVariable
+from capture.variables.user_object import MISSING, ObjectVariable, class_attribute, lookup_type
+
+if TYPE_CHECKING:
+    from capture.bytecode.instructions import Instruction
+    from capture.translator import Translator
+
+
+class PreviousException(Variable):
+    """What PUSH_EXC_INFO saves below the exception: what was being handled before. `exception` is the one handled from there on."""
+
+    def __init__(self, exception: Variable) -> None:
+        super().__init__(None)
+        self.exception = exception
+
+    def children(self) -> list[Variable]:
+        return [self.exception]
+
+
+@opcode("PUSH_EXC_INFO")
+def _push_exc_info(tx: Translator, instruction: Instruction) -> None:
+    exception = tx.stack.pop()
+    tx.push(PreviousException(exception))
+    tx.push(exception)
+    tx.handled.append(exception)  # type: ignore[arg-type]
+
+
+@opcode("POP_EXCEPT")
+def _pop_except(tx: Translator, instruction: Instruction) -> None:
+    tx.stack.pop()
+    tx.handled.pop()
+
+
+@opcode("CHECK_EXC_MATCH")
+def _check_exc_match(tx: Translator, instruction: Instruction) -> None:
+    classes = tx.pop()
+    exception = tx.top()
+    items = classes.unpack(tx) if not isinstance(classes, ClassVariable) else [classes]
+    kinds = []
+    for item in items:
+        if not (isinstance(item, ClassVariable) and issubclass(item.cls, BaseException)):
+            raise raise_new(
+                TypeError, "catching classes that do not inherit from BaseException is not allowed"
+            )
+        kinds.append(item.cls)
+    tx.push(ConstantVariable(issubclass(exception.python_type(), tuple(kinds))))
+
+
+@opcode("RERAISE")
+def _reraise(tx: Translator, instruction: Instruction) -> None:
+    raise ObservedException(tx.pop())
+
+
+def as_exception(tx: Translator, value: Variable) -> Variable:
+    """`raise value`: a class is called."""
+    if isinstance(value, ClassVariable) and issubclass(value.cls, BaseException):
+        return value.call(tx, [], {})
+    if isinstance(value, (ExceptionVariable, OpaqueVariable)) and issubclass(value.python_type(), BaseException):
+        return value
+    raise raise_new(TypeError, "exceptions must derive from BaseException")
+
+
+@opcode("RAISE_VARARGS")
+def _raise_varargs(tx: Translator, instruction: Instruction) -> None:
+    values = tx.pop_many(instruction.arg or 0)
+    if not values:
+        if not tx.handled:
+            raise raise_new(RuntimeError, "No active exception to reraise")
+        raise ObservedException(tx.handled[-1])
+    exception = as_exception(tx, values[0])
+    if len(values) == 2:
+        cause = values[1]
+        if not (cause.is_constant() and cause.as_constant() is None):
+            cause = as_exception(tx, cause)
+        exception.set_attr(tx, "__cause__", cause)
+    raise ObservedException(exception)
+
+
+# --- with --------------------------------------------------------------------------------------------------------------------
+
+
+@opcode("BEFORE_WITH")
+def _before_with(tx: Translator, instruction: Instruction) -> None:
+    manager = tx.pop()
+    enter, leave = (_context_method(tx, manager, name) for name in ("__enter__", "__exit__"))
+    tx.push(leave)
+    tx.push(enter.call(tx, [], {}))
+
+
+def _context_method(tx: Translator, manager: Variable, name: str) -> Variable:
+    if not isinstance(manager, ObjectVariable):
+        raise GraphBreak("with_context", value=manager)
+    if lookup_type(manager.cls, name) is MISSING:
+        missed = " (missed __exit__ method)" if name == "__exit__" else ""
+        raise raise_new(
+            TypeError, f"'{manager.cls.__name__}' object does not support the context manager protocol{missed}"
+        )
+    found = class_attribute(tx, manager, manager.cls, name)
+    assert found is not None
+    return found
+
+
+@opcode("WITH_EXCEPT_START")
+def _with_except_start(tx: Translator, instruction: Instruction) -> None:
+    exception = tx.top()
+    leave = tx.stack[-4]
+    from capture.wrap import wrap_class
+
+    kind = wrap_class(tx.output, exception.python_type())
+    tx.push(leave.call(tx, [kind, exception, ConstantVariable(None)], {}))

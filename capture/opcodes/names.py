@@ -1,0 +1,147 @@
+"""Loading and storing: locals, cells, globals, attributes, imports."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from typing import TYPE_CHECKING
+
+from capture.break_reasons import GraphBreak
+from capture.opcodes.registry import opcode
+from capture.variables.exception import raise_new
+from capture.variables.function import CellVariable, ValueMethod
+from capture.variables.sequence import SequenceVariable
+from capture.variables.mapping import DictVariable, SetVariable
+from capture.variables.tensor import TensorVariable
+from guards.source import ConstantSource
+
+if TYPE_CHECKING:
+    from capture.bytecode.instructions import Instruction
+    from capture.translator import Translator
+
+
+@opcode("LOAD_FAST")
+def _load_fast(tx: Translator, instruction: Instruction) -> None:
+    tx.push(tx.load_local(instruction.value))
+
+
+@opcode("STORE_FAST")
+def _store_fast(tx: Translator, instruction: Instruction) -> None:
+    tx.locals[instruction.value] = tx.stack.pop()
+
+
+@opcode("DELETE_FAST")
+def _delete_fast(tx: Translator, instruction: Instruction) -> None:
+    tx.load_local(instruction.value)
+    del tx.locals[instruction.value]
+
+
+# --- cells -------------------------------------------------------------------------------------------------------------------
+
+
+@opcode("MAKE_CELL")
+def _make_cell(tx: Translator, instruction: Instruction) -> None:
+    name = instruction.value
+    tx.cells[name] = CellVariable(tx.locals.pop(name, None))
+
+
+@opcode("LOAD_CLOSURE")
+def _load_closure(tx: Translator, instruction: Instruction) -> None:
+    tx.push(tx.cells[instruction.value])
+
+
+@opcode("LOAD_DEREF")
+def _load_deref(tx: Translator, instruction: Instruction) -> None:
+    tx.push(tx.read_cell(tx.cells[instruction.value], instruction.value))
+
+
+@opcode("STORE_DEREF")
+def _store_deref(tx: Translator, instruction: Instruction) -> None:
+    tx.write_cell(tx.cells[instruction.value], tx.pop())
+
+
+@opcode("DELETE_DEREF")
+def _delete_deref(tx: Translator, instruction: Instruction) -> None:
+    cell = tx.cells[instruction.value]
+    tx.read_cell(cell, instruction.value)
+    tx.write_cell(cell, None)
+
+
+# --- globals -----------------------------------------------------------------------------------------------------------------
+
+
+@opcode("LOAD_GLOBAL")
+def _load_global(tx: Translator, instruction: Instruction) -> None:
+    assert instruction.arg is not None
+    if instruction.arg & 1:
+        tx.push_null()
+    tx.push(tx.scope.load(tx.output, instruction.value))
+
+
+@opcode("STORE_GLOBAL")
+def _store_global(tx: Translator, instruction: Instruction) -> None:
+    tx.output.side_effects.store_global(tx.scope.globals, instruction.value, tx.pop())
+
+
+@opcode("DELETE_GLOBAL")
+def _delete_global(tx: Translator, instruction: Instruction) -> None:
+    raise GraphBreak("mutation", value=f"global {instruction.value}")
+
+
+# --- attributes --------------------------------------------------------------------------------------------------------------
+
+
+@opcode("LOAD_ATTR")
+def _load_attr(tx: Translator, instruction: Instruction) -> None:
+    tx.push(tx.pop().get_attr(tx, instruction.value))
+
+
+@opcode("LOAD_METHOD")
+def _load_method(tx: Translator, instruction: Instruction) -> None:
+    owner, name = tx.pop(), instruction.value
+    tx.push_null()
+    direct = isinstance(owner, (TensorVariable, SequenceVariable, DictVariable, SetVariable))
+    if direct and callable(getattr(owner.python_type(), name, None)):
+        tx.push(ValueMethod(owner, name))
+    else:
+        tx.push(owner.get_attr(tx, name))
+
+
+@opcode("STORE_ATTR")
+def _store_attr(tx: Translator, instruction: Instruction) -> None:
+    value, owner = tx.pop_many(2)
+    owner.set_attr(tx, instruction.value, value)
+
+
+@opcode("DELETE_ATTR")
+def _delete_attr(tx: Translator, instruction: Instruction) -> None:
+    tx.pop().del_attr(tx, instruction.value)
+
+
+# --- imports -----------------------------------------------------------------------------------------------------------------
+
+
+@opcode("IMPORT_NAME")
+def _import_name(tx: Translator, instruction: Instruction) -> None:
+    """A module that is loaded already is a constant; loading one is left to Python."""
+    level, names = (v.as_constant() for v in tx.pop_many(2))
+    name = instruction.value
+    if level:
+        name = importlib.util.resolve_name("." * level + name, tx.scope.globals.get("__package__") or "")
+    if name not in sys.modules:
+        raise GraphBreak("import", name=name)
+    module = sys.modules[name if names else name.split(".")[0]]
+    tx.push(tx.wrap(module, ConstantSource(module)))
+
+
+@opcode("IMPORT_FROM")
+def _import_from(tx: Translator, instruction: Instruction) -> None:
+    module = tx.top().real_value()
+    name = instruction.value
+    if name not in module.__dict__ and f"{module.__name__}.{name}" in sys.modules:
+        found = sys.modules[f"{module.__name__}.{name}"]
+        tx.push(tx.wrap(found, ConstantSource(found)))
+    elif not hasattr(module, name):
+        raise raise_new(ImportError, f"cannot import name '{name}' from '{module.__name__}'")
+    else:
+        tx.push(tx.top().get_attr(tx, name))

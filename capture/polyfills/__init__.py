@@ -1,0 +1,242 @@
+"""Library functions written in plain Python, inlined in place of the C ones when their arguments are not constants.
+
+Each gives the same values, exceptions and order of calls as the function that it stands for.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+MISSING: Any = object()
+POLYFILLS: dict[Any, Callable[..., Any]] = {}
+
+
+def stands_for(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def register(polyfill: Callable[..., Any]) -> Callable[..., Any]:
+        for function in functions:
+            POLYFILLS[function] = polyfill
+        return polyfill
+
+    return register
+
+
+@stands_for(sum)
+def sum_(iterable: Iterable[Any], /, start: Any = 0) -> Any:
+    for item in iterable:
+        start = start + item
+    return start
+
+
+@stands_for(any)
+def any_(iterable: Iterable[Any], /) -> bool:
+    for item in iterable:
+        if item:
+            return True
+    return False
+
+
+@stands_for(all)
+def all_(iterable: Iterable[Any], /) -> bool:
+    for item in iterable:
+        if not item:
+            return False
+    return True
+
+
+@stands_for(max)
+def max_(*args: Any, key: Any = None, default: Any = MISSING) -> Any:
+    items = iter(args[0] if len(args) == 1 else args)
+    best = next(items, MISSING)
+    if best is MISSING:
+        if default is MISSING:
+            raise ValueError("max() arg is an empty sequence")
+        return default
+    rank = best if key is None else key(best)
+    for item in items:
+        other = item if key is None else key(item)
+        if other > rank:
+            best, rank = item, other
+    return best
+
+
+@stands_for(min)
+def min_(*args: Any, key: Any = None, default: Any = MISSING) -> Any:
+    items = iter(args[0] if len(args) == 1 else args)
+    best = next(items, MISSING)
+    if best is MISSING:
+        if default is MISSING:
+            raise ValueError("min() arg is an empty sequence")
+        return default
+    rank = best if key is None else key(best)
+    for item in items:
+        other = item if key is None else key(item)
+        if other < rank:
+            best, rank = item, other
+    return best
+
+
+@stands_for(functools.reduce)
+def reduce_(function: Any, iterable: Iterable[Any], /, initial: Any = MISSING) -> Any:
+    items = iter(iterable)
+    value = next(items, MISSING) if initial is MISSING else initial
+    if value is MISSING:
+        raise TypeError("reduce() of empty iterable with no initial value")
+    for item in items:
+        value = function(value, item)
+    return value
+
+
+@stands_for(itertools.chain)
+def chain_(*iterables: Iterable[Any]) -> Iterator[Any]:
+    for iterable in iterables:
+        yield from iterable
+
+
+@stands_for(itertools.chain.from_iterable)
+def chain_from_iterable(iterables: Iterable[Iterable[Any]]) -> Iterator[Any]:
+    for iterable in iterables:
+        yield from iterable
+
+
+@stands_for(itertools.islice)
+def islice_(iterable: Iterable[Any], /, *args: Any) -> Iterator[Any]:
+    bounds = slice(*args)
+    start, stop, step = bounds.start or 0, bounds.stop, bounds.step or 1
+    index, wanted = 0, start
+    items = iter(iterable)
+    while stop is None or wanted < stop:
+        item = next(items, MISSING)
+        if item is MISSING:
+            return
+        if index == wanted:
+            yield item
+            wanted += step
+        index += 1
+
+
+@stands_for(itertools.repeat)
+def repeat_(item: Any, times: Any = None) -> Iterator[Any]:
+    if times is None:
+        while True:
+            yield item
+    for _ in range(times):
+        yield item
+
+
+@stands_for(itertools.cycle)
+def cycle_(iterable: Iterable[Any], /) -> Iterator[Any]:
+    saved = []
+    for item in iterable:
+        yield item
+        saved.append(item)
+    while saved:
+        yield from saved
+
+
+@stands_for(itertools.accumulate)
+def accumulate_(iterable: Iterable[Any], func: Any = operator.add, *, initial: Any = None) -> Iterator[Any]:
+    items = iter(iterable)
+    total = initial
+    if initial is None:
+        total = next(items, MISSING)
+        if total is MISSING:
+            return
+    yield total
+    for item in items:
+        total = func(total, item)
+        yield total
+
+
+@stands_for(itertools.product)
+def product_(*iterables: Iterable[Any], repeat: int = 1) -> Iterator[Any]:
+    pools = [tuple(pool) for pool in iterables] * repeat
+    results: list[Any] = [()]
+    for pool in pools:
+        results = [(*done, item) for done in results for item in pool]
+    return iter(results)
+
+
+@stands_for(itertools.pairwise)
+def pairwise_(iterable: Iterable[Any], /) -> Iterator[Any]:
+    items = iter(iterable)
+    left = next(items, MISSING)
+    if left is MISSING:
+        return
+    for right in items:
+        yield left, right
+        left = right
+
+
+@stands_for(itertools.starmap)
+def starmap_(function: Any, iterable: Iterable[Any], /) -> Iterator[Any]:
+    for args in iterable:
+        yield function(*args)
+
+
+@stands_for(itertools.takewhile)
+def takewhile_(predicate: Any, iterable: Iterable[Any], /) -> Iterator[Any]:
+    for item in iterable:
+        if not predicate(item):
+            return
+        yield item
+
+
+@stands_for(itertools.dropwhile)
+def dropwhile_(predicate: Any, iterable: Iterable[Any], /) -> Iterator[Any]:
+    items = iter(iterable)
+    for item in items:
+        if not predicate(item):
+            yield item
+            break
+    yield from items
+
+
+@stands_for(itertools.zip_longest)
+def zip_longest_(*iterables: Iterable[Any], fillvalue: Any = None) -> Iterator[Any]:
+    iterators = [iter(i) for i in iterables]
+    live = len(iterators)
+    while live:
+        row = []
+        for index, iterator in enumerate(iterators):
+            item = fillvalue if iterator is None else next(iterator, MISSING)
+            if item is MISSING:
+                iterators[index] = None  # type: ignore[call-overload]
+                live -= 1
+                item = fillvalue
+                if not live:
+                    return
+            row.append(item)
+        yield tuple(row)
+
+
+def _combinations(pool: tuple[Any, ...], length: int, start: int) -> list[tuple[Any, ...]]:
+    if length == 0:
+        return [()]
+    result = []
+    for index in range(start, len(pool) - length + 1):
+        for rest in _combinations(pool, length - 1, index + 1):
+            result.append((pool[index], *rest))
+    return result
+
+
+@stands_for(itertools.combinations)
+def combinations_(iterable: Iterable[Any], r: int) -> Iterator[Any]:
+    return iter(_combinations(tuple(iterable), r, 0))
+
+
+@stands_for(itertools.permutations)
+def permutations_(iterable: Iterable[Any], r: Any = None) -> Iterator[Any]:
+    pool = tuple(iterable)
+    length = len(pool) if r is None else r
+    results: list[Any] = [()]
+    for _ in range(length):
+        results = [(*done, i) for done in results for i in range(len(pool)) if i not in done]
+    return iter([tuple([pool[i] for i in row]) for row in results])
+
+
+def dict_fromkeys(keys: Iterable[Any], value: Any = None) -> dict[Any, Any]:
+    return {key: value for key in keys}

@@ -1,0 +1,141 @@
+"""Rebuild values in bytecode.
+
+In:  variables, after translation.
+Out: instructions that leave the objects on the stack: reloaded from where they came (a formal of the frame or a slot that the guard
+     program filled), taken from the outputs of the graph, or built anew. An object that is loaded twice is built once.
+
+    ListVariable([x + 1, 3])  ->  LOAD_FAST ___out_0; LOAD_CONST 3; BUILD_LIST 2; COPY 1; STORE_FAST ___tmp_0
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bytecode import Instr
+
+from capture.break_reasons import GraphBreak
+from capture.variables.base import NullVariable, Variable
+from guards.source import ConstantSource, LocalSource, Source
+
+if TYPE_CHECKING:
+    import torch.fx
+
+    from capture.output_graph import OutputGraph
+
+
+PLAIN_CONSTANTS = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis))
+
+
+class HeldObject:
+    """Stands for any object among the constants of a code object while it is assembled (the assembler compares constants by value)."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def held_constant(value: Any) -> Any:
+    return value if type(value) in PLAIN_CONSTANTS else HeldObject(value)
+
+
+def release_constants(constants: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The constants of an assembled code object with the objects themselves in place."""
+    return tuple(c.value if isinstance(c, HeldObject) else c for c in constants)
+
+
+class PythonCode:
+    """A growing list of instructions. `outputs` are the graph's results it needs, `slots` the sources, in order of first use."""
+
+    def __init__(self, output: OutputGraph) -> None:
+        self.output = output
+        self.instructions: list[Any] = []
+        self.outputs: dict[torch.fx.Node, int] = {}
+        self.slots: dict[Source, int] = {}
+        self.stored: dict[int, str] = {}
+        self._building: set[int] = set()
+        self._kept: list[Variable] = []  # keeps ids in `stored` valid
+        self._temporaries = 0
+
+    # --- instructions ---
+
+    def emit(self, name: str, arg: Any = None) -> None:
+        self.instructions.append(Instr(name) if arg is None else Instr(name, arg))
+
+    def append(self, item: Any) -> None:
+        self.instructions.append(item)
+
+    def load_constant(self, value: Any) -> None:
+        self.instructions.append(Instr("LOAD_CONST", held_constant(value)))
+
+    def temporary(self, hint: str = "tmp") -> str:
+        self._temporaries += 1
+        return f"___{hint}_{self._temporaries}"
+
+    def call(self, count: int) -> None:
+        """Call what lies below `count` arguments (NULL, callable, arguments)."""
+        self.emit("PRECALL", count)
+        self.emit("CALL", count)
+
+    def call_object(self, function: Any, args: list[Variable]) -> None:
+        """Leave `function(*args)` on the stack; `function` is an object known now."""
+        self.emit("PUSH_NULL")
+        self.load_constant(function)
+        for arg in args:
+            self.load(arg)
+        self.call(len(args))
+
+    # --- values ---
+
+    def load(self, variable: Variable) -> None:
+        """Leave the object on the stack."""
+        variable = self.output.resolve(variable)
+        name = self.stored.get(id(variable))
+        if name is not None:
+            self.emit("LOAD_FAST", name)
+        elif isinstance(variable, NullVariable):
+            self.emit("PUSH_NULL")
+        elif variable.source is not None:
+            self.load_source(variable.source)
+        else:
+            self._build(variable)
+
+    def load_swapped(self, variable: Variable) -> None:
+        """With an object on the stack: leave the value below it (as STORE_ATTR wants)."""
+        self.load(variable)
+        self.emit("SWAP", 2)
+
+    def load_source(self, source: Source) -> None:
+        if isinstance(source, LocalSource):
+            self.emit("LOAD_FAST", source.name)
+        elif isinstance(source, ConstantSource):
+            self.load_constant(source.value)
+        else:
+            index = self.slots.setdefault(source, len(self.slots))
+            self.emit("LOAD_FAST", f"___slot_{index}")
+
+    def load_output(self, node: torch.fx.Node) -> None:
+        index = self.outputs.setdefault(node, len(self.outputs))
+        self.emit("LOAD_FAST", f"___out_{index}")
+
+    def _build(self, variable: Variable) -> None:
+        key = id(variable)
+        if key in self._building:
+            raise GraphBreak("reconstruct", value=f"{variable.describe()}, which contains itself,")
+        self._building.add(key)
+        variable.reconstruct(self)
+        self._building.discard(key)
+        if not variable.is_constant() or variable.mutable:
+            self.store_as(variable)
+
+    def built(self) -> list[tuple[str, Variable]]:
+        """(name of the local that holds it, variable) of everything built so far."""
+        return [(self.stored[id(v)], v) for v in self._kept]
+
+    def store_as(self, variable: Variable) -> None:
+        """Remember the object on top of the stack as `variable`'s (it stays there)."""
+        name = self.temporary()
+        self.emit("COPY", 1)
+        self.emit("STORE_FAST", name)
+        self.stored[id(variable)] = name
+        self._kept.append(variable)
+
+

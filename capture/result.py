@@ -1,0 +1,85 @@
+"""How the value of a frame that is one whole graph is made without running any bytecode.
+
+In:  the variable that the frame returns.
+Out: `Recipe`: postfix instructions for the hook over the graph's outputs and the guard program's slots; None where Python has to run.
+
+    return x + 1, {"scale": 2}    ->   ("out", 0), ("const", 2), ("dict", ("scale",)), ("tuple", 2)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from capture.variables.base import LazyVariable, Variable
+from capture.variables.mapping import DictVariable
+from capture.variables.sequence import ListVariable, TupleVariable
+from capture.variables.tensor import TensorVariable
+from guards.source import ConstantSource, Source
+
+if TYPE_CHECKING:
+    import torch.fx
+
+    from capture.output_graph import OutputGraph
+
+
+class NeedsPython(Exception):
+    """The value can't be made by a recipe."""
+
+
+@dataclass
+class Recipe:
+    """`slots` are behind the graph's inputs in the guard program."""
+
+    inputs: dict[Source, int]
+    program: tuple[Any, ...] = ()
+    outputs: list[torch.fx.Node] = field(default_factory=list)
+    slots: list[Source] = field(default_factory=list)
+
+    def slot(self, source: Source) -> int:
+        if source in self.inputs:
+            return self.inputs[source]
+        if source not in self.slots:
+            self.slots.append(source)
+        return len(self.inputs) + self.slots.index(source)
+
+    def out(self, node: torch.fx.Node) -> int:
+        if node not in self.outputs:
+            self.outputs.append(node)
+        return self.outputs.index(node)
+
+
+def result_recipe(output: OutputGraph, value: Variable) -> Recipe | None:
+    """None also where the frame has side effects or leaves the thread in another state."""
+    if output.side_effects or not output.state_is_as_at_entry() or not output.operation_count():
+        return None
+    recipe = Recipe({i.source: n for n, i in enumerate(output.used_inputs())})
+    try:
+        recipe.program = tuple(_instructions(output, recipe, value, set()))
+    except NeedsPython:
+        return None
+    return recipe
+
+
+def _instructions(output: OutputGraph, recipe: Recipe, value: Variable, seen: set[int]) -> list[Any]:
+    value = output.resolve(value)
+    if isinstance(value, LazyVariable) or value.source is not None:
+        assert value.source is not None
+        if isinstance(value.source, ConstantSource):
+            return [("const", value.source.value)]
+        return [("slot", recipe.slot(value.source))]
+    if isinstance(value, TensorVariable):
+        return [("out", recipe.out(value.node))]
+    if value.is_constant():
+        return [("const", value.as_constant())]
+    if id(value) in seen:
+        raise NeedsPython  # one object in two places
+    seen.add(id(value))
+    if type(value) in (TupleVariable, ListVariable):
+        parts = [i for item in value.children() for i in _instructions(output, recipe, item, seen)]
+        return [*parts, ("tuple" if type(value) is TupleVariable else "list", len(value.children()))]
+    if isinstance(value, DictVariable) and value.cls is dict and all(k.is_constant() for k, _ in value.entries.values()):
+        entries = list(value.entries.values())
+        parts = [i for _, item in entries for i in _instructions(output, recipe, item, seen)]
+        return [*parts, ("dict", tuple(k.as_constant() for k, _ in entries))]
+    raise NeedsPython

@@ -1,0 +1,113 @@
+"""Resume functions: code that goes on in the middle of another code object.
+
+In:  the original code, the instruction to go on at, what lies on the stack there, and which locals are bound.
+Out: a code object that takes those as arguments, puts the stack back and jumps.
+
+    def f(x): print(x); return x + 1     broken behind print   ->
+    def f(x): <x on entry; jump>; [print(x);] return x + 1
+
+The original instructions follow the prologue unchanged and in order, so instruction i of the original is instruction `prologue + i` of the
+resume function, and a break in a resume function makes the next one from the original again. Try blocks need no care: in CPython 3.11 they are
+ranges of instructions with a stack depth, and both are kept. Cells of the original become free variables: the resume function shares them.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+from bytecode import Bytecode, CellVar, FreeVar, Instr, Label, TryBegin, TryEnd
+from bytecode.instr import InstrLocation
+
+CO_VARIADIC = 0x04 | 0x08
+VALUE, NULL, HANDLED = "value", "null", "handled"  # kinds of stack items; HANDLED: PUSH_EXC_INFO's saved state
+
+
+@dataclass(frozen=True)
+class ResumePoint:
+    """Where a code object comes from: the original code, and how many instructions precede the original's."""
+
+    original: CodeType
+    prologue: int
+
+
+_points: dict[CodeType, ResumePoint] = {}
+
+
+def point_of(code: CodeType) -> ResumePoint:
+    return _points.get(code) or ResumePoint(code, 0)
+
+
+def is_resume(code: CodeType) -> bool:
+    return code in _points
+
+
+def cell_names(original: CodeType) -> tuple[str, ...]:
+    """Free variables of a resume function, in order."""
+    return (*original.co_freevars, *original.co_cellvars)
+
+
+@functools.lru_cache(maxsize=4096)
+def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: tuple[str, ...]) -> CodeType:
+    """Arguments: one for each stack item that is not NULL (`___stack_i`; for HANDLED the exception), then the locals `names`."""
+    body = Bytecode.from_code(original)
+    label = Label()
+    prologue = _prologue(original, stack, label)
+    result = Bytecode([*prologue, *_with_label(body, target, label)])
+    result.name, result.filename, result.first_lineno = original.co_name, original.co_filename, original.co_firstlineno
+    result.qualname = original.co_qualname
+    arguments = [f"___stack_{i}" for i, kind in enumerate(stack) if kind != NULL] + list(names)
+    result.argnames = arguments
+    result.argcount = len(arguments)
+    result.flags = original.co_flags & ~CO_VARIADIC
+    result.freevars = list(cell_names(original))
+    result.cellvars = []
+    code = result.to_code(
+        stacksize=original.co_stacksize + len(stack) + 2, compute_exception_stack_depths=False, check_pre_and_post=False
+    )
+    _points[code] = ResumePoint(original, len(prologue))
+    return code
+
+
+def _prologue(original: CodeType, stack: tuple[str, ...], label: Label) -> list[Any]:
+    location = InstrLocation(original.co_firstlineno, None, None, None)
+    items: list[Any] = []
+
+    def emit(name: str, *arg: Any) -> None:
+        items.append(Instr(name, *arg, location=location))
+
+    cells = cell_names(original)
+    if cells:
+        emit("COPY_FREE_VARS", len(cells))
+    emit("RESUME", 0)
+    for index, kind in enumerate(stack):
+        if kind == NULL:
+            emit("PUSH_NULL")
+            continue
+        emit("LOAD_FAST", f"___stack_{index}")
+        if kind == HANDLED:
+            emit("PUSH_EXC_INFO")
+            emit("POP_TOP")
+    emit("JUMP_FORWARD", label)
+    return items
+
+
+def _with_label(body: Bytecode, target: int, label: Label) -> list[Any]:
+    """The original instructions, with the label before instruction `target`; making of cells is left out, cells are free variables."""
+    result: list[Any] = []
+    index = 0
+    for item in body:
+        if isinstance(item, (TryBegin, TryEnd, Label)) or not isinstance(item, Instr):
+            result.append(item)
+            continue
+        if index == target:
+            result.append(label)
+        index += 1
+        if item.name in ("MAKE_CELL", "COPY_FREE_VARS"):
+            item = Instr("NOP", location=item.location)
+        elif isinstance(item.arg, CellVar):
+            item = Instr(item.name, FreeVar(item.arg.name), location=item.location)
+        result.append(item)
+    return result

@@ -1,0 +1,72 @@
+"""The translator of the captured frame itself: its arguments come from the hook, and it can stop before a given instruction.
+
+In:  a Frame of the hook.
+Out: `run_to_break(n)`: the variable that the frame returns, or None when it stands before its n-th instruction.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import _capture
+import torch
+
+from capture.break_reasons import GraphBreak
+from capture.output_graph import OutputGraph
+from capture.scope import Scope
+from capture.translator import Translator
+from capture.variables.base import LazyVariable, ObservedException, Variable
+from capture.variables.function import CellVariable
+from guards.source import CellSource, FreeCellSource, LocalSource
+
+
+class RootTranslator(Translator):
+    """`steps` counts the instructions done."""
+
+    def __init__(self, output: OutputGraph, frame: Any) -> None:
+        code = frame.code
+        values = dict(zip(_local_names(code), frame.locals))
+        local_variables: dict[str, Variable] = {
+            name: LazyVariable(value, LocalSource(name)) for name, value in values.items() if value is not _capture.NULL
+        }
+        cells = _free_cells(output, frame)
+        super().__init__(output, code, Scope(frame.globals, root=True), local_variables, cells)
+        self.steps = 0
+        held = [*values.values(), *(c.contents.value for c in cells.values() if isinstance(c.contents, LazyVariable))]
+        #: whether the frame deals with torch at all, as far as its arguments tell
+        self.has_torch_arguments = any(isinstance(v, (torch.Tensor, torch.nn.Module)) for v in held)
+
+    @property
+    def saw_torch(self) -> bool:
+        return self.has_torch_arguments or bool(self.output.inputs)
+
+    def run_to_break(self, break_at: int | None) -> Variable | None:
+        """Raises GraphBreak where an instruction can't be captured, with `steps` at that instruction."""
+        while self.returned is None:
+            if self.steps == break_at:
+                return None
+            try:
+                self.step()
+            except ObservedException as raised:
+                signal = GraphBreak("raised", error=raised.variable.describe())
+                signal.stack.append(self.frame_summary())
+                raise signal from None
+            self.steps += 1
+        return self.returned
+
+
+def _local_names(code: Any) -> tuple[str, ...]:
+    """Names of the frame's slots: locals, then cells that are not locals; free variables are taken from the closure."""
+    return (*code.co_varnames, *(n for n in code.co_cellvars if n not in code.co_varnames))
+
+
+def _free_cells(output: OutputGraph, frame: Any) -> dict[str, CellVariable]:
+    cells = {}
+    for name, cell in zip(frame.code.co_freevars, frame.function.__closure__ or ()):
+        try:
+            contents: Variable | None = LazyVariable(cell.cell_contents, CellSource(name))
+        except ValueError:
+            contents = None
+        cells[name] = CellVariable(contents, FreeCellSource(name))
+        output.remember_object(cell, cells[name])
+    return cells

@@ -1,0 +1,266 @@
+"""Changes that the frame makes to objects that existed before it, and to objects it makes itself.
+
+In:  `will_mutate(variable)` before a container changes, `store_attr`, `store_global` for stores.
+Out: bytecode that brings the real objects to the state that the variables have, in the order of the first change of each.
+
+All new values are built before the first change is made, so that nothing is read half-changed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from capture.break_reasons import GraphBreak
+from capture.variables.base import Variable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capture.reconstruct import PythonCode
+    from guards.source import Source
+
+
+class SideEffects:
+    def __init__(self) -> None:
+        self._mutated: dict[int, Variable] = {}  # existing objects, in order of first change
+        self._before: dict[int, Any] = {}  # what containers held before
+        self._globals: dict[tuple[int, str], tuple[dict[str, Any], Variable]] = {}
+        self._class_sources: dict[int, tuple[Variable, Source | None]] = {}
+        self._attributes: dict[int, dict[str, Variable]] = {}  # of variables without an `attributes` of their own
+
+    def __bool__(self) -> bool:
+        return bool(self._mutated or self._globals)
+
+    # --- recording ---
+
+    def will_mutate(self, variable: Variable) -> None:
+        key = id(variable)
+        if variable.source is None or key in self._mutated:
+            return
+        self._mutated[key] = variable
+        for kind, snapshot in SNAPSHOTS:
+            if isinstance(variable, kind):
+                self._before[key] = snapshot(variable)
+
+    def is_mutated(self, variable: Variable) -> bool:
+        return id(variable) in self._mutated
+
+    def store_attr(self, owner: Variable, name: str, value: Variable) -> None:
+        """`owner.name = value` without running user code."""
+        self.will_mutate(owner)
+        self._attributes_of(owner)[name] = value
+
+    def _attributes_of(self, owner: Variable) -> dict[str, Variable]:
+        own = getattr(owner, "attributes", None)
+        if own is not None:
+            return own  # type: ignore[no-any-return]
+        return self._attributes.setdefault(id(owner), {})
+
+    def pending_attr(self, owner: Variable, name: str) -> Variable | None:
+        return self._attributes.get(id(owner), {}).get(name)
+
+    def store_global(self, namespace: dict[str, Any], name: str, value: Variable) -> None:
+        self._globals[id(namespace), name] = (namespace, value)
+
+    def pending_global(self, namespace: dict[str, Any], name: str) -> Variable | None:
+        held = self._globals.get((id(namespace), name))
+        return held[1] if held is not None else None
+
+    def remember_class_source(self, variable: Variable, source: Source | None) -> None:
+        self._class_sources[id(variable)] = (variable, source)
+
+    def class_source(self, variable: Variable) -> Source | None:
+        held = self._class_sources.get(id(variable))
+        return held[1] if held is not None else None
+
+    def roots(self) -> list[Variable]:
+        """Variables that the replay needs."""
+        values = [v for _, v in self._globals.values()]
+        for variable in self._mutated.values():
+            values.extend([variable, *variable.children(), *self._attributes.get(id(variable), {}).values()])
+        return values
+
+    # --- replaying ---
+
+    def replay(self, code: PythonCode) -> None:
+        mutated = list(self._mutated.values())
+        for variable in mutated:
+            for child in [*variable.children(), *self._attributes.get(id(variable), {}).values()]:
+                self._build(code, child)
+        for _, value in self._globals.values():
+            self._build(code, value)
+        for variable in mutated:
+            self._apply(code, variable)
+        for (_, name), (namespace, value) in self._globals.items():
+            code.load(value)
+            code.load_constant(namespace)
+            code.load_constant(name)
+            code.emit("STORE_SUBSCR")
+
+    def _build(self, code: PythonCode, value: Variable) -> None:
+        from capture.variables.user_object import Deleted
+
+        if isinstance(value, Deleted):
+            return
+        value = code.output.resolve(value)
+        if value.source is None and not value.is_constant():
+            code.load(value)
+            code.emit("POP_TOP")
+
+    def _apply(self, code: PythonCode, variable: Variable) -> None:
+        for kind, apply in APPLY:
+            if isinstance(variable, kind):
+                apply(code, variable, self._before.get(id(variable)))
+        stores = self._attributes.get(id(variable))
+        if stores:
+            _store_attributes(code, variable, stores)
+
+    def fill_new_object(self, code: PythonCode, variable: Any) -> None:
+        """With a new bare object on the stack: give it its attributes (it stays there)."""
+        from capture.variables.user_object import Deleted
+
+        for name, value in variable.attributes.items():
+            if isinstance(value, Deleted):
+                continue
+            code.emit("COPY", 1)
+            code.emit("PUSH_NULL")
+            code.emit("SWAP", 2)
+            code.load_constant(object.__setattr__)
+            code.emit("SWAP", 2)
+            code.load_constant(name)
+            code.load(value)
+            code.call(3)
+            code.emit("POP_TOP")
+
+
+def _call_method(code: PythonCode, owner: Variable, name: str, args: list[Variable]) -> None:
+    code.load(owner)
+    code.emit("LOAD_METHOD", name)
+    for arg in args:
+        code.load(arg)
+    code.call(len(args))
+    code.emit("POP_TOP")
+
+
+# --- containers: snapshot before, replay after -----------------------------------------------------------------------------------
+
+
+def _apply_list(code: PythonCode, variable: Any, before: list[Variable]) -> None:
+    """`xs[k:] = [...]` with k the length of what is unchanged at the front."""
+    same = 0
+    for old, new in zip(before, variable.items):
+        if old is not new and not _realized_from(old, new):
+            break
+        same += 1
+    for item in variable.items[same:]:
+        code.load(item)
+    code.emit("BUILD_LIST", len(variable.items) - same)
+    code.load(variable)
+    code.load_constant(same)
+    code.load_constant(None)
+    code.emit("BUILD_SLICE", 2)
+    code.emit("STORE_SUBSCR")
+
+
+def _realized_from(old: Variable, new: Variable) -> bool:
+    return old.source is not None and old.source == new.source
+
+
+def _apply_deque(code: PythonCode, variable: Any, before: list[Variable]) -> None:
+    from capture.variables.sequence import ListVariable
+
+    _call_method(code, variable, "clear", [])
+    _call_method(code, variable, "extend", [ListVariable(list(variable.items))])
+
+
+def _apply_dict(code: PythonCode, variable: Any, before: dict[Any, Any]) -> None:
+    entries = variable.entries
+    if list(entries)[: len(before)] != list(before):
+        _call_method(code, variable, "clear", [])
+        before = {}
+    for name, (key, value) in entries.items():
+        old = before.get(name)
+        if old is None or (old[1] is not value and not _realized_from(old[1], value)):
+            code.load(value)
+            code.load(variable)
+            code.load(key)
+            code.emit("STORE_SUBSCR")
+
+
+def _apply_set(code: PythonCode, variable: Any, before: dict[Any, Variable]) -> None:
+    from capture.variables.sequence import ListVariable
+
+    gone = [item for name, item in before.items() if name not in variable.entries]
+    for item in gone:
+        _call_method(code, variable, "discard", [item])
+    added = [item for name, item in variable.entries.items() if name not in before]
+    if added:
+        _call_method(code, variable, "update", [ListVariable(added)])
+
+
+def _apply_object(code: PythonCode, variable: Any, before: Any) -> None:
+    _store_attributes(code, variable, variable.attributes)
+
+
+def _store_attributes(code: PythonCode, owner: Any, stores: dict[str, Variable]) -> None:
+    from capture.variables.user_object import Deleted, lookup_type, plain_setattr
+
+    import torch
+
+    setter = lookup_type(owner.python_type(), "__setattr__")
+    plain = setter in (*plain_setattr(), torch.nn.Module.__setattr__, type.__setattr__)
+    for name, value in stores.items():
+        if isinstance(value, Deleted):
+            code.load(owner)
+            code.emit("DELETE_ATTR", name)
+        elif plain:
+            code.load(value)
+            code.load(owner)
+            code.emit("STORE_ATTR", name)
+        else:
+            from capture.variables.constant import ConstantVariable
+
+            code.call_object(object.__setattr__, [owner, ConstantVariable(name), value])
+            code.emit("POP_TOP")
+
+
+def _apply_cell(code: PythonCode, variable: Any, before: Any) -> None:
+    if variable.contents is None:
+        raise GraphBreak("mutation", value=variable)
+    code.load(variable.contents)
+    code.load(variable)
+    code.emit("STORE_ATTR", "cell_contents")
+
+
+def _apply_iterator(code: PythonCode, variable: Any, before: Any) -> None:
+    from capture.variables.constant import ConstantVariable
+
+    _call_method(code, variable, "__setstate__", [ConstantVariable(variable.position)])
+
+
+def _tables() -> tuple[Any, Any]:
+    from capture.variables.function import CellVariable
+    from capture.variables.iterator import SequenceIterator
+    from capture.variables.mapping import DictVariable, SetVariable
+    from capture.variables.sequence import DequeVariable, ListVariable
+    from capture.variables.user_object import ObjectVariable
+
+    snapshots: list[tuple[type, Callable[[Any], Any]]] = [
+        (ListVariable, lambda v: list(v.items)),
+        (DequeVariable, lambda v: list(v.items)),
+        (DictVariable, lambda v: dict(v.entries)),
+        (SetVariable, lambda v: dict(v.entries)),
+    ]
+    apply: list[tuple[type, Callable[..., None]]] = [
+        (ListVariable, _apply_list),
+        (DequeVariable, _apply_deque),
+        (DictVariable, _apply_dict),
+        (SetVariable, _apply_set),
+        (ObjectVariable, _apply_object),
+        (CellVariable, _apply_cell),
+        (SequenceIterator, _apply_iterator),
+    ]
+    return snapshots, apply
+
+
+SNAPSHOTS, APPLY = _tables()

@@ -1,0 +1,195 @@
+"""Symbolic interpretation of bytecode: one instruction at a time, on variables in place of objects.
+
+In:  a code object with its arguments as variables.
+Out: calls on the OutputGraph (operations, guards, side effects) and, at the end, the variable that the code returns.
+
+    x = a + 1; return x * 2   ->   graph: add = a + 1; mul = add * 2   ->   TensorVariable(mul)
+
+`Translator` holds the state of one Python frame. What the instructions do is in `capture/opcodes/`; what happens where one of them can't be
+carried out is in `graph_break.py`.
+"""
+
+from __future__ import annotations
+
+import traceback
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from capture.break_reasons import GraphBreak
+from capture.bytecode.instructions import Decoded, Handler, Instruction, decode
+from capture.opcodes import HANDLERS
+from capture.variables.base import LazyVariable, NullVariable, ObservedException, Variable, realize
+from capture.variables.constant import ConstantVariable
+from capture.variables.exception import ExceptionVariable, raise_new
+from capture.variables.function import CellVariable
+
+if TYPE_CHECKING:
+    from types import FunctionType
+
+    from capture.output_graph import OutputGraph
+    from capture.scope import Scope
+    from guards.source import Source
+
+
+class Translator:
+    """One frame. `index` is the instruction to run next; `returned` is set by RETURN_VALUE, `yielded` by YIELD_VALUE."""
+
+    def __init__(
+        self,
+        output: OutputGraph,
+        code: CodeType,
+        scope: Scope,
+        local_variables: dict[str, Variable],
+        cells: dict[str, CellVariable],
+        parent: Translator | None = None,
+    ) -> None:
+        self.output = output
+        self.code = code
+        self.scope = scope
+        self.locals = local_variables
+        self.cells = cells
+        self.parent = parent
+        self.depth: int = 0 if parent is None else parent.depth + 1
+        decoded: Decoded = decode(code)
+        self.instructions = decoded.instructions
+        self.handlers = decoded.handlers
+        self.index = 0
+        self.current: Instruction = decoded.instructions[0]
+        self.stack: list[Variable] = []
+        self.handled: list[ExceptionVariable] = []  # exceptions whose except blocks are running, innermost last
+        self.keyword_names: tuple[str, ...] = ()
+        self.returned: Variable | None = None
+        self.yielded: Variable | None = None
+        self.function_source: Source | None = None
+        self.first_class_cell: Variable | None = None
+
+    # --- running ---
+
+    def run(self) -> Variable:
+        """Interpret until the frame returns. Raises ObservedException where the program raises."""
+        while self.returned is None:
+            self.step()
+        return self.returned
+
+    def run_to_yield(self) -> Variable | None:
+        """Interpret until the next yield; None where the frame returns."""
+        self.yielded = None
+        while self.returned is None and self.yielded is None:
+            self.step()
+        return self.yielded
+
+    def step(self) -> None:
+        self.output.count_instruction()
+        instruction = self.instructions[self.index]
+        self.current = instruction
+        self.index += 1
+        try:
+            handler = HANDLERS.get(instruction.name)
+            if handler is None:
+                raise GraphBreak("opcode", name=instruction.name)
+            handler(self, instruction)
+        except ObservedException as raised:
+            self.unwind(raised, self.handlers[instruction.index])
+        except GraphBreak as signal:
+            signal.stack.append(self.frame_summary())
+            raise
+
+    def unwind(self, raised: ObservedException, handler: Handler | None) -> None:
+        """Go on at the exception handler, or let the exception leave the frame."""
+        exception = raised.variable
+        if isinstance(exception, ExceptionVariable) and self.handled and exception.context is None:
+            if self.handled[-1] is not exception:
+                exception.context = self.handled[-1]
+        if handler is None:
+            raise raised
+        del self.stack[handler.depth :]
+        if handler.lasti:
+            self.push(ConstantVariable(self.current.index * 2))
+        self.push(exception)
+        self.index = handler.target
+
+    def frame_summary(self) -> traceback.FrameSummary:
+        instruction = self.current
+        return traceback.FrameSummary(
+            self.code.co_filename, instruction.line or self.code.co_firstlineno, self.code.co_name, lookup_line=False
+        )
+
+    def user_stack(self) -> list[traceback.FrameSummary]:
+        """The user's frames, outermost first."""
+        frames = []
+        translator: Translator | None = self
+        while translator is not None:
+            frames.append(translator.frame_summary())
+            translator = translator.parent
+        return frames[::-1]
+
+    # --- the value stack ---
+
+    def push(self, variable: Variable) -> None:
+        self.stack.append(variable)
+
+    def pop(self) -> Variable:
+        return realize(self, self.stack.pop())
+
+    def pop_many(self, count: int) -> list[Variable]:
+        if count == 0:
+            return []
+        items = [realize(self, v) for v in self.stack[-count:]]
+        del self.stack[-count:]
+        return items
+
+    def top(self) -> Variable:
+        self.stack[-1] = realize(self, self.stack[-1])
+        return self.stack[-1]
+
+    def push_null(self) -> None:
+        self.push(NullVariable())
+
+    def jump(self, target: int | None) -> None:
+        assert target is not None
+        self.index = target
+
+    # --- names ---
+
+    def load_local(self, name: str) -> Variable:
+        variable = self.locals.get(name)
+        if variable is None:
+            raise raise_new(UnboundLocalError, f"cannot access local variable '{name}' where it is not associated with a value")
+        if isinstance(variable, LazyVariable):
+            variable = self.locals[name] = realize(self, variable)
+        return variable
+
+    def read_cell(self, cell: CellVariable, name: str) -> Variable:
+        if cell.contents is None:
+            kind = UnboundLocalError if name in self.code.co_cellvars else NameError
+            text = (
+                f"cannot access local variable '{name}' where it is not associated with a value"
+                if kind is UnboundLocalError
+                else f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
+            )
+            raise raise_new(kind, text)
+        cell.contents = realize(self, cell.contents)
+        return cell.contents
+
+    def write_cell(self, cell: CellVariable, value: Variable | None) -> None:
+        self.output.side_effects.will_mutate(cell)
+        cell.contents = value
+
+    # --- wrapping ---
+
+    def wrap(self, value: Any, source: Source | None) -> Variable:
+        from capture.wrap import wrap
+
+        return wrap(self.output, value, source)
+
+    def wrap_constant(self, value: Any) -> Variable:
+        from capture.wrap import constant
+
+        return constant(value)
+
+    def wrap_function(self, function: FunctionType | Any) -> Variable:
+        """A function of our own (a polyfill)."""
+        from capture.variables.function import UserFunctionVariable
+        from guards.source import ConstantSource
+
+        return UserFunctionVariable(function, ConstantSource(function))

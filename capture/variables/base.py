@@ -1,0 +1,139 @@
+"""What the symbolic interpreter knows about a Python value.
+
+A `Variable` stands for one Python object of the frame. It says where the object comes from (`source`, None for an object
+that the frame itself makes), what is known of it, and how operations on it are carried out at translation time. An operation that it
+can't carry out raises `GraphBreak`; a Python exception that the program itself would see is `ObservedException`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from capture.break_reasons import GraphBreak
+
+if TYPE_CHECKING:
+    from capture.reconstruct import PythonCode
+    from capture.translator import Translator
+    from guards.source import Source
+
+
+class NotConstant(Exception):
+    """`as_constant` of a variable whose value is not a constant."""
+
+
+class ObservedException(Exception):
+    """An exception of the user's program, on its way up the symbolic frames. `variable` is an ExceptionVariable."""
+
+    def __init__(self, variable: Variable) -> None:
+        super().__init__(variable)
+        self.variable = variable
+
+
+class Variable:
+    """Base of all variables; the defaults break the graph."""
+
+    #: replaces the object's own identity in `is`: two Variables of one existing object are one Variable (see wrap.py)
+    mutable: ClassVar[bool] = False
+
+    source: Source | None
+
+    def __init__(self, source: Source | None = None) -> None:
+        self.source = source
+
+    # --- what it is ---
+
+    def python_type(self) -> type:
+        raise GraphBreak("unknown_type", value=self)
+
+    def as_constant(self) -> Any:
+        """The Python value itself, where it is a constant (of constants). Raises NotConstant."""
+        raise NotConstant(self)
+
+    def is_constant(self) -> bool:
+        try:
+            self.as_constant()
+        except NotConstant:
+            return False
+        return True
+
+    def as_proxy(self) -> Any:
+        """The value as an argument of a graph node."""
+        try:
+            return self.as_constant()
+        except NotConstant:
+            raise GraphBreak("not_a_graph_argument", value=self) from None
+
+    def real_value(self) -> Any:
+        """The existing Python object behind the variable; raises NotConstant where the frame made it."""
+        return self.as_constant()
+
+    def describe(self) -> str:
+        return f"{type(self).__name__.removesuffix('Variable')}({self.source.text if self.source else ''})"
+
+    def __repr__(self) -> str:
+        return self.describe()
+
+    # --- operations ---
+
+    def truth(self, tx: Translator) -> bool:
+        raise GraphBreak("truth_value", value=self)
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        raise GraphBreak("get_attr", value=self, name=name)
+
+    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+        raise GraphBreak("set_attr", value=self, name=name)
+
+    def del_attr(self, tx: Translator, name: str) -> None:
+        raise GraphBreak("set_attr", value=self, name=name)
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        raise GraphBreak("call", value=self)
+
+    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        """`value.name(*args)`: by default, the attribute is loaded and called."""
+        return self.get_attr(tx, name).call(tx, args, kwargs)
+
+    def unpack(self, tx: Translator) -> list[Variable]:
+        """All items of an iterable whose length is known."""
+        raise GraphBreak("iterate", value=self)
+
+    def iterate(self, tx: Translator) -> Variable:
+        """`iter(value)`."""
+        from capture.variables.iterator import SequenceIterator
+
+        return SequenceIterator(self.unpack(tx))
+
+    # --- output ---
+
+    def reconstruct(self, code: PythonCode) -> None:
+        """Append bytecode that leaves the value on the stack (called only where `source` is None)."""
+        raise GraphBreak("reconstruct", value=self)
+
+    def children(self) -> list[Variable]:
+        """Variables that this one holds (for finding what is reachable)."""
+        return []
+
+
+class NullVariable(Variable):
+    """The NULL that CPython's calling convention keeps on the stack."""
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.emit("PUSH_NULL")
+
+
+class LazyVariable(Variable):
+    """A local or item not looked at yet: no guard until something uses it."""
+
+    def __init__(self, value: Any, source: Source) -> None:
+        super().__init__(source)
+        self.value = value
+
+    def realize(self, tx: Translator) -> Variable:
+        from capture.wrap import wrap
+
+        return wrap(tx.output, self.value, self.source)
+
+
+def realize(tx: Translator, variable: Variable) -> Variable:
+    return variable.realize(tx) if isinstance(variable, LazyVariable) else variable

@@ -1,0 +1,145 @@
+"""Equality, identity, ordering and hashing of variables, where they can be decided at translation time."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import TYPE_CHECKING, Any
+
+from capture.break_reasons import GraphBreak
+from capture.variables.base import NotConstant, Variable
+
+if TYPE_CHECKING:
+    from capture.translator import Translator
+
+
+def same_object(tx: Translator, left: Variable, right: Variable) -> bool:
+    """`left is right`. One existing object is one Variable, so identity of variables decides, except for constants."""
+    left, right = tx.output.resolve(left), tx.output.resolve(right)
+    if left is right:
+        return True
+    if left.mutable or right.mutable:
+        return False
+    if left.is_constant() and right.is_constant():
+        one, two = left.as_constant(), right.as_constant()
+        if type(one) is not type(two):
+            return False
+        return one is two or (type(one) in (int, str, float, bytes) and one == two)
+    try:
+        return left.real_value() is right.real_value()
+    except NotConstant:
+        return False
+
+
+def equal_or_same(tx: Translator, left: Variable, right: Variable) -> bool:
+    """What `in`, `index`, `count` and `remove` use: `left is right or left == right`."""
+    return same_object(tx, left, right) or equal(tx, left, right)
+
+
+def equal(tx: Translator, left: Variable, right: Variable) -> bool:
+    from capture.variables.operators import compare
+
+    return compare(tx, "==", left, right).truth(tx)
+
+
+@functools.total_ordering
+class SortKey:
+    """Lets Python's own sort compare variables by the program's `<`."""
+
+    def __init__(self, tx: Translator, value: Variable) -> None:
+        self.tx = tx
+        self.value = value
+
+    def __lt__(self, other: SortKey) -> bool:
+        from capture.variables.operators import compare
+
+        return compare(self.tx, "<", self.value, other.value).truth(self.tx)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SortKey) and equal(self.tx, self.value, other.value)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def sort_items(
+    tx: Translator, items: list[Variable], key: Variable | None, reverse: Variable | None
+) -> list[Variable]:
+    """`sorted(items, key=key, reverse=reverse)`: stable, by the program's own `<`."""
+    if key is None or (key.is_constant() and key.as_constant() is None):
+        keys = items
+    else:
+        keys = [key.call(tx, [item], {}) for item in items]
+    order = sorted(
+        range(len(items)),
+        key=lambda i: SortKey(tx, keys[i]),
+        reverse=bool(reverse is not None and reverse.truth(tx)),
+    )
+    return [items[i] for i in order]
+
+
+class ByIdentity:
+    """Hash key of an object that hashes and compares by identity."""
+
+    __slots__ = ("variable",)
+
+    def __init__(self, variable: Variable) -> None:
+        self.variable = variable
+
+    def __hash__(self) -> int:
+        return id(self.variable)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ByIdentity) and other.variable is self.variable
+
+
+def hash_key(tx: Translator, variable: Variable) -> Any:
+    """A key such that two variables are the same dict key exactly if their keys are equal."""
+    from capture.variables.exception import raise_new
+    from capture.variables.sequence import TupleVariable
+
+    variable = tx.output.resolve(variable)
+    if type(variable) is TupleVariable:
+        try:
+            value = variable.as_constant()
+            hash(value)
+            return value
+        except NotConstant:
+            return tuple(hash_key(tx, item) for item in variable.unpack(tx))
+    if variable.is_constant():
+        value = variable.as_constant()
+        try:
+            hash(value)
+        except TypeError as error:
+            raise raise_new(TypeError, *error.args) from None
+        return value
+    if type(variable).mutable and variable.python_type().__hash__ is None:
+        raise raise_new(TypeError, f"unhashable type: '{variable.python_type().__name__}'")
+    try:
+        value = variable.real_value()
+    except NotConstant:
+        value = None
+    cls = variable.python_type()
+    import torch
+
+    if value is not None and isinstance(value, type) or cls.__hash__ is object.__hash__ or cls is torch.Tensor:
+        return ByIdentity(variable)
+    if issubclass(cls, (torch.nn.Module, torch.Tensor)) and cls.__hash__ in (
+        torch.nn.Module.__hash__,
+        torch.Tensor.__hash__,
+    ):
+        return ByIdentity(variable)
+    if callable(value):
+        return value
+    raise GraphBreak("builtin", name="hash", value=variable)
+
+
+COMPARISONS = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+SWAPPED = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
+DUNDERS = {"<": "__lt__", "<=": "__le__", "==": "__eq__", "!=": "__ne__", ">": "__gt__", ">=": "__ge__"}

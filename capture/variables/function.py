@@ -1,0 +1,354 @@
+"""Callables: Python functions (inlined), bound methods, partials, cells."""
+
+from __future__ import annotations
+
+import functools
+import types
+from typing import TYPE_CHECKING, Any
+
+from bytecode import Instr
+
+from capture.break_reasons import GraphBreak
+from capture.variables.base import Variable
+from capture.variables.constant import ConstantVariable
+
+if TYPE_CHECKING:
+    from capture.reconstruct import PythonCode
+    from capture.translator import Translator
+    from guards.source import Source
+
+CO_GENERATOR_KINDS = 0x20 | 0x80 | 0x200  # generator, coroutine, async generator
+
+
+class CellVariable(Variable):
+    """A closure cell. `contents` None: empty."""
+
+    mutable = True
+
+    def __init__(self, contents: Variable | None = None, source: Source | None = None) -> None:
+        super().__init__(source)
+        self.contents = contents
+
+    def python_type(self) -> type:
+        return types.CellType
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        if name == "cell_contents":
+            return tx.read_cell(self, name)
+        return super().get_attr(tx, name)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.call_object(types.CellType, [])
+
+    def children(self) -> list[Variable]:
+        return [self.contents] if self.contents is not None else []
+
+
+class FunctionVariable(Variable):
+    """Base of Python functions. `code`, `scope` (globals) and cells by name say what inlining runs."""
+
+    def python_type(self) -> type:
+        return types.FunctionType
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def code_object(self) -> types.CodeType:
+        raise NotImplementedError
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        from capture.inline import call_function
+
+        return call_function(tx, self, args, kwargs)
+
+
+class UserFunctionVariable(FunctionVariable):
+    """An existing function."""
+
+    def __init__(self, function: types.FunctionType, source: Source | None) -> None:
+        super().__init__(source)
+        self.function = function
+
+    def describe(self) -> str:
+        return f"function {self.function.__module__}.{self.function.__qualname__}"
+
+    def real_value(self) -> Any:
+        return self.function
+
+    def code_object(self) -> types.CodeType:
+        return self.function.__code__
+
+    def as_proxy(self) -> Any:
+        return self.function
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        from capture.variables.exception import raise_new
+        from capture.wrap import wrap
+        from guards.source import AttrSource, DictItemSource, DictSource, FunctionFieldSource
+
+        if name in ("__name__", "__qualname__", "__doc__", "__module__"):
+            return ConstantVariable(getattr(self.function, name))
+        if name in ("__code__", "__defaults__", "__kwdefaults__", "__closure__", "__globals__") and self.source:
+            return wrap(tx.output, getattr(self.function, name), FunctionFieldSource(self.source, name))
+        if name in self.function.__dict__:
+            if self.source is None:
+                return wrap(tx.output, self.function.__dict__[name], None)
+            return wrap(tx.output, self.function.__dict__[name], DictItemSource(DictSource(self.source), name))
+        if name in ("__get__", "__call__"):
+            return ValueMethod(self, name)
+        if name == "__dict__":
+            raise GraphBreak("get_attr", value=self, name=name)
+        if not hasattr(self.function, name):
+            raise raise_new(AttributeError, f"'function' object has no attribute '{name}'")
+        return wrap(tx.output, getattr(self.function, name), AttrSource(self.source, name) if self.source else None)
+
+    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        if name == "__get__" and args:
+            return BoundMethodVariable(self, args[0])
+        if name == "__call__":
+            return self.call(tx, args, kwargs)
+        return super().call_method(tx, name, args, kwargs)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.load_constant(self.function)
+
+
+class NestedFunctionVariable(FunctionVariable):
+    """A function made by the frame: code, the globals of the function that makes it, defaults and cells as variables."""
+
+    mutable = True  # functions made twice are two objects
+
+    def __init__(
+        self,
+        code: types.CodeType,
+        scope: Any,
+        defaults: list[Variable],
+        keyword_defaults: dict[str, Variable],
+        closure: list[CellVariable],
+        annotations: Variable | None,
+    ) -> None:
+        super().__init__(None)
+        self.code = code
+        self.scope = scope
+        self.defaults = defaults
+        self.keyword_defaults = keyword_defaults
+        self.closure = closure
+        self.annotations = annotations
+        self.attributes: dict[str, Variable] = {}
+
+    def describe(self) -> str:
+        return f"function {self.code.co_qualname}"
+
+    def code_object(self) -> types.CodeType:
+        return self.code
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        from capture.variables.exception import raise_new
+        from capture.variables.sequence import TupleVariable
+
+        if name in self.attributes:
+            return self.attributes[name]
+        constants = {
+            "__name__": self.code.co_name,
+            "__qualname__": self.code.co_qualname,
+            "__module__": self.scope.globals.get("__name__"),
+            "__doc__": self.code.co_consts[0] if self.code.co_consts and isinstance(self.code.co_consts[0], str) else None,
+        }
+        if name in constants:
+            return ConstantVariable(constants[name])
+        if name == "__defaults__":
+            return TupleVariable(list(self.defaults)) if self.defaults else ConstantVariable(None)
+        if name == "__code__":
+            from guards.source import ConstantSource
+
+            return tx.wrap(self.code, ConstantSource(self.code))
+        if name in ("__get__", "__call__"):
+            return ValueMethod(self, name)
+        if not hasattr(types.FunctionType, name):
+            raise raise_new(AttributeError, f"'function' object has no attribute '{name}'")
+        raise GraphBreak("get_attr", value=self, name=name)
+
+    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+        if name in ("__code__", "__defaults__", "__kwdefaults__", "__globals__", "__closure__"):
+            raise GraphBreak("set_attr", value=self, name=name)
+        self.attributes[name] = value
+
+    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        if name == "__get__" and args:
+            return BoundMethodVariable(self, args[0])
+        if name == "__call__":
+            return self.call(tx, args, kwargs)
+        return super().call_method(tx, name, args, kwargs)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        from capture.variables.sequence import TupleVariable
+
+        code.emit("PUSH_NULL")
+        code.load_constant(types.FunctionType)
+        code.load_constant(self.code)
+        self.scope.load_globals(code)
+        code.load_constant(self.code.co_name)
+        code.load(TupleVariable(list(self.defaults)) if self.defaults else ConstantVariable(None))
+        if self.closure:
+            code.load(TupleVariable(list(self.closure)))
+        else:
+            code.load_constant(None)
+        code.call(5)
+        code.emit("COPY", 1)
+        code.load_constant(self.code.co_qualname)
+        code.emit("SWAP", 2)
+        code.emit("STORE_ATTR", "__qualname__")
+        extra = dict(self.attributes)
+        if self.keyword_defaults:
+            from capture.variables.mapping import DictVariable
+
+            extra["__kwdefaults__"] = DictVariable.from_strings(self.keyword_defaults)
+        if self.annotations is not None:
+            extra["__annotations__"] = self.annotations
+        for name, value in extra.items():
+            code.emit("COPY", 1)
+            code.load_swapped(value)
+            code.emit("STORE_ATTR", name)
+
+    def children(self) -> list[Variable]:
+        return [*self.defaults, *self.keyword_defaults.values(), *self.closure, *self.attributes.values()]
+
+
+class BoundMethodVariable(Variable):
+    """`function` bound to `owner`."""
+
+    def __init__(self, function: Variable, owner: Variable, source: Source | None = None) -> None:
+        super().__init__(source)
+        self.function = function
+        self.owner = owner
+
+    def python_type(self) -> type:
+        return types.MethodType
+
+    def describe(self) -> str:
+        return f"method {self.function.describe()}"
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        fields = {"__self__": self.owner, "__func__": self.function}
+        return fields[name] if name in fields else self.function.get_attr(tx, name)
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        return self.function.call(tx, [self.owner, *args], kwargs)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.call_object(types.MethodType, [self.function, self.owner])
+
+    def children(self) -> list[Variable]:
+        return [self.function, self.owner]
+
+
+class ValueMethod(Variable):
+    """A method of a value that has no object for it yet, such as `[].append` or `tensor.sum`."""
+
+    def __init__(self, owner: Variable, name: str) -> None:
+        super().__init__(None)
+        self.owner = owner
+        self.name = name
+
+    def python_type(self) -> type:
+        return type(getattr(self.owner.python_type(), self.name, None))
+
+    def describe(self) -> str:
+        return f"method {self.name} of {self.owner.describe()}"
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        if name == "__self__":
+            return self.owner
+        if name in ("__name__", "__qualname__"):
+            return ConstantVariable(self.name)
+        return super().get_attr(tx, name)
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        return self.owner.call_method(tx, self.name, args, kwargs)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.load(self.owner)
+        code.append(Instr("LOAD_ATTR", self.name))
+
+    def children(self) -> list[Variable]:
+        return [self.owner]
+
+
+def method_of_value(tx: Translator, owner: Variable, name: str) -> Variable:
+    """Attribute `name` of a built-in container: a method, the class, or AttributeError as Python raises it."""
+    from capture.variables.exception import raise_new
+    from capture.wrap import wrap_class
+
+    cls = owner.python_type()
+    if name == "__class__":
+        return wrap_class(tx.output, cls)
+    if not hasattr(cls, name):
+        raise raise_new(AttributeError, f"'{cls.__name__}' object has no attribute '{name}'")
+    if not callable(getattr(cls, name)):
+        raise GraphBreak("get_attr", value=owner, name=name)
+    return ValueMethod(owner, name)
+
+
+def missing_method(owner: Variable, name: str) -> Exception:
+    """What to raise for a method that the tables of a built-in type lack: AttributeError, or a break if Python has it."""
+    from capture.variables.exception import raise_new
+
+    cls = owner.python_type()
+    if not hasattr(cls, name):
+        return raise_new(AttributeError, f"'{cls.__name__}' object has no attribute '{name}'")
+    return GraphBreak("method", name=name, value=owner)
+
+
+class PartialVariable(Variable):
+    """functools.partial(function, *args, **kwargs)."""
+
+    def __init__(
+        self, function: Variable, args: list[Variable], kwargs: dict[str, Variable], source: Source | None = None
+    ) -> None:
+        super().__init__(source)
+        self.function = function
+        self.args = args
+        self.kwargs = kwargs
+
+    def python_type(self) -> type:
+        return functools.partial
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        from capture.variables.mapping import DictVariable
+        from capture.variables.sequence import TupleVariable
+
+        if name == "func":
+            return self.function
+        if name == "args":
+            return TupleVariable(list(self.args))
+        if name == "keywords":
+            return DictVariable.from_strings(self.kwargs)
+        from capture.variables.exception import raise_new
+
+        if not hasattr(functools.partial, name):
+            raise raise_new(AttributeError, f"'functools.partial' object has no attribute '{name}'")
+        return super().get_attr(tx, name)
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        return self.function.call(tx, [*self.args, *args], {**self.kwargs, **kwargs})
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.emit("PUSH_NULL")
+        code.load_constant(functools.partial)
+        for value in (self.function, *self.args, *self.kwargs.values()):
+            code.load(value)
+        if self.kwargs:
+            code.emit("KW_NAMES", tuple(self.kwargs))
+        code.call(1 + len(self.args) + len(self.kwargs))
+
+    def children(self) -> list[Variable]:
+        return [self.function, *self.args, *self.kwargs.values()]

@@ -1,0 +1,108 @@
+"""Generators made by inlined generator functions: a suspended translator, run to its next yield when an item is wanted."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING
+
+from capture.break_reasons import GraphBreak
+from capture.variables.base import ObservedException, Variable
+from capture.variables.constant import ConstantVariable
+from capture.variables.exception import ExceptionVariable, raise_new
+from capture.variables.iterator import IteratorVariable
+
+if TYPE_CHECKING:
+    from capture.translator import Translator
+
+
+class GeneratorVariable(IteratorVariable):
+    def __init__(self, frame: Translator) -> None:
+        super().__init__(None)
+        self.frame = frame
+        self.started = False
+        self.finished = False
+        self.running = False
+        self.result: Variable = ConstantVariable(None)
+
+    def python_type(self) -> type:
+        return types.GeneratorType
+
+    def describe(self) -> str:
+        return f"generator {self.frame.code.co_qualname}"
+
+    def next_item(self, tx: Translator) -> Variable | None:
+        return self.resume(tx, ConstantVariable(None))
+
+    def resume(self, tx: Translator, sent: Variable) -> Variable | None:
+        """Run to the next yield, with `sent` as the value of the one that it stands at; None at the end."""
+        if self.finished:
+            return None
+        if self.running:
+            raise raise_new(ValueError, "generator already executing")
+        if self.started:
+            self.frame.push(sent)
+        elif not (sent.is_constant() and sent.as_constant() is None):
+            raise raise_new(TypeError, "can't send non-None value to a just-started generator")
+        self.started = True
+        return self._run(tx)
+
+    def _run(self, tx: Translator) -> Variable | None:
+        self.frame.parent = tx
+        self.frame.depth = tx.depth + 1
+        self.running = True
+        try:
+            item = self.frame.run_to_yield()
+        except ObservedException as raised:
+            self.finished = True
+            if issubclass(raised.variable.python_type(), StopIteration):
+                raise raise_new(RuntimeError, "generator raised StopIteration") from None
+            raise
+        finally:
+            self.running = False
+        if item is None:
+            self.finished = True
+            assert self.frame.returned is not None
+            self.result = self.frame.returned
+        return item
+
+    def throw(self, tx: Translator, exception: Variable) -> Variable | None:
+        if not isinstance(exception, ExceptionVariable):
+            raise GraphBreak("generator", what="throw()")
+        if self.finished or not self.started:
+            self.finished = True
+            raise ObservedException(exception)
+        frame = self.frame
+        try:
+            frame.unwind(ObservedException(exception), frame.handlers[frame.current.index])
+        except ObservedException:
+            self.finished = True
+            raise
+        return self._run(tx)
+
+    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        if name == "send" and len(args) == 1:
+            return self._item_or_stop(self.resume(tx, args[0]))
+        if name == "throw" and len(args) == 1:
+            return self._item_or_stop(self.throw(tx, args[0]))
+        if name == "close" and not args:
+            return self.close(tx)
+        return super().call_method(tx, name, args, kwargs)
+
+    def _item_or_stop(self, item: Variable | None) -> Variable:
+        if item is None:
+            has_value = not (self.result.is_constant() and self.result.as_constant() is None)
+            raise ObservedException(ExceptionVariable(StopIteration, [self.result] if has_value else []))
+        return item
+
+    def close(self, tx: Translator) -> Variable:
+        if self.started and not self.finished:
+            try:
+                item = self.throw(tx, ExceptionVariable(GeneratorExit, []))
+            except ObservedException as raised:
+                if not issubclass(raised.variable.python_type(), (GeneratorExit, StopIteration)):
+                    raise
+            else:
+                if item is not None:
+                    raise raise_new(RuntimeError, "generator ignored GeneratorExit")
+        self.finished = True
+        return ConstantVariable(None)

@@ -1,0 +1,233 @@
+"""Iterators made by the frame: over sequences, and those of Python's built-in functions.
+
+Each has `next_item(tx) -> Variable | None` (None: exhausted).
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from capture.break_reasons import GraphBreak
+from capture.variables.base import Variable, realize
+from capture.variables.exception import raise_new
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capture.reconstruct import PythonCode
+    from capture.translator import Translator
+    from guards.source import Source
+
+
+class IteratorVariable(Variable):
+    """Base. `mutable`: reading it moves it."""
+
+    mutable = True
+
+    def next_item(self, tx: Translator) -> Variable | None:
+        raise NotImplementedError
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def iterate(self, tx: Translator) -> Variable:
+        return self
+
+    def unpack(self, tx: Translator) -> list[Variable]:
+        result = []
+        while (item := self.next_item(tx)) is not None:
+            tx.output.count_instruction()
+            result.append(item)
+        return result
+
+    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        from capture.variables.function import missing_method
+
+        if name == "__next__" and not args:
+            item = self.next_item(tx)
+            if item is None:
+                raise raise_new(StopIteration)
+            return item
+        if name == "__iter__" and not args:
+            return self
+        raise missing_method(self, name)
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        from capture.variables.function import method_of_value
+
+        return method_of_value(tx, self, name)
+
+
+class SequenceIterator(IteratorVariable):
+    """Over a fixed list of items; `kind` is the Python type it stands for."""
+
+    def __init__(self, items: list[Variable], source: Source | None = None, kind: type = type(iter(()))) -> None:
+        super().__init__(source)
+        self.items = items
+        self.position = 0
+        self.kind = kind
+
+    def python_type(self) -> type:
+        return self.kind
+
+    def next_item(self, tx: Translator) -> Variable | None:
+        if self.position >= len(self.items):
+            return None
+        if self.source is not None:
+            tx.output.side_effects.will_mutate(self)
+        self.position += 1
+        return realize(tx, self.items[self.position - 1])
+
+    def remaining(self) -> list[Variable]:
+        return self.items[self.position :]
+
+    def reconstruct(self, code: PythonCode) -> None:
+        from capture.variables.sequence import TupleVariable
+
+        code.load(TupleVariable(self.remaining()))
+        code.emit("GET_ITER")
+
+    def children(self) -> list[Variable]:
+        return self.remaining()
+
+
+class IndexIterator(IteratorVariable):
+    """`iter(sequence)`: reads by index, so it sees what is appended meanwhile, as Python's does."""
+
+    def __init__(self, sequence: Any) -> None:
+        super().__init__(None)
+        self.sequence = sequence
+        self.position: int | None = 0
+
+    def python_type(self) -> type:
+        return type(iter(self.sequence.python_type()()))
+
+    def next_item(self, tx: Translator) -> Variable | None:
+        if self.position is None or self.position >= len(self.sequence.items):
+            self.position = None
+            return None
+        item = realize(tx, self.sequence.items[self.position])
+        self.sequence.items[self.position] = item
+        self.position += 1
+        return item
+
+    def reconstruct(self, code: PythonCode) -> None:
+        from capture.variables.sequence import ListVariable, TupleVariable
+
+        if self.position is None:
+            code.load(TupleVariable([]))
+            code.emit("GET_ITER")
+        elif self.position == 0:
+            code.load(self.sequence)
+            code.emit("GET_ITER")
+        elif isinstance(self.sequence, (ListVariable, TupleVariable)):
+            code.load(self.sequence)
+            code.emit("GET_ITER")
+            code.emit("COPY", 1)
+            code.emit("LOAD_METHOD", "__setstate__")
+            code.load_constant(self.position)
+            code.call(1)
+            code.emit("POP_TOP")
+        else:
+            raise GraphBreak("reconstruct", value=self)
+
+    def children(self) -> list[Variable]:
+        return [self.sequence]
+
+
+class RangeIterator(IteratorVariable):
+    def __init__(self, value: range, source: Source | None = None) -> None:
+        super().__init__(source)
+        self.value = value
+
+    def python_type(self) -> type:
+        return type(iter(range(0)))
+
+    def next_item(self, tx: Translator) -> Variable | None:
+        from capture.variables.constant import ConstantVariable
+
+        if not self.value:
+            return None
+        if self.source is not None:
+            tx.output.side_effects.will_mutate(self)
+        first, self.value = self.value[0], self.value[1:]
+        return ConstantVariable(first)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        from capture.variables.sequence import RangeVariable
+
+        code.load(RangeVariable(self.value))
+        code.emit("GET_ITER")
+
+
+class ComposedIterator(IteratorVariable):
+    """zip, enumerate, map, filter: `step(tx)` gives the next item or None; rebuilt by calling `cls` on the iterators left."""
+
+    def __init__(self, cls: type, parts: list[Variable], step: Callable[[Translator], Variable | None]) -> None:
+        super().__init__(None)
+        self.cls = cls
+        self.parts = parts
+        self.step = step
+
+    def python_type(self) -> type:
+        return self.cls
+
+    def next_item(self, tx: Translator) -> Variable | None:
+        return self.step(tx)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.call_object(self.cls, self.parts)
+
+    def children(self) -> list[Variable]:
+        return list(self.parts)
+
+
+class EnumerateIterator(ComposedIterator):
+    def __init__(self, inner: Any, start: int) -> None:
+        super().__init__(enumerate, [], self._step)
+        self.inner = inner
+        self.start = start
+
+    def _step(self, tx: Translator) -> Variable | None:
+        from capture.variables.constant import ConstantVariable
+        from capture.variables.sequence import TupleVariable
+
+        item = self.inner.next_item(tx)
+        if item is None:
+            return None
+        self.start += 1
+        return TupleVariable([ConstantVariable(self.start - 1), item])
+
+    def reconstruct(self, code: PythonCode) -> None:
+        from capture.variables.constant import ConstantVariable
+
+        code.call_object(enumerate, [self.inner, ConstantVariable(self.start)])
+
+    def children(self) -> list[Variable]:
+        return [self.inner]
+
+
+class CountIterator(IteratorVariable):
+    """itertools.count of ints."""
+
+    def __init__(self, start: Any, step: Any) -> None:
+        super().__init__(None)
+        self.value = start
+        self.by = step
+
+    def python_type(self) -> type:
+        return itertools.count
+
+    def next_item(self, tx: Translator) -> Variable | None:
+        from capture.variables.constant import ConstantVariable
+
+        tx.output.count_instruction()
+        result = ConstantVariable(self.value)
+        self.value += self.by
+        return result
+
+    def reconstruct(self, code: PythonCode) -> None:
+        from capture.variables.constant import ConstantVariable
+
+        code.call_object(itertools.count, [ConstantVariable(self.value), ConstantVariable(self.by)])

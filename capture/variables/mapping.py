@@ -1,0 +1,592 @@
+"""Dicts (also OrderedDict, defaultdict), their views, sets and frozensets."""
+
+from __future__ import annotations
+
+import collections
+from typing import TYPE_CHECKING, Any
+
+from capture.break_reasons import GraphBreak
+from capture.variables.base import Variable, realize
+from capture.variables.compare import ByIdentity, equal_or_same, hash_key
+from capture.variables.constant import ConstantVariable
+from capture.variables.exception import ExceptionVariable, raise_new
+from capture.variables.base import ObservedException
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from capture.reconstruct import PythonCode
+    from capture.translator import Translator
+    from guards.source import Source
+
+NONE = ConstantVariable(None)
+
+
+class DictVariable(Variable):
+    """`entries`: hash key -> (key, value), in order.
+
+    Of an existing dict (`original`), entries are guarded as they are used: a look-up guards that one key, a walk over the
+    dict or its length guards all keys in order (`_all_keys`).
+    """
+
+    mutable = True
+
+    def __init__(
+        self,
+        entries: dict[Any, tuple[Variable, Variable]] | None = None,
+        source: Source | None = None,
+        *,
+        cls: type = dict,
+        factory: Variable | None = None,
+        original: dict[Any, Any] | None = None,
+    ) -> None:
+        super().__init__(source)
+        self.entries = entries if entries is not None else {}
+        self.cls = cls
+        self.factory = factory
+        self.original = original
+        self.keys_guarded = original is None
+
+    @classmethod
+    def from_strings(cls, values: dict[str, Variable]) -> DictVariable:
+        return cls({k: (ConstantVariable(k), v) for k, v in values.items()})
+
+    def python_type(self) -> type:
+        return self.cls
+
+    def describe(self) -> str:
+        return f"{self.cls.__name__} of {len(self.entries)}"
+
+    def as_constant(self) -> Any:
+        from capture.variables.base import NotConstant
+
+        raise NotConstant(self)
+
+    def as_proxy(self) -> Any:
+        return {k.as_constant(): v.as_proxy() for k, v in self.entries.values()}
+
+    # --- guarded reading ---
+
+    def guard_keys(self, tx: Translator) -> None:
+        """What follows depends on which keys there are, and their order."""
+        if not self.keys_guarded:
+            self.keys_guarded = True
+            tx.output.guard_dict_keys(self.source, self.original)
+
+    def side_changed(self, output: Any) -> bool:
+        """Whether the frame has changed the dict already (then single look-ups no longer speak of the dict at entry)."""
+        return bool(output.side_effects.is_mutated(self))
+
+    def find(self, tx: Translator, key: Variable) -> Variable | None:
+        name = hash_key(tx, key)
+        entry = self.entries.get(name)
+        if not self.keys_guarded:
+            tx.output.guard_dict_contains(self, name, self.original)
+        if entry is None:
+            return None
+        value = realize(tx, entry[1])
+        self.entries[name] = (entry[0], value)
+        return value
+
+    def unpack(self, tx: Translator) -> list[Variable]:
+        self.guard_keys(tx)
+        for name, (key, value) in self.entries.items():
+            self.entries[name] = (realize(tx, key), value)
+        return [k for k, _ in self.entries.values()]
+
+    def values(self, tx: Translator) -> list[Variable]:
+        self.guard_keys(tx)
+        for name, (key, value) in self.entries.items():
+            self.entries[name] = (key, realize(tx, value))
+        return [v for _, v in self.entries.values()]
+
+    def items(self, tx: Translator) -> list[tuple[Variable, Variable]]:
+        return list(zip(self.unpack(tx), self.values(tx)))
+
+    def truth(self, tx: Translator) -> bool:
+        self.guard_keys(tx)
+        return bool(self.entries)
+
+    def length(self, tx: Translator) -> int:
+        self.guard_keys(tx)
+        return len(self.entries)
+
+    def get_item(self, tx: Translator, key: Variable) -> Variable:
+        value = self.find(tx, key)
+        if value is not None:
+            return value
+        if self.factory is not None and not (self.factory.is_constant() and self.factory.as_constant() is None):
+            value = self.factory.call(tx, [], {})
+            self.set_item(tx, key, value)
+            return value
+        raise ObservedException(ExceptionVariable(KeyError, [key]))
+
+    def set_item(self, tx: Translator, key: Variable, value: Variable) -> None:
+        name = hash_key(tx, key)
+        self.guard_keys(tx)
+        tx.output.side_effects.will_mutate(self)
+        held = self.entries.get(name)
+        self.entries[name] = (held[0] if held else key, value)
+
+    def del_item(self, tx: Translator, key: Variable) -> Variable:
+        value = self.find(tx, key)
+        if value is None:
+            raise ObservedException(ExceptionVariable(KeyError, [key]))
+        self.guard_keys(tx)
+        tx.output.side_effects.will_mutate(self)
+        del self.entries[hash_key(tx, key)]
+        return value
+
+    def equals(self, tx: Translator, other: DictVariable) -> bool:
+        self.guard_keys(tx)
+        other.guard_keys(tx)
+        if self.entries.keys() != other.entries.keys():
+            return False
+        mine, theirs = self.values(tx), [other.find(tx, k) for k, _ in self.entries.values()]
+        return all(equal_or_same(tx, a, b) for a, b in zip(mine, theirs) if b is not None)
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        from capture.variables.function import method_of_value
+
+        if name == "default_factory" and self.cls is collections.defaultdict:
+            return self.factory or NONE
+        return method_of_value(tx, self, name)
+
+    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        from capture.variables.function import missing_method
+
+        method = DICT_METHODS.get(name)
+        if method is None or (name in ORDERED_ONLY and self.cls is not collections.OrderedDict):
+            raise missing_method(self, name)
+        return method(self, tx, *args, **kwargs)
+
+    def iterate(self, tx: Translator) -> Variable:
+        from capture.variables.iterator import SequenceIterator
+
+        return SequenceIterator(self.unpack(tx), kind=type(iter({})))
+
+    def reconstruct(self, code: PythonCode) -> None:
+        if self.cls is collections.defaultdict:
+            code.call_object(collections.defaultdict, [self.factory or NONE])
+        elif self.cls is not dict:
+            code.call_object(self.cls, [])
+        else:
+            code.emit("BUILD_MAP", 0)
+        for key, value in self.entries.values():
+            code.emit("COPY", 1)  # dict, dict
+            code.load_swapped(value)  # dict, value, dict
+            code.load(key)
+            code.emit("STORE_SUBSCR")
+
+    def children(self) -> list[Variable]:
+        return [v for entry in self.entries.values() for v in entry]
+
+
+class MappingProxyVariable(DictVariable):
+    """types.MappingProxyType over an existing dict; read only."""
+
+    mutable = False
+
+    def set_item(self, tx: Translator, key: Variable, value: Variable) -> None:
+        raise raise_new(TypeError, "'mappingproxy' object does not support item assignment")
+
+
+class DictViewVariable(Variable):
+    """`d.keys()`, `d.values()`, `d.items()`."""
+
+    def __init__(self, owner: DictVariable, kind: str) -> None:
+        super().__init__(None)
+        self.owner = owner
+        self.kind = kind
+
+    def python_type(self) -> type:
+        return type(getattr({}, self.kind)())
+
+    def unpack(self, tx: Translator) -> list[Variable]:
+        from capture.variables.sequence import TupleVariable
+
+        if self.kind == "keys":
+            return self.owner.unpack(tx)
+        if self.kind == "values":
+            return self.owner.values(tx)
+        return [TupleVariable([k, v]) for k, v in self.owner.items(tx)]
+
+    def truth(self, tx: Translator) -> bool:
+        return self.owner.truth(tx)
+
+    def length(self, tx: Translator) -> int:
+        return self.owner.length(tx)
+
+    def as_set(self, tx: Translator) -> SetVariable:
+        return SetVariable.from_items(tx, self.unpack(tx))
+
+    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        from capture.variables.function import missing_method
+
+        if name == "__contains__" and len(args) == 1:
+            if self.kind == "keys":
+                return _dict_contains(self.owner, tx, args[0])
+            return ConstantVariable(any(equal_or_same(tx, i, args[0]) for i in self.unpack(tx)))
+        if name == "__iter__" and not args:
+            return self.iterate(tx)
+        if name == "__len__" and not args:
+            return ConstantVariable(self.length(tx))
+        if self.kind == "keys" and name in SET_METHODS:
+            return self.as_set(tx).call_method(tx, name, args, kwargs)
+        raise missing_method(self, name)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.load(self.owner)
+        code.emit("LOAD_METHOD", self.kind)
+        code.call(0)
+
+    def children(self) -> list[Variable]:
+        return [self.owner]
+
+
+class SetVariable(Variable):
+    """set and frozenset: `entries` hash key -> item."""
+
+    mutable = True
+
+    def __init__(self, entries: dict[Any, Variable], source: Source | None = None, *, cls: type = set) -> None:
+        super().__init__(source)
+        self.entries = entries
+        self.cls = cls
+
+    @classmethod
+    def from_items(cls, tx: Translator, items: Iterable[Variable], kind: type = set) -> SetVariable:
+        entries: dict[Any, Variable] = {}
+        for item in items:
+            entries.setdefault(hash_key(tx, item), item)
+        return cls(entries, cls=kind)
+
+    def python_type(self) -> type:
+        return self.cls
+
+    def describe(self) -> str:
+        return f"{self.cls.__name__} of {len(self.entries)}"
+
+    def keys(self) -> set[Any]:
+        return set(self.entries)
+
+    def as_constant(self) -> Any:
+        return self.cls(v.as_constant() for v in self.entries.values())
+
+    def is_constant(self) -> bool:
+        return self.cls is frozenset and super().is_constant()
+
+    def truth(self, tx: Translator) -> bool:
+        return bool(self.entries)
+
+    def length(self, tx: Translator) -> int:
+        return len(self.entries)
+
+    def unpack(self, tx: Translator) -> list[Variable]:
+        """Items in Python's own iteration order, where they are constants; else in the order of insertion."""
+        if self.source is not None:
+            if tx.output.side_effects.is_mutated(self):
+                raise GraphBreak("iterate", value=self)
+        elif len(self.entries) > 1:
+            if any(isinstance(k, ByIdentity) for k in self.entries):
+                raise GraphBreak("iterate", value=self)
+            return [self.entries[k] for k in set(self.entries)]
+        return list(self.entries.values())
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        from capture.variables.function import method_of_value
+
+        return method_of_value(tx, self, name)
+
+    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        from capture.variables.function import missing_method
+
+        method = SET_METHODS.get(name)
+        if method is None and self.cls is set:
+            method = SET_CHANGES.get(name)
+        if method is None or kwargs:
+            raise missing_method(self, name)
+        return method(self, tx, *args)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        for item in self.entries.values():
+            code.load(item)
+        code.emit("BUILD_SET", len(self.entries))
+        if self.cls is not set:
+            name = code.temporary()
+            code.emit("STORE_FAST", name)
+            code.emit("PUSH_NULL")
+            code.load_constant(self.cls)
+            code.emit("LOAD_FAST", name)
+            code.call(1)
+
+    def children(self) -> list[Variable]:
+        return list(self.entries.values())
+
+
+# --- dict methods: functions (dict, tx, *args, **kwargs) -----------------------------------------------------------------------
+
+
+def _get(self: DictVariable, tx: Translator, key: Variable, default: Variable = NONE) -> Variable:
+    value = self.find(tx, key)
+    return value if value is not None else default
+
+
+def _dict_contains(self: DictVariable, tx: Translator, key: Variable) -> Variable:
+    return ConstantVariable(self.find(tx, key) is not None)
+
+
+def _dict_set(self: DictVariable, tx: Translator, key: Variable, value: Variable) -> Variable:
+    self.set_item(tx, key, value)
+    return NONE
+
+
+def _dict_delete(self: DictVariable, tx: Translator, key: Variable) -> Variable:
+    self.del_item(tx, key)
+    return NONE
+
+
+def _dict_pop(self: DictVariable, tx: Translator, key: Variable, default: Variable | None = None) -> Variable:
+    if default is not None and self.find(tx, key) is None:
+        return default
+    return self.del_item(tx, key)
+
+
+def _pop_item(self: DictVariable, tx: Translator, last: Variable = ConstantVariable(True)) -> Variable:
+    from capture.variables.sequence import TupleVariable
+
+    pairs = self.items(tx)
+    if not pairs:
+        raise raise_new(KeyError, "popitem(): dictionary is empty")
+    key, value = pairs[-1 if last.truth(tx) else 0]
+    self.del_item(tx, key)
+    return TupleVariable([key, value])
+
+
+def _set_default(self: DictVariable, tx: Translator, key: Variable, default: Variable = NONE) -> Variable:
+    value = self.find(tx, key)
+    if value is None:
+        self.set_item(tx, key, default)
+        return default
+    return value
+
+
+def _update(self: DictVariable, tx: Translator, other: Variable | None = None, **kwargs: Variable) -> Variable:
+    for key, value in pairs_of(tx, other) if other is not None else []:
+        self.set_item(tx, key, value)
+    for name, value in kwargs.items():
+        self.set_item(tx, ConstantVariable(name), value)
+    return NONE
+
+
+def pairs_of(tx: Translator, value: Variable) -> list[tuple[Variable, Variable]]:
+    """What `dict(value)` takes: a mapping's items, or an iterable of pairs."""
+    if isinstance(value, DictVariable):
+        return value.items(tx)
+    if hasattr(value, "has_class_attribute") and value.has_class_attribute("keys"):
+        keys = value.call_method(tx, "keys", [], {}).iterate(tx).unpack(tx)
+        return [(k, value.call_method(tx, "__getitem__", [k], {})) for k in keys]
+    result = []
+    for pair in value.iterate(tx).unpack(tx):
+        key, item = pair.unpack(tx)
+        result.append((key, item))
+    return result
+
+
+def _dict_clear(self: DictVariable, tx: Translator) -> Variable:
+    self.guard_keys(tx)
+    tx.output.side_effects.will_mutate(self)
+    self.entries.clear()
+    return NONE
+
+
+def _dict_copy(self: DictVariable, tx: Translator) -> Variable:
+    self.guard_keys(tx)
+    cls = dict if isinstance(self, MappingProxyVariable) else self.cls
+    return DictVariable(dict(self.entries), cls=cls, factory=self.factory)
+
+
+def _move_to_end(
+    self: DictVariable, tx: Translator, key: Variable, last: Variable = ConstantVariable(True)
+) -> Variable:
+    value = self.del_item(tx, key)
+    name = hash_key(tx, key)
+    if last.truth(tx):
+        self.entries[name] = (key, value)
+    else:
+        self.entries = {name: (key, value), **self.entries}
+    return NONE
+
+
+def _view(kind: str) -> Callable[[DictVariable, Translator], Variable]:
+    def method(self: DictVariable, tx: Translator) -> Variable:
+        return DictViewVariable(self, kind)
+
+    return method
+
+
+def _dict_get_item(self: DictVariable, tx: Translator, key: Variable) -> Variable:
+    return self.get_item(tx, key)
+
+
+def _any_len(self: DictVariable | SetVariable, tx: Translator) -> Variable:
+    return ConstantVariable(self.length(tx))
+
+
+def _any_iter(self: Variable, tx: Translator) -> Variable:
+    return self.iterate(tx)
+
+
+ORDERED_ONLY = frozenset({"move_to_end"})
+DICT_METHODS: dict[str, Callable[..., Variable]] = {
+    "get": _get,
+    "__contains__": _dict_contains,
+    "__getitem__": _dict_get_item,
+    "__setitem__": _dict_set,
+    "__delitem__": _dict_delete,
+    "pop": _dict_pop,
+    "popitem": _pop_item,
+    "setdefault": _set_default,
+    "update": _update,
+    "clear": _dict_clear,
+    "copy": _dict_copy,
+    "keys": _view("keys"),
+    "values": _view("values"),
+    "items": _view("items"),
+    "move_to_end": _move_to_end,
+    "__len__": _any_len,
+    "__iter__": _any_iter,
+}
+
+
+# --- set methods ---------------------------------------------------------------------------------------------------------------
+
+
+def _as_entries(tx: Translator, value: Variable) -> dict[Any, Variable]:
+    if isinstance(value, SetVariable):
+        return value.entries
+    return SetVariable.from_items(tx, value.iterate(tx).unpack(tx)).entries
+
+
+def _set_contains(self: SetVariable, tx: Translator, item: Variable) -> Variable:
+    return ConstantVariable(hash_key(tx, item) in self.entries)
+
+
+def _set_copy(self: SetVariable, tx: Translator) -> Variable:
+    return SetVariable(dict(self.entries), cls=self.cls)
+
+
+def _union(self: SetVariable, tx: Translator, *others: Variable) -> Variable:
+    entries = dict(self.entries)
+    for other in others:
+        for key, item in _as_entries(tx, other).items():
+            entries.setdefault(key, item)
+    return SetVariable(entries, cls=self.cls)
+
+
+def _keep(self: SetVariable, tx: Translator, others: tuple[Variable, ...], inside: bool) -> Variable:
+    entries = dict(self.entries)
+    for other in others:
+        held = _as_entries(tx, other)
+        entries = {k: v for k, v in entries.items() if (k in held) == inside}
+    return SetVariable(entries, cls=self.cls)
+
+
+def _intersection(self: SetVariable, tx: Translator, *others: Variable) -> Variable:
+    return _keep(self, tx, others, True)
+
+
+def _difference(self: SetVariable, tx: Translator, *others: Variable) -> Variable:
+    return _keep(self, tx, others, False)
+
+
+def _symmetric_difference(self: SetVariable, tx: Translator, other: Variable) -> Variable:
+    held = _as_entries(tx, other)
+    entries = {k: v for k, v in self.entries.items() if k not in held}
+    entries |= {k: v for k, v in held.items() if k not in self.entries}
+    return SetVariable(entries, cls=self.cls)
+
+
+def _is_subset(self: SetVariable, tx: Translator, other: Variable) -> Variable:
+    return ConstantVariable(self.keys() <= set(_as_entries(tx, other)))
+
+
+def _is_superset(self: SetVariable, tx: Translator, other: Variable) -> Variable:
+    return ConstantVariable(self.keys() >= set(_as_entries(tx, other)))
+
+
+def _is_disjoint(self: SetVariable, tx: Translator, other: Variable) -> Variable:
+    return ConstantVariable(self.keys().isdisjoint(_as_entries(tx, other)))
+
+
+SET_METHODS: dict[str, Callable[..., Variable]] = {
+    "__contains__": _set_contains,
+    "__len__": _any_len,
+    "__iter__": _any_iter,
+    "copy": _set_copy,
+    "union": _union,
+    "intersection": _intersection,
+    "difference": _difference,
+    "symmetric_difference": _symmetric_difference,
+    "issubset": _is_subset,
+    "issuperset": _is_superset,
+    "isdisjoint": _is_disjoint,
+}
+
+
+def _add(self: SetVariable, tx: Translator, item: Variable) -> Variable:
+    key = hash_key(tx, item)
+    tx.output.side_effects.will_mutate(self)
+    self.entries.setdefault(key, item)
+    return NONE
+
+
+def _discard(self: SetVariable, tx: Translator, item: Variable) -> Variable:
+    key = hash_key(tx, item)
+    tx.output.side_effects.will_mutate(self)
+    self.entries.pop(key, None)
+    return NONE
+
+
+def _set_remove(self: SetVariable, tx: Translator, item: Variable) -> Variable:
+    if hash_key(tx, item) not in self.entries:
+        raise ObservedException(ExceptionVariable(KeyError, [item]))
+    return _discard(self, tx, item)
+
+
+def _set_pop(self: SetVariable, tx: Translator) -> Variable:
+    if not self.entries:
+        raise raise_new(KeyError, "pop from an empty set")
+    item = self.unpack(tx)[0]
+    _discard(self, tx, item)
+    return item
+
+
+def _replacing(method: Callable[..., Variable]) -> Callable[..., Variable]:
+    def change(self: SetVariable, tx: Translator, *others: Variable) -> Variable:
+        result = method(self, tx, *others)
+        tx.output.side_effects.will_mutate(self)
+        assert isinstance(result, SetVariable)
+        self.entries = result.entries
+        return NONE
+
+    return change
+
+
+def _set_clear(self: SetVariable, tx: Translator) -> Variable:
+    tx.output.side_effects.will_mutate(self)
+    self.entries = {}
+    return NONE
+
+
+SET_CHANGES: dict[str, Callable[..., Variable]] = {
+    "add": _add,
+    "discard": _discard,
+    "remove": _set_remove,
+    "pop": _set_pop,
+    "clear": _set_clear,
+    "update": _replacing(_union),
+    "intersection_update": _replacing(_intersection),
+    "difference_update": _replacing(_difference),
+    "symmetric_difference_update": _replacing(_symmetric_difference),
+}

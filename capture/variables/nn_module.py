@@ -1,0 +1,104 @@
+"""nn.Module instances: an ObjectVariable that also looks into `_parameters`, `_buffers` and `_modules`, and whose call goes to `forward`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from capture.variables.base import Variable
+from capture.variables.constant import ConstantVariable
+from capture.variables.exception import raise_new
+from capture.variables.user_object import MISSING, ObjectVariable, class_value, lookup_type, plain_setattr
+from guards.guard import length_match
+from guards.lookup import instance_dict
+from guards.source import AttrSource, ConstantSource
+
+if TYPE_CHECKING:
+    from capture.translator import Translator
+
+REGISTRIES = ("_parameters", "_buffers", "_modules")
+INSTANCE_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+GLOBAL_HOOKS = (
+    "_global_forward_hooks",
+    "_global_forward_pre_hooks",
+    "_global_backward_hooks",
+    "_global_backward_pre_hooks",
+)
+
+
+class ModuleVariable(ObjectVariable):
+    def describe(self) -> str:
+        return f"module {self.cls.__name__}" + (f" {self.source.text}" if self.source else "")
+
+    def missing_attribute(self, tx: Translator, name: str) -> Variable | None:
+        from capture.wrap import wrap
+
+        namespace = instance_dict(self.value) if self.value is not None else None
+        for registry in REGISTRIES:
+            held = namespace.get(registry) if namespace is not None else None
+            if held is not None and name in held:
+                pending = tx.output.pending_item(held, name)
+                if pending is not None:
+                    return pending
+                return wrap(tx.output, held[name], AttrSource(self.source, name) if self.source else None)
+        return None
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        found = self.generic_get_attr(tx, name)
+        if found is not None:
+            return found
+        getter = lookup_type(self.cls, "__getattr__")
+        if getter is not torch.nn.Module.__getattr__ and getter is not MISSING:
+            return class_value(tx, self, getter, "__getattr__").call(tx, [self, ConstantVariable(name)], {})
+        raise raise_new(AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'")
+
+    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+        setter = lookup_type(self.cls, "__setattr__")
+        if setter is torch.nn.Module.__setattr__ or setter in plain_setattr():
+            self.generic_set_attr(tx, name, value)
+        else:
+            super().set_attr(tx, name, value)
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        if lookup_type(self.cls, "__call__") is not torch.nn.Module.__call__ or self.value is None:
+            return super().call(tx, args, kwargs)
+        if self.has_hooks(tx):
+            return self.get_attr(tx, "_call_impl").call(tx, args, kwargs)
+        return self.get_attr(tx, "forward").call(tx, args, kwargs)
+
+    def has_hooks(self, tx: Translator) -> bool:
+        """Guards on what it finds."""
+        namespace = instance_dict(self.value) or {}
+        found = False
+        for name in INSTANCE_HOOKS:
+            hooks = namespace.get(name)
+            if hooks is not None and self.source is not None:
+                tx.output.guards.add(length_match(AttrSource(self.source, name), hooks))
+            found = found or bool(hooks)
+        for name in GLOBAL_HOOKS:
+            hooks = getattr(torch.nn.modules.module, name)
+            tx.output.guards.add(length_match(ConstantSource(hooks, name), hooks))
+            found = found or bool(hooks)
+        return found or bool(namespace.get("_compiled_call_impl"))
+
+
+def module_get_attribute(tx: Translator, owner: Any, name: Variable) -> Variable:
+    """`nn.Module.__getattr__(owner, name)` called by an override."""
+    key = name.as_constant()
+    found = owner.missing_attribute(tx, key)
+    if found is None:
+        raise raise_new(AttributeError, f"'{owner.cls.__name__}' object has no attribute '{key}'")
+    return found  # type: ignore[no-any-return]
+
+
+def module_set_attribute(tx: Translator, owner: Any, name: Variable, value: Variable) -> Variable:
+    """`nn.Module.__setattr__(owner, name, value)` called by an override."""
+    owner.generic_set_attr(tx, name.as_constant(), value)
+    return ConstantVariable(None)
+
+
+MODULE_METHODS = {
+    torch.nn.Module.__getattr__: module_get_attribute,
+    torch.nn.Module.__setattr__: module_set_attribute,
+}

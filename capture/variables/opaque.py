@@ -1,0 +1,55 @@
+"""Objects that can be passed around but not used: every operation on one breaks the graph, for a stated reason."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from capture.break_reasons import GraphBreak
+from capture.variables.base import Variable
+
+if TYPE_CHECKING:
+    from capture.translator import Translator
+    from guards.source import Source
+
+
+class OpaqueVariable(Variable):
+    mutable = True  # compared by identity only
+
+    def __init__(self, held: Any, source: Source | None, reason_id: str, **values: Any) -> None:
+        super().__init__(source)
+        self.value = held
+        self.reason_id = reason_id
+        self.values = values
+
+    def python_type(self) -> type:
+        return type(self.value)
+
+    def real_value(self) -> Any:
+        return self.value
+
+    def describe(self) -> str:
+        return f"{type(self.value).__name__} object" + (f" {self.source.text}" if self.source else "")
+
+    def breaks(self) -> GraphBreak:
+        return GraphBreak(self.reason_id, **self.values)
+
+    def as_proxy(self) -> Any:
+        raise self.breaks()
+
+    def truth(self, tx: Translator) -> bool:
+        raise self.breaks()
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        raise self.breaks()
+
+    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+        raise self.breaks()
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        raise self.breaks()
+
+    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        raise self.breaks()
+
+    def unpack(self, tx: Translator) -> list[Variable]:
+        raise self.breaks()

@@ -1,0 +1,301 @@
+"""Unary, binary, in-place and comparison operators on variables.
+
+One order of attempts for each: tensors go to the graph; sequences, mappings and sets have rules of their own; constants are computed; user
+classes' dunder methods are inlined; the rest breaks the graph.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from capture.break_reasons import GraphBreak
+from capture.variables.base import Variable
+from capture.variables.compare import COMPARISONS, DUNDERS, SWAPPED, equal, same_object
+from capture.variables.constant import ConstantVariable, fold, raise_type_error
+from capture.variables.mapping import DictVariable, SetVariable
+from capture.variables.sequence import DequeVariable, ListVariable, SequenceVariable, TupleVariable
+from capture.variables.tensor import TensorVariable
+from capture.variables.user_object import ObjectVariable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capture.translator import Translator
+
+# symbol -> (function, in-place function, method name)
+BINARY: dict[str, tuple[Any, Any, str]] = {
+    "+": (operator.add, operator.iadd, "add"),
+    "-": (operator.sub, operator.isub, "sub"),
+    "*": (operator.mul, operator.imul, "mul"),
+    "/": (operator.truediv, operator.itruediv, "truediv"),
+    "//": (operator.floordiv, operator.ifloordiv, "floordiv"),
+    "%": (operator.mod, operator.imod, "mod"),
+    "**": (operator.pow, operator.ipow, "pow"),
+    "@": (operator.matmul, operator.imatmul, "matmul"),
+    "<<": (operator.lshift, operator.ilshift, "lshift"),
+    ">>": (operator.rshift, operator.irshift, "rshift"),
+    "&": (operator.and_, operator.iand, "and"),
+    "|": (operator.or_, operator.ior, "or"),
+    "^": (operator.xor, operator.ixor, "xor"),
+}
+UNARY: dict[str, tuple[Any, str]] = {
+    "-": (operator.neg, "__neg__"),
+    "+": (operator.pos, "__pos__"),
+    "~": (operator.invert, "__invert__"),
+}
+
+
+def unary_operator(tx: Translator, symbol: str, value: Variable) -> Variable:
+    function, method = UNARY[symbol]
+    if isinstance(value, TensorVariable):
+        return tx.output.call_function(tx, function, [value], {})
+    if isinstance(value, ObjectVariable):
+        return value.call_method(tx, method, [], {})
+    return fold(function, [value], {})
+
+
+def binary_operator(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
+    function, _, name = BINARY[symbol]
+    if isinstance(left, ObjectVariable) or isinstance(right, ObjectVariable):
+        return _user_operator(tx, symbol, name, left, right)
+    if isinstance(left, TensorVariable) or isinstance(right, TensorVariable):
+        return tx.output.call_function(tx, function, [left, right], {})
+    rule = _container_rule(symbol, left, right)
+    if rule is not None:
+        return rule(tx, left, right)
+    if symbol == "%" and isinstance(left, ConstantVariable) and isinstance(left.value, str):
+        from capture.variables.strings import percent_format
+
+        return percent_format(tx, left, right)
+    return fold(function, [left, right], {})
+
+
+def in_place_operator(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
+    _, function, name = BINARY[symbol]
+    if isinstance(left, TensorVariable):
+        return tx.output.call_function(tx, function, [left, right], {})
+    if isinstance(left, ObjectVariable):
+        if left.has_class_attribute(f"__i{name}__"):
+            result = left.call_method(tx, f"__i{name}__", [right], {})
+            if not (result.is_constant() and result.as_constant() is NotImplemented):
+                return result
+        return binary_operator(tx, symbol, left, right)
+    if symbol == "+" and isinstance(left, (ListVariable, DequeVariable)):
+        return left.call_method(tx, "__iadd__", [right], {})
+    if symbol == "*" and isinstance(left, ListVariable):
+        items = list(left.items) * right.as_constant()
+        tx.output.side_effects.will_mutate(left)
+        left.items[:] = items
+        return left
+    if isinstance(left, (SetVariable, DictVariable)) and symbol in IN_PLACE_METHODS:
+        left.call_method(tx, IN_PLACE_METHODS[symbol], [right], {})
+        return left
+    return binary_operator(tx, symbol, left, right)
+
+
+IN_PLACE_METHODS = {"|": "update", "&": "intersection_update", "-": "difference_update", "^": "symmetric_difference_update"}
+
+
+def _user_operator(tx: Translator, symbol: str, name: str, left: Variable, right: Variable) -> Variable:
+    """Python's protocol: the right operand's reflected method first if its class is a proper subclass of the left's."""
+    attempts = [(left, f"__{name}__", right), (right, f"__r{name}__", left)]
+    kinds = left.python_type(), right.python_type()
+    if kinds[0] is not kinds[1] and issubclass(kinds[1], kinds[0]):
+        attempts.reverse()
+    for owner, method, other in attempts:
+        if isinstance(owner, ObjectVariable):
+            if not owner.has_class_attribute(method):
+                continue
+            result = owner.call_method(tx, method, [other], {})
+        elif isinstance(owner, TensorVariable) and not method.startswith("__r"):
+            continue  # a tensor meets an unknown object: its own method gives NotImplemented
+        elif getattr(owner.python_type(), method, None) is None or owner.is_constant():
+            continue
+        else:
+            continue
+        if not (result.is_constant() and result.as_constant() is NotImplemented):
+            return result
+    raise_type_error(
+        f"unsupported operand type(s) for {symbol}: '{kinds[0].__name__}' and '{kinds[1].__name__}'"
+    )
+    raise AssertionError
+
+
+# --- containers ---
+
+
+def _concatenate(tx: Translator, left: Any, right: Any) -> Variable:
+    result: Variable = left.like(list(left.items) + list(right.items))
+    return result
+
+
+def _repeat(tx: Translator, left: Any, right: Any) -> Variable:
+    if isinstance(left, ConstantVariable):
+        left, right = right, left
+    result: Variable = left.like(list(left.items) * right.as_constant())
+    return result
+
+
+def _set_method(name: str) -> Callable[[Translator, Any, Any], Variable]:
+    def apply(tx: Translator, left: Any, right: Any) -> Variable:
+        result: Variable = left.call_method(tx, name, [right], {})
+        return result
+
+    return apply
+
+
+SET_RULES = {
+    "|": _set_method("union"),
+    "&": _set_method("intersection"),
+    "-": _set_method("difference"),
+    "^": _set_method("symmetric_difference"),
+}
+
+
+def _merge(tx: Translator, left: Any, right: Any) -> Variable:
+    result: Variable = left.call_method(tx, "copy", [], {})
+    result.call_method(tx, "update", [right], {})
+    return result
+
+
+def _container_rule(symbol: str, left: Variable, right: Variable) -> Any:
+    if symbol == "+" and isinstance(left, SequenceVariable) and isinstance(right, SequenceVariable):
+        same = {tuple: TupleVariable, list: ListVariable}
+        for base in same.values():
+            if isinstance(left, base) and isinstance(right, base):
+                return _concatenate
+        if isinstance(left, DequeVariable) and isinstance(right, DequeVariable):
+            return _concatenate
+        return None
+    if symbol == "*":
+        pair = (left, right) if isinstance(left, SequenceVariable) else (right, left)
+        if isinstance(pair[0], SequenceVariable) and isinstance(pair[1], ConstantVariable):
+            return _repeat if isinstance(pair[1].value, int) else None
+    from capture.variables.mapping import DictViewVariable
+
+    if symbol in SET_RULES and isinstance(left, (SetVariable, DictViewVariable)):
+        return SET_RULES[symbol] if isinstance(right, (SetVariable, DictViewVariable)) else None
+    if symbol == "|" and isinstance(left, DictVariable) and isinstance(right, DictVariable):
+        return _merge
+    return None
+
+
+# --- comparison ---
+
+
+def compare(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
+    """`left symbol right` for the six rich comparisons."""
+    left, right = tx.output.resolve(left), tx.output.resolve(right)
+    if isinstance(left, ObjectVariable) or isinstance(right, ObjectVariable):
+        return _user_compare(tx, symbol, left, right)
+    if isinstance(left, TensorVariable) or isinstance(right, TensorVariable):
+        return _compare_tensors(tx, symbol, left, right)
+    if isinstance(left, SequenceVariable) and isinstance(right, SequenceVariable):
+        return _compare_sequences(tx, symbol, left, right)
+    if isinstance(left, DictVariable) and isinstance(right, DictVariable) and symbol in ("==", "!="):
+        return ConstantVariable(left.equals(tx, right) == (symbol == "=="))
+    if isinstance(left, SetVariable) and isinstance(right, SetVariable):
+        keys = {"==": left.keys() == right.keys(), "!=": left.keys() != right.keys()}
+        keys |= {"<=": left.keys() <= right.keys(), "<": left.keys() < right.keys()}
+        keys |= {">=": left.keys() >= right.keys(), ">": left.keys() > right.keys()}
+        return ConstantVariable(keys[symbol])
+    if left.is_constant() and right.is_constant():
+        return fold(COMPARISONS[symbol], [left, right], {})
+    if symbol in ("==", "!=") and _compares_by_identity(left) and _compares_by_identity(right):
+        return ConstantVariable(same_object(tx, left, right) == (symbol == "=="))
+    raise GraphBreak("compare", name=symbol, value=left)
+
+
+def _compares_by_identity(value: Variable) -> bool:
+    """No `==` of its own, or a built-in type that never equals the other operand's type."""
+    return True if value.is_constant() else not isinstance(value, TensorVariable)
+
+
+def _compare_tensors(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
+    other = right if isinstance(left, TensorVariable) else left
+    if other.is_constant() and other.as_constant() is None and symbol in ("==", "!="):
+        return ConstantVariable(symbol == "!=")
+    return tx.output.call_function(tx, COMPARISONS[symbol], [left, right], {})
+
+
+def _compare_sequences(tx: Translator, symbol: str, left: SequenceVariable, right: SequenceVariable) -> Variable:
+    bases = (tuple, list, DequeVariable.type)
+    matching = any(issubclass(left.python_type(), b) and issubclass(right.python_type(), b) for b in bases)
+    if not matching:
+        if symbol in ("==", "!="):
+            return ConstantVariable(symbol == "!=")
+        return fold(COMPARISONS[symbol], [left, right], {})
+    one, two = left.unpack(tx), right.unpack(tx)
+    if symbol in ("==", "!=") and len(one) != len(two):
+        return ConstantVariable(symbol == "!=")
+    for a, b in zip(one, two):
+        if not (same_object(tx, a, b) or equal(tx, a, b)):
+            return ConstantVariable(symbol == "!=") if symbol in ("==", "!=") else compare(tx, symbol, a, b)
+    return ConstantVariable(COMPARISONS[symbol](len(one), len(two)))
+
+
+def _user_compare(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
+    attempts = [(left, symbol, right), (right, SWAPPED[symbol], left)]
+    if left.python_type() is not right.python_type() and issubclass(right.python_type(), left.python_type()):
+        attempts.reverse()
+    for owner, sign, other in attempts:
+        if isinstance(owner, ObjectVariable) and owner.has_class_attribute(DUNDERS[sign]):
+            result = owner.call_method(tx, DUNDERS[sign], [other], {})
+            if not (result.is_constant() and result.as_constant() is NotImplemented):
+                return result
+    if symbol in ("==", "!="):
+        return ConstantVariable(same_object(tx, left, right) == (symbol == "=="))
+    raise_type_error(
+        f"'{symbol}' not supported between instances of '{left.python_type().__name__}' "
+        f"and '{right.python_type().__name__}'"
+    )
+    raise AssertionError
+
+
+def contains(tx: Translator, container: Variable, item: Variable) -> Variable:
+    """`item in container`."""
+    from capture.variables.mapping import DictViewVariable
+
+    if isinstance(container, ConstantVariable):
+        return fold(operator.contains, [container, item], {})
+    if isinstance(container, TensorVariable):
+        return container.call_method(tx, "__contains__", [item], {})
+    if isinstance(container, ObjectVariable) and not container.has_class_attribute("__contains__"):
+        from capture.variables.compare import equal_or_same
+
+        iterator = container.iterate(tx)
+        return ConstantVariable(any(equal_or_same(tx, i, item) for i in iterator.unpack(tx)))
+    if isinstance(container, (SequenceVariable, DictVariable, SetVariable, DictViewVariable, ObjectVariable)):
+        result = container.call_method(tx, "__contains__", [item], {})
+        return ConstantVariable(result.truth(tx))
+    if container.is_constant() and item.is_constant():
+        return fold(operator.contains, [container, item], {})
+    from capture.variables.compare import equal_or_same
+
+    return ConstantVariable(any(equal_or_same(tx, i, item) for i in container.unpack(tx)))
+
+
+def get_item(tx: Translator, container: Variable, key: Variable) -> Variable:
+    """`container[key]`."""
+    if isinstance(container, TensorVariable):
+        return tx.output.call_function(tx, operator.getitem, [container, key], {})
+    if isinstance(container, ConstantVariable):
+        return fold(operator.getitem, [container, key], {})
+    reader = getattr(container, "get_item", None)
+    if reader is None:
+        raise GraphBreak("operator", name="[]", value=container)
+    result: Variable = reader(tx, key)
+    return result
+
+
+def set_item(tx: Translator, container: Variable, key: Variable, value: Variable) -> None:
+    """`container[key] = value`."""
+    if isinstance(container, TensorVariable):
+        tx.output.call_function(tx, operator.setitem, [container, key, value], {})
+        return
+    container.call_method(tx, "__setitem__", [key, value], {})
+
+
+def del_item(tx: Translator, container: Variable, key: Variable) -> None:
+    container.call_method(tx, "__delitem__", [key], {})

@@ -1,0 +1,53 @@
+"""Python modules: attribute access only."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+from capture.break_reasons import GraphBreak
+from capture.variables.base import Variable
+
+if TYPE_CHECKING:
+    from capture.translator import Translator
+    from guards.source import Source
+
+
+class PythonModuleVariable(Variable):
+    def __init__(self, module: types.ModuleType, source: Source | None) -> None:
+        super().__init__(source)
+        self.module = module
+
+    def python_type(self) -> type:
+        return types.ModuleType
+
+    def real_value(self) -> Any:
+        return self.module
+
+    def describe(self) -> str:
+        return f"module {self.module.__name__}"
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        from capture.variables.exception import raise_new
+        from capture.wrap import wrap
+        from guards.source import ModuleAttrSource
+
+        namespace = self.module.__dict__
+        override = tx.output.pending_global(namespace, name)
+        if override is not None:
+            return override
+        if name in namespace:
+            return wrap(tx.output, namespace[name], ModuleAttrSource(self.source, name) if self.source else None)
+        try:
+            value = getattr(self.module, name)  # a submodule imported lazily, or the module's own __getattr__
+        except AttributeError as error:
+            raise raise_new(AttributeError, *error.args) from None
+        if isinstance(value, types.ModuleType) or name in namespace:
+            return wrap(tx.output, value, ModuleAttrSource(self.source, name) if self.source else None)
+        raise GraphBreak("get_attr", value=self, name=name)
+
+    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+        tx.output.side_effects.store_global(self.module.__dict__, name, value)

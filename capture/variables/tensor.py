@@ -1,0 +1,217 @@
+"""Tensors of the graph.
+
+A `TensorVariable` is a graph node with its fake tensor. Sizes, dtypes and the like are read from the fake tensor and are constants (the
+guard on the input fixes them); everything that needs data breaks the graph.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from capture.break_reasons import GraphBreak
+from capture.variables.base import Variable
+from capture.variables.constant import ConstantVariable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capture.reconstruct import PythonCode
+    from capture.translator import Translator
+    from guards.source import Source
+
+# Attributes and methods whose result is a constant, read from the fake tensor.
+CONSTANT_ATTRIBUTES = frozenset(
+    """dtype device layout ndim shape requires_grad is_leaf is_cuda is_cpu is_sparse is_quantized is_meta is_mkldnn is_mps is_xpu
+    is_nested is_sparse_csr itemsize nbytes names is_ipu is_vulkan is_maia is_mtia is_xla output_nr retains_grad name""".split()
+)
+CONSTANT_METHODS = frozenset(
+    """size dim numel nelement ndimension stride is_contiguous is_floating_point is_complex is_signed element_size storage_offset
+    get_device is_conj is_neg is_inference is_pinned is_shared has_names is_same_size dim_order __len__""".split()
+)
+GRAPH_ATTRIBUTES = frozenset(("T", "mT", "H", "mH", "real", "imag"))
+DATA_DEPENDENT = {
+    "item": "Tensor.item()",
+    "tolist": "Tensor.tolist()",
+    "__bool__": "bool(tensor)",
+    "__int__": "int(tensor)",
+    "__float__": "float(tensor)",
+    "__index__": "a tensor as an index",
+    "__complex__": "complex(tensor)",
+    "__contains__": "`in` on a tensor",
+}
+# Methods that reach outside of the graph: autograd, storage, hooks, other processes, text.
+OUTSIDE = frozenset(
+    """backward register_hook register_post_accumulate_grad_hook retain_grad requires_grad_ numpy data_ptr untyped_storage
+    storage typed_storage set_ resize_ resize_as_ share_memory_ __array__ pin_memory rename rename_ refine_names align_to __deepcopy__
+    __reduce_ex__ __reduce__ __setstate__ __repr__ __str__ __format__ __dlpack__ apply_ map_ map2_ to_sparse record_stream
+    module_load _backward_hooks detach_ __hash__""".split()
+)
+
+
+class TensorVariable(Variable):
+    """`node` is the node that holds its present value (an in-place operation moves it on); `fake` is its fake tensor."""
+
+    def __init__(self, node: torch.fx.Node, fake: torch.Tensor, source: Source | None = None) -> None:
+        super().__init__(source)
+        self.node = node
+        self.fake = fake
+        self.value: torch.Tensor | None = None  # the existing tensor, where there is one
+
+    def python_type(self) -> type:
+        return torch.nn.Parameter if isinstance(self.value, torch.nn.Parameter) else torch.Tensor
+
+    def describe(self) -> str:
+        return f"tensor {self.source.text if self.source else self.node.name}"
+
+    def as_proxy(self) -> Any:
+        return self.node
+
+    def real_value(self) -> Any:
+        return super().real_value() if self.value is None else self.value
+
+    def truth(self, tx: Translator) -> bool:
+        raise GraphBreak("data_dependent_value", what="bool(tensor)")
+
+    def length(self, tx: Translator) -> int:
+        if self.fake.ndim == 0:
+            from capture.variables.exception import raise_new
+
+            raise raise_new(TypeError, "len() of a 0-d tensor")
+        return int(self.fake.shape[0])
+
+    def unpack(self, tx: Translator) -> list[Variable]:
+        if self.fake.ndim == 0:
+            from capture.variables.exception import raise_new
+
+            raise raise_new(TypeError, "iteration over a 0-d tensor")
+        return [
+            tx.output.call_function(tx, operator.getitem, [self, ConstantVariable(i)], {})
+            for i in range(self.fake.shape[0])
+        ]
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        special = TENSOR_ATTRIBUTES.get(name)
+        if special is not None:
+            return special(self, tx)
+        if name in CONSTANT_ATTRIBUTES:
+            return tx.wrap_constant(getattr(self.fake, name))
+        if name in GRAPH_ATTRIBUTES:
+            return tx.output.call_function(tx, getattr, [self, ConstantVariable(name)], {})
+        return self._other_attribute(tx, name)
+
+    def _other_attribute(self, tx: Translator, name: str) -> Variable:
+        from capture.variables.exception import raise_new
+        from capture.variables.function import ValueMethod
+
+        if self.value is not None and name in getattr(self.value, "__dict__", {}):
+            from capture.wrap import wrap
+            from guards.source import AttrSource
+
+            assert self.source is not None
+            return wrap(tx.output, self.value.__dict__[name], AttrSource(self.source, name))
+        found = getattr(torch.Tensor, name, None)
+        if callable(found):
+            return ValueMethod(self, name)
+        if found is None:
+            raise raise_new(AttributeError, f"'{self.python_type().__name__}' object has no attribute '{name}'")
+        raise GraphBreak("get_attr", value=self, name=name)
+
+    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        if name in DATA_DEPENDENT:
+            raise GraphBreak("data_dependent_value", what=DATA_DEPENDENT[name])
+        if name in OUTSIDE:
+            raise GraphBreak("method", name=name, value=self)
+        if name in CONSTANT_METHODS and all(a.is_constant() for a in [*args, *kwargs.values()]):
+            return self._constant_method(tx, name, args, kwargs)
+        special = TENSOR_METHODS.get(name)
+        if special is not None:
+            return special(self, tx, *args, **kwargs)
+        if not callable(getattr(torch.Tensor, name, None)):
+            return self.get_attr(tx, name).call(tx, args, kwargs)
+        return tx.output.call_method(tx, name, [self, *args], kwargs)
+
+    def _constant_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        from capture.variables.exception import raise_python
+
+        try:
+            values = [a.as_constant() for a in args]
+            result = getattr(self.fake, name)(*values, **{k: v.as_constant() for k, v in kwargs.items()})
+        except (IndexError, TypeError, RuntimeError) as error:
+            raise raise_python(error) from None
+        return tx.wrap_constant(result)
+
+    def iterate(self, tx: Translator) -> Variable:
+        from capture.variables.iterator import SequenceIterator
+
+        return SequenceIterator(self.unpack(tx))
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.load_output(self.node)
+
+
+# --- attributes and methods with rules of their own --------------------------------------------------------------------------
+
+
+def _data(self: TensorVariable, tx: Translator) -> Variable:
+    return tx.output.call_method(tx, "detach", [self], {})
+
+
+def _grad(self: TensorVariable, tx: Translator) -> Variable:
+    from capture.wrap import wrap
+    from guards.source import GradSource
+
+    if self.value is None or self.source is None:
+        if self.fake.is_leaf or not self.fake.requires_grad:
+            return ConstantVariable(None)
+        raise GraphBreak("get_attr", value=self, name="grad")
+    return wrap(tx.output, self.value.grad, GradSource(self.source))
+
+
+def _grad_fn(self: TensorVariable, tx: Translator) -> Variable:
+    if self.fake.grad_fn is None:
+        return ConstantVariable(None)
+    raise GraphBreak("get_attr", value=self, name="grad_fn")
+
+
+def _class(self: TensorVariable, tx: Translator) -> Variable:
+    from capture.wrap import wrap_class
+
+    return wrap_class(tx.output, self.python_type())
+
+
+def _type_name(self: TensorVariable, tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+    if args or kwargs:
+        return tx.output.call_method(tx, "type", [self, *args], kwargs)
+    return ConstantVariable(self.fake.type())
+
+
+def _iter(self: TensorVariable, tx: Translator) -> Variable:
+    return self.iterate(tx)
+
+
+def _get_item(self: TensorVariable, tx: Translator, key: Variable) -> Variable:
+    return tx.output.call_function(tx, operator.getitem, [self, key], {})
+
+
+def _set_item(self: TensorVariable, tx: Translator, key: Variable, value: Variable) -> Variable:
+    tx.output.call_function(tx, operator.setitem, [self, key, value], {})
+    return ConstantVariable(None)
+
+
+TENSOR_ATTRIBUTES: dict[str, Callable[[TensorVariable, Translator], Variable]] = {
+    "data": _data,
+    "grad": _grad,
+    "grad_fn": _grad_fn,
+    "__class__": _class,
+}
+TENSOR_METHODS: dict[str, Callable[..., Variable]] = {
+    "type": _type_name,
+    "__iter__": _iter,
+    "__getitem__": _get_item,
+    "__setitem__": _set_item,
+}
