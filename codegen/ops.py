@@ -62,9 +62,15 @@ def _nonzero(divisor: Tensor) -> Tensor:
     return torch.where(divisor == 0, torch.ones_like(divisor), divisor)
 
 
+def _is_minus_one(divisor: Tensor) -> Tensor:
+    """Not for u8, where comparing with -1 would find 255."""
+    return divisor == -1 if divisor.dtype.is_signed else torch.zeros_like(divisor, dtype=torch.bool)
+
+
 def _integer_division(mode: str) -> Callable[[Tensor, Tensor], Tensor]:
     def divide(left: Tensor, right: Tensor) -> Tensor:
-        quotient = torch.where(right == -1, -left, torch.div(left, _nonzero(right) + 2 * (right == -1), rounding_mode=mode))
+        negates = _is_minus_one(right)
+        quotient = torch.where(negates, -left, torch.div(left, _nonzero(right) + 2 * negates, rounding_mode=mode))
         return torch.where(right == 0, torch.zeros_like(quotient), quotient).to(left.dtype)
 
     return divide
@@ -72,7 +78,7 @@ def _integer_division(mode: str) -> Callable[[Tensor, Tensor], Tensor]:
 
 def _integer_remainder(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
     def remainder(left: Tensor, right: Tensor) -> Tensor:
-        safe = torch.where(right == -1, torch.ones_like(right), _nonzero(right))
+        safe = torch.where(_is_minus_one(right), torch.ones_like(right), _nonzero(right))
         return torch.where(right == 0, torch.zeros_like(left), function(left, safe)).to(left.dtype)
 
     return remainder

@@ -212,8 +212,8 @@ def _emit_main_and_rest(emitter: KernelEmitter, loop: Loop, plan: VectorPlan, st
         middle: Bound = stop - (stop - start) % stride
     else:
         length = function.define(function.depth, f"sub nsw i64 {stop}, {start}")
-        whole = function.define(function.depth, f"and i64 {length}, {-stride}")
-        middle = function.define(function.depth, f"add nsw i64 {whole}, {start}")
+        left = function.define(function.depth, f"urem i64 {length}, {stride}")
+        middle = function.define(function.depth, f"sub nsw i64 {stop}, {left}")
     run_loop(emitter, start, middle, stride, main)
     run_loop(emitter, middle, stop, plan.lanes, rest)
 

@@ -111,12 +111,33 @@ def _call_libm(code: Code, name: str, dtype: str, operands: tuple[str, ...]) -> 
     return result
 
 
+def _inverse_hyperbolic(name: str) -> Emitter:
+    """Sleef's asinh and acosh give infinity where a square in them overflows; eager, by libm, does not. float32 is computed in float64; in
+    float64 a large x has the logarithm of 2 * x."""
+
+    def emit(code: Code, dtype: str, operand: str) -> str:
+        if code.target.sleef is None:
+            return call_library(code, name, dtype, operand)
+        if dtype == "f32":
+            wide = call_library(code, name, "f64", code.convert("fpext", "f32", "f64", operand))
+            return code.convert("fptrunc", "f64", "f32", wide)
+        magnitude = code.intrinsic("fabs", "f64", operand) if name == "asinh" else operand
+        logarithm = call_library(code, "log", "f64", magnitude)
+        far = code.binary("fadd", "f64", logarithm, code.constant("f64", math.log(2)))
+        if name == "asinh":
+            far = code.intrinsic("copysign", "f64", far, operand)
+        is_far = code.compare("fcmp ogt", "f64", magnitude, code.constant("f64", 1e9))
+        return code.select(is_far, "f64", far, call_library(code, name, "f64", operand))
+
+    return emit
+
+
 def _library(name: str) -> Emitter:
     return lambda code, dtype, *operands: call_library(code, name, dtype, *operands)
 
 
 for _name in SLEEF:
-    EMITTERS[_name] = _library(_name)
+    EMITTERS[_name] = _inverse_hyperbolic(_name) if _name in ("asinh", "acosh") else _library(_name)
 
 
 def inline_f32(name: str) -> Callable[[Emitter], Emitter]:

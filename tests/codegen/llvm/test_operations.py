@@ -1,0 +1,186 @@
+"""Every operation of codegen/ops.py in every type it takes, on special and random values, against its meaning in torch."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from codegen.ir import AxisVar, Buffer, Const, Kernel, Load, Loop, Op, Store
+from codegen.ops import INTEGERS, OPS, STORAGE, TORCH_DTYPES, reference, result_dtype
+
+INF, NAN = math.inf, math.nan
+# The largest error in units of the last place, against float64 (float32) and eager (float64).
+ULP_F32 = {"exp": 1.1, "exp2": 1.1, "log": 1.0, "tanh": 1.5, "erf": 1.6, "sigmoid": 2.6, "erfc": 1.6, "lgamma": 1.6, "atan2": 1.5}
+ULP_F64 = {"sigmoid": 4, "lgamma": 8, "erfc": 4, "erf": 3}
+APPROXIMATE = frozenset(
+    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc sigmoid lgamma pow".split()
+)
+
+SPECIAL_FLOATS = [
+    0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 2.0, -2.0, 3.0, 0.625, 0.9375, 4.0, 9.0, -9.0, 10.0, 16.7, 88.7, 88.8, 89.5, -87.3, -88.0,
+    -103.9, -104.5, 128.0, -126.5, -149.5, -151.0, 700.0, -745.0, 1e-3, 1e-7, 1e-20, 1e-38, -1e-40, 1e-45, 1e10, -1e10, 123456.7, 3e38, -3e38,
+    1e200, -1e200, 710.2, -710.2, 1e-310, INF, -INF, NAN, math.pi, math.pi / 2, 1e-8, 0.99999994, 1.0000001,
+]  # fmt: skip
+
+
+def integers(dtype: str) -> torch.Tensor:
+    info = torch.iinfo(TORCH_DTYPES[dtype])
+    small = [0, 1, 2, 3, 5, 7, 8, 31, 32, 63, 64, 100, info.max, info.max - 1, info.min, info.min + 1]
+    small += [] if info.min == 0 else [-1, -2, -3, -7, -31, -64, -100]
+    return torch.tensor(small, dtype=TORCH_DTYPES[dtype])
+
+
+def values(dtype: str) -> torch.Tensor:
+    """Special values, and random ones of all magnitudes."""
+    torch.manual_seed(0)
+    if dtype == "b8":
+        return torch.tensor([False, True, True, False, True])
+    if dtype in INTEGERS:
+        return integers(dtype)
+    random = torch.cat([torch.randn(40), torch.randn(40) * 10.0 ** torch.randint(-30, 30, (40,))])
+    wide = torch.cat([torch.tensor(SPECIAL_FLOATS, dtype=torch.float64), random.double()])
+    return wide.to(TORCH_DTYPES[dtype])
+
+
+def operands(name: str, dtype: str) -> list[torch.Tensor]:
+    arity = OPS[name].arity
+    one = values(dtype)
+    if arity == 1:
+        return [one]
+    if name == "where":
+        left, right = (tensor.contiguous() for tensor in cross(one, one))
+        return [torch.arange(len(left)) % 3 == 0, left, right]
+    if arity == 2:
+        return cross(one, one)
+    short = one[torch.linspace(0, len(one) - 1, 25).long()]
+    grid = torch.tensor(list(itertools.product(range(len(short)), repeat=3)))
+    return [short[grid[:, position]].contiguous() for position in range(3)]
+
+
+def cross(left: torch.Tensor, right: torch.Tensor) -> list[torch.Tensor]:
+    return [left.repeat_interleave(len(right)), right.repeat(len(left))]
+
+
+def elementwise(name: str, dtypes: tuple[str, ...], result: str, count: int) -> Kernel:
+    loads = [Load(position, f"x{position}", AxisVar("i"), dtype) for position, dtype in enumerate(dtypes)]
+    op = Op(len(dtypes), name, tuple(range(len(dtypes))), result)
+    body = [*loads, op, Store("out", AxisVar("i"), len(dtypes))]
+    buffers = [Buffer(f"x{position}", dtype) for position, dtype in enumerate(dtypes)]
+    loop = Loop("i", Const(count), body, parallel=True, vector=True)
+    return Kernel("op", (*buffers, Buffer("out", result, writable=True)), (), [loop])
+
+
+def apply(run, name: str, args: list[torch.Tensor], dtypes: tuple[str, ...], result: str) -> torch.Tensor:
+    count = len(args[0])
+    out = torch.empty(count, dtype=TORCH_DTYPES[result])
+    kernel = elementwise(name, dtypes, result, count)
+    assert run(kernel, {"out": out, **{f"x{position}": arg for position, arg in enumerate(args)}}) == 0
+    return out
+
+
+def assert_identical(actual: torch.Tensor, expected: torch.Tensor, args: list[torch.Tensor], *, zero_sign: bool = True) -> None:
+    """Equal in value, NaN where NaN, and the sign of zero."""
+    same = actual == expected
+    if actual.is_floating_point():
+        same = same | (actual.isnan() & expected.isnan())
+        if zero_sign:
+            same = same & ((actual != 0) | (torch.signbit(actual) == torch.signbit(expected)))
+    if not same.all():
+        at = int((~same).nonzero()[0])
+        raise AssertionError(f"{[arg[at].item() for arg in args]} gives {actual[at].item()}, expected {expected[at].item()}; {int((~same).sum())} differ")
+
+
+def ulp_error(actual: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
+    """|actual - exact| in units of the last place of `exact` in the type of `actual`; 0 where both are NaN or the same infinity."""
+    info = torch.finfo(actual.dtype)
+    rounded = exact.to(actual.dtype)
+    _, exponent = torch.frexp(exact.abs().clamp(min=info.tiny))
+    unit = torch.ldexp(torch.full_like(exact, info.eps), exponent - 1)
+    error = (actual.double() - exact).abs() / unit
+    agree = (actual == rounded) | (actual.isnan() & rounded.isnan())
+    # Overflow: the largest number is as near to infinity as a rounding error
+    return torch.where(agree, torch.where(rounded.isfinite(), error, 0.0).nan_to_num(0.0), error.nan_to_num(math.inf))
+
+
+def libm_fma(left: torch.Tensor, right: torch.Tensor, addend: torch.Tensor) -> torch.Tensor:
+    single = left.dtype == torch.float32
+    function = ctypes.CDLL("libm.so.6").fmaf if single else ctypes.CDLL("libm.so.6").fma
+    number = ctypes.c_float if single else ctypes.c_double
+    function.restype, function.argtypes = number, [number] * 3
+    rows = zip(left.tolist(), right.tolist(), addend.tolist(), strict=True)
+    return torch.tensor([function(*row) for row in rows], dtype=left.dtype)
+
+
+# Eager's fmod gives NaN for denormal divisors, its sqrt is not always correctly rounded, torch has no fma.
+BETTER_THAN_EAGER = {
+    "fmod": lambda left, right: torch.from_numpy(np.fmod(left.numpy(), right.numpy())),
+    "sqrt": lambda x: torch.from_numpy(np.sqrt(x.numpy())),
+    "fma": libm_fma,
+}
+
+# As eager, whose vector code overflows early, or as libm.
+LIBM = {
+    "sinh": lambda x: torch.from_numpy(np.sinh(x.numpy())),
+    "cosh": lambda x: torch.from_numpy(np.cosh(x.numpy())),
+}
+
+CASES = [(name, dtype) for name, spec in OPS.items() if name != "cast" for dtype in sorted(spec.domain)]
+
+
+@pytest.mark.filterwarnings("ignore:(invalid value|overflow):RuntimeWarning")
+@pytest.mark.parametrize(("name", "dtype"), CASES, ids=lambda value: value)
+def test_operation(run, name: str, dtype: str) -> None:
+    args = operands(name, dtype)
+    dtypes = ("b8", dtype, dtype) if name == "where" else (dtype,) * len(args)
+    result = result_dtype(name, dtypes, dtype)
+    actual = apply(run, name, args, dtypes, result)
+    if name not in APPROXIMATE:
+        equal_zeros_are_free = name in ("min", "max", "fmin", "fmax")  # eager's vector and scalar code differ there
+        expected = BETTER_THAN_EAGER.get(name, lambda *_: reference(name, args, dtype))(*args)
+        assert_identical(actual, expected, args, zero_sign=not equal_zeros_are_free)
+        return
+    exact = LIBM.get(name, lambda *wide: reference(name, list(wide), "f64"))(*(arg.double() for arg in args))
+    bound = ULP_F32.get(name, 1.1) if dtype == "f32" else ULP_F64.get(name, 2)
+    error = ulp_error(actual, exact)
+    error[actual == reference(name, args, dtype)] = 0  # as eager, which overflows early in sinh and cosh
+    worst = int(error.argmax())
+    assert error[worst] <= bound, f"{[arg[worst].item() for arg in args]}: {actual[worst].item()!r}, exact {exact[worst].item()!r}, {error[worst]:.2f} ulp"
+
+
+CASTS = list(itertools.product(sorted(STORAGE), repeat=2))
+
+
+@pytest.mark.parametrize(("source", "target"), CASTS, ids=lambda value: value)
+def test_cast(run, source: str, target: str) -> None:
+    x = values(source)
+    if source in ("f32", "f64", "bf16", "f16"):
+        near = torch.tensor([2.0**31, -(2.0**31), 2.0**31 - 1, -(2.0**31) - 0.5, 2.0**63, -(2.0**63), 255.5, 256.0, -1.5, 65504.0, 65519.0, 65520.0, 65536.0, 6e-8, 2.98e-8, 2.9802325e-08, 6.1e-5, 1.0009765625, 1.00048828125, 3.3895e38])
+        x = torch.cat([x, near.to(x.dtype)])
+    actual = apply(run, "cast", [x], (source,), target)
+    assert_identical(actual, reference("cast", [x], target), [x])
+
+
+@pytest.mark.parametrize("name", ["f16", "bf16"])
+def test_all_half_precision_numbers_survive(run, name: str) -> None:
+    encodings = torch.arange(-32768, 32768, dtype=torch.int32).to(torch.int16).view(TORCH_DTYPES[name])
+    wide = apply(run, "cast", [encodings], (name,), "f32")
+    assert_identical(wide, encodings.float(), [encodings])
+    assert_identical(apply(run, "cast", [wide], ("f32",), name), encodings, [wide])
+
+
+@pytest.mark.parametrize("name", ["exp", "exp2", "log", "tanh", "erf", "sigmoid"])
+def test_inline_functions_on_many_values(run, name: str) -> None:
+    torch.manual_seed(1)
+    ranges = {"exp": (-104, 89), "exp2": (-150, 128), "log": (-44, 44), "tanh": (-10, 10), "erf": (-5, 5), "sigmoid": (-88, 40)}
+    low, high = ranges[name]
+    x = torch.rand(200_000) * (high - low) + low
+    small = (torch.rand(100_000) * 2 - 1) * 2.0 ** torch.randint(-20, 2, (100_000,))
+    x = torch.cat([x.exp() if name == "log" else x, small.abs() if name == "log" else small])
+    actual = apply(run, name, [x], ("f32",), "f32")
+    error = ulp_error(actual, reference(name, [x.double()], "f64"))
+    assert error.max() <= ULP_F32[name], f"{x[int(error.argmax())].item()!r}: {error.max():.2f} ulp"
