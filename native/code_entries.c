@@ -35,7 +35,7 @@ drop_all_entries(CodeState *state)
     Entry **entries = state->entries;
     const Py_ssize_t count = state->count;
     state->entries = NULL;
-    state->count = state->capacity = state->max_slots = 0;
+    state->count = state->capacity = state->max_slots = state->added = 0;
     release_entries(entries, count);
 }
 
@@ -207,6 +207,7 @@ add_entry(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
     memmove(state->entries + 1, state->entries, (size_t)state->count * sizeof(Entry *));
     state->entries[0] = (Entry *)Py_NewRef(entry);
     state->count++;
+    state->added++;
     state->max_slots = Py_MAX(state->max_slots, entry->nslots);
     Py_RETURN_NONE;
 }
@@ -243,6 +244,17 @@ list_entries(PyObject *module, PyObject *object)
         }
     }
     return list;
+}
+
+static PyObject *
+added_entries(PyObject *module, PyObject *object)
+{
+    PyCodeObject *code = as_code(object, "added_entries");
+    if (code == NULL) {
+        return NULL;
+    }
+    const CodeState *state = code_state(code);
+    return PyLong_FromSsize_t(state == NULL ? 0 : state->added);
 }
 
 static PyObject *
@@ -324,7 +336,7 @@ is_resume(PyObject *module, PyObject *object)
 static int
 is_listed(const CodeState *state)
 {
-    return (state->count > 0 || (state->marks & CODE_SKIPPED)) && Py_REFCNT(state->code) > 0;
+    return (state->added > 0 || (state->marks & CODE_SKIPPED)) && Py_REFCNT(state->code) > 0;
 }
 
 static PyObject *
@@ -357,13 +369,15 @@ static PyMethodDef functions[] = {
     {"remove_entry", (PyCFunction)(void (*)(void))remove_entry, METH_FASTCALL,
      "remove_entry(code, entry) -> bool: whether it was there."},
     {"entries", list_entries, METH_O, "entries(code) -> list of its entries, most recently hit first."},
+    {"added_entries", added_entries, METH_O,
+     "added_entries(code) -> int: entries added since the last clear_entries, those removed again included."},
     {"clear_entries", clear_entries, METH_O, "clear_entries(code): remove all entries; marks stay."},
     {"skip_code", skip_code, METH_O, "skip_code(code): frames of this code run in the default evaluator; their callees are hooked."},
     {"unskip_code", unskip_code, METH_O, "unskip_code(code): take skip_code back."},
     {"is_skipped", is_skipped, METH_O, "is_skipped(code) -> bool."},
     {"mark_resume", mark_resume, METH_O, "mark_resume(code): this is the code of a resume function."},
     {"is_resume", is_resume, METH_O, "is_resume(code) -> bool."},
-    {"all_codes", all_codes, METH_NOARGS, "all_codes() -> list of the code objects that hold entries or a skip mark."},
+    {"all_codes", all_codes, METH_NOARGS, "all_codes() -> list of the code objects that hold or held entries, or have a skip mark."},
     {NULL, NULL, 0, NULL},
 };
 

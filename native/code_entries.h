@@ -19,6 +19,7 @@ typedef struct CodeState {
     Py_ssize_t count;
     Py_ssize_t capacity;
     Py_ssize_t max_slots; /* over all entries that were ever added */
+    Py_ssize_t added; /* how many were added since the last clear_entries */
     Entry **entries;
 } CodeState;
 

@@ -1,6 +1,6 @@
 /* Entry: what the cache of a code object holds.
  *
- * In:  Entry(guards, key, *, code=None, graph=None, result=None).
+ * In:  Entry(guards, key, *, code=None, graph=None, result=None, inputs=None).
  * Out: for a frame whose guards hold: a code object to run in its place, or its value by a graph and a result recipe. An entry with
  *      neither says: the default evaluator runs the frame.
  *
@@ -71,7 +71,25 @@ set_graph(Entry *self, PyObject *graph, PyObject *result)
 }
 
 static int
-init_from(Entry *self, PyObject *guards, PyObject *code, PyObject *graph, PyObject *result)
+set_inputs(Entry *self, PyObject *inputs)
+{
+    self->ninputs = self->nslots;
+    if (inputs == Py_None) {
+        return 0;
+    }
+    self->ninputs = PyLong_AsSsize_t(inputs);
+    if (self->ninputs == -1 && PyErr_Occurred()) {
+        return -1;
+    }
+    if (self->ninputs < 0 || self->ninputs > self->nslots) {
+        PyErr_Format(PyExc_ValueError, "Entry: inputs is %zd, the guard program has %zd slots", self->ninputs, self->nslots);
+        return -1;
+    }
+    return 0;
+}
+
+static int
+init_from(Entry *self, PyObject *guards, PyObject *code, PyObject *graph, PyObject *result, PyObject *inputs)
 {
     if (code != Py_None && graph != Py_None) {
         PyErr_SetString(PyExc_ValueError, "Entry: give code or graph, not both");
@@ -81,7 +99,7 @@ init_from(Entry *self, PyObject *guards, PyObject *code, PyObject *graph, PyObje
         PyErr_SetString(PyExc_ValueError, "Entry: graph and result belong together, one of them is missing");
         return -1;
     }
-    if (set_guards(self, guards) < 0) {
+    if (set_guards(self, guards) < 0 || set_inputs(self, inputs) < 0) {
         return -1;
     }
     if (code != Py_None) {
@@ -107,20 +125,21 @@ entry_clear(Entry *self)
 static int
 entry_init(Entry *self, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"guards", "key", "code", "graph", "result", NULL};
-    PyObject *guards, *key, *code = Py_None, *graph = Py_None, *result = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$OOO:Entry", names, &guards, &key, &code, &graph, &result)) {
+    static char *names[] = {"guards", "key", "code", "graph", "result", "inputs", NULL};
+    PyObject *guards, *key, *code = Py_None, *graph = Py_None, *result = Py_None, *inputs = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$OOOO:Entry", names, &guards, &key, &code, &graph, &result,
+                                     &inputs)) {
         return -1;
     }
     if (self->key != NULL) {
         PyErr_SetString(PyExc_RuntimeError, "Entry: initialised already; an entry does not change, make a new one");
         return -1;
     }
-    if (init_from(self, guards, code, graph, result) < 0) {
+    if (init_from(self, guards, code, graph, result, inputs) < 0) {
         PyObject *dict = Py_XNewRef(self->dict); /* what a subclass has put there stays */
         entry_clear(self);
         self->dict = dict;
-        self->nslots = 0;
+        self->nslots = self->ninputs = 0;
         return -1;
     }
     self->key = Py_NewRef(key);
@@ -157,7 +176,7 @@ static PyObject *
 run_native(Entry *entry, PyObject *const *slots, int *failed)
 {
     PyObject *outs[entry->nouts + 1];
-    if (compiled_graph_run(entry->graph, slots, entry->nslots, outs) < 0) {
+    if (compiled_graph_run(entry->graph, slots, entry->ninputs, outs) < 0) {
         *failed = 1;
         return NULL;
     }
@@ -171,7 +190,7 @@ run_native(Entry *entry, PyObject *const *slots, int *failed)
 static PyObject *
 run_callable(Entry *entry, PyObject *const *slots, int *failed)
 {
-    PyObject *outs = PyObject_Vectorcall(entry->graph, slots, entry->nslots, NULL);
+    PyObject *outs = PyObject_Vectorcall(entry->graph, slots, entry->ninputs, NULL);
     if (outs == NULL) {
         *failed = 1;
         return NULL;
@@ -239,7 +258,7 @@ misfit(PyCodeObject *code, PyCodeObject *replacement, const char *what)
 }
 
 static int
-code_fits(PyCodeObject *replacement, PyCodeObject *code)
+code_fits(PyCodeObject *replacement, PyCodeObject *code, Py_ssize_t nslots)
 {
     const int not_plain = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR | CO_VARARGS | CO_VARKEYWORDS;
     if (replacement == code) {
@@ -248,8 +267,8 @@ code_fits(PyCodeObject *replacement, PyCodeObject *code)
     if ((replacement->co_flags & not_plain) || replacement->co_kwonlyargcount != 0 || !(replacement->co_flags & CO_OPTIMIZED)) {
         return misfit(code, replacement, "all its parameters must be positional, and it must be the code of a plain function");
     }
-    if (replacement->co_argcount != code_formals(code)) {
-        return misfit(code, replacement, "it must have one positional parameter for each parameter of the original");
+    if (replacement->co_argcount != code_formals(code) + nslots) {
+        return misfit(code, replacement, "it must have one positional parameter for each parameter of the original, and one for each slot");
     }
     const int same = same_free_variables(replacement, code);
     return same == 0 ? misfit(code, replacement, "its free variables must be those of the original, in the same order") : -(same < 0);
@@ -262,7 +281,7 @@ entry_fits(Entry *entry, PyCodeObject *code)
         PyErr_Format(PyExc_RuntimeError, "%.200s.__init__ has not called Entry.__init__", Py_TYPE(entry)->tp_name);
         return -1;
     }
-    return entry->code == NULL ? 0 : code_fits(entry->code, code);
+    return entry->code == NULL ? 0 : code_fits(entry->code, code, entry->nslots);
 }
 
 /* --- the type ---------------------------------------------------------------------------------------------------------- */
@@ -275,6 +294,7 @@ static PyMemberDef entry_members[] = {
     {"result", T_OBJECT, offsetof(Entry, result), READONLY, "instructions that make the frame's value, or None"},
     {"on_failure", T_OBJECT, offsetof(Entry, on_failure), 0,
      "None, or called with (entry, exception) when the graph raised, before the default evaluator runs the frame"},
+    {"inputs", T_PYSSIZET, offsetof(Entry, ninputs), READONLY, "how many of the slots the graph takes"},
     {"hits", T_PYSSIZET, offsetof(Entry, hits), READONLY, "how many frames this entry has run from the cache"},
     {NULL, 0, 0, 0, NULL},
 };
@@ -287,7 +307,7 @@ static PyGetSetDef entry_getset[] = {
 PyTypeObject Entry_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "_capture.Entry",
-    .tp_doc = "Entry(guards, key, *, code=None, graph=None, result=None): one captured version of a code object.",
+    .tp_doc = "Entry(guards, key, *, code=None, graph=None, result=None, inputs=None): one captured version of a code object.",
     .tp_basicsize = sizeof(Entry),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
     .tp_new = PyType_GenericNew,

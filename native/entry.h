@@ -16,7 +16,8 @@ typedef struct {
     PyObject *on_failure;
     Py_ssize_t hits;
     Py_ssize_t nslots;
-    Py_ssize_t nouts;    /* of a native graph */
+    Py_ssize_t ninputs; /* the graph takes the first so many slots */
+    Py_ssize_t nouts;   /* of a native graph */
     char graph_is_native;
     Recipe recipe;
     PyObject *dict;
