@@ -13,7 +13,15 @@ from weakref import ref as weak_reference
 from guards.global_state import read_global_state
 from guards.guard import Guard, GuardError, raw_length
 from guards.kinds import GuardKind
-from guards.lookup import Unresolved, dict_get, dict_items, function_field, has_attribute, instance_dict, isinstance_raw
+from guards.lookup import (
+    Unresolved,
+    dict_get,
+    dict_items,
+    function_field,
+    has_attribute,
+    instance_dict,
+    isinstance_raw,
+)
 from guards.namespace import FrameNamespace
 from guards.shapes import ShapeOverflow
 from guards.source import GradSource

@@ -14,7 +14,7 @@ from guards import source as s
 from guards.global_state import DTYPE_CODES
 from guards.guard import Guard
 from guards.kinds import GuardKind
-from guards.shapes import OPERATORS
+from guards.shapes import shape_operator_numbers
 from guards.tensor_properties import TensorProperties
 from guards.values import ObjectRef
 
@@ -163,7 +163,7 @@ def _global_state(encoder: Encoder, guard: Guard, index: int) -> None:
 @encoder(GuardKind.SHAPE_EXPRESSION)
 def _shape_expression(encoder: Encoder, guard: Guard, index: int) -> None:
     registers = [encoder.int_register_of(source, index) for source in guard.payload.sources]
-    numbers = {"load": 0, "const": 1, **{name: 2 + i for i, name in enumerate(OPERATORS)}}
+    numbers = shape_operator_numbers()
     operands: list[int] = []
     for token in guard.payload.code:
         argument = 0 if len(token) == 1 else registers[token[1]] if token[0] == "load" else token[1]

@@ -26,7 +26,8 @@ class Unresolved(LookupError):
 
 def type_mro(cls: type) -> tuple[type, ...]:
     """`cls.__mro__` as stored in the type."""
-    return _TYPE_MRO.__get__(cls)  # type: ignore[no-any-return]
+    mro: tuple[type, ...] = _TYPE_MRO.__get__(cls)
+    return mro
 
 
 def type_lookup(cls: type, name: str, default: Any = _MISSING) -> Any:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from types import CodeType
 
 import _capture
+
 from guards.encoders import check, load
 from guards.guard_set import GuardSet
 from guards.instructions import Assembler
@@ -27,7 +28,7 @@ class Encoder:
     """Writes one program: registers by source."""
 
     def __init__(self, code: CodeType) -> None:
-        self.code = code
+        self.code: CodeType = code
         self.assembler = Assembler()
         self.emit = self.assembler.emit
         self.places = 0  # of the widest aliasing guard

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from guards.source import ShapeSource, Source
 
 if TYPE_CHECKING:
-    import sympy
+    import sympy  # type: ignore[import-untyped]
 
 Token = tuple[str] | tuple[str, int]
 INT64 = range(-(2**63), 2**63)
@@ -47,6 +47,13 @@ SYMBOLS = {
     "add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%", "eq": "==", "ne": "!=", "lt": "<", "le": "<=",
     "and": "and", "or": "or",
 }  # fmt: skip
+
+
+def shape_operator_numbers() -> dict[str, int]:
+    """Operators by number in a guard program: the two loads, then `OPERATORS` in order."""
+    return {name: number for number, name in enumerate(("load", "const", *OPERATORS))}
+
+
 MAX_DEPTH = 64  # of the evaluation stack; native/guard_program.c has the same
 
 
@@ -87,7 +94,7 @@ class ShapeExpression:
             arity = OPERATORS[token[0]][0]
             operands, stack[-arity:] = stack[-arity:], []
             stack.append(_infix(token[0], operands))
-        return stack[0].removeprefix("(").removesuffix(")") if stack[0].count("(") == 1 == stack[0].find("(") + 1 else stack[0]
+        return stack[0][1:-1] if stack[0].startswith("(") else stack[0]
 
     def depth(self) -> int:
         """Stack items needed."""
@@ -160,9 +167,9 @@ def from_sympy(expression: sympy.Basic, symbols: Mapping[Any, Source]) -> ShapeE
     if expression is sympy.true or expression is sympy.false:
         return constant(int(bool(expression)))
     if expression.is_Integer:
-        return constant(int(expression))  # type: ignore[call-overload]
-    if expression.is_Pow and expression.args[1].is_Integer and int(expression.args[1]) > 1:  # type: ignore[attr-defined,call-overload]
-        return apply("mul", *[from_sympy(expression.args[0], symbols)] * int(expression.args[1]))  # type: ignore[call-overload]
+        return constant(int(expression))
+    if expression.is_Pow and expression.args[1].is_Integer and int(expression.args[1]) > 1:
+        return apply("mul", *[from_sympy(expression.args[0], symbols)] * int(expression.args[1]))
     operands = [from_sympy(arg, symbols) for arg in expression.args]
     if name in _SWAPPED:
         return apply(_SWAPPED[name], *reversed(operands))

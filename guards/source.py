@@ -32,6 +32,8 @@ from guards.lookup import (
 from guards.namespace import FrameNamespace
 from guards.values import ObjectRef, constant_identity, is_constant
 
+_MODULE_DICT: Any = vars(ModuleType)["__dict__"]
+
 
 @dataclass(frozen=True, eq=False)
 class Source:
@@ -72,7 +74,7 @@ class Source:
         return isinstance(other, Source) and self._hash == other._hash and self._identity == other._identity  # type: ignore[attr-defined]
 
     def __hash__(self) -> int:
-        return self._hash  # type: ignore[attr-defined,no-any-return]
+        return self._hash  # type: ignore[attr-defined]
 
     def __str__(self) -> str:
         return self.text
@@ -311,7 +313,7 @@ class ModuleAttrSource(DerivedSource):
     def read(self, owner: Any) -> Any:
         if not isinstance_raw(owner, ModuleType):
             raise Unresolved(f"not a module: {safe_repr(owner)}")
-        return dict_get(ModuleType.__dict__["__dict__"].__get__(owner), self.name)
+        return dict_get(_MODULE_DICT.__get__(owner), self.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -550,7 +552,7 @@ class GradSource(DerivedSource):
             raise Unresolved(f"not a plain tensor: {type(owner).__name__}")
         if not owner.is_leaf and not owner.retains_grad:
             return None  # reading it would warn
-        return torch._C.TensorBase.grad.__get__(owner)  # type: ignore[attr-defined]
+        return vars(torch._C.TensorBase)["grad"].__get__(owner)
 
 
 @dataclass(frozen=True, eq=False)

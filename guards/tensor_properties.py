@@ -15,12 +15,11 @@ import torch
 
 from guards.values import ObjectRef
 
-
 # c10::DeviceType by number (torch/headeronly/core/DeviceType.h).
 _DEVICE_TYPES = {
     name: number
     for number, name in enumerate(
-        "cpu cuda mkldnn opengl opencl ideep hip fpga maia xla vulkan metal xpu mps meta hpu ve lazy ipu mtia privateuseone".split()
+        ["cpu", "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip", "fpga", "maia", "xla", "vulkan", "metal", "xpu", "mps", "meta", "hpu", "ve", "lazy", "ipu", "mtia", "privateuseone"]
     )
 }
 

@@ -64,17 +64,23 @@ static int equal_tuple(PyObject *a, PyObject *b, int depth)
     return 1;
 }
 
-static int set_has(PyObject *set, PyObject *item, Py_hash_t hash, int depth)
+static int set_has_where(PyObject *set, PyObject *item, const Py_hash_t *hash, int depth)
 {
     Py_ssize_t position = 0;
     PyObject *candidate;
     Py_hash_t candidate_hash;
     while (_PySet_NextEntry(set, &position, &candidate, &candidate_hash)) {
-        if (candidate_hash == hash && equal_nested(item, candidate, depth)) {
+        if ((hash == NULL || candidate_hash == *hash) && equal_nested(item, candidate, depth)) {
             return 1;
         }
     }
     return 0;
+}
+
+/* Equal constants have equal hashes, except for NaN, whose hash is by identity. */
+static int set_has(PyObject *set, PyObject *item, Py_hash_t hash, int depth)
+{
+    return set_has_where(set, item, &hash, depth) || set_has_where(set, item, NULL, depth);
 }
 
 static int equal_frozenset(PyObject *a, PyObject *b, int depth)

@@ -74,9 +74,13 @@ typedef enum {
 } GuardOp;
 
 /* Operators of CHECK_SHAPE, in the order of guards.shapes.OPERATORS, behind the two loads. */
+#define SHAPE_OPERATORS(X)                                                                                       \
+    X(LOAD) X(CONST) X(ADD) X(SUB) X(MUL) X(FLOORDIV) X(MOD) X(MAX) X(MIN) X(EQ) X(NE) X(LT) X(LE) X(AND) X(OR) X(NOT) X(NEG)
 typedef enum {
-    SHAPE_LOAD, SHAPE_CONST, SHAPE_ADD, SHAPE_SUB, SHAPE_MUL, SHAPE_FLOORDIV, SHAPE_MOD, SHAPE_MAX, SHAPE_MIN, SHAPE_EQ, SHAPE_NE, SHAPE_LT,
-    SHAPE_LE, SHAPE_AND, SHAPE_OR, SHAPE_NOT, SHAPE_NEG, SHAPE_COUNT
+#define X(name) SHAPE_##name,
+    SHAPE_OPERATORS(X)
+#undef X
+    SHAPE_COUNT
 } ShapeOp;
 #define SHAPE_DEPTH 64
 

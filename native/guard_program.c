@@ -135,7 +135,7 @@ int guard_program_run(PyObject *self, const FrameState *frame, PyObject **slots)
             word += guard_widths[op].repeated * word[-1]; /* the count is the last of the fixed words */
         }
         switch (op) {
-        case OP_LOAD_LOCAL: LOAD(o[0] < frame->nlocals ? frame->locals[o[0]] : NULL);
+        case OP_LOAD_LOCAL: LOAD((uint64_t)o[0] < (uint64_t)frame->nlocals ? frame->locals[o[0]] : NULL);
         case OP_LOAD_GLOBAL: LOAD(load_named(frame->globals, o));
         case OP_LOAD_BUILTIN: LOAD(load_named(frame->builtins, o));
         case OP_LOAD_GLOBALS: LOAD(frame->globals);
@@ -372,8 +372,11 @@ int init_guard_program(PyObject *module)
     if (init_raw_lookup() < 0 || init_guard_loads() < 0 || PyModule_AddType(module, &GuardProgram_Type) < 0) {
         return -1;
     }
-    PyObject *table = guard_instruction_table();
-    int status = table == NULL ? -1 : PyModule_AddObjectRef(module, "guard_instructions", table);
+    PyObject *table = guard_instruction_table(), *operators = guard_shape_operators();
+    int status = table == NULL || operators == NULL || PyModule_AddObjectRef(module, "guard_instructions", table) < 0
+                     ? -1
+                     : PyModule_AddObjectRef(module, "shape_operators", operators);
     Py_XDECREF(table);
+    Py_XDECREF(operators);
     return status;
 }

@@ -29,6 +29,7 @@ typedef struct {
 /* guard_verify.c: checks that words can't lead outside of the program's arrays, turns object indices into pointers. 0, or -1 with ValueError. */
 int guard_program_verify(GuardProgram *program);
 PyObject *guard_instruction_table(void);
+PyObject *guard_shape_operators(void);
 
 /* Operand words of each instruction: `fixed` (with the count, if it has one) and `repeated` for each of the count. */
 typedef struct {

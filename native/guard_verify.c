@@ -237,3 +237,16 @@ PyObject *guard_instruction_table(void)
     }
     return table;
 }
+
+PyObject *guard_shape_operators(void)
+{
+    return Py_BuildValue("("
+#define X(name) "s"
+                         SHAPE_OPERATORS(X)
+#undef X
+                         ")",
+#define X(name) #name,
+                         SHAPE_OPERATORS(X)
+#undef X
+                         NULL);
+}

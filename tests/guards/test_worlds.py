@@ -1,0 +1,42 @@
+"""Every row of `cases`: guards hold under the changes that they should survive, and fail under the others, in C and in Python alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from guards.guard_set import GuardSet
+from guards.kinds import GuardKind
+from tests.guards.cases import CASES
+from tests.guards.world import Case, Change, World, verdict
+
+
+def _rows(kind: str) -> list[Any]:
+    return [pytest.param(case, change, id=f"{case.name}-{name}") for case in CASES for name, change in getattr(case, kind).items()]
+
+
+def _run(case: Case, change: Change | None) -> int:
+    world = World(case.make())
+    guards = GuardSet(case.guards(world))
+    return verdict(world, guards, [], change)[0]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_holds_in_its_own_world(case: Case) -> None:
+    assert _run(case, None) == -1
+
+
+@pytest.mark.parametrize(("case", "change"), _rows("holds"))
+def test_survives(case: Case, change: Change) -> None:
+    assert _run(case, change) == -1
+
+
+@pytest.mark.parametrize(("case", "change"), _rows("fails"))
+def test_fails(case: Case, change: Change) -> None:
+    assert _run(case, change) >= 0
+
+
+def test_every_kind_has_a_case() -> None:
+    seen = {guard.kind for case in CASES for guard in case.guards(World(case.make()))}
+    assert seen == set(GuardKind)
