@@ -29,6 +29,7 @@ class Dependencies:
     """What has to run before what: roots, and operator calls by the buffers they touch."""
 
     def __init__(self, lowering: Lowering, roots: list[Root]) -> None:
+        self.steps = lowering.steps
         self.writers: dict[str, list[Root | ExternStep | ViewStep]] = {}
         for step in lowering.steps:
             for name in step_writes(step):
@@ -52,16 +53,34 @@ class Dependencies:
     def needs_group_elsewhere(self, root: Root, group: Group) -> bool:
         """True where something outside of `group` that `root` needs, itself needs `group`."""
         outside = [item for item in self.before(root) if not self._is_in(item, group)]
+        return any(self._is_in(item, group) for item in self._all_before(outside))
+
+    def needs_group(self, item: Root | ExternStep | ViewStep, group: Group) -> bool:
+        """True where `item` cannot run before `group`."""
+        return any(self._is_in(other, group) for other in self._all_before([item]))
+
+    def _all_before(self, items: list[Root | ExternStep | ViewStep]) -> Iterable[Root | ExternStep | ViewStep]:
+        """`items` and everything that they and the kernels they are in need."""
+        pending = list(items)
         seen: set[int] = set()
-        while outside:
-            item = outside.pop()
-            if self._is_in(item, group):
-                return True
+        while pending:
+            item = pending.pop()
+            yield item
             for part in self._unit(item):
                 if id(part) not in seen:
                     seen.add(id(part))
-                    outside.extend(self.before(part))
-        return False
+                    pending.extend(self.before(part))
+
+    def readers(self, name: str) -> list[ExternStep | ViewStep]:
+        """Operator calls and views that read the buffer, through views too."""
+        memory = {name}
+        found: list[ExternStep | ViewStep] = []
+        for step in self.steps:
+            if memory.intersection(step_reads(step)):
+                found.append(step)
+                if isinstance(step, ViewStep):
+                    memory.add(step.output)
+        return found
 
     def _is_in(self, item: Root | ExternStep | ViewStep, group: Group) -> bool:
         return isinstance(item, Root) and self.group_of.get(item) is group
@@ -92,7 +111,7 @@ def _refs(value: object) -> Iterable[str]:
         yield from _refs(list(value.values()))
 
 
-def fuse(lowering: Lowering, roots: list[Root]) -> list[Group]:
+def fuse(lowering: Lowering, roots: list[Root]) -> tuple[list[Group], Dependencies]:
     """Groups in the order of their first root."""
     dependencies = Dependencies(lowering, roots)
     groups: list[Group] = []
@@ -101,12 +120,14 @@ def fuse(lowering: Lowering, roots: list[Root]) -> list[Group]:
             group = open_group(len(groups), root)
             groups.append(group)
             dependencies.group_of[root] = group
-    return groups
+    return groups, dependencies
 
 
 def _join_any(dependencies: Dependencies, groups: list[Group], root: Root) -> bool:
     for group in _nearest(dependencies, groups, root):
-        if len(group.members) >= MAX_MEMBERS or dependencies.needs_group_elsewhere(root, group):
+        if len(group.members) >= MAX_MEMBERS or _meets_through_memory(group, root):
+            continue
+        if dependencies.needs_group_elsewhere(root, group):
             continue
         joined = _joined(group, root)
         if joined is not None:
@@ -114,6 +135,13 @@ def _join_any(dependencies: Dependencies, groups: list[Group], root: Root) -> bo
             dependencies.group_of[root] = group
             return True
     return False
+
+
+def _meets_through_memory(group: Group, root: Root) -> bool:
+    """True where the root reads a buffer that a member fills in part (a join), or writes one that a member reads so."""
+    written = {target.buffer for member in group.members for target in member.targets}
+    read = {name for member in group.members for name in member.loads}
+    return bool(written & root.loads) or any(target.buffer in read for target in root.targets)
 
 
 def _nearest(dependencies: Dependencies, groups: list[Group], root: Root) -> list[Group]:

@@ -1,0 +1,77 @@
+"""Steps in an order in which each finds what it reads.
+
+In:  operator calls and views in the order of the graph; kernels.
+Out: one list. Writers come before readers, except that a write to an input comes after everything that reads the input's old value.
+
+    [mm -> t0], [k0: t0 -> y], [k1: x -> t1], [mm(t1) -> t2]   ->   mm, k1, mm, k0 in an order that respects t0, t1
+"""
+
+from __future__ import annotations
+
+from codegen.passes.fuse import step_reads, step_writes
+from codegen.program import ExternStep, KernelStep, Step, ViewStep
+
+
+def order_steps(calls: list[ExternStep | ViewStep], kernels: list[KernelStep], inputs: set[str]) -> list[Step]:
+    """A topological order that keeps the given order where it can."""
+    steps: list[Step] = [*calls, *kernels]
+    needs = _needs(steps, inputs)
+    ordered: list[Step] = []
+    done: set[int] = set()
+    for start in range(len(steps)):
+        stack = [start]
+        visiting: set[int] = set()
+        while stack:
+            number = stack[-1]
+            pending = [need for need in needs[number] if need not in done]
+            if number in done or not pending:
+                stack.pop()
+                if number not in done:
+                    done.add(number)
+                    ordered.append(steps[number])
+                continue
+            if number in visiting:
+                raise AssertionError(f"steps depend on each other in a circle: {[steps[n] for n in stack]}")
+            visiting.add(number)
+            stack.extend(reversed(pending))
+    return ordered
+
+
+def _needs(steps: list[Step], inputs: set[str]) -> list[set[int]]:
+    reads = [_reads(step) for step in steps]
+    writes = [_writes(step) for step in steps]
+    memory = {step.output: step.base for step in steps if isinstance(step, ViewStep)}
+    produced: dict[str, list[int]] = {}
+    for number, names in enumerate(writes):
+        for name in names:
+            if name not in inputs:
+                produced.setdefault(name, []).append(number)
+    needs = [{n for name in names for n in produced.get(name, ()) if n != number} for number, names in enumerate(reads)]
+    readers: dict[str, list[int]] = {}
+    for number, names in enumerate(reads):
+        for name in names:
+            readers.setdefault(_root_memory(name, memory), []).append(number)
+    for number, names in enumerate(writes):
+        for name in names:
+            if name in inputs:
+                needs[number] |= {reader for reader in readers.get(name, ()) if reader != number}
+    return needs
+
+
+def _root_memory(name: str, memory: dict[str, str]) -> str:
+    """The buffer whose memory a view is on."""
+    while name in memory:
+        name = memory[name]
+    return name
+
+
+def _reads(step: Step) -> list[str]:
+    if not isinstance(step, KernelStep):
+        return step_reads(step)
+    return [name for name, buffer in zip(step.buffers, step.kernel.buffers, strict=True) if not buffer.writable]
+
+
+def _writes(step: Step) -> list[str]:
+    if not isinstance(step, KernelStep):
+        return step_writes(step)
+    return [name for name, buffer in zip(step.buffers, step.kernel.buffers, strict=True) if buffer.writable]

@@ -1,0 +1,127 @@
+"""The passes in order: from the stores of a lowering to the steps of a Program.
+
+    find_roots -> fuse -> give buffers to what crosses kernels -> emit -> (in-place writes made safe) -> schedule -> order steps
+
+In:  `Lowering` after the walk over the graph.
+Out: its Program with KernelSteps, in an order in which every step finds what it reads.
+"""
+
+from __future__ import annotations
+
+from codegen import index_algebra as ix
+from codegen import ir
+from codegen.lower.graph import Lowering
+from codegen.lower.tensor_expr import Affine, Stored, TensorExpr, View, along
+from codegen.ops import TORCH_DTYPES
+from codegen.passes.align import open_group
+from codegen.passes.draft import Draft, DraftLoad, DraftStore, Phase, Statement
+from codegen.passes.emit import emit_group
+from codegen.passes.fuse import Dependencies, fuse
+from codegen.passes.group import Group
+from codegen.passes.order import order_steps
+from codegen.passes.roots import Root, find_roots
+from codegen.passes.schedule import schedule
+from codegen.program import KernelStep, Program
+from codegen.verifier import verify
+
+VERIFY = False  # tests turn it on: check every kernel
+
+
+def build_kernels(lowering: Lowering) -> Program:
+    """Fused and scheduled kernels for all stores of `lowering`, among its other steps."""
+    roots = find_roots(lowering.stores)
+    groups, dependencies = fuse(lowering, roots)
+    _give_buffers(lowering, groups, dependencies)
+    by_value = {root.value: root for root in roots}
+    steps: list[KernelStep] = []
+    for group in [*groups, *_make_writes_safe(lowering, groups, by_value, dependencies)]:
+        if group.rows != 0:
+            steps.append(_kernel_step(schedule(emit_group(f"k{len(steps)}", group, by_value))))
+    lowering.program.steps = order_steps(lowering.steps, steps, set(lowering.program.inputs))
+    return lowering.program
+
+
+def _kernel_step(kernel: ir.Kernel) -> KernelStep:
+    if VERIFY:
+        verify(kernel)
+    return KernelStep(kernel, tuple(buffer.name for buffer in kernel.buffers), tuple(map(ir.Sym, kernel.sizes)))
+
+
+def _give_buffers(lowering: Lowering, groups: list[Group], dependencies: Dependencies) -> None:
+    """A root that another kernel reads has to be stored."""
+    for group in groups:
+        for root in group.members:
+            for dep, _ in root.reads:
+                if dependencies.group_of[dep] is not group and not dep.targets:
+                    dep.targets.append(_temporary(lowering, dep.value, f"t{dep.number}"))
+
+
+def _temporary(lowering: Lowering, value: TensorExpr, hint: str) -> Stored:
+    strides = lowering.layouts.get(value) or ix.row_major(value.shape)
+    return lowering.new_buffer(hint, "temp", TORCH_DTYPES[value.dtype], value.shape, strides)
+
+
+# --- writes to inputs -------------------------------------------------------------------------------------------------------------
+
+
+def _make_writes_safe(
+    lowering: Lowering, groups: list[Group], by_value: dict[TensorExpr, Root], dependencies: Dependencies
+) -> list[Group]:
+    """A kernel may write to an input in place if everything else that reads the input can run before it, and it reads itself only the element
+    that it is about to write. Else the new value goes to a temporary, and a kernel at the end copies it: those kernels are returned."""
+    copies: list[Group] = []
+    for group in groups:
+        written = {t.buffer for root in group.members for t in root.targets if _is_input(lowering, t)}
+        unsafe = {name for name in written if not _is_safe(group, name, by_value, dependencies, groups)}
+        for root in list(group.members):
+            for target in [target for target in root.targets if target.buffer in unsafe]:
+                copies.append(_deferred(lowering, root, target, len(groups) + len(copies)))
+    return copies
+
+
+def _is_input(lowering: Lowering, target: Stored) -> bool:
+    return lowering.program.buffers[target.buffer].kind == "input"
+
+
+def _is_safe(
+    group: Group, name: str, by_value: dict[TensorExpr, Root], dependencies: Dependencies, groups: list[Group]
+) -> bool:
+    for other in groups:
+        if other is not group and any(name in root.loads for root in other.members):
+            if any(dependencies.needs_group(root, group) for root in other.members):
+                return False
+    if any(dependencies.needs_group(step, group) for step in dependencies.readers(name)):
+        return False
+    return _touches_own_element(emit_group("trial", group, by_value), name)
+
+
+def _touches_own_element(draft: Draft, name: str) -> bool:
+    """True where all accesses to the buffer are to one index, in one run of statements."""
+    places: set[tuple[int, ix.Index]] = set()
+    segment = 0
+    for item in draft.body:
+        if isinstance(item, Phase):
+            segment += 1
+            places |= {(segment, index) for index in _touched(item.body, name)}
+            segment += 1
+        else:
+            places |= {(segment, index) for index in _touched([item], name)}
+    return len(places) <= 1
+
+
+def _touched(statements: list[Statement], name: str) -> list[ix.Index]:
+    return [s.index for s in statements if isinstance(s, (DraftLoad, DraftStore)) and s.buffer == name]
+
+
+def _deferred(lowering: Lowering, root: Root, target: Stored, number: int) -> Group:
+    """Redirect the store to a temporary; the group that copies it to `target`."""
+    root.targets.remove(target)
+    place = next((other for other in root.targets if not _is_input(lowering, other)), None)
+    if place is None:
+        place = _temporary(lowering, root.value, f"{target.buffer}_new")
+        root.targets.insert(0, place)
+    identity = Affine(tuple(map(along, range(len(place.shape)))))
+    copy = Root(root.number + (1 << 20), View(place, place.shape, identity), [target])
+    copy.axes = tuple(copy.ranges.axis(f"x{dim}", size) for dim, size in enumerate(copy.domain))
+    copy.loads.add(place.buffer)
+    return open_group(number, copy)
