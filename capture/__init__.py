@@ -1,0 +1,102 @@
+"""Captures PyTorch programs from CPython bytecode and runs them as native code.
+
+    import capture
+
+    with capture.enable():              # every frame called in the block, on this thread
+        train(model, loader)
+
+    fast = capture.compile(model)       # or one callable; also @capture.compile
+    print(capture.explain(model)(x))
+
+In:  PyTorch programs. Out: the names below; see README.md. Heavy parts are imported when they are first needed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+
+
+def _check_siblings() -> None:
+    """The packages that ours is built on have everyday names: say plainly where another module of that name is in the way."""
+    home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    for name in ("cache", "codegen", "guards"):
+        spec = importlib.util.find_spec(name)
+        found = spec.origin if spec is not None else None
+        if found is None or os.path.dirname(os.path.dirname(os.path.abspath(found))) != home:
+            where = f"{found or 'a namespace package or no file'} instead of {os.path.join(home, name)}"
+            raise ImportError(
+                f"capture needs its own package {name!r}, but `import {name}` gives {where}: "
+                f"rename that module, or keep its folder off sys.path"
+            )
+
+
+_check_siblings()
+
+try:
+    import _capture
+except ImportError:  # not built: its twin serves hook="settrace"
+    from capture import python_capture
+
+    sys.modules["_capture"] = python_capture  # type: ignore[assignment]
+
+from capture import backends, log
+from capture.api import (
+    allow_in_graph,
+    assume_constant_result,
+    compile,
+    disable,
+    enable,
+    graph_break,
+    is_capturing,
+    is_compiling,
+    mark_dynamic,
+    mark_static,
+    reset,
+)
+from capture.config import config
+from capture.counters import counters
+from capture.errors import (
+    BackendError,
+    CaptureError,
+    CaptureWarning,
+    ConfigError,
+    InternalError,
+    RecompileLimitExceeded,
+    UnknownBackend,
+    Unsupported,
+    UsageError,
+)
+from capture.explain import Explanation, explain
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BackendError",
+    "CaptureError",
+    "CaptureWarning",
+    "ConfigError",
+    "Explanation",
+    "InternalError",
+    "RecompileLimitExceeded",
+    "UnknownBackend",
+    "Unsupported",
+    "UsageError",
+    "allow_in_graph",
+    "assume_constant_result",
+    "backends",
+    "compile",
+    "config",
+    "counters",
+    "disable",
+    "enable",
+    "explain",
+    "graph_break",
+    "is_capturing",
+    "is_compiling",
+    "log",
+    "mark_dynamic",
+    "mark_static",
+    "reset",
+]

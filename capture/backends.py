@@ -1,7 +1,7 @@
 """Backends: what turns a captured graph into something to call.
 
 In:  a name or a function `f(gm: torch.fx.GraphModule, example_inputs: list[Tensor]) -> callable`, and options for it.
-Out: `resolve(...)`: the function with its options bound; `compile_graph(...)`: a callable from placeholders to a tuple, checked.
+Out: `resolve(...)`: the function with its options bound; `call(...)`: a callable from placeholders to a tuple, checked.
 
     @backends.register("mine")
     def mine(gm, example_inputs): return gm.forward
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import types
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -93,10 +92,8 @@ def _bind_options(name: str, function: Backend, options: dict[str, Any]) -> Back
 # --- calling a backend -----------------------------------------------------------------------------------------------------
 
 
-def compile_graph(
-    settings: CaptureSettings, gm: torch.fx.GraphModule, example_inputs: list[Any], code: types.CodeType
-) -> Callable[..., tuple[Any, ...]]:
-    """What `settings.backend` makes of `gm`, a graph of `code`.
+def call(settings: CaptureSettings, gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., tuple[Any, ...]]:
+    """What `settings.backend` makes of `gm`.
 
     A backend that raises: BackendError under config.raise_on_error; else one warning, and the graph runs as it stands.
     """
@@ -108,7 +105,7 @@ def compile_graph(
         if config.raise_on_error:
             raise BackendError(settings.backend_name, failure_text(error)) from error
         text = f"backend {settings.backend_name!r} failed, its graphs run eagerly: {failure_text(error)}"
-        warn_once(code, "backend", text)
+        warn_once(None, f"backend {settings.backend_name}", text)
         return gm.forward
     if getattr(settings.backend, "func", settings.backend) is llvm_backend:
         return compiled  # ours keeps the contract, and the hook calls it without Python between

@@ -97,14 +97,16 @@ def load_environment(text: str) -> None:
 
 # --- warnings --------------------------------------------------------------------------------------------------------------
 
-_warned: set[tuple[types.CodeType, str]] = set()
+_warned: set[tuple[types.CodeType | None, str]] = set()
 
 
-def warn_once(code: types.CodeType, kind: str, message: str) -> None:
+def warn_once(code: types.CodeType | None, kind: str, message: str) -> None:
     """A `CaptureWarning` at the user's function, once for each code object and kind until `capture.reset()`."""
-    if (code, kind) not in _warned:
-        _warned.add((code, kind))
-        warnings.warn_explicit(f"{code.co_qualname}: {message}", CaptureWarning, code.co_filename, code.co_firstlineno)
+    if (code, kind) in _warned:
+        return
+    _warned.add((code, kind))
+    filename, line = (code.co_filename, code.co_firstlineno) if code is not None else ("capture", 0)
+    warnings.warn_explicit(message, CaptureWarning, filename, line)
 
 
 def forget_warnings() -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CaptureSettings:
-    """One way to capture. Equal settings share cache entries: `capture/keys.py` has one canonical key for them.
+    """One way to capture. Equal settings share cache entries: `capture/keys.py` has one canonical object for them.
 
     backend is the callable with its options bound in. dynamic None: config.dynamic decides. `tag` sets apart what must not share entries
     with anything else (explain, a compiled function).
@@ -35,6 +35,11 @@ class CaptureSettings:
     dynamic: bool | None = None
     options: tuple[tuple[str, Any], ...] = ()
     tag: Any = None
+
+    @property
+    def key(self) -> CaptureSettings:
+        """By which entries know these settings. Only the object that `capture/keys.py` gives a converter is ever used as a key."""
+        return self
 
 
 class FrameLike(Protocol):

@@ -1,0 +1,206 @@
+"""The public functions.
+
+In:  a function, a module, or a block of code; how to capture it.
+Out: the same, captured when it runs.
+
+    with capture.enable(): train(model, loader)     # every frame called in the block, on this thread
+    fast = capture.compile(model)                   # this callable only
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+import torch
+
+from capture import backends, hooks, marks
+from capture.compiled_module import wrap_module
+from capture.counters import counters
+from capture.errors import UsageError
+from capture.log import forget_warnings
+from capture.marks import allow_in_graph, assume_constant_result, mark_dynamic, mark_static
+from capture.protocols import CaptureSettings
+from capture.regions import Region, without_capture
+
+if TYPE_CHECKING:
+    from capture.protocols import Backend
+
+__all__ = [
+    "allow_in_graph",
+    "assume_constant_result",
+    "compile",
+    "disable",
+    "enable",
+    "graph_break",
+    "is_capturing",
+    "is_compiling",
+    "mark_dynamic",
+    "mark_static",
+    "reset",
+]
+
+T = TypeVar("T", bound=Callable[..., Any])
+
+
+class enable(Region):  # noqa: N801 (used like a function)
+    """Capture what runs in a `with` block on this thread, or in the calls of a function or module that it wraps.
+
+    backend: a name (`capture.backends.names()`) or a function (gm, example_inputs) -> callable. options: keyword arguments for it.
+    fullgraph: a graph break is an error (Unsupported). dynamic: None, sizes become symbols where they change; True, from the start; False, never.
+    hook: "pep523" (the extension), or "settrace" (pure Python, slower).
+
+    Blocks nest; the inner one's settings hold inside of it. Errors: UsageError, UnknownBackend, ConfigError.
+    """
+
+    def __init__(
+        self,
+        backend: str | Backend = "llvm",
+        *,
+        fullgraph: bool = False,
+        dynamic: bool | None = None,
+        hook: str = "pep523",
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        settings = make_settings(backend, fullgraph=fullgraph, dynamic=dynamic, options=options)
+        super().__init__(hooks.lookup(hook), settings)
+        self._arguments = {"backend": backend, "fullgraph": fullgraph, "dynamic": dynamic, "hook": hook, "options": options}
+
+    def __call__(self, fn: T) -> T:
+        """Wrap a function or module."""
+        return wrap(fn, self, self._arguments)
+
+    def __repr__(self) -> str:
+        return f"enable({self.settings.backend_name!r})"
+
+
+def make_settings(
+    backend: str | Backend,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    options: Mapping[str, Any] | None = None,
+    tag: Any = None,
+) -> CaptureSettings:
+    """The arguments of `enable`, checked."""
+    if type(fullgraph) is not bool:
+        raise UsageError(f"fullgraph is True or False, not {fullgraph!r}")
+    if dynamic not in (None, True, False) or type(dynamic) is int:
+        raise UsageError(f"dynamic is True, False or None, not {dynamic!r}")
+    if options is not None and not isinstance(options, Mapping):
+        raise UsageError(f"options is a dict of the backend's options, not {options!r}")
+    function = backends.resolve(backend, options)
+    named = tuple(sorted(options.items())) if options else ()
+    if named:
+        function = _bound_once(backend, named, function)
+    return CaptureSettings(function, backends.backend_name(backend), fullgraph, dynamic, named, tag)
+
+
+_bound: dict[Any, Any] = {}
+
+
+def _bound_once(backend: Any, named: tuple[tuple[str, Any], ...], function: Any) -> Any:
+    """Equal options give one function, so that equal settings are equal."""
+    try:
+        return _bound.setdefault((backend, named), function)
+    except TypeError:  # an option that can't be hashed
+        return function
+
+
+@overload
+def compile(fn: T, *, backend: str | Backend = ..., fullgraph: bool = ..., dynamic: bool | None = ..., hook: str = ..., options: Mapping[str, Any] | None = ...) -> T: ...  # noqa: E501  # fmt: skip
+@overload
+def compile(fn: None = None, *, backend: str | Backend = ..., fullgraph: bool = ..., dynamic: bool | None = ..., hook: str = ..., options: Mapping[str, Any] | None = ...) -> Callable[[T], T]: ...  # noqa: E501  # fmt: skip
+def compile(fn: Any = None, **settings: Any) -> Any:
+    """`fn`, captured whenever it is called. Takes what `enable` takes; `@capture.compile` and `@capture.compile(backend=...)` both work.
+
+    A module stays a module of its class: the same parameters, buffers, attributes and state_dict keys, shared with the original; it
+    deep-copies and pickles. Errors: UsageError where `fn` is neither a callable nor a module.
+    """
+    region = enable(**settings)
+    return region if fn is None else region(fn)
+
+
+def wrap(fn: Any, region: Any, arguments: Mapping[str, Any]) -> Any:
+    """A function or module that runs in `region`; `arguments` make the same region again (after unpickling)."""
+    if isinstance(fn, torch.nn.Module):
+        return wrap_module(fn, region, arguments)
+    if isinstance(fn, type):
+        raise UsageError(f"capture a class by its instances or methods: {fn.__qualname__} is a class")
+    if not callable(fn):
+        raise UsageError(f"only callables and modules can be captured, not {fn!r} of type {type(fn).__name__}")
+    return region.around(fn)
+
+
+# --- not to be captured ----------------------------------------------------------------------------------------------------
+
+
+class _Disabled(Region):
+    """A block without capture."""
+
+    def __init__(self) -> None:
+        super().__init__(None, None)
+
+    def __call__(self, fn: T) -> T:
+        return disable(fn)
+
+    def __repr__(self) -> str:
+        return "disable()"
+
+
+@overload
+def disable(fn: T, recursive: bool = ...) -> T: ...
+@overload
+def disable(fn: None = None, recursive: bool = ...) -> Any: ...
+def disable(fn: Any = None, recursive: bool = True) -> Any:
+    """Not to be captured: a function (also as a decorator), a module, or `with capture.disable():` a block.
+
+    recursive: nor what it calls. Else its own frame only. Source: torch.compiler.disable.
+    """
+    if fn is None:
+        return _Disabled() if recursive else functools.partial(disable, recursive=False)
+    if isinstance(fn, torch.nn.Module):
+        return wrap_module(fn, _Disabled(), None)
+    if isinstance(fn, type) or not callable(fn):
+        raise UsageError(f"disable takes a function, a module or nothing, not {fn!r}")
+    if recursive:
+        wrapper = without_capture(fn)
+        marks.mark_disabled(wrapper)
+        return wrapper
+    function = fn.__func__ if isinstance(fn, types.MethodType) else fn
+    if not isinstance(function, types.FunctionType):
+        raise UsageError(f"disable(recursive=False) takes a Python function, not {fn!r}")
+    marks.mark_disabled(function)
+    hooks.leave_alone(function.__code__)
+    return fn
+
+
+# --- inside of captured code -----------------------------------------------------------------------------------------------
+
+
+def graph_break() -> None:
+    """End the graph here, if this code is being captured; a new one begins behind."""
+
+
+def is_capturing() -> bool:
+    """True in captured code, False in the same code run eagerly."""
+    return False
+
+
+def is_compiling() -> bool:
+    """The same as `is_capturing`, by the name that torch.compiler has for it."""
+    return is_capturing()
+
+
+# --- start anew ------------------------------------------------------------------------------------------------------------
+
+
+def reset() -> None:
+    """Forget all that was captured, every skipped frame, counters and the warnings given. Marks of functions and tensors stay."""
+    hooks.forget_all()
+    counters.clear()
+    forget_warnings()
+
+

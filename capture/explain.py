@@ -1,0 +1,184 @@
+"""explain: what capture makes of a program, as a report.
+
+In:  a function or module, then arguments to call it with.
+Out: `Explanation`: graphs, breaks with their reason and line, guards, times; `str()` is a text for people.
+
+    print(capture.explain(toy_example)(a, b))
+
+    2 graphs, 1 graph break, 5 operations
+    graph break 1: a branch depends on the values of a tensor [data_dependent_jump] ...
+
+The call really runs, once, with cache entries of its own: what was captured before neither hides anything nor is changed.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+import _capture
+from capture import keys
+from capture.compiled_module import original_of
+from capture.errors import UsageError
+from capture.observe import observing
+from capture.regions import Region, original_function
+
+if TYPE_CHECKING:
+    import torch.fx
+
+    from capture.break_reasons import BreakReason
+
+CALLS = ("call_function", "call_method", "call_module")
+
+
+@dataclass(frozen=True)
+class CompileTime:
+    """Seconds that a phase of the capture of a function took. "total" is the whole frame, all others are parts of it."""
+
+    function: str
+    phase: str
+    seconds: float
+
+
+@dataclass
+class Explanation:
+    """What was captured in one call.
+
+    graphs: torch.fx.GraphModule, in the order in which they were made. break_reasons: each with .id .reason .hint .user_stack.
+    ops_per_graph: targets of the calls of each graph. guards: a text each. recompiles: which guard of an earlier entry failed, with old and new value.
+    skipped: (function, reason) of frames that were left to Python.
+    """
+
+    graphs: list[torch.fx.GraphModule] = field(default_factory=list)
+    break_reasons: list[BreakReason] = field(default_factory=list)
+    guards: list[str] = field(default_factory=list)
+    compile_times: list[CompileTime] = field(default_factory=list)
+    recompiles: list[str] = field(default_factory=list)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    functions: list[str] = field(default_factory=list)  # of each graph
+
+    @property
+    def graph_count(self) -> int:
+        return len(self.graphs)
+
+    @property
+    def graph_break_count(self) -> int:
+        return len(self.break_reasons)
+
+    @property
+    def ops_per_graph(self) -> list[list[Any]]:
+        return [[node.target for node in gm.graph.nodes if node.op in CALLS] for gm in self.graphs]
+
+    @property
+    def op_count(self) -> int:
+        return sum(map(len, self.ops_per_graph))
+
+    def __str__(self) -> str:
+        return "\n".join(_report(self))
+
+
+# --- collecting ------------------------------------------------------------------------------------------------------------
+
+
+class _Collector:
+    """The observer: fills an Explanation."""
+
+    def __init__(self) -> None:
+        self.found = Explanation()
+
+    def on_graph(self, gm: torch.fx.GraphModule, code: types.CodeType) -> None:
+        self.found.graphs.append(gm)
+        self.found.functions.append(code.co_qualname)
+
+    def on_break(self, reason: BreakReason, code: types.CodeType) -> None:
+        self.found.break_reasons.append(reason)
+
+    def on_guards(self, texts: Sequence[str], code: types.CodeType) -> None:
+        self.found.guards.extend(texts)
+
+    def on_compile_time(self, phase: str, seconds: float, code: types.CodeType) -> None:
+        self.found.compile_times.append(CompileTime(code.co_qualname, phase, seconds))
+
+    def on_recompile(self, text: str, code: types.CodeType) -> None:
+        self.found.recompiles.append(f"{code.co_qualname}: {text}")
+
+    def on_skip(self, reason: str, code: types.CodeType) -> None:
+        self.found.skipped.append((code.co_qualname, reason))
+
+
+def explain(fn: Any, **settings: Any) -> Callable[..., Explanation]:
+    """A function that calls `fn` with its arguments and returns the Explanation. `settings` are those of `capture.enable`.
+
+    Errors: UsageError where `fn` is no callable; what `fn` raises passes through.
+    """
+    if not callable(fn):
+        raise UsageError(f"only callables and modules can be explained, not {fn!r} of type {type(fn).__name__}")
+    target = original_of(fn) if isinstance(fn, torch.nn.Module) else original_function(fn)
+
+    def explained(*args: Any, **kwargs: Any) -> Explanation:
+        collector = _Collector()
+        region = _fresh_region(**settings)
+        try:
+            with observing(collector), region:
+                target(*args, **kwargs)
+        finally:
+            _forget(region)
+        return collector.found
+
+    return explained
+
+
+def _fresh_region(hook: str = "pep523", **settings: Any) -> Region:
+    from capture import api, hooks
+
+    return Region(hooks.lookup(hook), api.make_settings(settings.pop("backend", "llvm"), tag=object(), **settings))
+
+
+def _forget(region: Region) -> None:
+    """Remove the entries that this call made: nobody can use them again."""
+    for code in _capture.all_codes():
+        for entry in _capture.entries(code):
+            if entry.key is region.settings:
+                _capture.remove_entry(code, entry)
+    assert region.settings is not None
+    keys.forget(region.settings)
+
+
+# --- the report ------------------------------------------------------------------------------------------------------------
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _report(found: Explanation) -> list[str]:
+    lines = [
+        f"{_count(found.graph_count, 'graph')}, {_count(found.graph_break_count, 'graph break')}, "
+        f"{_count(found.op_count, 'operation')}, {_count(len(found.guards), 'guard')}, {_count(len(found.recompiles), 'recompile')}"
+    ]
+    for number, (function, operations) in enumerate(zip(found.functions, found.ops_per_graph), 1):
+        lines.append(f"graph {number} ({function}): " + ", ".join(map(_operation_name, operations)))
+    for number, reason in enumerate(found.break_reasons, 1):
+        lines += [f"graph break {number}: {reason}"]
+    lines += [f"recompile {number}: {text}" for number, text in enumerate(found.recompiles, 1)]
+    lines += [f"left to Python: {function}: {reason}" for function, reason in found.skipped]
+    if found.guards:
+        lines += ["guards:", *(f"  {text}" for text in found.guards)]
+    if found.compile_times:
+        lines.append("compile times: " + _times(found.compile_times))
+    return lines
+
+
+def _times(times: list[CompileTime]) -> str:
+    phases: dict[str, float] = {}
+    for item in times:
+        phases[item.phase] = phases.get(item.phase, 0.0) + item.seconds
+    return ", ".join(f"{phase} {seconds * 1000:.1f} ms" for phase, seconds in phases.items())
+
+
+def _operation_name(target: Any) -> str:
+    return target if isinstance(target, str) else getattr(target, "__name__", str(target))
