@@ -18,7 +18,7 @@ import torch
 import torch.fx
 
 import cache
-from capture import backends, frame_filter, graph_break, log, observe
+from capture import backends, frame_code, frame_filter, log, observe
 from capture.break_reasons import BreakReason, GraphBreak, SkipFrame
 from capture.config import config
 from capture.counters import counters
@@ -30,7 +30,6 @@ from capture.root import RootTranslator
 from capture.thread_state import ThreadState
 from capture.variables.base import Variable
 from guards.program import encode
-from guards.source import Source
 
 if TYPE_CHECKING:
     from capture.protocols import CaptureSettings
@@ -82,14 +81,14 @@ class Capture:
         self.value = value
         self.reason = reason
         self.recipe: Recipe | None = None
-        self.frame_code: graph_break.FrameCode | None = None
+        self.code: frame_code.FrameCode | None = None
 
     @property
     def outputs(self) -> list[torch.fx.Node]:
         if self.recipe is not None:
             return self.recipe.outputs
-        assert self.frame_code is not None
-        return self.frame_code.outputs
+        assert self.code is not None
+        return self.code.outputs
 
 
 # --- steps -----------------------------------------------------------------------------------------------------------------------
@@ -147,9 +146,9 @@ def make_code(capture: Capture) -> None:
     if capture.value is not None:
         capture.recipe = result_recipe(tx.output, capture.value)
         if capture.recipe is None:
-            capture.frame_code = graph_break.code_for_return(tx, capture.value)
+            capture.code = frame_code.code_for_return(tx, capture.value)
     else:
-        capture.frame_code = graph_break.code_for_break(tx)
+        capture.code = frame_code.code_for_break(tx)
 
 
 def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
@@ -162,9 +161,9 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
     if capture.recipe is not None:
         slots = [*inputs, *capture.recipe.slots]
     else:
-        assert capture.frame_code is not None
-        code = graph_break.assemble(capture.frame_code, graph, inputs)
-        slots = capture.frame_code.slots
+        assert capture.code is not None
+        code = frame_code.assemble(capture.code, graph, inputs)
+        slots = capture.code.slots
     started = time.perf_counter()
     program = encode(guards, slots, frame.code)
     observe.current().on_compile_time("guards", time.perf_counter() - started, frame.code)
@@ -175,7 +174,7 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
         entry = cache.CacheEntry(program, settings, code=code)
     else:
         assert capture.recipe is not None
-        entry = cache.CacheEntry(program, settings, graph=_on_inputs(graph, len(inputs), slots), result=capture.recipe.program)
+        entry = cache.CacheEntry(program, settings, graph=graph, result=capture.recipe.program, inputs=len(inputs))
     entry.guard_set = guards
     return entry
 
@@ -195,13 +194,6 @@ def compile_graph(
     compiled = backends.call(settings, module, [i.value for i in output.used_inputs()])
     observe.current().on_compile_time("backend", time.perf_counter() - started, frame.code)
     return compiled
-
-
-def _on_inputs(graph: Any, count: int, slots: list[Source]) -> Any:
-    """The graph takes the first slots; where the result needs more, they are cut off."""
-    if len(slots) == count:
-        return graph
-    return lambda *values: graph(*values[:count])
 
 
 # --- other ends ------------------------------------------------------------------------------------------------------------------

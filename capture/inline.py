@@ -182,7 +182,7 @@ def _field(source: Source | None, name: str) -> Source:
 
 
 def lazy(tx: Translator, value: Any, source: Source | None) -> Variable:
-    return LazyVariable(value, source) if source is not None else tx.wrap(value, None)
+    return LazyVariable(tx.output, value, source) if source is not None else tx.wrap(value, None)
 
 
 def existing_cells(tx: Translator, function: UserFunctionVariable) -> list[CellVariable]:
@@ -196,7 +196,7 @@ def existing_cells(tx: Translator, function: UserFunctionVariable) -> list[CellV
         known = tx.output.known_object(cell)
         if known is None:
             try:
-                contents: Variable | None = LazyVariable(cell.cell_contents, CellContentsSource(source))
+                contents: Variable | None = LazyVariable(tx.output, cell.cell_contents, CellContentsSource(source))
             except ValueError:
                 contents = None
             known = CellVariable(contents, source)

@@ -117,7 +117,11 @@ class OutputGraph:
             self.guards.add(make_guard.no_attr(variable.source, name))
 
     def class_source(self, variable: Variable) -> Source | None:
-        """Where the class of an object can be reached."""
+        """Where the class of an object can be reached; of a class, the class itself."""
+        from capture.variables.type_object import ClassVariable
+
+        if isinstance(variable, ClassVariable):
+            return variable.source
         if variable.source is not None:
             return TypeSource(variable.source)
         return self.side_effects.class_source(variable)

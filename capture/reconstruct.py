@@ -15,6 +15,7 @@ from bytecode import Instr
 
 from capture.break_reasons import GraphBreak
 from capture.variables.base import NullVariable, Variable
+from capture.variables.constant import ConstantVariable
 from guards.source import ConstantSource, LocalSource, Source
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class PythonCode:
         self._building.add(key)
         variable.reconstruct(self)
         self._building.discard(key)
-        if not variable.is_constant() or variable.mutable:
+        if not isinstance(variable, ConstantVariable):
             self.store_as(variable)
 
     def built(self) -> list[tuple[str, Variable]]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from capture.variables.base import LazyVariable, Variable
+from capture.variables.constant import ConstantVariable
 from capture.variables.mapping import DictVariable
 from capture.variables.sequence import ListVariable, TupleVariable
 from capture.variables.tensor import TensorVariable
@@ -70,8 +71,8 @@ def _instructions(output: OutputGraph, recipe: Recipe, value: Variable, seen: se
         return [("slot", recipe.slot(value.source))]
     if isinstance(value, TensorVariable):
         return [("out", recipe.out(value.node))]
-    if value.is_constant():
-        return [("const", value.as_constant())]
+    if isinstance(value, ConstantVariable):
+        return [("const", value.value)]
     if id(value) in seen:
         raise NeedsPython  # one object in two places
     seen.add(id(value))

@@ -18,8 +18,10 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-from bytecode import Bytecode, CellVar, FreeVar, Instr, Label, TryBegin, TryEnd
+from bytecode import Bytecode, CellVar, FreeVar, Instr, Label, TryBegin
 from bytecode.instr import InstrLocation
+
+from capture.bytecode.instructions import decode
 
 CO_VARIADIC = 0x04 | 0x08
 VALUE, NULL, HANDLED = "value", "null", "handled"  # kinds of stack items; HANDLED: PUSH_EXC_INFO's saved state
@@ -52,10 +54,9 @@ def cell_names(original: CodeType) -> tuple[str, ...]:
 @functools.lru_cache(maxsize=4096)
 def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: tuple[str, ...]) -> CodeType:
     """Arguments: one for each stack item that is not NULL (`___stack_i`; for HANDLED the exception), then the locals `names`."""
-    body = Bytecode.from_code(original)
     label = Label()
     prologue = _prologue(original, stack, label)
-    result = Bytecode([*prologue, *_with_label(body, target, label)])
+    result = Bytecode([*prologue, *_with_label(original, target, label)])
     result.name, result.filename, result.first_lineno = original.co_name, original.co_filename, original.co_firstlineno
     result.qualname = original.co_qualname
     arguments = [f"___stack_{i}" for i, kind in enumerate(stack) if kind != NULL] + list(names)
@@ -94,12 +95,17 @@ def _prologue(original: CodeType, stack: tuple[str, ...], label: Label) -> list[
     return items
 
 
-def _with_label(body: Bytecode, target: int, label: Label) -> list[Any]:
+def _with_label(original: CodeType, target: int, label: Label) -> list[Any]:
     """The original instructions, with the label before instruction `target`; making of cells is left out, cells are free variables."""
     result: list[Any] = []
     index = 0
-    for item in body:
-        if isinstance(item, (TryBegin, TryEnd, Label)) or not isinstance(item, Instr):
+    handlers = decode(original).handlers
+    for item in Bytecode.from_code(original):
+        if isinstance(item, TryBegin):
+            handler = handlers[index]
+            assert handler is not None
+            item.stack_depth = handler.depth  # the assembler would have to find it anew, and can't: we jump into the block
+        if not isinstance(item, Instr):
             result.append(item)
             continue
         if index == target:

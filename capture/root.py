@@ -27,7 +27,7 @@ class RootTranslator(Translator):
         code = frame.code
         values = dict(zip(_local_names(code), frame.locals))
         local_variables: dict[str, Variable] = {
-            name: LazyVariable(value, LocalSource(name)) for name, value in values.items() if value is not _capture.NULL
+            name: LazyVariable(output, value, LocalSource(name)) for name, value in values.items() if value is not _capture.NULL
         }
         cells = _free_cells(output, frame)
         super().__init__(output, code, Scope(frame.globals, root=True), local_variables, cells)
@@ -64,7 +64,7 @@ def _free_cells(output: OutputGraph, frame: Any) -> dict[str, CellVariable]:
     cells = {}
     for name, cell in zip(frame.code.co_freevars, frame.function.__closure__ or ()):
         try:
-            contents: Variable | None = LazyVariable(cell.cell_contents, CellSource(name))
+            contents: Variable | None = LazyVariable(output, cell.cell_contents, CellSource(name))
         except ValueError:
             contents = None
         cells[name] = CellVariable(contents, FreeCellSource(name))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
 from capture.variables.base import Variable
+from capture.variables.constant import ConstantVariable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,7 +104,7 @@ class SideEffects:
         if isinstance(value, Deleted):
             return
         value = code.output.resolve(value)
-        if value.source is None and not value.is_constant():
+        if value.source is None and not isinstance(value, ConstantVariable):
             code.load(value)
             code.emit("POP_TOP")
 
@@ -218,8 +219,6 @@ def _store_attributes(code: PythonCode, owner: Any, stores: dict[str, Variable])
             code.load(owner)
             code.emit("STORE_ATTR", name)
         else:
-            from capture.variables.constant import ConstantVariable
-
             code.call_object(object.__setattr__, [owner, ConstantVariable(name), value])
             code.emit("POP_TOP")
 
@@ -233,8 +232,6 @@ def _apply_cell(code: PythonCode, variable: Any, before: Any) -> None:
 
 
 def _apply_iterator(code: PythonCode, variable: Any, before: Any) -> None:
-    from capture.variables.constant import ConstantVariable
-
     _call_method(code, variable, "__setstate__", [ConstantVariable(variable.position)])
 
 

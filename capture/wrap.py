@@ -111,12 +111,6 @@ def _wrapper_by_base(value: Any) -> Any:
     return wrap_object
 
 
-def lazily(value: Any, source: Source | None) -> Variable:
-    if source is None:
-        raise GraphBreak("unknown_type", value=f"{type(value).__name__} without a source")
-    return LazyVariable(value, source)
-
-
 def guard_type(output: OutputGraph, value: Any, source: Source | None) -> None:
     if source is not None:
         output.guards.add(make_guard.type_match(source, value))
@@ -164,7 +158,7 @@ def wrap_sequence(output: OutputGraph, value: Any, source: Source | None) -> Var
         return cls([wrap(output, item, None) for item in value])
     guard_type(output, value, source)
     output.guards.add(make_guard.length_match(source, value))
-    items: list[Variable] = [LazyVariable(item, ItemSource(source, i)) for i, item in enumerate(value)]
+    items: list[Variable] = [LazyVariable(output, item, ItemSource(source, i)) for i, item in enumerate(value)]
     return cls(items, source)
 
 
@@ -180,7 +174,7 @@ def wrap_named_tuple(output: OutputGraph, value: Any, source: Source | None) -> 
         return NamedTupleVariable([wrap(output, item, None) for item in value], type(value))
     guard_type(output, value, source)
     output.guards.add(make_guard.length_match(source, value))
-    items: list[Variable] = [LazyVariable(item, ItemSource(source, i)) for i, item in enumerate(value)]
+    items: list[Variable] = [LazyVariable(output, item, ItemSource(source, i)) for i, item in enumerate(value)]
     return NamedTupleVariable(items, type(value), source)
 
 
@@ -191,7 +185,7 @@ def wrap_deque(output: OutputGraph, value: Any, source: Source | None) -> Variab
         return DequeVariable([wrap(output, item, None) for item in value], maxlen=value.maxlen)
     output.guards.add(make_guard.length_match(source, value))
     output.guards.add(make_guard.constant_match(AttrSource(source, "maxlen"), value.maxlen))
-    items: list[Variable] = [LazyVariable(item, DequeItemSource(source, i)) for i, item in enumerate(value)]
+    items: list[Variable] = [LazyVariable(output, item, DequeItemSource(source, i)) for i, item in enumerate(value)]
     return DequeVariable(items, source, value.maxlen)
 
 
@@ -222,13 +216,13 @@ def _dict_entries(output: OutputGraph, value: Any, source: Source | None) -> dic
     for position, (key, item) in enumerate(value.items()):
         if is_guardable_constant(key):
             key_variable = constant(key)
-            held = LazyVariable(item, DictItemSource(source, key)) if source else wrap(output, item, None)
+            held = LazyVariable(output, item, DictItemSource(source, key)) if source else wrap(output, item, None)
             entries[key] = (key_variable, held)
         else:
             # an object as key: by position, which the guard on all keys fixes
             key_source = DictKeySource(source, position) if source else ConstantSource(key)
             key_variable = wrap(output, key, key_source)
-            held = LazyVariable(item, DictValueSource(source, position)) if source else wrap(output, item, None)
+            held = LazyVariable(output, item, DictValueSource(source, position)) if source else wrap(output, item, None)
             name = key if isinstance(key_variable, ConstantVariable) or _hashes_itself(key) else ByIdentity(key_variable)
             entries[name] = (key_variable, held)
     return entries
@@ -289,7 +283,7 @@ def wrap_sequence_iterator(output: OutputGraph, value: Any, source: Source | Non
     sequence_source = IteratorSequenceSource(source)
     output.guards.add(make_guard.type_match(sequence_source, held))
     output.guards.add(make_guard.length_match(sequence_source, held))
-    items: list[Variable] = [LazyVariable(x, ItemSource(sequence_source, i)) for i, x in enumerate(held)]
+    items: list[Variable] = [LazyVariable(output, x, ItemSource(sequence_source, i)) for i, x in enumerate(held)]
     iterator = SequenceIterator(items, source, type(value))
     iterator.position = position
     return iterator
@@ -376,7 +370,7 @@ def wrap_partial(output: OutputGraph, value: Any, source: Source | None) -> Vari
     keywords.guard_keys(_Context(output))  # type: ignore[attr-defined]
     kwargs = {k: v for k, (_, v) in keywords.entries.items()}  # type: ignore[attr-defined]
     context = _Context(output)
-    realized = {k: v.realize(context) if isinstance(v, LazyVariable) else v for k, v in kwargs.items()}
+    realized = {k: v.realize() if isinstance(v, LazyVariable) else v for k, v in kwargs.items()}
     return PartialVariable(parts["func"], parts["args"].unpack(context), realized, source)
 
 
@@ -394,7 +388,7 @@ def wrap_cell(output: OutputGraph, value: types.CellType, source: Source | None)
     except ValueError:
         return CellVariable(None, source)
     held = source if source is not None else ConstantSource(value)
-    return CellVariable(LazyVariable(contents, CellContentsSource(held)), source)
+    return CellVariable(LazyVariable(output, contents, CellContentsSource(held)), source)
 
 
 @wraps(types.ModuleType)

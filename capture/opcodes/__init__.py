@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from capture.variables import super_object  # noqa: F401  (registers super)
 from capture.opcodes import calls, collections, control, exceptions, names, operators, patterns, stack
 from capture.opcodes.registry import HANDLERS
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from capture.break_reasons import GraphBreak
 from capture.opcodes.registry import opcode
-from capture.variables.base import Variable
+from capture.variables.base import NullVariable, Variable
 from capture.variables.function import CellVariable, NestedFunctionVariable
 from capture.variables.mapping import pairs_of
 
@@ -27,7 +27,10 @@ def _call(tx: Translator, instruction: Instruction) -> None:
     names, tx.keyword_names = tx.keyword_names, ()
     values = tx.pop_many(instruction.arg)
     function = tx.pop()
-    tx.stack.pop()  # NULL
+    method = tx.stack.pop()
+    if not isinstance(method, NullVariable):  # (function, its first argument), as decorators and comprehensions are called
+        values.insert(0, function)
+        function = method
     split = len(values) - len(names)
     tx.push(call(tx, function, values[:split], dict(zip(names, values[split:]))))
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from capture.break_reasons import GraphBreak
 
 if TYPE_CHECKING:
+    from capture.output_graph import OutputGraph
     from capture.reconstruct import PythonCode
     from capture.translator import Translator
     from guards.source import Source
@@ -125,15 +126,32 @@ class NullVariable(Variable):
 class LazyVariable(Variable):
     """A local or item not looked at yet: no guard until something uses it."""
 
-    def __init__(self, value: Any, source: Source) -> None:
+    def __init__(self, output: OutputGraph, value: Any, source: Source) -> None:
         super().__init__(source)
+        self.output = output
         self.value = value
 
-    def realize(self, tx: Translator) -> Variable:
+    def realize(self) -> Variable:
         from capture.wrap import wrap
 
-        return wrap(tx.output, self.value, self.source)
+        return wrap(self.output, self.value, self.source)
+
+    def python_type(self) -> type:
+        return self.realize().python_type()
+
+    def as_constant(self) -> Any:
+        return self.realize().as_constant()
+
+    def as_proxy(self) -> Any:
+        return self.realize().as_proxy()
+
+    def real_value(self) -> Any:
+        return self.realize().real_value()
+
+    def describe(self) -> str:
+        assert self.source is not None
+        return self.source.text
 
 
 def realize(tx: Translator, variable: Variable) -> Variable:
-    return variable.realize(tx) if isinstance(variable, LazyVariable) else variable
+    return variable.realize() if isinstance(variable, LazyVariable) else variable

@@ -349,8 +349,7 @@ def _type(tx: Translator, value: Variable, *rest: Variable, **kwargs: Variable) 
 
     if rest or kwargs:
         raise GraphBreak("builtin", name="type", value=value)
-    source = tx.output.class_source(value)
-    return tx.wrap(value.python_type(), source) if source else wrap_class(tx.output, value.python_type())
+    return wrap_class(tx.output, value.python_type())
 
 
 @rule(id)

@@ -64,7 +64,9 @@ class ConstantVariable(Variable):
 
     def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         if name == "join" and isinstance(self.value, (str, bytes)) and len(args) == 1:
-            return fold(getattr(self.value, name), [fold(list, [], {}, items=args[0].unpack(tx))], {})
+            from capture.variables.sequence import TupleVariable
+
+            return fold(getattr(self.value, name), [TupleVariable(args[0].iterate(tx).unpack(tx))], {})
         if name == "format" and isinstance(self.value, str):
             from capture.variables.strings import format_values
 
@@ -110,17 +112,13 @@ def raise_type_error(text: str) -> Any:
     raise raise_python(TypeError(text))
 
 
-def fold(
-    function: Any, args: list[Variable], kwargs: dict[str, Variable], *, items: list[Variable] | None = None
-) -> Variable:
+def fold(function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
     """Call `function` on constants now. An exception becomes the program's own; a non-constant argument breaks the graph."""
     from capture.variables.exception import raise_python
     from capture.wrap import constant
 
     try:
         values = [a.as_constant() for a in args]
-        if items is not None:
-            values = [[i.as_constant() for i in items]]
         keywords = {k: v.as_constant() for k, v in kwargs.items()}
     except NotConstant as error:
         name = getattr(function, "__name__", repr(function))

@@ -118,6 +118,11 @@ class ClassVariable(Variable):
         handler = CALLS.get(self.cls)
         if handler is not None:
             return handler(tx, *args, **kwargs)
+        from capture.polyfills import POLYFILLS
+
+        polyfill = POLYFILLS.get(self.cls)
+        if polyfill is not None:
+            return tx.wrap_function(polyfill).call(tx, args, kwargs)
         for applies, make in INSTANCE_RULES:
             if applies(self.cls):
                 return make(tx, self, args, kwargs)
@@ -237,9 +242,9 @@ def _make_named_tuple(
     for name, default in getattr(cls.cls, "_field_defaults", {}).items():
         if name not in values:
             values[name] = wrap(tx.output, default, None)
-    if len(args) > len(fields) or set(values) != set(fields) or lookup_type(cls.cls, "__new__").__module__ != (
-        "namedtuple_" + _named_tuple_base(cls.cls).__name__
-    ):
+    base = _named_tuple_base(cls.cls)
+    own_new = lookup_type(cls.cls, "__new__") is not vars(base)["__new__"]
+    if len(args) > len(fields) or set(values) != set(fields) or own_new:
         raise GraphBreak("call", value=cls)
     return NamedTupleVariable([values[n] for n in fields], cls.cls)
 

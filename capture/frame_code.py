@@ -52,7 +52,7 @@ class FrameCode:
 
 def code_for_return(tx: Translator, value: Variable) -> FrameCode:
     code = PythonCode(tx.output)
-    if value.source is None and not value.is_constant():
+    if value.source is None and not isinstance(value, ConstantVariable):
         code.load(value)
         code.emit("POP_TOP")
     tx.output.side_effects.replay(code)
@@ -189,7 +189,7 @@ def _is_marker(variable: Variable) -> bool:
 
 def _needs_building(variable: Variable) -> bool:
     simple = isinstance(variable, (NullVariable, LazyVariable)) or _is_marker(variable)
-    return not simple and variable.source is None and not variable.is_constant()
+    return not simple and variable.source is None and not isinstance(variable, ConstantVariable)
 
 
 def _fill_cells(tx: Translator, code: PythonCode) -> None:
@@ -332,7 +332,7 @@ def _continue_at(tx: Translator, code: PythonCode, target: int, kinds: list[str]
         if kinds[index] == resume.HANDLED:
             code.emit("POP_EXCEPT")
         else:
-            code.emit("STORE_FAST", f"___stack_{index}" if kinds[index] == resume.VALUE else "___null")
+            code.emit("STORE_FAST", f"___after_{index}" if kinds[index] == resume.VALUE else "___null")
     live = live_names(point.original, target)
     names = tuple(n for n in tx.locals if n in live)
     code.emit("PUSH_NULL")
@@ -350,7 +350,7 @@ def _load_stack_arguments(tx: Translator, code: PythonCode, kinds: list[str]) ->
     count = 0
     for index, kind in enumerate(kinds):
         if kind == resume.VALUE:
-            code.emit("LOAD_FAST", f"___stack_{index}")
+            code.emit("LOAD_FAST", f"___after_{index}")
         elif kind == resume.HANDLED:
             code.load(tx.stack[index].exception)  # type: ignore[attr-defined]
         count += kind != resume.NULL

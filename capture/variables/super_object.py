@@ -1,0 +1,110 @@
+"""`super()`: attributes looked up behind a class in the MRO of an object's class."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+from capture.break_reasons import GraphBreak
+from capture.variables.base import Variable
+from capture.variables.builtin import rule
+from capture.variables.exception import raise_new
+from capture.variables.function import BoundMethodVariable
+from capture.variables.type_object import ClassVariable, UnboundMethodVariable
+from capture.variables.user_object import BuiltinMethodVariable, ObjectVariable
+from guards.source import AttrSource, ConstantSource, Source, TypeAttrSource
+from guards.values import ObjectRef
+
+if TYPE_CHECKING:
+    from capture.translator import Translator
+
+MISSING: Any = object()
+
+
+class SuperVariable(Variable):
+    """`owner` is an object, or a class (in class methods and `__new__`)."""
+
+    def __init__(self, after: type, owner: Variable) -> None:
+        super().__init__(None)
+        self.after = after
+        self.owner = owner
+
+    def python_type(self) -> type:
+        return super
+
+    def describe(self) -> str:
+        return f"super({self.after.__name__}, {self.owner.describe()})"
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        cls = self.owner.cls if isinstance(self.owner, ClassVariable) else self.owner.python_type()
+        found = find_after(cls, self.after, name)
+        if found is MISSING:
+            raise raise_new(AttributeError, f"'super' object has no attribute '{name}'")
+        return self._bind(tx, found, name)
+
+    def _bind(self, tx: Translator, found: Any, name: str) -> Variable:
+        owner = self.owner
+        if isinstance(found, types.FunctionType):
+            function = tx.wrap(found, self._source(tx, name, found))
+            return function if isinstance(owner, ClassVariable) else BoundMethodVariable(function, owner)
+        if isinstance(found, staticmethod):
+            return tx.wrap(found.__func__, self._source(tx, name, found, "__func__"))
+        if isinstance(found, classmethod):
+            function = tx.wrap(found.__func__, self._source(tx, name, found, "__func__"))
+            return BoundMethodVariable(function, owner if isinstance(owner, ClassVariable) else owner.get_attr(tx, "__class__"))
+        if isinstance(found, (types.WrapperDescriptorType, types.MethodDescriptorType)):
+            return UnboundMethodVariable(found) if isinstance(owner, ClassVariable) else BuiltinMethodVariable(owner, found, name)
+        if isinstance(found, types.BuiltinFunctionType):
+            return _BuiltinNew() if name == "__new__" and found is object.__new__ else _refuse(self, name)
+        if isinstance(found, property) and isinstance(owner, ObjectVariable):
+            return tx.wrap(found.fget, self._source(tx, name, found, "fget")).call(tx, [owner], {})
+        if hasattr(type(found), "__get__"):
+            return _refuse(self, name)
+        return tx.wrap(found, self._source(tx, name, found))
+
+    def _source(self, tx: Translator, name: str, found: Any, field: str | None = None) -> Source:
+        owner = self.owner
+        classes = owner.source if isinstance(owner, ClassVariable) else tx.output.class_source(owner)
+        if classes is None:
+            return ConstantSource(found if field is None else getattr(found, field))
+        source: Source = TypeAttrSource(classes, name, ObjectRef(self.after))
+        return source if field is None else AttrSource(source, field)
+
+
+def _refuse(owner: SuperVariable, name: str) -> Variable:
+    raise GraphBreak("get_attr", value=owner, name=name)
+
+
+class _BuiltinNew(Variable):
+    """`super().__new__`, where it is object's."""
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        from capture.variables.type_object import new_instance
+
+        if not args or not isinstance(args[0], ClassVariable):
+            raise GraphBreak("call", value="object.__new__")
+        return new_instance(tx, args[0])
+
+
+def find_after(cls: type, after: type, name: str) -> Any:
+    """The raw entry of the part of the MRO behind `after`."""
+    mro = type.__dict__["__mro__"].__get__(cls)
+    for base in mro[mro.index(after) + 1 :]:
+        namespace = type.__dict__["__dict__"].__get__(base)
+        if name in namespace:
+            return namespace[name]
+    return MISSING
+
+
+@rule(super)
+def _super(tx: Translator, cls: Variable | None = None, owner: Variable | None = None) -> Variable:
+    if cls is None:
+        cell = tx.cells.get("__class__")
+        if cell is None:
+            raise raise_new(RuntimeError, "super(): __class__ cell not found")
+        cls = tx.read_cell(cell, "__class__")
+        name = tx.code.co_varnames[0]
+        owner = tx.read_cell(tx.cells[name], name) if name in tx.cells else tx.load_local(name)
+    if not isinstance(cls, ClassVariable) or owner is None:
+        raise GraphBreak("builtin", name="super", value=cls)
+    return SuperVariable(cls.cls, owner)

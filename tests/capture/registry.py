@@ -1,0 +1,45 @@
+"""Cases: small programs with the number of graphs and operations that capturing them gives.
+
+    @case(graphs=1, ops=2)
+    def chained(x): return (x + 1) * 2
+
+A case is called as `function(x)` with `x` a 3x4 tensor, or with what `args` makes. `ops` None: not checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+
+@dataclass
+class Case:
+    function: Callable[..., Any]
+    args: Callable[[], tuple[Any, ...]]
+    graphs: int | None
+    ops: int | None
+
+    @property
+    def name(self) -> str:
+        return f"{self.function.__module__.rsplit('.', 1)[-1]}.{self.function.__name__}"
+
+
+CASES: list[Case] = []
+
+
+def default_args() -> tuple[Any, ...]:
+    torch.manual_seed(0)
+    return (torch.randn(3, 4),)
+
+
+def case(
+    graphs: int | None = 1, ops: int | None = None, args: Callable[[], tuple[Any, ...]] = default_args
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        CASES.append(Case(function, args, graphs, ops))
+        return function
+
+    return register
