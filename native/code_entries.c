@@ -123,7 +123,9 @@ code_state_failures(CodeState *state, PyObject *key, const FrameState *frame)
         }
         Py_XDECREF(pair);
     }
-    return failures;
+    PyObject *tuple = failures == NULL ? NULL : PyList_AsTuple(failures);
+    Py_XDECREF(failures);
+    return tuple;
 }
 
 /* --- functions of the module ---------------------------------------------------------------------------------------------- */

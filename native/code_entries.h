@@ -38,7 +38,7 @@ code_state(PyCodeObject *code)
 /* The first entry of that key whose guards hold, moved to the front (borrowed), or NULL. `slots` has room for max_slots. */
 Entry *code_state_find(CodeState *state, PyObject *key, const FrameState *frame, PyObject **slots);
 
-/* A new list of (entry, index of the failed guard) for the entries of that key, or NULL with an exception. */
+/* A new tuple of (entry, index of the failed guard) for the entries of that key, or NULL with an exception. */
 PyObject *code_state_failures(CodeState *state, PyObject *key, const FrameState *frame);
 
 #endif

@@ -25,34 +25,50 @@ static Py_ssize_t graph_failures;
 
 /* --- running an entry's code -------------------------------------------------------------------------------------------- */
 
-/* Where the frame can't hold the code: an ordinary function made from it, called with the frame's arguments. */
+/* A function of that code with the globals, builtins and closure of the frame's own, or NULL with an exception. */
 static PyObject *
-call_as_function(InterpreterFrame *frame, PyCodeObject *code, const FrameState *state)
+make_function(PyCodeObject *code, const FrameState *state)
 {
     PyFunctionObject *function = (PyFunctionObject *)PyFunction_New((PyObject *)code, state->globals);
-    if (function == NULL) {
-        return NULL;
+    if (function != NULL) {
+        Py_XSETREF(function->func_closure, Py_XNewRef(state->function->func_closure));
+        Py_XSETREF(function->func_builtins, Py_NewRef(state->builtins));
     }
-    Py_XSETREF(function->func_closure, Py_XNewRef(state->function->func_closure));
-    Py_XSETREF(function->func_builtins, Py_NewRef(state->builtins));
-    PyObject *value = PyObject_Vectorcall((PyObject *)function, state->locals, code->co_argcount, NULL);
-    Py_DECREF(function);
+    return (PyObject *)function;
+}
+
+/* Where the frame can't hold the code: an ordinary function made from it, called with the frame's arguments and the slots. */
+static PyObject *
+call_as_function(PyCodeObject *code, const FrameState *state, PyObject *const *slots, Py_ssize_t nslots)
+{
+    const Py_ssize_t count = code->co_argcount, nformals = count - nslots;
+    PyObject *args[count + 1];
+    for (Py_ssize_t i = 0; i < count; i++) { /* before anything is allocated: slots are borrowed, and a collection runs user code */
+        args[i] = Py_NewRef(i < nformals ? state->locals[i] : slots[i - nformals]);
+    }
+    Py_INCREF(code); /* the entry that holds it may be removed meanwhile */
+    PyObject *function = make_function(code, state);
+    PyObject *value = function == NULL ? NULL : PyObject_Vectorcall(function, args, count, NULL);
+    Py_XDECREF(function);
+    Py_DECREF(code);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Py_DECREF(args[i]);
+    }
     return value;
 }
 
 /* `marks` are those of the frame's own code: a resume function hands its Continuation to the loop that called it. */
 static PyObject *
-run_code(PyThreadState *tstate, InterpreterFrame *frame, PyCodeObject *code, unsigned marks)
+run_code(PyThreadState *tstate, InterpreterFrame *frame, Entry *entry, PyObject *const *slots, unsigned marks)
 {
+    PyCodeObject *code = entry->code;
     PyObject *value;
-    if (frame_swap_code(tstate, frame, code, code->co_argcount)) {
+    if (frame_swap_code(tstate, frame, code, slots, entry->nslots)) {
         value = eval_default(tstate, frame, 0);
     }
     else {
-        FrameState state = frame_state(frame);
-        Py_INCREF(code); /* the entry that holds it may be removed meanwhile */
-        value = call_as_function(frame, code, &state);
-        Py_DECREF(code);
+        const FrameState state = frame_state(frame);
+        value = call_as_function(code, &state, slots, entry->nslots);
     }
     return (marks & CODE_RESUME) ? value : run_continuations(value);
 }
@@ -107,7 +123,7 @@ run_entry(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, Entr
         return run_graph(tstate, frame, hook, entry, slots);
     }
     if (entry->code != NULL) {
-        return run_code(tstate, frame, entry->code, marks);
+        return run_code(tstate, frame, entry, slots, marks);
     }
     return eval_default(tstate, frame, 0);
 }
@@ -148,7 +164,7 @@ run_answer(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, Ent
     const CodeState *marked = code_state(code);
     const unsigned marks = marked == NULL ? 0 : marked->marks;
     PyObject *slots[entry->nslots + 1];
-    if (entry->graph != NULL && entry_guards_run(entry, &state, slots) != -1) {
+    if (entry->nslots > 0 && entry_guards_run(entry, &state, slots) != -1) {
         return eval_default(tstate, frame, 0);
     }
     return run_entry(tstate, frame, hook, entry, slots, marks);

@@ -65,11 +65,13 @@ thread_add_recursion_room(PyThreadState *tstate, int levels)
     tstate->recursion_remaining += levels;
 }
 
-/* Makes `code` what the frame runs, from its start. The frame has not begun, and its first `nformals` locals, which become those
- * of `code`, are all that it holds. 1, or 0 with nothing changed where the frame's memory can't hold the new code. */
+/* Makes `code` what the frame runs, from its start. The frame has not begun, and its first locals, which become those of `code`, are all
+ * that it holds; the last `nslots` parameters of `code` are `slots` (borrowed). 1, or 0 with nothing changed where the frame's memory
+ * can't hold the new code. */
 static inline int
-frame_swap_code(PyThreadState *tstate, InterpreterFrame *frame, PyCodeObject *code, int nformals)
+frame_swap_code(PyThreadState *tstate, InterpreterFrame *frame, PyCodeObject *code, PyObject *const *slots, Py_ssize_t nslots)
 {
+    const int nformals = code->co_argcount - (int)nslots;
     PyCodeObject *old = frame->f_code;
     PyObject **base = (PyObject **)frame;
     PyObject **old_top = base + FRAME_SPECIALS_SIZE + old->co_nlocalsplus + old->co_stacksize;
@@ -81,7 +83,7 @@ frame_swap_code(PyThreadState *tstate, InterpreterFrame *frame, PyCodeObject *co
         tstate->datastack_top = new_top;
     }
     for (int i = nformals; i < code->co_nlocalsplus; i++) {
-        frame->localsplus[i] = NULL;
+        frame->localsplus[i] = i < code->co_argcount ? Py_NewRef(slots[i - nformals]) : NULL;
     }
     frame->stacktop = code->co_nlocalsplus;
     frame->prev_instr = _PyCode_CODE(code) - 1;
