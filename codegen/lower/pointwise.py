@@ -385,9 +385,9 @@ def to_copy(ctx: Any, value: TensorExpr, **options: Any) -> TensorExpr:
     return copy_of(value) if value.dtype == ctx.dtype else cast(value, ctx.dtype)
 
 
-@lowering(torch.ops.prims.convert_element_type.default)
-def convert_element_type(ctx: Any, value: TensorExpr, dtype: Any) -> TensorExpr:
-    return copy_of(value) if value.dtype == ctx.dtype else cast(value, ctx.dtype)
+@lowering(torch.ops.prims.convert_element_type.default, aten.to.dtype)
+def convert_element_type(ctx: Any, value: TensorExpr, dtype: Any, *options: Any) -> TensorExpr:
+    return value if value.dtype == ctx.dtype else cast(value, ctx.dtype)
 
 
 @lowering(aten.clone.default)

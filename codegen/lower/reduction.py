@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from codegen.index_algebra import Index, minus
+from codegen.lower.graph import sizes_of
 from codegen.lower.promotion import compute_dtype
 from codegen.lower.registry import lowering
 from codegen.lower.scalar_math import apply, mul, nonzero, sub
@@ -115,7 +116,7 @@ def _position(combine: str, value: TensorExpr, dims: tuple[int, ...]) -> TensorE
 
 def _with_indices(combine: str, ctx: Any, value: TensorExpr, dim: int) -> tuple[TensorExpr, TensorExpr]:
     dims = reduced_dims(len(value.shape), dim) or (0,)
-    shape = tuple(ctx.val[0].shape)
+    shape = sizes_of(ctx.val[0])
     values = cast(_extreme(combine, ctx, value, dims), value.dtype)
     return reshape(values, shape), reshape(_position(combine, value, dims), shape)
 
@@ -183,14 +184,21 @@ def _variance(ctx: Any, value: TensorExpr, dims: Any, correction: Any) -> tuple[
     return moments(source, axes, 1.0 if correction is None else float(correction))
 
 
-@lowering(aten.var.correction)
-def var(ctx: Any, value: TensorExpr, dims: Any = None, correction: Any = None, keepdim: bool = False) -> TensorExpr:
-    return _finish(ctx, _variance(ctx, value, dims, correction)[0])
+def _unbiased(options: dict[str, Any], correction: Any) -> float:
+    """The correction that the old `unbiased` flag means."""
+    return float(correction) if correction is not None else float(options.get("unbiased", True))
 
 
-@lowering(torch.ops.prims.var.default)
-def prims_var(ctx: Any, value: TensorExpr, dims: Any, correction: Any = 1, **options: Any) -> TensorExpr:
-    return _finish(ctx, _variance(ctx, value, dims, correction)[0])
+@lowering(aten.var.correction, torch.ops.prims.var.default)
+def var(ctx: Any, value: TensorExpr, dims: Any = None, correction: Any = None, **options: Any) -> TensorExpr:
+    return _finish(ctx, _variance(ctx, value, dims, _unbiased(options, correction))[0])
+
+
+@lowering(aten.var.default, aten.var.dim)
+def var_dim(ctx: Any, value: TensorExpr, dims: Any = None, unbiased: Any = True, keepdim: bool = False) -> TensorExpr:
+    if isinstance(dims, bool):  # var.default(x, unbiased)
+        dims, unbiased = None, dims
+    return _finish(ctx, _variance(ctx, value, dims, float(unbiased))[0])
 
 
 @lowering(aten.std.correction)
@@ -198,11 +206,20 @@ def std(ctx: Any, value: TensorExpr, dims: Any = None, correction: Any = None, k
     return _finish(ctx, apply("sqrt", _variance(ctx, value, dims, correction)[0]))
 
 
+def _both_moments(ctx: Any, value: TensorExpr, dims: Any, correction: Any) -> tuple[TensorExpr, ...]:
+    shape = sizes_of(ctx.val[0])
+    return tuple(cast(reshape(part, shape), value.dtype) for part in _variance(ctx, value, dims, correction))
+
+
 @lowering(aten.var_mean.correction)
 def var_mean(
     ctx: Any, value: TensorExpr, dims: Any = None, correction: Any = None, keepdim: bool = False
 ) -> tuple[TensorExpr, ...]:
-    shape = tuple(ctx.val[0].shape)
-    return tuple(cast(reshape(part, shape), value.dtype) for part in _variance(ctx, value, dims, correction))
+    return _both_moments(ctx, value, dims, correction)
 
 
+@lowering(aten.var_mean.dim)
+def var_mean_dim(
+    ctx: Any, value: TensorExpr, dims: Any = None, unbiased: bool = True, keepdim: bool = False
+) -> tuple[TensorExpr, ...]:
+    return _both_moments(ctx, value, dims, float(unbiased))

@@ -10,9 +10,19 @@ from typing import Any
 
 import torch
 
-from codegen.index_algebra import Index, minus, plus
+from codegen.index_algebra import Index, minus, plus, row_major
 from codegen.lower.registry import lowering
-from codegen.lower.tensor_expr import Coordinate, Stored, TensorExpr, affine_view, along, expand, reshape
+from codegen.lower.tensor_expr import (
+    Coordinate,
+    Stored,
+    TensorExpr,
+    View,
+    affine_view,
+    along,
+    expand,
+    numel,
+    reshape,
+)
 
 aten = torch.ops.aten
 
@@ -179,11 +189,20 @@ def repeat(ctx: Any, base: TensorExpr, repeats: Sequence[int]) -> TensorExpr:
     return reshape(view, ctx.shape, aliases=False)
 
 
-@lowering(aten.as_strided.default)
+@lowering(aten.as_strided.default, aten._reshape_alias.default)
 def as_strided(ctx: Any, base: TensorExpr, size: Any, stride: Any, storage_offset: Any = None) -> TensorExpr:
-    """Of a tensor that lies in memory as the graph says and whose own offset is known to be the one that is asked for."""
-    if not isinstance(base, Stored) or storage_offset is not None:
+    """Of a tensor that begins where its memory begins, or whose offset is kept."""
+    if storage_offset is not None and not (storage_offset == 0 and _starts_its_memory(ctx, base)):
         return NotImplemented
-    return Stored(ctx.shape, base.dtype, base.buffer, tuple(stride), base.offset)
+    if isinstance(base, Stored):
+        return Stored(ctx.shape, base.dtype, base.buffer, tuple(stride), base.offset)
+    contiguous = ctx.layouts.get(base) == row_major(base.shape) and tuple(stride) == row_major(ctx.shape)
+    if contiguous and numel(base.shape) == numel(ctx.shape):
+        return reshape(base, ctx.shape)
+    return NotImplemented
 
 
+def _starts_its_memory(ctx: Any, base: TensorExpr) -> bool:
+    return not isinstance(base, (Stored, View)) or (
+        isinstance(base, Stored) and base.offset == 0 and ctx.program.buffers[base.buffer].kind == "temp"
+    )

@@ -2,8 +2,8 @@
 
     graph, results = record(lambda x: torch.relu(x) + 1, [x])
 
-Every ATen call below autograd becomes a node whose `meta["val"]` is the real result; composite operators are decomposed by the core
-decompositions of torch first.
+Every ATen call below autograd becomes a node whose `meta["val"]` is the real result; operators of `codegen.decompositions` are
+rewritten first.
 """
 
 from __future__ import annotations
@@ -14,19 +14,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, fx
-from torch._decomp import core_aten_decompositions
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
-_KEEP = {torch.ops.aten.addmm.default, torch.ops.aten.embedding.default, torch.ops.aten.index_select.default}
-_decompositions: dict[Any, Any] = {}
-
-
-def _decomposition(op: Any) -> Any:
-    if not _decompositions:
-        _decompositions.update(core_aten_decompositions())
-    return None if op in _KEEP else _decompositions.get(op)
-
+from codegen.decompositions import TABLE
 
 class _Recorder(TorchDispatchMode):
     def __init__(self, graph: fx.Graph) -> None:
@@ -41,7 +32,10 @@ class _Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        decomposition = _decomposition(func)
+        if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"):
+            with self:
+                return func.decompose(*args, **kwargs)
+        decomposition = TABLE.get(func)
         if decomposition is not None:
             with self:
                 result = decomposition(*args, **kwargs)

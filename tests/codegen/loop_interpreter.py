@@ -215,7 +215,9 @@ def flat_memory(tensor: Tensor) -> Tensor:
     return torch.as_strided(tensor, (length,), (1,))
 
 
-class _ProgramRun:
+class ProgramRun:
+    """The tensors of a program while it runs."""
+
     def __init__(self, program: Program, inputs: list[Any]) -> None:
         self.program = program
         self.tensors: dict[str, Any] = dict(zip(program.inputs, inputs, strict=True))
@@ -272,10 +274,14 @@ class _ProgramRun:
         self.tensors[step.output] = torch.as_strided(base, self.numbers(step.shape), self.numbers(step.strides), offset)
 
 
+def execute(run: ProgramRun) -> list[Any]:
+    """Run all steps; the outputs."""
+    actions: dict[type, Callable[[Any], None]] = {KernelStep: run.kernel, ExternStep: run.extern, ViewStep: run.view}
+    for step in run.program.steps:
+        actions[type(step)](step)
+    return [run.tensor(item) if isinstance(item, str) else run.argument(item) for item in run.program.outputs]
+
+
 def run_program(program: Program, inputs: list[Any]) -> list[Any]:
     """The outputs of the program. Inputs that it writes to are changed."""
-    run = _ProgramRun(program, inputs)
-    actions: dict[type, Callable[[Any], None]] = {KernelStep: run.kernel, ExternStep: run.extern, ViewStep: run.view}
-    for step in program.steps:
-        actions[type(step)](step)
-    return [run.tensor(item) if isinstance(item, str) else run.argument(item) for item in program.outputs]
+    return execute(ProgramRun(program, inputs))

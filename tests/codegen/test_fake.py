@@ -38,7 +38,7 @@ def layouts() -> dict[str, torch.Tensor]:
         "ones": torch.randn(1, 1, 1, 1),
         "int": torch.randint(1, 9, (4, 5)),
         "int8": torch.randint(1, 9, (3, 4, 5)).to(torch.int8),
-        "bool": torch.rand(4, 5) > 0.5,
+        "bool": torch.ones(4, 5, dtype=torch.bool),
         "double": torch.rand(4, 5, dtype=torch.float64).t().contiguous().t(),
         "int_zero_dim": torch.tensor(3),
         "half": torch.randn(4, 5).to(torch.bfloat16),

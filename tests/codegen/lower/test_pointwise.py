@@ -1,0 +1,201 @@
+"""Elementwise operators against eager."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from tests.codegen.lowering_check import check, check_fails, kernels
+
+aten = torch.ops.aten
+SPECIAL = torch.tensor([0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.5, 1e-3, 7.25, math.inf, -math.inf, math.nan, 2.0, -3.0])
+
+UNARY = """abs neg exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc
+           sigmoid sqrt rsqrt reciprocal floor ceil trunc round sign isnan isinf isfinite signbit relu logical_not""".split()
+
+
+@pytest.mark.parametrize("name", UNARY)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_unary(name, dtype):
+    x = torch.cat([SPECIAL, torch.linspace(-0.99, 3, 30)]).to(dtype)
+    if name in ("sin", "cos", "tan"):
+        x = x[torch.isfinite(x)]
+    check(getattr(torch, name), x)
+
+
+@pytest.mark.parametrize("name", ["exp", "tanh", "sigmoid", "sqrt", "neg", "abs", "relu", "floor"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_unary_half(name, dtype):
+    check(getattr(torch, name), torch.linspace(0, 4, 40).to(dtype))
+
+
+@pytest.mark.parametrize("name", ["abs", "neg", "sign", "floor", "exp", "sqrt", "bitwise_not", "logical_not", "isnan", "relu"])
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int8, torch.uint8], ids=str)
+def test_unary_integers(name, dtype):
+    check(getattr(torch, name), torch.arange(0, 40).to(dtype) if name == "sqrt" else torch.arange(-20, 20).to(dtype))
+
+
+BINARY = {
+    "add": torch.add,
+    "sub": torch.sub,
+    "mul": torch.mul,
+    "div": torch.div,
+    "maximum": torch.maximum,
+    "minimum": torch.minimum,
+    "fmax": torch.fmax,
+    "fmin": torch.fmin,
+    "remainder": torch.remainder,
+    "fmod": torch.fmod,
+    "floor_divide": torch.floor_divide,
+    "trunc_divide": lambda a, b: torch.div(a, b, rounding_mode="trunc"),
+    "eq": torch.eq,
+    "ne": torch.ne,
+    "lt": torch.lt,
+    "le": torch.le,
+    "gt": torch.gt,
+    "ge": torch.ge,
+}
+
+
+@pytest.mark.parametrize("name", [*BINARY, "atan2", "copysign", "pow"])
+def test_binary_floats(name):
+    a, b = torch.meshgrid(SPECIAL, SPECIAL, indexing="ij")
+    if name == "pow":
+        a, b = torch.meshgrid(torch.linspace(0.1, 4, 9), torch.linspace(-3, 3, 9), indexing="ij")
+    check(BINARY.get(name) or getattr(torch, name), a.contiguous(), b.contiguous())
+
+
+@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8], ids=str)
+def test_binary_integers(name, dtype):
+    values = torch.tensor([-7, -3, -1, 1, 2, 5, 100], dtype=torch.int64).to(dtype)
+    a, b = torch.meshgrid(values, values, indexing="ij")
+    check(BINARY[name], a.contiguous(), b.contiguous())
+
+
+@pytest.mark.parametrize("name", ["bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift"])
+def test_bits(name):
+    values = torch.tensor([-9, 0, 1, 3, 62, 64, 70, 5])
+    a, b = torch.meshgrid(values, values, indexing="ij")
+    check(getattr(torch, name), a.contiguous(), b.contiguous())
+
+
+@pytest.mark.parametrize("name", ["add", "mul", "maximum", "minimum", "eq", "lt", "logical_xor", "bitwise_and", "logical_or"])
+def test_bools(name):
+    check(getattr(torch, name), torch.tensor([True, True, False, False]), torch.tensor([True, False, True, False]))
+
+
+@pytest.mark.parametrize("divide", [torch.floor_divide, torch.remainder, torch.fmod])
+def test_integer_division_by_zero_fails(divide):
+    fine = torch.tensor([1, 2, 3])
+    check_fails(divide, [fine, fine], fine, torch.tensor([1, 0, 2]))
+
+
+PROMOTIONS = {
+    "int tensor + float": lambda i, f, b, z: i + 1.5,
+    "int tensor / int": lambda i, f, b, z: i / 2,
+    "bool + int": lambda i, f, b, z: b + 1,
+    "bool + bool": lambda i, f, b, z: b + b,
+    "bool * float": lambda i, f, b, z: b * f,
+    "int + float tensor": lambda i, f, b, z: i + f,
+    "float + zero-dim double": lambda i, f, b, z: f + z,
+    "int + zero-dim double": lambda i, f, b, z: i + z,
+    "int < float scalar": lambda i, f, b, z: i < 0.5,
+    "int == zero-dim double": lambda i, f, b, z: i == z,
+    "big scalar": lambda i, f, b, z: f * 16777217,
+    "alpha": lambda i, f, b, z: torch.add(f, i, alpha=3),
+    "sub alpha": lambda i, f, b, z: torch.sub(i, 2, alpha=3),
+    "rsub": lambda i, f, b, z: 1 - f,
+    "scalar pow": lambda i, f, b, z: 2**f,
+    "int pow": lambda i, f, b, z: i**2,
+    "int cube": lambda i, f, b, z: i**3,
+    "where scalars": lambda i, f, b, z: torch.where(b, f, 2.0),
+    "where promotes": lambda i, f, b, z: torch.where(b, i, f),
+    "int exp": lambda i, f, b, z: torch.exp(i),
+}
+
+
+@pytest.mark.parametrize("name", PROMOTIONS)
+def test_promotion(name):
+    i = torch.tensor([-3, 0, 2, 7])
+    f = torch.tensor([0.5, -1.25, 3.0, 2.0])
+    check(PROMOTIONS[name], i, f, torch.tensor([True, False, True, False]), torch.tensor(0.1, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3, 0.5, -0.5, -1, -2, 1.7, 4.0])
+def test_pow_of_a_number(exponent):
+    check(lambda x: x**exponent, torch.linspace(0.1, 5, 33))
+
+
+def test_each_operation_rounds_to_bfloat16():
+    x = torch.randn(200).bfloat16()
+    y = torch.randn(200).bfloat16()
+    check(lambda a, b: (a * b + a) * 0.1 - b / 3, x, y, exact=True)
+
+
+def test_half_precision_chain_is_one_kernel():
+    assert len(kernels(check(lambda a: torch.sigmoid(a) * a + 1, torch.randn(64).half()))) == 1
+
+
+CASES = {
+    "clamp": lambda x: torch.clamp(x, -1, 2),
+    "clamp min": lambda x: x.clamp(min=0.5),
+    "clamp tensors": lambda x: torch.clamp(x, torch.full_like(x, -1), torch.full_like(x, 1)),
+    "masked_fill": lambda x: x.masked_fill(x > 1, -2),
+    "addcmul": lambda x: torch.addcmul(x, x, x + 1, value=0.3),
+    "addcdiv": lambda x: torch.addcdiv(x, x, x * x + 1, value=0.3),
+    "lerp": lambda x: torch.lerp(x, x * 2, 0.3),
+    "lerp tensor": lambda x: torch.lerp(x, x * 2, torch.sigmoid(x)),
+    "threshold": lambda x: torch.nn.functional.threshold(x, 0.5, 9.0),
+    "gelu": torch.nn.functional.gelu,
+    "gelu tanh": lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
+    "silu": torch.nn.functional.silu,
+    "softplus": torch.nn.functional.softplus,
+    "elu": torch.nn.functional.elu,
+    "hardswish": torch.nn.functional.hardswish,
+    "leaky_relu": torch.nn.functional.leaky_relu,
+    "nan_to_num": lambda x: torch.nan_to_num(torch.log(x)),
+    "to int": lambda x: x.to(torch.int32),
+    "to bool": lambda x: x.bool(),
+    "to bfloat16 and back": lambda x: x.bfloat16().float(),
+    "to double": lambda x: x.double() * 0.1,
+    "clone": lambda x: x.clone(),
+    "tanh_backward": lambda x: aten.tanh_backward(x, torch.tanh(x)),
+    "sigmoid_backward": lambda x: aten.sigmoid_backward(x, torch.sigmoid(x)),
+    "threshold_backward": lambda x: aten.threshold_backward(x, x - 1, 0),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_case(name):
+    check(CASES[name], torch.randn(5, 7) * 2)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (0,), (3, 0, 2), (1, 1, 5), (2, 3, 4, 5, 2)])
+def test_shapes(shape):
+    check(lambda x, y: (torch.exp(x) + y, x * 2), torch.randn(shape), torch.randn(shape))
+
+
+def test_broadcast():
+    check(lambda x, y, z: x * y + z, torch.randn(4, 1, 6), torch.randn(5, 1), torch.randn(()))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.randn(6, 4).t(),
+        lambda: torch.randn(12, 10)[::2, 1::3],
+        lambda: torch.randn(5).expand(4, 5),
+        lambda: torch.randn(2, 3, 4, 5).contiguous(memory_format=torch.channels_last),
+        lambda: torch.randn(30).as_strided((5, 6), (2, 3), 4),
+    ],
+)
+def test_layouts(make):
+    check(lambda x, y: (x + 1, x * y), make(), torch.randn(make().shape))
+
+
+def test_wraparound():
+    x = torch.tensor([2**31 - 1, -(2**31)], dtype=torch.int32)
+    check(lambda x: (x + 1, x * x, -x, x.abs()), x)

@@ -1,0 +1,40 @@
+"""Runs programs with machine code in place of the loop interpreter: each kernel compiled and called through ctypes.
+
+    run_native(lower_graph(graph), [x, w]) -> [y]
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from codegen import ir
+from codegen.jit import compile_kernels
+from codegen.program import KernelStep, Program
+from tests.codegen.loop_interpreter import CheckFailed, ProgramRun, execute
+
+_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+
+
+class NativeRun(ProgramRun):
+    """Calls each kernel for the whole range of its first loop."""
+
+    def __init__(self, program: Program, inputs: list[Any]) -> None:
+        super().__init__(program, inputs)
+        kernels = [step.kernel for step in program.steps if isinstance(step, KernelStep)]
+        self.compiled = {id(kernel): code for kernel, code in zip(kernels, compile_kernels(kernels), strict=True)}
+
+    def kernel(self, step: KernelStep) -> None:
+        pointers = [self.tensor(name).data_ptr() for name in step.buffers]
+        buffers = (ctypes.c_void_p * max(len(pointers), 1))(*pointers)
+        sizes = (ctypes.c_int64 * max(len(step.sizes), 1))(*map(self.number, step.sizes))
+        first = next((s for s in step.kernel.body if isinstance(s, ir.Loop)), None)
+        end = 0 if first is None else self.number(first.extent)
+        code = _FUNCTION(self.compiled[id(step.kernel)].address)(buffers, sizes, 0, end)
+        if code:
+            raise CheckFailed(code)
+
+
+def run_native(program: Program, inputs: list[Any]) -> list[Any]:
+    """The outputs of the program, kernels as machine code. Inputs that it writes to are changed."""
+    return execute(NativeRun(program, inputs))
