@@ -1,0 +1,158 @@
+"""The store of object files: what comes back, what damage does, who may share it, how it stays small."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from cache.keys import object_key
+from cache.store import KernelStore
+
+PARTS = ("define i32 @k()", "x86-64-v4", "llvmlite 0.50.0")
+
+
+def only_file(directory: Path) -> Path:
+    (path,) = directory.glob("??/*.o")
+    return path
+
+
+def test_what_is_put_comes_back(tmp_path: Path) -> None:
+    store = KernelStore(tmp_path / "new" / "folder")
+    assert store.get(PARTS) is None
+    store.put(PARTS, b"machine code")
+    assert store.get(PARTS) == b"machine code"
+    assert KernelStore(tmp_path / "new" / "folder").get(PARTS) == b"machine code"
+
+
+def test_every_part_counts(tmp_path: Path) -> None:
+    store = KernelStore(tmp_path)
+    store.put(PARTS, b"code")
+    for position in range(len(PARTS)):
+        other = PARTS[:position] + (PARTS[position] + " ",) + PARTS[position + 1 :]
+        assert store.get(other) is None
+    assert object_key(("ab", "c")) != object_key(("a", "bc"))
+
+
+def test_the_last_put_wins(tmp_path: Path) -> None:
+    store = KernelStore(tmp_path)
+    store.put(PARTS, b"old")
+    store.put(PARTS, b"new")
+    assert store.get(PARTS) == b"new"
+    assert only_file(tmp_path).exists()
+
+
+@pytest.mark.parametrize("length", [0, 1, 10, 47, 48, 49, 100])
+def test_truncated_file(tmp_path: Path, length: int, caplog: pytest.LogCaptureFixture) -> None:
+    store = KernelStore(tmp_path)
+    store.put(PARTS, bytes(range(100)))
+    path = only_file(tmp_path)
+    path.write_bytes(path.read_bytes()[:length])
+    with caplog.at_level(logging.WARNING, "capture.cache"):
+        assert store.get(PARTS) is None
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "is damaged" in caplog.text
+    assert not path.exists()
+    store.put(PARTS, b"again")
+    assert store.get(PARTS) == b"again"
+
+
+def test_every_flipped_byte_is_seen(tmp_path: Path) -> None:
+    store = KernelStore(tmp_path)
+    store.put(PARTS, b"machine code")
+    path = only_file(tmp_path)
+    whole = path.read_bytes()
+    for position in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[position] ^= 0x10
+        path.write_bytes(damaged)
+        assert store.get(PARTS) is None, position
+
+
+def test_no_temporary_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = KernelStore(tmp_path)
+    store.put(PARTS, b"code")
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    store.put(("other",), b"code")
+    assert [path.suffix for path in tmp_path.rglob("*") if path.is_file()] == [".o"]
+
+
+def test_folder_that_cannot_be_written(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A file stands where the folder should be: reads find nothing, writes are reported once."""
+    (tmp_path / "file").write_text("in the way")
+    store = KernelStore(tmp_path / "file")
+    with caplog.at_level(logging.WARNING, "capture.cache"):
+        assert store.get(PARTS) is None
+        store.put(PARTS, b"code")
+        store.put(PARTS, b"code")
+    assert len(caplog.records) == 1
+
+
+def test_least_recently_used_go_first(tmp_path: Path) -> None:
+    store = KernelStore(tmp_path, max_bytes=10_000)
+    for number in range(9):
+        store.put((str(number),), bytes(1000))
+        path = store._path((str(number),))
+        os.utime(path, (number, number))
+    assert store.get(("0",)) is not None  # used now: the youngest
+    store.put(("9",), bytes(1000))
+    kept = [number for number in range(10) if store.get((str(number),)) is not None]
+    assert 0 in kept
+    assert 9 in kept
+    assert 1 not in kept
+    assert sum(path.stat().st_size for path in tmp_path.glob("??/*.o")) <= 8_000
+
+
+def test_one_object_above_the_limit_stays_until_the_next(tmp_path: Path) -> None:
+    store = KernelStore(tmp_path, max_bytes=100)
+    store.put(PARTS, bytes(1000))
+    assert store.get(PARTS) is None
+    store.put(("small",), b"x")
+    assert store.get(("small",)) == b"x"
+
+
+def test_clear(tmp_path: Path) -> None:
+    store = KernelStore(tmp_path)
+    store.put(PARTS, b"code")
+    store.clear()
+    assert store.get(PARTS) is None
+
+
+def test_many_threads(tmp_path: Path) -> None:
+    store = KernelStore(tmp_path, max_bytes=20_000)
+    wrong: list[object] = []
+
+    def work(seed: int) -> None:
+        for number in range(60):
+            parts = (str((number * seed) % 17),)
+            expected = parts[0].encode() * 500
+            found = store.get(parts)
+            if found not in (None, expected):
+                wrong.append(parts)
+            store.put(parts, expected)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in (1, 2, 3, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_two_processes_share_a_folder(tmp_path: Path) -> None:
+    program = (
+        "import sys; from cache.store import KernelStore\n"
+        "store = KernelStore(sys.argv[1])\n"
+        "for n in range(200): store.put(('k',), b'x' * 5000); assert store.get(('k',)) == b'x' * 5000\n"
+    )
+    processes = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path)]) for _ in range(2)]
+    assert [process.wait() for process in processes] == [0, 0]
