@@ -360,6 +360,18 @@ def isfinite(ctx: Any, value: TensorExpr) -> TensorExpr:
     return compare("lt", apply("abs", _computed(value)), math.inf)
 
 
+def _register_infinity(name: str, infinity: float) -> None:
+    @lowering(getattr(aten, name).default)
+    def is_infinity(ctx: Any, value: TensorExpr) -> TensorExpr:
+        if not is_float(value.dtype):
+            return fill(ctx.shape, "b8", False)
+        return compare("eq", _computed(value), infinity)
+
+
+_register_infinity("isposinf", math.inf)
+_register_infinity("isneginf", -math.inf)
+
+
 # --- derivatives that are one operator in ATen graphs ---------------------------------------------------------------------------
 
 

@@ -89,7 +89,7 @@ def check(function: Callable[..., Any], *inputs: Tensor, exact: bool = False, na
             assert_same(have, want, exact)
         assert _aliases(actual, own) == _aliases(expected, eager_inputs)
     if no_calls:
-        assert not calls(program)
+        assert not calls(program), calls(program)
     return program
 
 

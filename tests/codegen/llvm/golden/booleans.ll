@@ -1,0 +1,12 @@
+define i32 @kernel(ptr %buffers, ptr %sizes, i64 %begin, i64 %end) nounwind "min-legal-vector-width"="512" "prefer-vector-width"="512" {
+entry:
+  %t1 = getelementptr ptr, ptr %buffers, i64 0
+  %t2 = load ptr, ptr %t1, align 8
+  %t3 = getelementptr ptr, ptr %buffers, i64 1
+  %t4 = load ptr, ptr %t3, align 8
+  %t5 = load <16 x float>, ptr %t2, align 4
+  %t6 = fcmp ogt <16 x float> %t5, splat (float 0x0000000000000000)
+  %t7 = zext <16 x i1> %t6 to <16 x i8>
+  store <16 x i8> %t7, ptr %t4, align 1
+  ret i32 0
+}

@@ -1,0 +1,166 @@
+"""Reductions against eager."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from tests.codegen.lowering_check import check, kernels
+
+REDUCTIONS = {
+    "sum": torch.sum,
+    "mean": torch.mean,
+    "amax": torch.amax,
+    "amin": torch.amin,
+    "prod": torch.prod,
+    "any": lambda x, d=None, **k: torch.any(x > 1.5, d, **k) if d is not None else torch.any(x > 9),
+    "all": lambda x, d=None, **k: torch.all(x > -9, d, **k) if d is not None else torch.all(x > 0),
+    "argmax": torch.argmax,
+    "argmin": torch.argmin,
+    "var": torch.var,
+    "std": torch.std,
+    "max": torch.max,
+    "min": torch.min,
+    "logsumexp": torch.logsumexp,
+}
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+@pytest.mark.parametrize("dim", [0, 1, 2, -1])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_one_dimension(name, dim, keepdim):
+    check(lambda x: REDUCTIONS[name](x, dim, keepdim=keepdim), torch.randn(3, 20, 9))
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "amax", "any", "all", "argmax", "argmin", "var", "std", "max", "min", "prod"])
+def test_everything(name):
+    def function(x):
+        return REDUCTIONS[name](x) if name != "amax" else torch.amax(x)
+
+    check(function, torch.randn(7, 33))
+    check(function, torch.randn(33, 7).t())
+
+
+@pytest.mark.parametrize("dims", [(0, 1), (0, 2), (1, 2), (0, 1, 2), (0, 2, 3), (1, 3)])
+def test_several_dimensions(dims):
+    x = torch.randn(3, 4, 5, 6)
+    check(lambda x: (x.sum(dims), x.mean(dims, keepdim=True), x.amax(dims), torch.var(x, dims)), x)
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int32, torch.int64, torch.bfloat16, torch.float16, torch.float64])
+def test_types(dtype):
+    x = (torch.rand(6, 40) * 3).to(dtype)
+    check(lambda x: (x.sum(1), x.sum(0), x.amax(1), x.amin(0), x.argmax(1), torch.any(x, 1), torch.all(x, 0)), x)
+    if dtype.is_floating_point:
+        check(lambda x: (x.mean(1), torch.var(x, 1), x.sum()), x)
+    check(lambda x: x.sum(1, dtype=torch.float32), x)
+
+
+def test_nan_and_infinity():
+    x = torch.randn(4, 50)
+    x[0, 7] = math.nan
+    x[1, 3], x[1, 9] = math.inf, -math.inf
+    x[2] = -math.inf
+    check(lambda x: (x.amax(1), x.amin(1), x.argmax(1), x.argmin(1), x.sum(1), x.max(0)), x)
+
+
+def test_first_of_equals_wins():
+    x = torch.randint(0, 3, (5, 100)).float()
+    check(lambda x: (x.argmax(1), x.argmin(1), x.max(0), x.argmax(), x.argmin(0)), x)
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 3), (2, 0, 3)])
+def test_empty(shape):
+    check(lambda x: (x.sum(), x.sum(-1), x.prod(-1), x.sum(0)), torch.randn(shape))
+
+
+def test_zero_dimensional():
+    check(lambda x: (x.sum(), x.mean(), x.amax(), x.argmax(), x.sum(0), torch.softmax(x, 0)), torch.tensor(2.5))
+
+
+def test_size_one():
+    check(lambda x: (x.sum(1), x.argmax(1), torch.var(x, 1, correction=0), x.amax(0)), torch.randn(5, 1))
+
+
+@pytest.mark.parametrize("n", [100_000, 65537, 16384 * 3])
+def test_long_sums_are_as_exact_as_eager(n):
+    x = torch.full((n,), 0.1)
+    program = check(lambda x: (x.sum(), x.mean(), (x * x).sum()), x)
+    exact = 0.1 * n
+    from tests.codegen.native_programs import run_native
+
+    assert abs(run_native(program, [x])[0].item() - exact) <= exact * 3e-6
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("shape", [(6, 40), (40, 6), (16, 64), (5, 3), (100, 4)])
+def test_softmax_is_one_kernel(dim, shape):
+    program = check(lambda x: torch.softmax(x, dim), torch.randn(shape))
+    assert len(kernels(program)) == 1
+
+
+ONE_KERNEL = {
+    "log_softmax": lambda x, w, b: torch.log_softmax(x, -1),
+    "layer_norm": lambda x, w, b: torch.layer_norm(x, (32,), w, b),
+    "rms_norm": lambda x, w, b: x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-6) * w,
+    "normalise": lambda x, w, b: x / (torch.linalg.vector_norm(x, dim=-1, keepdim=True) + 1e-6) * w,
+    "residual layer_norm": lambda x, w, b: (x + b, torch.layer_norm(x + b, (32,), w, b)),
+    "two sums": lambda x, w, b: (x.sum(-1), (x * x).sum(-1)),
+    "sum and epilogue": lambda x, w, b: torch.relu(x.sum(-1) * 2 + 1),
+    "max and values": lambda x, w, b: x.max(-1),
+}
+
+
+@pytest.mark.parametrize("name", ONE_KERNEL)
+@pytest.mark.parametrize("lead", [(8,), (3, 5)])
+def test_rows_fuse(name, lead):
+    program = check(ONE_KERNEL[name], torch.randn(*lead, 32), torch.randn(32), torch.randn(32))
+    assert len(kernels(program)) == 1
+
+
+def test_group_norm_is_one_kernel():
+    program = check(
+        lambda x, w, b: torch.nn.functional.group_norm(x, 4, w, b), torch.randn(2, 8, 5, 5), torch.randn(8), torch.randn(8)
+    )
+    assert len(kernels(program)) == 1
+
+
+def test_batch_norm_in_training():
+    def function(x, w, b):
+        out, mean, rstd = torch.ops.aten.native_batch_norm(x, w, b, None, None, True, 0.1, 1e-5)
+        return torch.relu(out), mean, rstd
+
+    check(function, torch.randn(4, 6, 5, 5), torch.randn(6), torch.randn(6))
+
+
+def test_running_statistics_are_updated_in_place():
+    def function(x, running):
+        mean = x.mean((0, 2, 3))
+        running.copy_(running * 0.9 + mean * 0.1)
+        return (x - mean[:, None, None]) * 2
+
+    check(function, torch.randn(4, 6, 5, 5), torch.randn(6))
+
+
+def test_softmax_backward():
+    check(lambda g, y: torch.ops.aten._softmax_backward_data(g, y, -1, torch.float32), torch.randn(5, 20), torch.rand(5, 20))
+
+
+def test_layer_norm_backward():
+    def function(g, x, w, b):
+        out, mean, rstd = torch.ops.aten.native_layer_norm(x, (24,), w, b, 1e-5)
+        return torch.ops.aten.native_layer_norm_backward(g, x, (24,), mean, rstd, w, b, [True, True, True])
+
+    check(function, torch.randn(6, 24), torch.randn(6, 24), torch.randn(24), torch.randn(24))
+
+
+def test_cross_entropy():
+    check(
+        lambda x, t: torch.nn.functional.cross_entropy(x, t), torch.randn(9, 17), torch.randint(0, 17, (9,)), no_calls=False
+    )
+
+
+def test_column_sums_of_products():
+    check(lambda x, y: ((x * y).sum(0), (x + y).mean(0)), torch.randn(64, 48), torch.randn(64, 48))
