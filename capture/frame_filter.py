@@ -29,7 +29,7 @@ TOOLS = frozenset(
 )
 # Standard library modules whose functions are not inlined: they reach outside of the program.
 NOT_INLINED_MODULES = frozenset(
-    """logging warnings threading traceback inspect importlib io os sys subprocess socket asyncio multiprocessing pickle random
+    """logging warnings threading traceback importlib io os sys subprocess socket asyncio multiprocessing pickle random
     tempfile shutil linecache unittest ast dis gc weakref tokenize time datetime""".split()
 )
 NOT_INLINED_TORCH = (

@@ -122,8 +122,8 @@ def _is_capturing(tx: Translator, function: UserFunctionVariable, args: Any, kwa
     return ConstantVariable(True)
 
 
-def _is_api(name: str) -> Any:
-    return lambda function: function.__module__ == "capture.api" and function.__name__ == name
+def _is_function(module: str, name: str) -> Any:
+    return lambda function: function.__name__ == name and function.__module__ == module
 
 
 # (is the function marked so, what its call does), in the order in which they are asked
@@ -131,9 +131,11 @@ MARKED: tuple[tuple[Any, Any], ...] = (
     (marks.is_disabled, _disabled),
     (marks.is_allowed_in_graph, _in_graph),
     (marks.has_constant_result, _constant_result),
-    (_is_api("graph_break"), _explicit_break),
-    (_is_api("is_capturing"), _is_capturing),
-    (_is_api("is_compiling"), _is_capturing),
+    (_is_function("capture.api", "graph_break"), _explicit_break),
+    (_is_function("capture.api", "is_capturing"), _is_capturing),
+    (_is_function("capture.api", "is_compiling"), _is_capturing),
+    (_is_function("torch.compiler", "is_compiling"), _is_capturing),
+    (_is_function("torch.compiler", "is_dynamo_compiling"), _is_capturing),
 )
 
 

@@ -8,6 +8,7 @@ All new values are built before the first change is made, so that nothing is rea
 
 from __future__ import annotations
 
+import collections
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
@@ -176,6 +177,9 @@ def _apply_deque(code: PythonCode, variable: Any, before: list[Variable]) -> Non
 
 def _apply_dict(code: PythonCode, variable: Any, before: dict[Any, Any]) -> None:
     entries = variable.entries
+    if variable.cls not in PLAIN_DICTS:
+        _apply_dict_subclass(code, variable, before)
+        return
     if list(entries)[: len(before)] != list(before):
         _call_method(code, variable, "clear", [])
         before = {}
@@ -186,6 +190,19 @@ def _apply_dict(code: PythonCode, variable: Any, before: dict[Any, Any]) -> None
             code.load(variable)
             code.load(key)
             code.emit("STORE_SUBSCR")
+
+
+PLAIN_DICTS = (dict, collections.OrderedDict, collections.defaultdict)
+
+
+def _apply_dict_subclass(code: PythonCode, variable: Any, before: dict[Any, Any]) -> None:
+    """Past the methods that the subclass overrides."""
+    base = collections.OrderedDict if issubclass(variable.cls, collections.OrderedDict) else dict
+    code.call_object(base.clear, [variable])
+    code.emit("POP_TOP")
+    for key, value in variable.entries.values():
+        code.call_object(base.__setitem__, [variable, key, value])
+        code.emit("POP_TOP")
 
 
 def _apply_set(code: PythonCode, variable: Any, before: dict[Any, Variable]) -> None:

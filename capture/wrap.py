@@ -126,7 +126,7 @@ def wrap_literal(output: OutputGraph, value: Any, source: Source | None) -> Vari
     return ConstantVariable(value, None)
 
 
-@wraps(torch.finfo, torch.iinfo)
+@wraps(torch.finfo, torch.iinfo, types.CodeType)
 def wrap_by_identity(output: OutputGraph, value: Any, source: Source | None) -> Variable:
     if source is not None and not isinstance(source, ConstantSource):
         output.guards.add(make_guard.id_match(source, value))
@@ -213,7 +213,7 @@ def _dict_entries(output: OutputGraph, value: Any, source: Source | None) -> dic
     from capture.variables.compare import ByIdentity
 
     entries: dict[Any, tuple[Variable, Variable]] = {}
-    for position, (key, item) in enumerate(value.items()):
+    for position, (key, item) in enumerate(dict.items(value) if isinstance(value, dict) else value.items()):
         if is_guardable_constant(key):
             key_variable = constant(key)
             held = LazyVariable(output, item, DictItemSource(source, key)) if source else wrap(output, item, None)
@@ -418,7 +418,7 @@ def wrap_nn_module(output: OutputGraph, value: torch.nn.Module, source: Source |
     from capture.variables.nn_module import ModuleVariable
 
     guard_type(output, value, source)
-    return ModuleVariable(type(value), value, source or ConstantSource(value))
+    return ModuleVariable(type(value), value, source or ConstantSource(value), output)
 
 
 def wrap_tensor_subclass(output: OutputGraph, value: torch.Tensor, source: Source | None) -> Variable:
@@ -435,9 +435,26 @@ def wrap_object(output: OutputGraph, value: Any, source: Source | None) -> Varia
 
     guard_type(output, value, source)
     held = source or ConstantSource(value)
+    if isinstance(value, (dict, list)) and type(value).__flags__ & (1 << 9):
+        return wrap_container_subclass(output, value, held)
     if isinstance(value, BASES_WITH_CONTENTS) or (type(value).__flags__ & (1 << 9)) == 0:
         return OpaqueVariable(value, held, "unknown_type", value=f"{type(value).__name__} object {held.text}")
-    return ObjectVariable(type(value), value, held)
+    return ObjectVariable(type(value), value, held, output)
+
+
+def wrap_container_subclass(output: OutputGraph, value: Any, source: Source) -> Variable:
+    """An instance of a class on top of dict or list: an object whose built-in part is a container of its own."""
+    from capture.variables.mapping import DictVariable
+    from capture.variables.user_object import ObjectVariable
+
+    result = ObjectVariable(type(value), value, source, output)
+    if isinstance(value, dict):
+        result.base_value = DictVariable(_dict_entries(output, value, source), source, cls=type(value), original=value)
+    else:
+        output.guards.add(make_guard.length_match(source, value))
+        items: list[Variable] = [LazyVariable(output, x, ItemSource(source, i)) for i, x in enumerate(value)]
+        result.base_value = ListVariable(items, source)
+    return result
 
 
 BASES_WITH_CONTENTS = (list, tuple, dict, set, frozenset, str, int, float, bytes, BaseException, collections.deque)

@@ -10,6 +10,7 @@ import builtins
 import collections
 import copy
 import functools
+import inspect
 import itertools
 import math
 import operator
@@ -54,6 +55,7 @@ from capture.variables.sequence import (
 )
 from capture.variables.tensor import TensorVariable
 from capture.variables.user_object import OBJECT_METHODS, ObjectVariable
+from guards.source import ConstantSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -684,6 +686,16 @@ def _descriptor(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable
     raise GraphBreak("builtin", name="property", value=describe_all(list(args)))
 
 
+@rule(inspect.signature)
+def _signature(tx: Translator, function: Variable) -> Variable:
+    """Of an existing function: its guard holds the code, and with it the signature."""
+    try:
+        result = inspect.signature(function.real_value())
+    except NotConstant:
+        raise GraphBreak("builtin", name="inspect.signature", value=function) from None
+    return tx.wrap(result, ConstantSource(result))
+
+
 @rule(print)
 def _print(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
     raise GraphBreak("builtin", name="print", value=describe_all(list(args)))
@@ -714,6 +726,16 @@ def call_descriptor_method(
         return NONE
     if isinstance(owner, ObjectVariable):
         if owner.base_value is not None:
+            if descriptor.__name__ == "__init__":
+                return _fill_from(tx, owner.base_value, rest, kwargs)
             return owner.base_value.call_method(tx, descriptor.__name__, rest, kwargs)
         raise GraphBreak("method", name=descriptor.__qualname__, value=owner)
     return owner.call_method(tx, descriptor.__name__, rest, kwargs)
+
+
+def _fill_from(tx: Translator, base: Variable, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    """`dict.__init__`, `list.__init__`, `set.__init__` of a subclass instance."""
+    if args or kwargs:
+        method = "extend" if isinstance(base, ListVariable) else "update"
+        base.call_method(tx, method, args, kwargs)
+    return NONE

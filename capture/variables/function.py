@@ -228,6 +228,9 @@ class BoundMethodVariable(Variable):
     def describe(self) -> str:
         return f"method {self.function.describe()}"
 
+    def real_value(self) -> Any:
+        return types.MethodType(self.function.real_value(), self.owner.real_value())
+
     def truth(self, tx: Translator) -> bool:
         return True
 

@@ -19,6 +19,7 @@ from capture.variables.user_object import (
     class_value,
     is_data_descriptor,
     lookup_type,
+    native_base,
 )
 
 if TYPE_CHECKING:
@@ -276,6 +277,31 @@ def _make_object(
     return result
 
 
+def _is_container_class(cls: type) -> bool:
+    """A class written in Python on top of dict, list or set, with the `__new__` of that base."""
+    base = native_base(cls)
+    heap = bool(cls.__flags__ & (1 << 9))
+    return heap and base is not object and type(cls).__call__ is type.__call__ and cls.__new__ is base.__new__
+
+
+def new_base_value(base: type) -> Variable:
+    from capture.variables.mapping import DictVariable, SetVariable
+    from capture.variables.sequence import ListVariable
+
+    if issubclass(base, dict):
+        return DictVariable({}, cls=base)
+    return ListVariable([]) if base is list else SetVariable({})
+
+
+def _make_container(
+    tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    result = new_instance(tx, cls)
+    result.base_value = new_base_value(native_base(cls.cls))
+    result.call_method(tx, "__init__", args, kwargs)
+    return result
+
+
 def _is_generic_new(cls: type) -> bool:
     """A `__new__` written in Python, on top of object's."""
     return isinstance(lookup_type(cls, "__new__"), staticmethod) and type(cls).__call__ is type.__call__ and (
@@ -299,5 +325,6 @@ INSTANCE_RULES: tuple[tuple[Any, Any], ...] = (
     (_is_named_tuple, _make_named_tuple),
     (lambda cls: issubclass(cls, CONSTANT_CLASSES), _make_constant),
     (_is_plain_class, _make_object),
+    (_is_container_class, _make_container),
     (_is_generic_new, _make_by_new),
 )

@@ -5,18 +5,20 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import types
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
-from capture.variables.base import NotConstant, Variable
+from capture.variables.base import NotConstant, ObservedException, Variable
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import raise_new
 from capture.variables.function import BoundMethodVariable
 from guards.lookup import instance_dict
 
 if TYPE_CHECKING:
+    from capture.output_graph import OutputGraph
     from capture.reconstruct import PythonCode
     from capture.translator import Translator
     from guards.source import Source
@@ -33,10 +35,13 @@ class ObjectVariable(Variable):
 
     mutable = True
 
-    def __init__(self, cls: type, value: Any = None, source: Source | None = None) -> None:
+    def __init__(
+        self, cls: type, value: Any = None, source: Source | None = None, output: OutputGraph | None = None
+    ) -> None:
         super().__init__(source)
         self.cls = cls
         self.value = value
+        self.output = output  # of an existing object: where its attributes are wrapped
         self.attributes: dict[str, Variable] = {}
         #: new objects of built-in subclasses (class Foo(list)) keep their base's contents here
         self.base_value: Variable | None = None
@@ -60,11 +65,21 @@ class ObjectVariable(Variable):
     # --- attributes ---
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        if lookup_type(self.cls, "__getattribute__") not in PLAIN_GETATTRIBUTE:
+        reader = lookup_type(self.cls, "__getattribute__")
+        if isinstance(reader, types.WrapperDescriptorType):  # object's, or that of a built-in base, which does the same
+            found = self.generic_get_attr(tx, name)
+            return found if found is not None else self.fallback_get_attr(tx, name)
+        if not isinstance(reader, types.FunctionType):
             raise GraphBreak("property", name=name, value=self)
-        found = self.generic_get_attr(tx, name)
-        if found is not None:
-            return found
+        try:
+            return class_value(tx, self, reader, "__getattribute__").call(tx, [self, ConstantVariable(name)], {})
+        except ObservedException as raised:
+            if issubclass(raised.variable.python_type(), AttributeError) and self.has_class_attribute("__getattr__"):
+                return self.fallback_get_attr(tx, name)
+            raise
+
+    def fallback_get_attr(self, tx: Translator, name: str) -> Variable:
+        """What Python does where the attribute is not found: `__getattr__`, else AttributeError."""
         getter = lookup_type(self.cls, "__getattr__")
         if getter is not MISSING and getter is not module_getattr():
             return class_value(tx, self, getter, "__getattr__").call(tx, [self, ConstantVariable(name)], {})
@@ -104,12 +119,9 @@ class ObjectVariable(Variable):
         return None
 
     def dict_variable(self, tx: Translator) -> Variable:
-        from capture.wrap import wrap
-        from guards.source import DictSource
+        from capture.variables.instance_dict import InstanceDictVariable
 
-        if self.value is None or self.attributes or self.source is None:
-            raise GraphBreak("get_attr", value=self, name="__dict__")
-        return wrap(tx.output, instance_dict(self.value), DictSource(self.source))
+        return InstanceDictVariable(self)
 
     def missing_attribute(self, tx: Translator, name: str) -> Variable | None:
         """Hook for classes that keep attributes elsewhere (nn.Module)."""
@@ -234,15 +246,40 @@ class ObjectVariable(Variable):
     # --- output ---
 
     def reconstruct(self, code: PythonCode) -> None:
-        """A bare instance; its attributes are stored by side_effects once all new objects exist."""
-        if self.cls.__new__ is not object.__new__:
+        """A bare instance, then what a built-in base holds, then its attributes."""
+        base = native_base(self.cls)
+        if base is object and self.base_value is not None:
             raise GraphBreak("reconstruct", value=self)
-        code.call_object(object.__new__, [_class_constant(self.cls)])
+        code.call_object(base.__new__, [_class_constant(self.cls)])
         code.store_as(self)
+        if self.base_value is not None:
+            fill_base(code, self, base)
         code.output.side_effects.fill_new_object(code, self)
 
     def children(self) -> list[Variable]:
-        return list(self.attributes.values())
+        return [*self.attributes.values(), *(self.base_value.children() if self.base_value is not None else ())]
+
+
+#: built-in classes whose subclasses can be made and filled: class -> methods that add an item or a pair
+FILLABLE: dict[type, str] = {
+    dict: "__setitem__", collections.OrderedDict: "__setitem__", list: "append", set: "add",
+}  # fmt: skip
+
+
+def native_base(cls: type) -> type:
+    """The first class of the MRO that is not written in Python."""
+    return next(base for base in type.__dict__["__mro__"].__get__(cls) if base in FILLABLE or base is object)
+
+
+def fill_base(code: PythonCode, owner: ObjectVariable, base: type) -> None:
+    """With the new object on the stack: put the items of its built-in base into it, past overridden methods."""
+    from capture.variables.mapping import DictVariable
+
+    held = owner.base_value
+    rows = list(held.entries.values()) if isinstance(held, DictVariable) else [(item,) for item in held.children()]  # type: ignore[union-attr]
+    for row in rows:
+        code.call_object(getattr(base, FILLABLE[base]), [owner, *row])
+        code.emit("POP_TOP")
 
 
 def _class_constant(cls: type) -> Variable:
@@ -266,9 +303,6 @@ def lookup_type(cls: type, name: str) -> Any:
 
 def is_data_descriptor(value: Any) -> bool:
     return lookup_type(type(value), "__set__") is not MISSING or lookup_type(type(value), "__delete__") is not MISSING
-
-
-PLAIN_GETATTRIBUTE: frozenset[Any] = frozenset({object.__getattribute__})
 
 
 @functools.cache

@@ -1,0 +1,85 @@
+"""`obj.__dict__`: the attributes of an instance as a dict, kept in step with what the frame stores on the object."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from capture.variables.base import LazyVariable, Variable
+from capture.variables.constant import ConstantVariable
+from capture.variables.mapping import DictVariable
+from guards import guard as make_guard
+from guards.lookup import instance_dict
+from guards.source import AttrSource, DictSource
+
+if TYPE_CHECKING:
+    from capture.reconstruct import PythonCode
+    from capture.translator import Translator
+    from capture.variables.user_object import ObjectVariable
+
+
+class InstanceDictVariable(DictVariable):
+    """`entries` is made anew for each use from the object and its pending stores."""
+
+    def __init__(self, owner: ObjectVariable) -> None:
+        self.owner = owner
+        super().__init__(None, None, cls=dict)
+
+    @property
+    def entries(self) -> dict[Any, tuple[Variable, Variable]]:  # type: ignore[override]
+        from capture.variables.user_object import Deleted
+
+        owner = self.owner
+        names: dict[str, Variable | None] = dict.fromkeys(instance_dict(owner.value) or () if owner.value is not None else ())
+        names.update(owner.attributes)
+        entries: dict[Any, tuple[Variable, Variable]] = {}
+        for name, pending in names.items():
+            if isinstance(pending, Deleted):
+                continue
+            entries[name] = (ConstantVariable(name), pending if pending is not None else self._existing(name))
+        return entries
+
+    @entries.setter
+    def entries(self, value: Any) -> None:
+        """The base class sets it once; there is nothing to keep."""
+
+    def _existing(self, name: str) -> Variable:
+        owner = self.owner
+        assert owner.source is not None and owner.output is not None
+        return LazyVariable(owner.output, (instance_dict(owner.value) or {})[name], AttrSource(owner.source, name))
+
+    def guard_keys(self, tx: Translator) -> None:
+        owner = self.owner
+        if owner.value is not None and owner.source is not None:
+            tx.output.guards.add(make_guard.dict_keys(DictSource(owner.source), instance_dict(owner.value) or {}))
+
+    def find(self, tx: Translator, key: Variable) -> Variable | None:
+        name = key.as_constant()
+        return self.owner.instance_attribute(tx, name) if isinstance(name, str) else None
+
+    def unpack(self, tx: Translator) -> list[Variable]:
+        self.guard_keys(tx)
+        return [k for k, _ in self.entries.values()]
+
+    def values(self, tx: Translator) -> list[Variable]:
+        self.guard_keys(tx)
+        return [v.realize() if isinstance(v, LazyVariable) else v for _, v in self.entries.values()]
+
+    def set_item(self, tx: Translator, key: Variable, value: Variable) -> None:
+        tx.output.side_effects.store_attr(self.owner, key.as_constant(), value)
+
+    def del_item(self, tx: Translator, key: Variable) -> Variable:
+        from capture.variables.exception import raise_new
+        from capture.variables.user_object import Deleted
+
+        value = self.find(tx, key)
+        if value is None:
+            raise raise_new(KeyError, key.as_constant())
+        tx.output.side_effects.store_attr(self.owner, key.as_constant(), Deleted())
+        return value
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.load(self.owner)
+        code.emit("LOAD_ATTR", "__dict__")
+
+    def children(self) -> list[Variable]:
+        return [self.owner]
