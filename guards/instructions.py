@@ -6,7 +6,7 @@ Out: `INSTRUCTIONS`, `OPCODES`, and `Assembler`, which turns instructions into w
     emit("CHECK_LENGTH", b=3, operands=[2], guard=7)   ->   head word, 2
 
 Fields A and B: d object register written, D integer register written, s object register read, S integer register read, - unused.
-Operands: i integer, o object, a address of an object that is not held, k key (three words: 0 and an object or 1 and an address; its hash),
+Operands: i integer, o object, a address of an object that is not held, k.. key (three words: 0 and an object or 1 and an address; its hash),
 c cache word (zero), * a count, with all behind it repeated that often.
 """
 
@@ -29,14 +29,14 @@ INSTRUCTIONS: tuple[Instruction, ...] = tuple(
     Instruction(*row)
     for row in (
         ("LOAD_LOCAL", "d-", "i"),
-        ("LOAD_GLOBAL", "d-", "kc"),
-        ("LOAD_BUILTIN", "d-", "kc"),
+        ("LOAD_GLOBAL", "d-", "k..c"),
+        ("LOAD_BUILTIN", "d-", "k..c"),
         ("LOAD_GLOBALS", "d-", ""),
         ("LOAD_FUNCTION", "d-", ""),
         ("LOAD_FREE_CELL", "d-", "i"),
         ("LOAD_CONSTANT", "d-", "o"),
-        ("LOAD_ATTR", "ds", "kccc"),
-        ("LOAD_TYPE_ATTR", "ds", "ka"),
+        ("LOAD_ATTR", "ds", "k..ccccccc"),
+        ("LOAD_TYPE_ATTR", "ds", "k..a"),
         ("LOAD_MODULE_DICT", "ds", ""),
         ("LOAD_DICT", "ds", ""),
         ("LOAD_TYPE", "ds", ""),
@@ -46,7 +46,7 @@ INSTRUCTIONS: tuple[Instruction, ...] = tuple(
         ("LOAD_METHOD_FIELD", "ds", "i"),
         ("LOAD_ITEM", "ds", "i"),
         ("LOAD_DEQUE_ITEM", "ds", "i"),
-        ("LOAD_DICT_ITEM", "ds", "kc"),
+        ("LOAD_DICT_ITEM", "ds", "k..c"),
         ("LOAD_DICT_KEY", "ds", "i"),
         ("LOAD_DICT_VALUE", "ds", "i"),
         ("LOAD_ITERATOR_SEQUENCE", "ds", ""),
@@ -69,11 +69,11 @@ INSTRUCTIONS: tuple[Instruction, ...] = tuple(
         ("CHECK_TENSOR", "-s", "aiiiiii*i"),
         ("CHECK_FUNCTION", "-s", ""),
         ("CHECK_GLOBAL_STATE", "--", "*i"),
-        ("CHECK_NO_ATTRIBUTE", "-s", "k"),
-        ("CHECK_HAS_ATTRIBUTE", "-s", "ki"),
-        ("CHECK_DICT_CONTAINS", "-s", "ki"),
-        ("CHECK_DICT_KEYS", "-s", "*k"),
-        ("CHECK_SET", "-s", "*k"),
+        ("CHECK_NO_ATTRIBUTE", "-s", "k.."),
+        ("CHECK_HAS_ATTRIBUTE", "-s", "k..i"),
+        ("CHECK_DICT_CONTAINS", "-s", "k..i"),
+        ("CHECK_DICT_KEYS", "-s", "*k.."),
+        ("CHECK_SET", "-s", "*k.."),
         ("CHECK_DISTINCT", "--", "*i"),
         ("CHECK_ALIASING", "--", "*ii"),
         ("CHECK_SHAPE", "--", "*ii"),
@@ -104,7 +104,7 @@ class Assembler:
         if max(a, b) >= REGISTER_LIMIT or guard >= GUARD_LIMIT:
             raise ProgramTooLarge(f"guard {guard} of a program with {max(a, b)} places; the limits are {GUARD_LIMIT} and {REGISTER_LIMIT}")
         self.words.append(OPCODES[name] | a << 8 | b << 24 | guard << 40)
-        kinds = INSTRUCTIONS[OPCODES[name]].operands
+        kinds = INSTRUCTIONS[OPCODES[name]].operands.replace(".", "")
         fixed, star, repeated = kinds.partition("*")
         self._append(fixed, operands[: len(fixed.replace("c", ""))])
         if star:

@@ -115,26 +115,50 @@ static inline int fits(const int64_t *pattern, const int64_t *values, int64_t co
     return 1;
 }
 
+/* Sizes, and strides where they matter. */
+static inline int geometry_fits(const int64_t *o, const int64_t *sizes, const int64_t *strides)
+{
+    int64_t ndim = o[T_NDIM];
+    return ndim == 0 || (sizes != NULL && strides != NULL && fits(o + T_DIMS, sizes, ndim) &&
+                         (o[T_COUNT] == ndim || fits(o + T_DIMS + ndim, strides, ndim)));
+}
+
+static int check_by_accessors(PyObject *t, const int64_t *o)
+{
+    return tensor_dtype(t) == o[T_DTYPE] && tensor_device(t) == o[T_DEVICE] && (int64_t)tensor_dispatch_keys(t) == o[T_KEYS] &&
+           tensor_requires_grad(t) == o[T_REQUIRES_GRAD] && tensor_ndim(t) == o[T_NDIM] &&
+           (o[T_LEAF] < 0 || tensor_is_leaf(t) == o[T_LEAF]) && geometry_fits(o, tensor_sizes(t), tensor_strides(t));
+}
+
+static inline int autograd_fits(const char *meta, const int64_t *o)
+{
+    const TensorOffsets *at = &tensor_offsets;
+    int inner = meta != NULL && TENSOR_FIELD(meta, at->meta_grad_fn, void *const) != NULL;
+    int requires_grad = inner || (meta != NULL && TENSOR_FIELD(meta, at->meta_requires, const uint8_t) != 0);
+    return requires_grad == o[T_REQUIRES_GRAD] && (o[T_LEAF] < 0 || o[T_LEAF] == !inner);
+}
+
 int guard_check_tensor(PyObject *t, const int64_t *o)
 {
-    if ((int64_t)(uintptr_t)Py_TYPE(t) != o[T_TYPE] || tensor_dtype(t) != o[T_DTYPE] || tensor_device(t) != o[T_DEVICE] ||
-        (int64_t)tensor_dispatch_keys(t) != o[T_KEYS] || tensor_requires_grad(t) != o[T_REQUIRES_GRAD] || tensor_ndim(t) != o[T_NDIM] ||
-        (o[T_LEAF] >= 0 && tensor_is_leaf(t) != o[T_LEAF])) {
+    const TensorOffsets *at = &tensor_offsets;
+    if ((int64_t)(uintptr_t)Py_TYPE(t) != o[T_TYPE]) {
         return 0;
     }
-    int64_t ndim = o[T_NDIM];
-    if (ndim == 0) {
-        return 1;
+    if (!at->by_offset) {
+        return check_by_accessors(t, o);
     }
-    const int64_t *sizes = tensor_sizes(t);
-    if (sizes == NULL || !fits(o + T_DIMS, sizes, ndim)) {
+    const char *impl = TENSOR_IMPL(t);
+    int64_t ndim = TENSOR_FIELD(impl, at->ndim, const int64_t);
+    if (TENSOR_FIELD(impl, at->dtype, const uint16_t) != o[T_DTYPE] || TENSOR_FIELD(impl, at->keys, const int64_t) != o[T_KEYS] ||
+        TENSOR_FIELD(impl, at->device, const uint16_t) != o[T_DEVICE] || ndim != o[T_NDIM] ||
+        !autograd_fits(TENSOR_FIELD(impl, at->autograd_meta, const char *const), o)) {
         return 0;
     }
-    if (o[T_COUNT] == ndim) {
-        return 1; /* strides do not matter */
+    if (ndim > TENSOR_INLINE_DIMS) {
+        const int64_t *outside = TENSOR_FIELD(impl, at->sizes, const int64_t *const);
+        return geometry_fits(o, outside, outside + ndim);
     }
-    const int64_t *strides = tensor_strides(t);
-    return strides != NULL && fits(o + T_DIMS + ndim, strides, ndim);
+    return geometry_fits(o, &TENSOR_FIELD(impl, at->sizes, const int64_t), &TENSOR_FIELD(impl, at->strides, const int64_t));
 }
 
 int guard_load_shape(PyObject *tensor, int64_t what, int64_t dim, int64_t *value)
@@ -156,12 +180,7 @@ int guard_load_shape(PyObject *tensor, int64_t what, int64_t dim, int64_t *value
 
 int guard_check_global_state(const int64_t *operands)
 {
-    int64_t now[GLOBAL_STATE_FIELDS];
-    if (operands[0] != GLOBAL_STATE_FIELDS) {
-        return 0;
-    }
-    tensor_global_state(now);
-    return memcmp(now, operands + 1, sizeof now) == 0;
+    return operands[0] == GLOBAL_STATE_FIELDS && tensor_global_state_is(operands + 1);
 }
 
 /* --- between places ------------------------------------------------------------------------------------------------------- */

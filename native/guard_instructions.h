@@ -4,7 +4,7 @@
  *
  * Fields A and B:  d object register written    D integer register written    s object register read    S integer register read    - unused
  * Operands:        i integer    o object (index into the program's objects; a pointer once loaded)    a address of an object that is not held
- *                  k key: three words: 0 and an object, or 1 and an address; then its hash    c cache, zero at first
+ *                  k.. key, three words: 0 and an object, or 1 and an address; then its hash    c cache, zero at first
  *                  * a count word; what follows is repeated that often
  */
 #ifndef CAPTURE_GUARD_INSTRUCTIONS_H
@@ -13,14 +13,14 @@
 #define GUARD_INSTRUCTIONS(X)                                                                                    \
     /* loads */                                                                                                  \
     X(LOAD_LOCAL, "d-", "i")          /* index in localsplus */                                                  \
-    X(LOAD_GLOBAL, "d-", "kc")                                                                                   \
-    X(LOAD_BUILTIN, "d-", "kc")                                                                                  \
+    X(LOAD_GLOBAL, "d-", "k..c")                                                                                   \
+    X(LOAD_BUILTIN, "d-", "k..c")                                                                                  \
     X(LOAD_GLOBALS, "d-", "")                                                                                    \
     X(LOAD_FUNCTION, "d-", "")                                                                                   \
     X(LOAD_FREE_CELL, "d-", "i")      /* index in co_freevars */                                                 \
     X(LOAD_CONSTANT, "d-", "o")                                                                                  \
-    X(LOAD_ATTR, "ds", "kccc")                                                                                   \
-    X(LOAD_TYPE_ATTR, "ds", "ka")     /* the class to start behind, or 0 */                                      \
+    X(LOAD_ATTR, "ds", "k..ccccccc")                                                                                 \
+    X(LOAD_TYPE_ATTR, "ds", "k..a")     /* the class to start behind, or 0 */                                      \
     X(LOAD_MODULE_DICT, "ds", "")                                                                                \
     X(LOAD_DICT, "ds", "")                                                                                       \
     X(LOAD_TYPE, "ds", "")                                                                                       \
@@ -30,7 +30,7 @@
     X(LOAD_METHOD_FIELD, "ds", "i")   /* 0 __self__, 1 __func__ */                                               \
     X(LOAD_ITEM, "ds", "i")                                                                                      \
     X(LOAD_DEQUE_ITEM, "ds", "i")                                                                                \
-    X(LOAD_DICT_ITEM, "ds", "kc")                                                                                \
+    X(LOAD_DICT_ITEM, "ds", "k..c")                                                                                \
     X(LOAD_DICT_KEY, "ds", "i")                                                                                  \
     X(LOAD_DICT_VALUE, "ds", "i")                                                                                \
     X(LOAD_ITERATOR_SEQUENCE, "ds", "")                                                                          \
@@ -54,11 +54,11 @@
     X(CHECK_TENSOR, "-s", "aiiiiii*i") /* type, dtype, device, keys, requires_grad, is_leaf or -1, ndim, sizes then strides (-1: free) */ \
     X(CHECK_FUNCTION, "-s", "")       /* a plain function */                                                     \
     X(CHECK_GLOBAL_STATE, "--", "*i")                                                                            \
-    X(CHECK_NO_ATTRIBUTE, "-s", "k")                                                                             \
-    X(CHECK_HAS_ATTRIBUTE, "-s", "ki")                                                                           \
-    X(CHECK_DICT_CONTAINS, "-s", "ki")                                                                           \
-    X(CHECK_DICT_KEYS, "-s", "*k")                                                                               \
-    X(CHECK_SET, "-s", "*k")                                                                                     \
+    X(CHECK_NO_ATTRIBUTE, "-s", "k..")                                                                             \
+    X(CHECK_HAS_ATTRIBUTE, "-s", "k..i")                                                                           \
+    X(CHECK_DICT_CONTAINS, "-s", "k..i")                                                                           \
+    X(CHECK_DICT_KEYS, "-s", "*k..")                                                                               \
+    X(CHECK_SET, "-s", "*k..")                                                                                     \
     X(CHECK_DISTINCT, "--", "*i")     /* registers */                                                            \
     X(CHECK_ALIASING, "--", "*ii")    /* register; the first position with the same storage */                   \
     X(CHECK_SHAPE, "--", "*ii")       /* postfix: operator, and the integer register or constant of a load */    \
@@ -72,6 +72,13 @@ typedef enum {
 #undef X
     OP_COUNT
 } GuardOp;
+
+/* Operand words of instructions without a list. */
+enum {
+#define X(name, fields, operands) WIDTH_##name = sizeof(operands) - 1,
+    GUARD_INSTRUCTIONS(X)
+#undef X
+};
 
 /* Operators of CHECK_SHAPE, in the order of guards.shapes.OPERATORS, behind the two loads. */
 #define SHAPE_OPERATORS(X)                                                                                       \

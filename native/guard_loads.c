@@ -48,15 +48,6 @@ static PyObject *load_method_field(PyObject *owner, const int64_t *operands)
     return operands[0] == 0 ? PyMethod_GET_SELF(owner) : PyMethod_GET_FUNCTION(owner);
 }
 
-static PyObject *load_item(PyObject *owner, const int64_t *operands)
-{
-    Py_ssize_t index = (Py_ssize_t)operands[0];
-    if (PyTuple_Check(owner)) {
-        return index >= 0 && index < PyTuple_GET_SIZE(owner) ? PyTuple_GET_ITEM(owner, index) : NULL;
-    }
-    return PyList_Check(owner) && index >= 0 && index < PyList_GET_SIZE(owner) ? PyList_GET_ITEM(owner, index) : NULL;
-}
-
 static PyTypeObject *deque_type;
 
 int init_guard_loads(void)
@@ -132,7 +123,6 @@ static const Load LOADS[OP_COUNT] = {
     [OP_LOAD_FUNCTION_FIELD] = load_function_field,
     [OP_LOAD_CELL] = load_cell,
     [OP_LOAD_METHOD_FIELD] = load_method_field,
-    [OP_LOAD_ITEM] = load_item,
     [OP_LOAD_DEQUE_ITEM] = load_deque_item,
     [OP_LOAD_DICT_KEY] = load_dict_key,
     [OP_LOAD_DICT_VALUE] = load_dict_value,

@@ -9,6 +9,7 @@
  * References in registers and slots are borrowed: from the frame, from the objects on the way, from the program. They hold until some code runs that can
  * change those; the caller takes references of its own before that.
  */
+#include "dict_access.h" /* first: it wants CPython's internal headers */
 #include "guard_program.h"
 #include "constant_equal.h"
 #include "tensor_access.h"
@@ -46,8 +47,11 @@ static PyObject *load_free_cell(const FrameState *frame, int64_t index)
 
 static PyObject *load_named(PyObject *dict, int64_t *operands)
 {
-    PyObject *value = NULL;
-    if (dict == NULL || !PyDict_Check(dict) || raw_dict_find(dict, (RawKey *)operands, &operands[3], &value) != RAW_FOUND) {
+    if (dict == NULL || !PyDict_Check(dict)) {
+        return NULL;
+    }
+    PyObject *value = dict_hinted(dict, operands[3], (RawKey *)operands);
+    if (value == NULL && raw_dict_find(dict, (RawKey *)operands, &operands[3], &value) != RAW_FOUND) {
         return NULL;
     }
     return value;
@@ -78,8 +82,8 @@ static int lacks_attribute(PyObject *owner, int64_t *operands)
 static int attribute_outcome_is(PyObject *owner, int64_t *operands)
 {
     PyObject *value;
-    int64_t hints[3] = {0, 0, 0};
-    return raw_attribute(owner, (RawKey *)operands, hints, &value) == operands[3];
+    int64_t cache[RAW_CACHE_WORDS] = {0};
+    return raw_attribute(owner, (RawKey *)operands, cache, &value) == operands[3];
 }
 
 static int key_outcome_is(PyObject *dict, int64_t *operands)
@@ -94,9 +98,20 @@ static int in_range(PyObject *object, const int64_t *bounds)
     return int_value(object, &value) && bounds[0] <= value && value <= bounds[1];
 }
 
-static int is_int(PyObject *object, int64_t expected)
+static inline PyObject *item_of(PyObject *owner, int64_t index)
+{
+    if (PyTuple_Check(owner)) {
+        return (uint64_t)index < (uint64_t)PyTuple_GET_SIZE(owner) ? PyTuple_GET_ITEM(owner, index) : NULL;
+    }
+    return PyList_Check(owner) && (uint64_t)index < (uint64_t)PyList_GET_SIZE(owner) ? PyList_GET_ITEM(owner, index) : NULL;
+}
+
+static inline int is_int(PyObject *object, int64_t expected)
 {
     int64_t value;
+    if (PyLong_CheckExact(object) && (size_t)(Py_SIZE(object) + 1) <= 2) { /* one digit at most: small numbers */
+        return Py_SIZE(object) * (int64_t)((PyLongObject *)object)->ob_digit[0] == expected;
+    }
     return int_value(object, &value) && value == expected;
 }
 
@@ -110,16 +125,28 @@ static int grad_none_is(PyObject *tensor, int64_t expected)
 
 #define A HEAD_A(head)
 #define B HEAD_B(head)
-#define LOAD(value)                                                                                                                    \
-    if ((registers[A] = (value)) == NULL) {                                                                                            \
-        return HEAD_GUARD(head);                                                                                                       \
-    }                                                                                                                                  \
-    break
-#define CHECK(condition)                                                                                                               \
-    if (!(condition)) {                                                                                                                \
-        return HEAD_GUARD(head);                                                                                                       \
-    }                                                                                                                                  \
-    break
+/* The width of an instruction is a constant in its own case: the processor need not wait for a table to see the next one. */
+#define LOAD(name, value)                                                                                                              \
+    case OP_##name:                                                                                                                    \
+        word = o + WIDTH_##name;                                                                                                       \
+        if ((registers[A] = (value)) == NULL) {                                                                                        \
+            return HEAD_GUARD(head);                                                                                                   \
+        }                                                                                                                              \
+        break
+#define CHECK(name, condition)                                                                                                         \
+    case OP_##name:                                                                                                                    \
+        word = o + WIDTH_##name;                                                                                                       \
+        if (!(condition)) {                                                                                                            \
+            return HEAD_GUARD(head);                                                                                                   \
+        }                                                                                                                              \
+        break
+#define CHECK_LIST(name, condition)                                                                                                    \
+    case OP_##name:                                                                                                                    \
+        word = o + guard_operand_words(OP_##name, o);                                                                                  \
+        if (!(condition)) {                                                                                                            \
+            return HEAD_GUARD(head);                                                                                                   \
+        }                                                                                                                              \
+        break
 
 int guard_program_run(PyObject *self, const FrameState *frame, PyObject **slots)
 {
@@ -130,49 +157,50 @@ int guard_program_run(PyObject *self, const FrameState *frame, PyObject **slots)
         int64_t head = *word;
         int64_t *o = word + 1;
         int op = HEAD_OP(head);
-        word = o + guard_widths[op].fixed;
-        if (guard_widths[op].repeated != 0) {
-            word += guard_widths[op].repeated * word[-1]; /* the count is the last of the fixed words */
-        }
         switch (op) {
-        case OP_LOAD_LOCAL: LOAD((uint64_t)o[0] < (uint64_t)frame->nlocals ? frame->locals[o[0]] : NULL);
-        case OP_LOAD_GLOBAL: LOAD(load_named(frame->globals, o));
-        case OP_LOAD_BUILTIN: LOAD(load_named(frame->builtins, o));
-        case OP_LOAD_GLOBALS: LOAD(frame->globals);
-        case OP_LOAD_FUNCTION: LOAD((PyObject *)frame->function);
-        case OP_LOAD_FREE_CELL: LOAD(load_free_cell(frame, o[0]));
-        case OP_LOAD_CONSTANT: LOAD((PyObject *)(uintptr_t)o[0]);
-        case OP_LOAD_ATTR: LOAD(load_attribute(registers[B], o));
-        case OP_LOAD_TYPE_ATTR: LOAD(load_type_attribute(registers[B], o));
-        case OP_LOAD_DICT_ITEM: LOAD(load_named(registers[B], o));
-        case OP_LOAD_SHAPE: CHECK(guard_load_shape(registers[B], o[0], o[1], &ints[A]));
-        case OP_LOAD_INT: CHECK(int_value(registers[B], &ints[A]));
-        case OP_CHECK_TYPE: CHECK((int64_t)(uintptr_t)Py_TYPE(registers[B]) == o[0]);
-        case OP_CHECK_ID: CHECK((int64_t)(uintptr_t)registers[B] == o[0]);
-        case OP_CHECK_SAME: CHECK(registers[A] == registers[B]);
-        case OP_CHECK_NOT_NONE: CHECK(registers[B] != Py_None);
-        case OP_CHECK_LENGTH: CHECK(guard_check_length(registers[B], o[0]));
-        case OP_CHECK_BOOL: CHECK(guard_check_bool(registers[B], o[0]));
-        case OP_CHECK_GRAD_NONE: CHECK(grad_none_is(registers[B], o[0]));
-        case OP_CHECK_INT: CHECK(is_int(registers[B], o[0]));
-        case OP_CHECK_CONSTANT: CHECK(constant_equal((PyObject *)(uintptr_t)o[0], registers[B]));
-        case OP_CHECK_INT_RANGE: CHECK(in_range(registers[B], o));
-        case OP_CHECK_WEAKREF: CHECK(guard_load_member(OP_LOAD_WEAKREF, registers[B], o) != NULL);
-        case OP_CHECK_ITERATOR: CHECK(guard_check_iterator(registers[B], o[0]));
-        case OP_CHECK_TENSOR: CHECK(guard_check_tensor(registers[B], o));
-        case OP_CHECK_FUNCTION: CHECK(PyFunction_Check(registers[B]));
-        case OP_CHECK_GLOBAL_STATE: CHECK(guard_check_global_state(o));
-        case OP_CHECK_NO_ATTRIBUTE: CHECK(lacks_attribute(registers[B], o));
-        case OP_CHECK_HAS_ATTRIBUTE: CHECK(attribute_outcome_is(registers[B], o));
-        case OP_CHECK_DICT_CONTAINS: CHECK(key_outcome_is(registers[B], o));
-        case OP_CHECK_DICT_KEYS: CHECK(guard_check_dict_keys(registers[B], o));
-        case OP_CHECK_SET: CHECK(guard_check_set(registers[B], o));
-        case OP_CHECK_DISTINCT: CHECK(guard_check_distinct(program, o));
-        case OP_CHECK_ALIASING: CHECK(guard_check_aliasing(program, o));
-        case OP_CHECK_SHAPE: CHECK(guard_check_shape(ints, o));
-        case OP_STORE_SLOT: slots[o[0]] = registers[B]; break;
-        case OP_STORE_INT_SLOT: CHECK((slots[o[0]] = int_object(program, o[0], ints[B])) != NULL);
-        default: LOAD(guard_load_member(op, registers[B], o));
+        LOAD(LOAD_LOCAL, (uint64_t)o[0] < (uint64_t)frame->nlocals ? frame->locals[o[0]] : NULL);
+        LOAD(LOAD_GLOBAL, load_named(frame->globals, o));
+        LOAD(LOAD_BUILTIN, load_named(frame->builtins, o));
+        LOAD(LOAD_GLOBALS, frame->globals);
+        LOAD(LOAD_FUNCTION, (PyObject *)frame->function);
+        LOAD(LOAD_FREE_CELL, load_free_cell(frame, o[0]));
+        LOAD(LOAD_CONSTANT, (PyObject *)(uintptr_t)o[0]);
+        LOAD(LOAD_ATTR, load_attribute(registers[B], o));
+        LOAD(LOAD_TYPE_ATTR, load_type_attribute(registers[B], o));
+        LOAD(LOAD_ITEM, item_of(registers[B], o[0]));
+        LOAD(LOAD_DICT_ITEM, load_named(registers[B], o));
+        CHECK(LOAD_SHAPE, guard_load_shape(registers[B], o[0], o[1], &ints[A]));
+        CHECK(LOAD_INT, int_value(registers[B], &ints[A]));
+        CHECK(CHECK_TYPE, (int64_t)(uintptr_t)Py_TYPE(registers[B]) == o[0]);
+        CHECK(CHECK_ID, (int64_t)(uintptr_t)registers[B] == o[0]);
+        CHECK(CHECK_SAME, registers[A] == registers[B]);
+        CHECK(CHECK_NOT_NONE, registers[B] != Py_None);
+        CHECK(CHECK_LENGTH, guard_check_length(registers[B], o[0]));
+        CHECK(CHECK_BOOL, guard_check_bool(registers[B], o[0]));
+        CHECK(CHECK_GRAD_NONE, grad_none_is(registers[B], o[0]));
+        CHECK(CHECK_INT, is_int(registers[B], o[0]));
+        CHECK(CHECK_CONSTANT, constant_equal((PyObject *)(uintptr_t)o[0], registers[B]));
+        CHECK(CHECK_INT_RANGE, in_range(registers[B], o));
+        CHECK(CHECK_WEAKREF, guard_load_member(OP_LOAD_WEAKREF, registers[B], o) != NULL);
+        CHECK(CHECK_ITERATOR, guard_check_iterator(registers[B], o[0]));
+        CHECK_LIST(CHECK_TENSOR, guard_check_tensor(registers[B], o));
+        CHECK(CHECK_FUNCTION, PyFunction_Check(registers[B]));
+        CHECK_LIST(CHECK_GLOBAL_STATE, guard_check_global_state(o));
+        CHECK(CHECK_NO_ATTRIBUTE, lacks_attribute(registers[B], o));
+        CHECK(CHECK_HAS_ATTRIBUTE, attribute_outcome_is(registers[B], o));
+        CHECK(CHECK_DICT_CONTAINS, key_outcome_is(registers[B], o));
+        CHECK_LIST(CHECK_DICT_KEYS, guard_check_dict_keys(registers[B], o));
+        CHECK_LIST(CHECK_SET, guard_check_set(registers[B], o));
+        CHECK_LIST(CHECK_DISTINCT, guard_check_distinct(program, o));
+        CHECK_LIST(CHECK_ALIASING, guard_check_aliasing(program, o));
+        CHECK_LIST(CHECK_SHAPE, guard_check_shape(ints, o));
+        CHECK(STORE_SLOT, (slots[o[0]] = registers[B]) != NULL);
+        CHECK(STORE_INT_SLOT, (slots[o[0]] = int_object(program, o[0], ints[B])) != NULL);
+        default: /* the rarer loads */
+            word = o + guard_widths[op].fixed;
+            if ((registers[A] = guard_load_member(op, registers[B], o)) == NULL) {
+                return HEAD_GUARD(head);
+            }
         }
     }
     return -1;

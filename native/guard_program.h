@@ -38,6 +38,13 @@ typedef struct {
 extern GuardWidth guard_widths[OP_COUNT];
 void init_guard_widths(void);
 
+/* The count is the last of the fixed words. */
+static inline int64_t guard_operand_words(int op, const int64_t *operands)
+{
+    const GuardWidth *width = &guard_widths[op];
+    return width->fixed + width->repeated * operands[width->fixed - 1];
+}
+
 /* guard_loads.c: a borrowed reference, or NULL where the place does not exist. */
 PyObject *guard_load_member(int op, PyObject *owner, const int64_t *operands);
 int guard_is_deque(PyObject *object);

@@ -26,7 +26,7 @@ void init_guard_widths(void)
         *width = 0;
         guard_widths[op].repeated = 0;
         for (const char *kind = SHAPES[op].operands; *kind != '\0'; kind++) {
-            *width += *kind == 'k' ? 3 : 1;
+            *width += 1;
             width = *kind == '*' ? &guard_widths[op].repeated : width;
         }
     }
@@ -108,7 +108,7 @@ static int use_operands(Reader *reader, const char *operands)
 {
     int64_t *count;
     for (; *operands != '\0' && *operands != '*'; operands++) {
-        if (use_operand(reader, *operands) < 0) {
+        if (*operands != '.' && use_operand(reader, *operands) < 0) {
             return -1;
         }
     }
@@ -120,7 +120,7 @@ static int use_operands(Reader *reader, const char *operands)
     }
     for (int64_t i = 0; i < *count; i++) {
         for (const char *kind = operands + 1; *kind != '\0'; kind++) {
-            if (use_operand(reader, *kind) < 0) {
+            if (*kind != '.' && use_operand(reader, *kind) < 0) {
                 return -1;
             }
         }

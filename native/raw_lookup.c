@@ -3,13 +3,8 @@
  * CPython's own dict look-up calls `__eq__` of a key whose hash collides. This one walks the same probe sequence and compares keys itself: by
  * identity, or as built-in constants; a collision that only `__eq__` could decide is "uncertain".
  */
-#ifndef Py_BUILD_CORE
-#define Py_BUILD_CORE 1 /* layout of dict keys and of inline values */
-#endif
 #define PY_SSIZE_T_CLEAN
-#include <Python.h>
-#include "internal/pycore_dict.h"
-#include "internal/pycore_object.h"
+#include "dict_access.h" /* first: it wants CPython's internal headers */
 #include <structmember.h>
 
 #include "constant_equal.h"
@@ -114,26 +109,14 @@ static Py_ssize_t find_index(PyDictKeysObject *keys, const RawKey *key)
 /* The same with a hint: the entry where the key stood last time, if it still stands there. */
 static inline Py_ssize_t find_hinted(PyDictKeysObject *keys, const RawKey *key, int64_t *hint)
 {
-    if (hint != NULL && *hint < keys->dk_nentries) {
-        PyObject *there = DK_IS_UNICODE(keys) ? DK_UNICODE_ENTRIES(keys)[*hint].me_key : DK_ENTRIES(keys)[*hint].me_key;
-        if (there == key->object) {
-            return *hint;
-        }
+    if (hint != NULL && dict_entry_is(keys, *hint, key)) {
+        return *hint;
     }
     Py_ssize_t index = find_index(keys, key);
     if (hint != NULL && index >= 0) {
         *hint = index;
     }
     return index;
-}
-
-static inline PyObject *value_at(PyDictObject *dict, Py_ssize_t index)
-{
-    if (dict->ma_values != NULL) {
-        return dict->ma_values->values[index];
-    }
-    PyDictKeysObject *keys = dict->ma_keys;
-    return DK_IS_UNICODE(keys) ? DK_UNICODE_ENTRIES(keys)[index].me_value : DK_ENTRIES(keys)[index].me_value;
 }
 
 int raw_dict_find(PyObject *dict, const RawKey *key, int64_t *hint, PyObject **value)
@@ -143,7 +126,7 @@ int raw_dict_find(PyObject *dict, const RawKey *key, int64_t *hint, PyObject **v
     if (index < 0) {
         return index == -1 ? RAW_ABSENT : RAW_UNCERTAIN;
     }
-    *value = value_at(d, index);
+    *value = dict_value_at(d, index);
     return *value == NULL ? RAW_ABSENT : RAW_FOUND;
 }
 
@@ -197,7 +180,6 @@ int raw_dict_position(PyObject *dict, Py_ssize_t position, PyObject **key, PyObj
 
 /* --- attributes ------------------------------------------------------------------------------------------------------------ */
 
-#if PY_VERSION_HEX < 0x030C0000
 /* Attribute values of an object that has no dict yet stand in an array ordered as the type's shared keys. */
 static int inline_value(PyObject *object, const RawKey *name, int64_t *hint, PyObject **value)
 {
@@ -208,23 +190,6 @@ static int inline_value(PyObject *object, const RawKey *name, int64_t *hint, PyO
     }
     *value = values->values[index];
     return *value == NULL ? RAW_ABSENT : RAW_FOUND;
-}
-
-static int has_inline_values(PyObject *object)
-{
-    return (Py_TYPE(object)->tp_flags & Py_TPFLAGS_MANAGED_DICT) && *_PyObject_ValuesPointer(object) != NULL;
-}
-#else
-#error "inline values of this Python version: see docs/architecture.md 1.3"
-#endif
-
-static PyObject *existing_dict(PyObject *object)
-{
-    if (Py_TYPE(object)->tp_flags & Py_TPFLAGS_MANAGED_DICT) {
-        return *_PyObject_ManagedDictPointer(object);
-    }
-    PyObject **pointer = _PyObject_GetDictPtr(object);
-    return pointer == NULL ? NULL : *pointer;
 }
 
 int raw_instance_attribute(PyObject *object, const RawKey *name, int64_t *hint, PyObject **value)
@@ -264,29 +229,75 @@ static int read_member(PyObject *descriptor, PyObject *object, PyObject **value)
     return *value == NULL ? RAW_ABSENT : RAW_FOUND;
 }
 
-static RawKey table_names[3]; /* _parameters, _buffers, _modules */
+/* What a look-up found, remembered in the cache words of its instruction.
+ *
+ * PATH: the type's version tag above one of the paths below. A version names one state of one type, for ever: while the tag is the same, the MRO says the
+ *       same of the name.
+ * VERSION: a state of the instance dict (its version tag is as unique), and what it led to: VALUE, or TABLES, an nn.Module's `_parameters`, `_buffers`,
+ *       `_modules`. The type or the dict keep those alive as long as the tags are the same.
+ * HINT: index of the entry, in the instance's keys or in the table.
+ */
+enum { CACHE_PATH, CACHE_VERSION, CACHE_VALUE, CACHE_HINT, CACHE_TABLES };
+enum { PATH_NONE, PATH_INSTANCE, PATH_CLASS, PATH_MODULE }; /* PATH_MODULE + n: found in table n */
+#define TABLES 3
+_Static_assert(CACHE_TABLES + TABLES == RAW_CACHE_WORDS, "the cache words of LOAD_ATTR");
 
-static int module_attribute(PyObject *object, const RawKey *name, int64_t *hints, PyObject **value)
+/* The instance dict that has a version; NULL for inline values and for objects without a dict. */
+static inline PyDictObject *versioned_dict(PyObject *object)
+{
+    PyObject *dict = has_inline_values(object) ? NULL : existing_dict(object);
+    return dict != NULL && PyDict_Check(dict) ? (PyDictObject *)dict : NULL;
+}
+
+static RawKey table_names[TABLES];
+
+static void remember(PyObject *object, int path, PyObject *value, int64_t *cache)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    PyDictObject *dict = versioned_dict(object);
+    cache[CACHE_PATH] = type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG ? (int64_t)type->tp_version_tag << 8 | path : 0;
+    cache[CACHE_VERSION] = dict != NULL ? (int64_t)dict->ma_version_tag : 0;
+    cache[CACHE_VALUE] = (int64_t)(uintptr_t)value;
+}
+
+/* Where nn.Module.__getattr__ looks. */
+static int module_attribute(PyObject *object, const RawKey *name, int64_t *cache, PyObject **value)
 {
     if (torch_symbols.module_type == NULL || !PyType_IsSubtype(Py_TYPE(object), torch_symbols.module_type)) {
         return RAW_ABSENT;
     }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < TABLES; i++) {
         PyObject *table;
-        int found = raw_instance_attribute(object, &table_names[i], i == 0 ? &hints[1] : NULL, &table);
-        if (found == RAW_FOUND && PyDict_Check(table)) {
-            found = raw_dict_find(table, name, &hints[2], value);
-            if (found != RAW_ABSENT) {
-                return found;
-            }
-        } else if (found == RAW_UNCERTAIN) {
+        int found = raw_instance_attribute(object, &table_names[i], NULL, &table);
+        if (found != RAW_FOUND || !PyDict_Check(table)) {
+            return found == RAW_ABSENT ? RAW_ABSENT : RAW_UNCERTAIN; /* a module before its __init__, or a strange one */
+        }
+        cache[CACHE_TABLES + i] = (int64_t)(uintptr_t)table;
+        found = raw_dict_find(table, name, &cache[CACHE_HINT], value);
+        if (found == RAW_FOUND) {
+            remember(object, PATH_MODULE + i, NULL, cache);
+        }
+        if (found != RAW_ABSENT) {
             return found;
         }
     }
     return RAW_ABSENT;
 }
 
-int raw_attribute(PyObject *object, const RawKey *name, int64_t *hints, PyObject **value)
+/* The same by remembered tables: those before the one that has the name must still lack it. */
+static inline PyObject *module_hinted(int table, const RawKey *name, const int64_t *cache)
+{
+    PyObject *shadow;
+    for (int i = 0; i < table; i++) {
+        PyObject *earlier = (PyObject *)(uintptr_t)cache[CACHE_TABLES + i];
+        if (PyDict_GET_SIZE(earlier) != 0 && raw_dict_find(earlier, name, NULL, &shadow) != RAW_ABSENT) {
+            return NULL;
+        }
+    }
+    return dict_hinted((PyObject *)(uintptr_t)cache[CACHE_TABLES + table], cache[CACHE_HINT], name);
+}
+
+static int find_attribute(PyObject *object, const RawKey *name, int64_t *cache, PyObject **value)
 {
     PyObject *descriptor = _PyType_Lookup(Py_TYPE(object), name->object);
     if (descriptor != NULL) {
@@ -297,18 +308,55 @@ int raw_attribute(PyObject *object, const RawKey *name, int64_t *hints, PyObject
             return RAW_UNCERTAIN;
         }
     }
-    int found;
     if (PyType_Check(object)) {
         *value = _PyType_Lookup((PyTypeObject *)object, name->object);
-        found = *value == NULL ? RAW_ABSENT : RAW_FOUND;
-    } else {
-        found = raw_instance_attribute(object, name, &hints[0], value);
+        *value = *value == NULL ? descriptor : *value;
+        return *value == NULL ? RAW_ABSENT : RAW_FOUND;
     }
-    if (found == RAW_ABSENT && descriptor != NULL) {
+    int found = raw_instance_attribute(object, name, &cache[CACHE_HINT], value);
+    if (found == RAW_FOUND) {
+        remember(object, PATH_INSTANCE, *value, cache);
+    }
+    if (found != RAW_ABSENT) {
+        return found;
+    }
+    if (descriptor != NULL) {
         *value = descriptor;
+        remember(object, PATH_CLASS, descriptor, cache);
         return RAW_FOUND;
     }
-    return found == RAW_ABSENT ? module_attribute(object, name, hints, value) : found;
+    return module_attribute(object, name, cache, value);
+}
+
+/* The way of the last time, where the type says the same of the name. NULL: look again. */
+static inline PyObject *cached_attribute(PyObject *object, const RawKey *name, int64_t *cache)
+{
+    int path = (int)(cache[CACHE_PATH] & 0xff);
+    PyObject *value = (PyObject *)(uintptr_t)cache[CACHE_VALUE], *shadow;
+    PyDictObject *dict = versioned_dict(object);
+    if (dict != NULL && (int64_t)dict->ma_version_tag == cache[CACHE_VERSION]) {
+        return path >= PATH_MODULE ? module_hinted(path - PATH_MODULE, name, cache) : value;
+    }
+    if (path == PATH_INSTANCE) {
+        return attribute_hinted(object, cache[CACHE_HINT], name);
+    }
+    if (path == PATH_CLASS) {
+        return raw_instance_attribute(object, name, NULL, &shadow) == RAW_ABSENT ? value : NULL;
+    }
+    return NULL;
+}
+
+int raw_attribute(PyObject *object, const RawKey *name, int64_t *cache, PyObject **value)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    if (cache[CACHE_PATH] != 0 && cache[CACHE_PATH] >> 8 == type->tp_version_tag && type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG) {
+        *value = cached_attribute(object, name, cache);
+        if (*value != NULL) {
+            return RAW_FOUND;
+        }
+    }
+    cache[CACHE_PATH] = 0;
+    return find_attribute(object, name, cache, value);
 }
 
 int raw_type_attribute(PyTypeObject *type, const RawKey *name, const void *after, PyObject **value)
@@ -353,7 +401,7 @@ static int order_is_readable(void)
 int init_raw_lookup(void)
 {
     static const char *const names[] = {"_parameters", "_buffers", "_modules"};
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < TABLES; i++) {
         PyObject *name = PyUnicode_InternFromString(names[i]);
         if (name == NULL) {
             return -1;

@@ -30,8 +30,9 @@ typedef struct {
 } RawCursor;
 int raw_dict_next(PyObject *dict, RawCursor *cursor, PyObject **key, PyObject **value);
 
-/* Attribute as guards.lookup.raw_attribute finds it; `hints`: three words. */
-int raw_attribute(PyObject *object, const RawKey *name, int64_t *hints, PyObject **value);
+/* Attribute as guards.lookup.raw_attribute finds it; `cache`: RAW_CACHE_WORDS words, zero at first. */
+#define RAW_CACHE_WORDS 7
+int raw_attribute(PyObject *object, const RawKey *name, int64_t *cache, PyObject **value);
 /* The instance's own dict (or its inline values) alone. */
 int raw_instance_attribute(PyObject *object, const RawKey *name, int64_t *hint, PyObject **value);
 /* The instance dict itself, made now if it exists only as inline values; NULL where there is none. */

@@ -10,7 +10,6 @@
 TensorOffsets tensor_offsets;
 
 #define AT(base, offset, type) (*(type *)((char *)(base) + (offset)))
-#define INLINE_DIMS 5 /* more dims stand behind a pointer */
 
 static inline void *impl_of(PyObject *tensor) { return *(void **)tensor_handle(tensor); }
 
@@ -18,7 +17,7 @@ int tensor_access_ready(void) { return tensor_offsets.ready; }
 
 int tensor_check(PyObject *object)
 {
-    return torch_symbols.tensor_type != NULL && PyObject_TypeCheck(object, torch_symbols.tensor_type);
+    return tensor_check_exact(object) || (torch_symbols.tensor_type != NULL && PyObject_TypeCheck(object, torch_symbols.tensor_type));
 }
 
 int tensor_check_exact(PyObject *object)
@@ -48,7 +47,7 @@ const int64_t *tensor_sizes(PyObject *tensor)
         return fallback_sizes(tensor);
     }
     char *impl = impl_of(tensor);
-    if (AT(impl, tensor_offsets.ndim, size_t) <= INLINE_DIMS) {
+    if (AT(impl, tensor_offsets.ndim, size_t) <= TENSOR_INLINE_DIMS) {
         return &AT(impl, tensor_offsets.sizes, const int64_t);
     }
     return AT(impl, tensor_offsets.sizes, const int64_t *);
@@ -61,7 +60,7 @@ const int64_t *tensor_strides(PyObject *tensor)
     }
     char *impl = impl_of(tensor);
     size_t ndim = AT(impl, tensor_offsets.ndim, size_t);
-    if (ndim <= INLINE_DIMS) {
+    if (ndim <= TENSOR_INLINE_DIMS) {
         return &AT(impl, tensor_offsets.strides, const int64_t);
     }
     return AT(impl, tensor_offsets.sizes, const int64_t *) + ndim;

@@ -86,6 +86,13 @@ PyObject *tensor_grad(PyObject *tensor);
 /* State of thread and process, in the order of guards/global_state.py. */
 #define GLOBAL_STATE_FIELDS 13
 void tensor_global_state(int64_t out[GLOBAL_STATE_FIELDS]);
+/* Whether it is so now: the same fields, without those that the thread's dispatch keys imply. */
+int tensor_global_state_is(const int64_t expected[GLOBAL_STATE_FIELDS]);
+
+/* A property at its offset; only where tensor_offsets.by_offset. */
+#define TENSOR_IMPL(tensor) (*(char **)tensor_handle(tensor))
+#define TENSOR_FIELD(base, offset, type) (*(type *)((base) + (offset)))
+#define TENSOR_INLINE_DIMS 5 /* sizes and strides of more dims stand behind a pointer */
 
 int init_tensor_access(PyObject *module);
 

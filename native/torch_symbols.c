@@ -110,24 +110,47 @@ static uint64_t *local_keys(void)
     return thread_keys;
 }
 
+/* In the order of guards.global_state.GlobalState. */
+enum { GRAD_MODE, INCLUDE_KEYS, EXCLUDE_KEYS, DEFAULT_DTYPE, DETERMINISTIC, WARN_ONLY, FILL, FUNCTION_MODES, FUNCTION_ENABLED, DISPATCH_MODES,
+       AUTOCAST, AUTOCAST_DTYPE, AUTOCAST_CACHE };
+
 void tensor_global_state(int64_t out[GLOBAL_STATE_FIELDS])
 {
     const TorchSymbols *t = &torch_symbols;
     const uint64_t *keys = local_keys();
     int autocast = t->autocast_enabled(0);
-    out[0] = t->grad_mode();
-    out[1] = (int64_t)(keys[0] ^ t->include_default);
-    out[2] = (int64_t)(keys[1] ^ t->exclude_default);
-    out[3] = t->default_dtype();
-    out[4] = t->deterministic(t->context);
-    out[5] = t->deterministic_warn_only(t->context);
-    out[6] = t->deterministic_fill(t->context);
-    out[7] = t->function_stack_len();
-    out[8] = t->function_disabled_state() == 0;
-    out[9] = t->dispatch_stack_len();
-    out[10] = autocast;
-    out[11] = autocast ? t->autocast_dtype(0) : 0; /* what an autocast that is off would do does not count */
-    out[12] = autocast ? t->autocast_cache() : 0;
+    out[GRAD_MODE] = t->grad_mode();
+    out[INCLUDE_KEYS] = (int64_t)(keys[0] ^ t->include_default);
+    out[EXCLUDE_KEYS] = (int64_t)(keys[1] ^ t->exclude_default);
+    out[DEFAULT_DTYPE] = t->default_dtype();
+    out[DETERMINISTIC] = t->deterministic(t->context);
+    out[WARN_ONLY] = t->deterministic_warn_only(t->context);
+    out[FILL] = t->deterministic_fill(t->context);
+    out[FUNCTION_MODES] = t->function_stack_len();
+    out[FUNCTION_ENABLED] = t->function_disabled_state() == 0;
+    out[DISPATCH_MODES] = t->dispatch_stack_len();
+    out[AUTOCAST] = autocast;
+    out[AUTOCAST_DTYPE] = autocast ? t->autocast_dtype(0) : 0; /* what an autocast that is off would do does not count */
+    out[AUTOCAST_CACHE] = autocast ? t->autocast_cache() : 0;
+}
+
+/* The first mode of the dispatch stack and the first autocast change the thread's keys: with equal keys, "none" needs no second look. */
+int tensor_global_state_is(const int64_t expected[GLOBAL_STATE_FIELDS])
+{
+    const TorchSymbols *t = &torch_symbols;
+    const uint64_t *keys = local_keys();
+    if ((int64_t)(keys[0] ^ t->include_default) != expected[INCLUDE_KEYS] || (int64_t)(keys[1] ^ t->exclude_default) != expected[EXCLUDE_KEYS] ||
+        t->grad_mode() != expected[GRAD_MODE] || t->default_dtype() != expected[DEFAULT_DTYPE] ||
+        t->deterministic(t->context) != expected[DETERMINISTIC] || t->deterministic_fill(t->context) != expected[FILL] ||
+        t->deterministic_warn_only(t->context) != expected[WARN_ONLY] || t->function_stack_len() != expected[FUNCTION_MODES] ||
+        (t->function_disabled_state() == 0) != expected[FUNCTION_ENABLED]) {
+        return 0;
+    }
+    if (expected[DISPATCH_MODES] != 0 && t->dispatch_stack_len() != expected[DISPATCH_MODES]) {
+        return 0;
+    }
+    return !expected[AUTOCAST] || (t->autocast_enabled(0) && t->autocast_dtype(0) == expected[AUTOCAST_DTYPE] &&
+                                   t->autocast_cache() == expected[AUTOCAST_CACHE]);
 }
 
 /* --- what Python says once ------------------------------------------------------------------------------------------------ */

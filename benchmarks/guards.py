@@ -1,0 +1,106 @@
+"""Nanoseconds of each kind of guard in the native machine.
+
+In:  nothing (`python -m benchmarks.guards`).
+Out: a table: what is guarded, instructions' nanoseconds a run (the empty program's are taken off), best of several repetitions.
+
+A row is a guard set over one world; rows of many guards give the cost of one.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import torch
+
+from guards import guard as g
+from guards.guard_set import GuardSet
+from guards.program import encode
+from guards.source import AttrSource, DictItemSource, GlobalSource, ItemSource, LocalSource, Source
+
+RUNS = 200_000
+REPETITIONS = 7
+MODEL, X, ITEMS = LocalSource("model"), LocalSource("x"), LocalSource("items")
+COPIES = 10
+
+GLOBALS: dict[str, Any] = {f"name{i}": i for i in range(100)}
+
+
+def frame_function(model: Any, x: Any, items: Any) -> None:
+    """Its code object is what the programs are encoded for."""
+
+
+class Config:
+    def __init__(self) -> None:
+        for index in range(COPIES):
+            setattr(self, f"field{index}", index)
+
+
+class LayerModel(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        for index in range(COPIES):
+            self.register_parameter(f"weight{index}", torch.nn.Parameter(torch.ones(4, 4)))
+        self.inner = torch.nn.ReLU()
+
+
+def nanoseconds(guards: list[g.Guard], slots: list[Source], arguments: tuple[Any, ...]) -> float:
+    """Of one run of the program of these guards, best of several repetitions."""
+    function = FunctionType(frame_function.__code__, GLOBALS)
+    program = encode(GuardSet(guards), slots, function.__code__)
+    frame = (arguments, GLOBALS, vars(builtins), function)
+    return min(program.time(*frame, RUNS) for _ in range(REPETITIONS)) / RUNS * 1e9
+
+
+Row = Callable[[tuple[Any, ...]], list[g.Guard]]
+ROWS: dict[str, tuple[int, Row]] = {
+    "type of an argument": (1, lambda a: [g.type_match(X, a[1])]),
+    "identity of an item": (COPIES, lambda a: [g.id_match(ItemSource(ITEMS, i), a[2][i]) for i in range(COPIES)]),
+    "int of an item": (COPIES, lambda a: [g.constant_match(ItemSource(ITEMS, i), i) for i in range(COPIES)]),
+    "list type and length": (1, lambda a: [g.type_match(ITEMS, a[2]), g.length_match(ITEMS, a[2])]),
+    "tensor": (1, lambda a: [g.tensor_match(X, a[1])]),
+    "global, int": (COPIES, lambda a: [g.constant_match(GlobalSource(f"name{i * 7}"), i * 7) for i in range(COPIES)]),
+    "attribute of an object": (COPIES, lambda a: [g.constant_match(AttrSource(ItemSource(ITEMS, COPIES), f"field{i}"), i) for i in range(COPIES)]),
+    "item of a dict": (COPIES, lambda a: [g.constant_match(DictItemSource(ItemSource(ITEMS, COPIES + 1), i), i) for i in range(COPIES)]),
+    "parameter, identity": (COPIES, lambda a: [g.id_match(AttrSource(MODEL, f"weight{i}"), getattr(a[0], f"weight{i}")) for i in range(COPIES)]),
+    "parameter, tensor": (COPIES, lambda a: [g.tensor_match(AttrSource(MODEL, f"weight{i}"), getattr(a[0], f"weight{i}")) for i in range(COPIES)]),
+    "submodule": (1, lambda a: [g.type_match(AttrSource(MODEL, "inner"), a[0].inner)]),
+    "method of a class": (1, lambda a: [g.function_match(AttrSource(MODEL, "children"), torch.nn.Module.children)]),
+    "module": (1, lambda a: g.module_match(MODEL, a[0])),
+    "global state": (1, lambda a: [g.global_state()]),
+    "aliasing of tensors": (COPIES, lambda a: [g.no_tensor_aliasing([AttrSource(MODEL, f"weight{i}") for i in range(COPIES)])]),
+}  # fmt: skip
+
+
+def mixed(a: tuple[Any, ...]) -> list[g.Guard]:
+    """Thirty guards as a small model has them."""
+    names = [AttrSource(MODEL, f"weight{i}") for i in range(8)]
+    return [
+        g.global_state(),
+        *g.module_match(MODEL, a[0]),
+        *(g.tensor_match(name, getattr(a[0], name.name)) for name in names),
+        g.tensor_match(X, a[1]),
+        g.no_tensor_aliasing([X, *names]),
+        *(g.constant_match(GlobalSource(f"name{i}"), i) for i in range(8)),
+        *(g.constant_match(ItemSource(ITEMS, i), i) for i in range(4)),
+        g.length_match(ITEMS, a[2]),
+    ]
+
+
+def main() -> None:
+    """Print the table."""
+    arguments = (LayerModel(), torch.ones(4, 4), [*range(COPIES), Config(), {i: i for i in range(50)}])
+    empty = nanoseconds([], [], arguments)
+    print(f"{'empty program':30s} {empty:8.1f} ns")
+    for name, (count, make) in ROWS.items():
+        total = nanoseconds(make(arguments), [], arguments) - empty
+        print(f"{name:30s} {total / count:8.1f} ns{f' each of {count}' if count > 1 else ''}")
+    guards = mixed(arguments)
+    slots = [X, *(AttrSource(MODEL, f"weight{i}") for i in range(8))]
+    print(f"{f'{len(GuardSet(guards))} mixed guards, {len(slots)} slots':30s} {nanoseconds(guards, slots, arguments) - empty:8.1f} ns")
+
+
+if __name__ == "__main__":
+    main()
