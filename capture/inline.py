@@ -40,7 +40,7 @@ def call_function(
     tx: Translator, function: FunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     if isinstance(function, UserFunctionVariable):
-        handler = special_call(tx, function)
+        handler = special_call(tx, function, args)
         if handler is not None:
             return handler(tx, function, args, kwargs)
     code = function.code_object()
@@ -63,17 +63,17 @@ def run_callee(tx: Translator, callee: Translator) -> Variable:
         raise raised from None
 
 
-def special_call(tx: Translator, function: UserFunctionVariable) -> Any:
+def special_call(tx: Translator, function: UserFunctionVariable, args: list[Variable]) -> Any:
     """Rules that go before inlining, in order; each gives a handler or None."""
     from capture.variables.builtin import lookup
-    from capture.variables.nn_module import MODULE_METHODS
+    from capture.variables.nn_module import MODULE_METHODS, ModuleVariable
 
     value = function.function
     handler = lookup(value)
     if handler is not None:
         return lambda tx, f, args, kwargs: handler(tx, *args, **kwargs)
     method = MODULE_METHODS.get(value)
-    if method is not None:
+    if method is not None and args and isinstance(args[0], ModuleVariable):
         return lambda tx, f, args, kwargs: method(tx, *args, **kwargs)
     for is_marked, marked_call in MARKED:
         if is_marked(value):

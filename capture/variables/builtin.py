@@ -696,6 +696,11 @@ def _signature(tx: Translator, function: Variable) -> Variable:
     return tx.wrap(result, ConstantSource(result))
 
 
+@rule(torch._C._log_api_usage_once)
+def _no_effect(tx: Translator, *args: Variable) -> Variable:
+    return NONE
+
+
 @rule(print)
 def _print(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
     raise GraphBreak("builtin", name="print", value=describe_all(list(args)))

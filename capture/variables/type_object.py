@@ -264,7 +264,6 @@ def _is_plain_class(cls: type) -> bool:
     return (
         type(cls).__call__ is type.__call__
         and lookup_type(cls, "__new__") is object.__new__
-        and not issubclass(cls, torch.nn.Module)
         and bool(cls.__flags__ & (1 << 9))  # a heap type: written in Python
     )
 

@@ -81,7 +81,7 @@ class ObjectVariable(Variable):
     def fallback_get_attr(self, tx: Translator, name: str) -> Variable:
         """What Python does where the attribute is not found: `__getattr__`, else AttributeError."""
         getter = lookup_type(self.cls, "__getattr__")
-        if getter is not MISSING and getter is not module_getattr():
+        if getter is not MISSING:
             return class_value(tx, self, getter, "__getattr__").call(tx, [self, ConstantVariable(name)], {})
         raise raise_new(AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'")
 
@@ -303,13 +303,6 @@ def lookup_type(cls: type, name: str) -> Any:
 
 def is_data_descriptor(value: Any) -> bool:
     return lookup_type(type(value), "__set__") is not MISSING or lookup_type(type(value), "__delete__") is not MISSING
-
-
-@functools.cache
-def module_getattr() -> Any:
-    import torch
-
-    return torch.nn.Module.__getattr__
 
 
 @functools.cache
