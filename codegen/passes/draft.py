@@ -49,16 +49,33 @@ Statement = Union[Plain, Indexed]
 INDEXED = (DraftLoad, DraftStore, DraftIndex)
 
 
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The innermost loop of a phase runs `length` times and adds into partial sums of the accumulators `sums`."""
+
+    sums: tuple[str, ...]
+    length: ir.Expr
+
+
 @dataclass(slots=True)
 class Phase:
     """A perfect nest over `axes` inside one iteration of the outer loops."""
 
     axes: tuple[str, ...]
     body: list[Statement] = field(default_factory=list)
+    block: Block | None = None
 
     @property
     def reduces(self) -> bool:
         return any(isinstance(statement, ir.Update) for statement in self.body)
+
+    def map_indices(self, change: Callable[[Index], Index]) -> None:
+        """Replace every index by `change(index)`."""
+        self.body = [_with_index(statement, change) for statement in self.body]
+
+
+def _with_index(statement: Statement, change: Callable[[Index], Index]) -> Statement:
+    return replace(statement, index=change(statement.index)) if isinstance(statement, INDEXED) else statement
 
 
 @dataclass(slots=True)
@@ -72,6 +89,11 @@ class Draft:
     dtypes: dict[int, str] = field(default_factory=dict)
     buffers: dict[str, str] = field(default_factory=dict)
     written: set[str] = field(default_factory=set)
+
+    def new_value(self, dtype: str) -> int:
+        number = len(self.dtypes)
+        self.dtypes[number] = dtype
+        return number
 
     def phases(self) -> list[Phase]:
         return [item for item in self.body if isinstance(item, Phase)]
@@ -88,15 +110,6 @@ class Draft:
 
     def map_indices(self, change: Callable[[Index], Index]) -> None:
         """Replace every index by `change(index)`."""
-
-        def changed(items: list[Statement]) -> list[Statement]:
-            return [replace(s, index=change(s.index)) if isinstance(s, INDEXED) else s for s in items]
-
-        body: list[Statement | Phase] = []
-        for item in self.body:
-            if isinstance(item, Phase):
-                item.body = changed(item.body)
-                body.append(item)
-            else:
-                body += changed([item])
-        self.body = body
+        for phase in self.phases():
+            phase.map_indices(change)
+        self.body = [item if isinstance(item, Phase) else _with_index(item, change) for item in self.body]

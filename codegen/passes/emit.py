@@ -241,8 +241,7 @@ class _Emitter:
     # --- statements
 
     def _number(self, dtype: str, varying: bool) -> int:
-        number = len(self.draft.dtypes)
-        self.draft.dtypes[number] = dtype
+        number = self.draft.new_value(dtype)
         self.varying[number] = varying
         return number
 

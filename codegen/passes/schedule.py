@@ -5,9 +5,9 @@ Out: `ir.Kernel`.
 
     rows with contiguous reductions:   for row parallel: [for column vector: update], [for column vector: store]
     columns (kept axis contiguous):    for column parallel vector: [for row: update], [for row: store]
-    long sums:                         for block: { for i in 5000 vector: update inner }; update outer with inner
+    elementwise:                       for i parallel: for j parallel vector: store
 
-A sum of floats longer than `BLOCK` adds up blocks, so that the rounding error grows as slowly as eager's.
+Long sums are cut into blocks before (`codegen.passes.long_sums`).
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from __future__ import annotations
 from codegen import index_algebra as ix
 from codegen import ir
 from codegen.index_algebra import Index, atoms_of, to_expr
-from codegen.ops import FLOATS, OPS, TORCH_DTYPES
+from codegen.ops import OPS, TORCH_DTYPES
 from codegen.passes.axes import arrange_axes, stride_of
 from codegen.passes.draft import Draft, DraftLoad, DraftStore, Phase
+from codegen.passes.long_sums import add_partial_sums, block_long_sums
 from codegen.passes.place import Nest
 
 MIN_LANES = 8  # a vector loop shorter than this wastes most of its lanes
-BLOCK = 16384  # elements after which a float sum starts a new partial sum
-MAX_BLOCK_CANDIDATES = range(16384, 1023, -1)
 LIGHT = 24  # cycles an element below which several vectors are kept in flight
 
 
@@ -34,10 +33,14 @@ def schedule(draft: Draft) -> ir.Kernel:
         draft.outer = (*(name for name in draft.outer if name != column), column)
     elif not draft.phases():
         draft.outer = _long_axis_last(draft.outer, draft)
+    if column is None:
+        for phase in draft.phases():
+            phase.axes = _long_axis_last(phase.axes, draft)
+    block_long_sums(draft, in_lanes=column is not None)
     nest = Nest(draft, draft.outer)
     for item in draft.body:
         if isinstance(item, Phase):
-            nest.blocks[-1] += _phase(draft, item, nest, in_lanes=column is not None)
+            nest.blocks[-1] += _phase(draft, item, in_lanes=column is not None)
         else:
             nest.place_one(item)
     vector = draft.outer[-1] if draft.outer and (column is not None or not draft.phases()) else None
@@ -56,16 +59,15 @@ def _flight(draft: Draft) -> int:
     return 2 if cost < LIGHT else 1
 
 
-def _phase(draft: Draft, phase: Phase, outside: Nest, in_lanes: bool) -> list[ir.Stmt]:
-    axes = phase.axes if in_lanes else _long_axis_last(phase.axes, draft)
-    block = None if in_lanes else _split_long_sum(draft, phase, axes)
-    if block is not None:
-        axes = (*axes[:-1], *block)
-    nest = Nest(draft, axes)
+def _phase(draft: Draft, phase: Phase, in_lanes: bool) -> list[ir.Stmt]:
+    nest = Nest(draft, phase.axes)
     nest.place(phase.body)
-    loops = [_inner_loop(draft, phase, name, not in_lanes and name == axes[-1]) for name in axes]
+    loops = [_inner_loop(draft, phase, name, not in_lanes and name == phase.axes[-1]) for name in phase.axes]
     statements = nest.close(loops)
-    return statements if block is None else _with_partial_sums(statements, loops[-2], draft)
+    if phase.block is not None:
+        loops[-1].extent = phase.block.length
+        add_partial_sums(draft, phase, loops[-2], loops[-1])
+    return statements
 
 
 def _inner_loop(draft: Draft, phase: Phase, name: str, vector: bool) -> ir.Loop:
@@ -120,52 +122,6 @@ def _contiguous(phase: Phase, axes: tuple[str, ...], draft: Draft) -> int:
     accesses = [s for s in phase.body if isinstance(s, (DraftLoad, DraftStore))]
     long = [name for name in axes if _at_least(draft.ranges.extents[name], MIN_LANES)]
     return max((sum(stride_of(s.index, name) in (1, -1) for s in accesses) for name in long), default=0)
-
-
-# --- long sums --------------------------------------------------------------------------------------------------------------------
-
-
-def _split_long_sum(draft: Draft, phase: Phase, axes: tuple[str, ...]) -> tuple[str, str] | None:
-    """Split the innermost axis into blocks where a float sum runs over many elements; the names of the two axes."""
-    extent = draft.ranges.extents[axes[-1]]
-    if not isinstance(extent, int) or extent <= BLOCK or not _sums_floats(draft, phase):
-        return None
-    size = next((size for size in MAX_BLOCK_CANDIDATES if extent % size == 0), None)
-    if size is None:
-        return None
-    high, low = f"{axes[-1]}_b", axes[-1]
-    draft.ranges.extents |= {high: extent // size, low: size}
-    split = {low: ix.plus(ix.times(ix.axis(high), size), ix.axis(low))}
-    part = Draft(draft.name, (), draft.ranges, [Phase(axes, phase.body)])
-    part.map_indices(lambda index: draft.ranges.recombine(draft.ranges.substitute(index, split)))
-    phase.body = part.phases()[0].body
-    return high, low
-
-
-def _sums_floats(draft: Draft, phase: Phase) -> bool:
-    summed = {s.name for s in draft.statements() if isinstance(s, ir.Accumulator) and s.combine == "sum" and s.dtype in FLOATS}
-    return any(isinstance(s, ir.Update) and s.accumulator in summed for s in phase.body)
-
-
-def _with_partial_sums(statements: list[ir.Stmt], blocks: ir.Loop, draft: Draft) -> list[ir.Stmt]:
-    """Inside the loop over blocks, updates go to accumulators of the block, which are added up after it."""
-    inner = blocks.body[-1]
-    assert isinstance(inner, ir.Loop)
-    declared = {s.name: s for s in draft.statements() if isinstance(s, ir.Accumulator)}
-    partial = [s for s in inner.body if isinstance(s, ir.Update)]
-    own = {s.accumulator for s in partial if declared[s.accumulator].combine == "sum"}
-    inner.body = [
-        ir.Update(f"{s.accumulator}_b", s.value, s.index) if isinstance(s, ir.Update) and s.accumulator in own else s
-        for s in inner.body
-    ]
-    head: list[ir.Stmt] = [ir.Accumulator(f"{name}_b", "sum", declared[name].dtype) for name in sorted(own)]
-    tail: list[ir.Stmt] = []
-    for name in sorted(own):
-        number = len(draft.dtypes)
-        draft.dtypes[number] = declared[name].dtype
-        tail += [ir.ReadAccumulator(number, f"{name}_b", declared[name].dtype), ir.Update(name, number)]
-    blocks.body = [*blocks.body[:-1], *head, inner, *tail]
-    return statements
 
 
 # --- the kernel -------------------------------------------------------------------------------------------------------------------

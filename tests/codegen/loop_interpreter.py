@@ -31,6 +31,8 @@ _INDEX: dict[str, Callable[[Any, Any], Any]] = {
     "mul": lambda a, b: a * b,
     "floordiv": lambda a, b: a // b,
     "mod": lambda a, b: a % b,
+    "min": min,
+    "max": max,
 }
 
 

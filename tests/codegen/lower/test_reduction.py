@@ -52,7 +52,9 @@ def test_several_dimensions(dims):
 @pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int32, torch.int64, torch.bfloat16, torch.float16, torch.float64])
 def test_types(dtype):
     x = (torch.rand(6, 40) * 3).to(dtype)
-    check(lambda x: (x.sum(1), x.sum(0), x.amax(1), x.amin(0), x.argmax(1), torch.any(x, 1), torch.all(x, 0)), x)
+    check(lambda x: (x.sum(1), x.sum(0), x.amax(1), x.amin(0), torch.any(x, 1), torch.all(x, 0)), x)
+    if dtype is not torch.bool:
+        check(lambda x: x.argmax(1), x)
     if dtype.is_floating_point:
         check(lambda x: (x.mean(1), torch.var(x, 1), x.sum()), x)
     check(lambda x: x.sum(1, dtype=torch.float32), x)
@@ -94,6 +96,21 @@ def test_long_sums_are_as_exact_as_eager(n):
     assert abs(run_native(program, [x])[0].item() - exact) <= exact * 3e-6
 
 
+LONG = {
+    "row variance": (lambda x: torch.var(x, 1), (3, 9001)),
+    "row softmax": (lambda x: torch.softmax(x, 1), (2, 8192)),
+    "column sum": (lambda x: (x.sum(0), torch.var(x, 0)), (5000, 9)),
+    "planes": (lambda x: (x.sum((0, 2)), x.mean((0, 2))), (12, 5, 1000)),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_reductions_in_blocks(name):
+    function, shape = LONG[name]
+    check(function, torch.randn(shape))
+    check(function, torch.randn(shape).double())
+
+
 @pytest.mark.parametrize("dim", [0, 1])
 @pytest.mark.parametrize("shape", [(6, 40), (40, 6), (16, 64), (5, 3), (100, 4)])
 def test_softmax_is_one_kernel(dim, shape):
@@ -106,7 +123,7 @@ ONE_KERNEL = {
     "layer_norm": lambda x, w, b: torch.layer_norm(x, (32,), w, b),
     "rms_norm": lambda x, w, b: x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-6) * w,
     "normalise": lambda x, w, b: x / (torch.linalg.vector_norm(x, dim=-1, keepdim=True) + 1e-6) * w,
-    "residual layer_norm": lambda x, w, b: (x + b, torch.layer_norm(x + b, (32,), w, b)),
+    "residual layer_norm": lambda x, w, b: (y := x + b, torch.layer_norm(y, (32,), w, b)),
     "two sums": lambda x, w, b: (x.sum(-1), (x * x).sum(-1)),
     "sum and epilogue": lambda x, w, b: torch.relu(x.sum(-1) * 2 + 1),
     "max and values": lambda x, w, b: x.max(-1),
