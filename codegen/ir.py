@@ -199,7 +199,8 @@ Stmt = Union[Op, ConstOp, IndexOp, Load, Store, Check, Accumulator, Update, Read
 class Kernel:
     """A function `i32 name(ptr buffers, ptr sizes, i64 begin, i64 end)`: `buffers` is an array of base pointers in the order of `buffers`, `sizes` an
     int64 array in the order of `sizes`; [begin, end) is the part of the first root loop's range to run when `splittable` (the runtime divides it
-    between threads), ignored else. Returns 0, or the code of a failed Check.
+    between threads), ignored else. The parts of a range do not overlap; a short one may be done whole by the part that begins at 0. Returns 0, or
+    the code of a failed Check.
     """
 
     name: str

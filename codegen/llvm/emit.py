@@ -37,7 +37,7 @@ from codegen.llvm.arithmetic import EMITTERS
 from codegen.llvm.casts import cast
 from codegen.llvm.function_text import FunctionText
 from codegen.llvm.index import AxisPlace, IndexArithmetic
-from codegen.llvm.loops import VectorPlan, emit_loop, plan_vector_loop, statements_in
+from codegen.llvm.loops import VectorPlan, emit_loop, is_divided, plan_vector_loop, statements_in
 from codegen.llvm.memory import EmitError, any_lane, emit_load, emit_store
 from codegen.llvm.reduce import AccumulatorState, declare_accumulator, emit_update, read_accumulator
 from codegen.llvm.target import Target
@@ -68,8 +68,9 @@ def module_of(functions: list[tuple[dict[str, str], str]]) -> str:
 class KernelEmitter:
     """The state of the walk.
 
-    axes: where each open loop stands; values: by number; lanes: of the open vector loop, else 1; mask: its lanes inside the loop, None where
-    all are; copy: which of the unrolled vectors is being written.
+    axes: where each open loop stands; lanes: of the open vector loop, else 1; mask: its lanes inside the loop, None where all are. An unrolled
+    vector loop writes each statement once for each of `copies` vectors, so that a loop inside it is shared by them; `copy` is the one being
+    written, and has values of its own.
     """
 
     def __init__(self, kernel: Kernel, target: Target) -> None:
@@ -77,12 +78,14 @@ class KernelEmitter:
         self.target = target
         self.function = FunctionText()
         self.axes: dict[str, AxisPlace] = {}
-        self.values: dict[int, Value] = {}
+        self._values: list[dict[int, Value]] = [{}]
         self.accumulators: dict[str, AccumulatorState] = {}
         self.lanes = 1
         self.in_vector_loop = False
         self.mask: str | None = None
+        self.copies = 1
         self.copy = 0
+        self._copy_places: tuple[str, list[AxisPlace]] | None = None
         self.first_loop = next((statement for statement in kernel.body if isinstance(statement, Loop)), None)
         self.index = IndexArithmetic(self.function, self._code, self)
         self.sizes = self._load_arguments("%sizes", "i64", list(kernel.sizes))
@@ -90,6 +93,7 @@ class KernelEmitter:
         self.written = self._written_buffers()
         self._buffers = {buffer.name: buffer for buffer in kernel.buffers}
         self._plans: dict[int, VectorPlan] = {}
+        self.divided = is_divided(kernel, self.first_loop)
         self._failures: dict[int, str] = {}
 
     def _code(self, level: int, lanes: int) -> Code:
@@ -113,7 +117,10 @@ class KernelEmitter:
     # --- look-ups ----------------------------------------------------------------------------------------------------------
 
     def value(self, number: int) -> Value:
-        return self.values[number]
+        return self._values[self.copy][number]
+
+    def define(self, number: int, value: Value) -> None:
+        self._values[self.copy][number] = value
 
     def buffer(self, name: str) -> Buffer:
         return self._buffers[name]
@@ -121,7 +128,7 @@ class KernelEmitter:
     def plan(self, loop: Loop) -> VectorPlan:
         plan = self._plans.get(id(loop))
         if plan is None:
-            divided = self.kernel.splittable and loop is self.first_loop
+            divided = self.divided and loop is self.first_loop
             plan = self._plans[id(loop)] = plan_vector_loop(loop, self.kernel, self.target, divided=divided)
         return plan
 
@@ -129,13 +136,34 @@ class KernelEmitter:
 
     def block(self, statements: list[Stmt]) -> None:
         """Values and accumulators of a block end with it."""
-        values, accumulators = dict(self.values), dict(self.accumulators)
+        values, accumulators = [dict(known) for known in self._values], dict(self.accumulators)
         for position, statement in enumerate(statements):
-            if isinstance(statement, Accumulator):
-                declare_accumulator(self, statement, statements[position + 1 :])
-            else:
-                _STATEMENTS[type(statement)](self, statement)
-        self.values, self.accumulators = values, accumulators
+            if isinstance(statement, Loop):
+                emit_loop(self, statement)
+                continue
+            for copy in range(self.copies):
+                self._turn_to(copy)
+                if isinstance(statement, Accumulator):
+                    declare_accumulator(self, statement, statements[position + 1 :])
+                else:
+                    _STATEMENTS[type(statement)](self, statement)
+            self._turn_to(0)
+        self._values, self.accumulators = values, accumulators
+
+    def block_in_copies(self, statements: list[Stmt], axis: str, places: list[AxisPlace]) -> None:
+        """The body of a vector loop, for each of the places of its axis."""
+        outer, self._copy_places = self._values, (axis, places)
+        self.copies, self._values = len(places), [dict(outer[0]) for _ in places]
+        self._turn_to(0)
+        self.block(statements)
+        self.copies, self._values, self._copy_places = 1, outer, None
+        del self.axes[axis]
+
+    def _turn_to(self, copy: int) -> None:
+        self.copy = copy
+        if self._copy_places is not None:
+            axis, places = self._copy_places
+            self.axes[axis] = places[copy]
 
     def op(self, op: Op) -> None:
         args = [self.value(number) for number in op.args]
@@ -146,13 +174,13 @@ class KernelEmitter:
         else:
             domain = args[1 if OPS[op.name].result == "second" else 0].dtype
             text = EMITTERS[op.name](code, domain, *operands)
-        self.values[op.number] = Value(text, op.dtype, code.lanes, code.level)
+        self.define(op.number, Value(text, op.dtype, code.lanes, code.level))
 
     def constant(self, op: ConstOp) -> None:
-        self.values[op.number] = constant_value(op.dtype, op.value)
+        self.define(op.number, constant_value(op.dtype, op.value))
 
     def index_value(self, op: IndexOp) -> None:
-        self.values[op.number] = self.index_as(op.index, op.dtype)
+        self.define(op.number, self.index_as(op.index, op.dtype))
 
     def index_as(self, index: Expr, dtype: str) -> Value:
         value = self.index.value(index)
@@ -160,10 +188,10 @@ class KernelEmitter:
         return Value(cast(code, "i64", dtype, value.text), dtype, value.lanes, value.level)
 
     def load(self, load: Load) -> None:
-        self.values[load.number] = emit_load(self, load)
+        self.define(load.number, emit_load(self, load))
 
     def read(self, read: ReadAccumulator) -> None:
-        self.values[read.number] = read_accumulator(self, read)
+        self.define(read.number, read_accumulator(self, read))
 
     def check(self, check: Check) -> None:
         """Leave the function if a lane that is inside the loop fails."""
@@ -176,15 +204,16 @@ class KernelEmitter:
         following = self.function.new_label("checked")
         self.function.branch(any_lane(code, failed), label, following)
         self.function.start_block(following)
+        self.function.frames[-1].may_leave = True
 
     # --- the function ------------------------------------------------------------------------------------------------------
 
     def text(self, symbol: str) -> str:
         """The definition, once all statements are emitted."""
+        one_part = self.kernel.splittable and not self.divided
         lines = [
             f"define i32 @{symbol}(ptr %buffers, ptr %sizes, i64 %begin, i64 %end) {self.target.attributes} {{",
-            "entry:",
-            *self.function.entry,
+            *(["start:", *self.function.entry, *_ONLY_FIRST_PART, "entry:"] if one_part else ["entry:", *self.function.entry]),
             *self.function.frames[0].lines,
             "  ret i32 0",
         ]
@@ -192,6 +221,16 @@ class KernelEmitter:
             lines += [f"{label}:", f"  ret i32 {code}"]
         return "\n".join([*lines, "}"])
 
+
+# A small kernel does all its work in the part that begins at 0.
+_ONLY_FIRST_PART = [
+    "  %starts = icmp eq i64 %begin, 0",
+    "  %has_work = icmp sgt i64 %end, 0",
+    "  %is_first = and i1 %starts, %has_work",
+    "  br i1 %is_first, label %entry, label %elsewhere",
+    "elsewhere:",
+    "  ret i32 0",
+]
 
 _STATEMENTS: dict[type[Any], Callable[[KernelEmitter, Any], None]] = {
     Op: KernelEmitter.op,
@@ -202,7 +241,6 @@ _STATEMENTS: dict[type[Any], Callable[[KernelEmitter, Any], None]] = {
     Check: KernelEmitter.check,
     Update: emit_update,
     ReadAccumulator: KernelEmitter.read,
-    Loop: emit_loop,
 }
 
 __all__ = ["EmitError", "KernelEmitter", "emit", "emit_function", "module_of"]

@@ -20,13 +20,15 @@ from dataclasses import dataclass, field
 @dataclass(slots=True)
 class Frame:
     """The body of an open loop. `pre`: instructions before the loop; `known`: texts already computed in the body, by key;
-    `pre_known`: the same for `pre`. `nonempty`: the loop runs at least once wherever it is reached."""
+    `pre_known`: the same for `pre`. `nonempty`: the loop runs at least once wherever it is reached. `may_leave`: the function may return from
+    the body, at a place before the current one."""
 
     lines: list[str] = field(default_factory=list)
     pre: list[str] = field(default_factory=list)
     known: dict[Hashable, str] = field(default_factory=dict)
     pre_known: dict[Hashable, str] = field(default_factory=dict)
     nonempty: bool = True
+    may_leave: bool = False
 
 
 class FunctionText:
@@ -89,7 +91,9 @@ class FunctionText:
     def reachable_level(self, level: int) -> int:
         """How far towards `level` an instruction may be moved that must not run unless the current place does (a load)."""
         reached = self.depth
-        while reached > level and (reached == self.depth or self.frames[reached + 1].nonempty):
+        while reached > level and not self.frames[reached].may_leave:
+            if reached < self.depth and not self.frames[reached + 1].nonempty:
+                break
             reached -= 1
         return reached
 

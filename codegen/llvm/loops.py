@@ -33,6 +33,7 @@ Bound = Union[int, str]
 
 _UNROLLED_STATEMENTS = 12  # a short loop around more than that stays a loop
 _UNROLLED_ITERATIONS = 4
+_ONE_PART = 32768  # elements: what eager, too, gives to one thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,14 @@ def _full_lanes(loop: Loop, target: Target) -> int:
     return target.lanes(widest)
 
 
+def is_divided(kernel: Kernel, first_loop: Loop | None) -> bool:
+    """Whether the kernel keeps to [begin, end). A short vector loop is one part: bounds that are numbers make better code than threads would."""
+    if not kernel.splittable or first_loop is None:
+        return False
+    extent = first_loop.extent
+    return not (first_loop.vector and isinstance(extent, Const) and extent.value < _ONE_PART)
+
+
 def _updated_outside(loop: Loop) -> bool:
     """Whether the loop reduces into an accumulator around it."""
     inside = {statement.name for statement in statements_in(loop.body) if isinstance(statement, Accumulator)}
@@ -104,14 +113,16 @@ def plan_vector_loop(loop: Loop, kernel: Kernel, target: Target, *, divided: boo
     if not isinstance(loop.extent, Const):
         return VectorPlan(lanes, unroll, overlap=False, masked=True)
     extent = max(loop.extent.value, 1)
-    if divided:
-        return VectorPlan(lanes, unroll, overlap=may_repeat and extent >= lanes, masked=True)
     if extent < lanes:
         # The largest power of two within, or, where nothing may be repeated, the smallest that holds all.
         lanes = 1 << (extent.bit_length() - 1)
         if extent != lanes and not may_repeat:
-            return VectorPlan(2 * lanes, 1, overlap=False, masked=True)
-    return VectorPlan(lanes, min(unroll, extent // lanes), overlap=may_repeat and extent % lanes != 0, masked=extent % lanes != 0)
+            lanes *= 2
+    unroll = max(1, min(unroll, extent // lanes))
+    if divided:
+        return VectorPlan(lanes, unroll, overlap=may_repeat, masked=True)
+    whole = extent % (lanes * unroll) == 0
+    return VectorPlan(lanes, unroll, overlap=may_repeat and not whole, masked=extent % lanes != 0)
 
 
 # --- blocks --------------------------------------------------------------------------------------------------------------------
@@ -143,7 +154,7 @@ def run_loop(emitter: KernelEmitter, start: Bound, stop: Bound, step: int, body:
 
 
 def emit_loop(emitter: KernelEmitter, loop: Loop) -> None:
-    divided = emitter.kernel.splittable and loop is emitter.first_loop
+    divided = emitter.divided and loop is emitter.first_loop
     extent = emitter.index.value(loop.extent)
     start: Bound = "%begin" if divided else 0
     stop: Bound = "%end" if divided else extent.text if extent.number is None else int(extent.number)
@@ -176,20 +187,26 @@ def _emit_vector_loop(emitter: KernelEmitter, loop: Loop, start: Bound, stop: Bo
     emitter.lanes, emitter.in_vector_loop = plan.lanes, True
     if plan.overlap:
         assert isinstance(loop.extent, Const)
-        _emit_overlapping(emitter, loop, start, stop, loop.extent.value - plan.lanes)
+        _emit_overlapping(emitter, loop, plan, start, stop, loop.extent.value)
     else:
         _emit_main_and_rest(emitter, loop, plan, start, stop)
     emitter.lanes, emitter.in_vector_loop = 1, False
 
 
-def _emit_overlapping(emitter: KernelEmitter, loop: Loop, start: Bound, stop: Bound, last: int) -> None:
-    function = emitter.function
+def _places(emitter: KernelEmitter, plan: VectorPlan, text: str, offset: int, copies: int) -> list[AxisPlace]:
+    depth = emitter.function.depth
+    return [AxisPlace(text, depth, plan.lanes, offset + copy * plan.lanes) for copy in range(copies)]
+
+
+def _emit_overlapping(emitter: KernelEmitter, loop: Loop, plan: VectorPlan, start: Bound, stop: Bound, extent: int) -> None:
+    stride = plan.lanes * plan.unroll
 
     def body(text: str, offset: int) -> None:
-        moved = Code(function, emitter.target, function.depth, 1).intrinsic("smin", "i64", text, str(last))
-        _iteration(emitter, loop, AxisPlace(moved, function.depth, emitter.lanes, offset))
+        code = Code(emitter.function, emitter.target, emitter.function.depth, 1)
+        moved = code.intrinsic("smin", "i64", text, str(extent - stride))
+        emitter.block_in_copies(loop.body, loop.axis, _places(emitter, plan, moved, offset, plan.unroll))
 
-    run_loop(emitter, start, stop, emitter.lanes, body)
+    run_loop(emitter, start, stop, stride, body)
 
 
 def _emit_main_and_rest(emitter: KernelEmitter, loop: Loop, plan: VectorPlan, start: Bound, stop: Bound) -> None:
@@ -197,15 +214,12 @@ def _emit_main_and_rest(emitter: KernelEmitter, loop: Loop, plan: VectorPlan, st
     function, stride = emitter.function, plan.lanes * plan.unroll
 
     def main(text: str, offset: int) -> None:
-        for copy in range(plan.unroll):
-            emitter.copy = copy
-            _iteration(emitter, loop, AxisPlace(text, function.depth, plan.lanes, offset + copy * plan.lanes))
-        emitter.copy = 0
+        emitter.block_in_copies(loop.body, loop.axis, _places(emitter, plan, text, offset, plan.unroll))
 
     def rest(text: str, offset: int) -> None:
         if plan.masked and plan.lanes > 1:
             emitter.mask = _mask(emitter, text, offset, stop)
-        _iteration(emitter, loop, AxisPlace(text, function.depth, plan.lanes, offset))
+        emitter.block_in_copies(loop.body, loop.axis, _places(emitter, plan, text, offset, 1))
         emitter.mask = None
 
     if isinstance(start, int) and isinstance(stop, int):

@@ -31,8 +31,8 @@ _NO_INDEX = -1  # of a lane that has seen no element yet
 
 @dataclass(slots=True)
 class AccumulatorState:
-    """`lanes`: 1, or the lanes of the vector loop that it is declared in (then each lane has its own). `slots`: by (lanes, copy);
-    an argmax has a second slot for the index."""
+    """`lanes`: 1, or the lanes of the vector loop that it is declared in (then each lane of each copy has its own). `slots`: by
+    (lanes, copy); an argmax has a second slot for the index."""
 
     accumulator: Accumulator
     lanes: int
@@ -65,10 +65,11 @@ def declare_accumulator(emitter: KernelEmitter, accumulator: Accumulator, follow
     """`following`: the statements behind it in its block; their vector loops tell which slots are needed."""
     if accumulator.dtype in ("bf16", "f16"):
         raise EmitError(f"accumulator {accumulator.name} of {accumulator.dtype}: accumulate in f32")
-    state = AccumulatorState(accumulator, emitter.lanes)
-    emitter.accumulators[accumulator.name] = state
+    if emitter.copy == 0:
+        emitter.accumulators[accumulator.name] = AccumulatorState(accumulator, emitter.lanes)
+    state = emitter.accumulators[accumulator.name]
     start = identity(accumulator.combine, accumulator.dtype)
-    _add_slot(emitter, state, (emitter.lanes, 0), start if accumulator.init is None else accumulator.init)
+    _add_slot(emitter, state, (emitter.lanes, emitter.copy), start if accumulator.init is None else accumulator.init)
     if emitter.lanes > 1:
         return
     for loop in updating_vector_loops(following, accumulator.name):
@@ -180,15 +181,13 @@ def _combined(code: Code, accumulator: Accumulator, old: Pair, new: Pair) -> Pai
 def emit_update(emitter: KernelEmitter, update: Update) -> None:
     state = emitter.accumulators[update.accumulator]
     accumulator, function = state.accumulator, emitter.function
-    own_lanes = state.lanes > 1
-    key = (emitter.lanes, 0 if own_lanes else emitter.copy)
-    slots = state.slots[key]
+    slots = state.slots[emitter.lanes, emitter.copy]
     code = Code(function, emitter.target, function.depth, emitter.lanes)
     value = emitter.value(update.value)
     if value.dtype != accumulator.dtype:
         raise EmitError(f"update of {update.accumulator} ({accumulator.dtype}) with a value of {value.dtype}")
     old, new = _loaded(code, accumulator, slots), code.operand(value)
-    mask = None if own_lanes else emitter.mask
+    mask = None if state.lanes > 1 else emitter.mask
     if accumulator.combine in ARG:
         assert update.index is not None
         pair = (new, code.operand(emitter.value(update.index)))
@@ -224,6 +223,10 @@ def read_accumulator(emitter: KernelEmitter, read: ReadAccumulator) -> Value:
     accumulator, function = state.accumulator, emitter.function
     which = 1 if accumulator.combine in ARG else 0
     dtype = "i64" if which else accumulator.dtype
+    if state.lanes > 1:
+        code = Code(function, emitter.target, function.depth, state.lanes)
+        own = _loaded(code, accumulator, state.slots[state.lanes, emitter.copy])
+        return Value(own[which], dtype, state.lanes, function.depth)
     total: Pair | None = None
     for lanes in sorted({lanes for lanes, _ in state.slots}, reverse=True):
         code = Code(function, emitter.target, function.depth, lanes)
@@ -234,7 +237,7 @@ def read_accumulator(emitter: KernelEmitter, read: ReadAccumulator) -> Value:
         assert total is not None
         total = _folded(code, accumulator, total, below)
     assert total is not None
-    return Value(total[which], dtype, state.lanes, function.depth)
+    return Value(total[which], dtype, 1, function.depth)
 
 
 def _folded(code: Code, accumulator: Accumulator, total: Pair, lanes: int) -> Pair:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from codegen import ir
-from codegen.ir import AxisVar, Buffer, Check, Const, ConstOp, IndexOp, Kernel, Load, Loop, Op, Store, Sym
+from codegen.ir import AxisVar, Buffer, Check, Const, ConstOp, IndexOp, Indirect, Kernel, Load, Loop, Op, Store, Sym
 from codegen.llvm import EmitError, Target, emit
 
 GUARD = 40  # elements behind the end that must stay as they are
@@ -69,10 +69,26 @@ def test_divided_range(run, dynamic: bool, in_place: bool) -> None:
         run_axpy(run, kernel, n, ranges=list(zip(cuts, cuts[1:])))
 
 
-def test_part_of_a_divided_range_leaves_the_rest_alone_when_in_place(run) -> None:
-    x, y = torch.ones(100), torch.zeros(100)
-    run(axpy(Const(100), splittable=True, in_place=True), {"x": x, "y": y}, begin=20, end=45)
+@pytest.mark.parametrize("extent", [Sym("n"), Const(40_000)])
+def test_part_of_a_divided_range_leaves_the_rest_alone_when_in_place(run, extent: ir.Expr) -> None:
+    x, y = torch.ones(40_000), torch.zeros(40_000)
+    run(axpy(extent, splittable=True, in_place=True), {"x": x, "y": y}, {"n": 40_000}, begin=20, end=45)
     assert torch.equal(y.nonzero().flatten(), torch.arange(20, 45))
+
+
+def test_a_short_range_is_done_by_the_part_that_begins_at_0(run) -> None:
+    x, y = torch.ones(100), torch.zeros(100)
+    kernel = axpy(Const(100), splittable=True, in_place=True)
+    run(kernel, {"x": x, "y": y}, ranges=[(0, 0), (50, 100)])
+    assert not y.any()
+    run(kernel, {"x": x, "y": y}, begin=0, end=50)
+    assert bool((y == 3).all())
+
+
+def test_divided_range_of_whole_vectors(run) -> None:
+    for n in (40_000, 40_001):
+        for unroll in (1, 2):
+            run_axpy(run, axpy(Const(n), splittable=True, unroll=unroll), n, ranges=[(0, 13_001), (13_001, 13_002), (13_002, n)])
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5), (4, 16), (5, 17), (7, 40), (0, 8), (8, 0)])
@@ -171,6 +187,21 @@ def test_check(run, n: int, dynamic: bool) -> None:
         x[bad] = 0
         assert run(kernel, {"x": x, "out": out}, {"n": n}) == 7
         x[bad] = 1
+
+
+def test_load_behind_a_check_is_not_moved_before_it(run) -> None:
+    """The index is the same in all iterations, and outside of x, which is no memory at all."""
+    body = [
+        Load(0, "index", Const(0), "i64"),
+        ConstOp(1, 0, "i64"),
+        Op(2, "lt", (0, 1), "b8"),
+        Check(2, 5),
+        Load(3, "x", Indirect(0), "f32"),
+        Store("out", AxisVar("i"), 3),
+    ]
+    loop = Loop("r", Const(2), [Loop("i", Const(64), body, parallel=True, vector=True)], parallel=True)
+    kernel = Kernel("check", (Buffer("index", "i64"), Buffer("x", "f32"), Buffer("out", "f32", writable=True)), (), [loop])
+    assert run(kernel, {"index": torch.tensor([1]), "x": torch.empty(0), "out": torch.empty(64)}) == 5
 
 
 def test_two_checks_have_their_own_codes(run) -> None:
