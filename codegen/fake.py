@@ -104,6 +104,10 @@ class FakeMode(FakeTensorMode):
             meta = torch.empty_strided(spec.shape, spec.strides, dtype=spec.dtype, device=META)
             return self.make(meta, device)
 
+    def like(self, fake: FakeTensor) -> FakeTensor:
+        """A new tensor of the same layout on memory of its own."""
+        return self.new(Spec(tuple(fake.shape), tuple(fake.stride()), fake.dtype), fake._fake_device)
+
     def make(self, meta: torch.Tensor, device: torch.device) -> FakeTensor:
         """`FakeTensor(self, meta, device)` in a quarter of its time: what its constructor sets in Python is copied from one made before."""
         template = self.templates.get(device)

@@ -1,0 +1,41 @@
+"""Which ATen operators are rewritten into simpler ones while tracing, and by what.
+
+    aten.native_layer_norm(x, ...)   ->   var_mean, sub, add, rsqrt, mul, ...
+
+Rewritten: what lowering fuses better in pieces (normalisations, losses, activations and their backward). Left whole: products of matrices,
+convolutions, pooling, embedding, indexing, scans, sorts, and whatever draws random numbers (the generator has to be asked for the same
+numbers in the same order as in eager). The rules themselves are torch's (`torch._decomp`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+
+aten = torch.ops.aten
+
+REWRITTEN = """
+    native_layer_norm native_layer_norm_backward native_group_norm native_group_norm_backward native_batch_norm
+    _native_batch_norm_legit _native_batch_norm_legit.no_stats native_batch_norm_backward _softmax
+    _softmax_backward_data _log_softmax _log_softmax_backward_data logsumexp nll_loss_forward nll_loss_backward
+    nll_loss2d_forward nll_loss2d_backward mse_loss mse_loss_backward smooth_l1_loss smooth_l1_loss_backward
+    huber_loss huber_loss_backward binary_cross_entropy binary_cross_entropy_backward binary_cross_entropy_with_logits
+    soft_margin_loss soft_margin_loss_backward gelu gelu_backward silu silu_backward mish mish_backward elu
+    elu_backward celu selu leaky_relu leaky_relu_backward hardtanh hardtanh_backward hardswish hardswish_backward
+    hardsigmoid hardsigmoid_backward softplus softplus_backward log_sigmoid_forward log_sigmoid_backward glu
+    glu_backward hardshrink softshrink relu6 _prelu_kernel _prelu_kernel_backward frac sinc xlogy.Tensor sgn logit
+    logit_backward nan_to_num trace norm.Scalar norm.ScalarOpt_dim native_dropout_backward select_backward
+    slice_backward diagonal_backward unfold_backward addmv addr std_mean.correction linalg_vector_norm vdot
+""".split()
+
+def overload_named(name: str) -> OpOverload:
+    packet, _, overload = name.partition(".")
+    return getattr(getattr(aten, packet), overload or "default")
+
+
+TABLE: dict[OpOverload, Callable[..., Any]] = {
+    op: torch._decomp.decomposition_table[op] for op in map(overload_named, REWRITTEN)
+}

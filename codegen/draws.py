@@ -1,0 +1,21 @@
+"""Random numbers in a captured graph: drawn by eager's own operator, from the same generator, in the same order.
+
+    noise.bernoulli_(0.5)   ->   draw(aten.bernoulli_.float, [4, 3], [3, 1], torch.float32, 0.5)
+
+The in-place operator is called on a new tensor laid out like the one that it was called on, since the order in which elements get their
+numbers follows the layout.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+
+
+def draw(
+    op: OpOverload, shape: list[int], strides: list[int], dtype: torch.dtype, *args: Any, **kwargs: Any
+) -> torch.Tensor:
+    """A new tensor of that layout, filled by the in-place random operator `op(tensor, *args, **kwargs)`."""
+    return op(torch.empty_strided(shape, strides, dtype=dtype), *args, **kwargs)

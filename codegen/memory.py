@@ -1,0 +1,230 @@
+"""Functional values of tensors that are written in place: which node holds what a tensor contains now.
+
+In:  views and writes, in program order, told by the tracer.
+Out: for each tensor its current node; for each written graph input the node to copy into it at the end.
+
+    v = x[0]; v.add_(1); return x * 2
+    ->  select = select(x, 0); add = add(select, 1); select_scatter = select_scatter(x, add, 0, 0); mul = mul(select_scatter, 2)
+        copy_(x, select_scatter)
+
+All tensors on one memory form a tree of views with the tensor that was there first as the root. A write to a view is carried to the root by
+the inverse of each view; the others see it when they are next read: their version is behind, so their view is made again.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import fx
+from torch._ops import OpOverload
+
+aten = torch.ops.aten
+
+
+class UntraceableError(RuntimeError):
+    """The graph does something that this tracer has no functional form for. The graph then runs through eager, operator by operator."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """What the views of one storage share. `placeholder` is set where the memory belongs to a graph input."""
+
+    version: int = 0
+    placeholder: fx.Node | None = None
+
+
+@dataclass(slots=True)
+class View:
+    """A view operator applied to `parent`: `func(parent, *args, **kwargs)`, and which of its results (None: it has one)."""
+
+    func: OpOverload
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    index: int | None = None
+
+
+@dataclass(slots=True)
+class Tracked:
+    """A tensor of the trace: `node` holds its contents as of `version` of its memory."""
+
+    tensor: torch.Tensor
+    node: fx.Node
+    memory: Memory
+    version: int = 0
+    parent: Tracked | None = None
+    view: View | None = None
+
+
+Emit = Callable[[Any, tuple[Any, ...], dict[str, Any]], fx.Node]
+
+
+@dataclass(slots=True)
+class Memories:
+    """`emit(func, args, kwargs)` appends a call to the graph (arguments are nodes) and gives its node, with `meta["val"]`."""
+
+    emit: Emit
+    written: list[Tracked] = field(default_factory=list)
+
+    def current(self, tracked: Tracked) -> fx.Node:
+        """The node that holds what the tensor contains now."""
+        if tracked.version != tracked.memory.version and tracked.parent is not None:
+            tracked.node = self.replay(tracked, self.current(tracked.parent))
+            tracked.version = tracked.memory.version
+        return tracked.node
+
+    def replay(self, tracked: Tracked, base: fx.Node) -> fx.Node:
+        """The tensor's view, applied to `base`."""
+        view = tracked.view
+        if view is None:
+            return base
+        node = self.emit(view.func, (base, *view.args), view.kwargs)
+        return node if view.index is None else item_of(self.emit, node, view.index)
+
+    def rebuild(self, tracked: Tracked, root: fx.Node) -> fx.Node:
+        """The tensor as views of `root`, the node that stands for the memory itself (a placeholder)."""
+        return root if tracked.parent is None else self.replay(tracked, self.rebuild(tracked.parent, root))
+
+    def write(self, tracked: Tracked, node: fx.Node) -> None:
+        """The tensor, and with it its memory, contains `node` from now on."""
+        node = self.conform(tracked, node)
+        if tracked.parent is None:
+            if tracked.memory.version == 0:
+                self.written.append(tracked)
+            tracked.memory.version += 1
+        else:
+            parent = tracked.parent
+            self.write(parent, self.scatter(parent, tracked.view, node))
+        tracked.node, tracked.version = node, tracked.memory.version
+
+    def conform(self, tracked: Tracked, node: fx.Node) -> fx.Node:
+        """`node` with the dtype, sizes and strides of the tensor: what a copy into it leaves there."""
+        value, target = node.meta["val"], tracked.tensor
+        same = value.dtype is target.dtype and value.shape == target.shape and value.stride() == target.stride()
+        return node if same else self.emit(aten.copy.default, (self.current(tracked), node), {})
+
+    def scatter(self, parent: Tracked, view: View | None, node: fx.Node) -> fx.Node:
+        """What the parent contains after `node` was written through `view`."""
+        if view is None:
+            return node
+        inverse = INVERSES.get(view.func)
+        if inverse is None:
+            raise UntraceableError(f"a write through the view {view.func}")
+        func, args = inverse(parent.tensor, view, node)
+        if func in SCATTERS:
+            args = (self.current(parent), *args)
+        return self.emit(func, args, {})
+
+
+def item_of(emit: Emit, node: fx.Node, index: int) -> fx.Node:
+    return emit(operator.getitem, (node, index), {})
+
+
+# --- inverses of views: (parent, view, written node) -> operator and its arguments ----------------------------------------------
+
+SCATTERS = frozenset(
+    (
+        aten.select_scatter.default,
+        aten.slice_scatter.default,
+        aten.diagonal_scatter.default,
+        aten.as_strided_scatter.default,
+    )
+)
+Inverse = Callable[[torch.Tensor, View, fx.Node], tuple[OpOverload, tuple[Any, ...]]]
+INVERSES: dict[OpOverload, Inverse] = {}
+
+
+def inverse_of(*funcs: OpOverload) -> Callable[[Inverse], Inverse]:
+    def register(body: Inverse) -> Inverse:
+        INVERSES.update(dict.fromkeys(funcs, body))
+        return body
+
+    return register
+
+
+def arguments(view: View) -> dict[str, Any]:
+    """The view's arguments by name, defaults filled in, without the tensor."""
+    names = view.func._schema.arguments[1:]
+    given = dict(zip((argument.name for argument in names), view.args)) | view.kwargs
+    return {argument.name: given.get(argument.name, argument.default_value) for argument in names}
+
+
+@inverse_of(aten.select.int)
+def _select(parent: torch.Tensor, view: View, node: fx.Node) -> Any:
+    given = arguments(view)
+    return aten.select_scatter.default, (node, given["dim"], given["index"])
+
+
+@inverse_of(aten.slice.Tensor)
+def _slice(parent: torch.Tensor, view: View, node: fx.Node) -> Any:
+    given = arguments(view)
+    return aten.slice_scatter.default, (node, given["dim"], given["start"], given["end"], given["step"])
+
+
+@inverse_of(aten.diagonal.default)
+def _diagonal(parent: torch.Tensor, view: View, node: fx.Node) -> Any:
+    given = arguments(view)
+    return aten.diagonal_scatter.default, (node, given["offset"], given["dim1"], given["dim2"])
+
+
+@inverse_of(aten.as_strided.default)
+def _as_strided(parent: torch.Tensor, view: View, node: fx.Node) -> Any:
+    given = arguments(view)
+    if parent.storage_offset() != 0 or not parent.is_contiguous():
+        raise UntraceableError("a write through as_strided of a tensor that is not row-major")
+    return aten.as_strided_scatter.default, (node, given["size"], given["stride"], given["storage_offset"])
+
+
+@inverse_of(aten.t.default)
+def _t(parent: torch.Tensor, view: View, node: fx.Node) -> Any:
+    return aten.t.default, (node,)
+
+
+@inverse_of(aten.transpose.int)
+def _transpose(parent: torch.Tensor, view: View, node: fx.Node) -> Any:
+    return aten.transpose.int, (node, *view.args)
+
+
+@inverse_of(aten.permute.default)
+def _permute(parent: torch.Tensor, view: View, node: fx.Node) -> Any:
+    dims = [dim % parent.dim() for dim in arguments(view)["dims"]]
+    return aten.permute.default, (node, [dims.index(dim) for dim in range(len(dims))])
+
+
+@inverse_of(
+    aten.view.default,
+    aten._unsafe_view.default,
+    aten._reshape_alias.default,
+    aten.unsqueeze.default,
+    aten.squeeze.default,
+    aten.squeeze.dim,
+    aten.squeeze.dims,
+)
+def _reshape(parent: torch.Tensor, view: View, node: fx.Node) -> Any:
+    return aten.reshape.default, (node, list(parent.shape))
+
+
+@inverse_of(aten.expand.default)
+def _expand(parent: torch.Tensor, view: View, node: fx.Node) -> Any:
+    if node.meta["val"].shape != parent.shape:
+        raise UntraceableError("a write to an expanded tensor")
+    return aten.alias.default, (node,)
+
+
+@inverse_of(aten.unbind.int)
+def _unbind(parent: torch.Tensor, view: View, node: fx.Node) -> Any:
+    return aten.select_scatter.default, (node, arguments(view)["dim"], view.index)
+
+
+@inverse_of(aten.split.Tensor, aten.split_with_sizes.default)
+def _split(parent: torch.Tensor, view: View, node: fx.Node) -> Any:
+    given = arguments(view)
+    index = view.index or 0
+    if view.func is aten.split.Tensor:
+        start = given["split_size"] * index
+    else:
+        start = sum(given["split_sizes"][:index])
+    return aten.slice_scatter.default, (node, given["dim"], start, start + node.meta["val"].shape[given["dim"]], 1)

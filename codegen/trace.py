@@ -1,0 +1,389 @@
+"""Tracing: a graph of torch calls becomes a functional graph of ATen operators.
+
+In:  `fx.GraphModule` at the level of torch calls, and its inputs (real or fake tensors, numbers).
+Out: `Trace`: an `fx.Graph` of ATen overloads with `meta["val"]`, what its inputs and outputs are.
+
+    relu(x @ w + b)   ->   mm = aten.mm(x, w); add = aten.add(mm, b); relu = aten.relu(add)
+
+The module's calls run on fake tensors below a `TorchDispatchMode` that sees every ATen call after autograd and composite operators, rewrites
+some (`decompositions.py`), records the rest. Writes in place become functional values (`memory.py`); what they leave in a graph input is
+copied there at the end of the graph.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import fx
+from torch._ops import OpOverload
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from codegen.decompositions import TABLE
+from codegen.draws import draw
+from codegen.fake import FakeMode, FakeTensor, rule_of, to_fake
+from codegen.memory import Memories, Memory, Tracked, UntraceableError, View, item_of
+
+aten = torch.ops.aten
+IDENTITIES = frozenset((aten.detach.default, aten.alias.default))
+CONSTANTS = frozenset((aten.lift_fresh.default, aten.lift_fresh_copy.default, aten.lift.default))
+RESIZES = frozenset(("set_", "resize_", "resize_as_", "_resize_output_"))
+
+
+# --- what an operator does to its arguments, once for each operator ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """`handle` records a call. `writes`: names and positions of the arguments written in place; `functional`: the operator that computes the
+    same and writes nothing."""
+
+    handle: str
+    writes: tuple[tuple[int, str], ...] = ()
+    functional: OpOverload | None = None
+
+
+@functools.cache
+def behaviour_of(func: OpOverload) -> Behaviour:
+    if func in TABLE:
+        return Behaviour("rewrite")
+    if func in CONSTANTS:
+        return Behaviour("constant")
+    schema = func._schema
+    arguments = enumerate(schema.arguments)
+    writes = tuple((i, a.name) for i, a in arguments if a.alias_info is not None and a.alias_info.is_write)
+    name = schema.name.partition("::")[2]
+    if writes:
+        if torch.Tag.inplace_view in func.tags or name in RESIZES:
+            return Behaviour("refuse")
+        if torch.Tag.nondeterministic_seeded in func.tags:
+            return Behaviour("draw") if name.endswith("_") else Behaviour("refuse")
+        functional = functional_of(func, name, {i for i, _ in writes})
+        return Behaviour("write" if functional is not None else "refuse", writes, functional)
+    if func in IDENTITIES:
+        return Behaviour("identity")
+    return Behaviour("view" if func.is_view else "pure")
+
+
+def functional_of(func: OpOverload, name: str, written: set[int]) -> OpOverload | None:
+    """`add_.Tensor` -> `add.Tensor`; `add.out` -> the overload of `add` that has the same arguments but `out`."""
+    module = getattr(torch.ops, func.namespace)
+    if name.endswith("_"):
+        packet = getattr(module, SPECIAL_NAMES.get(name, name[:-1]), None)
+        overload = func._overloadname
+        return getattr(packet, overload) if packet is not None and overload in packet.overloads() else None
+    packet = func.overloadpacket
+    wanted = [(a.name, str(a.type)) for i, a in enumerate(func._schema.arguments) if i not in written]
+    for overload in packet.overloads():
+        candidate = getattr(packet, overload)
+        if [(a.name, str(a.type)) for a in candidate._schema.arguments] == wanted and not candidate._schema.is_mutable:
+            return candidate
+    return None
+
+
+SPECIAL_NAMES = {"zero_": "zeros_like"}
+
+
+# --- the recording mode -------------------------------------------------------------------------------------------------------------
+
+
+class Recorder(TorchDispatchMode):
+    """Records the ATen calls on the fake tensors of `mode` as nodes of `graph`."""
+
+    def __init__(self, mode: FakeMode) -> None:
+        super().__init__()
+        self.mode = mode
+        self.root = torch.nn.Module()
+        self.graph = fx.Graph(self.root)
+        self.memories = Memories(self.emit)
+        self.tracked: dict[int, Tracked] = {}  # by id; `Tracked.tensor` keeps the tensor, so the id stays its own
+        self.constants: dict[int, fx.Node] = {}
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # the decorator that this switches off imports torch._dynamo at its first call
+
+    # --- tensors and nodes
+
+    def placeholder(self, name: str, value: Any) -> fx.Node:
+        """A new input of the graph; a tensor is tracked."""
+        node = self.graph.placeholder(name)
+        node.meta["val"] = value
+        if isinstance(value, torch.Tensor):
+            self.tracked[id(value)] = Tracked(value, node, Memory(placeholder=node))
+        return node
+
+    def constant(self, tensor: torch.Tensor, fake: FakeTensor) -> fx.Node:
+        """The node of a tensor that the graph holds."""
+        known = self.constants.get(id(tensor))
+        if known is not None:
+            return known
+        name = f"constant_{len(self.constants)}"
+        self.root.register_buffer(name, tensor)
+        node = self.graph.get_attr(name)
+        node.meta["val"] = fake
+        self.constants[id(tensor)] = node
+        return node
+
+    def track(self, tensor: torch.Tensor, node: fx.Node) -> None:
+        self.tracked[id(tensor)] = Tracked(tensor, node, Memory())
+
+    def find(self, tensor: torch.Tensor) -> Tracked:
+        tracked = self.tracked.get(id(tensor))
+        if tracked is None:
+            raise UntraceableError(f"a tensor of size {tuple(tensor.shape)} that is neither an input nor computed in the graph")
+        return tracked
+
+    def node_of(self, value: Any) -> Any:
+        """The same value with nodes in place of tensors."""
+        if isinstance(value, torch.Tensor):
+            return self.memories.current(self.find(value))
+        if isinstance(value, (list, tuple)):
+            return type(value)(self.node_of(item) for item in value)
+        return value
+
+    def emit(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> fx.Node:
+        """Append a call whose arguments are nodes; its value is computed here."""
+        values = fx.node.map_arg((args, kwargs), lambda node: node.meta["val"])
+        if func is operator.getitem:
+            value = values[0][0][values[0][1]]
+        else:
+            value = rule_of(func)(self.mode, func, *values)
+        return self.append(func, args, kwargs, value)
+
+    def append(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], value: Any) -> fx.Node:
+        node = self.graph.create_node("call_function", func, args, kwargs)
+        node.meta["val"] = value
+        return node
+
+    # --- calls
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if not isinstance(func, OpOverload):
+            raise UntraceableError(f"a call of {func}, which is no ATen operator")
+        behaviour = behaviour_of(func)
+        return getattr(self, "record_" + behaviour.handle)(func, behaviour, args, kwargs or {})
+
+    def record_rewrite(self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        with self:
+            result = TABLE[func](*args, **kwargs)
+        return self.record_pure(func, behaviour, args, kwargs) if result is NotImplemented else result
+
+    def record_pure(self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        result = rule_of(func)(self.mode, func, args, kwargs)
+        node = self.append(func, self.node_of(args), {k: self.node_of(v) for k, v in kwargs.items()}, result)
+        if isinstance(result, torch.Tensor):
+            self.track(result, node)
+        elif isinstance(result, (list, tuple)):
+            for i, item in enumerate(result):
+                if isinstance(item, torch.Tensor):
+                    self.track(item, item_of(self.emit, node, i))
+        return result
+
+    def record_view(self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        result = rule_of(func)(self.mode, func, args, kwargs)
+        parent = self.find(args[0])
+        node = self.append(func, (self.memories.current(parent), *args[1:]), kwargs, result)
+        if isinstance(result, torch.Tensor):
+            self.track_view(result, node, parent, View(func, args[1:], kwargs))
+        else:
+            for i, item in enumerate(result):
+                self.track_view(item, item_of(self.emit, node, i), parent, View(func, args[1:], kwargs, i))
+        return result
+
+    def track_view(self, tensor: torch.Tensor, node: fx.Node, parent: Tracked, view: View | None) -> None:
+        self.tracked[id(tensor)] = Tracked(tensor, node, parent.memory, parent.memory.version, parent, view)
+
+    def record_identity(self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        result = rule_of(func)(self.mode, func, args, kwargs)
+        parent = self.find(args[0])
+        self.track_view(result, self.memories.current(parent), parent, None)
+        return result
+
+    def record_constant(self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """`torch.tensor(...)`: each run of the graph has a tensor of its own, which may be written to or returned."""
+        if isinstance(args[0], FakeTensor):
+            return self.record_identity(func, behaviour, args, kwargs)
+        result = rule_of(func)(self.mode, func, args, kwargs)
+        self.track(result, self.emit(aten.clone.default, (self.constant(args[0], result),), {}))
+        return result
+
+    def record_draw(self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        target = rule_of(func)(self.mode, func, args, kwargs)
+        given = (func, list(target.shape), list(target.stride()), target.dtype, *args[1:])
+        node = self.append(draw, given, kwargs, self.mode.like(target))
+        self.memories.write(self.find(target), node)
+        return target
+
+    def record_write(self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        functional = behaviour.functional
+        assert functional is not None
+        result = rule_of(func)(self.mode, func, args, kwargs)
+        targets = [args[i] if i < len(args) else kwargs[name] for i, name in behaviour.writes]
+        names = {argument.name for argument in functional._schema.arguments}
+        rest = {name: self.node_of(value) for name, value in kwargs.items() if name in names}
+        node = self.emit(functional, self.node_of(args), rest)
+        if len(targets) == 1 and isinstance(targets[0], (list, tuple)):
+            targets = list(targets[0])
+        if len(targets) == 1 and isinstance(node.meta["val"], torch.Tensor):
+            self.memories.write(self.find(targets[0]), node)
+        else:
+            for i, target in enumerate(targets):
+                self.memories.write(self.find(target), item_of(self.emit, node, i))
+        return result
+
+    def record_refuse(self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        raise UntraceableError(f"a call of {func}, which has no functional form")
+
+
+# --- running the module -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Trace:
+    """`graph` has no output node yet. `inputs` are the fake tensors (or numbers) of the placeholders, `lifted` the module's own tensors that
+    were made placeholders after the module's; `outputs` are what the module returned."""
+
+    recorder: Recorder
+    inputs: list[Any]
+    lifted: list[torch.Tensor]
+    outputs: list[Any]
+
+    @property
+    def graph(self) -> fx.Graph:
+        return self.recorder.graph
+
+    @property
+    def written(self) -> list[Tracked]:
+        """Graph inputs whose memory was written."""
+        return [tracked for tracked in self.recorder.memories.written if tracked.memory.placeholder is not None]
+
+    def check_writes(self) -> None:
+        """A written input must not share its memory with another: the trace takes inputs for memories of their own."""
+        for tracked in self.written:
+            storage = tracked.tensor.untyped_storage()._cdata
+            fakes = [value for value in self.inputs if isinstance(value, torch.Tensor)]
+            if sum(fake.untyped_storage()._cdata == storage for fake in fakes) > 1:
+                raise UntraceableError("a write to an input that shares its memory with another input")
+            if any(size > 1 and stride == 0 for size, stride in zip(tracked.tensor.shape, tracked.tensor.stride())):
+                raise UntraceableError("a write to an expanded input")
+
+    def copy_back(self) -> None:
+        """Append the copies into the inputs that were written."""
+        self.check_writes()
+        for tracked in self.written:
+            placeholder = tracked.memory.placeholder
+            assert placeholder is not None
+            final = self.recorder.memories.current(tracked)
+            self.recorder.append(aten.copy_.default, (placeholder, final), {}, placeholder.meta["val"])
+
+    def output_node(self, value: Any) -> Any:
+        """The node of an output: the placeholder itself where the output is the input itself, views of the placeholder where it is on an
+        input's memory (which by now contains what was written)."""
+        if not isinstance(value, torch.Tensor):
+            return value
+        tracked = self.recorder.find(value)
+        placeholder = tracked.memory.placeholder
+        if placeholder is None:
+            return self.recorder.memories.current(tracked)
+        if tracked.view is None and tracked.parent is not None:
+            return self.recorder.emit(aten.alias.default, (self.recorder.memories.rebuild(tracked, placeholder),), {})
+        return self.recorder.memories.rebuild(tracked, placeholder)
+
+    def finish(self, outputs: Sequence[Any]) -> fx.Graph:
+        """Close the graph with these outputs (nodes, numbers, None) and drop what nobody uses."""
+        self.graph.output(tuple(outputs))
+        drop_unused(self.graph)
+        return self.graph
+
+
+def drop_unused(graph: fx.Graph) -> None:
+    for node in reversed(graph.nodes):
+        if node.op in ("call_function", "get_attr") and not node.users and not is_effect(node):
+            graph.erase_node(node)
+
+
+def is_effect(node: fx.Node) -> bool:
+    """Writes, or draws random numbers: stays, and stays in order."""
+    target = node.target
+    if target is draw:
+        return True
+    return isinstance(target, OpOverload) and (
+        target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags
+    )
+
+
+def trace(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode, then: Callable[[Trace], None] | None = None) -> Trace:
+    """Run the module's graph on the fake twins of `inputs` and record it. `then` runs with the recorder still on (autograd of the outputs).
+    Raises UntraceableError, or what the operators raise."""
+    recorder = Recorder(mode)
+    runner = ModuleRunner(module, recorder)
+    with mode:
+        fakes = [to_fake(mode, value) if isinstance(value, torch.Tensor) else value for value in inputs]
+        runner.place(fakes)
+        with recorder:
+            outputs = runner.run()
+            result = Trace(recorder, fakes, runner.lifted, outputs)
+            if then is not None:
+                then(result)
+    return result
+
+
+@dataclass(slots=True)
+class ModuleRunner:
+    """Calls the nodes of the module's graph one by one."""
+
+    module: fx.GraphModule
+    recorder: Recorder
+    values: dict[fx.Node, Any] = field(default_factory=dict)
+    lifted: list[torch.Tensor] = field(default_factory=list)
+
+    def place(self, fakes: Sequence[Any]) -> None:
+        """Placeholders for the module's inputs, and for the tensors that it holds itself."""
+        nodes = [node for node in self.module.graph.nodes if node.op == "placeholder"]
+        if len(nodes) != len(fakes):
+            raise TypeError(f"the graph has {len(nodes)} placeholders and was given {len(fakes)} inputs")
+        for node, fake in zip(nodes, fakes):
+            self.recorder.placeholder(node.name, fake)
+            self.values[node] = fake
+        for node in self.module.graph.nodes:
+            if node.op == "call_module":
+                raise UntraceableError(f"a call of the module {node.target}")
+            if node.op == "get_attr":
+                self.values[node] = self.lift(fetch(self.module, str(node.target)))
+
+    def lift(self, value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        fake = to_fake(self.recorder.mode, value)
+        if id(fake) not in self.recorder.tracked:
+            self.recorder.placeholder(f"lifted_{len(self.lifted)}", fake)
+            self.lifted.append(value)
+        return fake
+
+    def run(self) -> list[Any]:
+        values = self.values
+        for node in self.module.graph.nodes:
+            if node.op in ("call_function", "call_method"):
+                args, kwargs = fx.node.map_arg((node.args, node.kwargs), values.__getitem__)
+                if node.op == "call_function":
+                    values[node] = node.target(*args, **kwargs)
+                else:
+                    values[node] = getattr(args[0], node.target)(*args[1:], **kwargs)
+            elif node.op == "output":
+                outputs = fx.node.map_arg(node.args[0], values.__getitem__)
+                return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
+        raise TypeError("the graph has no output node")
+
+
+def fetch(module: torch.nn.Module, path: str) -> Any:
+    value: Any = module
+    for part in path.split("."):
+        value = getattr(value, part)
+    return value
