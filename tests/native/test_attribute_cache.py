@@ -38,6 +38,12 @@ def delete_from_class(cls: type, name: str) -> None:
         delattr(cls, name)
 
 
+def set_as_attribute(x: Any, name: str, value: Any) -> None:
+    """As the interpreter does it (inline values), unless a property is in the way."""
+    if not isinstance(getattr(type(x), name, None), property):
+        object.__setattr__(x, name, value)
+
+
 def set_table(table: str) -> Callable[[Any, str, Any], Any]:
     return lambda x, name, value: vars(x).get(table, {}).__setitem__(name, value)
 
@@ -45,7 +51,7 @@ def set_table(table: str) -> Callable[[Any, str, Any], Any]:
 # Each: object, name, value. Values are small ints and strs, enough to tell them apart.
 STEPS: dict[str, Callable[[Any, str, Any], Any]] = {
     "set": lambda x, name, value: vars(x).__setitem__(name, value),
-    "set as attribute": lambda x, name, value: object.__setattr__(x, name, value),
+    "set as attribute": set_as_attribute,
     "delete": lambda x, name, value: delete(vars(x), name),
     "class": lambda x, name, value: setattr(type(x), name, value),
     "base class": lambda x, name, value: setattr(type(x).__mro__[1], name, value) if type(x).__mro__[1] is not torch.nn.Module else None,
