@@ -1,6 +1,6 @@
 """The passes in order: from the stores of a lowering to the steps of a Program.
 
-    find_roots -> fuse -> give buffers to what crosses kernels -> emit -> (in-place writes made safe) -> schedule -> order steps
+    find_roots -> fuse -> give buffers to what crosses kernels -> borrow outputs -> emit -> (in-place writes made safe) -> schedule -> order steps
 
 In:  `Lowering` after the walk over the graph.
 Out: its Program with KernelSteps, in an order in which every step finds what it reads.
@@ -14,6 +14,7 @@ from codegen.lower.graph import Lowering
 from codegen.lower.tensor_expr import Affine, Stored, TensorExpr, View, along
 from codegen.ops import TORCH_DTYPES
 from codegen.passes.align import open_group
+from codegen.passes.borrow import borrow_outputs
 from codegen.passes.draft import Draft, DraftLoad, DraftStore, Phase, Statement
 from codegen.passes.emit import emit_group
 from codegen.passes.fuse import Dependencies, fuse
@@ -32,12 +33,15 @@ def build_kernels(lowering: Lowering) -> Program:
     roots = find_roots(lowering.stores)
     groups, dependencies = fuse(lowering, roots)
     _give_buffers(lowering, groups, dependencies)
+    inputs = set(lowering.program.inputs)
+    for group in groups:
+        borrow_outputs(group, inputs)
     by_value = {root.value: root for root in roots}
     steps: list[KernelStep] = []
     for group in [*groups, *_make_writes_safe(lowering, groups, by_value, dependencies)]:
         if group.rows != 0:
             steps.append(_kernel_step(schedule(emit_group(f"k{len(steps)}", group, by_value))))
-    lowering.program.steps = order_steps(lowering.steps, steps, set(lowering.program.inputs))
+    lowering.program.steps = order_steps(lowering.steps, steps, inputs)
     return lowering.program
 
 

@@ -32,7 +32,8 @@ CHEAP = 6  # cycles an element up to which a definition is computed again by eac
 
 @dataclass(eq=False, slots=True)
 class Root:
-    """`targets`: where it is stored (none: stored only if another kernel reads it). `reads` are in terms of `axes`."""
+    """`targets`: where it is stored (none: stored only if another kernel reads it). `reads` are in terms of `axes`. `cycles` an element to
+    compute it from memory and other roots."""
 
     number: int
     value: TensorExpr
@@ -41,6 +42,7 @@ class Root:
     ranges: Ranges = field(default_factory=Ranges)
     reads: list[tuple[Root, Indices]] = field(default_factory=list)
     loads: set[str] = field(default_factory=set)
+    cycles: int = 0
 
     @property
     def is_reduction(self) -> bool:
@@ -124,7 +126,7 @@ def find_roots(stores: list[Store]) -> list[Root]:
         costs.visit(value, False)
         shared = uses.get(value, 0) > 1 and isinstance(value, (Map, Gather, Checked)) and costs.is_dear(value)
         if value in targets or isinstance(value, Reduce) or shared:
-            roots[value] = Root(len(roots), value, targets.get(value, []))
+            roots[value] = Root(len(roots), value, targets.get(value, []), cycles=costs.cycles[value])
             costs.visit(value, True)
     for root in roots.values():
         _collect_reads(root, roots)

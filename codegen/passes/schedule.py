@@ -5,7 +5,7 @@ Out: `ir.Kernel`.
 
     rows with contiguous reductions:   for row parallel: [for column vector: update], [for column vector: store]
     columns (kept axis contiguous):    for column parallel vector: [for row: update], [for row: store]
-    elementwise:                       for i parallel: for j parallel vector: store
+    elementwise:                       for i parallel: for j parallel vector: store   (transposed: in tiles)
 
 Long sums are cut into blocks before (`codegen.passes.long_sums`).
 """
@@ -20,6 +20,7 @@ from codegen.passes.axes import arrange_axes, stride_of
 from codegen.passes.draft import Draft, DraftLoad, DraftStore, Phase
 from codegen.passes.long_sums import add_partial_sums, block_long_sums
 from codegen.passes.place import Nest
+from codegen.passes.tiles import tile_transposed
 
 MIN_LANES = 8  # a vector loop shorter than this wastes most of its lanes
 LIGHT = 24  # cycles an element below which several vectors are kept in flight
@@ -29,13 +30,15 @@ def schedule(draft: Draft) -> ir.Kernel:
     """The kernel; `draft` is used up."""
     arrange_axes(draft)
     column = _runs_down_columns(draft)
+    tile: ir.Expr | None = None
     if column is not None:
         draft.outer = (*(name for name in draft.outer if name != column), column)
-    elif not draft.phases():
-        draft.outer = _long_axis_last(draft.outer, draft)
-    if column is None:
+    elif draft.phases():
         for phase in draft.phases():
             phase.axes = _long_axis_last(phase.axes, draft)
+    else:
+        draft.outer = _long_axis_last(draft.outer, draft)
+        tile = tile_transposed(draft)
     block_long_sums(draft, in_lanes=column is not None)
     nest = Nest(draft, draft.outer)
     for item in draft.body:
@@ -44,8 +47,10 @@ def schedule(draft: Draft) -> ir.Kernel:
         else:
             nest.place_one(item)
     vector = draft.outer[-1] if draft.outer and (column is not None or not draft.phases()) else None
-    body = nest.close([_outer_loop(draft, name, name == vector) for name in draft.outer])
-    return _kernel(draft, renumber(body))
+    loops = [_outer_loop(draft, name, name == vector) for name in draft.outer]
+    if tile is not None:
+        loops[-1].extent = tile
+    return _kernel(draft, renumber(nest.close(loops)))
 
 
 def _outer_loop(draft: Draft, name: str, vector: bool) -> ir.Loop:

@@ -19,6 +19,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 
 from codegen.decompositions import TABLE
 
+
 class _Recorder(TorchDispatchMode):
     def __init__(self, graph: fx.Graph) -> None:
         super().__init__()

@@ -1,0 +1,48 @@
+"""A dear value that several phases of a kernel need, kept in memory that the kernel fills later anyway.
+
+In:  a group; exp(x - amax) is summed in one phase and divided in the next.
+Out: the member `exp` is stored to the place of `out` first; the last phase loads it from there and overwrites it.
+
+    phase: e = exp(x - m); sum += e             phase: e = exp(x - m); out = e; sum += e
+    phase: out = exp(x - m) / sum         ->    phase: out = out / sum
+"""
+
+from __future__ import annotations
+
+from codegen.lower.tensor_expr import Stored
+from codegen.passes.group import Group, Member
+
+DEAR = 8  # cycles an element above which a store and a load are cheaper than computing again
+
+
+def borrow_outputs(group: Group, inputs: set[str]) -> None:
+    """Give targets to dear members that have none, where a later member has one to lend. `inputs`: buffers that must keep their contents."""
+    lent: set[str] = set()
+    for member in list(group.members.values()):
+        root = member.root
+        if root.targets or root.cycles < DEAR or root.is_reduction or not member.inner:
+            continue
+        target = _place_to_borrow(group, member, inputs | lent)
+        if target is not None:
+            root.targets.append(target)
+            lent.add(target.buffer)
+
+
+def _place_to_borrow(group: Group, member: Member, taken: set[str]) -> Stored | None:
+    """The target of the one member that reads `member` after a reduction of it, at the same element."""
+    readers = [other for other in group.members.values() if any(dep is member.root for dep, _ in other.root.reads)]
+    lenders = [other for other in readers if not other.root.is_reduction]
+    if len(lenders) != 1 or len(readers) < 2:
+        return None
+    lender = lenders[0]
+    if len(lender.root.targets) != 1 or lender.coordinates != member.coordinates:
+        return None
+    target = lender.root.targets[0]
+    same_place = target.shape == member.root.value.shape and target.dtype == member.root.value.dtype
+    untouched = not any(target.buffer in root.loads for root in group.members)
+    return target if same_place and untouched and target.buffer not in taken and _reads_in_place(lender, member) else None
+
+
+def _reads_in_place(lender: Member, member: Member) -> bool:
+    """True where the lender reads only the element that it will overwrite."""
+    return all(access == lender.root.axes for dep, access in lender.root.reads if dep is member.root)

@@ -1,0 +1,59 @@
+"""Tiles for elementwise kernels that read across the grain: a transposed operand.
+
+In:  a draft without phases whose last axis runs in lanes, while a load is contiguous along another axis.
+Out: the last axis in blocks of a few, the other axis inside the block: the lines of memory that the lanes touch are used up before they leave
+     the cache.
+
+    for i in 1024: for j in 1024 vector: out[i*1024 + j] = x[j*1024 + i]
+    ->  for j_b in 128: for i in 1024: for j_e in 8 vector: out[i*1024 + j_b*8 + j_e] = x[j_b*8192 + j_e*1024 + i]
+"""
+
+from __future__ import annotations
+
+from codegen import index_algebra as ix
+from codegen import ir
+from codegen.index_algebra import Index, to_expr
+from codegen.passes.axes import stride_of
+from codegen.passes.draft import Draft, DraftLoad
+
+TILE = 8  # lines in flight: with power-of-two strides all of them fall into one set of an 8-way cache
+TILES = (8, 16, 10, 12, 14, 6)
+MIN_EXTENT = 16
+
+
+def tile_transposed(draft: Draft) -> ir.Expr | None:
+    """Split and reorder the outer axes where that pays; the length of the new innermost loop, or None."""
+    across = _axis_across(draft)
+    if across is None:
+        return None
+    whole = draft.outer[-1]
+    extent = draft.ranges.extents[whole]
+    size = next((size for size in TILES if isinstance(extent, int) and extent % size == 0), TILE)
+    high, low = f"{whole}_b", f"{whole}_e"
+    start = ix.times(ix.axis(high), size)
+    length: ir.Expr = ir.Const(size)
+    if not isinstance(extent, int) or extent % size:
+        length = ir.Binary("min", ir.Const(size), to_expr(ix.minus(extent, start)))
+    draft.ranges.extents |= {high: ix.Ranges().floordiv(ix.plus(extent, size - 1), size), low: size}
+    split: dict[str, Index] = {whole: ix.plus(start, ix.axis(low))}
+    draft.map_indices(lambda index: draft.ranges.recombine(draft.ranges.substitute(index, split)))
+    draft.outer = (*(name for name in draft.outer[:-1] if name != across), high, across, low)
+    return length
+
+
+def _axis_across(draft: Draft) -> str | None:
+    """An axis along which a load is contiguous that jumps along the last axis."""
+    if len(draft.outer) < 2 or not _long(draft, draft.outer[-1]):
+        return None
+    lanes = draft.outer[-1]
+    for statement in draft.statements():
+        if isinstance(statement, DraftLoad) and stride_of(statement.index, lanes) not in (0, 1, -1):
+            for name in draft.outer[:-1]:
+                if stride_of(statement.index, name) == 1 and _long(draft, name):
+                    return name
+    return None
+
+
+def _long(draft: Draft, name: str) -> bool:
+    extent = draft.ranges.extents[name]
+    return not isinstance(extent, int) or extent >= MIN_EXTENT
