@@ -16,7 +16,7 @@ from guards.global_state import GlobalState, read_global_state
 from guards.guard import Guard, GuardError, raw_length
 from guards.guard_set import GuardSet
 from guards.kinds import GuardKind
-from guards.lookup import Unresolved, dict_items, has_attribute, isinstance_raw, safe_repr
+from guards.lookup import Undecided, Unresolved, dict_items, has_attribute, isinstance_raw, safe_repr
 from guards.namespace import FrameNamespace
 from guards.values import ObjectRef
 
@@ -107,6 +107,13 @@ def _now_keys(value: Any) -> str:
     return _names(tuple(key for key, _ in dict_items(value))) if isinstance_raw(value, dict) else safe_repr(value)
 
 
+def _outcome(value: Any, name: str) -> str:
+    try:
+        return f"hasattr is {has_attribute(value, name)}"
+    except Undecided as unknown:
+        return str(unknown)
+
+
 def _function_text(value: Any) -> str:
     return f"{safe_repr(value)} (code, defaults or closure differ)"
 
@@ -119,7 +126,7 @@ _NEW_VALUES: dict[GuardKind, Callable[[Guard, Any], str]] = {
     GuardKind.TENSOR_MATCH: lambda g, v: g.payload.mismatch(v) or "equal by now",
     GuardKind.FUNCTION: lambda g, v: _function_text(v),
     GuardKind.NO_ATTRIBUTE: lambda g, v: f"{g.payload!r} is in its __dict__",
-    GuardKind.HAS_ATTRIBUTE: lambda g, v: f"hasattr is {has_attribute(v, g.payload[0])}",
+    GuardKind.HAS_ATTRIBUTE: lambda g, v: _outcome(v, g.payload[0]),
     GuardKind.DICT_CONTAINS: lambda g, v: _now_keys(v),
     GuardKind.DICT_KEYS: lambda g, v: _now_keys(v),
 }

@@ -217,7 +217,7 @@ def no_attr(source: Source, name: str) -> Guard:
 
 
 def has_attr(source: Source, value: Any, name: str) -> Guard:
-    """The outcome of a raw look-up of `name`, as `AttrSource` does it, is still: found, or not found."""
+    """The outcome of a raw look-up of `name`, as `AttrSource` does it, is still: found, or not found. Raises Undecided where only user code can tell."""
     return Guard((source,), GuardKind.HAS_ATTRIBUTE, (name, has_attribute(value, name)))
 
 

@@ -10,7 +10,7 @@ Out: the raw value as it is stored (a function of a class is not bound, a proper
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
+from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
 
 _TYPE_MRO = type.__dict__["__mro__"]
@@ -22,6 +22,10 @@ MODULE_DICTS = ("_parameters", "_buffers", "_modules")  # where nn.Module.__geta
 
 class Unresolved(LookupError):
     """The source leads nowhere in this frame: an unbound local, a deleted attribute, an index past the end, a dead reference."""
+
+
+class Undecided(Unresolved):
+    """Only user code could tell whether the place exists (a property, `__getattr__`, `__getattribute__`): no guard can be had from it."""
 
 
 def type_mro(cls: type) -> tuple[type, ...]:
@@ -86,14 +90,37 @@ def raw_attribute(obj: Any, name: str) -> Any:
     """Attribute look-up in Python's order without calling descriptors.
 
     A slot or another member of a C type, then the instance dict (for a class: its own MRO), then the raw entry of the type, then
-    `_parameters`, `_buffers`, `_modules` of an nn.Module. Raises Unresolved where only user code could tell (a property).
+    `_parameters`, `_buffers`, `_modules` of an nn.Module. Raises Undecided where only user code could tell, Unresolved where there is none.
     """
+    if type(type_lookup(type(obj), "__getattribute__")) is FunctionType:
+        raise Undecided(f"{type(obj).__name__} has its own __getattribute__")
+    try:
+        return _find_attribute(obj, name)
+    except Undecided:
+        raise
+    except Unresolved:
+        if _has_own_getattr(obj):
+            raise Undecided(f"{type(obj).__name__}.__getattr__ decides about {name!r}") from None
+        raise
+
+
+def _has_own_getattr(obj: Any) -> bool:
+    """A `__getattr__` other than nn.Module's, on the class or in a Python module."""
+    import torch
+
+    if isinstance_raw(obj, ModuleType):
+        return "__getattr__" in (instance_dict(obj) or {})
+    found = type_lookup(type(obj), "__getattr__", None)
+    return found is not None and found is not torch.nn.Module.__dict__["__getattr__"]
+
+
+def _find_attribute(obj: Any, name: str) -> Any:
     from_type = type_lookup(type(obj), name)
     if from_type is not _MISSING:
         if type(from_type) is MemberDescriptorType:
             return _read_member(from_type, obj, name)
         if is_data_descriptor(from_type):
-            raise Unresolved(f"{type(obj).__name__}.{name} is computed by a {type(from_type).__name__}")
+            raise Undecided(f"{type(obj).__name__}.{name} is computed by a {type(from_type).__name__}")
     found = _own_attribute(obj, name)
     if found is not _MISSING:
         return found
@@ -137,8 +164,11 @@ def is_nn_module(obj: Any) -> bool:
 
 
 def has_attribute(obj: Any, name: str) -> bool:
+    """The outcome of hasattr, without user code. Raises Undecided."""
     try:
         raw_attribute(obj, name)
+    except Undecided:
+        raise
     except Unresolved:
         return False
     return True

@@ -346,6 +346,26 @@ static inline PyObject *cached_attribute(PyObject *object, const RawKey *name, i
     return NULL;
 }
 
+static RawKey getattr_name, getattribute_name;
+
+/* A Python `__getattribute__` decides about every name. */
+static int has_own_getattribute(PyTypeObject *type)
+{
+    PyObject *found = _PyType_Lookup(type, getattribute_name.object);
+    return found != NULL && PyFunction_Check(found);
+}
+
+/* A `__getattr__` other than nn.Module's decides about names that are not found. */
+static int has_own_getattr(PyObject *object)
+{
+    PyObject *found = NULL;
+    if (PyModule_Check(object)) {
+        return raw_instance_attribute(object, &getattr_name, NULL, &found) != RAW_ABSENT;
+    }
+    found = _PyType_Lookup(Py_TYPE(object), getattr_name.object);
+    return found != NULL && (torch_symbols.module_type == NULL || found != _PyType_Lookup(torch_symbols.module_type, getattr_name.object));
+}
+
 int raw_attribute(PyObject *object, const RawKey *name, int64_t *cache, PyObject **value)
 {
     PyTypeObject *type = Py_TYPE(object);
@@ -356,7 +376,11 @@ int raw_attribute(PyObject *object, const RawKey *name, int64_t *cache, PyObject
         }
     }
     cache[CACHE_PATH] = 0;
-    return find_attribute(object, name, cache, value);
+    if (has_own_getattribute(type)) {
+        return RAW_UNCERTAIN;
+    }
+    int found = find_attribute(object, name, cache, value);
+    return found == RAW_ABSENT && has_own_getattr(object) ? RAW_UNCERTAIN : found;
 }
 
 int raw_type_attribute(PyTypeObject *type, const RawKey *name, const void *after, PyObject **value)
@@ -398,15 +422,21 @@ static int order_is_readable(void)
     return good;
 }
 
+static int intern(const char *text, RawKey *key)
+{
+    PyObject *name = PyUnicode_InternFromString(text);
+    if (name == NULL) {
+        return -1;
+    }
+    *key = (RawKey){0, name, PyObject_Hash(name)};
+    return 0;
+}
+
 int init_raw_lookup(void)
 {
-    static const char *const names[] = {"_parameters", "_buffers", "_modules"};
-    for (int i = 0; i < TABLES; i++) {
-        PyObject *name = PyUnicode_InternFromString(names[i]);
-        if (name == NULL) {
-            return -1;
-        }
-        table_names[i] = (RawKey){0, name, PyObject_Hash(name)};
+    if (intern("_parameters", &table_names[0]) < 0 || intern("_buffers", &table_names[1]) < 0 || intern("_modules", &table_names[2]) < 0 ||
+        intern("__getattr__", &getattr_name) < 0 || intern("__getattribute__", &getattribute_name) < 0) {
+        return -1;
     }
     if (!order_is_readable()) {
         if (!PyErr_Occurred()) {

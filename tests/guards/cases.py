@@ -54,6 +54,10 @@ class Plain:
         raise AssertionError("a guard ran user code")
 
 
+def _never(self: Any, name: str) -> Any:
+    raise AssertionError("a guard ran user code")
+
+
 class Hostile(Plain):
     """Everything that a guard must not call."""
 
@@ -249,7 +253,12 @@ ATTRIBUTES = [
     Case("no attribute", lambda: {"x": Plain(a=1)}, lambda w: [g.no_attr(X, "kind")], {"other": do("x.b = 1"), "with a dict": do("vars(x)")},
          {"set": do("x.kind = 1"), "through the dict": do("vars(x)['kind'] = 1")}),
     Case("has attribute", lambda: {"x": Plain(a=1)}, lambda w: [g.has_attr(X, w.x, name) for name in ("a", "b", "kind")], {"value": do("x.a = 2")},
-         {"deleted": do("del x.a"), "added": do("x.b = 1"), "on the class": _patch_class(Plain, "b", 1)}),
+         {"deleted": do("del x.a"), "added": do("x.b = 1"), "on the class": _patch_class(Plain, "b", 1), "property": _patch_class(Plain, "b", Plain.computed),
+          "__getattr__": _patch_class(Plain, "__getattr__", _never), "__getattribute__": _patch_class(Plain, "__getattribute__", _never)}),
+    Case("lookup overridden", lambda: {"x": Plain(a=1)}, lambda w: [g.constant_match(A, 1)], {"__getattr__": _patch_class(Plain, "__getattr__", _never)},
+         {"__getattribute__": _patch_class(Plain, "__getattribute__", _never), "property": _patch_class(Plain, "a", Plain.computed)}),
+    Case("Python module without", lambda: {"x": ModuleType("m")}, lambda w: [g.has_attr(X, w.x, "a")], {"other": do("x.b = 1")},
+         {"added": do("x.a = 1"), "__getattr__": do("x.__getattr__ = len")}),
     Case("instance dict", lambda: {"x": Plain(a=1)}, lambda w: [g.dict_keys(s.DictSource(X), {"a": 1})], {"value": do("x.a = 2")}, {"more": do("x.b = 1"), "none": put("x", 1)}),
     Case("members of C types", lambda: {"x": slice(1, 2), "y": partial(print, 1), "z": range(3)},
          lambda w: [g.constant_match(s.AttrSource(X, "stop"), 2), g.id_match(s.AttrSource(Y, "func"), print), g.constant_match(s.AttrSource(Z, "start"), 0)],
