@@ -8,6 +8,7 @@ Out: a cache entry to run in its place, or None: Python runs it.
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 import types
@@ -135,6 +136,7 @@ def finish(
         log.get("graph_breaks")("%s", reason)
     elif not operations:
         raise SkipFrame("no torch operations")
+    tx.output.check_aliasing()
     capture = Capture(tx, value, reason)
     make_code(capture)
     return capture
@@ -157,11 +159,13 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
     graph = compile_graph(output, capture.outputs, settings, frame)
     inputs = [i.source for i in output.used_inputs()]
     guards = output.finished_guards()
+    output_mutates = output.mutates_inputs()
     code = None
     if capture.recipe is not None:
         slots = [*inputs, *capture.recipe.slots]
     else:
         assert capture.code is not None
+        capture.code.on_failure = functools.partial(after_graph_failure, output_mutates)
         code = frame_code.assemble(capture.code, graph, inputs)
         slots = capture.code.slots
     started = time.perf_counter()
@@ -175,6 +179,7 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
     else:
         assert capture.recipe is not None
         entry = cache.CacheEntry(program, settings, graph=graph, result=capture.recipe.program, inputs=len(inputs))
+        entry.on_failure = lambda _, error: after_graph_failure(output_mutates, error)
     entry.guard_set = guards
     return entry
 
@@ -194,6 +199,16 @@ def compile_graph(
     compiled = backends.call(settings, module, [i.value for i in output.used_inputs()])
     observe.current().on_compile_time("backend", time.perf_counter() - started, frame.code)
     return compiled
+
+
+def after_graph_failure(mutates: bool, error: BaseException) -> None:
+    """A graph raised. Returning means: Python runs the frame from its start and raises the program's own error.
+
+    Not where the backend broke its contract, nor where inputs may have been changed already.
+    """
+    if mutates or isinstance(error, CaptureError) or not isinstance(error, Exception):
+        raise error
+    counters["graphs"]["failed_calls"] += 1
 
 
 # --- other ends ------------------------------------------------------------------------------------------------------------------

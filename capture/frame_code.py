@@ -13,27 +13,29 @@ Formals: the frame's arguments in their order, then one slot for each source tha
 from __future__ import annotations
 
 import dis
+import functools
 import types
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import _capture
-from bytecode import Bytecode, Instr, Label, TryBegin, TryEnd
+from bytecode import Bytecode, FreeVar, Instr, Label, TryBegin, TryEnd
 from bytecode.instr import InstrLocation
 
 from capture import resume
 from capture.bytecode.instructions import Instruction
 from capture.bytecode.liveness import ENDS, live_names
-from capture.reconstruct import PythonCode, release_constants
+from capture.reconstruct import PythonCode, held_constant, release_constants
 from capture.variables.base import LazyVariable, NullVariable, Variable
 from capture.variables.constant import ConstantVariable
+
+from guards.source import ConstantSource, LocalSource, Source
 
 if TYPE_CHECKING:
     import torch.fx
 
     from capture.output_graph import OutputGraph
     from capture.translator import Translator
-    from guards.source import Source
 
 CO_OPTIMIZED_NEWLOCALS = 0x1 | 0x2
 CO_NESTED_AND_FUTURE = 0x10 | 0xFFF000
@@ -48,6 +50,8 @@ class FrameCode:
     body: list[Any]
     outputs: list[torch.fx.Node]
     slots: list[Source]
+    globals: dict[str, Any]
+    on_failure: Any = None  # called with the exception of a graph that raised; may raise itself
 
 
 def code_for_return(tx: Translator, value: Variable) -> FrameCode:
@@ -74,7 +78,8 @@ def code_for_break(tx: Translator) -> FrameCode:
 
 
 def _finish(tx: Translator, code: PythonCode) -> FrameCode:
-    return FrameCode(tx.code, argument_names(tx.code), code.instructions, list(code.outputs), list(code.slots))
+    names = argument_names(tx.code)
+    return FrameCode(tx.code, names, code.instructions, list(code.outputs), list(code.slots), tx.scope.globals)
 
 
 def argument_names(code: types.CodeType) -> tuple[str, ...]:
@@ -90,10 +95,12 @@ def assemble(frame_code: FrameCode, graph: Any, inputs: list[Source]) -> types.C
     if frame_code.original.co_freevars:
         prefix.append(Instr("COPY_FREE_VARS", len(frame_code.original.co_freevars)))
     prefix.append(Instr("RESUME", 0))
-    if graph is not None:
-        prefix.extend(_call_graph(graph, inputs, slots, len(frame_code.outputs)))
-    result = Bytecode([*prefix, *frame_code.body])
     original = frame_code.original
+    fallback: list[Any] = []
+    if graph is not None:
+        call, fallback = _call_graph(graph, inputs, slots, len(frame_code.outputs), frame_code)
+        prefix.extend(call)
+    result = Bytecode([*prefix, *frame_code.body, *fallback])
     result.name, result.filename, result.first_lineno = original.co_name, original.co_filename, original.co_firstlineno
     result.qualname = original.co_qualname
     result.argnames = [*frame_code.argument_names, *(f"___slot_{i}" for i in range(len(slots)))]
@@ -113,12 +120,13 @@ def _fill_locations(result: Bytecode, first_line: int) -> None:
             item.location = location
 
 
-def _call_graph(graph: Any, inputs: list[Source], slots: dict[Source, int], count: int) -> list[Any]:
-    from guards.source import ConstantSource, LocalSource
-
-    from capture.reconstruct import held_constant
-
-    code: list[Any] = [Instr("PUSH_NULL"), Instr("LOAD_CONST", held_constant(graph))]
+def _call_graph(
+    graph: Any, inputs: list[Source], slots: dict[Source, int], count: int, frame_code: FrameCode
+) -> tuple[list[Any], list[Any]]:
+    """The call, and the code behind everything else that takes over when it raises."""
+    failed = Label()
+    region = TryBegin(failed, False)
+    code: list[Any] = [region, Instr("PUSH_NULL"), Instr("LOAD_CONST", held_constant(graph))]
     for source in inputs:
         if isinstance(source, LocalSource):
             code.append(Instr("LOAD_FAST", source.name))
@@ -126,10 +134,36 @@ def _call_graph(graph: Any, inputs: list[Source], slots: dict[Source, int], coun
             code.append(Instr("LOAD_CONST", held_constant(source.value)))
         else:
             code.append(Instr("LOAD_FAST", f"___slot_{slots.setdefault(source, len(slots))}"))
-    code += [Instr("PRECALL", len(inputs)), Instr("CALL", len(inputs))]
+    code += [Instr("PRECALL", len(inputs)), Instr("CALL", len(inputs)), TryEnd(region)]
     code.append(Instr("UNPACK_SEQUENCE", count))
     code += [Instr("STORE_FAST", f"___out_{i}") for i in range(count)]
-    return code
+    return code, [failed, *_run_eagerly(frame_code)]
+
+
+def _run_eagerly(frame_code: FrameCode) -> list[Any]:
+    """With the graph's exception on the stack: nothing has happened yet, so Python runs the frame from its start and raises its own."""
+    original, names = frame_code.original, frame_code.argument_names
+    code = [Instr("STORE_FAST", "___error"), Instr("PUSH_NULL"), Instr("LOAD_CONST", held_constant(frame_code.on_failure))]
+    code += [Instr("LOAD_FAST", "___error"), Instr("PRECALL", 1), Instr("CALL", 1), Instr("POP_TOP")]
+    code += [Instr("LOAD_CONST", None), Instr("STORE_FAST", "___error"), Instr("PUSH_NULL")]
+    code += [Instr("PUSH_NULL"), Instr("LOAD_CONST", held_constant(types.FunctionType))]
+    constants = (eager_twin(original), frame_code.globals, original.co_name, None)
+    code += [Instr("LOAD_CONST", held_constant(value)) for value in constants]
+    code += [Instr("LOAD_CLOSURE", FreeVar(name)) for name in original.co_freevars]
+    code.append(Instr("BUILD_TUPLE", len(original.co_freevars)) if original.co_freevars else Instr("LOAD_CONST", None))
+    code += [Instr("PRECALL", 5), Instr("CALL", 5)]
+    code += [Instr("LOAD_FAST", name) for name in names]
+    return [*code, Instr("PRECALL", len(names)), Instr("CALL", len(names)), Instr("RETURN_VALUE")]
+
+
+@functools.lru_cache(maxsize=4096)
+def eager_twin(code: types.CodeType) -> types.CodeType:
+    """The same code with all parameters positional, never captured."""
+    count = len(argument_names(code))
+    flags = code.co_flags & ~(0x04 | 0x08)
+    twin = code.replace(co_argcount=count, co_posonlyargcount=0, co_kwonlyargcount=0, co_flags=flags)
+    _capture.skip_code(twin)
+    return twin
 
 
 def _replay_state(code: PythonCode, output: OutputGraph) -> None:

@@ -20,7 +20,7 @@ from torch._subclasses.fake_tensor import (
     FakeTensor,
 )
 
-from capture.break_reasons import GraphBreak
+from capture.break_reasons import GraphBreak, SkipFrame
 from capture.config import config
 from capture.side_effects import SideEffects
 from capture.thread_state import read_modes
@@ -29,6 +29,7 @@ from capture.variables.constant import ConstantVariable
 from codegen.fake import fake_mode, to_fake
 from guards import guard as make_guard
 from guards.guard_set import GuardSet
+from guards.tensor_properties import storage_key
 from guards.source import ConstantSource, Source, TypeSource
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class GraphInput:
         self.source = source
         self.node = node
         self.value = value
+        self.version: int = node.meta["example_value"]._version
 
 
 class OutputGraph:
@@ -251,6 +253,24 @@ class OutputGraph:
 
     def state_is_as_at_entry(self) -> bool:
         return not self.state_changes or read_modes() == self._modes_at_entry
+
+    # --- writes to inputs ---
+
+    def mutated_inputs(self) -> list[GraphInput]:
+        """Inputs that some operation writes to."""
+        return [i for i in self.inputs if i.node.meta["example_value"]._version != i.version]
+
+    def mutates_inputs(self) -> bool:
+        return bool(self.mutated_inputs())
+
+    def check_aliasing(self) -> None:
+        """A write to an input that shares its memory with another input is left to Python."""
+        if not self.mutates_inputs():
+            return
+        storages = [storage_key(i.value) for i in self.inputs]
+        for item in self.mutated_inputs():
+            if storages.count(storage_key(item.value)) > 1:
+                raise SkipFrame(f"{item.source.text} is written to and shares its memory with another input", permanent=False)
 
     # --- finishing ---
 

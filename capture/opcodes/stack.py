@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capture.opcodes.registry import opcode
+from capture.variables.constant import LITERALS, ConstantVariable
 from guards.source import ConstantSource
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ def _swap(tx: Translator, instruction: Instruction) -> None:
 
 @opcode("LOAD_CONST")
 def _load_const(tx: Translator, instruction: Instruction) -> None:
-    tx.push(tx.wrap(instruction.value, ConstantSource(instruction.value)))
+    value = instruction.value
+    tx.push(ConstantVariable(value) if type(value) in LITERALS else tx.wrap(value, None))
 
 
 @opcode("LOAD_ASSERTION_ERROR")
