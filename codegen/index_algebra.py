@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import gcd
-from typing import Any, Union
+from typing import Any
 
 from codegen import ir
 
@@ -42,7 +42,7 @@ class Poly:
         return " + ".join("*".join((str(coef), *atoms)) for atoms, coef in self.terms.items()) or "0"
 
 
-Index = Union[int, Poly]
+Index = int | Poly
 
 
 class Division(str):

@@ -67,7 +67,8 @@ class ExternStep:
 
 @dataclass(slots=True)
 class ViewStep:
-    """`output` is a tensor on the memory of `base` with its own sizes, strides, offset (aliasing as in eager)."""
+    """`output` is a tensor on the memory of `base` with its own sizes, strides (aliasing as in eager). `offset` counts elements from the
+    first element of `base`, wherever that lies in its storage."""
 
     output: str
     base: str

@@ -232,7 +232,8 @@ class Lowering:
         return view.buffer
 
     def _output(self, node: fx.Node) -> None:
-        self.program.outputs = [self._output_value(item) for item in fx.node.map_arg(node.args[0], lambda n: n)]
+        outputs: Any = node.args[0]
+        self.program.outputs = [self._output_value(item) for item in outputs]
 
     def _output_value(self, item: Any) -> Any:
         if not isinstance(item, fx.Node):

@@ -28,6 +28,7 @@ from codegen.lower.tensor_expr import (
     along,
     cast,
     expand,
+    representable,
     reshape,
 )
 from codegen.lower.view import clamp_start
@@ -62,7 +63,7 @@ def gather(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, sparse_gra
 @lowering(aten.index.Tensor, aten._unsafe_index.Tensor)
 def index(ctx: Any, base: TensorExpr, indices: Sequence[TensorExpr | None]) -> TensorExpr:
     given = [dim for dim, item in enumerate(indices) if item is not None]
-    items = [indices[dim] for dim in given]
+    items = [item for item in indices if item is not None]
     if any(item.dtype not in ("i64", "i32") for item in items):  # a mask: the size of the result depends on the data
         return NotImplemented
     picked = torch.broadcast_shapes(*(item.shape for item in items))
@@ -88,7 +89,7 @@ def constant_pad_nd(ctx: Any, base: TensorExpr, pad: Sequence[Any], value: Any =
     begin: list[Index] = [0] * rank
     for pair in range(len(pad) // 2):
         begin[rank - 1 - pair] = pad[2 * pair]
-    return Padded(base, ctx.shape, tuple(begin), as_operand(value, ctx.dtype, ()).value)
+    return Padded(base, ctx.shape, tuple(begin), representable(value, ctx.dtype))
 
 
 @lowering(aten.select_scatter.default)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from typing import Union
 
 import torch
 
@@ -213,7 +212,7 @@ class Reshape:
         return ranges.unflatten(flatten(indices, self.shape, ranges), self.base_shape)
 
 
-Transform = Union[Affine, Reshape]
+Transform = Affine | Reshape
 
 
 def flatten(indices: Indices, shape: Shape, ranges: Ranges) -> Index:

@@ -167,7 +167,7 @@ def open_group(number: int, root: Root) -> Group:
 def reads_fit(group: Group, candidate: Member) -> bool:
     """True where all reads of members stay within the same iteration of the outer loops, and row values are read at their own place."""
     root = candidate.root
-    mapping = {name: index for name, index in zip(_axis_names(root), candidate.coordinates, strict=True)}
+    mapping = dict(zip(_axis_names(root), candidate.coordinates, strict=True))
     for dep, access in root.reads:
         member = group.members.get(dep)
         if member is None:

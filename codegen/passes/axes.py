@@ -9,6 +9,8 @@ Out: the same draft with fewer, longer axes, innermost last.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from codegen import index_algebra as ix
 from codegen.index_algebra import Index, Poly
 from codegen.passes.align import refine
@@ -66,7 +68,7 @@ def _ordered(axes: tuple[str, ...], accesses: list[Indexed], draft: Draft) -> tu
     return tuple(sorted(axes, key=lambda name: -weights[name]))
 
 
-def _weight(name: str, accesses: list[Indexed]) -> int:
+def _weight(name: str, accesses: Sequence[Indexed]) -> int:
     """The largest stride of the axis among the accesses; a stride that is not known counts as huge."""
     strides = [_stride(access.index, name) for access in accesses]
     return max((abs(stride) if isinstance(stride, int) else 1 << 40 for stride in strides), default=0)
@@ -98,7 +100,7 @@ def stride_of(index: Index, name: str) -> Index | None:
 
 def merge_axes(draft: Draft) -> None:
     """Join neighbouring axes that every access walks as one."""
-    indices = list(dict.fromkeys(s.index for s in draft.indexed() if not isinstance(s.index, int)))
+    indices: list[Index] = list(dict.fromkeys(s.index for s in draft.indexed() if not isinstance(s.index, int)))
     draft.outer = _merged(draft, draft.outer, indices)
     for axes in dict.fromkeys(phase.axes for phase in draft.phases()):
         joined = _merged(draft, axes, indices)

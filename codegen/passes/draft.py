@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Union
 
 from codegen import ir
 from codegen.index_algebra import Index, Ranges
@@ -43,9 +42,9 @@ class DraftIndex:
     index: Index
 
 
-Plain = Union[ir.Op, ir.ConstOp, ir.Check, ir.Accumulator, ir.Update, ir.ReadAccumulator]
-Indexed = Union[DraftLoad, DraftStore, DraftIndex]
-Statement = Union[Plain, Indexed]
+Plain = ir.Op | ir.ConstOp | ir.Check | ir.Accumulator | ir.Update | ir.ReadAccumulator
+Indexed = DraftLoad | DraftStore | DraftIndex
+Statement = Plain | Indexed
 INDEXED = (DraftLoad, DraftStore, DraftIndex)
 
 

@@ -11,7 +11,9 @@ at the same indices in the same phase; in a later phase it is loaded back if it 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from codegen import ir
 from codegen.index_algebra import Index, atoms_of, indirect, plus
@@ -321,7 +323,7 @@ class _Emitter:
         self.draft.buffers.setdefault(name, dtype)
 
 
-_EMIT = {
+_EMIT: dict[type, Callable[[_Emitter, Any, Indices, int | None], int]] = {
     Map: _Emitter._map,
     View: _Emitter._view,
     Stored: _Emitter._stored,

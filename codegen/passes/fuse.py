@@ -16,9 +16,10 @@ from codegen import index_algebra as ix
 from codegen.index_algebra import Index
 from codegen.lower.graph import Lowering
 from codegen.passes.align import fit, open_group, rebase
+from codegen.passes.calls import effects_before, step_reads, step_writes
 from codegen.passes.group import Group, Member
 from codegen.passes.roots import Root
-from codegen.program import ExternStep, Ref, ViewStep
+from codegen.program import ExternStep, Step, ViewStep
 
 MAX_MEMBERS = 48  # of one group: keeps kernels at a size that compiles fast
 COLUMN_LIMIT = 1024  # rows up to which a kernel may run down columns, a vector of neighbours at a time
@@ -39,6 +40,7 @@ class Dependencies:
                 if lowering.program.buffers[target.buffer].kind != "input":
                     self.writers.setdefault(target.buffer, []).append(root)
         self.group_of: dict[Root, Group] = {}
+        self.effects: dict[int, Step] = effects_before(lowering.steps)
 
     def before(self, item: Root | ExternStep | ViewStep) -> Iterable[Root | ExternStep | ViewStep]:
         """What `item` needs directly."""
@@ -47,6 +49,8 @@ class Dependencies:
             names: Iterable[str] = item.loads
         else:
             names = step_reads(item)
+            if id(item) in self.effects:
+                yield self.effects[id(item)]  # type: ignore[misc]
         for name in names:
             yield from (writer for writer in self.writers.get(name, ()) if writer is not item)
 
@@ -88,27 +92,6 @@ class Dependencies:
     def _unit(self, item: Root | ExternStep | ViewStep) -> list[Root | ExternStep | ViewStep]:
         group = self.group_of.get(item) if isinstance(item, Root) else None
         return [item] if group is None else list(group.members)
-
-
-def step_reads(step: ExternStep | ViewStep) -> list[str]:
-    """Names of the buffers that a step reads."""
-    return [step.base] if isinstance(step, ViewStep) else list(_refs((step.args, step.kwargs)))
-
-
-def step_writes(step: ExternStep | ViewStep) -> list[str]:
-    if isinstance(step, ViewStep):
-        return [step.output]
-    return [name for name in step.outputs if name is not None] + list(step.mutates)
-
-
-def _refs(value: object) -> Iterable[str]:
-    if isinstance(value, Ref):
-        yield value.name
-    elif isinstance(value, (tuple, list)):
-        for item in value:
-            yield from _refs(item)
-    elif isinstance(value, dict):
-        yield from _refs(list(value.values()))
 
 
 def fuse(lowering: Lowering, roots: list[Root]) -> tuple[list[Group], Dependencies]:

@@ -8,7 +8,7 @@ Out: one list. Writers come before readers, except that a write to an input come
 
 from __future__ import annotations
 
-from codegen.passes.fuse import step_reads, step_writes
+from codegen.passes.calls import effects_before, step_reads, step_writes
 from codegen.program import ExternStep, KernelStep, Step, ViewStep
 
 
@@ -47,6 +47,9 @@ def _needs(steps: list[Step], inputs: set[str]) -> list[set[int]]:
             if name not in inputs:
                 produced.setdefault(name, []).append(number)
     needs = [{n for name in names for n in produced.get(name, ()) if n != number} for number, names in enumerate(reads)]
+    numbers = {id(step): number for number, step in enumerate(steps)}
+    for later, earlier in effects_before(steps).items():
+        needs[numbers[later]].add(numbers[id(earlier)])
     readers: dict[str, list[int]] = {}
     for number, names in enumerate(reads):
         for name in names:

@@ -90,11 +90,9 @@ def _is_input(lowering: Lowering, target: Stored) -> bool:
 def _is_safe(
     group: Group, name: str, by_value: dict[TensorExpr, Root], dependencies: Dependencies, groups: list[Group]
 ) -> bool:
-    for other in groups:
-        if other is not group and any(name in root.loads for root in other.members):
-            if any(dependencies.needs_group(root, group) for root in other.members):
-                return False
-    if any(dependencies.needs_group(step, group) for step in dependencies.readers(name)):
+    elsewhere = [other for other in groups if other is not group and any(name in root.loads for root in other.members)]
+    readers = [*(root for other in elsewhere for root in other.members), *dependencies.readers(name)]
+    if any(dependencies.needs_group(reader, group) for reader in readers):
         return False
     return _touches_own_element(emit_group("trial", group, by_value), name)
 

@@ -12,6 +12,9 @@ Long sums are cut into blocks before (`codegen.passes.long_sums`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from codegen import index_algebra as ix
 from codegen import ir
 from codegen.index_algebra import Index, atoms_of, to_expr
@@ -183,7 +186,7 @@ def _load(s: ir.Load, n: dict[int, int]) -> ir.Load:
     return ir.Load(_define(s.number, n), s.buffer, index, s.dtype, mask, s.other)
 
 
-_RENUMBER = {
+_RENUMBER: dict[type, Callable[[Any, dict[int, int]], ir.Stmt]] = {
     ir.Loop: _loop,
     ir.Load: _load,
     ir.Op: lambda s, n: ir.Op(_define(s.number, n), s.name, tuple(n[arg] for arg in s.args), s.dtype),
