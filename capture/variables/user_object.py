@@ -15,7 +15,9 @@ from capture.variables.base import NotConstant, ObservedException, Variable
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import raise_new
 from capture.variables.function import BoundMethodVariable
+from guards import guard as make_guard
 from guards.lookup import instance_dict
+from guards.source import TypeSource
 
 if TYPE_CHECKING:
     from capture.output_graph import OutputGraph
@@ -60,7 +62,14 @@ class ObjectVariable(Variable):
     def has_class_attribute(self, name: str, below: type | None = None) -> bool:
         """Whether the class has the attribute (`below`: defined before that base in the MRO)."""
         found = lookup_type(self.cls, name)
+        if found is MISSING:
+            self.guard_class_lacks(name)
         return found is not MISSING and (below is None or found is not lookup_type(below, name))
+
+    def guard_class_lacks(self, name: str) -> None:
+        """What follows depends on the class not having the attribute."""
+        if self.output is not None and self.source is not None:
+            self.output.guards.add(make_guard.has_attr(TypeSource(self.source), self.cls, name))
 
     # --- attributes ---
 
@@ -81,7 +90,10 @@ class ObjectVariable(Variable):
     def fallback_get_attr(self, tx: Translator, name: str) -> Variable:
         """What Python does where the attribute is not found: `__getattr__`, else AttributeError."""
         getter = lookup_type(self.cls, "__getattr__")
-        if getter is not MISSING:
+        self.guard_class_lacks(name)
+        if getter is MISSING:
+            self.guard_class_lacks("__getattr__")
+        else:
             return class_value(tx, self, getter, "__getattr__").call(tx, [self, ConstantVariable(name)], {})
         raise raise_new(AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'")
 
