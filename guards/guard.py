@@ -22,6 +22,7 @@ from typing import Any
 
 import torch
 
+from guards import shapes
 from guards.global_state import read_global_state
 from guards.kinds import GuardKind
 from guards.lookup import dict_items, has_attribute, instance_dict, isinstance_raw, safe_repr
@@ -62,8 +63,7 @@ class Guard:
         """Every object that the guard names."""
         yield from _references(self.payload)
         for source in self.sources:
-            for step in source.chain():
-                yield from _references(tuple(vars(step).get(name) for name in ("key", "after")))
+            yield from source.references()
 
     def with_stack(self, user_stack: traceback.StackSummary | None) -> Guard:
         """The same guard, with the user's lines that asked for it."""
@@ -268,10 +268,27 @@ def tensor_match(
     """dtype, device, layout, dispatch keys, requires_grad, exact type, number of dims, sizes and strides.
 
     `dynamic_dims`: their sizes are free, and so are the strides that depend on them (those of every dim outside of them in memory); the strides
-    then have to be those of the same memory order, guard them with `shape_expression` where that matters. `check_leaf`: also `is_leaf` (needed where
+    are guarded by `dynamic_strides`. `check_leaf`: also `is_leaf` (needed where
     the graph writes to the tensor in place).
     """
     return Guard((source,), GuardKind.TENSOR_MATCH, TensorProperties.of(tensor, tuple(dynamic_dims), check_leaf, strides))
+
+
+def dynamic_strides(source: Source, tensor: torch.Tensor, dynamic_dims: Iterable[int]) -> list[Guard]:
+    """Conditions for the strides that `tensor_match` leaves free: each is the size times the stride of the dim inside of it, as now.
+
+    Raises GuardError where a free stride is no such product (a slice of a larger tensor): keep the dim fixed then.
+    """
+    sizes, strides = tuple(tensor.shape), tensor.stride()
+    free = [d for d, s in enumerate(TensorProperties.of(tensor, tuple(dynamic_dims)).strides or ()) if s is None]
+    guards = []
+    for dim in free:
+        inner = next((d for d in range(len(sizes)) if d != dim and strides[dim] == sizes[d] * strides[d] and strides[d] <= strides[dim]), None)
+        if inner is None:
+            raise GuardError(f"{source.text}.stride({dim}) = {strides[dim]} follows from no size of {sizes} with strides {strides}")
+        product = shapes.apply("mul", shapes.size(source, inner), shapes.stride(source, inner))
+        guards.append(shape_expression(shapes.apply("eq", shapes.stride(source, dim), product)))
+    return guards
 
 
 def grad_none(source: Source, tensor: torch.Tensor) -> Guard:

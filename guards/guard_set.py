@@ -17,6 +17,7 @@ from typing import Any
 from guards.guard import Guard
 from guards.kinds import GuardKind
 from guards.source import ConstantSource, LocalSource, Source
+from guards.values import ObjectRef
 
 
 class GuardSet:
@@ -25,6 +26,7 @@ class GuardSet:
     def __init__(self, guards: Iterable[Guard] = ()) -> None:
         self._guards: dict[Guard, None] = {}
         self._ordered: tuple[Guard, ...] | None = None
+        self._watched: tuple[Source, ...] = ()
         self.add(*guards)
 
     def add(self, *guards: Guard | Iterable[Guard]) -> None:
@@ -50,7 +52,9 @@ class GuardSet:
 
     def copy(self) -> GuardSet:
         """A set of its own with the same guards (what an inlined call may throw away again)."""
-        return GuardSet(self._guards)
+        copied = GuardSet(self._guards)
+        copied.watch(self._watched)
+        return copied
 
     def ordered(self) -> tuple[Guard, ...]:
         """Without duplicates and without what another guard implies, in checking order."""
@@ -59,17 +63,27 @@ class GuardSet:
             self._ordered = tuple(sorted(kept, key=_order_key(kept)))
         return self._ordered
 
+    def watch(self, sources: Iterable[Source]) -> None:
+        """Count the objects that these sources name (keys of dicts, classes) among `weak_objects`: the graph's inputs are loaded through them."""
+        self._watched += tuple(sources)
+
+    def _references(self) -> Iterator[ObjectRef]:
+        for guard in self._guards:
+            yield from guard.references()
+        for source in self._watched:
+            yield from source.references()
+
     def weak_objects(self) -> list[Any]:
         """Objects whose death makes the guards meaningless: remove the entry then. (Identity is by address, which may be used again.)
 
         An object that is dead already appears as None: don't install the entry.
         """
-        references = {ref.id: ref for guard in self._guards for ref in guard.references() if ref.is_weak}
+        references = {ref.id: ref for ref in self._references() if ref.is_weak}
         return [ref.get() for ref in references.values()]
 
     def strong_objects(self) -> list[Any]:
         """Objects that the guards keep alive since their type allows no weak reference."""
-        references = {ref.id: ref for guard in self._guards for ref in guard.references() if not ref.is_weak}
+        references = {ref.id: ref for ref in self._references() if not ref.is_weak}
         return [ref.get() for ref in references.values()]
 
     @property
@@ -82,7 +96,7 @@ class GuardSet:
 _IMPLIED: dict[GuardKind, frozenset[GuardKind]] = {
     GuardKind.CONSTANT: frozenset({GuardKind.TYPE, GuardKind.NOT_NONE, GuardKind.BOOL, GuardKind.INT_RANGE}),
     GuardKind.TENSOR_MATCH: frozenset({GuardKind.TYPE, GuardKind.NOT_NONE}),
-    GuardKind.ID: frozenset({GuardKind.TYPE, GuardKind.NOT_NONE}),
+    GuardKind.ID: frozenset({GuardKind.NOT_NONE}),  # not TYPE: `__class__` of the same object can be assigned
     GuardKind.TYPE: frozenset({GuardKind.NOT_NONE}),
     GuardKind.LENGTH: frozenset({GuardKind.BOOL}),
 }

@@ -78,13 +78,14 @@ class Encoder:
 
 
 def encode(guard_set: GuardSet, slots: Sequence[Source], code: CodeType) -> _capture.GuardProgram:
-    """The program that checks `guard_set` (in its order) and loads `slots`. Raises ProgramTooLarge, and KeyError for a local that `code` lacks."""
+    """The program that checks `guard_set` (in its order) and loads `slots`; from now on the set watches what those are named by. Raises ProgramTooLarge, and KeyError for a local that `code` lacks."""
     _capture.calibrate()
     encoder = Encoder(code)
     for index, guard in enumerate(guard_set):
         check(encoder, guard, index)
     for slot, source in enumerate(slots):
         encoder.store(source, slot, len(guard_set) + slot)
+    guard_set.watch(slots)
     objects = (*encoder.assembler.objects, *guard_set.strong_objects())
     return _capture.GuardProgram(
         encoder.assembler.to_bytes(), objects, encoder.registers, encoder.ints, len(slots), places=encoder.places

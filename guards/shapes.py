@@ -124,6 +124,10 @@ def size(tensor: Source, dim: int) -> ShapeExpression:
     return load(ShapeSource(tensor, "size", dim))
 
 
+def stride(tensor: Source, dim: int) -> ShapeExpression:
+    return load(ShapeSource(tensor, "stride", dim))
+
+
 def constant(value: int) -> ShapeExpression:
     return ShapeExpression((), (("const", int(value)),))
 

@@ -317,6 +317,8 @@ TENSORS = [
     Case("dynamic size", lambda: {"x": torch.ones(4, 3, 2)}, lambda w: [g.tensor_match(X, w.x, (1,))],
          {"longer": put("x", lambda: torch.ones(4, 7, 2))},
          {"other dim": put("x", lambda: torch.ones(5, 3, 2)), "inner stride": put("x", lambda: torch.ones(4, 2, 3).transpose(1, 2)), "dims": put("x", lambda: torch.ones(4, 3))}),
+    Case("dynamic size with strides", lambda: {"x": torch.ones(4, 3, 2)}, lambda w: [g.tensor_match(X, w.x, (1,)), *g.dynamic_strides(X, w.x, (1,))],
+         {"longer": put("x", lambda: torch.ones(4, 7, 2))}, {"slice of a longer one": put("x", lambda: torch.ones(4, 7, 2)[:, :5])}),
     Case("no strides", lambda: {"x": torch.ones(4, 3)}, lambda w: [g.tensor_match(X, w.x, strides=False)], {"transposed": put("x", lambda: torch.ones(3, 4).t())}, {"size": put("x", lambda: torch.ones(3, 4))}),
     Case("scalar and many dims", lambda: {"x": torch.ones(()), "y": torch.ones(1, 2, 1, 2, 1, 2)}, lambda w: [g.tensor_match(X, w.x), g.tensor_match(Y, w.y)],
          {"value": put("x", lambda: torch.zeros(()))}, {"one dim": put("x", lambda: torch.ones(1)), "size": put("y", lambda: torch.ones(1, 2, 1, 2, 1, 3)),

@@ -12,6 +12,7 @@ from guards import guard as g
 from guards.failure import describe, explain_failure
 from guards.guard_set import GuardSet
 from guards.kinds import GuardKind
+from guards.program import encode
 from guards.shapes import apply, constant, from_sympy, load, size
 from guards.source import (
     AttrSource,
@@ -68,6 +69,26 @@ def test_a_key_object_is_not_kept() -> None:
     del key
     gc.collect()
     assert dead() is None
+
+
+def test_keys_of_slots_are_watched() -> None:
+    key = torch.ones(2)
+    world = World({"x": {key: 1}})
+    guards = GuardSet()
+    encode(guards, [DictItemSource(X, key)], world.function.__code__)
+    assert [id(item) for item in guards.weak_objects()] == [id(key)]
+
+
+def test_identity_does_not_imply_the_type() -> None:
+    class Other(Big):
+        pass
+
+    world = World({"x": Big()})
+    guards = GuardSet([g.type_match(X, world.x), g.id_match(X, world.x)])
+    program = encode(guards, [], world.function.__code__)
+    assert program.check(*world.arguments)[0] == -1
+    world.x.__class__ = Other
+    assert program.check(*world.arguments)[0] >= 0
 
 
 def test_sources_by_place() -> None:

@@ -6,11 +6,11 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import _capture
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import _capture
 from guards.guard_set import GuardSet
 from guards.program import encode
 from guards.source import AttrSource, DictItemSource, GlobalSource, ItemSource, Source
