@@ -6,6 +6,7 @@
  *     code of f: ...; return Continuation(resume_f, (x, y))     ->     the hook calls resume_f(x, y) after f's frame ended */
 
 #include "continuation.h"
+#include "thread_hook.h"
 
 #include <structmember.h>
 
@@ -103,14 +104,38 @@ PyTypeObject Continuation_Type = {
     .tp_members = continuation_members,
 };
 
+/* fn(*args), in a way that leaves the callee's frame the only holder of the arguments. Takes over the reference. */
+static PyObject *
+call_and_let_go(Continuation *continuation)
+{
+    const Py_ssize_t count = PyTuple_GET_SIZE(continuation->args);
+    PyObject *fn = Py_NewRef(continuation->fn);
+    PyObject *args[count + 1];
+    for (Py_ssize_t i = 0; i < count; i++) {
+        args[i] = Py_NewRef(PyTuple_GET_ITEM(continuation->args, i));
+    }
+    Py_DECREF(continuation);
+    ThreadHook *hook = thread_hook;
+    Handover handover = {fn, args, count};
+    if (hook != NULL) {
+        hook->handover = PyFunction_Check(fn) ? &handover : NULL;
+    }
+    PyObject *value = PyObject_Vectorcall(fn, args, count, NULL);
+    if (hook != NULL) {
+        hook->handover = NULL; /* where no frame of fn began under the hook */
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Py_XDECREF(args[i]);
+    }
+    Py_DECREF(fn);
+    return value;
+}
+
 PyObject *
 run_continuations(PyObject *value)
 {
     while (is_continuation(value)) {
-        Continuation *next = (Continuation *)value;
-        PyObject *const *args = &PyTuple_GET_ITEM(next->args, 0);
-        value = PyObject_Vectorcall(next->fn, args, PyTuple_GET_SIZE(next->args), NULL);
-        Py_DECREF(next);
+        value = call_and_let_go((Continuation *)value);
     }
     return value;
 }

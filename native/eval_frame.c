@@ -70,7 +70,11 @@ run_code(PyThreadState *tstate, InterpreterFrame *frame, Entry *entry, PyObject 
         const FrameState state = frame_state(frame);
         value = call_as_function(code, &state, slots, entry->nslots);
     }
-    return (marks & CODE_RESUME) ? value : run_continuations(value);
+    if ((marks & CODE_RESUME) || !is_continuation(value)) {
+        return value;
+    }
+    frame_release_locals(frame); /* the rest of the function has what it needs in the Continuation, all else may go now */
+    return run_continuations(value);
 }
 
 /* --- running an entry's graph ------------------------------------------------------------------------------------------- */
@@ -175,7 +179,7 @@ eval_miss(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook)
 {
     PyCodeObject *code = frame_code(frame);
     const FrameState state = frame_state(frame);
-    if (PyErr_Occurred()) { /* called in the middle of somebody's error handling: no place to run Python code of ours */
+    if (PyErr_Occurred() || _Py_IsFinalizing()) { /* somebody's error handling, or modules are being emptied: no place for a callback */
         return eval_default(tstate, frame, 0);
     }
     PyObject *answer = ask_callback(tstate, code, hook, &state);
@@ -223,6 +227,9 @@ eval_frame(PyThreadState *tstate, InterpreterFrame *frame, int throwflag)
     ThreadHook *hook = thread_hook;
     if (c_stack_is_low()) {
         return eval_deep(tstate, frame, throwflag);
+    }
+    if (hook != NULL && hook->handover != NULL) {
+        handover_take(hook, frame);
     }
     if (hook == NULL || hook->callback == NULL || hook->suspended || throwflag || thread_is_in_tracer(tstate)) {
         return eval_default(tstate, frame, throwflag);

@@ -65,6 +65,18 @@ thread_add_recursion_room(PyThreadState *tstate, int levels)
     tstate->recursion_remaining += levels;
 }
 
+/* Drops what a frame holds that has returned and is not cleared yet, unless somebody can still see its locals. */
+static inline void
+frame_release_locals(InterpreterFrame *frame)
+{
+    if (frame->frame_obj != NULL) {
+        return;
+    }
+    for (int i = 0; i < frame->f_code->co_nlocalsplus; i++) {
+        Py_CLEAR(frame->localsplus[i]);
+    }
+}
+
 /* Makes `code` what the frame runs, from its start. The frame has not begun, and its first locals, which become those of `code`, are all
  * that it holds; the last `nslots` parameters of `code` are `slots` (borrowed). 1, or 0 with nothing changed where the frame's memory
  * can't hold the new code. */

@@ -98,6 +98,19 @@ static PyTypeObject ThreadHook_Type = {
     .tp_dealloc = (destructor)thread_hook_dealloc,
 };
 
+void
+handover_take(ThreadHook *hook, const InterpreterFrame *frame)
+{
+    Handover *handover = hook->handover;
+    if (handover->function != (PyObject *)frame_state(frame).function) {
+        return;
+    }
+    hook->handover = NULL;
+    for (Py_ssize_t i = 0; i < handover->count; i++) {
+        Py_CLEAR(handover->args[i]); /* never the last reference: the interpreter takes its own before it makes the frame */
+    }
+}
+
 /* Borrowed, or NULL with an exception. */
 static ThreadHook *
 ensure_thread_hook(void)
@@ -116,6 +129,7 @@ ensure_thread_hook(void)
     }
     hook->callback = hook->key = NULL;
     hook->suspended = 0;
+    hook->handover = NULL;
     const int failed = PyDict_SetItemString(thread_dict, "_capture.thread_hook", (PyObject *)hook);
     Py_DECREF(hook);
     if (failed) {

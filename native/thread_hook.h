@@ -6,15 +6,27 @@
 #include "capture_native.h"
 #include "pyversion.h"
 
+/* Arguments of a call that is about to start. Its frame holds them too; when it begins, the caller's references are dropped, so that
+ * the callee can free an argument by rebinding it. */
+typedef struct {
+    PyObject *function;
+    PyObject **args;
+    Py_ssize_t count;
+} Handover;
+
 typedef struct {
     PyObject_HEAD
     PyObject *callback; /* NULL: frames of this thread are not looked at */
     PyObject *key;
-    int suspended; /* > 0 while the callback runs */
+    int suspended;      /* > 0 while the callback runs */
+    Handover *handover; /* NULL, or waiting for the frame of its function */
 } ThreadHook;
 
 /* initial-exec: read at every call, so at a fixed offset from the thread pointer. NULL before the thread's first set_callback. */
 extern _Thread_local ThreadHook *thread_hook __attribute__((tls_model("initial-exec")));
+
+/* Drops the references of the hook's handover if this is the frame that it waits for. */
+void handover_take(ThreadHook *hook, const InterpreterFrame *frame);
 
 /* Runs the frame in the evaluator that was there before ours. */
 PyObject *eval_default(PyThreadState *tstate, InterpreterFrame *frame, int throwflag);

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import sys
+import weakref
 
 import _capture
 import pytest
@@ -83,3 +85,70 @@ def test_run_continuations_and_arguments():
         _capture.Continuation(len, [])
     with pytest.raises(TypeError):
         _capture.Continuation(len)
+
+
+def test_what_the_rest_does_not_need_is_freed(hook):
+    """Neither the frame that broke nor the loop that goes on keeps values alive that the program has let go of."""
+
+    class Thing:
+        pass
+
+    names = {"Continuation": _capture.Continuation, "Thing": Thing, "ref": weakref.ref, "alive": []}
+    exec(
+        """
+def original():
+    raise AssertionError
+def captured():
+    unused, used = Thing(), Thing()
+    return Continuation(resume, (ref(unused), ref(used), used))
+def resume(unused_ref, used_ref, used):
+    raise AssertionError
+def resume_captured(unused_ref, used_ref, used):
+    alive.append((unused_ref() is not None, used_ref() is not None))
+    del used
+    alive.append((unused_ref() is not None, used_ref() is not None))
+""",
+        names,
+    )
+    _capture.mark_resume(names["resume"].__code__)
+    hook.replace(names["original"], names["captured"])
+    hook.replace(names["resume"], names["resume_captured"])
+    hook.call(names["original"])
+    assert names["alive"] == [(False, True), (False, False)]
+
+
+def test_locals_of_the_broken_frame_stay_for_who_holds_the_frame(hook):
+    names = {"Continuation": _capture.Continuation, "sys": sys, "frames": []}
+    exec(
+        """
+def original(x):
+    raise AssertionError
+def captured(x):
+    y = x + 1
+    frames.append(sys._getframe())
+    return Continuation(len, ((),))
+""",
+        names,
+    )
+    hook.replace(names["original"], names["captured"])
+    assert hook.call(names["original"], 1) == 0
+    assert names["frames"][0].f_locals == {"x": 1, "y": 2}
+
+
+def test_arguments_that_do_not_fit_the_resume_function(hook):
+    def resume(x, y):
+        return x
+
+    def original(fn, x):
+        raise AssertionError
+
+    def captured(fn, x):
+        return _capture.Continuation(fn, (x,))
+
+    hook.replace(original, captured)
+    thing = object()
+    for _ in range(3):
+        with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'"):
+            hook.call(original, resume, thing)
+    del captured
+    assert sys.getrefcount(thing) == 2

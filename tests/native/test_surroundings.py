@@ -319,3 +319,18 @@ def test_del_that_runs_hooked_code_during_an_exception(hook):
         hook.call(fails)
     gc.collect()
     assert len(ran) == 1
+
+
+def test_no_callback_while_the_interpreter_goes_down(in_process):
+    program = """
+import _capture
+class Late:
+    def __del__(self):
+        print("late", self.helper())
+    def helper(self):
+        return 1
+late = Late()
+late.self = late
+_capture.set_callback(print, 1)
+"""
+    assert in_process(program).splitlines() == ["late 1"]
