@@ -17,25 +17,25 @@ int int_value(PyObject *object, int64_t *value)
     return overflow == 0;
 }
 
-static int equal_int(PyObject *a, PyObject *b)
+static int equal_int(PyObject *a, PyObject *b, int depth)
 {
     PyLongObject *x = (PyLongObject *)a, *y = (PyLongObject *)b;
     Py_ssize_t digits = Py_SIZE(x) < 0 ? -Py_SIZE(x) : Py_SIZE(x); /* the sign of the size is the sign of the number */
     return Py_SIZE(x) == Py_SIZE(y) && memcmp(x->ob_digit, y->ob_digit, (size_t)digits * sizeof(digit)) == 0;
 }
 
-static int equal_float(PyObject *a, PyObject *b)
+static int equal_float(PyObject *a, PyObject *b, int depth)
 {
     double x = PyFloat_AS_DOUBLE(a), y = PyFloat_AS_DOUBLE(b);
     return memcmp(&x, &y, sizeof x) == 0;
 }
 
-static int equal_complex(PyObject *a, PyObject *b)
+static int equal_complex(PyObject *a, PyObject *b, int depth)
 {
     return memcmp(&((PyComplexObject *)a)->cval, &((PyComplexObject *)b)->cval, sizeof(Py_complex)) == 0;
 }
 
-static int equal_str(PyObject *a, PyObject *b)
+static int equal_str(PyObject *a, PyObject *b, int depth)
 {
     Py_ssize_t length = PyUnicode_GET_LENGTH(a);
     if (!PyUnicode_IS_READY(a) || !PyUnicode_IS_READY(b) || PyUnicode_GET_LENGTH(b) != length || PyUnicode_KIND(a) != PyUnicode_KIND(b)) {
@@ -44,7 +44,7 @@ static int equal_str(PyObject *a, PyObject *b)
     return memcmp(PyUnicode_DATA(a), PyUnicode_DATA(b), (size_t)length * PyUnicode_KIND(a)) == 0;
 }
 
-static int equal_bytes(PyObject *a, PyObject *b)
+static int equal_bytes(PyObject *a, PyObject *b, int depth)
 {
     return PyBytes_GET_SIZE(a) == PyBytes_GET_SIZE(b) && memcmp(PyBytes_AS_STRING(a), PyBytes_AS_STRING(b), (size_t)PyBytes_GET_SIZE(a)) == 0;
 }
@@ -106,6 +106,27 @@ static int equal_range(PyObject *a, PyObject *b, int depth)
     return equal_nested(x[0], y[0], depth) && equal_nested(x[1], y[1], depth) && equal_nested(x[2], y[2], depth);
 }
 
+/* torch.device: type and index, one byte each, behind the object head; calibration has checked that. */
+static int equal_device(PyObject *a, PyObject *b, int depth) { return memcmp(a + 1, b + 1, 2) == 0; }
+
+/* Types with more than one object for a value. (bool, None, dtypes, layouts, enum members: one object each.) */
+static const struct {
+    PyTypeObject *const *type;
+    int (*equal)(PyObject *, PyObject *, int depth);
+} EQUALITIES[] = {
+    {&(PyTypeObject *){&PyLong_Type}, equal_int},
+    {&(PyTypeObject *){&PyUnicode_Type}, equal_str},
+    {&(PyTypeObject *){&PyFloat_Type}, equal_float},
+    {&(PyTypeObject *){&PyTuple_Type}, equal_tuple},
+    {&torch_symbols.size_type, equal_tuple},
+    {&torch_symbols.device_type, equal_device},
+    {&(PyTypeObject *){&PyBytes_Type}, equal_bytes},
+    {&(PyTypeObject *){&PyComplex_Type}, equal_complex},
+    {&(PyTypeObject *){&PyFrozenSet_Type}, equal_frozenset},
+    {&(PyTypeObject *){&PySlice_Type}, equal_range},
+    {&(PyTypeObject *){&PyRange_Type}, equal_range},
+};
+
 static int equal_nested(PyObject *expected, PyObject *actual, int depth)
 {
     PyTypeObject *type = Py_TYPE(expected);
@@ -115,34 +136,12 @@ static int equal_nested(PyObject *expected, PyObject *actual, int depth)
     if (type != Py_TYPE(actual) || depth > MAX_NESTING) {
         return 0;
     }
-    if (type == &PyLong_Type) {
-        return equal_int(expected, actual);
+    for (size_t i = 0; i < sizeof EQUALITIES / sizeof *EQUALITIES; i++) {
+        if (*EQUALITIES[i].type == type) {
+            return EQUALITIES[i].equal(expected, actual, depth + 1);
+        }
     }
-    if (type == &PyUnicode_Type) {
-        return equal_str(expected, actual);
-    }
-    if (type == &PyFloat_Type) {
-        return equal_float(expected, actual);
-    }
-    if (type == &PyTuple_Type || type == torch_symbols.size_type) {
-        return equal_tuple(expected, actual, depth + 1);
-    }
-    if (type == &PyBytes_Type) {
-        return equal_bytes(expected, actual);
-    }
-    if (type == &PyComplex_Type) {
-        return equal_complex(expected, actual);
-    }
-    if (type == &PyFrozenSet_Type) {
-        return equal_frozenset(expected, actual, depth + 1);
-    }
-    if (type == &PySlice_Type || type == &PyRange_Type) {
-        return equal_range(expected, actual, depth + 1);
-    }
-    if (type == torch_symbols.device_type) { /* device type and index, one byte each: checked by calibration */
-        return memcmp(expected + 1, actual + 1, 2) == 0;
-    }
-    return 0; /* bool, None, dtypes, layouts, enum members: one object for each value */
+    return 0;
 }
 
 int constant_equal(PyObject *expected, PyObject *actual) { return equal_nested(expected, actual, 0); }
