@@ -17,7 +17,9 @@ from codegen.ir import Kernel
 from codegen.jit import CompiledKernel, compile_kernels
 from codegen.llvm import Target
 
-_SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+_SIGNATURE = ctypes.CFUNCTYPE(
+    ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
+)
 
 
 def bind(compiled: CompiledKernel, tensors: list[torch.Tensor], end: int = 0) -> Callable[[], int]:
@@ -52,7 +54,13 @@ def compile_milliseconds(kernel: Kernel, repeat: int = 5) -> float:
     return min(times)
 
 
-def report(name: str, kernel: Kernel, tensors: dict[str, torch.Tensor], eager: Callable[[], torch.Tensor], seconds: float = 1.0) -> None:
+def report(
+    name: str,
+    kernel: Kernel,
+    tensors: dict[str, torch.Tensor],
+    eager: Callable[[], torch.Tensor],
+    seconds: float = 1.0,
+) -> None:
     """Checks the kernel's `out` against eager, then prints the line."""
     (compiled,) = compile_kernels([kernel])
     ordered = [tensors[buffer.name] for buffer in kernel.buffers]
@@ -64,7 +72,9 @@ def report(name: str, kernel: Kernel, tensors: dict[str, torch.Tensor], eager: C
     (compiled,) = compile_kernels([kernel])
     native = bind(compiled, ordered)
     ours, theirs = interleaved([native, eager], seconds)
-    print(f"{name:28} compile {milliseconds:6.1f} ms   {ours * 1e6:10.1f} us   eager {theirs * 1e6:10.1f} us   ratio {ours / theirs:5.2f}")
+    print(
+        f"{name:28} compile {milliseconds:6.1f} ms   {ours * 1e6:10.1f} us   eager {theirs * 1e6:10.1f} us   ratio {ours / theirs:5.2f}"
+    )
     _keep.append(compiled)
 
 

@@ -8,7 +8,9 @@ from kernel_timing import header, report
 from codegen.ir import AxisVar, Buffer, Const, ConstOp, Kernel, Load, Loop, Op, Stmt, Store
 
 
-def elementwise(name: str, count: int, inputs: list[str], body: list[Stmt], result: int, splittable: bool = False) -> Kernel:
+def elementwise(
+    name: str, count: int, inputs: list[str], body: list[Stmt], result: int, splittable: bool = False
+) -> Kernel:
     """`body` on the loaded inputs, whose values are numbered from 0 in their order."""
     i = AxisVar("i")
     loads = [Load(number, buffer, i, "f32") for number, buffer in enumerate(inputs)]
@@ -51,8 +53,28 @@ def main() -> None:
         report(f"x * y + 1, {count}", axpy(count), tensors, lambda x=x, y=y: x * y + 1)
         report(f"chain of 10, {count}", chain(count), tensors, lambda x=x, y=y: eager_chain(x, y))
     x, out = torch.rand(100_000), torch.empty(100_000)
-    for name in ("exp", "exp2", "log", "tanh", "sigmoid", "erf", "sin", "log1p", "expm1", "rsqrt", "sqrt", "atan", "sinh"):
-        report(f"{name}, 100000", unary(name, 100_000), {"x": x, "out": out}, lambda name=name: getattr(torch, name)(x), 0.2)
+    for name in (
+        "exp",
+        "exp2",
+        "log",
+        "tanh",
+        "sigmoid",
+        "erf",
+        "sin",
+        "log1p",
+        "expm1",
+        "rsqrt",
+        "sqrt",
+        "atan",
+        "sinh",
+    ):
+        report(
+            f"{name}, 100000",
+            unary(name, 100_000),
+            {"x": x, "out": out},
+            lambda name=name: getattr(torch, name)(x),
+            0.2,
+        )
 
 
 if __name__ == "__main__":

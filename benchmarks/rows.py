@@ -6,7 +6,22 @@ import torch
 from kernel_timing import header, report
 
 from codegen import ir
-from codegen.ir import Accumulator, AxisVar, Buffer, Const, ConstOp, Expr, Kernel, Load, Loop, Op, ReadAccumulator, Stmt, Store, Update
+from codegen.ir import (
+    Accumulator,
+    AxisVar,
+    Buffer,
+    Const,
+    ConstOp,
+    Expr,
+    Kernel,
+    Load,
+    Loop,
+    Op,
+    ReadAccumulator,
+    Stmt,
+    Store,
+    Update,
+)
 
 
 def _row(body: list[Stmt], rows: int, inputs: list[str], name: str) -> Kernel:
@@ -29,13 +44,25 @@ def softmax(rows: int, columns: int) -> Kernel:
         Loop(
             "c",
             extent,
-            [Load(2, "x", at, "f32"), Op(3, "sub", (2, 1), "f32"), Op(4, "exp", (3,), "f32"), Store("out", at, 4), Update("s", 4)],
+            [
+                Load(2, "x", at, "f32"),
+                Op(3, "sub", (2, 1), "f32"),
+                Op(4, "exp", (3,), "f32"),
+                Store("out", at, 4),
+                Update("s", 4),
+            ],
             vector=True,
         ),
         ReadAccumulator(5, "s", "f32"),
         ConstOp(6, 1.0, "f32"),
         Op(7, "div", (6, 5), "f32"),
-        Loop("c", extent, [Load(8, "out", at, "f32"), Op(9, "mul", (8, 7), "f32"), Store("out", at, 9)], parallel=True, vector=True),
+        Loop(
+            "c",
+            extent,
+            [Load(8, "out", at, "f32"), Op(9, "mul", (8, 7), "f32"), Store("out", at, 9)],
+            parallel=True,
+            vector=True,
+        ),
     ]
     return _row(body, rows, ["x"], "softmax")
 
@@ -53,7 +80,12 @@ def layer_norm(rows: int, columns: int) -> Kernel:
         Loop(
             "c",
             extent,
-            [Load(4, "x", at, "f32"), Op(5, "sub", (4, 3), "f32"), Op(6, "mul", (5, 5), "f32"), Update("v", 6)],
+            [
+                Load(4, "x", at, "f32"),
+                Op(5, "sub", (4, 3), "f32"),
+                Op(6, "mul", (5, 5), "f32"),
+                Update("v", 6),
+            ],
             vector=True,
         ),
         ReadAccumulator(7, "v", "f32"),
@@ -114,7 +146,7 @@ def column_sum(rows: int, columns: int) -> Kernel:
         ReadAccumulator(1, "s", "f32"),
         Store("out", AxisVar("c"), 1),
     ]
-    loop = Loop("c", Const(columns), body, parallel=True, vector=True)
+    loop = Loop("c", Const(columns), body, parallel=True, vector=True, unroll=8)
     return Kernel("columns", (Buffer("x", "f32"), Buffer("out", "f32", writable=True)), (), [loop])
 
 
@@ -130,21 +162,30 @@ def transposed_add(rows: int, columns: int) -> Kernel:
     return _row([Loop("c", Const(columns), body, parallel=True, vector=True)], rows, ["x", "y"], "transposed")
 
 
+def matrix(rows: int, columns: int) -> None:
+    """All kernels on one size."""
+    x, y, out = torch.randn(rows, columns), torch.randn(columns, rows), torch.empty(rows, columns)
+    w, b = torch.randn(columns), torch.randn(columns)
+    size, tensors = f"{rows}x{columns}", {"x": x, "y": y, "w": w, "b": b, "out": out}
+    report(f"softmax {size}", softmax(rows, columns), tensors, lambda: torch.softmax(x, 1))
+    report(
+        f"layer_norm {size}",
+        layer_norm(rows, columns),
+        tensors,
+        lambda: torch.layer_norm(x, (columns,), w, b),
+    )
+    report(f"x + y.T {size}", transposed_add(rows, columns), tensors, lambda: x + y.T)
+    per_row, per_column = {"x": x, "out": torch.empty(rows)}, {"x": x, "out": torch.empty(columns)}
+    report(f"max {size}", row_extremum(rows, columns, "max"), per_row, lambda: torch.amax(x, 1))
+    indices = {"x": x, "out": torch.empty(rows, dtype=torch.int64)}
+    report(f"argmax {size}", row_extremum(rows, columns, "argmax"), indices, lambda: torch.argmax(x, 1))
+    report(f"columns {size}", column_sum(rows, columns), per_column, lambda: x.sum(0))
+
+
 def main() -> None:
     header()
     for rows, columns in ((512, 1024), (512, 1000), (64, 10)):
-        x, w, b, out = torch.randn(rows, columns), torch.randn(columns), torch.randn(columns), torch.empty(rows, columns)
-        size = f"{rows}x{columns}"
-        report(f"softmax {size}", softmax(rows, columns), {"x": x, "out": out}, lambda x=x: torch.softmax(x, 1))
-        tensors = {"x": x, "w": w, "b": b, "out": out}
-        shape = (columns,)
-        report(f"layer_norm {size}", layer_norm(rows, columns), tensors, lambda: torch.layer_norm(x, shape, w, b))
-        report(f"max {size}", row_extremum(rows, columns, "max"), {"x": x, "out": torch.empty(rows)}, lambda x=x: torch.amax(x, 1))
-        indices = torch.empty(rows, dtype=torch.int64)
-        report(f"argmax {size}", row_extremum(rows, columns, "argmax"), {"x": x, "out": indices}, lambda x=x: torch.argmax(x, 1))
-        report(f"columns {size}", column_sum(rows, columns), {"x": x, "out": torch.empty(columns)}, lambda x=x: x.sum(0))
-        y = torch.randn(columns, rows)
-        report(f"x + y.T {size}", transposed_add(rows, columns), {"x": x, "y": y, "out": out}, lambda: x + y.T)
+        matrix(rows, columns)
     for count in (100_000, 10_000_000):
         x = torch.rand(count)
         report(f"sum {count}", whole_sum(count), {"x": x, "out": torch.empty(())}, lambda x=x: x.sum())

@@ -69,7 +69,9 @@ class KernelStore:
             self._warn_once(f"can't write {path}: {error}; kernels are not kept for the next process")
             return
         with self._lock:
-            self._bytes_known = self._folder_bytes() if self._bytes_known is None else self._bytes_known + _HEADER + len(data)
+            self._bytes_known = (
+                self._folder_bytes() if self._bytes_known is None else self._bytes_known + _HEADER + len(data)
+            )
             if self._bytes_known > self.max_bytes:
                 self._bytes_known = self._evict(path)
 

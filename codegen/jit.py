@@ -30,7 +30,9 @@ from codegen.llvm import Target, emit_function, module_of
 log = logging.getLogger("capture.codegen.jit")
 
 _PLACEHOLDER = "kernel"
-_lock = threading.RLock()  # LLVM's passes, the table of known kernels and the linker are used by one thread at a time
+_lock = (
+    threading.RLock()
+)  # LLVM's passes, the table of known kernels and the linker are used by one thread at a time
 _library_numbers = itertools.count()
 
 
@@ -119,14 +121,18 @@ def compile_kernels(
                 name=kernel.name,
                 address=codes[source.symbol].address(source.symbol),
                 symbol=source.symbol,
-                llvm_ir=module_of([(source.declarations, source.definition.replace(source.symbol, kernel.name, 1))]),
+                llvm_ir=module_of(
+                    [(source.declarations, source.definition.replace(source.symbol, kernel.name, 1))]
+                ),
                 code=codes[source.symbol],
             )
             for kernel, source in zip(kernels, sources, strict=True)
         ]
 
 
-def _machine_code(sources: dict[str, _Source], target: Target, store: ObjectStore | None) -> dict[str, MachineCode]:
+def _machine_code(
+    sources: dict[str, _Source], target: Target, store: ObjectStore | None
+) -> dict[str, MachineCode]:
     """Machine code by symbol: what this process has, and one new module of the rest."""
     found = {symbol: code for symbol in sources if (code := _known.get((target.cpu, symbol))) is not None}
     missing = [source for symbol, source in sorted(sources.items()) if symbol not in found]
@@ -151,7 +157,9 @@ class _Compiler:
         self.machine = binding.Target.from_default_triple().create_target_machine(
             cpu=target.cpu, features="", opt=2, reloc="pic", codemodel="small", jit=True
         )
-        self._builder = binding.create_pass_builder(self.machine, binding.create_pipeline_tuning_options(speed_level=2))
+        self._builder = binding.create_pass_builder(
+            self.machine, binding.create_pipeline_tuning_options(speed_level=2)
+        )
         self._passes = binding.create_new_module_pass_manager()
         self._passes.add_sroa_pass()
         self._passes.add_instruction_combine_pass()

@@ -47,8 +47,26 @@ def _log_rest(f: mpmath.mpf) -> mpmath.mpf:
 
 LN2_HALF = 0.34657359
 FITS = (
-    Fit("EXP", "(exp(r) - 1 - r) / r**2, |r| <= log(2) / 2", _exp_rest, lambda r: r, lambda r: r**2 / mpmath.exp(r), -LN2_HALF, LN2_HALF, 4),
-    Fit("EXP2", "(2**r - 1) / r, |r| <= 1/2", _exp2_rest, lambda r: r, lambda r: r / mpmath.power(2, r), -0.5, 0.5, 6),
+    Fit(
+        "EXP",
+        "(exp(r) - 1 - r) / r**2, |r| <= log(2) / 2",
+        _exp_rest,
+        lambda r: r,
+        lambda r: r**2 / mpmath.exp(r),
+        -LN2_HALF,
+        LN2_HALF,
+        4,
+    ),
+    Fit(
+        "EXP2",
+        "(2**r - 1) / r, |r| <= 1/2",
+        _exp2_rest,
+        lambda r: r,
+        lambda r: r / mpmath.power(2, r),
+        -0.5,
+        0.5,
+        6,
+    ),
     Fit(
         "LOG",
         "(log(1 + f) - f + f**2 / 2) / f**3, sqrt(1/2) <= 1 + f <= sqrt(2)",
@@ -95,9 +113,13 @@ FITS = (
 def samples(fit: Fit, count: int = 800) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Chebyshev nodes: the variable, the target, and the weight of an error."""
     nodes = np.cos(np.pi * (np.arange(count) + 0.5) / count)
-    points = [mpmath.mpf(float(point)) for point in (fit.low + fit.high) / 2 + nodes * (fit.high - fit.low) / 2]
+    points = [
+        mpmath.mpf(float(point)) for point in (fit.low + fit.high) / 2 + nodes * (fit.high - fit.low) / 2
+    ]
     columns = [[function(point) for point in points] for function in (fit.variable, fit.target, fit.scale)]
-    variable, target, scale = (np.array([float(value) for value in column], dtype=np.float64) for column in columns)
+    variable, target, scale = (
+        np.array([float(value) for value in column], dtype=np.float64) for column in columns
+    )
     return variable, target, np.abs(scale)
 
 

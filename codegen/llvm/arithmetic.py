@@ -86,7 +86,9 @@ def _extremum(which: str) -> Emitter:
         result = smaller_or_larger(code, dtype, which, left, right)
         if dtype not in FLOATS:
             return result
-        return code.select(code.is_nan(dtype, left), dtype, left, result)  # a NaN on the right is the result already
+        return code.select(
+            code.is_nan(dtype, left), dtype, left, result
+        )  # a NaN on the right is the result already
 
     return emit
 
@@ -94,7 +96,9 @@ def _extremum(which: str) -> Emitter:
 def _extremum_of_numbers(which: str) -> Emitter:
     def emit(code: Code, dtype: str, left: str, right: str) -> str:
         result = smaller_or_larger(code, dtype, which, left, right)
-        return code.select(code.is_nan(dtype, right), dtype, left, result)  # NaN on the left: the right one already
+        return code.select(
+            code.is_nan(dtype, right), dtype, left, result
+        )  # NaN on the left: the right one already
 
     return emit
 

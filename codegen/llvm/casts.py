@@ -57,7 +57,9 @@ def _truncate(code: Code, source: str, target: str, operand: str) -> str:
         code.compare("fcmp olt", source, operand, code.constant(source, limit)),
     )
     safe = code.select(fits, source, operand, code.constant(source, 0))
-    return code.select(fits, target, code.convert("fptosi", source, target, safe), code.constant(target, -int(limit)))
+    return code.select(
+        fits, target, code.convert("fptosi", source, target, safe), code.constant(target, -int(limit))
+    )
 
 
 def _from_integer(code: Code, source: str, target: str, operand: str) -> str:
@@ -129,10 +131,17 @@ def _float_to_float16_by_bits(code: Code, operand: str) -> str:
     """Normal results: round on the bits and move the exponent. Denormal results: adding 0.5 aligns and rounds the mantissa."""
     encoded = code.bits("f32", "i32", operand)
     magnitude = code.binary("and", "i32", encoded, code.constant("i32", 0x7FFFFFFF))
-    sign = code.binary("and", "i32", code.binary("lshr", "i32", encoded, code.constant("i32", 16)), code.constant("i32", 0x8000))
+    sign = code.binary(
+        "and",
+        "i32",
+        code.binary("lshr", "i32", encoded, code.constant("i32", 16)),
+        code.constant("i32", 0x8000),
+    )
     thirteen = code.constant("i32", 13)
     odd = code.binary("and", "i32", code.binary("lshr", "i32", magnitude, thirteen), code.constant("i32", 1))
-    rounded = code.binary("add", "i32", magnitude, code.binary("add", "i32", odd, code.constant("i32", 0xFFF - (112 << 23))))
+    rounded = code.binary(
+        "add", "i32", magnitude, code.binary("add", "i32", odd, code.constant("i32", 0xFFF - (112 << 23)))
+    )
     normal = code.binary("lshr", "i32", rounded, thirteen)
     aligned = code.binary("fadd", "f32", code.bits("i32", "f32", magnitude), code.constant("f32", 0.5))
     denormal = code.binary("sub", "i32", code.bits("f32", "i32", aligned), code.constant("i32", 0x3F000000))

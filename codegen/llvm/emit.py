@@ -35,10 +35,11 @@ from codegen.ir import (
 from codegen.llvm import math as _math  # noqa: F401  (enters its emitters)
 from codegen.llvm.arithmetic import EMITTERS
 from codegen.llvm.casts import cast
+from codegen.llvm.errors import EmitError
 from codegen.llvm.function_text import FunctionText
 from codegen.llvm.index import AxisPlace, IndexArithmetic
 from codegen.llvm.loops import VectorPlan, emit_loop, is_divided, plan_vector_loop, statements_in
-from codegen.llvm.memory import EmitError, any_lane, emit_load, emit_store
+from codegen.llvm.memory import any_lane, emit_load, emit_store
 from codegen.llvm.reduce import AccumulatorState, declare_accumulator, emit_update, read_accumulator
 from codegen.llvm.target import Target
 from codegen.llvm.values import Code, Value, constant_value
@@ -62,7 +63,10 @@ def module_of(functions: list[tuple[dict[str, str], str]]) -> str:
     declarations: dict[str, str] = {}
     for names, _ in functions:
         declarations.update(names)
-    return "\n".join([*(declarations[name] for name in sorted(declarations)), *(text for _, text in functions)]) + "\n"
+    return (
+        "\n".join([*(declarations[name] for name in sorted(declarations)), *(text for _, text in functions)])
+        + "\n"
+    )
 
 
 class KernelEmitter:
@@ -167,7 +171,9 @@ class KernelEmitter:
 
     def op(self, op: Op) -> None:
         args = [self.value(number) for number in op.args]
-        code = self._code(max((arg.level for arg in args), default=0), max((arg.lanes for arg in args), default=1))
+        code = self._code(
+            max((arg.level for arg in args), default=0), max((arg.lanes for arg in args), default=1)
+        )
         operands = [code.operand(arg) for arg in args]
         if op.name == "cast":
             text = cast(code, args[0].dtype, op.dtype, operands[0])
@@ -213,7 +219,11 @@ class KernelEmitter:
         one_part = self.kernel.splittable and not self.divided
         lines = [
             f"define i32 @{symbol}(ptr %buffers, ptr %sizes, i64 %begin, i64 %end) {self.target.attributes} {{",
-            *(["start:", *self.function.entry, *_ONLY_FIRST_PART, "entry:"] if one_part else ["entry:", *self.function.entry]),
+            *(
+                ["start:", *self.function.entry, *_ONLY_FIRST_PART, "entry:"]
+                if one_part
+                else ["entry:", *self.function.entry]
+            ),
             *self.function.frames[0].lines,
             "  ret i32 0",
         ]

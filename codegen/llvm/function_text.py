@@ -134,7 +134,11 @@ class FunctionText:
         condition = self.define_here(f"icmp slt i64 {following}, {stop}")
         self.branch(condition, head, after)
         self.frames.pop()
-        lines = [f"  br label %{head}", f"{head}:", f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{self.label} ]"]
+        lines = [
+            f"  br label %{head}",
+            f"{head}:",
+            f"  {index} = phi i64 [ {start}, %{before} ], [ {following}, %{self.label} ]",
+        ]
         lines += frame.lines
         lines.append(f"{after}:")
         self.label = after

@@ -9,6 +9,7 @@ Out: i64 values, uniform or varying; for an access, a pointer computed as far ou
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -174,7 +175,9 @@ class IndexArithmetic:
                 uniform += self._lane_zero(term.factor, place)
                 step = _sum(step, term.factor)
                 continue
-            value = self._scaled(term.factor, Value("1", "i64", 1, 0, 1) if term.atom is None else self.value(term.atom))
+            value = self._scaled(
+                term.factor, Value("1", "i64", 1, 0, 1) if term.atom is None else self.value(term.atom)
+            )
             (uniform if value.lanes == 1 else varying).append(value)
         pointer, level = self._pointer(base, element, uniform)
         if not varying and isinstance(step, Const) and step.value in (0, 1):
@@ -194,7 +197,9 @@ class IndexArithmetic:
             stride = self.value(step)
             code = self.code(stride.level, lanes)
             lane_numbers = "<" + ", ".join(f"i64 {lane}" for lane in range(lanes)) + ">"
-            total = Value(code.binary("mul", "i64", code.operand(stride), lane_numbers), "i64", lanes, stride.level)
+            total = Value(
+                code.binary("mul", "i64", code.operand(stride), lane_numbers), "i64", lanes, stride.level
+            )
         for value in varying:
             total = value if total is None else self._added(total, value)
         assert total is not None
@@ -217,7 +222,9 @@ class IndexArithmetic:
             return Value("0", "i64", 1, 0, 0)
         level = max(scale.level, value.level)
         code = self.code(level, value.lanes)
-        return Value(code.binary("mul nsw", "i64", code.operand(value), code.operand(scale)), "i64", value.lanes, level)
+        return Value(
+            code.binary("mul nsw", "i64", code.operand(value), code.operand(scale)), "i64", value.lanes, level
+        )
 
     def _pointer(self, base: str, element: str, parts: list[Value]) -> tuple[str, int]:
         """base + parts, the parts known furthest out first, the constant last (it becomes the instruction's displacement)."""
@@ -238,6 +245,9 @@ class IndexArithmetic:
         )
 
 
+IndexEmitter = Callable[[Code, str, str], str]
+
+
 class CodeFactory(Protocol):
     def __call__(self, level: int, lanes: int) -> Code: ...
 
@@ -248,7 +258,7 @@ def _sum(left: Expr, right: Expr) -> Expr:
     return right if left == Const(0) else Binary("add", left, right)
 
 
-_FOLD = {
+_FOLD: dict[str, Callable[[int, int], int]] = {
     "add": lambda left, right: left + right,
     "mul": lambda left, right: left * right,
     "floordiv": lambda left, right: left // right,
@@ -262,7 +272,9 @@ def _floordiv(code: Code, left: str, right: str) -> str:
     """Rounds down, also for negative numbers; a size is never zero where it divides."""
     quotient = code.binary("sdiv", "i64", left, right)
     remainder = _remainder(code, left, right, quotient)
-    return code.binary("sub", "i64", quotient, code.convert("zext", "b8", "i64", _has_other_sign(code, remainder, right)))
+    return code.binary(
+        "sub", "i64", quotient, code.convert("zext", "b8", "i64", _has_other_sign(code, remainder, right))
+    )
 
 
 def _mod(code: Code, left: str, right: str) -> str:
@@ -281,11 +293,11 @@ def _has_other_sign(code: Code, remainder: str, divisor: str) -> str:
     return code.binary("and", "b8", differs, code.compare("icmp ne", "i64", remainder, zero))
 
 
-_UNSIGNED_DIVISION = {
+_UNSIGNED_DIVISION: dict[str, IndexEmitter] = {
     "floordiv": lambda code, left, right: code.binary("udiv", "i64", left, right),
     "mod": lambda code, left, right: code.binary("urem", "i64", left, right),
 }
-_EXPRESSIONS = {
+_EXPRESSIONS: dict[str, IndexEmitter] = {
     "add": lambda code, left, right: code.binary("add", "i64", left, right),
     "mul": lambda code, left, right: code.binary("mul", "i64", left, right),
     "floordiv": _floordiv,

@@ -16,20 +16,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
 from codegen.ir import Accumulator, Const, ConstOp, IndexOp, Kernel, Load, Loop, Op, Stmt, Store, Update
+from codegen.llvm.errors import EmitError
 from codegen.llvm.function_text import Frame
 from codegen.llvm.index import AxisPlace
 from codegen.llvm.math import SLEEF
-from codegen.llvm.memory import EmitError
 from codegen.llvm.target import Target
 from codegen.llvm.values import Code
 
 if TYPE_CHECKING:
     from codegen.llvm.emit import KernelEmitter
 
-Bound = Union[int, str]
+Bound = int | str
 
 _UNROLLED_STATEMENTS = 12  # a short loop around more than that stays a loop
 _UNROLLED_ITERATIONS = 4
@@ -84,7 +84,8 @@ def _updated_outside(loop: Loop) -> bool:
     """Whether the loop reduces into an accumulator around it."""
     inside = {statement.name for statement in statements_in(loop.body) if isinstance(statement, Accumulator)}
     return any(
-        isinstance(statement, Update) and statement.accumulator not in inside for statement in statements_in(loop.body)
+        isinstance(statement, Update) and statement.accumulator not in inside
+        for statement in statements_in(loop.body)
     )
 
 
@@ -92,7 +93,9 @@ def _may_repeat(loop: Loop, kernel: Kernel) -> bool:
     """Whether running an iteration twice changes nothing."""
     roots = {buffer.name: buffer.alias_of or buffer.name for buffer in kernel.buffers}
     stores = [statement for statement in statements_in(loop.body) if isinstance(statement, Store)]
-    loaded = {roots[statement.buffer] for statement in statements_in(loop.body) if isinstance(statement, Load)}
+    loaded = {
+        roots[statement.buffer] for statement in statements_in(loop.body) if isinstance(statement, Load)
+    }
     in_place = any(roots[store.buffer] in loaded for store in stores)
     return not in_place and not any(store.atomic_add for store in stores) and not _updated_outside(loop)
 
@@ -128,7 +131,9 @@ def plan_vector_loop(loop: Loop, kernel: Kernel, target: Target, *, divided: boo
 # --- blocks --------------------------------------------------------------------------------------------------------------------
 
 
-def run_loop(emitter: KernelEmitter, start: Bound, stop: Bound, step: int, body: Callable[[str, int], None]) -> None:
+def run_loop(
+    emitter: KernelEmitter, start: Bound, stop: Bound, step: int, body: Callable[[str, int], None]
+) -> None:
     """`body(text, offset)` is emitted for the index text + offset. Known bounds: no loop around one iteration, no test before more."""
     static = isinstance(start, int) and isinstance(stop, int)
     if isinstance(start, int) and isinstance(stop, int):
@@ -163,7 +168,12 @@ def emit_loop(emitter: KernelEmitter, loop: Loop) -> None:
             raise EmitError(f"vector loop {loop.axis} inside a vector loop")
         _emit_vector_loop(emitter, loop, start, stop)
         return
-    if not divided and isinstance(stop, int) and stop <= _UNROLLED_ITERATIONS and len(loop.body) <= _UNROLLED_STATEMENTS:
+    if (
+        not divided
+        and isinstance(stop, int)
+        and stop <= _UNROLLED_ITERATIONS
+        and len(loop.body) <= _UNROLLED_STATEMENTS
+    ):
         for iteration in range(stop):
             _iteration(emitter, loop, AxisPlace("0", 0, 1, iteration))
         return
@@ -198,7 +208,9 @@ def _places(emitter: KernelEmitter, plan: VectorPlan, text: str, offset: int, co
     return [AxisPlace(text, depth, plan.lanes, offset + copy * plan.lanes) for copy in range(copies)]
 
 
-def _emit_overlapping(emitter: KernelEmitter, loop: Loop, plan: VectorPlan, start: Bound, stop: Bound, extent: int) -> None:
+def _emit_overlapping(
+    emitter: KernelEmitter, loop: Loop, plan: VectorPlan, start: Bound, stop: Bound, extent: int
+) -> None:
     stride = plan.lanes * plan.unroll
 
     def body(text: str, offset: int) -> None:
@@ -209,7 +221,9 @@ def _emit_overlapping(emitter: KernelEmitter, loop: Loop, plan: VectorPlan, star
     run_loop(emitter, start, stop, stride, body)
 
 
-def _emit_main_and_rest(emitter: KernelEmitter, loop: Loop, plan: VectorPlan, start: Bound, stop: Bound) -> None:
+def _emit_main_and_rest(
+    emitter: KernelEmitter, loop: Loop, plan: VectorPlan, start: Bound, stop: Bound
+) -> None:
     """Whole vectors, `unroll` at a time; then what is left, one vector at a time."""
     function, stride = emitter.function, plan.lanes * plan.unroll
 
@@ -236,7 +250,11 @@ def _mask(emitter: KernelEmitter, text: str, offset: int, stop: Bound) -> str:
     """The lanes before the end of the loop."""
     function, lanes = emitter.function, emitter.lanes
     if text == "0" and isinstance(stop, int):
-        return "<" + ", ".join(f"i1 {'true' if offset + lane < stop else 'false'}" for lane in range(lanes)) + ">"
+        return (
+            "<"
+            + ", ".join(f"i1 {'true' if offset + lane < stop else 'false'}" for lane in range(lanes))
+            + ">"
+        )
     code = Code(function, emitter.target, function.depth, 1)
     left = code.binary("sub nsw", "i64", str(stop), text)
     if offset:

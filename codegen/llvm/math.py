@@ -22,8 +22,12 @@ from codegen.llvm.values import Code
 
 # The error bound that is part of a Sleef function's name.
 SLEEF = {
-    **dict.fromkeys(("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos"), "u10"),
-    **dict.fromkeys(("atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "lgamma", "pow"), "u10"),
+    **dict.fromkeys(
+        ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos"), "u10"
+    ),
+    **dict.fromkeys(
+        ("atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "lgamma", "pow"), "u10"
+    ),
     "erfc": "u15",
 }
 
@@ -45,7 +49,8 @@ def call_library(code: Code, name: str, dtype: str, *operands: str) -> str:
     function = f"Sleef_{name}{'f' if dtype == 'f32' else 'd'}{width}_{SLEEF[name]}{code.target.sleef}"
     kind = register_type(dtype, width)
     code.function.declare(
-        f"@{function}", f"{kind} @{function}({', '.join([kind] * len(operands))}) nounwind willreturn memory(none)"
+        f"@{function}",
+        f"{kind} @{function}({', '.join([kind] * len(operands))}) nounwind willreturn memory(none)",
     )
     parts = [_resized(code, dtype, operand, width) for operand in operands]
     results = [
@@ -96,11 +101,14 @@ def _call_libm(code: Code, name: str, dtype: str, operands: tuple[str, ...]) -> 
     function = name + ("f" if dtype == "f32" else "")
     element, kind = register_type(dtype, 1), code.type(dtype)
     code.function.declare(
-        f"@{function}", f"{element} @{function}({', '.join([element] * len(operands))}) nounwind willreturn memory(none)"
+        f"@{function}",
+        f"{element} @{function}({', '.join([element] * len(operands))}) nounwind willreturn memory(none)",
     )
 
     def call(scalars: list[str]) -> str:
-        return code.define(f"call {element} @{function}({', '.join(f'{element} {scalar}' for scalar in scalars)})")
+        return code.define(
+            f"call {element} @{function}({', '.join(f'{element} {scalar}' for scalar in scalars)})"
+        )
 
     if code.lanes == 1:
         return call(list(operands))
@@ -196,10 +204,14 @@ def _scaled(code: Code, x: str, n: str, exponent: str) -> str:
     if code.target.avx512 and code.lanes == 16:
         name, kind = "@llvm.x86.avx512.mask.scalef.ps.512", "<16 x float>"
         code.function.declare(name, f"{kind} {name}({kind}, {kind}, {kind}, i16, i32)")
-        return code.define(f"call {kind} {name}({kind} {x}, {kind} {n}, {kind} zeroinitializer, i16 -1, i32 4)")
+        return code.define(
+            f"call {kind} {name}({kind} {x}, {kind} {n}, {kind} zeroinitializer, i16 -1, i32 4)"
+        )
     half = code.binary("ashr", "i32", exponent, code.constant("i32", 1))
     other = code.binary("sub", "i32", exponent, half)
-    return code.binary("fmul", "f32", code.binary("fmul", "f32", x, _power_of_two(code, half)), _power_of_two(code, other))
+    return code.binary(
+        "fmul", "f32", code.binary("fmul", "f32", x, _power_of_two(code, half)), _power_of_two(code, other)
+    )
 
 
 @inline_f32("exp")
@@ -249,7 +261,9 @@ def _erf_f32(code: Code, x: str) -> str:
     logarithm = code.binary("fmul", "f32", code.polynomial("f32", polynomials.ERF_FAR, limited), limited)
     first, _, exponent = _exp_parts(code, logarithm)
     complement = code.binary("fmul", "f32", first, _power_of_two(code, exponent))
-    far = code.intrinsic("copysign", "f32", code.binary("fsub", "f32", code.constant("f32", 1), complement), x)
+    far = code.intrinsic(
+        "copysign", "f32", code.binary("fsub", "f32", code.constant("f32", 1), complement), x
+    )
     square = code.binary("fmul", "f32", x, x)
     near = code.multiply_add("f32", code.polynomial("f32", polynomials.ERF_NEAR, square), x, x)
     is_near = code.compare("fcmp olt", "f32", magnitude, code.constant("f32", 0.9375))
@@ -264,10 +278,14 @@ def _log_f32(code: Code, x: str) -> str:
     """x = 2**e * (1 + f) with 1 + f between sqrt(1/2) and sqrt(2)."""
     f, e = _log_parts(code, x)
     square = code.binary("fmul", "f32", f, f)
-    rest = code.binary("fmul", "f32", code.binary("fmul", "f32", f, square), code.polynomial("f32", polynomials.LOG, f))
+    rest = code.binary(
+        "fmul", "f32", code.binary("fmul", "f32", f, square), code.polynomial("f32", polynomials.LOG, f)
+    )
     rest = code.multiply_add("f32", e, code.constant("f32", _LOG2_LOW), rest)
     rest = code.multiply_add("f32", square, code.constant("f32", -0.5), rest)
-    finite = code.multiply_add("f32", e, code.constant("f32", _LOG2_HIGH), code.binary("fadd", "f32", f, rest))
+    finite = code.multiply_add(
+        "f32", e, code.constant("f32", _LOG2_HIGH), code.binary("fadd", "f32", f, rest)
+    )
     return _log_special(code, x, finite)
 
 
@@ -289,5 +307,9 @@ def _log_special(code: Code, x: str, finite: str) -> str:
     zero, infinity = code.constant("f32", 0), code.constant("f32", math.inf)
     # olt is false for NaN and infinity: they are their own logarithm.
     result = code.select(code.compare("fcmp olt", "f32", x, infinity), "f32", finite, x)
-    at_zero = code.select(code.compare("fcmp oeq", "f32", x, zero), "f32", code.constant("f32", -math.inf), result)
-    return code.select(code.compare("fcmp olt", "f32", x, zero), "f32", code.constant("f32", math.nan), at_zero)
+    at_zero = code.select(
+        code.compare("fcmp oeq", "f32", x, zero), "f32", code.constant("f32", -math.inf), result
+    )
+    return code.select(
+        code.compare("fcmp olt", "f32", x, zero), "f32", code.constant("f32", math.nan), at_zero
+    )

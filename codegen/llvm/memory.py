@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from codegen.ir import Load, Store
+from codegen.llvm.errors import EmitError
 from codegen.llvm.function_text import Frame
 from codegen.llvm.index import Address
 from codegen.llvm.types import FLOATS, SIZES, constant, memory_element, memory_type, register_type, vector
@@ -21,10 +22,6 @@ from codegen.llvm.values import Code, Value, mangled
 
 if TYPE_CHECKING:
     from codegen.llvm.emit import KernelEmitter
-
-
-class EmitError(ValueError):
-    """Loop IR that has no meaning as machine code."""
 
 
 # --- loads -----------------------------------------------------------------------------------------------------------------
@@ -39,11 +36,15 @@ def emit_load(emitter: KernelEmitter, load: Load) -> Value:
     if buffer.dtype != load.dtype:
         raise EmitError(f"load of {load.dtype} from {load.buffer}, which holds {buffer.dtype}")
     if address.step == 0:
-        return _load_one_place(emitter, load, address, mask, emitter.function.reachable_level(level) if movable else None)
+        return _load_one_place(
+            emitter, load, address, mask, emitter.function.reachable_level(level) if movable else None
+        )
     return _load_lanes(emitter, load, address, mask)
 
 
-def _load_one_place(emitter: KernelEmitter, load: Load, address: Address, mask: Value | None, level: int | None) -> Value:
+def _load_one_place(
+    emitter: KernelEmitter, load: Load, address: Address, mask: Value | None, level: int | None
+) -> Value:
     """`level`: where the load may stand; None: here, after the stores before it."""
     function = emitter.function
     code = Code(function, emitter.target, function.depth if level is None else level, 1)
@@ -71,15 +72,22 @@ def _masked_scalar_load(code: Code, load: Load, pointer: str, mask: str, *, here
     return code.define(f"extractelement {single} {loaded}, i64 0")
 
 
-def _load_one_place_masked_by_lane(emitter: KernelEmitter, load: Load, address: Address, mask: Value) -> Value:
+def _load_one_place_masked_by_lane(
+    emitter: KernelEmitter, load: Load, address: Address, mask: Value
+) -> Value:
     """All lanes want the same element, some of them perhaps not: load it if any does."""
     code = Code(emitter.function, emitter.target, emitter.function.depth, mask.lanes)
     scalar = code.with_lanes(1)
     wanted = any_lane(code, _both(code, emitter.mask, mask.text) or "")
-    text = _to_register(scalar, load.dtype, _masked_scalar_load(scalar, load, address.pointer, wanted, here=True))
+    text = _to_register(
+        scalar, load.dtype, _masked_scalar_load(scalar, load, address.pointer, wanted, here=True)
+    )
     loaded = code.operand(Value(text, load.dtype, 1, code.level))
     return Value(
-        code.select(mask.text, load.dtype, loaded, code.constant(load.dtype, load.other)), load.dtype, code.lanes, code.level
+        code.select(mask.text, load.dtype, loaded, code.constant(load.dtype, load.other)),
+        load.dtype,
+        code.lanes,
+        code.level,
     )
 
 
@@ -93,11 +101,15 @@ def _load_lanes(emitter: KernelEmitter, load: Load, address: Address, mask: Valu
         text = function.define_here(f"load {kind}, ptr {address.pointer}, align {align}")
     else:
         other = constant("u8" if load.dtype == "b8" else load.dtype, load.other, lanes)
-        text = function.define_here(_masked_read(emitter, address, kind, load, active or code.constant("b8", True), other))
+        text = function.define_here(
+            _masked_read(emitter, address, kind, load, active or code.constant("b8", True), other)
+        )
     return Value(_to_register(code, load.dtype, text), load.dtype, lanes, function.depth)
 
 
-def _masked_read(emitter: KernelEmitter, address: Address, kind: str, load: Load, active: str, other: str) -> str:
+def _masked_read(
+    emitter: KernelEmitter, address: Address, kind: str, load: Load, active: str, other: str
+) -> str:
     function, lanes, align = emitter.function, emitter.lanes, SIZES[load.dtype]
     bits = f"<{lanes} x i1>"
     if address.step == 1:
@@ -119,7 +131,9 @@ def _memory_literal(load: Load) -> str:
 def _to_register(code: Code, dtype: str, text: str) -> str:
     if dtype != "b8":
         return text
-    return code.define(f"icmp ne {memory_type('b8', code.lanes)} {text}, {'0' if code.lanes == 1 else 'zeroinitializer'}")
+    return code.define(
+        f"icmp ne {memory_type('b8', code.lanes)} {text}, {'0' if code.lanes == 1 else 'zeroinitializer'}"
+    )
 
 
 def _to_memory(code: Code, dtype: str, text: str) -> str:
@@ -167,9 +181,13 @@ def emit_store(emitter: KernelEmitter, store: Store) -> None:
         _store_lanes(emitter, address, value, mask)
 
 
-def _store_one_place(emitter: KernelEmitter, store: Store, address: Address, value: Value, mask: Value | None) -> None:
+def _store_one_place(
+    emitter: KernelEmitter, store: Store, address: Address, value: Value, mask: Value | None
+) -> None:
     if value.lanes > 1:
-        raise EmitError(f"the iterations of the vector loop store different values to one element of {store.buffer}")
+        raise EmitError(
+            f"the iterations of the vector loop store different values to one element of {store.buffer}"
+        )
     function = emitter.function
     condition = None
     if mask is not None:
@@ -194,13 +212,17 @@ def _store_lanes(emitter: KernelEmitter, address: Address, value: Value, mask: V
     if address.step == 1:
         name = f"@llvm.masked.store.{mangled(kind)}.p0"
         function.declare(name, f"void {name}({kind}, ptr, {bits})")
-        function.line(f"call void {name}({kind} {text}, ptr align {align} {address.pointer}, {bits} {active})")
+        function.line(
+            f"call void {name}({kind} {text}, ptr align {align} {address.pointer}, {bits} {active})"
+        )
         return
     pointers = emitter.index.lane_pointers(address, memory_element(value.dtype), lanes)
     name = f"@llvm.masked.scatter.{mangled(kind)}.v{lanes}p0"
     function.declare(name, f"void {name}({kind}, <{lanes} x ptr>, {bits})")
     where = active or code.constant("b8", True)
-    function.line(f"call void {name}({kind} {text}, <{lanes} x ptr> align {align} {pointers}, {bits} {where})")
+    function.line(
+        f"call void {name}({kind} {text}, <{lanes} x ptr> align {align} {pointers}, {bits} {where})"
+    )
 
 
 # --- additions to memory -----------------------------------------------------------------------------------------------------
@@ -232,7 +254,8 @@ def _add_lanes(emitter: KernelEmitter, address: Address, value: Value, mask: Val
         if flags is not None:
             condition = function.define_here(f"icmp ne i8 {_element(emitter, 'u8', flags, lane)}, 0")
         function.guarded(
-            condition, lambda: _add_one(emitter, value.dtype, place, _element(emitter, value.dtype, values, lane))
+            condition,
+            lambda: _add_one(emitter, value.dtype, place, _element(emitter, value.dtype, values, lane)),
         )
 
     frame = Frame()
@@ -260,7 +283,9 @@ def _add_one(emitter: KernelEmitter, dtype: str, pointer: str, text: str) -> Non
         raise EmitError(f"addition to memory of {dtype}")
     operation = "fadd" if dtype in FLOATS else "add"
     if emitter.kernel.splittable:
-        function.define_here(f"atomicrmw {operation} ptr {pointer}, {kind} {text} monotonic, align {SIZES[dtype]}")
+        function.define_here(
+            f"atomicrmw {operation} ptr {pointer}, {kind} {text} monotonic, align {SIZES[dtype]}"
+        )
         return
     before = function.define_here(f"load {kind}, ptr {pointer}, align {SIZES[dtype]}")
     after = function.define_here(f"{operation} {kind} {before}, {text}")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from codegen.ir import Accumulator, Loop, ReadAccumulator, Stmt, Update
 from codegen.llvm.arithmetic import smaller_or_larger
-from codegen.llvm.memory import EmitError
+from codegen.llvm.errors import EmitError
 from codegen.llvm.types import FLOATS, SIZES, UNSIGNED, constant, register_type
 from codegen.llvm.values import Code, Value
 
@@ -69,7 +69,9 @@ def declare_accumulator(emitter: KernelEmitter, accumulator: Accumulator, follow
         emitter.accumulators[accumulator.name] = AccumulatorState(accumulator, emitter.lanes)
     state = emitter.accumulators[accumulator.name]
     start = identity(accumulator.combine, accumulator.dtype)
-    _add_slot(emitter, state, (emitter.lanes, emitter.copy), start if accumulator.init is None else accumulator.init)
+    _add_slot(
+        emitter, state, (emitter.lanes, emitter.copy), start if accumulator.init is None else accumulator.init
+    )
     if emitter.lanes > 1:
         return
     for loop in updating_vector_loops(following, accumulator.name):
@@ -98,7 +100,9 @@ def updates(statements: list[Stmt], name: str) -> bool:
     )
 
 
-def _add_slot(emitter: KernelEmitter, state: AccumulatorState, key: tuple[int, int], start: float | int | bool) -> None:
+def _add_slot(
+    emitter: KernelEmitter, state: AccumulatorState, key: tuple[int, int], start: float | int | bool
+) -> None:
     lanes = key[0]
     dtype = state.accumulator.dtype
     contents = [(register_type(dtype, lanes), constant(dtype, start, lanes))]
@@ -127,7 +131,9 @@ def _extremum(which: str) -> Combine:
 
 
 def _operation(for_floats: str, for_integers: str) -> Combine:
-    return lambda code, dtype, old, new: code.binary(for_floats if dtype in FLOATS else for_integers, dtype, old, new)
+    return lambda code, dtype, old, new: code.binary(
+        for_floats if dtype in FLOATS else for_integers, dtype, old, new
+    )
 
 
 COMBINE: dict[str, Combine] = {
@@ -150,7 +156,9 @@ def _better(code: Code, which: str, dtype: str, old: Pair, new: Pair, *, in_orde
     if dtype in FLOATS:
         beyond = code.compare(f"fcmp o{predicate}", dtype, new[0], old[0])
         new_nan, old_nan = code.is_nan(dtype, new[0]), code.is_nan(dtype, old[0])
-        first_nan = code.binary("and", "b8", new_nan, code.binary("xor", "b8", old_nan, code.constant("b8", True)))
+        first_nan = code.binary(
+            "and", "b8", new_nan, code.binary("xor", "b8", old_nan, code.constant("b8", True))
+        )
         beyond = code.binary("or", "b8", beyond, first_nan)
         same = code.compare("fcmp oeq", dtype, new[0], old[0])
         same = code.binary("or", "b8", same, code.binary("and", "b8", new_nan, old_nan))
@@ -163,7 +171,9 @@ def _better(code: Code, which: str, dtype: str, old: Pair, new: Pair, *, in_orde
         return better
     earlier = code.compare("icmp slt", "i64", new[1], old[1])
     better = code.binary("or", "b8", better, code.binary("and", "b8", same, earlier))
-    return code.binary("and", "b8", better, code.compare("icmp ne", "i64", new[1], code.constant("i64", _NO_INDEX)))
+    return code.binary(
+        "and", "b8", better, code.compare("icmp ne", "i64", new[1], code.constant("i64", _NO_INDEX))
+    )
 
 
 def _combined(code: Code, accumulator: Accumulator, old: Pair, new: Pair) -> Pair:
@@ -194,7 +204,10 @@ def emit_update(emitter: KernelEmitter, update: Update) -> None:
         better = _better(code, ARG[accumulator.combine], accumulator.dtype, old, pair, in_order=True)
         if mask is not None:
             better = code.binary("and", "b8", better, mask)
-        result: Pair = (code.select(better, accumulator.dtype, new, old[0]), code.select(better, "i64", pair[1], old[1]))
+        result: Pair = (
+            code.select(better, accumulator.dtype, new, old[0]),
+            code.select(better, "i64", pair[1], old[1]),
+        )
     else:
         if mask is not None:
             rest = code.constant(accumulator.dtype, identity(accumulator.combine, accumulator.dtype))
@@ -211,7 +224,8 @@ def _slot_types(code: Code, accumulator: Accumulator) -> list[str]:
 def _loaded(code: Code, accumulator: Accumulator, slots: tuple[str, ...]) -> Pair:
     kinds = _slot_types(code, accumulator)
     return tuple(
-        code.function.define_here(f"load {kind}, ptr {slot}, align 64") for kind, slot in zip(kinds, slots, strict=True)
+        code.function.define_here(f"load {kind}, ptr {slot}, align 64")
+        for kind, slot in zip(kinds, slots, strict=True)
     )
 
 
@@ -245,8 +259,14 @@ def _folded(code: Code, accumulator: Accumulator, total: Pair, lanes: int) -> Pa
     while code.lanes > lanes:
         half = code.lanes // 2
         narrow = code.with_lanes(half)
-        lower = tuple(_half(code, kind, text, 0) for kind, text in zip(_slot_types(code, accumulator), total, strict=True))
-        upper = tuple(_half(code, kind, text, half) for kind, text in zip(_slot_types(code, accumulator), total, strict=True))
+        lower = tuple(
+            _half(code, kind, text, 0)
+            for kind, text in zip(_slot_types(code, accumulator), total, strict=True)
+        )
+        upper = tuple(
+            _half(code, kind, text, half)
+            for kind, text in zip(_slot_types(code, accumulator), total, strict=True)
+        )
         total = _combined(narrow, accumulator, lower, upper)
         code = narrow
     return total

@@ -72,7 +72,11 @@ def _detect() -> Target:
 
     features = get_host_cpu_features()
     for name, required in _REQUIRED.items():
-        lower = [feature for level in list(_REQUIRED)[list(_REQUIRED).index(name) :] for feature in _REQUIRED[level]]
+        lower = [
+            feature
+            for level in list(_REQUIRED)[list(_REQUIRED).index(name) :]
+            for feature in _REQUIRED[level]
+        ]
         if all(features.get(feature) for feature in (*required, *lower)):
             return LEVELS[name]
     return LEVELS["x86-64"]

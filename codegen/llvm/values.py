@@ -134,4 +134,6 @@ def splat(function: FunctionText, element: str, text: str, level: int, lanes: in
         return text
     kind = vector(element, lanes)
     first = function.define(level, f"insertelement {kind} poison, {element} {text}, i64 0")
-    return function.define(level, f"shufflevector {kind} {first}, {kind} poison, <{lanes} x i32> zeroinitializer")
+    return function.define(
+        level, f"shufflevector {kind} {first}, {kind} poison, <{lanes} x i32> zeroinitializer"
+    )

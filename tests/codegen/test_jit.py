@@ -25,7 +25,13 @@ SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, c
 def scale(name: str, factor: float, count: int = 32, function: str = "neg") -> Kernel:
     """out = function(x * factor)"""
     i = AxisVar("i")
-    body = [Load(0, "x", i, "f32"), ConstOp(1, factor, "f32"), Op(2, "mul", (0, 1), "f32"), Op(3, function, (2,), "f32"), Store("out", i, 3)]
+    body = [
+        Load(0, "x", i, "f32"),
+        ConstOp(1, factor, "f32"),
+        Op(2, "mul", (0, 1), "f32"),
+        Op(3, function, (2,), "f32"),
+        Store("out", i, 3),
+    ]
     loop = Loop("i", Const(count), body, parallel=True, vector=True)
     return Kernel(name, (Buffer("x", "f32"), Buffer("out", "f32", writable=True)), (), [loop])
 
@@ -157,7 +163,9 @@ print(call(jit.compile_kernels([scale("k", 0.5, function="sin")], store=Store(sy
 """
     root = Path(__file__).parents[2]
     arguments = [sys.executable, "-c", program, str(tmp_path), str(root), str(Path(__file__).parent)]
-    outputs = [subprocess.run(arguments, capture_output=True, text=True, check=True).stdout.split() for _ in range(2)]
+    outputs = [
+        subprocess.run(arguments, capture_output=True, text=True, check=True).stdout.split() for _ in range(2)
+    ]
     assert outputs[0][0] == "put"
     assert outputs[1] == outputs[0][1:]
 
@@ -186,7 +194,9 @@ def test_threads_compile_at_once() -> None:
 
 
 def test_text_that_llvm_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jit, "emit_function", lambda kernel, target, symbol: ({}, f"define i32 @{symbol}() {{ nonsense }}"))
+    monkeypatch.setattr(
+        jit, "emit_function", lambda kernel, target, symbol: ({}, f"define i32 @{symbol}() {{ nonsense }}")
+    )
     with pytest.raises(CompilationFailed, match="does not accept") as caught:
         compile_kernels([scale("k", 1.0)])
     assert "nonsense" in caught.value.text
@@ -201,7 +211,9 @@ def test_level_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CAPTURE_CPU", "x86-64")
     assert Target.host() is LEVELS["x86-64"]
     monkeypatch.setenv("CAPTURE_CPU", "pentium")
-    with pytest.raises(ValueError, match="unknown processor level 'pentium': expected one of x86-64, x86-64-v3, x86-64-v4"):
+    with pytest.raises(
+        ValueError, match="unknown processor level 'pentium': expected one of x86-64, x86-64-v3, x86-64-v4"
+    ):
         Target.host()
     monkeypatch.delenv("CAPTURE_CPU")
     assert Target.host() in LEVELS.values()
@@ -210,5 +222,10 @@ def test_level_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_process_ends_cleanly_with_code_alive() -> None:
     program = "import sys; sys.path[:0] = [sys.argv[1], sys.argv[2]]; from test_jit import *; kept = compile_kernels([scale('k', 1.5)])"
     root = Path(__file__).parents[2]
-    finished = subprocess.run([sys.executable, "-c", program, str(root), str(Path(__file__).parent)], capture_output=True, text=True, check=False)
+    finished = subprocess.run(
+        [sys.executable, "-c", program, str(root), str(Path(__file__).parent)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (finished.returncode, finished.stderr) == (0, "")

@@ -15,7 +15,9 @@ from codegen.llvm import LEVELS, Target
 SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 
-def call(compiled: CompiledKernel, tensors: list[torch.Tensor], sizes: list[int], begin: int, end: int) -> int:
+def call(
+    compiled: CompiledKernel, tensors: list[torch.Tensor], sizes: list[int], begin: int, end: int
+) -> int:
     pointers = (ctypes.c_void_p * max(len(tensors), 1))(*(tensor.data_ptr() for tensor in tensors))
     numbers = (ctypes.c_int64 * max(len(sizes), 1))(*sizes)
     return SIGNATURE(compiled.address)(pointers, numbers, begin, end)

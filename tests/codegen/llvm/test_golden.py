@@ -30,7 +30,14 @@ from codegen.llvm import Target, emit
 I = AxisVar("i")  # noqa: E741
 
 
-def vector(body: list[Stmt], extent: ir.Expr, buffers: dict[str, str], writable: str = "out", *, reduces: bool = False) -> Kernel:
+def vector(
+    body: list[Stmt],
+    extent: ir.Expr,
+    buffers: dict[str, str],
+    writable: str = "out",
+    *,
+    reduces: bool = False,
+) -> Kernel:
     loop = Loop("i", extent, body, parallel=not reduces, vector=True)
     arguments = tuple(Buffer(name, dtype, writable=name == writable) for name, dtype in buffers.items())
     return Kernel("kernel", arguments, ("n",) if extent == Sym("n") else (), [loop])
@@ -42,7 +49,12 @@ def double(extent: ir.Expr, dtype: str = "f32") -> Kernel:
 
 
 def in_place() -> Kernel:
-    body: list[Stmt] = [Load(0, "x", I, "f32"), ConstOp(1, 2.0, "f32"), Op(2, "mul", (0, 1), "f32"), Store("x", I, 2)]
+    body: list[Stmt] = [
+        Load(0, "x", I, "f32"),
+        ConstOp(1, 2.0, "f32"),
+        Op(2, "mul", (0, 1), "f32"),
+        Store("x", I, 2),
+    ]
     return vector(body, Const(20), {"x": "f32"}, "x")
 
 
@@ -59,7 +71,12 @@ def total(combine: str) -> Kernel:
 def rows() -> Kernel:
     r = AxisVar("r")
     at = ir.add(ir.mul(r, Const(64)), I)
-    body: list[Stmt] = [Load(0, "x", at, "f32"), Load(1, "scale", r, "f32"), Op(2, "mul", (0, 1), "f32"), Store("out", at, 2)]
+    body: list[Stmt] = [
+        Load(0, "x", at, "f32"),
+        Load(1, "scale", r, "f32"),
+        Op(2, "mul", (0, 1), "f32"),
+        Store("out", at, 2),
+    ]
     inner = Loop("i", Const(64), body, parallel=True, vector=True)
     buffers = (Buffer("x", "f32"), Buffer("scale", "f32"), Buffer("out", "f32", writable=True))
     return Kernel("kernel", buffers, ("n",), [Loop("r", Sym("n"), [inner], parallel=True)])
@@ -89,7 +106,12 @@ def gather() -> Kernel:
 
 
 def booleans() -> Kernel:
-    body: list[Stmt] = [Load(0, "x", I, "f32"), ConstOp(1, 0.0, "f32"), Op(2, "gt", (0, 1), "b8"), Store("out", I, 2)]
+    body: list[Stmt] = [
+        Load(0, "x", I, "f32"),
+        ConstOp(1, 0.0, "f32"),
+        Op(2, "gt", (0, 1), "b8"),
+        Store("out", I, 2),
+    ]
     return vector(body, Const(16), {"x": "f32", "out": "b8"})
 
 

@@ -6,13 +6,29 @@ import pytest
 import torch
 
 from codegen import ir
-from codegen.ir import AxisVar, Buffer, Check, Const, ConstOp, IndexOp, Indirect, Kernel, Load, Loop, Op, Store, Sym
+from codegen.ir import (
+    AxisVar,
+    Buffer,
+    Check,
+    Const,
+    ConstOp,
+    IndexOp,
+    Indirect,
+    Kernel,
+    Load,
+    Loop,
+    Op,
+    Store,
+    Sym,
+)
 from codegen.llvm import EmitError, Target, emit
 
 GUARD = 40  # elements behind the end that must stay as they are
 
 
-def axpy(extent: ir.Expr, *, splittable: bool = False, dtype: str = "f32", unroll: int = 1, in_place: bool = False) -> Kernel:
+def axpy(
+    extent: ir.Expr, *, splittable: bool = False, dtype: str = "f32", unroll: int = 1, in_place: bool = False
+) -> Kernel:
     """out[i] = x[i] * 3 + y[i]; in place: y is out."""
     i = AxisVar("i")
     target = "y" if in_place else "out"
@@ -64,7 +80,13 @@ def test_lengths_of_other_types(run, dtype: str) -> None:
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_divided_range(run, dynamic: bool, in_place: bool) -> None:
-    for n, cuts in [(100, [0, 100]), (100, [0, 7, 50, 51, 100]), (5, [0, 2, 2, 5]), (17, [0, 1, 17]), (64, [0, 32, 64])]:
+    for n, cuts in [
+        (100, [0, 100]),
+        (100, [0, 7, 50, 51, 100]),
+        (5, [0, 2, 2, 5]),
+        (17, [0, 1, 17]),
+        (64, [0, 32, 64]),
+    ]:
         kernel = axpy(Sym("n") if dynamic else Const(n), splittable=True, in_place=in_place)
         run_axpy(run, kernel, n, ranges=list(zip(cuts, cuts[1:])))
 
@@ -88,7 +110,12 @@ def test_a_short_range_is_done_by_the_part_that_begins_at_0(run) -> None:
 def test_divided_range_of_whole_vectors(run) -> None:
     for n in (40_000, 40_001):
         for unroll in (1, 2):
-            run_axpy(run, axpy(Const(n), splittable=True, unroll=unroll), n, ranges=[(0, 13_001), (13_001, 13_002), (13_002, n)])
+            run_axpy(
+                run,
+                axpy(Const(n), splittable=True, unroll=unroll),
+                n,
+                ranges=[(0, 13_001), (13_001, 13_002), (13_002, n)],
+            )
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5), (4, 16), (5, 17), (7, 40), (0, 8), (8, 0)])
@@ -118,7 +145,12 @@ def test_broadcast_of_rows_and_columns(run, shape: tuple[int, int], dynamic: boo
         ("rows", "columns") if dynamic else (),
         [Loop("r", extent_r, [inner], parallel=True)],
     )
-    x, column, row, out = torch.randn(rows, columns), torch.randn(rows), torch.randn(columns), torch.empty(rows, columns)
+    x, column, row, out = (
+        torch.randn(rows, columns),
+        torch.randn(rows),
+        torch.randn(columns),
+        torch.empty(rows, columns),
+    )
     tensors = {"x": x, "column": column, "row": row, "scalar": torch.tensor(1.5), "out": out}
     assert run(kernel, tensors, {"rows": rows, "columns": columns}) == 0
     torch.testing.assert_close(out, x + column[:, None] * row + torch.tensor(1.5).exp())
@@ -147,7 +179,13 @@ def test_index_values(run, dtype: str) -> None:
 
     for n in (5, 16, 37):
         index = ir.add(ir.mul(AxisVar("i"), Const(3)), Const(2))
-        loop = Loop("i", Const(n), [IndexOp(0, index, dtype), Store("out", AxisVar("i"), 0)], parallel=True, vector=True)
+        loop = Loop(
+            "i",
+            Const(n),
+            [IndexOp(0, index, dtype), Store("out", AxisVar("i"), 0)],
+            parallel=True,
+            vector=True,
+        )
         out = torch.empty(n, dtype=TORCH_DTYPES[dtype])
         run(Kernel("arange", (Buffer("out", dtype, writable=True),), (), [loop]), {"out": out})
         assert torch.equal(out, (torch.arange(n) * 3 + 2).to(out.dtype))
@@ -158,14 +196,23 @@ def test_index_values(run, dtype: str) -> None:
 def test_index_expressions(run, op: str, divisor: ir.Expr) -> None:
     left = ir.Binary("add", AxisVar("i"), Const(-20))
     loop = Loop(
-        "i", Const(50), [IndexOp(0, ir.Binary(op, left, divisor)), Store("out", AxisVar("i"), 0)], parallel=True, vector=True
+        "i",
+        Const(50),
+        [IndexOp(0, ir.Binary(op, left, divisor)), Store("out", AxisVar("i"), 0)],
+        parallel=True,
+        vector=True,
     )
     sizes = ("d",) if divisor == Sym("d") else ()
     out = torch.empty(50, dtype=torch.int64)
     d = divisor.value if isinstance(divisor, Const) else 6
     run(Kernel("index", (Buffer("out", "i64", writable=True),), sizes, [loop]), {"out": out}, {"d": d})
     numbers = torch.arange(50) - 20
-    expected = {"floordiv": numbers // d, "mod": numbers % d, "min": numbers.clamp(max=d), "max": numbers.clamp(min=d)}[op]
+    expected = {
+        "floordiv": numbers // d,
+        "mod": numbers % d,
+        "min": numbers.clamp(max=d),
+        "max": numbers.clamp(min=d),
+    }[op]
     assert torch.equal(out, expected)
 
 
@@ -174,7 +221,13 @@ def test_index_expressions(run, op: str, divisor: ir.Expr) -> None:
 def test_check(run, n: int, dynamic: bool) -> None:
     """The kernel fails with the check's code if an element inside the loop fails, and only then."""
     i = AxisVar("i")
-    body = [Load(0, "x", i, "i32"), ConstOp(1, 0, "i32"), Op(2, "ne", (0, 1), "b8"), Check(2, 7), Store("out", i, 0)]
+    body = [
+        Load(0, "x", i, "i32"),
+        ConstOp(1, 0, "i32"),
+        Op(2, "ne", (0, 1), "b8"),
+        Check(2, 7),
+        Store("out", i, 0),
+    ]
     loop = Loop("i", Sym("n") if dynamic else Const(n), body, parallel=True, vector=True)
     buffers = (Buffer("x", "i32"), Buffer("out", "i32", writable=True))
     kernel = Kernel("check", buffers, ("n",) if dynamic else (), [loop])
@@ -200,7 +253,9 @@ def test_load_behind_a_check_is_not_moved_before_it(run) -> None:
         Store("out", AxisVar("i"), 3),
     ]
     loop = Loop("r", Const(2), [Loop("i", Const(64), body, parallel=True, vector=True)], parallel=True)
-    kernel = Kernel("check", (Buffer("index", "i64"), Buffer("x", "f32"), Buffer("out", "f32", writable=True)), (), [loop])
+    kernel = Kernel(
+        "check", (Buffer("index", "i64"), Buffer("x", "f32"), Buffer("out", "f32", writable=True)), (), [loop]
+    )
     assert run(kernel, {"index": torch.tensor([1]), "x": torch.empty(0), "out": torch.empty(64)}) == 5
 
 
@@ -214,6 +269,8 @@ def test_two_checks_have_their_own_codes(run) -> None:
 
 def test_vector_loop_inside_a_vector_loop_is_refused() -> None:
     inner = Loop("j", Const(4), [ConstOp(0, 1.0, "f32"), Store("out", AxisVar("j"), 0)], vector=True)
-    kernel = Kernel("bad", (Buffer("out", "f32", writable=True),), (), [Loop("i", Const(4), [inner], vector=True)])
+    kernel = Kernel(
+        "bad", (Buffer("out", "f32", writable=True),), (), [Loop("i", Const(4), [inner], vector=True)]
+    )
     with pytest.raises(EmitError, match="vector loop j inside a vector loop"):
         emit(kernel, Target.level("x86-64-v4"))

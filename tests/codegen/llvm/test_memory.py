@@ -18,10 +18,16 @@ def sample(dtype: str, count: int) -> torch.Tensor:
     torch.manual_seed(count)
     if dtype == "b8":
         return torch.rand(count) > 0.5
-    return (torch.randn(count) * 20).to(TORCH_DTYPES[dtype]) if dtype != "u8" else torch.randint(0, 256, (count,), dtype=torch.uint8)
+    return (
+        (torch.randn(count) * 20).to(TORCH_DTYPES[dtype])
+        if dtype != "u8"
+        else torch.randint(0, 256, (count,), dtype=torch.uint8)
+    )
 
 
-def copy_kernel(dtype: str, source: ir.Expr, target: ir.Expr, extent: ir.Expr, sizes: tuple[str, ...] = ()) -> Kernel:
+def copy_kernel(
+    dtype: str, source: ir.Expr, target: ir.Expr, extent: ir.Expr, sizes: tuple[str, ...] = ()
+) -> Kernel:
     body = [Load(0, "x", source, dtype), Store("out", target, 0)]
     loop = Loop("i", extent, body, parallel=True, vector=True)
     return Kernel("copy", (Buffer("x", dtype), Buffer("out", dtype, writable=True)), sizes, [loop])
@@ -33,7 +39,11 @@ def test_copy(run, dtype: str, dynamic: bool) -> None:
     for n in LENGTHS:
         x, out = sample(dtype, n), torch.zeros(n + 64, dtype=TORCH_DTYPES[dtype])
         extent = Sym("n") if dynamic else Const(n)
-        run(copy_kernel(dtype, AxisVar("i"), AxisVar("i"), extent, ("n",) if dynamic else ()), {"x": x, "out": out}, {"n": n})
+        run(
+            copy_kernel(dtype, AxisVar("i"), AxisVar("i"), extent, ("n",) if dynamic else ()),
+            {"x": x, "out": out},
+            {"n": n},
+        )
         assert torch.equal(out[:n], x)
         assert not out[n:].any()
 
@@ -97,7 +107,10 @@ def test_embedding(run) -> None:
         Loop(
             "c",
             Const(40),
-            [Load(1, "table", ir.add(ir.mul(Indirect(0), Const(40)), c), "f32"), Store("out", ir.add(ir.mul(r, Const(40)), c), 1)],
+            [
+                Load(1, "table", ir.add(ir.mul(Indirect(0), Const(40)), c), "f32"),
+                Store("out", ir.add(ir.mul(r, Const(40)), c), 1),
+            ],
             parallel=True,
             vector=True,
         ),
@@ -111,7 +124,10 @@ def test_embedding(run) -> None:
 
 def test_transposed_operand(run) -> None:
     r, c = AxisVar("r"), AxisVar("c")
-    body = [Load(0, "x", ir.add(ir.mul(c, Const(19)), r), "f32"), Store("out", ir.add(ir.mul(r, Const(23)), c), 0)]
+    body = [
+        Load(0, "x", ir.add(ir.mul(c, Const(19)), r), "f32"),
+        Store("out", ir.add(ir.mul(r, Const(23)), c), 0),
+    ]
     loops = Loop("r", Const(19), [Loop("c", Const(23), body, parallel=True, vector=True)], parallel=True)
     kernel = Kernel("transpose", (Buffer("x", "f32"), Buffer("out", "f32", writable=True)), (), [loops])
     x, out = torch.randn(23, 19), torch.empty(19, 23)
@@ -131,7 +147,9 @@ def test_axis_inside_division(run) -> None:
 # --- masks -----------------------------------------------------------------------------------------------------------------
 
 
-def masked_kernel(dtype: str, source: ir.Expr, extent: ir.Expr, mask: ir.Expr, other: float, *, store_mask: bool) -> Kernel:
+def masked_kernel(
+    dtype: str, source: ir.Expr, extent: ir.Expr, mask: ir.Expr, other: float, *, store_mask: bool
+) -> Kernel:
     body = [
         Load(0, "mask", mask, "b8"),
         Load(1, "x", source, dtype, mask=0, other=other),
@@ -151,7 +169,9 @@ def test_masked_load(run, dtype: str, source: str, dynamic: bool) -> None:
         x, mask = sample(dtype, 2 * n + 1), torch.rand(n) > 0.4
         out = torch.zeros(n + 64, dtype=TORCH_DTYPES[dtype])
         extent = Sym("n") if dynamic else Const(n)
-        kernel = masked_kernel(dtype, ir.mul(AxisVar("i"), Const(stride)), extent, AxisVar("i"), 1, store_mask=False)
+        kernel = masked_kernel(
+            dtype, ir.mul(AxisVar("i"), Const(stride)), extent, AxisVar("i"), 1, store_mask=False
+        )
         run(kernel, {"mask": mask, "x": x, "out": out}, {"n": n})
         assert torch.equal(out[:n], torch.where(mask, x[stride * torch.arange(n)], torch.ones_like(out[:n])))
 
@@ -170,7 +190,9 @@ def test_mask_that_is_uniform(run, value: bool) -> None:
 def test_masked_store(run, dynamic: bool) -> None:
     for n in LENGTHS:
         x, mask, out = torch.randn(n), torch.rand(n) > 0.5, torch.full((n + 64,), 5.0)
-        kernel = masked_kernel("f32", AxisVar("i"), Sym("n") if dynamic else Const(n), AxisVar("i"), 0, store_mask=True)
+        kernel = masked_kernel(
+            "f32", AxisVar("i"), Sym("n") if dynamic else Const(n), AxisVar("i"), 0, store_mask=True
+        )
         run(kernel, {"mask": mask, "x": x, "out": out}, {"n": n})
         assert torch.equal(out[:n], torch.where(mask, x, 5.0))
 
@@ -232,7 +254,13 @@ def test_load_behind_a_store_sees_it(run) -> None:
     body = [
         ConstOp(0, 2.0, "f32"),
         Store("a", Const(0), 0),
-        Loop("i", Const(20), [Load(1, "b", Const(0), "f32"), Store("out", AxisVar("i"), 1)], parallel=True, vector=True),
+        Loop(
+            "i",
+            Const(20),
+            [Load(1, "b", Const(0), "f32"), Store("out", AxisVar("i"), 1)],
+            parallel=True,
+            vector=True,
+        ),
         ConstOp(2, 3.0, "f32"),
         Store("a", Const(0), 2),
         Load(3, "b", Const(0), "f32"),

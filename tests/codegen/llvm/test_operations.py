@@ -15,7 +15,17 @@ from codegen.ops import INTEGERS, OPS, STORAGE, TORCH_DTYPES, reference, result_
 
 INF, NAN = math.inf, math.nan
 # The largest error in units of the last place, against float64 (float32) and eager (float64).
-ULP_F32 = {"exp": 1.1, "exp2": 1.1, "log": 1.0, "tanh": 1.5, "erf": 1.6, "sigmoid": 2.6, "erfc": 1.6, "lgamma": 1.6, "atan2": 1.5}
+ULP_F32 = {
+    "exp": 1.1,
+    "exp2": 1.1,
+    "log": 1.0,
+    "tanh": 1.5,
+    "erf": 1.6,
+    "sigmoid": 2.6,
+    "erfc": 1.6,
+    "lgamma": 1.6,
+    "atan2": 1.5,
+}
 ULP_F64 = {"sigmoid": 4, "lgamma": 8, "erfc": 4, "erf": 3}
 APPROXIMATE = frozenset(
     "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc sigmoid lgamma pow".split()
@@ -66,24 +76,30 @@ def cross(left: torch.Tensor, right: torch.Tensor) -> list[torch.Tensor]:
     return [left.repeat_interleave(len(right)), right.repeat(len(left))]
 
 
-def elementwise(name: str, dtypes: tuple[str, ...], result: str, count: int) -> Kernel:
+def elementwise(
+    name: str, dtypes: tuple[str, ...], result: str, count: int, *, vector: bool = True
+) -> Kernel:
     loads = [Load(position, f"x{position}", AxisVar("i"), dtype) for position, dtype in enumerate(dtypes)]
     op = Op(len(dtypes), name, tuple(range(len(dtypes))), result)
     body = [*loads, op, Store("out", AxisVar("i"), len(dtypes))]
     buffers = [Buffer(f"x{position}", dtype) for position, dtype in enumerate(dtypes)]
-    loop = Loop("i", Const(count), body, parallel=True, vector=True)
+    loop = Loop("i", Const(count), body, parallel=True, vector=vector)
     return Kernel("op", (*buffers, Buffer("out", result, writable=True)), (), [loop])
 
 
-def apply(run, name: str, args: list[torch.Tensor], dtypes: tuple[str, ...], result: str) -> torch.Tensor:
+def apply(
+    run, name: str, args: list[torch.Tensor], dtypes: tuple[str, ...], result: str, *, vector: bool = True
+) -> torch.Tensor:
     count = len(args[0])
     out = torch.empty(count, dtype=TORCH_DTYPES[result])
-    kernel = elementwise(name, dtypes, result, count)
+    kernel = elementwise(name, dtypes, result, count, vector=vector)
     assert run(kernel, {"out": out, **{f"x{position}": arg for position, arg in enumerate(args)}}) == 0
     return out
 
 
-def assert_identical(actual: torch.Tensor, expected: torch.Tensor, args: list[torch.Tensor], *, zero_sign: bool = True) -> None:
+def assert_identical(
+    actual: torch.Tensor, expected: torch.Tensor, args: list[torch.Tensor], *, zero_sign: bool = True
+) -> None:
     """Equal in value, NaN where NaN, and the sign of zero."""
     same = actual == expected
     if actual.is_floating_point():
@@ -92,7 +108,9 @@ def assert_identical(actual: torch.Tensor, expected: torch.Tensor, args: list[to
             same = same & ((actual != 0) | (torch.signbit(actual) == torch.signbit(expected)))
     if not same.all():
         at = int((~same).nonzero()[0])
-        raise AssertionError(f"{[arg[at].item() for arg in args]} gives {actual[at].item()}, expected {expected[at].item()}; {int((~same).sum())} differ")
+        raise AssertionError(
+            f"{[arg[at].item() for arg in args]} gives {actual[at].item()}, expected {expected[at].item()}; {int((~same).sum())} differ"
+        )
 
 
 def ulp_error(actual: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
@@ -104,7 +122,9 @@ def ulp_error(actual: torch.Tensor, exact: torch.Tensor) -> torch.Tensor:
     error = (actual.double() - exact).abs() / unit
     agree = (actual == rounded) | (actual.isnan() & rounded.isnan())
     # Overflow: the largest number is as near to infinity as a rounding error
-    return torch.where(agree, torch.where(rounded.isfinite(), error, 0.0).nan_to_num(0.0), error.nan_to_num(math.inf))
+    return torch.where(
+        agree, torch.where(rounded.isfinite(), error, 0.0).nan_to_num(0.0), error.nan_to_num(math.inf)
+    )
 
 
 def libm_fma(left: torch.Tensor, right: torch.Tensor, addend: torch.Tensor) -> torch.Tensor:
@@ -140,7 +160,12 @@ def test_operation(run, name: str, dtype: str) -> None:
     result = result_dtype(name, dtypes, dtype)
     actual = apply(run, name, args, dtypes, result)
     if name not in APPROXIMATE:
-        equal_zeros_are_free = name in ("min", "max", "fmin", "fmax")  # eager's vector and scalar code differ there
+        equal_zeros_are_free = name in (
+            "min",
+            "max",
+            "fmin",
+            "fmax",
+        )  # eager's vector and scalar code differ there
         expected = BETTER_THAN_EAGER.get(name, lambda *_: reference(name, args, dtype))(*args)
         assert_identical(actual, expected, args, zero_sign=not equal_zeros_are_free)
         return
@@ -149,7 +174,9 @@ def test_operation(run, name: str, dtype: str) -> None:
     error = ulp_error(actual, exact)
     error[actual == reference(name, args, dtype)] = 0  # as eager, which overflows early in sinh and cosh
     worst = int(error.argmax())
-    assert error[worst] <= bound, f"{[arg[worst].item() for arg in args]}: {actual[worst].item()!r}, exact {exact[worst].item()!r}, {error[worst]:.2f} ulp"
+    assert error[worst] <= bound, (
+        f"{[arg[worst].item() for arg in args]}: {actual[worst].item()!r}, exact {exact[worst].item()!r}, {error[worst]:.2f} ulp"
+    )
 
 
 CASTS = list(itertools.product(sorted(STORAGE), repeat=2))
@@ -159,7 +186,30 @@ CASTS = list(itertools.product(sorted(STORAGE), repeat=2))
 def test_cast(run, source: str, target: str) -> None:
     x = values(source)
     if source in ("f32", "f64", "bf16", "f16"):
-        near = torch.tensor([2.0**31, -(2.0**31), 2.0**31 - 1, -(2.0**31) - 0.5, 2.0**63, -(2.0**63), 255.5, 256.0, -1.5, 65504.0, 65519.0, 65520.0, 65536.0, 6e-8, 2.98e-8, 2.9802325e-08, 6.1e-5, 1.0009765625, 1.00048828125, 3.3895e38])
+        near = torch.tensor(
+            [
+                2.0**31,
+                -(2.0**31),
+                2.0**31 - 1,
+                -(2.0**31) - 0.5,
+                2.0**63,
+                -(2.0**63),
+                255.5,
+                256.0,
+                -1.5,
+                65504.0,
+                65519.0,
+                65520.0,
+                65536.0,
+                6e-8,
+                2.98e-8,
+                2.9802325e-08,
+                6.1e-5,
+                1.0009765625,
+                1.00048828125,
+                3.3895e38,
+            ]
+        )
         x = torch.cat([x, near.to(x.dtype)])
     actual = apply(run, "cast", [x], (source,), target)
     assert_identical(actual, reference("cast", [x], target), [x])
@@ -176,7 +226,14 @@ def test_all_half_precision_numbers_survive(run, name: str) -> None:
 @pytest.mark.parametrize("name", ["exp", "exp2", "log", "tanh", "erf", "sigmoid"])
 def test_inline_functions_on_many_values(run, name: str) -> None:
     torch.manual_seed(1)
-    ranges = {"exp": (-104, 89), "exp2": (-150, 128), "log": (-44, 44), "tanh": (-10, 10), "erf": (-5, 5), "sigmoid": (-88, 40)}
+    ranges = {
+        "exp": (-104, 89),
+        "exp2": (-150, 128),
+        "log": (-44, 44),
+        "tanh": (-10, 10),
+        "erf": (-5, 5),
+        "sigmoid": (-88, 40),
+    }
     low, high = ranges[name]
     x = torch.rand(200_000) * (high - low) + low
     small = (torch.rand(100_000) * 2 - 1) * 2.0 ** torch.randint(-20, 2, (100_000,))
@@ -184,3 +241,13 @@ def test_inline_functions_on_many_values(run, name: str) -> None:
     actual = apply(run, name, [x], ("f32",), "f32")
     error = ulp_error(actual, reference(name, [x.double()], "f64"))
     assert error.max() <= ULP_F32[name], f"{x[int(error.argmax())].item()!r}: {error.max():.2f} ulp"
+
+
+@pytest.mark.parametrize(("name", "dtype"), CASES, ids=lambda value: value)
+def test_scalar_form_gives_what_the_vector_form_gives(run_host, name: str, dtype: str) -> None:
+    """To the bit: a value is uniform in one kernel and varying in another."""
+    args = [arg[:2000].contiguous() for arg in operands(name, dtype)]
+    dtypes = ("b8", dtype, dtype) if name == "where" else (dtype,) * len(args)
+    result = result_dtype(name, dtypes, dtype)
+    scalar, vector = (apply(run_host, name, args, dtypes, result, vector=form) for form in (False, True))
+    assert_identical(scalar, vector, args)

@@ -38,10 +38,20 @@ EAGER = {
     "argmax": torch.argmax,
     "argmin": torch.argmin,
 }
-CASES = [(combine, dtype) for combine in EAGER for dtype in (["b8"] if combine in ("any", "all") else NUMBERS)]
+CASES = [
+    (combine, dtype) for combine in EAGER for dtype in (["b8"] if combine in ("any", "all") else NUMBERS)
+]
 
 
-def reduction(combine: str, dtype: str, extent: ir.Expr, *, vector: bool = True, unroll: int = 1, init: float | None = None) -> Kernel:
+def reduction(
+    combine: str,
+    dtype: str,
+    extent: ir.Expr,
+    *,
+    vector: bool = True,
+    unroll: int = 1,
+    init: float | None = None,
+) -> Kernel:
     """out[0] = combine of x[0..extent]"""
     arg = combine.startswith("arg")
     i = AxisVar("i")
@@ -81,7 +91,9 @@ def check(run, combine: str, x: torch.Tensor, dtype: str, **form) -> None:
 def extreme(combine: str, x: torch.Tensor) -> torch.Tensor:
     if x.dtype == torch.bool:
         return torch.full((80,), combine == "any")
-    return torch.full((80,), -50 if "min" in combine and x.dtype != torch.uint8 else 0 if "min" in combine else 100).to(x.dtype)
+    return torch.full(
+        (80,), -50 if "min" in combine and x.dtype != torch.uint8 else 0 if "min" in combine else 100
+    ).to(x.dtype)
 
 
 @pytest.mark.parametrize(("combine", "dtype"), CASES, ids=lambda value: value)
@@ -91,7 +103,9 @@ def test_lengths(run, combine: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("combine", list(EAGER))
-@pytest.mark.parametrize("form", [{"dynamic": True}, {"vector": False}, {"unroll": 3}, {"unroll": 4, "dynamic": True}], ids=str)
+@pytest.mark.parametrize(
+    "form", [{"dynamic": True}, {"vector": False}, {"unroll": 3}, {"unroll": 4, "dynamic": True}], ids=str
+)
 def test_forms(run, combine: str, form: dict) -> None:
     dtype = "b8" if combine in ("any", "all") else "f32"
     for n in [1, 5, 16, 33, 100, 130]:
@@ -120,7 +134,16 @@ def test_arg_of_integer_extremes(run) -> None:
         check(run, combine, torch.full((37,), value), "i64")
 
 
-@pytest.mark.parametrize(("combine", "dtype", "empty"), [("sum", "f32", 0), ("prod", "i64", 1), ("max", "f32", -math.inf), ("all", "b8", True), ("any", "b8", False)])
+@pytest.mark.parametrize(
+    ("combine", "dtype", "empty"),
+    [
+        ("sum", "f32", 0),
+        ("prod", "i64", 1),
+        ("max", "f32", -math.inf),
+        ("all", "b8", True),
+        ("any", "b8", False),
+    ],
+)
 @pytest.mark.parametrize("extent", [Const(0), Sym("n")])
 def test_empty_is_the_identity(run, combine: str, dtype: str, empty: float, extent: ir.Expr) -> None:
     out = torch.full((1,), 99).to(TORCH_DTYPES[dtype])
@@ -154,7 +177,10 @@ def test_accumulator_in_a_scalar_and_a_vector_loop(run) -> None:
         Store("out", Const(0), 3),
     ]
     x, out = torch.randint(0, 9, (37,)).float(), torch.zeros(1)
-    run(Kernel("two", (Buffer("x", "f32"), Buffer("out", "f32", writable=True)), (), body), {"x": x, "out": out})
+    run(
+        Kernel("two", (Buffer("x", "f32"), Buffer("out", "f32", writable=True)), (), body),
+        {"x": x, "out": out},
+    )
     assert out.item() == 0.5 + x.sum().item() + x[:9].sum().item() + x[:3].sum().item()
 
 
@@ -170,9 +196,19 @@ def test_columns(run, combine: str, columns: int, dynamic: bool) -> None:
     body: list[ir.Stmt] = [Load(0, "x", ir.add(ir.mul(r, width), c), dtype)]
     body += [IndexOp(1, r), Update("acc", 0, index=1)] if arg else [Update("acc", 0)]
     result = "i64" if arg else dtype
-    column = [Accumulator("acc", combine, dtype), Loop("r", Const(rows), body), ReadAccumulator(2, "acc", result), Store("out", c, 2)]
+    column = [
+        Accumulator("acc", combine, dtype),
+        Loop("r", Const(rows), body),
+        ReadAccumulator(2, "acc", result),
+        Store("out", c, 2),
+    ]
     buffers = (Buffer("x", dtype), Buffer("out", result, writable=True))
-    kernel = Kernel("columns", buffers, ("columns",) if dynamic else (), [Loop("c", width, column, parallel=True, vector=True)])
+    kernel = Kernel(
+        "columns",
+        buffers,
+        ("columns",) if dynamic else (),
+        [Loop("c", width, column, parallel=True, vector=True)],
+    )
     x = sample(dtype, rows * columns).view(rows, columns)
     out = torch.zeros(columns + 64, dtype=TORCH_DTYPES[result])
     run(kernel, {"x": x, "out": out}, {"columns": columns})
@@ -200,7 +236,10 @@ def test_whole_matrix(run, combine: str, columns: int) -> None:
     ]
     x = sample("f32", rows * (columns + 3)).view(rows, columns + 3)
     out = torch.zeros(1, dtype=TORCH_DTYPES[result])
-    run(Kernel("matrix", (Buffer("x", "f32"), Buffer("out", result, writable=True)), (), statements), {"x": x, "out": out})
+    run(
+        Kernel("matrix", (Buffer("x", "f32"), Buffer("out", result, writable=True)), (), statements),
+        {"x": x, "out": out},
+    )
     part = x[:, :columns]
     assert out.item() == EAGER[combine](part).item()
 
@@ -225,7 +264,12 @@ def softmax_kernel(rows: ir.Expr, columns: ir.Expr) -> Kernel:
         Loop("c", columns, [Load(0, "x", at, "f32"), Update("m", 0)], vector=True),
         ReadAccumulator(1, "m", "f32"),
         Accumulator("s", "sum", "f32"),
-        Loop("c", columns, [Load(2, "x", at, "f32"), Op(3, "sub", (2, 1), "f32"), Op(4, "exp", (3,), "f32"), Update("s", 4)], vector=True),
+        Loop(
+            "c",
+            columns,
+            [Load(2, "x", at, "f32"), Op(3, "sub", (2, 1), "f32"), Op(4, "exp", (3,), "f32"), Update("s", 4)],
+            vector=True,
+        ),
         ReadAccumulator(5, "s", "f32"),
         Loop(
             "c",
