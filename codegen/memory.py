@@ -120,6 +120,10 @@ class Memories:
 
 
 def item_of(emit: Emit, node: fx.Node, index: int) -> fx.Node:
+    """The node of one result of a call that has several; one node each."""
+    for user in node.users:
+        if user.target is operator.getitem and user.args[1] == index:
+            return user
     return emit(operator.getitem, (node, index), {})
 
 

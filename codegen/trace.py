@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -319,9 +319,8 @@ def is_effect(node: fx.Node) -> bool:
     )
 
 
-def trace(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode, then: Callable[[Trace], None] | None = None) -> Trace:
-    """Run the module's graph on the fake twins of `inputs` and record it. `then` runs with the recorder still on (autograd of the outputs).
-    Raises UntraceableError, or what the operators raise."""
+def trace(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -> Trace:
+    """Run the module's graph on the fake twins of `inputs` and record it. Raises UntraceableError, or what the operators raise."""
     recorder = Recorder(mode)
     runner = ModuleRunner(module, recorder)
     with mode:
@@ -329,10 +328,7 @@ def trace(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode, then: C
         runner.place(fakes)
         with recorder:
             outputs = runner.run()
-            result = Trace(recorder, fakes, runner.lifted, outputs)
-            if then is not None:
-                then(result)
-    return result
+        return Trace(recorder, fakes, runner.lifted, outputs)
 
 
 @dataclass(slots=True)

@@ -23,6 +23,7 @@
 #define WORKSPACE_ALIGNMENT 64
 
 static PyTypeObject CompiledGraphType;
+static PyObject *check_failed; /* _capture.CheckFailed */
 static bool (*grad_enabled)(void);
 static void (*set_grad_enabled)(bool);
 
@@ -80,7 +81,7 @@ typedef struct {
 static int set_check_failure(Run *run, const KernelLaunch *launch, int32_t code)
 {
     run->failed_check = code;
-    PyErr_Format(PyExc_RuntimeError, "check %d failed in the compiled kernel %S (an index out of range?)", (int)code,
+    PyErr_Format(check_failed, "check %d failed in the compiled kernel %S (an index out of range?)", (int)code,
                  PyTuple_GET_ITEM(run->graph->objects, launch->name));
     return -1;
 }
@@ -468,4 +469,12 @@ static PyTypeObject CompiledGraphType = {
     .tp_getset = graph_getset,
 };
 
-int init_compiled_graph(PyObject *module) { return PyModule_AddType(module, &CompiledGraphType); }
+int init_compiled_graph(PyObject *module)
+{
+    check_failed = PyErr_NewExceptionWithDoc("_capture.CheckFailed", "A check in a compiled kernel failed: eager would raise here.",
+                                             PyExc_RuntimeError, NULL);
+    if (check_failed == NULL || PyModule_AddObjectRef(module, "CheckFailed", check_failed) < 0) {
+        return -1;
+    }
+    return PyModule_AddType(module, &CompiledGraphType);
+}

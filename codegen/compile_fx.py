@@ -1,0 +1,113 @@
+"""The compiler: a graph of torch calls becomes a callable of native code.
+
+In:  `fx.GraphModule` at the level of torch calls (what a Dynamo backend gets), its inputs; optionally a store of machine code.
+Out: `CompiledGraph`, or `TrainingGraph` where outputs need gradients, or `EagerGraph` where the graph can't be compiled.
+
+    f = compile_fx(gm, [x, y]);  f(x, y)  ->  (tensor, ...)
+
+The steps: trace (functional ATen graph) -> joint graph and partition (training) -> lower -> fuse, schedule -> LLVM -> launch plan.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    UnsupportedOperatorException,
+)
+
+from codegen.compiled import CompiledGraph, EagerGraph, assemble, is_available, run_eagerly
+from codegen.fake import UnsupportedTensor, fake_mode
+from codegen.joint_graph import Joint, trace_joint
+from codegen.memory import UntraceableError
+from codegen.partition import partition
+from codegen.training import TrainingGraph
+
+log = logging.getLogger("capture.codegen")
+
+Compiled = CompiledGraph | TrainingGraph | EagerGraph | Callable[..., tuple[Any, ...]]
+
+EXPECTED = (
+    UntraceableError,
+    UnsupportedTensor,
+    UnsupportedOperatorException,
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+)
+
+
+def compile_fx(gm: fx.GraphModule, example_inputs: Sequence[Any], *, store: Any = None) -> Compiled:
+    """Compile `gm` for inputs like `example_inputs` (tensors, numbers): their dtypes, sizes, strides, requires_grad, and for the grad mode of the
+    moment. The callable takes the placeholders in order and gives a tuple; inputs of another layout are an error.
+
+    A graph that can't be compiled runs through eager; the log `capture.codegen` says why.
+    """
+    try:
+        check_inputs(example_inputs)
+        joint = trace_joint(gm, example_inputs, fake_mode())
+        return finish_training(gm, joint, store) if joint.is_training else finish_inference(gm, joint, store)
+    except EXPECTED as reason:
+        log.info("the graph runs through eager: %s: %s", type(reason).__name__, reason)
+        return EagerGraph(gm, f"{type(reason).__name__}: {reason}")
+    except RuntimeError as error:  # an operator refused its arguments: so will eager, with the user's line in its traceback
+        log.info("the graph runs through eager: tracing it raised %s: %s", type(error).__name__, error)
+        return EagerGraph(gm, f"{type(error).__name__}: {error}")
+
+
+def check_inputs(example_inputs: Sequence[Any]) -> None:
+    if not is_available():
+        raise UntraceableError("the extension _capture is not built")
+    if torch.is_autocast_enabled("cpu"):
+        raise UntraceableError("autocast is on")
+    for value in example_inputs:
+        if isinstance(value, torch.Tensor) and value.device.type != "cpu":
+            raise UntraceableError(f"an input on {value.device}")
+
+
+def finish_inference(gm: fx.GraphModule, joint: Joint, store: Any) -> Compiled:
+    traced = joint.trace
+    with traced.recorder.mode:
+        traced.copy_back()
+        graph = traced.finish([traced.output_node(value) for value in traced.outputs])
+    compiled = assemble(graph, store=store, fallback=EagerFallback(gm, traced.lifted))
+    return WithLifted(compiled, traced.lifted) if traced.lifted else compiled
+
+
+def finish_training(gm: fx.GraphModule, joint: Joint, store: Any) -> TrainingGraph:
+    with joint.trace.recorder.mode:
+        parts = partition(joint)
+    return TrainingGraph(joint, parts, joint.trace.lifted, store, EagerFallback(gm, joint.trace.lifted))
+
+
+class EagerFallback:
+    """Runs the module through eager, where a check in a kernel failed: eager's own error is what the caller should see."""
+
+    def __init__(self, module: fx.GraphModule, lifted: list[torch.Tensor]) -> None:
+        self.module = module
+        self.lifted = len(lifted)
+
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        return run_eagerly(self.module, args[: len(args) - self.lifted])
+
+
+class WithLifted:
+    """A compiled graph whose module holds tensors: they are its last arguments."""
+
+    def __init__(self, graph: CompiledGraph, lifted: list[torch.Tensor]) -> None:
+        self.graph = graph
+        self.lifted = tuple(lifted)
+
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        return self.graph(*args, *self.lifted)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.graph, name)
+
+
+__all__ = ["compile_fx"]

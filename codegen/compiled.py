@@ -1,0 +1,141 @@
+"""What compile_fx gives: callables that run a graph, and tell what they are made of.
+
+In:  a closed functional ATen graph.
+Out: `CompiledGraph`, called with the graph's placeholders, gives a tuple.
+
+    graph = assemble(aten_graph)
+    graph(x, y)          -> (tensor,)
+    print(graph.loops)   -> kernel k0(...) ...
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from torch import fx
+
+from codegen.extern_program import extern_program
+from codegen.plan import build_plan
+from codegen.program import KernelStep, Program
+
+try:
+    import _capture
+except ImportError:  # the extension is not built: graphs run through eager
+    _capture = None
+
+log = logging.getLogger("capture.codegen")
+Base: Any = object if _capture is None else _capture.CompiledGraph
+
+
+class CompiledGraph(Base):
+    """A launch plan with its sources. Calling it goes straight to native code."""
+
+    program: Program
+    compiled: list[Any]
+    extern_calls: list[str]
+    native_calls: list[str]
+
+    @property
+    def kernels(self) -> list[Any]:
+        """The kernels in loop IR, in the order in which they run."""
+        return [step.kernel for step in self.program.steps if isinstance(step, KernelStep)]
+
+    @cached_property
+    def loops(self) -> str:
+        """The printed loop IR of all kernels."""
+        from codegen.printer import print_kernel
+
+        return "\n".join(print_kernel(kernel) for kernel in self.kernels)
+
+    @property
+    def llvm_ir(self) -> str:
+        """The LLVM text of all kernels."""
+        return "\n".join(kernel.llvm_ir for kernel in self.compiled)
+
+    @property
+    def asm(self) -> str:
+        """The assembly of all kernels."""
+        return "\n".join(kernel.asm for kernel in self.compiled)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a compiled graph holds machine code of this process and can't be pickled")
+
+
+class EagerGraph:
+    """A graph that runs operator by operator through eager, for a `reason`. The same interface as a CompiledGraph."""
+
+    kernels: tuple[Any, ...] = ()
+    loops = llvm_ir = asm = ""
+
+    def __init__(self, module: fx.GraphModule, reason: str) -> None:
+        self.module = module
+        self.reason = reason
+        self.extern_calls = [str(node.target) for node in module.graph.nodes if node.op.startswith("call_")]
+
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        return run_eagerly(self.module, args)
+
+
+def run_eagerly(module: fx.GraphModule, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The module's own code, called past `GraphModule.__call__`."""
+    result = module.forward(*args)
+    return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+
+
+def assemble(
+    graph: fx.Graph, *, store: Any = None, conform: bool = False, fallback: Callable[..., Any] | None = None
+) -> CompiledGraph:
+    """Lower, compile and plan a functional graph. Where lowering or the kernel compiler fails, the graph is compiled without kernels, with a
+    warning that says why."""
+    calibrate()
+    try:
+        return link(lower(graph), store, conform, fallback)
+    except Exception:
+        if strict:
+            raise
+        log.warning("the graph runs without kernels of its own: compiling them failed", exc_info=True)
+        return link(extern_program(graph), store, conform, fallback)
+
+
+strict = False  # True: failures of lowering and of the kernel compiler are errors (tests)
+
+
+def lower(graph: fx.Graph) -> Program:
+    from codegen.lower import lower_graph
+
+    return lower_graph(graph)
+
+
+def link(program: Program, store: Any, conform: bool, fallback: Callable[..., Any] | None) -> CompiledGraph:
+    kernels = [step.kernel for step in program.steps if isinstance(step, KernelStep)]
+    compiled: list[Any] = []
+    if kernels:
+        from codegen.jit import compile_kernels
+
+        compiled = compile_kernels(kernels, store=store)
+    plan = build_plan(program, {kernel.name: kernel.address for kernel in compiled}, conform_inputs=conform)
+    graph = CompiledGraph(plan.words, plan.objects, fallback)
+    graph.program = program
+    graph.compiled = compiled
+    graph.extern_calls = plan.extern_calls
+    graph.native_calls = plan.native
+    return graph
+
+
+def is_available() -> bool:
+    """Is there a native part to run launch plans?"""
+    return _capture is not None
+
+
+def calibrate() -> None:
+    """Find the layout of tensors once in a process."""
+    global is_calibrated
+    if not is_calibrated:
+        _capture.calibrate()
+        is_calibrated = True
+
+
+is_calibrated = False

@@ -1,0 +1,158 @@
+"""Forward and backward in one graph, and what each output of the module is.
+
+In:  `fx.GraphModule` at the level of torch calls and its inputs.
+Out: `Joint`: the functional ATen graph of the forward, behind it (from the node `tangents[0]` on) that of the gradients.
+
+    y = (x * w).sum()   ->   mul, sum | tangent_0, expand, mul_1 (for w)
+
+The backward part is what autograd itself computes: `torch.autograd.grad` runs on the fake outputs while the recorder is on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import fx
+
+from codegen.fake import FakeMode
+from codegen.memory import Tracked, UntraceableError, View
+from codegen.trace import Trace, trace
+
+
+@dataclass(slots=True)
+class Replay:
+    """An output that is a view of a graph input or of another output: made outside the compiled code, so that autograd sees the view.
+    `base` is the position of the input, or of the function's result; `views` are applied from first to last."""
+
+    from_input: bool
+    base: int
+    views: list[View | None]
+    detach: bool
+
+    def run(self, base: torch.Tensor) -> torch.Tensor:
+        value = base
+        for view in self.views:
+            if view is None:
+                value = value.detach() if self.detach else torch.ops.aten.alias(value)
+            else:
+                made = view.func(value, *view.args, **view.kwargs)
+                value = made if view.index is None else made[view.index]
+        return value.detach() if self.detach and value.requires_grad else value
+
+
+@dataclass(slots=True)
+class Joint:
+    """`results` are the tensors that the compiled forward computes for the caller; `outputs` say for each output of the module how it comes from
+    inputs (`("input", i)`), results (`("result", i)`), a `Replay`, or is a constant (`("constant", value)`)."""
+
+    trace: Trace
+    results: list[torch.Tensor] = field(default_factory=list)
+    outputs: list[Any] = field(default_factory=list)
+    tangents: list[fx.Node] = field(default_factory=list)
+    grads: list[fx.Node | None] = field(default_factory=list)  # one for each input
+    boundary: int = 0  # nodes of the forward
+
+    @property
+    def is_training(self) -> bool:
+        return bool(self.tangents)
+
+    def differentiable(self) -> list[int]:
+        """Positions of the results that have a gradient: one tangent each."""
+        return [i for i, result in enumerate(self.results) if result.requires_grad]
+
+
+def trace_joint(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -> Joint:
+    """Trace the module; where an output requires grad, its backward too. Raises UntraceableError, or what the operators raise."""
+    joint = Joint(trace(module, inputs, mode))
+    if any(isinstance(value, torch.Tensor) and value.requires_grad for value in joint.trace.outputs):
+        with mode:
+            add_backward(joint)
+    return joint
+
+
+def add_backward(joint: Joint) -> None:
+    traced = joint.trace
+    if not torch.is_grad_enabled():
+        raise UntraceableError("outputs that require grad although grad mode is off around the graph")
+    check_written_inputs(traced)
+    classify_outputs(joint)
+    traced.copy_back()
+    joint.boundary = len(traced.graph.nodes)
+    targets = [joint.results[i] for i in joint.differentiable()]
+    if not targets:
+        raise UntraceableError("outputs that require grad only as views of inputs")
+    tangents = []
+    for i, target in enumerate(targets):
+        tangent = traced.recorder.mode.like(target)  # type: ignore[arg-type]
+        joint.tangents.append(traced.recorder.placeholder(f"tangent_{i}", tangent))
+        tangents.append(tangent)
+    wanted = [value for value in traced.inputs if isinstance(value, torch.Tensor) and value.requires_grad]
+    wanted += [fake for fake in lifted_fakes(traced) if fake.requires_grad]
+    with traced.recorder:
+        grads = torch.autograd.grad(targets, wanted, tangents, allow_unused=True)
+    found = dict(zip(map(id, wanted), grads))
+    for value in (*traced.inputs, *lifted_fakes(traced)):
+        grad = found.get(id(value))
+        joint.grads.append(None if grad is None else traced.recorder.node_of(grad))
+
+
+def lifted_fakes(traced: Trace) -> list[torch.Tensor]:
+    return [traced.recorder.mode.memo[tensor] for tensor in traced.lifted]
+
+
+def check_written_inputs(traced: Trace) -> None:
+    for tracked in traced.written:
+        if tracked.tensor.requires_grad:
+            raise UntraceableError("a write to an input that requires grad")
+
+
+def classify_outputs(joint: Joint) -> None:
+    """Fill `results` and `outputs`."""
+    traced = joint.trace
+    places = {id(value): i for i, value in enumerate((*traced.inputs, *lifted_fakes(traced))) if isinstance(value, torch.Tensor)}
+    nodes = {node: i for i, node in enumerate(n for n in traced.graph.nodes if n.op == "placeholder")}
+    tracked = [traced.recorder.find(v) if isinstance(v, torch.Tensor) else None for v in traced.outputs]
+    sharing: dict[int, set[int]] = {}  # by memory: the different tensors on it
+    for item in tracked:
+        if item is not None:
+            sharing.setdefault(id(item.memory), set()).add(id(item.tensor))
+    numbers: dict[int, int] = {}
+
+    def result(tensor: torch.Tensor) -> int:
+        if id(tensor) not in numbers:
+            numbers[id(tensor)] = len(joint.results)
+            joint.results.append(tensor)
+        return numbers[id(tensor)]
+
+    for value, item in zip(traced.outputs, tracked):
+        if item is None:
+            joint.outputs.append(("constant", value))
+        elif id(value) in places:
+            joint.outputs.append(("input", places[id(value)]))
+        elif item.memory.placeholder is not None:
+            joint.outputs.append(replay_of(item, True, nodes[item.memory.placeholder]))
+        elif len(sharing[id(item.memory)]) > 1 and item.parent is not None:
+            joint.outputs.append(replay_of(item, False, result(root_of(item).tensor)))
+        else:
+            joint.outputs.append(("result", result(value)))
+
+
+def root_of(tracked: Tracked) -> Tracked:
+    while tracked.parent is not None:
+        tracked = tracked.parent
+    return tracked
+
+
+def replay_of(tracked: Tracked, from_input: bool, base: int) -> Replay:
+    views: list[View | None] = []
+    current = tracked
+    while current.parent is not None:
+        views.append(current.view)
+        current = current.parent
+    detach = current.tensor.requires_grad and not tracked.tensor.requires_grad
+    return Replay(from_input, base, views[::-1], detach)
+
+

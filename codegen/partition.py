@@ -1,0 +1,162 @@
+"""Cut a joint graph into the forward's and the backward's.
+
+In:  `Joint`.
+Out: `Parts`: two closed graphs, and what passes from the first to the second.
+
+    y = relu(x * w).exp()   ->   forward: mul, relu, exp -> (y);  saved: x, w, y;  backward: mul again, le, where, mul, ...
+
+Saved are the values that the gradients use. What can be computed again at the cost of a pass over memory, from values that are saved anyway, is
+computed again in the backward instead. Never again: products, reductions, random draws, and nothing from inputs that the gradients do
+not use themselves (eager would not keep them, so that the user may have written to them since).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+from torch._ops import OpOverload
+
+from codegen.joint_graph import Joint
+from codegen.memory import UntraceableError
+from codegen.trace import drop_unused
+
+aten = torch.ops.aten
+CHEAP_VIEWS = frozenset((
+    aten.view.default, aten._unsafe_view.default, aten.reshape.default, aten.t.default, aten.transpose.int, aten.permute.default,
+    aten.unsqueeze.default, aten.squeeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.expand.default, aten.slice.Tensor, aten.select.int,
+    aten.alias.default, aten._to_copy.default, aten.clone.default, aten.copy.default, aten.full.default, aten.full_like.default,
+    aten.zeros_like.default, aten.ones_like.default, aten.scalar_tensor.default, aten.zeros.default, aten.ones.default,
+))  # fmt: skip
+
+
+def is_cheap(node: fx.Node) -> bool:
+    """Elementwise, or a change of layout: fuses into whatever reads it."""
+    target = node.target
+    if not isinstance(target, OpOverload) or torch.Tag.nondeterministic_seeded in target.tags:
+        return False
+    return target in CHEAP_VIEWS or torch.Tag.pointwise in target.tags
+
+
+@dataclass(slots=True)
+class Parts:
+    """The forward gives `results` first (what the module's outputs are made of), then `extra` values that only the backward needs. The
+    backward takes `saved_inputs` (positions of inputs), `saved_results` (positions in all that the forward gives), and one tangent for each
+    of `differentiable`; it gives a gradient or None for each input."""
+
+    forward: fx.Graph
+    backward: fx.Graph
+    result_count: int
+    saved_inputs: list[int]
+    saved_results: list[int]
+    differentiable: list[int]
+
+
+def partition(joint: Joint) -> Parts:
+    """Raises UntraceableError where a value that the backward needs does not survive the forward (an input that the forward writes to)."""
+    nodes = list(joint.trace.graph.nodes)
+    forward, backward = nodes[: joint.boundary], nodes[joint.boundary + len(joint.tangents) :]
+    placeholders = [node for node in forward if node.op == "placeholder"]
+    results = [joint.trace.recorder.node_of(tensor) for tensor in joint.results]
+    live = needed(backward, joint.grads)
+    frontier = frontier_of(forward, live)
+    saved, again = choose_saved(frontier, results)
+    written = {tracked.memory.placeholder for tracked in joint.trace.written}
+    if written & set(saved):
+        raise UntraceableError("a write to an input whose value from before is needed by the backward")
+    kept = [node for node in saved if node.op != "get_attr"]
+    extra = [node for node in kept if node.op != "placeholder" and node not in results]
+    given = [*results, *extra]
+    inputs = [node for node in kept if node.op == "placeholder"]
+    computed = [node for node in kept if node.op != "placeholder"]
+    return Parts(
+        forward=copy_graph(joint, forward, placeholders, given),
+        backward=copy_graph(joint, [*again, *live], [*inputs, *computed, *joint.tangents], joint.grads),
+        result_count=len(results),
+        saved_inputs=[placeholders.index(node) for node in inputs],
+        saved_results=[given.index(node) for node in computed],
+        differentiable=joint.differentiable(),
+    )
+
+
+def needed(backward: list[fx.Node], grads: list[fx.Node | None]) -> list[fx.Node]:
+    """The nodes of the backward part that lead to a gradient, in order."""
+    wanted = {grad for grad in grads if grad is not None}
+    live = []
+    for node in reversed(backward):
+        if node in wanted:
+            live.append(node)
+            wanted.update(node.all_input_nodes)
+    return live[::-1]
+
+
+def frontier_of(forward: list[fx.Node], live: list[fx.Node]) -> list[fx.Node]:
+    """Values of the forward that the backward reads, in order. Of a call with several results: the results."""
+    read = {argument for node in live for argument in node.all_input_nodes}
+    grads_of_forward = [node for node in forward if node in read]
+    return [node for node in grads_of_forward if not isinstance(node.meta["val"], (tuple, list))]
+
+
+def choose_saved(frontier: list[fx.Node], results: list[fx.Node]) -> tuple[list[fx.Node], list[fx.Node]]:
+    """Of the values that the backward reads: those to save, and the nodes to compute again (in order)."""
+    saved: list[fx.Node] = []
+    again: list[fx.Node] = []
+    available = {node for node in frontier if not is_cheap(node) or node in results}
+    for node in frontier:
+        chain = None if node in available else recipe(node, available)
+        if chain is None:
+            saved.append(node)
+            available.add(node)
+        else:
+            again += [step for step in chain if step not in again]
+    return saved, again
+
+
+MAX_RECIPE = 8
+
+
+def recipe(node: fx.Node, available: set[fx.Node]) -> list[fx.Node] | None:
+    """The cheap nodes that compute `node` from what is available; None if there is no such way, or a long one."""
+    order: list[fx.Node] = []
+
+    def visit(current: fx.Node) -> bool:
+        if current in available or current in order:
+            return True
+        if not is_cheap(current) or current.target is operator.getitem or len(order) >= MAX_RECIPE:
+            return False
+        if not all(visit(argument) for argument in current.all_input_nodes):
+            return False
+        order.append(current)
+        return len(order) <= MAX_RECIPE
+
+    return order if visit(node) else None
+
+
+def copy_graph(joint: Joint, nodes: list[fx.Node], placeholders: list[fx.Node], outputs: list[Any]) -> fx.Graph:
+    """A closed graph of copies of `nodes`; `placeholders` become its inputs in that order."""
+    graph = fx.Graph(joint.trace.recorder.root)
+    copies: dict[fx.Node, fx.Node] = {}
+    for node in placeholders:
+        copies[node] = graph.placeholder(node.name)
+        copies[node].meta["val"] = node.meta["val"]
+
+    def copied(node: fx.Node) -> fx.Node:
+        if node not in copies:
+            if node.op not in ("get_attr", "call_function"):
+                raise UntraceableError(f"the value of {node.name} does not reach the backward")
+            if node.op == "call_function" and node.target is operator.getitem:
+                copied(node.all_input_nodes[0])
+            copies[node] = graph.node_copy(node, copied)
+        return copies[node]
+
+    members: Callable[[fx.Node], bool] = set(nodes).__contains__
+    for node in nodes:
+        if node.op != "placeholder" and members(node):
+            copied(node)
+    graph.output(tuple(copied(item) if isinstance(item, fx.Node) else item for item in outputs))
+    drop_unused(graph)
+    return graph

@@ -1,0 +1,386 @@
+"""From a Program to the launch plan that `native/compiled_graph.c` executes.
+
+In:  `Program` (buffers and steps) and the address of each kernel's machine code.
+Out: `LaunchPlan`: int64 words and a table of objects.
+
+    mm(x, w) -> t;  k0: t -> y     ->     WORKSPACE t; GEMM x w t; NEW y; KERNEL k0 t y
+
+Each buffer becomes a slot. A buffer that only kernels and native products touch lives in the workspace, where places are reused when their
+last reader is done; what an operator takes or the caller gets is a tensor, released after its last use.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+
+from codegen.ir import Const, Expr, Kernel, Loop
+from codegen.matmul_launch import MatmulLaunch, native_matmul
+from codegen.program import BufferInfo, ExternStep, KernelStep, Program, Ref, Step, ViewStep
+
+PLAN_VERSION = 1
+# Keep equal to native/compiled_graph.h and launch_call.c.
+NEW, WORKSPACE, CONSTANT, POINTER, VIEW, KERNEL, GEMM, BIAS, CALL, DROP, BUMP = range(1, 12)
+INPUT_TENSOR, INPUT_INTEGER, INPUT_UNUSED, INPUT_CONFORM = range(4)
+ARG_SLOT, ARG_OBJECT, ARG_LIST, ARG_TUPLE = range(4)
+ALIGNMENT = 64
+
+SCALAR_TYPES: dict[torch.dtype, int] = {
+    torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4, torch.float16: 5, torch.float32: 6, torch.float64: 7,
+    torch.complex64: 9, torch.complex128: 10, torch.bool: 11, torch.bfloat16: 15,
+}  # fmt: skip
+
+
+class UnplannableError(ValueError):
+    """The program has something that a launch plan cannot say (a symbolic size)."""
+
+
+@dataclass(slots=True)
+class LaunchPlan:
+    """What `_capture.CompiledGraph` takes. `native` names the products that run without the operator."""
+
+    words: bytes
+    objects: tuple[Any, ...]
+    workspace_size: int
+    extern_calls: list[str]
+    native: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A buffer with its sizes as numbers."""
+
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def numel(self) -> int:
+        total = 1
+        for size in self.shape:
+            total *= size
+        return total
+
+    @property
+    def nbytes(self) -> int:
+        if not self.numel:
+            return 0
+        return (1 + sum((size - 1) * stride for size, stride in zip(self.shape, self.strides))) * self.dtype.itemsize
+
+
+def number(expr: Expr) -> int:
+    if isinstance(expr, Const):
+        return expr.value
+    raise UnplannableError(f"a size that is known only at run time: {expr}")
+
+
+def numbers(exprs: Iterable[Expr]) -> tuple[int, ...]:
+    return tuple(number(expr) for expr in exprs)
+
+
+def refs_in(value: Any) -> list[str]:
+    """The names of the buffers in an operator's arguments, at any depth."""
+    if isinstance(value, Ref):
+        return [value.name]
+    if isinstance(value, (list, tuple)):
+        return [name for item in value for name in refs_in(item)]
+    return refs_in(list(value.values())) if isinstance(value, dict) else []
+
+
+def reads_of(step: Step) -> list[str]:
+    if isinstance(step, KernelStep):
+        return list(step.buffers)
+    if isinstance(step, ViewStep):
+        return [step.base]
+    return refs_in(step.args) + refs_in(step.kwargs)
+
+
+def written_of(step: Step) -> list[str]:
+    if isinstance(step, KernelStep):
+        return [name for name, buffer in zip(step.buffers, step.kernel.buffers) if buffer.writable]
+    return [] if isinstance(step, ViewStep) else list(step.mutates)
+
+
+def made_by(step: Step) -> list[str]:
+    """Buffers that come into being with the step, if they do not exist yet."""
+    if isinstance(step, KernelStep):
+        return written_of(step)
+    if isinstance(step, ViewStep):
+        return [step.output]
+    return [name for name in step.outputs if name is not None]
+
+
+@dataclass(slots=True)
+class Planner:
+    """State of the making of one plan."""
+
+    program: Program
+    addresses: Mapping[str, int]
+    conform_inputs: bool = False
+    layouts: dict[str, Layout] = field(default_factory=dict)
+    matmuls: dict[int, MatmulLaunch] = field(default_factory=dict)  # by position of the step
+    tensors: set[str] = field(default_factory=set)  # buffers that must be tensor objects
+    roots: dict[str, str] = field(default_factory=dict)  # whose memory a buffer is on
+    last_use: dict[str, int] = field(default_factory=dict)  # of the memory of a root
+    offsets: dict[str, int] = field(default_factory=dict)
+    slots: dict[str, int] = field(default_factory=dict)
+    defined: set[str] = field(default_factory=set)
+    specs: dict[tuple[Layout, int], int] = field(default_factory=dict)
+    objects: list[Any] = field(default_factory=list)
+    code: list[int] = field(default_factory=list)
+    workspace_size: int = 0
+    uses_torch: bool = False
+
+    # --- analysis
+
+    def analyse(self) -> None:
+        self.layouts = {name: layout_of(info) for name, info in self.program.buffers.items()}
+        for position, step in enumerate(self.program.steps):
+            if isinstance(step, ExternStep):
+                launch = native_matmul(step, self.layouts)
+                if launch is not None:
+                    self.matmuls[position] = launch
+        self.find_roots()
+        self.find_tensors()
+        self.find_last_uses()
+        self.place_in_workspace()
+        names = [*self.program.inputs, *(name for name in self.program.buffers if name not in self.program.inputs)]
+        self.slots = {name: slot for slot, name in enumerate(names)}
+
+    def is_call(self, position: int) -> bool:
+        return isinstance(self.program.steps[position], ExternStep) and position not in self.matmuls
+
+    def find_roots(self) -> None:
+        for step in self.program.steps:
+            if isinstance(step, ViewStep):
+                self.roots[step.output] = self.root(step.base)
+
+    def root(self, name: str) -> str:
+        return self.roots.get(name, name)
+
+    def find_tensors(self) -> None:
+        self.tensors.update(item for item in self.program.outputs if isinstance(item, str))
+        self.tensors.update(name for name, info in self.program.buffers.items() if info.kind in ("input", "constant"))
+        for position, step in enumerate(self.program.steps):
+            if self.is_call(position):
+                self.tensors.update((*reads_of(step), *made_by(step)))
+        for step in reversed(self.program.steps):
+            if isinstance(step, ViewStep) and step.output in self.tensors:
+                self.tensors.add(step.base)
+
+    def find_last_uses(self) -> None:
+        for position, step in enumerate(self.program.steps):
+            for name in (*reads_of(step), *made_by(step)):
+                self.last_use[self.root(name)] = position
+        for item in self.program.outputs:
+            if isinstance(item, str):
+                self.last_use[self.root(item)] = len(self.program.steps)
+
+    def place_in_workspace(self) -> None:
+        """Offsets for the buffers without a tensor: the largest first, each at the lowest place that is free while it lives."""
+        born: dict[str, int] = {}
+        for position, step in enumerate(self.program.steps):
+            for name in made_by(step):
+                if name not in self.tensors and name not in self.roots:
+                    born.setdefault(name, position)
+        placed: list[tuple[int, int, int, int]] = []  # begin, end in bytes; birth, death in steps
+        for name in sorted(born, key=lambda name: -self.layouts[name].nbytes):
+            size = -(-max(self.layouts[name].nbytes, 1) // ALIGNMENT) * ALIGNMENT
+            birth, death = born[name], self.last_use[name]
+            offset = 0
+            for begin, end, other_birth, other_death in sorted(placed):
+                if other_birth <= death and birth <= other_death and offset < end and begin < offset + size:
+                    offset = end
+            placed.append((offset, offset + size, birth, death))
+            self.offsets[name] = offset
+            self.workspace_size = max(self.workspace_size, offset + size)
+
+    # --- words
+
+    def emit(self, opcode: int, *operands: int) -> None:
+        self.code.extend((opcode, len(operands), *operands))
+
+    def spec(self, layout: Layout, offset: int = 0) -> int:
+        return self.specs.setdefault((layout, offset), len(self.specs))
+
+    def object(self, value: Any) -> int:
+        for index, known in enumerate(self.objects):
+            if known is value:
+                return index
+        self.objects.append(value)
+        return len(self.objects) - 1
+
+    def define(self, name: str) -> None:
+        """Memory for a buffer that is about to be written."""
+        if name in self.defined:
+            return
+        self.defined.add(name)
+        if name in self.offsets:
+            self.emit(WORKSPACE, self.slots[name], self.offsets[name])
+        else:
+            self.emit(NEW, self.slots[name], self.spec(self.layouts[name]))
+
+    def write_steps(self) -> None:
+        self.defined.update(self.program.inputs)
+        for name, info in self.program.buffers.items():
+            if info.kind == "constant":
+                self.emit(CONSTANT, self.slots[name], self.object(info.value))
+                self.defined.add(name)
+        for position, step in enumerate(self.program.steps):
+            if position in self.matmuls:
+                self.write_matmul(self.matmuls[position])
+            else:
+                WRITERS[type(step)](self, step)
+            self.drop_dead(position)
+        for item in self.program.outputs:
+            if isinstance(item, str):
+                self.define(item)
+
+    def drop_dead(self, position: int) -> None:
+        step = self.program.steps[position]
+        dead = {self.root(name) for name in (*reads_of(step), *made_by(step))}
+        dead = {root for root in dead if self.last_use[root] == position}
+        for name in self.program.buffers:
+            is_own = self.program.buffers[name].kind not in ("input", "constant") or name in self.roots
+            if is_own and self.root(name) in dead and name in self.tensors and name in self.defined:
+                self.emit(DROP, self.slots[name])
+
+    def bump(self, names: Iterable[str]) -> None:
+        for name in dict.fromkeys(self.root(name) for name in names):
+            if name in self.program.inputs:
+                self.emit(BUMP, self.slots[name])
+
+    def write_kernel(self, step: KernelStep) -> None:
+        for name in made_by(step):
+            self.define(name)
+        work = max((self.layouts[name].numel for name in step.buffers), default=0)
+        head = (self.addresses[step.kernel.name], split_extent(step.kernel), work, self.object(step.kernel.name))
+        slots = [self.slots[name] for name in step.buffers]
+        self.emit(KERNEL, *head, len(slots), len(step.sizes), *slots, *numbers(step.sizes))
+        self.bump(written_of(step))
+
+    def write_view(self, step: ViewStep) -> None:
+        layout, offset = self.layouts[step.output], number(step.offset)
+        self.defined.add(step.output)
+        if step.output in self.tensors:
+            self.uses_torch = True
+            self.emit(VIEW, self.slots[step.output], self.slots[step.base], self.spec(layout, offset))
+        else:
+            self.emit(POINTER, self.slots[step.output], self.slots[step.base], offset * layout.dtype.itemsize)
+
+    def write_matmul(self, launch: MatmulLaunch) -> None:
+        self.define(launch.output)
+        if launch.bias is not None:
+            head = (SCALAR_TYPES[launch.dtype], self.slots[launch.output], self.slots[launch.bias])
+            self.emit(BIAS, *head, launch.rows, launch.columns, *launch.bias_strides)
+        left, right = launch.left, launch.right
+        self.emit(
+            GEMM, SCALAR_TYPES[launch.dtype], right.transposed, left.transposed, launch.columns, launch.rows, launch.inner,
+            right.leading, left.leading, launch.columns, self.slots[right.name], self.slots[left.name], self.slots[launch.output],
+            double_bits(launch.alpha), double_bits(launch.beta), launch.batch, right.step, left.step, launch.rows * launch.columns,
+        )  # fmt: skip
+
+    def write_call(self, step: ExternStep) -> None:
+        self.uses_torch = True
+        program: list[int] = []
+        depth = 0
+        for value in (*step.args, *step.kwargs.values()):
+            self.argument(value, program)
+        depth = len(program)  # more than it can ever need
+        targets: list[int] = []
+        for name in step.outputs:
+            checked = name is not None and self.is_read_by_layout(name)
+            targets += (-1 if name is None else self.slots[name], self.spec(self.layouts[name]) if name and checked else -1)
+        keywords = self.object(tuple(step.kwargs)) if step.kwargs else -1
+        function = step.op._op if isinstance(step.op, OpOverload) else step.op
+        head = (self.object(function), keywords, len(step.args), depth, len(program), len(step.outputs))
+        self.emit(CALL, *head, *program, *targets)
+        self.defined.update(name for name in step.outputs if name is not None)
+
+    def is_read_by_layout(self, name: str) -> bool:
+        """Some kernel, product or view computes addresses from the buffer's strides. (Else what the operator gives is taken as it is.)"""
+        return any(
+            name in reads_of(step) and not self.is_call(position) for position, step in enumerate(self.program.steps)
+        )
+
+    def argument(self, value: Any, program: list[int]) -> None:
+        if isinstance(value, Ref):
+            program += (ARG_SLOT, self.slots[value.name])
+        elif isinstance(value, Const):
+            program += (ARG_OBJECT, self.object(value.value))
+        elif isinstance(value, (list, tuple)) and (refs_in(value) or any(isinstance(item, Const) for item in value)):
+            for item in value:
+                self.argument(item, program)
+            program += (ARG_LIST if isinstance(value, list) else ARG_TUPLE, len(value))
+        else:
+            program += (ARG_OBJECT, self.object(value))
+
+    # --- the whole
+
+    def input_words(self) -> list[int]:
+        words: list[int] = []
+        used = {name for step in self.program.steps for name in reads_of(step)}
+        used.update(item for item in self.program.outputs if isinstance(item, str))
+        for name in self.program.inputs:
+            if name in self.layouts:
+                kind = INPUT_CONFORM if self.conform_inputs else INPUT_TENSOR
+                words += (kind, self.spec(self.layouts[name])) if name in used else (INPUT_UNUSED, 0)
+            else:
+                words += (INPUT_UNUSED, 0)
+        return words
+
+    def output_words(self) -> list[int]:
+        words: list[int] = []
+        for item in self.program.outputs:
+            if isinstance(item, str):
+                words += (0, self.slots[item])
+            else:
+                words += (1, self.object(item.value if isinstance(item, Const) else item))
+        return words
+
+    def finish(self) -> LaunchPlan:
+        self.analyse()
+        self.write_steps()
+        inputs, outputs = self.input_words(), self.output_words()
+        specs: list[int] = []
+        for layout, offset in self.specs:
+            specs += (SCALAR_TYPES[layout.dtype], len(layout.shape), layout.numel, offset, *layout.shape, *layout.strides)
+        head = (PLAN_VERSION, len(self.program.inputs), len(self.slots), len(self.program.outputs), self.workspace_size)
+        words = [*head, len(self.specs), int(self.uses_torch), *inputs, *outputs, *specs, *self.code]
+        calls = [str(step.op) for i, step in enumerate(self.program.steps) if isinstance(step, ExternStep) and self.is_call(i)]
+        native = [str(step.op) for i, step in enumerate(self.program.steps) if i in self.matmuls and isinstance(step, ExternStep)]
+        return LaunchPlan(struct.pack(f"{len(words)}q", *words), tuple(self.objects), self.workspace_size, calls, native)
+
+
+WRITERS: dict[type, Callable[[Planner, Any], None]] = {
+    KernelStep: Planner.write_kernel,
+    ExternStep: Planner.write_call,
+    ViewStep: Planner.write_view,
+}
+
+
+def layout_of(info: BufferInfo) -> Layout:
+    return Layout(info.dtype, numbers(info.shape), numbers(info.strides))
+
+
+def split_extent(kernel: Kernel) -> int:
+    """The range [0, n) that a splittable kernel runs over."""
+    if not kernel.splittable:
+        return 0
+    loop = next(statement for statement in kernel.body if isinstance(statement, Loop))
+    return number(loop.extent)
+
+
+def double_bits(value: float) -> int:
+    return int(struct.unpack("q", struct.pack("d", value))[0])
+
+
+def build_plan(program: Program, addresses: Mapping[str, int], *, conform_inputs: bool = False) -> LaunchPlan:
+    """The launch plan of a program; `addresses` by kernel name. `conform_inputs`: arguments of another layout are copied into the expected one
+    (gradients come in any layout) where else they are an error. Raises UnplannableError."""
+    return Planner(program, addresses, conform_inputs).finish()

@@ -1,0 +1,161 @@
+"""A compiled forward and backward as one differentiable callable.
+
+In:  `Joint` and its `Parts`.
+Out: `TrainingGraph`: called with the graph's placeholders, gives a tuple whose tensors have gradients.
+
+    loss, = graph(x, w);  loss.backward()   ->   forward kernels now, backward kernels when autograd asks
+
+One `torch.autograd.Function` a graph. The backward is compiled when it is first needed. Saved values go through `save_for_backward`, so that
+eager's rules hold: a saved tensor that was written to since raises, a second backward without retain_graph raises, hooks run.
+Outputs that are inputs or views are made outside the function, where autograd can see what they are.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._C import _functions
+
+try:
+    import _capture
+except ImportError:
+    _capture = None
+
+from codegen.compiled import CompiledGraph, assemble
+from codegen.joint_graph import Joint, Replay
+from codegen.partition import Parts
+
+DOUBLE_BACKWARD = (
+    "a captured graph was differentiated twice; its backward is compiled and has no derivative of its own. Run this part without capture "
+    "(capture.disable) to take second derivatives."
+)
+
+
+class TrainingGraph:
+    """`forward` and `backward` are CompiledGraphs; `backward` is None until the first gradient is asked for."""
+
+    def __init__(self, joint: Joint, parts: Parts, lifted: list[torch.Tensor], store: Any, fallback: Callable[..., Any]) -> None:
+        self.parts = parts
+        self.lifted = tuple(lifted)
+        self.store = store
+        self.outputs = list(joint.outputs)
+        self.forward = assemble(parts.forward, store=store, fallback=None)
+        self.backward: CompiledGraph | None = None
+        self.fallback = fallback
+        self.lock = threading.Lock()
+        self.function = make_function(self)
+        self.direct = all(kind == ("result", i) for i, kind in enumerate(self.outputs))
+        self.tangent_layouts = [
+            (node.meta["val"].shape, node.meta["val"].dtype) for node in parts.backward.nodes if node.name.startswith("tangent_")
+        ]
+
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        if self.lifted:
+            args += self.lifted
+        try:
+            results = self.function(*args)
+        except _capture.CheckFailed:
+            return self.fallback(*args)
+        if self.direct:
+            return results
+        return tuple(self.output(kind, args, results) for kind in self.outputs)
+
+    @staticmethod
+    def output(kind: Any, args: tuple[Any, ...], results: tuple[Any, ...]) -> Any:
+        if isinstance(kind, Replay):
+            return kind.run(args[kind.base] if kind.from_input else results[kind.base])
+        source, index = kind
+        if source == "constant":
+            return index
+        return args[index] if source == "input" else results[index]
+
+    def compiled_backward(self) -> CompiledGraph:
+        with self.lock:
+            if self.backward is None:
+                self.backward = assemble(self.parts.backward, store=self.store, conform=True)
+            return self.backward
+
+    def zeros_for(self, grads: list[Any]) -> list[Any]:
+        """Zeros in place of the gradients that nobody sent."""
+        layouts = self.tangent_layouts
+        return [torch.zeros(shape, dtype=dtype) if g is None else g for g, (shape, dtype) in zip(grads, layouts)]
+
+    # --- texts, of what is compiled by now
+
+    def parts_compiled(self) -> list[CompiledGraph]:
+        return [self.forward] if self.backward is None else [self.forward, self.backward]
+
+    @property
+    def kernels(self) -> list[Any]:
+        return [kernel for graph in self.parts_compiled() for kernel in graph.kernels]
+
+    @property
+    def extern_calls(self) -> list[str]:
+        return [call for graph in self.parts_compiled() for call in graph.extern_calls]
+
+    @property
+    def loops(self) -> str:
+        return "\n".join(graph.loops for graph in self.parts_compiled())
+
+    @property
+    def llvm_ir(self) -> str:
+        return "\n".join(graph.llvm_ir for graph in self.parts_compiled())
+
+    @property
+    def asm(self) -> str:
+        return "\n".join(graph.asm for graph in self.parts_compiled())
+
+
+def make_function(graph: TrainingGraph) -> Callable[..., tuple[Any, ...]]:
+    """The graph's autograd function, as a callable past `torch.autograd.Function.apply` (whose checks for functorch cost half of a small
+    graph's time; graphs are not called under functorch transforms)."""
+    parts, forward = graph.parts, graph.forward
+    count = parts.result_count
+    saved_inputs, saved_results = parts.saved_inputs, parts.saved_results
+    silent = [i for i in range(count) if i not in parts.differentiable]
+    all_results_are_outputs = len(forward_outputs(parts)) == count
+
+    class CapturedGraph(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, *args: Any) -> Any:
+            results = forward(*args)
+            ctx.save_for_backward(*[args[i] for i in saved_inputs], *[results[i] for i in saved_results])
+            ctx.set_materialize_grads(False)
+            if silent:
+                ctx.mark_non_differentiable(*[results[i] for i in silent])
+            return results if all_results_are_outputs else results[:count]
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            return run_backward(graph, ctx, grads)
+
+    return super(torch.autograd.Function, CapturedGraph).apply
+
+
+def forward_outputs(parts: Parts) -> tuple[Any, ...]:
+    output = next(node for node in reversed(parts.forward.nodes) if node.op == "output")
+    values = output.args[0]
+    assert isinstance(values, tuple)
+    return values
+
+
+def run_backward(graph: TrainingGraph, ctx: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+    tangents = [grads[i] for i in graph.parts.differentiable]
+    if None in tangents:
+        tangents = graph.zeros_for(tangents)
+    compiled = graph.backward or graph.compiled_backward()
+    if not torch.is_grad_enabled():
+        return compiled(*ctx.saved_tensors, *tangents)
+    with torch.no_grad():
+        results = compiled(*ctx.saved_tensors, *tangents)
+    return once(results)
+
+
+def once(results: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Gradients that raise when they are differentiated in their turn."""
+    tensors = [result.detach().requires_grad_() for result in results if result is not None]
+    marked = iter(_functions.DelayedError(DOUBLE_BACKWARD, len(tensors))(*tensors) if tensors else ())
+    return tuple(None if result is None else next(marked) for result in results)
