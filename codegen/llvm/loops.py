@@ -168,12 +168,7 @@ def emit_loop(emitter: KernelEmitter, loop: Loop) -> None:
             raise EmitError(f"vector loop {loop.axis} inside a vector loop")
         _emit_vector_loop(emitter, loop, start, stop)
         return
-    if (
-        not divided
-        and isinstance(stop, int)
-        and stop <= _UNROLLED_ITERATIONS
-        and len(loop.body) <= _UNROLLED_STATEMENTS
-    ):
+    if not divided and isinstance(stop, int) and _is_short(loop, stop):
         for iteration in range(stop):
             _iteration(emitter, loop, AxisPlace("0", 0, 1, iteration))
         return
@@ -184,6 +179,14 @@ def emit_loop(emitter: KernelEmitter, loop: Loop) -> None:
         1,
         lambda text, offset: _iteration(emitter, loop, AxisPlace(text, emitter.function.depth, 1, offset)),
     )
+
+
+def _is_short(loop: Loop, extent: int) -> bool:
+    """Whether to write its iterations one after another: at most a few, of a few statements, no loop among them."""
+    if extent <= 1:
+        return True
+    few = extent <= _UNROLLED_ITERATIONS and len(loop.body) <= _UNROLLED_STATEMENTS
+    return few and not any(isinstance(statement, Loop) for statement in loop.body)
 
 
 def _iteration(emitter: KernelEmitter, loop: Loop, place: AxisPlace) -> None:
