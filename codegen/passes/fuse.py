@@ -40,6 +40,7 @@ class Dependencies:
                 if lowering.program.buffers[target.buffer].kind != "input":
                     self.writers.setdefault(target.buffer, []).append(root)
         self.group_of: dict[Root, Group] = {}
+        self.after: dict[int, list[Root | ExternStep | ViewStep]] = {}
         self.effects: dict[int, Step] = effects_before(lowering.steps)
 
     def before(self, item: Root | ExternStep | ViewStep) -> Iterable[Root | ExternStep | ViewStep]:
@@ -70,10 +71,16 @@ class Dependencies:
         while pending:
             item = pending.pop()
             yield item
+            if isinstance(item, Root):
+                pending.extend(self.after.get(id(self.group_of.get(item)), ()))
             for part in self._unit(item):
                 if id(part) not in seen:
                     seen.add(id(part))
                     pending.extend(self.before(part))
+
+    def run_after(self, group: Group, items: list[Root | ExternStep | ViewStep]) -> None:
+        """From now on `group` also needs `items` to have run: it overwrites what they read."""
+        self.after.setdefault(id(group), []).extend(items)
 
     def readers(self, name: str) -> list[ExternStep | ViewStep]:
         """Operator calls and views that read the buffer, through views too."""

@@ -52,12 +52,13 @@ def _kernel_step(kernel: ir.Kernel) -> KernelStep:
 
 
 def _give_buffers(lowering: Lowering, groups: list[Group], dependencies: Dependencies) -> None:
-    """A root that another kernel reads has to be stored."""
+    """A root that another kernel reads has to be stored, and not in an input alone: kernels read from its first target."""
     for group in groups:
         for root in group.members:
+            root.targets.sort(key=lambda target: _is_input(lowering, target))
             for dep, _ in root.reads:
-                if dependencies.group_of[dep] is not group and not dep.targets:
-                    dep.targets.append(_temporary(lowering, dep.value, f"t{dep.number}"))
+                if dependencies.group_of[dep] is not group and all(_is_input(lowering, target) for target in dep.targets):
+                    dep.targets.insert(0, _temporary(lowering, dep.value, f"t{dep.number}"))
 
 
 def _temporary(lowering: Lowering, value: TensorExpr, hint: str) -> Stored:
@@ -76,7 +77,7 @@ def _make_writes_safe(
     copies: list[Group] = []
     for group in groups:
         written = {t.buffer for root in group.members for t in root.targets if _is_input(lowering, t)}
-        unsafe = {name for name in written if not _is_safe(group, name, by_value, dependencies, groups)}
+        unsafe = {name for name in sorted(written) if not _is_safe(group, name, by_value, dependencies, groups)}
         for root in list(group.members):
             for target in [target for target in root.targets if target.buffer in unsafe]:
                 copies.append(_deferred(lowering, root, target, len(groups) + len(copies)))
@@ -94,25 +95,27 @@ def _is_safe(
     readers = [*(root for other in elsewhere for root in other.members), *dependencies.readers(name)]
     if any(dependencies.needs_group(reader, group) for reader in readers):
         return False
-    return _touches_own_element(emit_group("trial", group, by_value), name)
+    if not _touches_own_element(emit_group("trial", group, by_value), name):
+        return False
+    dependencies.run_after(group, readers)
+    return True
 
 
 def _touches_own_element(draft: Draft, name: str) -> bool:
-    """True where all accesses to the buffer are to one index, in one run of statements."""
+    """True where all accesses to the buffer are to one index, in one run of statements, and no load comes after the store."""
     places: set[tuple[int, ix.Index]] = set()
+    stored = False
     segment = 0
     for item in draft.body:
-        if isinstance(item, Phase):
-            segment += 1
-            places |= {(segment, index) for index in _touched(item.body, name)}
-            segment += 1
-        else:
-            places |= {(segment, index) for index in _touched([item], name)}
+        statements: list[Statement] = item.body if isinstance(item, Phase) else [item]
+        segment += isinstance(item, Phase)
+        for access in [s for s in statements if isinstance(s, (DraftLoad, DraftStore)) and s.buffer == name]:
+            if stored and isinstance(access, DraftLoad):
+                return False
+            stored = stored or isinstance(access, DraftStore)
+            places.add((segment, access.index))
+        segment += isinstance(item, Phase)
     return len(places) <= 1
-
-
-def _touched(statements: list[Statement], name: str) -> list[ix.Index]:
-    return [s.index for s in statements if isinstance(s, (DraftLoad, DraftStore)) and s.buffer == name]
 
 
 def _deferred(lowering: Lowering, root: Root, target: Stored, number: int) -> Group:

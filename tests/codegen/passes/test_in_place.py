@@ -1,0 +1,80 @@
+"""Writes to inputs: at the end, after everything that needs the old values."""
+
+from __future__ import annotations
+
+import torch
+
+from tests.codegen.lowering_check import check, kernels
+
+
+def test_sgd_step_writes_in_place():
+    def step(p, g, m):
+        m2 = m * 0.9 + g
+        p.copy_(p - 0.1 * m2)
+        m.copy_(m2)
+
+    program = check(step, torch.randn(30), torch.randn(30), torch.randn(30))
+    assert len(kernels(program)) == 1
+    assert not [info for info in program.buffers.values() if info.kind == "temp"]
+
+
+def test_a_shifted_read_of_the_written_input_goes_through_a_temporary():
+    program = check(lambda x: x.copy_(torch.flip(x, (0,)) + x), torch.randn(50))
+    assert len(kernels(program)) == 2
+
+
+def test_the_old_value_is_returned():
+    check(lambda x, y: (out := x * 2 + y, x.copy_(y))[:1], torch.randn(20), torch.randn(20))
+
+
+def test_the_old_value_is_reduced_first():
+    def function(x):
+        mean = x.mean(1, keepdim=True)
+        x.copy_(x - mean)
+        return mean
+
+    check(function, torch.randn(6, 40))
+
+
+def test_a_call_reads_the_old_value():
+    def function(x, w):
+        product = x @ w
+        x.copy_(x + product)
+        return product
+
+    check(function, torch.randn(6, 6), torch.randn(6, 6), no_calls=False)
+
+
+def test_a_call_reads_a_view_of_the_old_value():
+    def function(x, w):
+        product = x.t() @ w
+        x.copy_(torch.relu(w))
+        return product
+
+    check(function, torch.randn(6, 6), torch.randn(6, 6), no_calls=False)
+
+
+def test_swap():
+    def function(x, y):
+        new_x, new_y = y * 1.0, x * 1.0
+        x.copy_(new_x)
+        y.copy_(new_y)
+
+    check(function, torch.randn(64), torch.randn(64))
+
+
+def test_swap_transposed():
+    def function(x, y):
+        new_x, new_y = y.t() + 0.0, x.t() + 0.0
+        x.copy_(new_x)
+        y.copy_(new_y)
+
+    check(function, torch.randn(17, 17), torch.randn(17, 17))
+
+
+def test_strided_input_is_written():
+    check(lambda x, y: x.copy_(y + 1), torch.randn(8, 10)[:, ::2], torch.randn(8, 5))
+
+
+def test_written_from_a_broadcast():
+    check(lambda x, y: x.copy_(y), torch.randn(8, 10), torch.randn(10))
