@@ -99,7 +99,9 @@ def main() -> None:
         print(f"{name:30s} {total / count:8.1f} ns{f' each of {count}' if count > 1 else ''}")
     guards = mixed(arguments)
     slots = [X, *(AttrSource(MODEL, f"weight{i}") for i in range(8))]
-    print(f"{f'{len(GuardSet(guards))} mixed guards, {len(slots)} slots':30s} {nanoseconds(guards, slots, arguments) - empty:8.1f} ns")
+    print(
+        f"{f'{len(GuardSet(guards))} mixed guards, {len(slots)} slots':30s} {nanoseconds(guards, slots, arguments) - empty:8.1f} ns"
+    )
 
 
 if __name__ == "__main__":

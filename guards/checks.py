@@ -102,7 +102,12 @@ def _constant(guard: Guard, values: tuple[Any, ...]) -> bool:
 def _int_range(guard: Guard, values: tuple[Any, ...]) -> bool:
     low, high = guard.payload
     value = values[0]
-    return type(value) is int and value in INT64 and (low is None or low <= value) and (high is None or value <= high)
+    return (
+        type(value) is int
+        and value in INT64
+        and (low is None or low <= value)
+        and (high is None or value <= high)
+    )
 
 
 @check(GuardKind.WEAKREF_ALIVE)
@@ -150,10 +155,14 @@ def _function(guard: Guard, values: tuple[Any, ...]) -> bool:
     )
 
 
-def _same_keyword_defaults(expected: tuple[tuple[str, ObjectRef], ...] | None, now: dict[str, Any] | None) -> bool:
+def _same_keyword_defaults(
+    expected: tuple[tuple[str, ObjectRef], ...] | None, now: dict[str, Any] | None
+) -> bool:
     if expected is None or now is None:
         return expected is now
-    return tuple(now) == tuple(name for name, _ in expected) and all(ref.is_same(now[name]) for name, ref in expected)
+    return tuple(now) == tuple(name for name, _ in expected) and all(
+        ref.is_same(now[name]) for name, ref in expected
+    )
 
 
 def _same_cells(expected: tuple[ObjectRef, ...], now: tuple[Any, ...]) -> bool:
@@ -190,7 +199,9 @@ def _dict_keys(guard: Guard, values: tuple[Any, ...]) -> bool:
     if not isinstance_raw(values[0], dict):
         return False
     keys = [key for key, _ in dict_items(values[0])]
-    return len(keys) == len(guard.payload) and all(_same_key(expected, key) for expected, key in zip(guard.payload, keys))
+    return len(keys) == len(guard.payload) and all(
+        _same_key(expected, key) for expected, key in zip(guard.payload, keys)
+    )
 
 
 @check(GuardKind.SET_CONTENTS)
@@ -198,7 +209,9 @@ def _set_contents(guard: Guard, values: tuple[Any, ...]) -> bool:
     if not isinstance_raw(values[0], set) and not isinstance_raw(values[0], frozenset):
         return False
     items = list(set.__iter__(values[0]) if isinstance_raw(values[0], set) else frozenset.__iter__(values[0]))
-    return len(items) == len(guard.payload) and all(any(_same_key(expected, item) for expected in guard.payload) for item in items)
+    return len(items) == len(guard.payload) and all(
+        any(_same_key(expected, item) for expected in guard.payload) for item in items
+    )
 
 
 @check(GuardKind.SHAPE_EXPRESSION)

@@ -63,7 +63,9 @@ def load(encoder: Encoder, source: s.Source, target: int, base: int, guard: int)
         encoder.emit("LOAD_DICT_ITEM", a=target, b=between, operands=[sys.intern(source.name)], guard=guard)
         return
     if isinstance(source, s.ShapeSource):
-        encoder.emit("LOAD_SHAPE", a=target, b=base, operands=[SHAPE_FIELDS[source.what], source.dim], guard=guard)
+        encoder.emit(
+            "LOAD_SHAPE", a=target, b=base, operands=[SHAPE_FIELDS[source.what], source.dim], guard=guard
+        )
         return
     name, operands = LOADS[type(source)]
     encoder.emit(name, a=target, b=base, operands=operands(encoder, source), guard=guard)
@@ -93,7 +95,10 @@ SIMPLE: dict[GuardKind, tuple[str, Callable[[Any], list[Any]]]] = {
     GuardKind.LENGTH: ("CHECK_LENGTH", lambda length: [length]),
     GuardKind.BOOL: ("CHECK_BOOL", lambda truth: [truth]),
     GuardKind.GRAD_NONE: ("CHECK_GRAD_NONE", lambda is_none: [is_none]),
-    GuardKind.INT_RANGE: ("CHECK_INT_RANGE", lambda b: [INT64_MIN if b[0] is None else b[0], INT64_MAX if b[1] is None else b[1]]),
+    GuardKind.INT_RANGE: (
+        "CHECK_INT_RANGE",
+        lambda b: [INT64_MIN if b[0] is None else b[0], INT64_MAX if b[1] is None else b[1]],
+    ),
     GuardKind.WEAKREF_ALIVE: ("CHECK_WEAKREF", lambda _: []),
     GuardKind.ITERATOR_POSITION: ("CHECK_ITERATOR", lambda position: [position]),
     GuardKind.NO_ATTRIBUTE: ("CHECK_NO_ATTRIBUTE", lambda name: [sys.intern(name)]),
@@ -108,7 +113,9 @@ def check(encoder: Encoder, guard: Guard, index: int) -> None:
     """Instructions that fail with `index` unless the guard holds."""
     if guard.kind in SIMPLE:
         name, operands = SIMPLE[guard.kind]
-        encoder.emit(name, b=encoder.register_of(guard.source, index), operands=operands(guard.payload), guard=index)
+        encoder.emit(
+            name, b=encoder.register_of(guard.source, index), operands=operands(guard.payload), guard=index
+        )
     else:
         ENCODERS[guard.kind](encoder, guard, index)
 
@@ -151,7 +158,16 @@ def _tensor_match(encoder: Encoder, guard: Guard, index: int) -> None:
     p: TensorProperties = guard.payload
     leaf = -1 if p.is_leaf is None else int(p.is_leaf)
     dims = [-1 if n is None else n for n in (*p.sizes, *(p.strides or ()))]
-    operands = [p.type.id, DTYPE_CODES[p.dtype], p.device_bits, p.dispatch_keys, int(p.requires_grad), leaf, len(p.sizes), *dims]
+    operands = [
+        p.type.id,
+        DTYPE_CODES[p.dtype],
+        p.device_bits,
+        p.dispatch_keys,
+        int(p.requires_grad),
+        leaf,
+        len(p.sizes),
+        *dims,
+    ]
     encoder.emit("CHECK_TENSOR", b=encoder.register_of(guard.source, index), operands=operands, guard=index)
 
 
@@ -187,7 +203,9 @@ def _function(encoder: Encoder, guard: Guard, index: int) -> None:
 
 def _field(encoder: Encoder, function: int, field: str, index: int) -> int:
     target = encoder.new_register()
-    encoder.emit("LOAD_FUNCTION_FIELD", a=target, b=function, operands=[s.FUNCTION_FIELDS.index(field)], guard=index)
+    encoder.emit(
+        "LOAD_FUNCTION_FIELD", a=target, b=function, operands=[s.FUNCTION_FIELDS.index(field)], guard=index
+    )
     return target
 
 
@@ -195,7 +213,9 @@ def _same_field(encoder: Encoder, function: int, field: str, expected: ObjectRef
     encoder.emit("CHECK_ID", b=_field(encoder, function, field, index), operands=[expected.id], guard=index)
 
 
-def _keyword_defaults(encoder: Encoder, function: int, expected: tuple[tuple[str, ObjectRef], ...] | None, index: int) -> None:
+def _keyword_defaults(
+    encoder: Encoder, function: int, expected: tuple[tuple[str, ObjectRef], ...] | None, index: int
+) -> None:
     mapping = _field(encoder, function, "__kwdefaults__", index)
     if expected is None:
         encoder.emit("CHECK_ID", b=mapping, operands=[id(None)], guard=index)

@@ -53,7 +53,9 @@ def _groups(guard: Guard) -> str:
     shared = [(i, first) for i, first in enumerate(guard.payload) if i != first]
     if not shared:
         return "no two share storage: " + ", ".join(source.text for source in guard.sources)
-    return "share storage: " + ", ".join(f"{guard.sources[first].text} and {guard.sources[i].text}" for i, first in shared)
+    return "share storage: " + ", ".join(
+        f"{guard.sources[first].text} and {guard.sources[i].text}" for i, first in shared
+    )
 
 
 _CONDITIONS: dict[GuardKind, Callable[[Guard], str]] = {
@@ -70,10 +72,14 @@ _CONDITIONS: dict[GuardKind, Callable[[Guard], str]] = {
     GuardKind.ITERATOR_POSITION: lambda g: f"{g.source.text} is at item {g.payload}",
     GuardKind.TENSOR_MATCH: lambda g: f"{g.source.text}: {g.payload.text}",
     GuardKind.FUNCTION: lambda g: f"{g.source.text}.__code__ is {g.payload[0].text}",
-    GuardKind.GLOBAL_STATE: lambda g: "global state: " + ", ".join(f"{k}={v}" for k, v in g.payload._asdict().items()),
+    GuardKind.GLOBAL_STATE: lambda g: (
+        "global state: " + ", ".join(f"{k}={v}" for k, v in g.payload._asdict().items())
+    ),
     GuardKind.NO_ATTRIBUTE: lambda g: f"{g.payload!r} not in {g.source.text}.__dict__",
     GuardKind.HAS_ATTRIBUTE: lambda g: f"hasattr({g.source.text}, {g.payload[0]!r}) is {g.payload[1]}",
-    GuardKind.DICT_CONTAINS: lambda g: f"{_name(g.payload[0])} {'' if g.payload[1] else 'not '}in {g.source.text}",
+    GuardKind.DICT_CONTAINS: lambda g: (
+        f"{_name(g.payload[0])} {'' if g.payload[1] else 'not '}in {g.source.text}"
+    ),
     GuardKind.DICT_KEYS: lambda g: f"list({g.source.text}) == {_names(g.payload)}",
     GuardKind.SET_CONTENTS: lambda g: f"{g.source.text} == {{{_names(g.payload)[1:-1]}}}",
     GuardKind.OBJECTS_DISTINCT: lambda g: "all distinct: " + ", ".join(source.text for source in g.sources),
@@ -104,7 +110,11 @@ def _length_text(value: Any) -> str:
 
 
 def _now_keys(value: Any) -> str:
-    return _names(tuple(key for key, _ in dict_items(value))) if isinstance_raw(value, dict) else safe_repr(value)
+    return (
+        _names(tuple(key for key, _ in dict_items(value)))
+        if isinstance_raw(value, dict)
+        else safe_repr(value)
+    )
 
 
 def _outcome(value: Any, name: str) -> str:
@@ -138,7 +148,9 @@ def _new_value(guard: Guard, frame: FrameNamespace) -> str:
     except Unresolved as missing:
         return str(missing)
     if len(values) > 1:
-        return ", ".join(f"{source.text} = {safe_repr(value)}" for source, value in zip(guard.sources, values))
+        return ", ".join(
+            f"{source.text} = {safe_repr(value)}" for source, value in zip(guard.sources, values)
+        )
     return _NEW_VALUES.get(guard.kind, lambda g, v: safe_repr(v))(guard, values[0])
 
 

@@ -116,7 +116,9 @@ def not_none(source: Source) -> Guard:
 def constant_match(source: Source, value: Any) -> Guard:
     """An equal constant of the same type. See `guards.values.is_constant`."""
     if not is_constant(value):
-        raise GuardError(f"{source.text} = {safe_repr(value)} is no constant; guard its parts, or use id_match")
+        raise GuardError(
+            f"{source.text} = {safe_repr(value)} is no constant; guard its parts, or use id_match"
+        )
     return Guard((source,), GuardKind.CONSTANT, value)
 
 
@@ -165,7 +167,9 @@ def raw_length(value: Any, source: Source | None = None) -> int:
     for kind, length in _LENGTHS:
         if isinstance_raw(value, kind):
             return length(value)
-    raise GuardError(f"{source.text if source else 'value'} of type {type(value).__name__} has no length to guard")
+    raise GuardError(
+        f"{source.text if source else 'value'} of type {type(value).__name__} has no length to guard"
+    )
 
 
 def length_match(source: Source, value: Any) -> Guard:
@@ -232,7 +236,9 @@ def function_match(source: Source, fn: FunctionType, *, defaults: bool = True, c
     payload = (
         ObjectRef(fn.__code__),
         ObjectRef(fn.__defaults__) if defaults else None,
-        (None if keyword is None else tuple((k, ObjectRef(v)) for k, v in keyword.items())) if defaults else False,
+        (None if keyword is None else tuple((k, ObjectRef(v)) for k, v in keyword.items()))
+        if defaults
+        else False,
         tuple(map(ObjectRef, fn.__closure__ or ())) if closure else False,
     )
     return Guard((source,), GuardKind.FUNCTION, payload)
@@ -255,7 +261,9 @@ def module_match(source: Source, module: torch.nn.Module) -> list[Guard]:
             continue
         hook_source = AttrSource(source, name)
         guards.append(length_match(hook_source, hooks))
-        guards += [id_match(DictValueSource(hook_source, i), hook) for i, (_, hook) in enumerate(dict_items(hooks))]
+        guards += [
+            id_match(DictValueSource(hook_source, i), hook) for i, (_, hook) in enumerate(dict_items(hooks))
+        ]
     return guards
 
 
@@ -263,7 +271,12 @@ def module_match(source: Source, module: torch.nn.Module) -> list[Guard]:
 
 
 def tensor_match(
-    source: Source, tensor: torch.Tensor, dynamic_dims: Iterable[int] = (), *, check_leaf: bool = False, strides: bool = True
+    source: Source,
+    tensor: torch.Tensor,
+    dynamic_dims: Iterable[int] = (),
+    *,
+    check_leaf: bool = False,
+    strides: bool = True,
 ) -> Guard:
     """dtype, device, layout, dispatch keys, requires_grad, exact type, number of dims, sizes and strides.
 
@@ -271,7 +284,11 @@ def tensor_match(
     are guarded by `dynamic_strides`. `check_leaf`: also `is_leaf` (needed where
     the graph writes to the tensor in place).
     """
-    return Guard((source,), GuardKind.TENSOR_MATCH, TensorProperties.of(tensor, tuple(dynamic_dims), check_leaf, strides))
+    return Guard(
+        (source,),
+        GuardKind.TENSOR_MATCH,
+        TensorProperties.of(tensor, tuple(dynamic_dims), check_leaf, strides),
+    )
 
 
 def dynamic_strides(source: Source, tensor: torch.Tensor, dynamic_dims: Iterable[int]) -> list[Guard]:
@@ -280,12 +297,23 @@ def dynamic_strides(source: Source, tensor: torch.Tensor, dynamic_dims: Iterable
     Raises GuardError where a free stride is no such product (a slice of a larger tensor): keep the dim fixed then.
     """
     sizes, strides = tuple(tensor.shape), tensor.stride()
-    free = [d for d, s in enumerate(TensorProperties.of(tensor, tuple(dynamic_dims)).strides or ()) if s is None]
+    free = [
+        d for d, s in enumerate(TensorProperties.of(tensor, tuple(dynamic_dims)).strides or ()) if s is None
+    ]
     guards = []
     for dim in free:
-        inner = next((d for d in range(len(sizes)) if d != dim and strides[dim] == sizes[d] * strides[d] and strides[d] <= strides[dim]), None)
+        inner = next(
+            (
+                d
+                for d in range(len(sizes))
+                if d != dim and strides[dim] == sizes[d] * strides[d] and strides[d] <= strides[dim]
+            ),
+            None,
+        )
         if inner is None:
-            raise GuardError(f"{source.text}.stride({dim}) = {strides[dim]} follows from no size of {sizes} with strides {strides}")
+            raise GuardError(
+                f"{source.text}.stride({dim}) = {strides[dim]} follows from no size of {sizes} with strides {strides}"
+            )
         product = shapes.apply("mul", shapes.size(source, inner), shapes.stride(source, inner))
         guards.append(shape_expression(shapes.apply("eq", shapes.stride(source, dim), product)))
     return guards

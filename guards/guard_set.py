@@ -112,7 +112,12 @@ def _without_implied(guards: Iterable[Guard]) -> list[Guard]:
 
 
 _BETWEEN_SOURCES = frozenset(
-    {GuardKind.TENSOR_ALIASING, GuardKind.OBJECTS_DISTINCT, GuardKind.SHAPE_EXPRESSION, GuardKind.OBJECT_ALIASING}
+    {
+        GuardKind.TENSOR_ALIASING,
+        GuardKind.OBJECTS_DISTINCT,
+        GuardKind.SHAPE_EXPRESSION,
+        GuardKind.OBJECT_ALIASING,
+    }
 )
 
 
@@ -123,7 +128,9 @@ def _order_key(guards: list[Guard]) -> Any:
     def key(guard: Guard) -> tuple[int, int, int, int, int]:
         chain = guard.source.chain()
         stage = 0 if guard.kind is GuardKind.GLOBAL_STATE else 2 if guard.kind in _BETWEEN_SOURCES else 1
-        root_rank = 0 if isinstance(chain[0], LocalSource) else 2 if isinstance(chain[0], ConstantSource) else 1
+        root_rank = (
+            0 if isinstance(chain[0], LocalSource) else 2 if isinstance(chain[0], ConstantSource) else 1
+        )
         return stage, len(chain), root_rank, guard.kind.cost, position[guard]
 
     return key

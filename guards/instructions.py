@@ -99,10 +99,14 @@ class Assembler:
         self.objects: list[Any] = []
         self._object_index: dict[Any, int] = {}
 
-    def emit(self, name: str, *, a: int = 0, b: int = 0, operands: Sequence[Any] = (), guard: int = 0) -> None:
+    def emit(
+        self, name: str, *, a: int = 0, b: int = 0, operands: Sequence[Any] = (), guard: int = 0
+    ) -> None:
         """Append an instruction. `operands` as its table row says: an int for i, a and counts, any object for o, a payload key for k."""
         if max(a, b) >= REGISTER_LIMIT or guard >= GUARD_LIMIT:
-            raise ProgramTooLarge(f"guard {guard} of a program with {max(a, b)} places; the limits are {GUARD_LIMIT} and {REGISTER_LIMIT}")
+            raise ProgramTooLarge(
+                f"guard {guard} of a program with {max(a, b)} places; the limits are {GUARD_LIMIT} and {REGISTER_LIMIT}"
+            )
         self.words.append(OPCODES[name] | a << 8 | b << 24 | guard << 40)
         kinds = INSTRUCTIONS[OPCODES[name]].operands.replace(".", "")
         fixed, star, repeated = kinds.partition("*")

@@ -66,7 +66,9 @@ class DictItemSource(DerivedSource):
 
     @property
     def text(self) -> str:
-        return f"{self.parent.text}[{self.key.text if isinstance(self.key, ObjectRef) else safe_repr(self.key)}]"
+        return (
+            f"{self.parent.text}[{self.key.text if isinstance(self.key, ObjectRef) else safe_repr(self.key)}]"
+        )
 
     def read(self, owner: Any) -> Any:
         key = self.key.get() if isinstance(self.key, ObjectRef) else self.key

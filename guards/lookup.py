@@ -54,7 +54,10 @@ def instance_dict(obj: Any) -> dict[str, Any] | None:
 
 
 def is_data_descriptor(value: Any) -> bool:
-    return type_lookup(type(value), "__set__") is not _MISSING or type_lookup(type(value), "__delete__") is not _MISSING
+    return (
+        type_lookup(type(value), "__set__") is not _MISSING
+        or type_lookup(type(value), "__delete__") is not _MISSING
+    )
 
 
 def dict_get(mapping: Any, key: Any) -> Any:

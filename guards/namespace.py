@@ -27,7 +27,11 @@ class FrameNamespace:
 
     @staticmethod
     def from_localsplus(
-        code: CodeType, values: Sequence[Any], null: Any, names: tuple[dict[str, Any], dict[str, Any]], function: FunctionType
+        code: CodeType,
+        values: Sequence[Any],
+        null: Any,
+        names: tuple[dict[str, Any], dict[str, Any]],
+        function: FunctionType,
     ) -> FrameNamespace:
         """`values` has one item for each of `localsplus_names(code)`; `null` marks an unbound one; `names` is (globals, builtins)."""
         bound = {name: value for name, value in zip(localsplus_names(code), values) if value is not null}

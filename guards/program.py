@@ -88,5 +88,10 @@ def encode(guard_set: GuardSet, slots: Sequence[Source], code: CodeType) -> _cap
     guard_set.watch(slots)
     objects = (*encoder.assembler.objects, *guard_set.strong_objects())
     return _capture.GuardProgram(
-        encoder.assembler.to_bytes(), objects, encoder.registers, encoder.ints, len(slots), places=encoder.places
+        encoder.assembler.to_bytes(),
+        objects,
+        encoder.registers,
+        encoder.ints,
+        len(slots),
+        places=encoder.places,
     )

@@ -19,7 +19,29 @@ from guards.values import ObjectRef
 _DEVICE_TYPES = {
     name: number
     for number, name in enumerate(
-        ["cpu", "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip", "fpga", "maia", "xla", "vulkan", "metal", "xpu", "mps", "meta", "hpu", "ve", "lazy", "ipu", "mtia", "privateuseone"]
+        [
+            "cpu",
+            "cuda",
+            "mkldnn",
+            "opengl",
+            "opencl",
+            "ideep",
+            "hip",
+            "fpga",
+            "maia",
+            "xla",
+            "vulkan",
+            "metal",
+            "xpu",
+            "mps",
+            "meta",
+            "hpu",
+            "ve",
+            "lazy",
+            "ipu",
+            "mtia",
+            "privateuseone",
+        ]
     )
 }
 
@@ -39,7 +61,12 @@ class TensorProperties:
     strides: tuple[int | None, ...] | None
 
     @staticmethod
-    def of(tensor: torch.Tensor, dynamic_dims: tuple[int, ...] = (), check_leaf: bool = False, strides: bool = True) -> TensorProperties:
+    def of(
+        tensor: torch.Tensor,
+        dynamic_dims: tuple[int, ...] = (),
+        check_leaf: bool = False,
+        strides: bool = True,
+    ) -> TensorProperties:
         """Reads past any `__torch_function__` of a subclass."""
         with torch._C.DisableTorchFunctionSubclass():
             sizes = tuple(tensor.shape)
@@ -87,7 +114,9 @@ class TensorProperties:
         return f"{dtype}{_dims(self.sizes)}{strides} on {self.device}{', requires_grad' if self.requires_grad else ''}{leaf}"
 
 
-def _fixed_strides(sizes: tuple[int, ...], strides: tuple[int, ...], dynamic: set[int]) -> tuple[int | None, ...]:
+def _fixed_strides(
+    sizes: tuple[int, ...], strides: tuple[int, ...], dynamic: set[int]
+) -> tuple[int | None, ...]:
     """Strides that do not change with a dynamic size: those not larger than the stride of every dynamic dim."""
     limit = min((strides[dim] for dim in dynamic), default=None)
     return tuple(stride if limit is None or stride <= limit else None for stride in strides)

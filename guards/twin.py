@@ -22,7 +22,9 @@ from guards.source import Source
 class PythonProgram:
     """The twin of `_capture.GuardProgram`: resolves sources and checks guards one by one."""
 
-    def __init__(self, guard_set: GuardSet, slots: Sequence[Source], code: CodeType, null: Any = UNBOUND) -> None:
+    def __init__(
+        self, guard_set: GuardSet, slots: Sequence[Source], code: CodeType, null: Any = UNBOUND
+    ) -> None:
         self.guard_set = guard_set
         self.slots = tuple(slots)
         self.code = code
@@ -33,10 +35,16 @@ class PythonProgram:
         return len(self.slots)
 
     def check(
-        self, localsplus: tuple[Any, ...], globals_: dict[str, Any], builtins: dict[str, Any], function: FunctionType
+        self,
+        localsplus: tuple[Any, ...],
+        globals_: dict[str, Any],
+        builtins: dict[str, Any],
+        function: FunctionType,
     ) -> tuple[int, tuple[Any, ...] | None]:
         """As `_capture.GuardProgram.check`; `null` of the constructor marks unbound locals."""
-        frame = FrameNamespace.from_localsplus(self.code, localsplus, self.null, (globals_, builtins), function)
+        frame = FrameNamespace.from_localsplus(
+            self.code, localsplus, self.null, (globals_, builtins), function
+        )
         return self.check_namespace(frame)
 
     def check_namespace(self, frame: FrameNamespace) -> tuple[int, tuple[Any, ...] | None]:

@@ -21,7 +21,9 @@ TORCH_CONSTANT_TYPES = (torch.dtype, torch.device, torch.layout, torch.memory_fo
 SEQUENCE_TYPES = (tuple, torch.Size)
 RANGE_TYPES = (slice, range)
 
-_SINGLETONS = frozenset((bool, type(None), type(Ellipsis), type(NotImplemented), torch.dtype, torch.layout, torch.memory_format))
+_SINGLETONS = frozenset(
+    (bool, type(None), type(Ellipsis), type(NotImplemented), torch.dtype, torch.layout, torch.memory_format)
+)
 
 
 def is_constant(value: Any) -> bool:

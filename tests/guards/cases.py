@@ -93,7 +93,9 @@ class Child(Plain):
 
 def put(name: str, value: Any) -> Any:
     """The change: that argument is now `value` (made now, if it is a lambda)."""
-    return lambda w: w.names.__setitem__(name, value() if getattr(value, "__name__", "") == "<lambda>" else value)
+    return lambda w: w.names.__setitem__(
+        name, value() if getattr(value, "__name__", "") == "<lambda>" else value
+    )
 
 
 def drop(name: str) -> Any:
@@ -287,6 +289,7 @@ ATTRIBUTES = [
           "in __dict__": do("x[0].__dict__['weight'] = 3"), "on the class": _patch_class(torch.nn.Linear, "weight", 3)}),
 ]  # fmt: skip
 
+
 def _inference_tensor() -> torch.Tensor:
     with torch.inference_mode():
         return torch.ones(2, 3)
@@ -349,7 +352,10 @@ def _global(w: World, **names: Any) -> None:
 
 def _with_global(w: World) -> list[g.Guard]:
     w.globals["scale"] = 3
-    return [g.constant_match(s.GlobalSource("scale"), 3), g.constant_match(s.DictItemSource(s.GlobalsSource(), "scale"), 3)]
+    return [
+        g.constant_match(s.GlobalSource("scale"), 3),
+        g.constant_match(s.DictItemSource(s.GlobalsSource(), "scale"), 3),
+    ]
 
 
 def _set_cell(value: Any) -> Any:

@@ -47,7 +47,9 @@ def rebuilt(value: Any) -> Any:
     if type(value) is float:
         return struct.unpack("d", struct.pack("d", value))[0]
     if type(value) in (int, str, bytes):
-        return {int: lambda v: int(str(v)), str: lambda v: "".join(list(v)), bytes: lambda v: bytes(list(v))}[type(value)](value)
+        return {int: lambda v: int(str(v)), str: lambda v: "".join(list(v)), bytes: lambda v: bytes(list(v))}[
+            type(value)
+        ](value)
     return value
 
 
@@ -85,7 +87,9 @@ class IntSubclass(int):
     pass
 
 
-@pytest.mark.parametrize("value", [[1], {}, object(), IntSubclass(3), ([],), frozenset({(object(),)}), torch.ones(1)], ids=repr)
+@pytest.mark.parametrize(
+    "value", [[1], {}, object(), IntSubclass(3), ([],), frozenset({(object(),)}), torch.ones(1)], ids=repr
+)
 def test_no_constant(value: Any) -> None:
     assert not is_constant(value)
     with pytest.raises(GuardError, match="no constant"):

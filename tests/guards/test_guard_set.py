@@ -28,19 +28,54 @@ from tests.guards.world import World, X, Y
 
 def test_wholes_before_parts_and_cheap_before_dear() -> None:
     x = [1, torch.ones(2)]
-    guards = GuardSet([g.tensor_match(ItemSource(X, 1), x[1]), g.constant_match(ItemSource(X, 0), 1), g.length_match(X, x), g.type_match(X, x), g.global_state()])
-    kinds = [GuardKind.GLOBAL_STATE, GuardKind.TYPE, GuardKind.LENGTH, GuardKind.CONSTANT, GuardKind.TENSOR_MATCH]
+    guards = GuardSet(
+        [
+            g.tensor_match(ItemSource(X, 1), x[1]),
+            g.constant_match(ItemSource(X, 0), 1),
+            g.length_match(X, x),
+            g.type_match(X, x),
+            g.global_state(),
+        ]
+    )
+    kinds = [
+        GuardKind.GLOBAL_STATE,
+        GuardKind.TYPE,
+        GuardKind.LENGTH,
+        GuardKind.CONSTANT,
+        GuardKind.TENSOR_MATCH,
+    ]
     assert [guard.kind for guard in guards] == kinds
 
 
 def test_duplicates_and_implied_guards_go() -> None:
     tensor = torch.ones(2)
-    guards = GuardSet([g.type_match(X, 1), g.constant_match(X, 1), g.constant_match(LocalSource("x"), 1), g.type_match(Y, tensor), g.tensor_match(Y, tensor)])
+    guards = GuardSet(
+        [
+            g.type_match(X, 1),
+            g.constant_match(X, 1),
+            g.constant_match(LocalSource("x"), 1),
+            g.type_match(Y, tensor),
+            g.tensor_match(Y, tensor),
+        ]
+    )
     assert [guard.text for guard in guards] == ["x == 1", "y: float32[2] strides [1] on cpu"]
 
 
 def test_constants_that_compare_equal_are_two_guards() -> None:
-    assert len(GuardSet([g.constant_match(X, 1), g.constant_match(X, True), g.constant_match(X, 1.0), g.constant_match(X, -0.0), g.constant_match(X, 0.0)])) == 5
+    assert (
+        len(
+            GuardSet(
+                [
+                    g.constant_match(X, 1),
+                    g.constant_match(X, True),
+                    g.constant_match(X, 1.0),
+                    g.constant_match(X, -0.0),
+                    g.constant_match(X, 0.0),
+                ]
+            )
+        )
+        == 5
+    )
 
 
 class Big:
@@ -111,16 +146,30 @@ def test_failure_texts() -> None:
     text = explained(g.tensor_match(X, tensor), world, lambda w: w.names.update(x=torch.ones(4, 3)))
     assert text == "x: was [x: float32[2, 3] strides [3, 1] on cpu], now [sizes [4, 3], was [2, 3]]"
     world = World({"x": [1, 2]})
-    assert explained(g.length_match(X, [1, 2]), world, lambda w: w.x.append(3)) == "x: was [len(x) == 2], now [length 3]"
-    assert explained(g.constant_match(ItemSource(X, 9), 1), world, lambda w: None).endswith("now [index 9 is out of range]")
+    assert (
+        explained(g.length_match(X, [1, 2]), world, lambda w: w.x.append(3))
+        == "x: was [len(x) == 2], now [length 3]"
+    )
+    assert explained(g.constant_match(ItemSource(X, 9), 1), world, lambda w: None).endswith(
+        "now [index 9 is out of range]"
+    )
     with torch.no_grad():
         state = g.global_state()
-    assert explained(state, world, lambda w: None) == "global state of torch: was [grad_mode=0], now [grad_mode=1]"
+    assert (
+        explained(state, world, lambda w: None)
+        == "global state of torch: was [grad_mode=0], now [grad_mode=1]"
+    )
     assert explained(g.type_match(X, 1), world, lambda w: None).endswith("now [<class 'list'>]")
 
 
 def test_every_text_names_its_source() -> None:
-    for guard in (g.has_attr(X, [], "a"), g.no_attr(X, "a"), g.dict_contains(X, "k", False), g.set_contents(X, {1}), g.grad_none(X, torch.ones(1))):
+    for guard in (
+        g.has_attr(X, [], "a"),
+        g.no_attr(X, "a"),
+        g.dict_contains(X, "k", False),
+        g.set_contents(X, {1}),
+        g.grad_none(X, torch.ones(1)),
+    ):
         assert "x" in describe(guard)
 
 

@@ -13,7 +13,11 @@ from tests.guards.world import Case, Change, World, verdict
 
 
 def _rows(kind: str) -> list[Any]:
-    return [pytest.param(case, change, id=f"{case.name}-{name}") for case in CASES for name, change in getattr(case, kind).items()]
+    return [
+        pytest.param(case, change, id=f"{case.name}-{name}")
+        for case in CASES
+        for name, change in getattr(case, kind).items()
+    ]
 
 
 def _run(case: Case, change: Change | None) -> int:

@@ -79,7 +79,9 @@ class Case:
     fails: dict[str, Change] = field(default_factory=dict)
 
 
-def verdict(world: World, guards: GuardSet, slots: list[Source], change: Change | None = None) -> tuple[int, Any]:
+def verdict(
+    world: World, guards: GuardSet, slots: list[Source], change: Change | None = None
+) -> tuple[int, Any]:
     """What both programs say of the world, after `change`."""
     code = world.function.__code__
     native, twin = encode(guards, slots, code), PythonProgram(guards, slots, code, _capture.NULL)
@@ -90,7 +92,9 @@ def verdict(world: World, guards: GuardSet, slots: list[Source], change: Change 
             change(world)
         seen, expected = native.check(*world.arguments), twin.check(*world.arguments)
         assert seen[0] == expected[0], (seen, expected, guards.text)
-        assert native.check(*world.arguments)[0] == seen[0], "a second run (with warm hints) must agree with the first"
+        assert native.check(*world.arguments)[0] == seen[0], (
+            "a second run (with warm hints) must agree with the first"
+        )
         if seen[0] == -1:
             assert [id(value) for value in seen[1]] == [id(value) for value in expected[1]]
         else:

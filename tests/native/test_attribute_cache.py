@@ -54,7 +54,9 @@ STEPS: dict[str, Callable[[Any, str, Any], Any]] = {
     "set as attribute": set_as_attribute,
     "delete": lambda x, name, value: delete(vars(x), name),
     "class": lambda x, name, value: setattr(type(x), name, value),
-    "base class": lambda x, name, value: setattr(type(x).__mro__[1], name, value) if type(x).__mro__[1] is not torch.nn.Module else None,
+    "base class": lambda x, name, value: (
+        setattr(type(x).__mro__[1], name, value) if type(x).__mro__[1] is not torch.nn.Module else None
+    ),
     "class forgets": lambda x, name, value: delete_from_class(type(x), name),
     "property": lambda x, name, value: setattr(type(x), name, property(lambda self: value)),
     "parameters": set_table("_parameters"),
@@ -79,13 +81,21 @@ def replace(world: World, step: Step, make: Callable[[], type]) -> None:
         STEPS[kind](world.x, name, value)
 
 
-steps = st.lists(st.tuples(st.sampled_from([*STEPS, "new object", "new class"]), st.sampled_from(NAMES), st.integers(0, 5)), max_size=25)
+steps = st.lists(
+    st.tuples(
+        st.sampled_from([*STEPS, "new object", "new class"]), st.sampled_from(NAMES), st.integers(0, 5)
+    ),
+    max_size=25,
+)
 
 
 def same_as_twin(world: World, sources: list[Source], changes: list[Callable[[], None]]) -> None:
     """One program a source, checked after each change."""
     code = world.function.__code__
-    programs = [(encode(GuardSet(), [source], code), PythonProgram(GuardSet(), [source], code, _capture.NULL)) for source in sources]
+    programs = [
+        (encode(GuardSet(), [source], code), PythonProgram(GuardSet(), [source], code, _capture.NULL))
+        for source in sources
+    ]
     for change in (lambda: None, lambda: None, *changes):
         change()
         for native, twin in programs:
@@ -107,7 +117,14 @@ keys = st.sampled_from(["a", "b", 1, True, 2.0, None, (1, "a"), "".join(["a", "b
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(["set", "delete", "clear", "grow", "new", "reorder"]), keys, st.integers(0, 5)), max_size=25))
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["set", "delete", "clear", "grow", "new", "reorder"]), keys, st.integers(0, 5)
+        ),
+        max_size=25,
+    )
+)
 def test_dict_items(sequence: list[tuple[str, Any, int]]) -> None:
     world = World({"y": {}})
 
@@ -120,7 +137,11 @@ def test_dict_items(sequence: list[tuple[str, Any, int]]) -> None:
         elif kind == "reorder":
             mapping[key] = mapping.pop(key, 0)
         else:
-            {"clear": mapping.clear, "grow": lambda: mapping.update({f"k{i}": i for i in range(50)}), "new": lambda: world.names.update(y=dict(mapping))}[kind]()
+            {
+                "clear": mapping.clear,
+                "grow": lambda: mapping.update({f"k{i}": i for i in range(50)}),
+                "new": lambda: world.names.update(y=dict(mapping)),
+            }[kind]()
         world.globals["ab"] = value
 
     sources: list[Source] = [DictItemSource(Y, key) for key in ("a", "ab", 1, None, (1, "a"), 2)]
@@ -133,7 +154,15 @@ def test_names_made_at_run_time() -> None:
     model = torch.nn.Sequential(*(torch.nn.Linear(1, 1) for _ in range(12)))
     world = World({"x": model})
     sources: list[Source] = [AttrSource(AttrSource(X, str(i)), "weight") for i in range(12)]
-    same_as_twin(world, sources, [lambda: model.__setitem__(3, torch.nn.Linear(1, 1)), lambda: model.append(torch.nn.ReLU()), lambda: model.__delitem__(11)])
+    same_as_twin(
+        world,
+        sources,
+        [
+            lambda: model.__setitem__(3, torch.nn.Linear(1, 1)),
+            lambda: model.append(torch.nn.ReLU()),
+            lambda: model.__delitem__(11),
+        ],
+    )
 
 
 def test_instances_without_dict_and_classes() -> None:
@@ -145,9 +174,22 @@ def test_instances_without_dict_and_classes() -> None:
         shared = [1]
 
     world = World({"x": [Slotted(), Slotted, types.SimpleNamespace(a=1), torch, 3]})
-    sources: list[Source] = [AttrSource(ItemSource(X, i), name) for i in range(5) for name in ("a", "shared", "kind", "real", "nn", "__name__")]
+    sources: list[Source] = [
+        AttrSource(ItemSource(X, i), name)
+        for i in range(5)
+        for name in ("a", "shared", "kind", "real", "nn", "__name__")
+    ]
 
     def fill() -> None:
         world.x[0].a = 5
 
-    same_as_twin(world, sources, [fill, lambda: setattr(Slotted, "shared", 2), lambda: setattr(Meta, "kind", 3), lambda: setattr(Slotted, "kind", 4)])
+    same_as_twin(
+        world,
+        sources,
+        [
+            fill,
+            lambda: setattr(Slotted, "shared", 2),
+            lambda: setattr(Meta, "kind", 3),
+            lambda: setattr(Slotted, "kind", 4),
+        ],
+    )

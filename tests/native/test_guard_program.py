@@ -50,8 +50,15 @@ def test_shape_operators_agree() -> None:
 def test_slots_hold_what_the_sources_name() -> None:
     layer = torch.nn.Linear(2, 2)
     world = World({"x": layer, "y": [torch.ones(3)]})
-    sources = [AttrSource(X, "weight"), ItemSource(Y, 0), AttrSource(X, "bias"), ShapeSource(ItemSource(Y, 0), "size", 0)]
-    failed, slots = encode(GuardSet([g.type_match(X, layer)]), sources, world.function.__code__).check(*world.arguments)
+    sources = [
+        AttrSource(X, "weight"),
+        ItemSource(Y, 0),
+        AttrSource(X, "bias"),
+        ShapeSource(ItemSource(Y, 0), "size", 0),
+    ]
+    failed, slots = encode(GuardSet([g.type_match(X, layer)]), sources, world.function.__code__).check(
+        *world.arguments
+    )
     assert failed == -1
     assert [id(slot) for slot in slots[:3]] == [id(layer.weight), id(world.y[0]), id(layer.bias)]
     assert slots[3] == 3
@@ -59,7 +66,11 @@ def test_slots_hold_what_the_sources_name() -> None:
 
 def test_integer_slots_follow_the_size() -> None:
     world = World({"x": torch.ones(5, 7)})
-    program = encode(GuardSet(), [ShapeSource(X, "size", 0), ShapeSource(X, "stride", 0), ShapeSource(X, "storage_offset")], world.function.__code__)
+    program = encode(
+        GuardSet(),
+        [ShapeSource(X, "size", 0), ShapeSource(X, "stride", 0), ShapeSource(X, "storage_offset")],
+        world.function.__code__,
+    )
     for rows in (5, 5, 1000, 100000, 3):
         world.names["x"] = torch.ones(rows + 1, 7)[1:]
         assert program.check(*world.arguments) == (-1, (rows, 7, 7))
@@ -119,7 +130,12 @@ def test_unfilled_slot_is_refused() -> None:
 
 
 @settings(max_examples=400, deadline=None)
-@given(st.lists(st.one_of(st.integers(0, len(OPCODES)), st.integers(-(2**63), 2**63 - 1), st.integers(0, 4)), max_size=12))
+@given(
+    st.lists(
+        st.one_of(st.integers(0, len(OPCODES)), st.integers(-(2**63), 2**63 - 1), st.integers(0, 4)),
+        max_size=12,
+    )
+)
 def test_any_words_are_refused_or_run(words: list[int]) -> None:
     import struct
 
@@ -133,7 +149,9 @@ def test_any_words_are_refused_or_run(words: list[int]) -> None:
 
 # --- shapes ---------------------------------------------------------------------------------------------------------------------
 
-int64s = st.one_of(st.integers(-5, 5), st.integers(-(2**63), 2**63 - 1), st.sampled_from([-(2**63), 2**63 - 1]))
+int64s = st.one_of(
+    st.integers(-5, 5), st.integers(-(2**63), 2**63 - 1), st.sampled_from([-(2**63), 2**63 - 1])
+)
 
 
 @settings(max_examples=400, deadline=None)
@@ -156,7 +174,9 @@ def test_constant_condition_alone() -> None:
     world = World({})
     for value in (0, 1):
         guard = g.Guard((X,), g.GuardKind.SHAPE_EXPRESSION, ShapeExpression((), (("const", value),)))
-        assert (encode(GuardSet([guard]), [], world.function.__code__).check(*world.arguments)[0] == -1) == bool(value)
+        assert (
+            encode(GuardSet([guard]), [], world.function.__code__).check(*world.arguments)[0] == -1
+        ) == bool(value)
 
 
 # --- references -------------------------------------------------------------------------------------------------------------------
@@ -168,10 +188,25 @@ def test_checks_leave_reference_counts_alone() -> None:
     world = World({"x": layer, "y": {"k": [value, torch.ones(2, requires_grad=True)]}, "z": 1})
     world.y["k"][1].sum().backward()
     item = DictItemSource(Y, "k")
-    guards = GuardSet([*g.module_match(X, layer), g.id_match(ItemSource(item, 0), value), g.grad_none(ItemSource(item, 1), world.y["k"][1])])
+    guards = GuardSet(
+        [
+            *g.module_match(X, layer),
+            g.id_match(ItemSource(item, 0), value),
+            g.grad_none(ItemSource(item, 1), world.y["k"][1]),
+        ]
+    )
     sources = [AttrSource(X, "weight"), ItemSource(item, 0), GradSource(ItemSource(item, 1))]
     program = encode(guards, sources, world.function.__code__)
-    watched = [layer, layer.weight, value, world.y["k"][1], world.y["k"][1].grad, world.y, torch.nn.Linear, None]
+    watched = [
+        layer,
+        layer.weight,
+        value,
+        world.y["k"][1],
+        world.y["k"][1].grad,
+        world.y,
+        torch.nn.Linear,
+        None,
+    ]
     arguments = world.arguments
     program.check(*arguments)
     before = [sys.getrefcount(item) for item in watched]
@@ -188,7 +223,11 @@ def test_programs_free_what_they_hold() -> None:
 
     held = Held()
     world = World({"x": torch.ones(300, 2)})
-    program = encode(GuardSet([g.length_match(ConstantSource(held), held)]), [ShapeSource(X, "size", 0)], world.function.__code__)
+    program = encode(
+        GuardSet([g.length_match(ConstantSource(held), held)]),
+        [ShapeSource(X, "size", 0)],
+        world.function.__code__,
+    )
     program.check(*world.arguments)
     dead, dead_program = weakref.ref(held), weakref.ref(program)
     del held
@@ -230,7 +269,13 @@ print(runs)
 
 def test_under_the_debug_allocator() -> None:
     environment = {**os.environ, "PYTHONMALLOC": "debug", "PYTHONFAULTHANDLER": "1", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, "-c", DEBUG_RUN.format(root=str(ROOT))], capture_output=True, text=True, env=environment, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", DEBUG_RUN.format(root=str(ROOT))],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > len(CASES)
 

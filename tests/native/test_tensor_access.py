@@ -61,7 +61,11 @@ TENSORS: dict[str, Any] = {
     "numpy": lambda: torch.from_numpy(__import__("numpy").ones(5))[1:],
     "channels last": lambda: torch.ones(2, 3, 4, 5).to(memory_format=torch.channels_last),
 }
-DENSE_DTYPES = [dtype for dtype in DTYPE_CODES if dtype.itemsize and not str(dtype).startswith(("torch.q", "torch.bits", "torch.int1", "torch.uint"))]
+DENSE_DTYPES = [
+    dtype
+    for dtype in DTYPE_CODES
+    if dtype.itemsize and not str(dtype).startswith(("torch.q", "torch.bits", "torch.int1", "torch.uint"))
+]
 
 
 @pytest.mark.parametrize("name", TENSORS)
@@ -71,7 +75,11 @@ def test_reads_as_torch_says(name: str) -> None:
     properties = TensorProperties.of(tensor, (), True)
     assert info["sizes"] == tuple(tensor.shape)
     assert info["strides"] == tensor.stride()
-    assert (info["ndim"], info["numel"], info["storage_offset"]) == (tensor.dim(), tensor.numel(), tensor.storage_offset())
+    assert (info["ndim"], info["numel"], info["storage_offset"]) == (
+        tensor.dim(),
+        tensor.numel(),
+        tensor.storage_offset(),
+    )
     assert info["dtype"] == DTYPE_CODES[tensor.dtype]
     assert (info["device_type"] | (info["device_index"] & 0xFF) << 8) == properties.device_bits
     assert info["dispatch_keys"] == properties.dispatch_keys
@@ -94,7 +102,11 @@ def test_dtype_codes(dtype: torch.dtype) -> None:
     assert _capture.tensor_info(tensor)["dtype"] == DTYPE_CODES[dtype]
 
 
-@pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.float32, torch.float64, torch.bool, torch.bfloat16, torch.complex128], ids=str)
+@pytest.mark.parametrize(
+    "dtype",
+    [torch.uint8, torch.int16, torch.float32, torch.float64, torch.bool, torch.bfloat16, torch.complex128],
+    ids=str,
+)
 def test_data_ptr_counts_elements(dtype: torch.dtype) -> None:
     tensor = torch.zeros(9, dtype=dtype)[4:]
     assert _capture.tensor_info(tensor)["data_ptr"] == tensor.data_ptr()
@@ -137,7 +149,12 @@ def test_wants_a_tensor(value: Any) -> None:
 
 def test_new_strided() -> None:
     tensor = _capture.tensor_new_strided(DTYPE_CODES[torch.float64], (2, 3), (1, 2))
-    assert (tuple(tensor.shape), tensor.stride(), tensor.dtype, type(tensor)) == ((2, 3), (1, 2), torch.float64, torch.Tensor)
+    assert (tuple(tensor.shape), tensor.stride(), tensor.dtype, type(tensor)) == (
+        (2, 3),
+        (1, 2),
+        torch.float64,
+        torch.Tensor,
+    )
     assert not tensor.requires_grad and tensor._version == 0 and tensor._base is None
     tensor.fill_(2)
     assert tensor.sum() == 12
