@@ -68,6 +68,8 @@ def check_inputs(example_inputs: Sequence[Any]) -> None:
     for value in example_inputs:
         if isinstance(value, torch.Tensor) and value.device.type != "cpu":
             raise UntraceableError(f"an input on {value.device}")
+        if not isinstance(value, torch.Tensor) and type(value) is not int:
+            raise UntraceableError(f"an input that is a {type(value).__name__}")
 
 
 def finish_inference(gm: fx.GraphModule, joint: Joint, store: Any) -> Compiled:
@@ -75,7 +77,7 @@ def finish_inference(gm: fx.GraphModule, joint: Joint, store: Any) -> Compiled:
     with traced.recorder.mode:
         traced.copy_back()
         graph = traced.finish([traced.output_node(value) for value in traced.outputs])
-    compiled = assemble(graph, store=store, fallback=EagerFallback(gm, traced.lifted))
+    compiled = assemble(graph, store=store, fallback=EagerFallback(gm, traced.lifted), silent=traced.silent_inputs)
     return WithLifted(compiled, traced.lifted) if traced.lifted else compiled
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from torch import fx
 
 from codegen.extern_program import extern_program
-from codegen.plan import build_plan
+from codegen.plan import PlanOptions, build_plan
 from codegen.program import KernelStep, Program
 
 try:
@@ -86,18 +86,25 @@ def run_eagerly(module: fx.GraphModule, args: tuple[Any, ...]) -> tuple[Any, ...
 
 
 def assemble(
-    graph: fx.Graph, *, store: Any = None, conform: bool = False, fallback: Callable[..., Any] | None = None
+    graph: fx.Graph,
+    *,
+    store: Any = None,
+    conform: bool = False,
+    fallback: Callable[..., Any] | None = None,
+    silent: frozenset[str] = frozenset(),
 ) -> CompiledGraph:
     """Lower, compile and plan a functional graph. Where lowering or the kernel compiler fails, the graph is compiled without kernels, with a
-    warning that says why."""
+    warning that says why. `conform` and `silent` as in `plan.PlanOptions`."""
     calibrate()
+    integers = {n.name: n.meta["val"] for n in graph.nodes if n.op == "placeholder" and type(n.meta["val"]) is int}
+    options = PlanOptions(conform, silent, integers)
     try:
-        return link(lower(graph), store, conform, fallback)
+        return link(lower(graph), store, options, fallback)
     except Exception:
         if strict:
             raise
         log.warning("the graph runs without kernels of its own: compiling them failed", exc_info=True)
-        return link(extern_program(graph), store, conform, fallback)
+        return link(extern_program(graph), store, options, fallback)
 
 
 strict = False  # True: failures of lowering and of the kernel compiler are errors (tests)
@@ -109,14 +116,14 @@ def lower(graph: fx.Graph) -> Program:
     return lower_graph(graph)
 
 
-def link(program: Program, store: Any, conform: bool, fallback: Callable[..., Any] | None) -> CompiledGraph:
+def link(program: Program, store: Any, options: PlanOptions, fallback: Callable[..., Any] | None) -> CompiledGraph:
     kernels = [step.kernel for step in program.steps if isinstance(step, KernelStep)]
     compiled: list[Any] = []
     if kernels:
         from codegen.jit import compile_kernels
 
         compiled = compile_kernels(kernels, store=store)
-    plan = build_plan(program, {kernel.name: kernel.address for kernel in compiled}, conform_inputs=conform)
+    plan = build_plan(program, {kernel.name: kernel.address for kernel in compiled}, options)
     graph = CompiledGraph(plan.words, plan.objects, fallback)
     graph.program = program
     graph.compiled = compiled

@@ -22,7 +22,6 @@ Sizes and strides are `Expr`: a static size is `Const`. A size known only at run
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Union
 
 # Element types, named as in LLVM with a sign where torch has one. "b8" is torch.bool stored in a byte; in registers it is an i1.
 DTYPES = ("f32", "f64", "bf16", "f16", "i64", "i32", "i16", "i8", "u8", "b8")
@@ -66,7 +65,7 @@ class Binary:
     right: Expr
 
 
-Expr = Union[Const, Sym, AxisVar, Indirect, Binary]
+Expr = Const | Sym | AxisVar | Indirect | Binary
 
 
 # --- values and statements -------------------------------------------------------------------------------------------------
@@ -192,7 +191,7 @@ class Loop:
     unroll: int = 1
 
 
-Stmt = Union[Op, ConstOp, IndexOp, Load, Store, Check, Accumulator, Update, ReadAccumulator, Loop]
+Stmt = Op | ConstOp | IndexOp | Load | Store | Check | Accumulator | Update | ReadAccumulator | Loop
 
 
 @dataclass(slots=True)

@@ -31,10 +31,12 @@ class UntraceableError(RuntimeError):
 
 @dataclass(slots=True)
 class Memory:
-    """What the views of one storage share. `placeholder` is set where the memory belongs to a graph input."""
+    """What the views of one storage share. `placeholder` is set where the memory belongs to a graph input; `is_silent` where only operators
+    wrote to it that do not tell autograd (batch norm to its running statistics)."""
 
     version: int = 0
     placeholder: fx.Node | None = None
+    is_silent: bool = True
 
 
 @dataclass(slots=True)
@@ -68,6 +70,7 @@ class Memories:
 
     emit: Emit
     written: list[Tracked] = field(default_factory=list)
+    silent: bool = False  # the writes that come now do not raise the tensor's version in eager
 
     def current(self, tracked: Tracked) -> fx.Node:
         """The node that holds what the tensor contains now."""
@@ -95,6 +98,7 @@ class Memories:
             if tracked.memory.version == 0:
                 self.written.append(tracked)
             tracked.memory.version += 1
+            tracked.memory.is_silent &= self.silent
         else:
             parent = tracked.parent
             self.write(parent, self.scatter(parent, tracked.view, node))

@@ -52,6 +52,16 @@ class LaunchPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """conform_inputs: arguments of another layout are copied into the expected one (gradients come in any layout) where else they are an error.
+    silent: written inputs whose version is not raised. integers: the values of the inputs that are numbers; other values are refused."""
+
+    conform_inputs: bool = False
+    silent: frozenset[str] = frozenset()
+    integers: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
     """A buffer with its sizes as numbers."""
 
@@ -121,7 +131,7 @@ class Planner:
 
     program: Program
     addresses: Mapping[str, int]
-    conform_inputs: bool = False
+    options: PlanOptions = field(default_factory=PlanOptions)
     layouts: dict[str, Layout] = field(default_factory=dict)
     matmuls: dict[int, MatmulLaunch] = field(default_factory=dict)  # by position of the step
     tensors: set[str] = field(default_factory=set)  # buffers that must be tensor objects
@@ -252,7 +262,7 @@ class Planner:
 
     def bump(self, names: Iterable[str]) -> None:
         for name in dict.fromkeys(self.root(name) for name in names):
-            if name in self.program.inputs:
+            if name in self.program.inputs and name not in self.options.silent:
                 self.emit(BUMP, self.slots[name])
 
     def write_kernel(self, step: KernelStep) -> None:
@@ -328,8 +338,10 @@ class Planner:
         used.update(item for item in self.program.outputs if isinstance(item, str))
         for name in self.program.inputs:
             if name in self.layouts:
-                kind = INPUT_CONFORM if self.conform_inputs else INPUT_TENSOR
+                kind = INPUT_CONFORM if self.options.conform_inputs else INPUT_TENSOR
                 words += (kind, self.spec(self.layouts[name])) if name in used else (INPUT_UNUSED, 0)
+            elif name in self.options.integers:
+                words += (INPUT_INTEGER, self.options.integers[name])
             else:
                 words += (INPUT_UNUSED, 0)
         return words
@@ -380,7 +392,6 @@ def double_bits(value: float) -> int:
     return int(struct.unpack("q", struct.pack("d", value))[0])
 
 
-def build_plan(program: Program, addresses: Mapping[str, int], *, conform_inputs: bool = False) -> LaunchPlan:
-    """The launch plan of a program; `addresses` by kernel name. `conform_inputs`: arguments of another layout are copied into the expected one
-    (gradients come in any layout) where else they are an error. Raises UnplannableError."""
-    return Planner(program, addresses, conform_inputs).finish()
+def build_plan(program: Program, addresses: Mapping[str, int], options: PlanOptions | None = None) -> LaunchPlan:
+    """The launch plan of a program; `addresses` of machine code by kernel name. Raises UnplannableError."""
+    return Planner(program, addresses, options or PlanOptions()).finish()

@@ -10,7 +10,7 @@ Out: `codegen.plan.build_plan(program, addresses)` makes the launch plan that na
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Union
+from typing import Any
 
 import torch
 
@@ -77,7 +77,7 @@ class ViewStep:
     offset: Expr
 
 
-Step = Union[KernelStep, ExternStep, ViewStep]
+Step = KernelStep | ExternStep | ViewStep
 
 
 @dataclass(slots=True)

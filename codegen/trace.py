@@ -171,8 +171,13 @@ class Recorder(TorchDispatchMode):
         return getattr(self, "record_" + behaviour.handle)(func, behaviour, args, kwargs or {})
 
     def record_rewrite(self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        with self:
-            result = TABLE[func](*args, **kwargs)
+        outside = self.memories.silent
+        self.memories.silent = outside or not func._schema.is_mutable
+        try:
+            with self:
+                result = TABLE[func](*args, **kwargs)
+        finally:
+            self.memories.silent = outside
         return self.record_pure(func, behaviour, args, kwargs) if result is NotImplemented else result
 
     def record_pure(self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -263,6 +268,12 @@ class Trace:
     def written(self) -> list[Tracked]:
         """Graph inputs whose memory was written."""
         return [tracked for tracked in self.recorder.memories.written if tracked.memory.placeholder is not None]
+
+    @property
+    def silent_inputs(self) -> frozenset[str]:
+        """Names of the written inputs whose version eager does not raise."""
+        placeholders = [tracked.memory.placeholder for tracked in self.written if tracked.memory.is_silent]
+        return frozenset(node.name for node in placeholders if node is not None)
 
     def check_writes(self) -> None:
         """A written input must not share its memory with another: the trace takes inputs for memories of their own."""

@@ -42,7 +42,7 @@ class TrainingGraph:
         self.lifted = tuple(lifted)
         self.store = store
         self.outputs = list(joint.outputs)
-        self.forward = assemble(parts.forward, store=store, fallback=None)
+        self.forward = assemble(parts.forward, store=store, silent=joint.trace.silent_inputs)
         self.backward: CompiledGraph | None = None
         self.fallback = fallback
         self.lock = threading.Lock()
@@ -157,5 +157,8 @@ def run_backward(graph: TrainingGraph, ctx: Any, grads: tuple[Any, ...]) -> tupl
 def once(results: tuple[Any, ...]) -> tuple[Any, ...]:
     """Gradients that raise when they are differentiated in their turn."""
     tensors = [result.detach().requires_grad_() for result in results if result is not None]
-    marked = iter(_functions.DelayedError(DOUBLE_BACKWARD, len(tensors))(*tensors) if tensors else ())
-    return tuple(None if result is None else next(marked) for result in results)
+    if not tensors:
+        return results
+    marked = _functions.DelayedError(DOUBLE_BACKWARD, len(tensors))(*tensors)
+    rest = iter((marked,) if isinstance(marked, torch.Tensor) else marked)
+    return tuple(None if result is None else next(rest) for result in results)

