@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 import _capture
-from capture import keys
+from capture import hooks, keys
 from capture.compiled_module import original_of
 from capture.errors import UsageError
 from capture.observe import observing
@@ -84,7 +84,7 @@ class Explanation:
 # --- collecting ------------------------------------------------------------------------------------------------------------
 
 
-class _Collector:
+class Collector:
     """The observer: fills an Explanation."""
 
     def __init__(self) -> None:
@@ -120,10 +120,11 @@ def explain(fn: Any, **settings: Any) -> Callable[..., Explanation]:
     target = original_of(fn) if isinstance(fn, torch.nn.Module) else original_function(fn)
 
     def explained(*args: Any, **kwargs: Any) -> Explanation:
-        collector = _Collector()
+        collector = Collector()
         region = _fresh_region(**settings)
         try:
             with observing(collector), region:
+                hooks.prepare(region.hook, target)
                 target(*args, **kwargs)
         finally:
             _forget(region)
@@ -133,7 +134,7 @@ def explain(fn: Any, **settings: Any) -> Callable[..., Explanation]:
 
 
 def _fresh_region(hook: str = "pep523", **settings: Any) -> Region:
-    from capture import api, hooks
+    from capture import api
 
     return Region(hooks.lookup(hook), api.make_settings(settings.pop("backend", "llvm"), tag=object(), **settings))
 

@@ -14,6 +14,8 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import torch
+
 import _capture
 from capture import settrace_hook
 from capture.errors import UsageError, did_you_mean
@@ -66,6 +68,21 @@ def _switch_traced(state: State, traced: Any, traced_key: Any) -> State:
 def _set_native(converter: Any, key: Any) -> tuple[Any, Any]:
     setter = getattr(_capture, "set_callback", None)
     return setter(converter, key) if setter is not None else (None, None)
+
+
+def prepare(hook: str | None, fn: Any) -> None:
+    """`fn` is about to be called: the settrace hook, which sees a function at its first call and captures from the next one on, learns of it now."""
+    if hook == "settrace":
+        for function in _functions_of(fn):
+            settrace_hook.install(function)
+
+
+def _functions_of(fn: Any) -> list[types.FunctionType]:
+    if isinstance(fn, torch.nn.Module):
+        candidates = [type(module).forward for module in fn.modules()]
+    else:
+        candidates = [getattr(fn, "__func__", fn)]
+    return [function for function in candidates if isinstance(function, types.FunctionType)]
 
 
 # --- marks of code objects -------------------------------------------------------------------------------------------------

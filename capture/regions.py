@@ -81,6 +81,7 @@ class Region:
         def captured(*args: Any, **kwargs: Any) -> Any:
             before = hooks.switch(inside)
             try:
+                hooks.prepare(inside.hook, fn)
                 return fn(*args, **kwargs)
             finally:
                 hooks.switch(before)

@@ -53,16 +53,24 @@ class _Installed:
     dispatching: types.CodeType
 
 
-@dataclass
 class Frame:
-    """The equivalent of `_capture.Frame`."""
+    """The equivalent of `_capture.Frame`. Written out: generated constructors are code outside of this package, which the hook would see."""
 
-    code: types.CodeType
-    function: types.FunctionType
-    globals: dict[str, Any]
-    builtins: dict[str, Any]
-    locals: tuple[Any, ...]
-    failures: tuple[tuple[Any, int], ...]
+    __slots__ = ("builtins", "code", "failures", "function", "globals", "locals")
+
+    def __init__(
+        self,
+        code: types.CodeType,
+        function: types.FunctionType,
+        localsplus: tuple[Any, ...],
+        failures: tuple[tuple[Any, int], ...],
+    ) -> None:
+        self.code = code
+        self.function = function
+        self.globals: dict[str, Any] = function.__globals__
+        self.builtins: dict[str, Any] = function.__builtins__
+        self.locals = localsplus
+        self.failures = failures
 
 
 # --- switching -------------------------------------------------------------------------------------------------------------
@@ -197,7 +205,7 @@ def _run_frame(code: types.CodeType, function: types.FunctionType, arguments: tu
         if failed < 0:
             return _run_entry(entry, function, arguments, slots)
         failures.append((entry, failed))
-    frame = Frame(code, function, function.__globals__, function.__builtins__, localsplus, tuple(failures))
+    frame = Frame(code, function, localsplus, tuple(failures))
     entry = _ask(frame)
     if entry is not None:
         failed, slots = _check(entry, localsplus, function)
