@@ -84,6 +84,11 @@ def limit_reached(code: CodeType, key: Any, limit: int, accumulated_limit: int |
     return len(entries(code, key)) >= limit
 
 
+def stop_capturing(code: CodeType, key: Any) -> None:
+    """From now on frames of `code` that fit none of its entries of `key` run eagerly and the callback is not asked, until the next reset."""
+    _capture.add_entry(code, CacheEntry(None, key))
+
+
 def reset() -> None:
     """Forget every entry and skip mark of every code object. Frames that are running an entry go on with it."""
     for code in _capture.all_codes():

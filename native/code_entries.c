@@ -96,7 +96,7 @@ code_state_find(CodeState *state, PyObject *key, const FrameState *frame, PyObje
     for (Py_ssize_t i = 0; i < state->count; i++) {
         Entry *entry = state->entries[i];
         if (entry->key == key && entry_guards_run(entry, frame, slots) == -1) {
-            if (i > 0) {
+            if (i > 0 && !entry_is_eager(entry)) {
                 move_to_front(state, i);
             }
             return entry;
@@ -206,8 +206,10 @@ add_entry(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
             return PyErr_Format(PyExc_ValueError, "add_entry: %R is an entry of %R already", entry, code);
         }
     }
-    memmove(state->entries + 1, state->entries, (size_t)state->count * sizeof(Entry *));
-    state->entries[0] = (Entry *)Py_NewRef(entry);
+    state->entries[state->count] = (Entry *)Py_NewRef(entry);
+    if (!entry_is_eager(entry)) {
+        move_to_front(state, state->count);
+    }
     state->count++;
     state->added++;
     state->max_slots = Py_MAX(state->max_slots, entry->nslots);
@@ -367,7 +369,7 @@ all_codes(PyObject *module, PyObject *ignored)
 
 static PyMethodDef functions[] = {
     {"add_entry", (PyCFunction)(void (*)(void))add_entry, METH_FASTCALL,
-     "add_entry(code, entry): put an entry in front of the entries of a code object."},
+     "add_entry(code, entry): put an entry in front of the entries of a code object; one that runs nothing, behind them."},
     {"remove_entry", (PyCFunction)(void (*)(void))remove_entry, METH_FASTCALL,
      "remove_entry(code, entry) -> bool: whether it was there."},
     {"entries", list_entries, METH_O, "entries(code) -> list of its entries, most recently hit first."},

@@ -32,6 +32,13 @@ is_entry(PyObject *object)
     return PyObject_TypeCheck(object, &Entry_Type);
 }
 
+/* Under these guards the frame is Python's. Such an entry stands behind all that have something to run. */
+static inline int
+entry_is_eager(const Entry *entry)
+{
+    return entry->code == NULL && entry->graph == NULL;
+}
+
 /* -1: the guards hold and `slots` (room for entry->nslots) has borrowed references; else the index of the guard that failed. */
 static inline int
 entry_guards_run(Entry *entry, const FrameState *state, PyObject **slots)

@@ -11,6 +11,10 @@ import pytest
 
 import cache
 from cache.entries import CacheEntry, entries, install, limit_reached, recompiles
+from guards.guard import type_match
+from guards.guard_set import GuardSet
+from guards.program import encode
+from guards.source import LocalSource
 
 
 class Guards:
@@ -38,7 +42,7 @@ KEY = object()
 
 
 def make(*objects, key=KEY):
-    entry = CacheEntry(None, key)
+    entry = CacheEntry(None, key, graph=tuple, result=(("const", None),))
     if objects:
         entry.guard_set = Guards(*objects)
     return entry
@@ -135,6 +139,24 @@ def test_limits(code):
     assert recompiles(code) == 1
     assert limit_reached(code, KEY, 2, accumulated_limit=2)
     assert not limit_reached(code, KEY, 2, accumulated_limit=3)
+
+
+def test_stop_capturing():
+    names = {}
+    exec("def fn(x): return 'eager'\ndef new(x): return 'captured'", names)
+    fn, code = names["fn"], names["fn"].__code__
+    for_int = encode(GuardSet([type_match(LocalSource("x"), 1)]), (), code)
+    asked = []
+    cache.stop_capturing(code, KEY)
+    install(code, CacheEntry(for_int, KEY, code=names["new"].__code__))
+    _capture.set_callback(asked.append, KEY)
+    try:
+        values = [fn(1), fn("x"), fn(1.5), fn(2)]
+    finally:
+        _capture.set_callback(None, None)
+    assert values == ["captured", "eager", "eager", "captured"]
+    assert asked == []
+    cache.reset()
 
 
 def test_reset_forgets_entries_counts_and_skip_marks(code):

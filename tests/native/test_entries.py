@@ -255,7 +255,7 @@ def test_add_remove_clear(hook):
 
     code = fn.__code__
     assert (_capture.entries(code), _capture.added_entries(code)) == ([], 0)
-    entries = [_capture.Entry(None, object()) for _ in range(10)]
+    entries = [_capture.Entry(None, object(), graph=tuple, result=(("const", 0),)) for _ in range(10)]
     for entry in entries:
         _capture.add_entry(code, entry)
     assert _capture.entries(code) == entries[::-1]
