@@ -67,10 +67,17 @@ class Joint:
 def trace_joint(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -> Joint:
     """Trace the module; where an output requires grad, its backward too. Raises UntraceableError, or what the operators raise."""
     joint = Joint(trace(module, inputs, mode))
-    if any(isinstance(value, torch.Tensor) and value.requires_grad for value in joint.trace.outputs):
+    if any(needs_backward(joint.trace, value) for value in joint.trace.outputs):
         with mode:
             add_backward(joint)
     return joint
+
+
+def needs_backward(traced: Trace, value: Any) -> bool:
+    """Without grad mode, a view of an input that requires grad says that it does too; autograd has nothing to do with it."""
+    if not isinstance(value, torch.Tensor) or not value.requires_grad:
+        return False
+    return torch.is_grad_enabled() or traced.recorder.find(value).memory.placeholder is None
 
 
 def add_backward(joint: Joint) -> None:
