@@ -44,6 +44,8 @@ class Lowering:
         self.realized: dict[TensorExpr, Stored] = {}
         self.layouts: dict[TensorExpr, tuple[Index, ...]] = {}
         self.values: dict[fx.Node, Any] = {}
+        self.fresh: set[TensorExpr] = set()  # results that have memory of their own in eager, though here they may be views
+        self.outputs: dict[fx.Node, Any] = {}
         self.val: Any = None
         self.name = ""
 
@@ -119,6 +121,8 @@ class Lowering:
         if result is NotImplemented:
             result = self._extern(node)
         self.values[node] = self._remember(result, self.val)
+        if not _is_view(node.target):
+            self.fresh.update(part for part in _parts(self.values[node]) if isinstance(part, View))
 
     def _lowered(self, node: fx.Node) -> Any:
         function = LOWERINGS.get(node.target)
@@ -192,7 +196,7 @@ class Lowering:
         `copies`: the caller will see the aliasing, so that a view in our sense that is a copy in eager has to be stored.
         """
         base: TensorExpr = value
-        while isinstance(base, View) and base not in self.realized and (base.aliases or not copies):
+        while isinstance(base, View) and base not in self.realized and not (copies and base in self.fresh):
             base = base.base
         strides = strides_of(val) if isinstance(val, torch.Tensor) else ix.row_major(value.shape)
         if isinstance(base, Stored) or value is not base:
@@ -233,11 +237,12 @@ class Lowering:
 
     def _output(self, node: fx.Node) -> None:
         outputs: Any = node.args[0]
-        self.program.outputs = [self._output_value(item) for item in outputs]
+        for item in outputs:
+            if isinstance(item, fx.Node) and item not in self.outputs:
+                self.outputs[item] = self._output_value(item)
+        self.program.outputs = [self.outputs[item] if isinstance(item, fx.Node) else item for item in outputs]
 
-    def _output_value(self, item: Any) -> Any:
-        if not isinstance(item, fx.Node):
-            return item
+    def _output_value(self, item: fx.Node) -> Any:
         value = self.values[item]
         if not isinstance(value, TensorExpr):
             return to_expr(value) if isinstance(value, Poly) else value
@@ -260,6 +265,18 @@ _NODE_KINDS = {
     "call_function": Lowering._call,
     "output": Lowering._output,
 }
+
+
+def _is_view(target: Any) -> bool:
+    """True for operators whose results lie on the memory of an argument."""
+    if target is torch.ops.aten._unsafe_view.default:
+        return True
+    schema = getattr(target, "_schema", None)
+    return schema is not None and any(result.alias_info is not None for result in schema.returns)
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
 
 
 def sizes_of(val: torch.Tensor) -> Shape:

@@ -17,7 +17,7 @@ import torch
 from codegen.lower.promotion import as_operand, common_dtype, compute_dtype, is_float
 from codegen.lower.registry import lowering
 from codegen.lower.scalar_math import add, apply, both, compare, invert, mul, nonzero, sub, unless_zero, where
-from codegen.lower.tensor_expr import Affine, TensorExpr, View, along, cast, expand, fill
+from codegen.lower.tensor_expr import TensorExpr, cast, copy_of, expand, fill
 
 aten = torch.ops.aten
 
@@ -30,11 +30,6 @@ def _operands(ctx: Any, *args: Any, common: str | None = None) -> list[TensorExp
 
 def _round(ctx: Any, value: TensorExpr) -> TensorExpr:
     return cast(value, ctx.dtype)
-
-
-def copy_of(value: TensorExpr) -> TensorExpr:
-    """The same elements in memory of their own."""
-    return View(value, value.shape, Affine(tuple(map(along, range(len(value.shape))))), aliases=False)
 
 
 # --- one operation -----------------------------------------------------------------------------------------------------------

@@ -272,6 +272,11 @@ def reshape(base: TensorExpr, shape: Shape, aliases: bool = True) -> TensorExpr:
     return View(base, shape, Reshape(base.shape, shape), aliases)
 
 
+def copy_of(value: TensorExpr) -> TensorExpr:
+    """The same elements in memory of their own."""
+    return View(value, value.shape, Affine(tuple(map(along, range(len(value.shape))))), aliases=False)
+
+
 def cast(base: TensorExpr, dtype: str) -> TensorExpr:
     """`base` with elements of `dtype`."""
     if base.dtype == dtype:

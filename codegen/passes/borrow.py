@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from codegen.lower.tensor_expr import Stored
 from codegen.passes.group import Group, Member
+from codegen.passes.roots import Root
 
 DEAR = 8  # cycles an element above which a store and a load are cheaper than computing again
 
@@ -18,24 +19,25 @@ DEAR = 8  # cycles an element above which a store and a load are cheaper than co
 def borrow_outputs(group: Group, inputs: set[str]) -> None:
     """Give targets to dear members that have none, where a later member has one to lend. `inputs`: buffers that must keep their contents."""
     lent: set[str] = set()
+    stages = group.stages()
     for member in list(group.members.values()):
         root = member.root
         if root.targets or root.cycles < DEAR or root.is_reduction or not member.inner:
             continue
-        target = _place_to_borrow(group, member, inputs | lent)
+        target = _place_to_borrow(group, member, stages, inputs | lent)
         if target is not None:
             root.targets.append(target)
             lent.add(target.buffer)
 
 
-def _place_to_borrow(group: Group, member: Member, taken: set[str]) -> Stored | None:
-    """The target of the one member that reads `member` after a reduction of it, at the same element."""
+def _place_to_borrow(group: Group, member: Member, stages: dict[Root, int], taken: set[str]) -> Stored | None:
+    """The target of the member that reads `member` last, in a phase after all other readers, at the same element."""
     readers = [other for other in group.members.values() if any(dep is member.root for dep, _ in other.root.reads)]
-    lenders = [other for other in readers if not other.root.is_reduction]
-    if len(lenders) != 1 or len(readers) < 2:
+    readers.sort(key=lambda other: stages[other.root])
+    if len(readers) < 2 or stages[readers[-1].root] == stages[readers[-2].root]:
         return None
-    lender = lenders[0]
-    if len(lender.root.targets) != 1 or lender.coordinates != member.coordinates:
+    lender = readers[-1]
+    if lender.root.is_reduction or len(lender.root.targets) != 1 or lender.coordinates != member.coordinates:
         return None
     target = lender.root.targets[0]
     same_place = target.shape == member.root.value.shape and target.dtype == member.root.value.dtype

@@ -51,11 +51,9 @@ def emit_group(name: str, group: Group, roots: dict[TensorExpr, Root]) -> Draft:
 def _phases(group: Group) -> list[list[Member]]:
     """Members that share a loop, in order: by how many reductions deep they depend, row values first. A member that is neither stored nor a
     reduction is emitted where it is asked for."""
-    stages: dict[Root, int] = {}
+    stages = group.stages()
     phases: dict[tuple[int, bool, tuple[str, ...]], list[Member]] = {}
     for root, member in sorted(group.members.items(), key=lambda item: item[0].number):
-        needed = [stages[dep] + dep.is_reduction for dep, _ in root.reads if dep in stages]
-        stages[root] = max(needed, default=0)
         if root.targets or root.is_reduction:
             key = (stages[root], bool(member.inner), member.inner)
             phases.setdefault(key, []).append(member)

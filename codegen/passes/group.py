@@ -67,6 +67,14 @@ class Group:
         """Row-major number of the member's element."""
         return flatten(member.value_coordinates, member.root.value.shape, self.ranges)
 
+    def stages(self) -> dict[Root, int]:
+        """How many reductions of the group, one needing the other, have to be finished before each member."""
+        stages: dict[Root, int] = {}
+        for root in sorted(self.members, key=lambda root: root.number):
+            needed = [stages[dep] + dep.is_reduction for dep, _ in root.reads if dep in stages]
+            stages[root] = max(needed, default=0)
+        return stages
+
     def inner_axes(self, extents: Shape) -> tuple[Indices, tuple[str, ...]]:
         """Inner axes of these extents: those of a member that runs over the same, so that the two may share a loop, or new ones."""
         wanted = tuple(extent for extent in extents if extent != 1)

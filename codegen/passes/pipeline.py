@@ -11,7 +11,7 @@ from __future__ import annotations
 from codegen import index_algebra as ix
 from codegen import ir
 from codegen.lower.graph import Lowering
-from codegen.lower.tensor_expr import Affine, Stored, TensorExpr, View, along
+from codegen.lower.tensor_expr import Stored, TensorExpr, copy_of
 from codegen.ops import TORCH_DTYPES
 from codegen.passes.align import open_group
 from codegen.passes.borrow import borrow_outputs
@@ -125,8 +125,7 @@ def _deferred(lowering: Lowering, root: Root, target: Stored, number: int) -> Gr
     if place is None:
         place = _temporary(lowering, root.value, f"{target.buffer}_new")
         root.targets.insert(0, place)
-    identity = Affine(tuple(map(along, range(len(place.shape)))))
-    copy = Root(root.number + (1 << 20), View(place, place.shape, identity), [target])
+    copy = Root(root.number + (1 << 20), copy_of(place), [target])
     copy.axes = tuple(copy.ranges.axis(f"x{dim}", size) for dim, size in enumerate(copy.domain))
     copy.loads.add(place.buffer)
     return open_group(number, copy)

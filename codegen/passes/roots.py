@@ -24,6 +24,7 @@ from codegen.lower.tensor_expr import (
     Stored,
     TensorExpr,
     View,
+    copy_of,
 )
 from codegen.ops import OPS
 
@@ -111,6 +112,7 @@ class _Costs:
 
 def find_roots(stores: list[Store]) -> list[Root]:
     """Roots in topological order, with their reads."""
+    stores = [Store(_stored_value(store.value), store.target) for store in stores]
     order = topological([store.value for store in stores])
     uses: dict[TensorExpr, int] = {}
     for value in order:
@@ -131,6 +133,11 @@ def find_roots(stores: list[Store]) -> list[Root]:
     for root in roots.values():
         _collect_reads(root, roots)
     return list(roots.values())
+
+
+def _stored_value(value: TensorExpr) -> TensorExpr:
+    """A leaf that is stored is copied: its other users take the leaf itself."""
+    return value if children(value) else copy_of(value)
 
 
 def _through_views(order: list[TensorExpr], uses: dict[TensorExpr, int]) -> dict[TensorExpr, int]:

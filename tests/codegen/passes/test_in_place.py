@@ -24,7 +24,7 @@ def test_a_shifted_read_of_the_written_input_goes_through_a_temporary():
 
 
 def test_the_old_value_is_returned():
-    check(lambda x, y: (out := x * 2 + y, x.copy_(y))[:1], torch.randn(20), torch.randn(20))
+    check(lambda x, y: (x * 2 + y, x.copy_(y))[:1], torch.randn(20), torch.randn(20))
 
 
 def test_the_old_value_is_reduced_first():
