@@ -11,14 +11,15 @@ Out: `torch._subclasses.FakeTensor`s of one `FakeMode`; ATen operators called on
 torch's own `FakeTensorMode` imports `torch._dynamo` in its constructor, again at its first dispatch (the decorator that
 `TorchDispatchMode` puts around `__torch_dispatch__`), and `symbolic_shapes` (0.3 s) at most operators. So `FakeMode` is a subclass that fills
 the attributes itself, opts out of that decorator, and has its own dispatch: ask our shape rules (`codegen.shapes`), else run the operator's
-meta kernel, and wrap what comes out. It still is a `FakeTensorMode` for everybody who asks by `isinstance`. Sizes are static here.
+meta kernel, and wrap what comes out. It still is a `FakeTensorMode` for everybody who asks by `isinstance`. Sizes are static, unless `to_fake` is
+given others: `codegen.fake_symbolic` runs what touches those.
 """
 
 from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -86,6 +87,11 @@ class FakeMode(FakeTensorMode):
     ) -> Any:
         if not isinstance(func, OpOverload):
             raise UnsupportedOperatorException(func)
+        if self.shape_env is not None:
+            from codegen.fake_symbolic import is_symbolic, run_symbolic
+
+            if is_symbolic(args) or kwargs and is_symbolic(kwargs.values()):
+                return run_symbolic(self, func, args, kwargs or {})
         return rule_of(func)(self, func, args, kwargs or {})
 
     def run_meta(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -359,9 +365,11 @@ UNSUPPORTED = (  # what a tensor may not be: test, name
 )
 
 
-def to_fake(mode: FakeMode, tensor: torch.Tensor) -> FakeTensor:
+def to_fake(mode: FakeMode, tensor: torch.Tensor, layout: tuple[Sequence[Any], Sequence[Any]] | None = None) -> FakeTensor:
     """The fake twin of a tensor: dtype, sizes, strides, offset, device, requires_grad, leaf or not; tensors on one storage have twins on one
-    storage. The same tensor gives the same twin for as long as the mode lives. Raises `UnsupportedTensor`."""
+    storage. The same tensor gives the same twin for as long as the mode lives. Raises `UnsupportedTensor`.
+
+    `layout`: sizes and strides in place of the tensor's own, some of them `SymInt`s of `mode.shape_env`; the twin has a storage of its own then."""
     if isinstance(tensor, FakeTensor):
         if tensor.fake_mode is not mode:
             raise UnsupportedTensor("a fake tensor of another mode")
@@ -370,7 +378,7 @@ def to_fake(mode: FakeMode, tensor: torch.Tensor) -> FakeTensor:
     if known is not None:
         return known
     check_supported(tensor)
-    fake = make_fake(mode, tensor)
+    fake = make_fake(mode, tensor, layout)
     mode.memo[tensor] = fake
     return fake
 
@@ -385,11 +393,14 @@ def check_supported(tensor: torch.Tensor) -> None:
             raise UnsupportedTensor(f"{name} of size {tuple(tensor.shape)}" if not tensor.is_nested else name)
 
 
-def make_fake(mode: FakeMode, tensor: torch.Tensor) -> FakeTensor:
+def make_fake(mode: FakeMode, tensor: torch.Tensor, layout: tuple[Sequence[Any], Sequence[Any]] | None = None) -> FakeTensor:
     device = tensor.device
     with torch._C._DisableTorchDispatch(), torch.inference_mode(tensor.is_inference()), torch.no_grad():
-        meta = torch.empty(0, dtype=tensor.dtype, device=META)
-        meta.set_(meta_storage(mode, tensor), tensor.storage_offset(), tensor.shape, tensor.stride())
+        if layout is not None:
+            meta = torch.empty_strided(*layout, dtype=tensor.dtype, device=META)
+        else:
+            meta = torch.empty(0, dtype=tensor.dtype, device=META)
+            meta.set_(meta_storage(mode, tensor), tensor.storage_offset(), tensor.shape, tensor.stride())
         fake = FakeTensor(mode, meta, device)
     if tensor.requires_grad:
         fake.requires_grad_()
