@@ -12,10 +12,14 @@ from codegen.passes.calls import effects_before, step_reads, step_writes
 from codegen.program import ExternStep, KernelStep, Step, ViewStep
 
 
-def order_steps(calls: list[ExternStep | ViewStep], kernels: list[KernelStep], inputs: set[str]) -> list[Step]:
-    """A topological order that keeps the given order where it can."""
-    steps: list[Step] = [*calls, *kernels]
-    needs = _needs(steps, inputs)
+def order_steps(
+    calls: list[ExternStep | ViewStep], kernels: list[tuple[KernelStep, set[str]]], inputs: set[str]
+) -> list[Step]:
+    """A topological order that keeps the given order where it can. With each kernel come the buffers whose contents it needs from elsewhere
+    (one of those it may also write to, in another place)."""
+    steps: list[Step] = [*calls, *(kernel for kernel, _ in kernels)]
+    reads = [set(step_reads(call)) for call in calls] + [names for _, names in kernels]
+    needs = _needs(steps, reads, inputs)
     ordered: list[Step] = []
     done: set[int] = set()
     for start in range(len(steps)):
@@ -37,8 +41,7 @@ def order_steps(calls: list[ExternStep | ViewStep], kernels: list[KernelStep], i
     return ordered
 
 
-def _needs(steps: list[Step], inputs: set[str]) -> list[set[int]]:
-    reads = [_reads(step) for step in steps]
+def _needs(steps: list[Step], reads: list[set[str]], inputs: set[str]) -> list[set[int]]:
     writes = [_writes(step) for step in steps]
     memory = {step.output: step.base for step in steps if isinstance(step, ViewStep)}
     produced: dict[str, list[int]] = {}
@@ -54,8 +57,8 @@ def _needs(steps: list[Step], inputs: set[str]) -> list[set[int]]:
     for number, names in enumerate(reads):
         for name in names:
             readers.setdefault(_root_memory(name, memory), []).append(number)
-    for number, names in enumerate(writes):
-        for name in names:
+    for number, written in enumerate(writes):
+        for name in written:
             if name in inputs:
                 needs[number] |= {reader for reader in readers.get(name, ()) if reader != number}
     return needs
@@ -66,12 +69,6 @@ def _root_memory(name: str, memory: dict[str, str]) -> str:
     while name in memory:
         name = memory[name]
     return name
-
-
-def _reads(step: Step) -> list[str]:
-    if not isinstance(step, KernelStep):
-        return step_reads(step)
-    return [name for name, buffer in zip(step.buffers, step.kernel.buffers, strict=True) if not buffer.writable]
 
 
 def _writes(step: Step) -> list[str]:

@@ -37,10 +37,11 @@ def build_kernels(lowering: Lowering) -> Program:
     for group in groups:
         borrow_outputs(group, inputs)
     by_value = {root.value: root for root in roots}
-    steps: list[KernelStep] = []
+    steps: list[tuple[KernelStep, set[str]]] = []
     for group in [*groups, *_make_writes_safe(lowering, groups, by_value, dependencies)]:
         if group.rows != 0:
-            steps.append(_kernel_step(schedule(emit_group(f"k{len(steps)}", group, by_value))))
+            kernel = schedule(emit_group(f"k{len(steps)}", group, by_value))
+            steps.append((_kernel_step(kernel), _needed_buffers(group)))
     lowering.program.steps = order_steps(lowering.steps, steps, inputs)
     return lowering.program
 
@@ -49,6 +50,12 @@ def _kernel_step(kernel: ir.Kernel) -> KernelStep:
     if VERIFY:
         verify(kernel)
     return KernelStep(kernel, tuple(buffer.name for buffer in kernel.buffers), tuple(map(ir.Sym, kernel.sizes)))
+
+
+def _needed_buffers(group: Group) -> set[str]:
+    """What has to lie in memory before the kernel runs."""
+    names = {name for root in group.members for name in root.loads}
+    return names | {dep.targets[0].buffer for root in group.members for dep, _ in root.reads if dep not in group.members}
 
 
 def _give_buffers(lowering: Lowering, groups: list[Group], dependencies: Dependencies) -> None:

@@ -17,7 +17,7 @@ def _pointwise(rng, pool):
 
 def _binary(rng, pool):
     x = rng.choice(pool)
-    fits = [y for y in pool if _broadcasts(x, y)]
+    fits = [y for y in pool if _broadcasts(x, y)] or [x]
     return rng.choice([torch.add, torch.mul, torch.maximum, torch.sub])(x, rng.choice(fits))
 
 
