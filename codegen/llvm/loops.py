@@ -14,22 +14,21 @@ runs: no reduction, no atomic addition, no buffer that is read and written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from codegen.ir import Accumulator, Const, ConstOp, IndexOp, Kernel, Load, Loop, Op, Stmt, Store, Update
+from codegen.llvm.blocks import Bound, run_loop
 from codegen.llvm.errors import EmitError
-from codegen.llvm.function_text import Frame
 from codegen.llvm.index import AxisPlace
+from codegen.llvm.long_sums import run_summing_loop, sum_slots
 from codegen.llvm.math import SLEEF
 from codegen.llvm.target import Target
 from codegen.llvm.values import Code
 
 if TYPE_CHECKING:
     from codegen.llvm.emit import KernelEmitter
-
-Bound = int | str
 
 _UNROLLED_STATEMENTS = 12  # a short loop around more than that stays a loop
 _UNROLLED_ITERATIONS = 4
@@ -128,34 +127,7 @@ def plan_vector_loop(loop: Loop, kernel: Kernel, target: Target, *, divided: boo
     return VectorPlan(lanes, unroll, overlap=may_repeat and not whole, masked=extent % lanes != 0)
 
 
-# --- blocks --------------------------------------------------------------------------------------------------------------------
-
-
-def run_loop(
-    emitter: KernelEmitter, start: Bound, stop: Bound, step: int, body: Callable[[str, int], None]
-) -> None:
-    """`body(text, offset)` is emitted for the index text + offset. Known bounds: no loop around one iteration, no test before more."""
-    static = isinstance(start, int) and isinstance(stop, int)
-    if isinstance(start, int) and isinstance(stop, int):
-        if start >= stop:
-            return
-        if start + step >= stop:
-            body("0", start)
-            return
-    function = emitter.function
-    frame = Frame(nonempty=static)
-
-    def blocks() -> None:
-        # The frame's `pre` is complete only when the loop's lines are.
-        outer = function.frames[-1].lines
-        lines = function.loop(str(start), str(stop), step, frame, lambda index: body(index, 0))
-        outer += frame.pre + lines
-
-    if static:
-        blocks()
-        function.frames[-1].known.update(frame.pre_known)
-    else:
-        function.guarded(function.define_here(f"icmp slt i64 {start}, {stop}"), blocks)
+# --- the loops themselves -----------------------------------------------------------------------------------------------------
 
 
 def emit_loop(emitter: KernelEmitter, loop: Loop) -> None:
@@ -172,12 +144,13 @@ def emit_loop(emitter: KernelEmitter, loop: Loop) -> None:
         for iteration in range(stop):
             _iteration(emitter, loop, AxisPlace("0", 0, 1, iteration))
         return
-    run_loop(
+    run_summing_loop(
         emitter,
         start,
         stop,
         1,
         lambda text, offset: _iteration(emitter, loop, AxisPlace(text, emitter.function.depth, 1, offset)),
+        sum_slots(emitter, loop.body, emitter.lanes, emitter.copies),
     )
 
 
@@ -245,7 +218,9 @@ def _emit_main_and_rest(
         length = function.define(function.depth, f"sub nsw i64 {stop}, {start}")
         left = function.define(function.depth, f"urem i64 {length}, {stride}")
         middle = function.define(function.depth, f"sub nsw i64 {stop}, {left}")
-    run_loop(emitter, start, middle, stride, main)
+    run_summing_loop(
+        emitter, start, middle, stride, main, sum_slots(emitter, loop.body, plan.lanes, plan.unroll)
+    )
     run_loop(emitter, middle, stop, plan.lanes, rest)
 
 

@@ -1,0 +1,94 @@
+"""Loops that add up many floats.
+
+In:  a loop whose body updates `sum` accumulators of floats.
+Out: the loop in blocks: each block adds into the accumulator's slot, which then goes into a total.
+
+    for r in 5000: s += x[r]     ->     for b in 0, 128, ...: { for r in b .. b + 128: s += x[r] };  total += s;  s = 0
+
+One running sum of n terms loses accuracy with n, blocks with about n / 128 + 128: as little as eager's own cascade.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from codegen.ir import Accumulator, Stmt, Update
+from codegen.llvm.blocks import Bound, run_loop
+from codegen.llvm.types import FLOATS
+from codegen.llvm.values import Code
+
+if TYPE_CHECKING:
+    from codegen.llvm.emit import KernelEmitter
+
+BLOCK = 128  # iterations
+
+Slot = tuple[str, int, str]  # dtype, lanes, the stack slot
+
+
+def sum_slots(emitter: KernelEmitter, body: list[Stmt], lanes: int, copies: int) -> list[Slot]:
+    """The slots of float sums that the statements of `body` themselves (not loops in it) add to."""
+    own = {statement.name for statement in body if isinstance(statement, Accumulator)}
+    names = {statement.accumulator for statement in body if isinstance(statement, Update)} - own
+    slots = []
+    for name in sorted(names):
+        state = emitter.accumulators[name]
+        dtype = state.accumulator.dtype
+        if state.accumulator.combine == "sum" and dtype in FLOATS:
+            slots += [(dtype, lanes, state.slots[lanes, copy][0]) for copy in range(copies)]
+    return slots
+
+
+def run_summing_loop(
+    emitter: KernelEmitter,
+    start: Bound,
+    stop: Bound,
+    step: int,
+    body: Callable[[str, int], None],
+    slots: list[Slot],
+) -> None:
+    """As `run_loop`, in blocks where there are slots and the loop is, or may be, long."""
+    short = isinstance(start, int) and isinstance(stop, int) and (stop - start) // step <= 2 * BLOCK
+    if short or not slots:
+        run_loop(emitter, start, stop, step, body)
+        return
+    totals = [(dtype, lanes, slot, _total_of(emitter, dtype, lanes, slot)) for dtype, lanes, slot in slots]
+
+    def block(text: str, offset: int) -> None:
+        code = Code(emitter.function, emitter.target, emitter.function.depth, 1)
+        last = code.binary("add nsw", "i64", text, str(offset + BLOCK * step))
+        end = code.intrinsic("smin", "i64", last, str(stop))
+        run_loop(emitter, text, end, step, body, nonempty=True)
+        for dtype, lanes, slot, total in totals:
+            _move(emitter, dtype, lanes, slot, total)
+
+    run_loop(emitter, start, stop, BLOCK * step, block)
+    for dtype, lanes, slot, total in totals:
+        _store(emitter, dtype, lanes, slot, _load(emitter, dtype, lanes, total))
+
+
+def _code(emitter: KernelEmitter, lanes: int) -> Code:
+    return Code(emitter.function, emitter.target, emitter.function.depth, lanes)
+
+
+def _load(emitter: KernelEmitter, dtype: str, lanes: int, slot: str) -> str:
+    return emitter.function.define_here(f"load {_code(emitter, lanes).type(dtype)}, ptr {slot}, align 64")
+
+
+def _store(emitter: KernelEmitter, dtype: str, lanes: int, slot: str, text: str) -> None:
+    emitter.function.line(f"store {_code(emitter, lanes).type(dtype)} {text}, ptr {slot}, align 64")
+
+
+def _total_of(emitter: KernelEmitter, dtype: str, lanes: int, slot: str) -> str:
+    """A slot with what is in `slot`, which becomes 0."""
+    total = emitter.function.stack_slot(_code(emitter, lanes).type(dtype))
+    _store(emitter, dtype, lanes, total, _load(emitter, dtype, lanes, slot))
+    _store(emitter, dtype, lanes, slot, _code(emitter, lanes).constant(dtype, 0))
+    return total
+
+
+def _move(emitter: KernelEmitter, dtype: str, lanes: int, slot: str, total: str) -> None:
+    """total += slot; slot = 0"""
+    before, partial = _load(emitter, dtype, lanes, total), _load(emitter, dtype, lanes, slot)
+    _store(emitter, dtype, lanes, total, _code(emitter, lanes).binary("fadd", dtype, before, partial))
+    _store(emitter, dtype, lanes, slot, _code(emitter, lanes).constant(dtype, 0))
