@@ -8,7 +8,7 @@
     fast = capture.compile(model)       # or one callable; also @capture.compile
     print(capture.explain(model)(x))
 
-In:  PyTorch programs. Out: the names below; see README.md. Heavy parts are imported when they are first needed.
+In:  PyTorch programs. Out: the names below; see README.md. All parts are imported here, so that the first capture does not wait for them.
 """
 
 from __future__ import annotations
@@ -40,6 +40,18 @@ except ImportError:  # not built: its twin serves hook="settrace"
     from capture import python_capture
 
     sys.modules["_capture"] = python_capture  # type: ignore[assignment]
+
+from capture import collection
+
+with collection.paused():
+    import cache.store  # noqa: F401
+    import capture.convert_frame
+    import capture.wrap  # noqa: F401
+    import codegen.jit
+    import codegen.lower
+    import codegen.passes.pipeline  # noqa: F401
+    import llvmlite.binding
+    import platformdirs  # noqa: F401
 
 from capture import backends, log
 from capture.api import (

@@ -19,7 +19,7 @@ import torch
 import torch.fx
 
 import cache
-from capture import backends, frame_code, frame_filter, log, observe
+from capture import backends, collection, frame_code, frame_filter, log, observe
 from capture.break_reasons import BreakReason, GraphBreak, SkipFrame
 from capture.config import config
 from capture.counters import counters
@@ -49,7 +49,7 @@ class Converter:
         if why is not None:
             _capture.skip_code(frame.code)
             return None
-        with _lock, ThreadState():
+        with _lock, collection.paused(), ThreadState():
             return self._convert(frame)
 
     def _convert(self, frame: Any) -> Any:
@@ -59,6 +59,7 @@ class Converter:
                 return None
             capture = translate(frame, self.settings)
             entry = build_entry(frame, capture, self.settings)
+            capture.output.forget_objects()
         except SkipFrame as skip:
             return leave_alone(frame, skip)
         except (CaptureError, KeyboardInterrupt, MemoryError):
@@ -113,9 +114,14 @@ def translate(frame: Any, settings: CaptureSettings) -> Capture:
             observe.current().on_compile_time("translate", time.perf_counter() - started, frame.code)
             return finish(tx, value, reason, settings, frame)
         except GraphBreak as signal:
-            if break_at is not None:
+            if break_at is None and tx.returned is None:
+                break_at = tx.steps
+            elif signal.born is not None and (break_at is None or signal.born < break_at):
+                break_at = signal.born  # what can't be rebuilt must not be made yet
+            else:
                 raise SkipFrame(f"after a break: {signal.text}") from signal
-            break_at, reason = tx.steps, signal
+            reason = signal.without_frames()
+            tx.output.forget_objects()
         finally:
             state.restore()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import _capture
+import cache
 from capture import log, observe
 from capture.config import config
 from capture.counters import counters
@@ -38,6 +39,7 @@ def check_limit(frame: Any, settings: CaptureSettings) -> bool:
     if settings.fullgraph:
         raise RecompileLimitExceeded(message)
     log.warn_once(frame.code, "recompile_limit", message)
+    cache.stop_capturing(frame.code, settings)
     return False
 
 
