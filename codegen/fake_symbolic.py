@@ -1,0 +1,84 @@
+"""Operators on fake tensors some of whose sizes are symbols.
+
+In:  an operator and its arguments, at least one of them a `SymInt` or a tensor with such sizes.
+Out: fake tensors whose sizes are expressions of those symbols.
+
+    mm(x: [s0, 4], w: [4, 8])   ->   FakeTensor(size=(s0, 8))
+
+Meta kernels written in C++ want numbers, so an operator runs, in this order, by torch's own fast rule, by its decomposition, by its Python meta kernel.
+What none of them covers is unsupported: the caller takes sizes as numbers then.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch._ops import OpOverload
+from torch._subclasses.fake_impls import get_fast_op_impls
+from torch._subclasses.fake_tensor import UnsupportedOperatorException
+
+from codegen import fake
+
+if TYPE_CHECKING:
+    from codegen.fake import FakeMode
+
+aten = torch.ops.aten
+# What C++ code asks for when it wants plain numbers: it gets them, and the environment a guard.
+METADATA: dict[Any, Any] = {
+    aten.size.default: lambda tensor: tuple(int(size) for size in tensor.size()),
+    aten.stride.default: lambda tensor: tuple(int(stride) for stride in tensor.stride()),
+    aten.storage_offset.default: lambda tensor: int(tensor.storage_offset()),
+}
+SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
+
+
+def is_symbolic(values: Any) -> bool:
+    """Whether an argument, or an item of a list among them, is a symbol or has symbolic sizes."""
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            if value._has_symbolic_sizes_strides:
+                return True
+        elif isinstance(value, SYMBOLIC) or isinstance(value, (list, tuple)) and is_symbolic(value):
+            return True
+    return False
+
+
+def run_symbolic(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run `func`. Raises UnsupportedOperatorException where nothing can run it on symbols."""
+    if func in fake.RULES:
+        return fake.RULES[func](mode, func, args, kwargs)
+    if torch.Tag.data_dependent_output in func.tags:
+        return fake.raise_data_dependent(mode, func, args, kwargs)
+    if torch.Tag.dynamic_output_shape in func.tags:
+        return fake.raise_dynamic_shape(mode, func, args, kwargs)
+    if func in METADATA:
+        return METADATA[func](args[0])
+    fast = get_fast_op_impls().get(func)
+    if fast is not None:
+        return fast(mode, *args, **kwargs)
+    found, results = run_as_others(mode, func, args, kwargs)
+    if found:
+        return results
+    if func.namespace == "prims" and hasattr(func, "prim_meta_impl"):
+        with mode:
+            return func.prim_meta_impl(*args, **kwargs)
+    if any(argument.name == "device" for argument in func._schema.arguments):
+        return fake.run_with_device(mode, func, args, kwargs)
+    try:
+        results = mode.run_meta(func, args, kwargs)
+    except NotImplementedError:
+        raise UnsupportedOperatorException(func) from None
+    return fake.wrap_results(mode, results, fake.common_device(mode, func, args, kwargs))
+
+
+def run_as_others(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, Any]:
+    """(whether there is a way, results): through the operators that `func` decomposes to."""
+    if func in torch._decomp.meta_table or mode.cpp_meta_supports_symint(func):
+        return False, None
+    with mode:
+        decomposition = torch._decomp.decomposition_table.get(func)
+        if decomposition is not None:
+            return True, decomposition(*args, **kwargs)
+        results = func.decompose(*args, **kwargs)
+    return results is not NotImplemented, results
