@@ -26,6 +26,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from codegen.decompositions import TABLE
 from codegen.draws import draw
 from codegen.fake import FakeMode, FakeTensor, rule_of, to_fake
+from codegen.shapes import RULES as SHAPE_RULES
 from codegen.memory import Memories, Memory, Tracked, UntraceableError, View, item_of
 
 aten = torch.ops.aten
@@ -66,6 +67,10 @@ def behaviour_of(func: OpOverload) -> Behaviour:
         return Behaviour("write" if functional is not None else "refuse", writes, functional)
     if func in IDENTITIES:
         return Behaviour("identity")
+    if not any("Tensor" in str(value.type) for value in schema.returns):
+        return Behaviour("query")
+    if func not in SHAPE_RULES and func.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd):
+        return Behaviour("composite")
     return Behaviour("view" if func.is_view else "pure")
 
 
@@ -179,6 +184,15 @@ class Recorder(TorchDispatchMode):
         finally:
             self.memories.silent = outside
         return self.record_pure(func, behaviour, args, kwargs) if result is NotImplemented else result
+
+    def record_query(self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A question about a tensor (its device, its layout): nothing to compute when the graph runs."""
+        return rule_of(func)(self.mode, func, args, kwargs)
+
+    def record_composite(self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Called by a rewriting below autograd, where composite operators are not taken apart by themselves."""
+        with self:
+            return func.decompose(*args, **kwargs)
 
     def record_pure(self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         result = rule_of(func)(self.mode, func, args, kwargs)
