@@ -458,4 +458,6 @@ def from_sympy(expression: Any) -> Index:
         return Ranges().floordiv(arguments[0], arguments[1])
     if kind in ("Mod", "PythonMod"):
         return Ranges().mod(arguments[0], arguments[1])
+    if kind == "Max" and arguments[0] == 1 and len(arguments) == 2:
+        return arguments[1]  # the stride of a dimension that may be empty: then it does not matter
     raise NotImplementedError(f"a size of the form {expression} has no index expression")

@@ -45,8 +45,8 @@ def _needs(steps: list[Step], reads: list[set[str]], inputs: set[str]) -> list[s
     writes = [_writes(step) for step in steps]
     memory = {step.output: step.base for step in steps if isinstance(step, ViewStep)}
     produced: dict[str, list[int]] = {}
-    for number, names in enumerate(writes):
-        for name in names:
+    for number, written in enumerate(writes):
+        for name in written:
             if name not in inputs:
                 produced.setdefault(name, []).append(number)
     needs = [{n for name in names for n in produced.get(name, ()) if n != number} for number, names in enumerate(reads)]

@@ -115,5 +115,6 @@ def test_sizes_of_symbolic_tensors():
     sympy = pytest.importorskip("sympy")
     s = sympy.Symbol("s0", integer=True)
     assert ix.from_sympy(2 * s * s + 3) == ix.plus(ix.times(2, ix.times(ix.symbol("s0"), ix.symbol("s0"))), 3)
+    assert ix.from_sympy(sympy.Max(1, s)) == ix.symbol("s0")
     with pytest.raises(NotImplementedError, match="cos"):
         ix.from_sympy(sympy.cos(s))
