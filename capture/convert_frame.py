@@ -204,7 +204,7 @@ def compile_graph(
     started = time.perf_counter()
     compiled = backends.call(settings, module, [i.value for i in output.used_inputs()])
     observe.current().on_compile_time("backend", time.perf_counter() - started, frame.code)
-    return compiled
+    return getattr(compiled, "direct_call", compiled)
 
 
 def after_graph_failure(mutates: bool, error: BaseException) -> None:
@@ -212,7 +212,8 @@ def after_graph_failure(mutates: bool, error: BaseException) -> None:
 
     Not where the backend broke its contract, nor where inputs may have been changed already.
     """
-    if mutates or isinstance(error, CaptureError) or not isinstance(error, Exception):
+    nothing_written = not mutates or isinstance(error, getattr(_capture, "CheckFailed", ()))
+    if not nothing_written or isinstance(error, CaptureError) or not isinstance(error, Exception):
         raise error
     counters["graphs"]["failed_calls"] += 1
 

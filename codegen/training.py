@@ -12,6 +12,7 @@ Outputs that are inputs or views are made outside the function, where autograd c
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -48,6 +49,9 @@ class TrainingGraph:
         self.lock = threading.Lock()
         self.function = make_function(self)
         self.direct = all(kind == ("result", i) for i, kind in enumerate(self.outputs))
+        #: the quickest way to call the graph: past this object where it has nothing to add. It raises _capture.CheckFailed where a
+        #: check in a kernel fails; the caller runs the program eagerly then, nothing has been written.
+        self.direct_call = self.function if self.direct and not self.lifted else self
         self.tangent_layouts = [
             (node.meta["val"].shape, node.meta["val"].dtype) for node in parts.backward.nodes if node.name.startswith("tangent_")
         ]
@@ -114,18 +118,18 @@ def make_function(graph: TrainingGraph) -> Callable[..., tuple[Any, ...]]:
     graph's time; graphs are not called under functorch transforms)."""
     parts, forward = graph.parts, graph.forward
     count = parts.result_count
-    saved_inputs, saved_results = parts.saved_inputs, parts.saved_results
     silent = [i for i in range(count) if i not in parts.differentiable]
     all_results_are_outputs = len(forward_outputs(parts)) == count
+    saved = values_saver(tuple(parts.saved_inputs), tuple(parts.saved_results))
 
     class CapturedGraph(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, *args: Any) -> Any:
             results = forward(*args)
-            ctx.save_for_backward(*[args[i] for i in saved_inputs], *[results[i] for i in saved_results])
-            ctx.set_materialize_grads(False)
+            ctx.to_save = saved(args, results)  # what save_for_backward and its like set, without a call for each
+            ctx.materialize_grads = False
             if silent:
-                ctx.mark_non_differentiable(*[results[i] for i in silent])
+                ctx.non_differentiable = tuple([results[i] for i in silent])
             return results if all_results_are_outputs else results[:count]
 
         @staticmethod
@@ -133,6 +137,19 @@ def make_function(graph: TrainingGraph) -> Callable[..., tuple[Any, ...]]:
             return run_backward(graph, ctx, grads)
 
     return super(torch.autograd.Function, CapturedGraph).apply
+
+
+def values_saver(inputs: tuple[int, ...], results: tuple[int, ...]) -> Callable[[Any, Any], tuple[Any, ...]]:
+    """A function of (inputs, results) that gives those to save; small cases without a loop."""
+    if not results:
+        if not inputs:
+            return lambda args, _: ()
+        if len(inputs) == 1:
+            (only,) = inputs
+            return lambda args, _: (args[only],)
+        pick = operator.itemgetter(*inputs)
+        return lambda args, _: pick(args)
+    return lambda args, made: (*[args[i] for i in inputs], *[made[i] for i in results])
 
 
 def forward_outputs(parts: Parts) -> tuple[Any, ...]:
