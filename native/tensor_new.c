@@ -19,8 +19,37 @@ PyObject *tensor_from_handle(void *handle)
     return tensor;
 }
 
+/* An allocation that fails throws, and no exception may pass through C: so only what can't fail unless the process is lost anyway. */
+enum { SURE_TO_FIT = 1 << 20 }; /* elements */
+
+static int is_small(int ndim, const int64_t *sizes)
+{
+    int64_t count = 1;
+    for (int i = 0; i < ndim; i++) {
+        count *= sizes[i] > SURE_TO_FIT ? SURE_TO_FIT + 1 : sizes[i];
+        if (count > SURE_TO_FIT) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static PyObject *new_small(int dtype, int ndim, const int64_t *sizes, const int64_t *strides)
+{
+    void *tensor = NULL;
+    torch_symbols.empty_cpu(&tensor, sizes, (size_t)ndim, strides, (size_t)ndim, (int8_t)dtype, false);
+    PyObject *object = torch_symbols.wrap_moved(&tensor);
+    if (object == NULL && !PyErr_Occurred()) {
+        PyErr_SetString(PyExc_RuntimeError, "torch could not wrap a tensor");
+    }
+    return object;
+}
+
 PyObject *tensor_new_strided(int dtype, int ndim, const int64_t *sizes, const int64_t *strides)
 {
+    if (torch_symbols.wrap_moved != NULL && torch_symbols.empty_cpu != NULL && is_small(ndim, sizes)) {
+        return new_small(dtype, ndim, sizes, strides);
+    }
     Handle handle = NULL;
     if (torch_symbols.empty_strided(ndim, sizes, strides, dtype, 0, 0, &handle) != 0) {
         PyErr_Format(PyExc_RuntimeError, "torch could not allocate a tensor of %d dims and scalar type %d", ndim, dtype);

@@ -44,6 +44,15 @@ static const Wanted WANTED[] = {
     {CPU, "_ZNK2at7Context36deterministicFillUninitializedMemoryEv", (void **)&torch_symbols.deterministic_fill},
 };
 
+/* C++ functions called by the rules of this processor's C++ ABI: a result in memory is an ordinary first argument on x86-64 only. */
+static const Wanted OPTIONAL[] = {
+#if defined(__x86_64__)
+    {CPU, "_ZN2at6detail17empty_strided_cpuEN3c108ArrayRefIlEES3_NS1_10ScalarTypeEb", (void **)&torch_symbols.empty_cpu},
+    {PYTHON, "_Z16THPVariable_WrapON2at10TensorBaseE", (void **)&torch_symbols.wrap_moved},
+#endif
+    {NULL, NULL, NULL},
+};
+
 /* Libraries that `import torch` has loaded; the reference to each is kept for the life of the process. */
 static void *find_symbol(const char *library, const char *name)
 {
@@ -81,6 +90,9 @@ int load_torch_symbols(void)
                          WANTED[i].name, WANTED[i].library);
             return -1;
         }
+    }
+    for (const Wanted *wanted = OPTIONAL; wanted->name != NULL; wanted++) {
+        *wanted->target = find_symbol(wanted->library, wanted->name);
     }
     torch_symbols.context = torch_symbols.global_context();
     const struct { PyTypeObject **target; const char *module, *name; } types[] = {

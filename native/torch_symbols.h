@@ -18,6 +18,11 @@ typedef struct {
     int (*get_data_ptr)(Handle, void **);
     /* libtorch_python */
     PyObject *(*wrap)(Handle tensor); /* THPVariable_Wrap(at::TensorBase const&) */
+    /* A quicker way to a new tensor, past the dispatcher; both NULL where this build or processor does not have it.
+     * at::detail::empty_strided_cpu(IntArrayRef, IntArrayRef, ScalarType, bool), which returns a TensorBase through a hidden pointer, and
+     * THPVariable_Wrap(at::TensorBase&&), which takes it over. */
+    void *(*empty_cpu)(void **tensor, const int64_t *sizes, size_t nsizes, const int64_t *strides, size_t nstrides, int8_t dtype, bool pinned);
+    PyObject *(*wrap_moved)(void **tensor);
     /* state of thread and process */
     bool (*grad_mode)(void);
     int8_t (*default_dtype)(void);
