@@ -18,6 +18,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from capture import hooks
 from capture.config import config
 from capture.errors import BackendError, ConfigError, UnknownBackend, UsageError, did_you_mean
 from capture.log import failure_text, warn_once
@@ -126,7 +127,11 @@ class CheckedBackend:
         self.count = count
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
-        outputs = self.compiled(*args)
+        before = hooks.switch(hooks.OFF)  # the backend's own Python code is nothing to capture
+        try:
+            outputs = self.compiled(*args)
+        finally:
+            hooks.switch(before)
         if not isinstance(outputs, tuple | list):
             raise BackendError(self.name, f"its callable returned {type(outputs).__name__}, not a tuple of {self.count} outputs")
         if len(outputs) != self.count:

@@ -17,7 +17,6 @@ import sys
 import threading
 import types
 import weakref
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import _capture
@@ -41,20 +40,21 @@ class _ThreadState(threading.local):
 _state = _ThreadState()
 _lock = threading.Lock()
 _enabled_threads = 0
-_dispatched: dict[int, _Installed] = {}  # by id of the function
-
-
-@dataclass
 class _Installed:
     """A function that has, or had, a dispatcher."""
 
-    function: weakref.ref[types.FunctionType]
-    own: types.CodeType
-    dispatching: types.CodeType
+    def __init__(self, function: types.FunctionType, dispatching: types.CodeType) -> None:
+        number = id(function)
+        self.function = weakref.ref(function, lambda _: _dispatched.pop(number, None))
+        self.own = function.__code__
+        self.dispatching = dispatching
+
+
+_dispatched: dict[int, _Installed] = {}  # by id of the function
 
 
 class Frame:
-    """The equivalent of `_capture.Frame`. Written out: generated constructors are code outside of this package, which the hook would see."""
+    """The equivalent of `_capture.Frame`."""
 
     __slots__ = ("builtins", "code", "failures", "function", "globals", "locals")
 
@@ -129,8 +129,12 @@ def forget_all() -> None:
 
 
 def _on_event(frame: types.FrameType, event: str, arg: Any) -> Any:
-    if event == "call" and not _capture.is_skipped(frame.f_code):
-        _meet(frame)
+    if event == "call" and not _state.suspended and not _capture.is_skipped(frame.f_code):
+        _state.suspended = True
+        try:
+            _meet(frame)
+        finally:
+            _state.suspended = False
     previous = _state.previous_trace
     return previous(frame, event, arg) if previous is not None else None
 
@@ -139,7 +143,8 @@ def _meet(frame: types.FrameType) -> None:
     from capture import frame_filter
 
     code = frame.f_code
-    if code.co_flags & GENERATOR_KINDS or frame_filter.why_not_captured(code) is not None:
+    ours = frame.f_globals.get("__name__", "").partition(".")[0] == __package__  # also what a dataclass generates
+    if ours or code.co_flags & GENERATOR_KINDS or frame_filter.why_not_captured(code) is not None:
         _capture.skip_code(code)
         return
     function = function_finder.find(frame)
@@ -157,9 +162,7 @@ def install(function: types.FunctionType) -> None:
     dispatching = dispatcher_code(Dispatcher(_dispatch, function))
     _capture.skip_code(dispatching)
     with _lock:
-        number = id(function)
-        reference = weakref.ref(function, lambda _: _dispatched.pop(number, None))
-        _dispatched[number] = _Installed(reference, code, dispatching)
+        _dispatched[id(function)] = _Installed(function, dispatching)
         function.__code__ = dispatching
 
 

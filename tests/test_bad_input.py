@@ -1,0 +1,207 @@
+"""Wrong use of the API, backends that misbehave, programs that raise: a clear error, the hook off afterwards, nothing lost."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import capture
+from capture import hooks
+from tests.differential import Program, assert_same
+
+
+def plus_one(x):
+    return x + 1
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    capture.reset()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: capture.compile(3), capture.UsageError, "not 3 of type int"),
+        (lambda: capture.compile(torch.nn.Linear), capture.UsageError, "Linear is a class"),
+        (lambda: capture.explain(3), capture.UsageError, "not 3 of type int"),
+        (lambda: capture.disable(3), capture.UsageError, "not 3"),
+        (lambda: capture.enable("lvm"), capture.UnknownBackend, "did you mean 'llvm'? Known: aot_eager, eager, llvm"),
+        (lambda: capture.enable(3), capture.UsageError, "a name or a function, not 3"),
+        (lambda: capture.enable("eager", options={"x": 1}), capture.ConfigError, "'eager' has no option 'x'"),
+        (lambda: capture.enable("eager", options=3), capture.UsageError, "options is a dict"),
+        (lambda: capture.enable(fullgraph=1), capture.UsageError, "fullgraph is True or False, not 1"),
+        (lambda: capture.enable(dynamic="yes"), capture.UsageError, "dynamic is True, False or None, not 'yes'"),
+        (lambda: capture.enable(hook="pep524"), capture.UsageError, "did you mean 'pep523'"),
+        (lambda: capture.enable(mode="max"), TypeError, "mode"),
+        (lambda: capture.backends.lookup("x"), LookupError, "Known: aot_eager, eager, llvm"),
+        (lambda: capture.backends.register(3), capture.UsageError, "takes a name"),
+        (lambda: capture.backends.register("eager")(plus_one), capture.UsageError, "registered already"),
+        (lambda: capture.log.set_logs("grap"), capture.ConfigError, "did you mean 'graph'"),
+        (lambda: setattr(capture.config, "recompile_limits", 3), capture.ConfigError, "did you mean 'recompile_limit'"),
+        (lambda: setattr(capture.config, "recompile_limit", "3"), capture.ConfigError, "is int, not '3'"),
+        (lambda: setattr(capture.config, "recompile_limit", -1), capture.ConfigError, "can't be negative"),
+        (lambda: capture.mark_dynamic(3, 0), capture.UsageError, "takes a tensor, not 3"),
+        (lambda: capture.allow_in_graph(3), capture.UsageError, "takes a callable, not 3"),
+    ],
+)
+def test_wrong_arguments(call, error, text):
+    with pytest.raises(error) as raised:
+        call()
+    assert text in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("variables", "text"),
+    [
+        ({"CAPTURE_LOGS": "graph_breaks,recompile"}, "no log is named 'recompile': did you mean 'recompiles'"),
+        ({"CAPTURE_RAISE_ON_ERROR": "maybe"}, "CAPTURE_RAISE_ON_ERROR='maybe': expected bool"),
+    ],
+)
+def test_wrong_environment(variables, text, monkeypatch):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    done = subprocess.run([sys.executable, "-c", "import capture"], capture_output=True, text=True)
+    assert done.returncode == 1 and text in done.stderr
+
+
+def test_a_module_that_shadows_one_of_ours(tmp_path):
+    (tmp_path / "cache.py").write_text("")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import capture"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "capture needs its own package 'cache'" in done.stderr and str(tmp_path / "cache.py") in done.stderr
+
+
+# --- backends --------------------------------------------------------------------------------------------------------------
+
+
+def raising(gm, example_inputs):
+    raise ValueError("no such luck")
+
+
+def returns_number(gm, example_inputs):
+    return 3
+
+
+def one_too_many(gm, example_inputs):
+    return lambda *args: (*gm.forward(*args), 1)
+
+
+def no_tuple(gm, example_inputs):
+    return lambda *args: gm.forward(*args)[0]
+
+
+@pytest.mark.parametrize("backend", [raising, returns_number])
+def test_a_backend_that_fails_leaves_the_graph_to_eager(backend):
+    with pytest.warns(capture.CaptureWarning, match=f"backend '{backend.__name__}' failed") as warned:
+        found = assert_same(plus_one, (torch.ones(2),), calls=3, backend=backend)
+    assert found.graph_count == 1 and len(warned) == 1
+
+
+@pytest.mark.parametrize("backend", [raising, returns_number])
+def test_a_backend_that_fails_under_raise_on_error(backend):
+    fast = capture.compile(plus_one, backend=backend)
+    with capture.config.patch(raise_on_error=True), pytest.raises(capture.BackendError, match=backend.__name__) as raised:
+        fast(torch.ones(2))
+    assert raised.value.backend == backend.__name__ and raised.value.__cause__ is not None
+    assert hooks.switch(hooks.OFF) == hooks.OFF
+
+
+@pytest.mark.parametrize(("backend", "text"), [(one_too_many, "returned 2 outputs, the graph has 1"), (no_tuple, "returned Tensor, not a tuple")])
+@pytest.mark.parametrize("program", [plus_one, lambda x: [x + 1, print()][0]])
+def test_a_backend_that_returns_something_else(backend, text, program):
+    fast = capture.compile(program, backend=backend)
+    for _ in range(2):
+        with pytest.raises(capture.BackendError, match=text):
+            fast(torch.ones(2))
+    assert hooks.switch(hooks.OFF) == hooks.OFF
+
+
+def test_options_of_a_backend():
+    seen = []
+
+    def named(gm, example_inputs, *, level=0):
+        seen.append(level)
+        return gm.forward
+
+    def as_dict(gm, example_inputs, options):
+        seen.append(options)
+        return gm.forward
+
+    for backend in (named, as_dict):
+        capture.reset()
+        for _ in range(2):
+            capture.compile(plus_one, backend=backend, options={"level": 2})(torch.ones(2))
+    assert seen == [2, {"level": 2}], "each is compiled once: equal options share entries"
+    with pytest.raises(capture.ConfigError, match="did you mean 'level'"):
+        capture.compile(plus_one, backend=named, options={"levels": 2})
+
+
+def test_options_that_are_not_hashable():
+    def as_dict(gm, example_inputs, options):
+        return gm.forward
+
+    fast = capture.compile(plus_one, backend=as_dict, options={"sizes": [1, 2]})
+    assert torch.equal(fast(torch.ones(2)), torch.full((2,), 2.0))
+
+
+# --- programs --------------------------------------------------------------------------------------------------------------
+
+
+class Raises(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(2, 2)
+        self.calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        y = self.linear(x)
+        if self.calls > 1:
+            raise RuntimeError(f"call {self.calls}")
+        return y
+
+
+@pytest.mark.parametrize("hook", ["pep523", "settrace"])
+@pytest.mark.parametrize("backend", ["eager", "llvm"])
+def test_a_model_that_raises_in_its_forward(hook, backend):
+    assert_same(Raises(), (torch.ones(1, 2),), calls=3, hook=hook, backend=backend, tolerance=(1e-6, 1e-6))
+    assert hooks.switch(hooks.OFF) == hooks.OFF
+
+
+def wrong_shapes(x, y):
+    z = x * 2
+    return z @ y
+
+
+@pytest.mark.parametrize("hook", ["pep523", "settrace"])
+def test_an_error_of_torch_is_eagers_own(hook):
+    assert_same(wrong_shapes, (torch.ones(2, 3), torch.ones(2, 3)), hook=hook)
+
+
+def test_an_index_out_of_range_found_at_run_time():
+    def look_up(table, index):
+        return torch.nn.functional.embedding(index, table) * 2
+
+    table = torch.randn(4, 2)
+    for index in (torch.tensor([0, 3]), torch.tensor([0, 4])):
+        assert_same(look_up, (table, index), backend="llvm", tolerance=(1e-6, 1e-6))
+
+
+def test_printed_text_and_mutations_before_an_error():
+    def program():
+        log = []
+
+        def f(x):
+            log.append(1)
+            print("got", x.shape)
+            log.append(x.sum().item())
+            raise KeyError(str(log))
+
+        return Program(f, (torch.ones(3),))
+
+    assert_same(factory=program)
