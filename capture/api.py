@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import torch
 
-from capture import backends, hooks, marks
+from capture import backends, hooks, marks, size_policy
 from capture.compiled_module import wrap_module
 from capture.counters import counters
 from capture.errors import UsageError
@@ -200,6 +200,7 @@ def is_compiling() -> bool:
 def reset() -> None:
     """Forget all that was captured, every skipped frame, counters and the warnings given. Marks of functions and tensors stay."""
     hooks.forget_all()
+    size_policy.forget_all()
     counters.clear()
     forget_warnings()
 

@@ -67,6 +67,7 @@ REASONS: dict[str, Reason] = {
     ),
     "reconstruct": Reason("{value} can't be rebuilt after a break", "keep it from crossing the break"),
     "mutation": Reason("change of {value} is not captured", "change it outside of the captured code"),
+    "finalizer": Reason("{value} has a __del__ method", "make the object outside of the captured code"),
     "import": Reason("import of {name} inside of the code", "import at the top of the module"),
     "generator": Reason("{what} of a generator is not captured", "use a list"),
     "global_changed": Reason("{name} was changed while it is iterated", "iterate over a copy"),
@@ -108,8 +109,14 @@ class GraphBreak(TranslationSignal):
         self.reason_id = reason_id
         self.text = reason.text.format(**texts)
         self.hint = reason.hint.format(**texts)
+        self.born: int | None = None  # of a value that can't be rebuilt: the step of the root frame that made it
         self.stack: list[traceback.FrameSummary] = []  # innermost first; filled while the signal passes the frames
         super().__init__(self.text)
+
+    def without_frames(self) -> GraphBreak:
+        """Itself, no longer keeping alive what the interpreter's frames held: objects of the program."""
+        self.__traceback__ = self.__context__ = self.__cause__ = None
+        return self
 
     def as_reason(self) -> BreakReason:
         return BreakReason(self.reason_id, self.text, self.hint, traceback.StackSummary.from_list(self.stack[::-1]))

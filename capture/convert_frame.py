@@ -28,6 +28,8 @@ from capture.output_graph import OutputGraph
 from capture.recompiles import check_limit
 from capture.result import Recipe, result_recipe
 from capture.root import RootTranslator
+from capture.size_policy import Seen, SizeHistory, SizePolicy
+from capture.symbols import SizesAsNumbers
 from capture.thread_state import ThreadState
 from capture.variables.base import Variable
 from guards.program import encode
@@ -43,6 +45,7 @@ class Converter:
 
     def __init__(self, settings: CaptureSettings) -> None:
         self.settings = settings
+        self.history = SizeHistory()
 
     def __call__(self, frame: Any) -> Any:
         why = frame_filter.why_not_captured(frame.code)
@@ -57,7 +60,7 @@ class Converter:
         try:
             if not may_recompile(frame, self.settings):
                 return None
-            capture = translate(frame, self.settings)
+            capture = translate(frame, self.settings, self.history.of(frame.code))
             entry = build_entry(frame, capture, self.settings)
             capture.output.forget_objects()
         except SkipFrame as skip:
@@ -101,14 +104,15 @@ def may_recompile(frame: Any, settings: CaptureSettings) -> bool:
     return check_limit(frame, settings)
 
 
-def translate(frame: Any, settings: CaptureSettings) -> Capture:
-    """Interpret the frame; where the graph has to break, once more up to the break."""
+def translate(frame: Any, settings: CaptureSettings, seen: Seen) -> Capture:
+    """Interpret the frame; where the graph has to break, once more up to the break. `seen`: what earlier captures of the code saw."""
+    policy = SizePolicy(config.dynamic if settings.dynamic is None else settings.dynamic, seen)
     break_at: int | None = None
     reason: GraphBreak | None = None
     while True:
         started = time.perf_counter()
         state = ThreadState.capture()
-        tx = RootTranslator(OutputGraph(), frame)
+        tx = RootTranslator(OutputGraph(policy), frame)
         try:
             value = tx.run_to_break(break_at)
             observe.current().on_compile_time("translate", time.perf_counter() - started, frame.code)
@@ -122,6 +126,12 @@ def translate(frame: Any, settings: CaptureSettings) -> Capture:
                 raise SkipFrame(f"after a break: {signal.text}") from signal
             reason = signal.without_frames()
             tx.output.forget_objects()
+        except SizesAsNumbers:
+            policy, break_at, reason = policy.as_numbers(), None, None
+            tx.output.forget_objects()
+        except SkipFrame:
+            tx.output.forget_objects()
+            raise
         finally:
             state.restore()
 
@@ -216,6 +226,7 @@ def after_graph_failure(mutates: bool, error: BaseException) -> None:
     if not nothing_written or isinstance(error, CaptureError) or not isinstance(error, Exception):
         raise error
     counters["graphs"]["failed_calls"] += 1
+    log.get("graph")("a graph raised %s: %s; Python runs the frame", type(error).__name__, error)
 
 
 # --- other ends ------------------------------------------------------------------------------------------------------------------

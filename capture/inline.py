@@ -67,6 +67,7 @@ def special_call(tx: Translator, function: UserFunctionVariable, args: list[Vari
     """Rules that go before inlining, in order; each gives a handler or None."""
     from capture.variables.builtin import lookup
     from capture.variables.nn_module import MODULE_METHODS, ModuleVariable
+    from capture.variables.torch_wrappers import BY_CODE
 
     value = function.function
     handler = lookup(value)
@@ -75,6 +76,9 @@ def special_call(tx: Translator, function: UserFunctionVariable, args: list[Vari
     method = MODULE_METHODS.get(value)
     if method is not None and args and isinstance(args[0], ModuleVariable):
         return lambda tx, f, args, kwargs: method(tx, *args, **kwargs)
+    by_code = BY_CODE.get(value.__code__)
+    if by_code is not None:
+        return by_code
     for is_marked, marked_call in MARKED:
         if is_marked(value):
             return marked_call

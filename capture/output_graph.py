@@ -8,6 +8,7 @@ One `OutputGraph` serves one attempt to translate one frame, inlined calls inclu
 
 from __future__ import annotations
 
+import contextlib
 import re
 import traceback
 from typing import TYPE_CHECKING, Any
@@ -23,41 +24,47 @@ from torch._subclasses.fake_tensor import (
 from capture.break_reasons import GraphBreak, SkipFrame
 from capture.config import config
 from capture.side_effects import SideEffects
+from capture.size_policy import Seen, SizePolicy
+from capture.symbols import SizesAsNumbers, Symbols
 from capture.thread_state import read_modes
 from capture.variables.base import LazyVariable, Variable
 from capture.variables.constant import ConstantVariable
-from codegen.fake import fake_mode, to_fake
+from codegen.fake import check_supported, fake_mode, to_fake
 from guards import guard as make_guard
 from guards.guard_set import GuardSet
 from guards.tensor_properties import storage_key
-from guards.source import ConstantSource, Source, TypeSource
+from guards.source import AttrSource, ConstantSource, Source, TypeSource
 
 if TYPE_CHECKING:
     from capture.translator import Translator
 
 
 class GraphInput:
-    """A placeholder: where the tensor comes from, and the tensor."""
+    """A placeholder: where the tensor (or the int that is a symbol) comes from, and its value."""
 
-    def __init__(self, source: Source, node: torch.fx.Node, value: torch.Tensor) -> None:
+    def __init__(self, source: Source, node: torch.fx.Node, value: Any) -> None:
         self.source = source
         self.node = node
         self.value = value
-        self.version: int = node.meta["example_value"]._version
+        self.version: int | None = getattr(node.meta["example_value"], "_version", None)
 
 
 class OutputGraph:
-    def __init__(self) -> None:
+    def __init__(self, policy: SizePolicy | None = None) -> None:
         self.graph = torch.fx.Graph()
         self.inputs: list[GraphInput] = []
         self.guards = GuardSet([make_guard.global_state()])
         self.side_effects = SideEffects()
         self.fake_mode = fake_mode()
+        self.symbols = Symbols(self, policy or SizePolicy(False, Seen()))
+        self.translator: Translator | None = None  # the frame whose instruction runs
         self.state_changes: list[tuple[Any, list[Any]]] = []
         self.instructions = 0
+        self.root_step = 0  # instructions of the captured frame itself that are done
         self._modes_at_entry = read_modes()
         self._objects: dict[int, tuple[Any, Variable]] = {}
         self._last_placeholder: torch.fx.Node | None = None
+        self._finished = False
 
     # --- budget ---
 
@@ -74,6 +81,12 @@ class OutputGraph:
 
     def remember_object(self, value: Any, variable: Variable) -> None:
         self._objects[id(value)] = (value, variable)
+
+    def forget_objects(self) -> None:
+        """At the end: variables and this graph refer to each other; objects of the program shall not live on with them."""
+        self._objects.clear()
+        self.inputs = []
+        self.side_effects = SideEffects()
 
     def resolve(self, variable: Variable) -> Variable:
         """A lazy variable whose object was wrapped meanwhile is that variable."""
@@ -101,9 +114,9 @@ class OutputGraph:
             self.guards.add(make_guard.dict_keys(source, mapping))
 
     def guard_dict_contains(self, variable: Any, key: Any, mapping: Any) -> None:
-        from capture.variables.compare import ByIdentity
+        from capture.variables.compare import ByIdentity, ByUser
 
-        if isinstance(key, ByIdentity) or variable.side_changed(self):
+        if isinstance(key, (ByIdentity, ByUser)) or variable.side_changed(self):
             variable.keys_guarded = True
             self.guard_dict_keys(variable.source, mapping)
         elif variable.source is not None:
@@ -147,17 +160,39 @@ class OutputGraph:
     def add_tensor_input(self, value: torch.Tensor, source: Source | None) -> Variable:
         from capture.variables.tensor import TensorVariable
 
-        fake = to_fake(self.fake_mode, value)
         source = source or ConstantSource(value)
-        node = self._placeholder(source, fake)
+        check_supported(value)
+        layout, dims = self.symbols.layout_of(value, source)
+        fake = to_fake(self.fake_mode, value, layout)
+        node = self._placeholder(re.sub(r"\W+", "_", f"l_{source.text}_").lower(), fake)
         self.inputs.append(GraphInput(source, node, value))
-        self.guards.add(make_guard.tensor_match(source, value, check_leaf=True))
+        self.guards.add(make_guard.tensor_match(source, value, dims, check_leaf=True))
+        for guard in make_guard.dynamic_strides(source, value, dims) if dims else ():
+            self.guards.add(guard)
         variable = TensorVariable(node, fake, source)
         variable.value = value
         return variable
 
-    def _placeholder(self, source: Source, fake: torch.Tensor) -> torch.fx.Node:
-        name = re.sub(r"\W+", "_", f"l_{source.text}_").lower()
+    def add_symbol_input(self, source: Source, name: str, value: int, symbol: torch.SymInt) -> torch.fx.Node:
+        node = self._placeholder(name, symbol)
+        self.inputs.append(GraphInput(source, node, value))
+        return node
+
+    def tensor_inputs(self) -> list[GraphInput]:
+        return [i for i in self.inputs if isinstance(i.value, torch.Tensor)]
+
+    def is_of_module(self, source: Source) -> bool:
+        """Whether what is found there is an attribute of an nn.Module."""
+        from capture.variables.nn_module import ModuleVariable
+
+        held = [variable for _, variable in self._objects.values() if isinstance(variable, ModuleVariable)]
+        return isinstance(source, AttrSource) and any(variable.source == source.base for variable in held)
+
+    def user_line(self) -> Any:
+        """The user's frames, outermost first, as the guards carry them."""
+        return traceback.StackSummary.from_list(self.translator.user_stack()) if self.translator is not None else None
+
+    def _placeholder(self, name: str, value: Any) -> torch.fx.Node:
         anchor = self._last_placeholder
         if anchor is None:
             first = next(iter(self.graph.nodes), None)
@@ -167,7 +202,7 @@ class OutputGraph:
             with self.graph.inserting_after(anchor):
                 node = self.graph.placeholder(name)
         self._last_placeholder = node
-        node.meta["example_value"] = fake
+        node.meta["example_value"] = value
         return node
 
     # --- operations ---
@@ -183,6 +218,10 @@ class OutputGraph:
     def _operation(
         self, tx: Translator, kind: str, target: Any, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
+        from capture.variables import graph_float
+
+        if graph_float.is_among([*args, *kwargs.values()]):
+            return graph_float.tensor_operation(tx, target, args, kwargs)
         proxies = tuple(a.as_proxy() for a in args)
         keywords = {k: v.as_proxy() for k, v in kwargs.items()}
         value = self._propagate(kind, target, proxies, keywords)
@@ -201,7 +240,7 @@ class OutputGraph:
         keywords = torch.fx.node.map_arg(kwargs, lambda n: n.meta["example_value"])
         name = target if isinstance(target, str) else getattr(target, "__name__", str(target))
         try:
-            with self.fake_mode:
+            with self.fake_mode, self._dispatcher():
                 if kind == "call_method":
                     return getattr(values[0], target)(*values[1:], **keywords)
                 return target(*values, **keywords)
@@ -212,8 +251,14 @@ class OutputGraph:
         except (GraphBreak, MemoryError, RecursionError, KeyboardInterrupt):
             raise
         except Exception as error:
+            if self.symbols.env is not None:
+                raise SizesAsNumbers(f"{name}: {error}") from error
             text = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
             raise GraphBreak("torch_op_failed", name=name, error=text) from error
+
+    def _dispatcher(self) -> Any:
+        """Composite operators run by their Python bodies on symbols: those in C++ want numbers."""
+        return torch._C._EnablePythonDispatcher() if self.symbols.env is not None else contextlib.nullcontext()
 
     def wrap_result(self, value: Any, node: torch.fx.Node) -> Variable:
         """The result of an operation as a variable; parts of a tuple become `getitem` nodes."""
@@ -258,7 +303,7 @@ class OutputGraph:
 
     def mutated_inputs(self) -> list[GraphInput]:
         """Inputs that some operation writes to."""
-        return [i for i in self.inputs if i.node.meta["example_value"]._version != i.version]
+        return [i for i in self.tensor_inputs() if i.node.meta["example_value"]._version != i.version]
 
     def mutates_inputs(self) -> bool:
         return bool(self.mutated_inputs())
@@ -267,7 +312,7 @@ class OutputGraph:
         """A write to an input that shares its memory with another input is left to Python."""
         if not self.mutates_inputs():
             return
-        storages = [storage_key(i.value) for i in self.inputs]
+        storages = [storage_key(i.value) for i in self.tensor_inputs()]
         for item in self.mutated_inputs():
             if storages.count(storage_key(item.value)) > 1:
                 raise SkipFrame(f"{item.source.text} is written to and shares its memory with another input", permanent=False)
@@ -275,8 +320,12 @@ class OutputGraph:
     # --- finishing ---
 
     def used_inputs(self) -> list[GraphInput]:
-        """Inputs that some operation reads."""
-        return [i for i in self.inputs if i.node.users]
+        """Inputs that some operation reads, and the symbols in the sizes of those."""
+        if self._finished:
+            return self.inputs
+        read = [i for i in self.inputs if i.node.users]
+        needed = self.symbols.nodes_in(i.node.meta["example_value"] for i in read)
+        return [i for i in self.inputs if i.node.users or i.node in needed]
 
     def finished_module(self, outputs: list[torch.fx.Node], name: str) -> torch.fx.GraphModule:
         """The graph with its outputs, without placeholders that nothing reads."""
@@ -285,13 +334,16 @@ class OutputGraph:
             if item not in used:
                 self.graph.erase_node(item.node)
         self.inputs = used
+        self._finished = True
         self.graph.output(tuple(outputs))
         class_name = re.sub(r"\W", "_", name) or "graph"
         return torch.fx.GraphModule(torch.nn.Module(), self.graph, class_name=f"Captured_{class_name}")
 
     def finished_guards(self) -> GuardSet:
-        """With the guard that tensors share memory as they do now."""
-        tensors = [(i.source, i.value) for i in self.inputs if not isinstance(i.source, ConstantSource)]
+        """With the guard that tensors share memory as they do now, and those of the symbols."""
+        for guard in self.symbols.guards():
+            self.guards.add(guard)
+        tensors = [(i.source, i.value) for i in self.tensor_inputs() if not isinstance(i.source, ConstantSource)]
         if len(tensors) > 1:
             self.guards.add(make_guard.tensor_aliasing([s for s, _ in tensors], [t for _, t in tensors]))
         return self.guards

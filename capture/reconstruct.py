@@ -122,7 +122,11 @@ class PythonCode:
         if key in self._building:
             raise GraphBreak("reconstruct", value=f"{variable.describe()}, which contains itself,")
         self._building.add(key)
-        variable.reconstruct(self)
+        try:
+            variable.reconstruct(self)
+        except GraphBreak as signal:
+            signal.born = signal.born if signal.born is not None else variable.born
+            raise
         self._building.discard(key)
         if not isinstance(variable, ConstantVariable):
             self.store_as(variable)

@@ -38,7 +38,7 @@ class RootTranslator(Translator):
 
     @property
     def saw_torch(self) -> bool:
-        return self.has_torch_arguments or bool(self.output.inputs)
+        return self.has_torch_arguments or bool(self.output.tensor_inputs())
 
     def run_to_break(self, break_at: int | None) -> Variable | None:
         """Raises GraphBreak where an instruction can't be captured, with `steps` at that instruction."""
@@ -52,6 +52,7 @@ class RootTranslator(Translator):
                 signal.stack.append(self.frame_summary())
                 raise signal from None
             self.steps += 1
+            self.output.root_step = self.steps
         return self.returned
 
 

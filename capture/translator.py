@@ -80,6 +80,7 @@ class Translator:
 
     def step(self) -> None:
         self.output.count_instruction()
+        self.output.translator = self
         instruction = self.instructions[self.index]
         self.current = instruction
         self.index += 1

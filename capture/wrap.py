@@ -30,7 +30,9 @@ from capture.variables.sequence import (
     SliceVariable,
     TupleVariable,
     field_names,
+    overrides_sequence,
 )
+from capture.variables.symbolic import SYMBOLIC, SymbolicVariable, from_symbolic
 from guards import guard as make_guard
 from guards.lookup import instance_dict
 from guards.source import (
@@ -75,13 +77,13 @@ def wrap(output: OutputGraph, value: Any, source: Source | None) -> Variable:
         return known
     wrapper = WRAPPERS.get(type(value)) or _wrapper_by_base(value)
     variable: Variable = wrapper(output, value, source)
-    if not isinstance(variable, ConstantVariable):
+    if not isinstance(variable, (ConstantVariable, SymbolicVariable)):
         output.remember_object(value, variable)
     return variable
 
 
 def constant(value: Any) -> Variable:
-    """A value computed at translation time from constants."""
+    """A value computed at translation time from constants (and from sizes that are symbols)."""
     if isinstance(value, torch.Size):
         return SizeVariable([constant(v) for v in value])
     if isinstance(value, tuple):
@@ -96,6 +98,8 @@ def constant(value: Any) -> Variable:
         return SliceVariable([constant(v) for v in (value.start, value.stop, value.step)])
     if type(value) in LITERALS or isinstance(value, (*TORCH_CONSTANTS, enum.Enum, torch.finfo, torch.iinfo)):
         return ConstantVariable(value)
+    if isinstance(value, SYMBOLIC):
+        return from_symbolic(value)
     raise GraphBreak("unknown_type", value=f"{type(value).__name__} object")
 
 
@@ -122,6 +126,9 @@ def guard_type(output: OutputGraph, value: Any, source: Source | None) -> None:
 @wraps(*LITERALS, *TORCH_CONSTANTS)
 def wrap_literal(output: OutputGraph, value: Any, source: Source | None) -> Variable:
     if source is not None and not isinstance(source, ConstantSource):
+        symbolic = output.symbols.int_variable(value, source) if type(value) is int else None
+        if symbolic is not None:
+            return symbolic
         output.guards.add(make_guard.constant_match(source, value))
     return ConstantVariable(value, None)
 
@@ -210,7 +217,7 @@ def wrap_dict(output: OutputGraph, value: Any, source: Source | None) -> Variabl
 
 
 def _dict_entries(output: OutputGraph, value: Any, source: Source | None) -> dict[Any, tuple[Variable, Variable]]:
-    from capture.variables.compare import ByIdentity
+    from capture.variables.compare import ByIdentity, ForeignKey, has_own_hash
 
     entries: dict[Any, tuple[Variable, Variable]] = {}
     for position, (key, item) in enumerate(dict.items(value) if isinstance(value, dict) else value.items()):
@@ -223,7 +230,8 @@ def _dict_entries(output: OutputGraph, value: Any, source: Source | None) -> dic
             key_source = DictKeySource(source, position) if source else ConstantSource(key)
             key_variable = wrap(output, key, key_source)
             held = LazyVariable(output, item, DictValueSource(source, position)) if source else wrap(output, item, None)
-            name = key if isinstance(key_variable, ConstantVariable) or _hashes_itself(key) else ByIdentity(key_variable)
+            by_object = ForeignKey if has_own_hash(type(key)) else ByIdentity
+            name = key if isinstance(key_variable, ConstantVariable) or _hashes_itself(key) else by_object(key_variable)
             entries[name] = (key_variable, held)
     return entries
 
@@ -234,7 +242,7 @@ def _hashes_itself(key: Any) -> bool:
 
 @wraps(set, frozenset)
 def wrap_set(output: OutputGraph, value: Any, source: Source | None) -> Variable:
-    from capture.variables.compare import ByIdentity
+    from capture.variables.compare import ByIdentity, has_own_hash
     from capture.variables.mapping import SetVariable
     from capture.variables.opaque import OpaqueVariable
 
@@ -242,6 +250,8 @@ def wrap_set(output: OutputGraph, value: Any, source: Source | None) -> Variable
     entries: dict[Any, Variable] = {}
     if len(value) > 1000:
         return OpaqueVariable(value, source, "iterate", value=f"a set of {len(value)} items")
+    if any(has_own_hash(type(item)) and not isinstance(item, enum.Enum) for item in value):
+        return OpaqueVariable(value, source, "iterate", value="a set of objects with their own __hash__")
     if source is not None:
         output.guards.add(make_guard.set_contents(source, value))
     for item in value:
@@ -464,6 +474,6 @@ BASE_RULES: tuple[tuple[Any, Any], ...] = (
     (lambda v: isinstance(v, enum.Enum), wrap_enum),
     (lambda v: isinstance(v, torch.nn.Module) and instance_dict(v) is not None, wrap_nn_module),
     (lambda v: isinstance(v, torch.Tensor), wrap_tensor_subclass),
-    (lambda v: isinstance(v, tuple) and bool(field_names(type(v))), wrap_named_tuple),
+    (lambda v: isinstance(v, tuple) and bool(field_names(type(v))) and not overrides_sequence(type(v)), wrap_named_tuple),
     (lambda v: isinstance(v, types.ModuleType), wrap_python_module),
 )

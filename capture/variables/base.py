@@ -37,6 +37,8 @@ class Variable:
     mutable: ClassVar[bool] = False
 
     source: Source | None
+    #: of a value that can't be rebuilt by bytecode: the step of the captured frame that made it
+    born: int | None = None
 
     def __init__(self, source: Source | None = None) -> None:
         self.source = source

@@ -48,13 +48,14 @@ from capture.variables.operators import (
 from capture.variables.sequence import (
     DequeVariable,
     ListVariable,
+    NamedTupleVariable,
     RangeVariable,
     SizeVariable,
     SliceVariable,
     TupleVariable,
 )
 from capture.variables.tensor import TensorVariable
-from capture.variables.user_object import OBJECT_METHODS, ObjectVariable
+from capture.variables.user_object import MISSING, OBJECT_METHODS, ObjectVariable, lookup_type
 from guards.source import ConstantSource
 
 if TYPE_CHECKING:
@@ -257,7 +258,7 @@ def _is_plain_check(classes: Any) -> bool:
 def _isinstance(tx: Translator, value: Variable, classes: Variable) -> Variable:
     kinds = _classes(tx, classes)
     if not _is_plain_check(kinds):
-        raise GraphBreak("builtin", name="isinstance", value=classes)
+        return _user_check(tx, "__instancecheck__", value, classes)
     try:
         if isinstance(value, TensorVariable):
             probe: Any = value.value if value.value is not None else value.fake
@@ -266,6 +267,19 @@ def _isinstance(tx: Translator, value: Variable, classes: Variable) -> Variable:
     except NotConstant:
         return _issubclass_of_type(value, kinds)
     return fold(isinstance, [_Held(real), _Held(kinds)], {})
+
+
+def _user_check(tx: Translator, name: str, value: Variable, classes: Variable) -> Variable:
+    """`__instancecheck__` or `__subclasscheck__` of a metaclass, inlined."""
+    from capture.variables.type_object import ClassVariable
+
+    if isinstance(classes, ClassVariable):
+        if name == "__instancecheck__" and value.python_type() is classes.cls:
+            return ConstantVariable(True)
+        result = classes.dunder(tx, name, [value])
+        if result is not None:
+            return ConstantVariable(result.truth(tx))
+    raise GraphBreak("builtin", name="isinstance" if name == "__instancecheck__" else "issubclass", value=classes)
 
 
 class _Held(Variable):
@@ -303,7 +317,7 @@ def _issubclass_of_type(value: Variable, kinds: Any) -> Variable:
 def _issubclass(tx: Translator, cls: Variable, classes: Variable) -> Variable:
     kinds = _classes(tx, classes)
     if not _is_plain_check(kinds):
-        raise GraphBreak("builtin", name="issubclass", value=classes)
+        return _user_check(tx, "__subclasscheck__", cls, classes)
     return fold(issubclass, [_Held(_classes(tx, cls)), _Held(kinds)], {})
 
 
@@ -342,7 +356,7 @@ def _delattr(tx: Translator, value: Variable, name: Variable) -> Variable:
 
 @rule(callable)
 def _callable(tx: Translator, value: Variable) -> Variable:
-    return ConstantVariable(hasattr(value.python_type(), "__call__"))
+    return ConstantVariable(lookup_type(value.python_type(), "__call__") is not MISSING)
 
 
 @rule(type)
@@ -386,6 +400,17 @@ def _tuple(tx: Translator, items: Variable | None = None) -> Variable:
     if type(items) is TupleVariable:
         return items
     return TupleVariable(items.iterate(tx).unpack(tx) if items is not None else [])
+
+
+@rule(tuple.__new__)
+def _new_tuple(tx: Translator, cls: Variable, items: Variable | None = None) -> Variable:
+    kind = cls.real_value()
+    values = items.iterate(tx).unpack(tx) if items is not None else []
+    if kind is tuple:
+        return TupleVariable(values)
+    if not hasattr(kind, "_fields"):
+        raise GraphBreak("call", value=cls)
+    return NamedTupleVariable(values, kind)
 
 
 @rule(set)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import types
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
@@ -92,10 +93,50 @@ class ByIdentity:
         return isinstance(other, ByIdentity) and other.variable is self.variable
 
 
+class ForeignKey(ByIdentity):
+    """Hash key of an existing dict's key whose class has its own `__hash__` or `__eq__`: found again only as the same object."""
+
+
+class ByUser:
+    """Hash key of an object with its own `__hash__`: that is asked once, `__eq__` (by way of the program) as often as Python asks."""
+
+    __slots__ = ("tx", "variable", "hash")
+
+    def __init__(self, tx: Translator, variable: Variable, hash_value: int) -> None:
+        self.tx = tx
+        self.variable = variable
+        self.hash = hash_value
+
+    def __hash__(self) -> int:
+        return hash(self.hash)
+
+    def __eq__(self, other: object) -> bool:
+        from capture.variables.constant import ConstantVariable, is_literal
+
+        if isinstance(other, ByUser):
+            return equal_or_same(self.tx, self.variable, other.variable)
+        if isinstance(other, ForeignKey) or not (is_literal(other) or isinstance(other, ByIdentity)):
+            raise GraphBreak("compare", name="==", value=self.variable)
+        held = other.variable if isinstance(other, ByIdentity) else ConstantVariable(other)
+        return equal_or_same(self.tx, self.variable, held)
+
+
+def has_own_hash(cls: type) -> bool:
+    """Whether code written in Python decides over equality of dict keys of this class."""
+    import torch
+
+    plain = (torch.nn.Module, torch.Tensor)
+    return any(
+        isinstance(getattr(cls, name), types.FunctionType) and getattr(cls, name) not in [vars(c).get(name) for c in plain]
+        for name in ("__hash__", "__eq__")
+    )
+
+
 def hash_key(tx: Translator, variable: Variable) -> Any:
     """A key such that two variables are the same dict key exactly if their keys are equal."""
     from capture.variables.exception import raise_new
     from capture.variables.sequence import TupleVariable
+    from capture.variables.user_object import ObjectVariable
 
     variable = tx.output.resolve(variable)
     if type(variable) is TupleVariable:
@@ -119,6 +160,8 @@ def hash_key(tx: Translator, variable: Variable) -> Any:
     except NotConstant:
         value = None
     cls = variable.python_type()
+    if isinstance(variable, ObjectVariable) and has_own_hash(cls):
+        return _hash_by_user(tx, variable, cls)
     import torch
 
     if value is not None and isinstance(value, type) or cls.__hash__ is object.__hash__ or cls is torch.Tensor:
@@ -131,6 +174,19 @@ def hash_key(tx: Translator, variable: Variable) -> Any:
     if callable(value):
         return value
     raise GraphBreak("builtin", name="hash", value=variable)
+
+
+def _hash_by_user(tx: Translator, variable: Variable, cls: type) -> ByUser:
+    from capture.variables.exception import raise_new
+
+    if cls.__hash__ is None:
+        raise raise_new(TypeError, f"unhashable type: '{cls.__name__}'")
+    if not isinstance(cls.__hash__, types.FunctionType):
+        raise GraphBreak("builtin", name="hash", value=variable)
+    result = variable.call_method(tx, "__hash__", [], {})
+    if not result.is_constant() or not isinstance(result.as_constant(), int):
+        raise GraphBreak("builtin", name="hash", value=variable)
+    return ByUser(tx, variable, result.as_constant())
 
 
 COMPARISONS = {

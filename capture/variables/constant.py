@@ -68,9 +68,9 @@ class ConstantVariable(Variable):
 
             return fold(getattr(self.value, name), [TupleVariable(args[0].iterate(tx).unpack(tx))], {})
         if name == "format" and isinstance(self.value, str):
-            from capture.variables.strings import format_values
+            from capture.variables.strings import format_template
 
-            args, kwargs = format_values(tx, args, kwargs)
+            return format_template(tx, self.value, args, kwargs)
         if not hasattr(self.value, name):
             return self.get_attr(tx, name)
         return fold(getattr(self.value, name), args, kwargs)

@@ -19,6 +19,7 @@ class GeneratorVariable(IteratorVariable):
     def __init__(self, frame: Translator) -> None:
         super().__init__(None)
         self.frame = frame
+        self.born = frame.output.root_step
         self.started = False
         self.finished = False
         self.running = False

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
 from capture.variables.base import Variable, realize
-from capture.variables.compare import ByIdentity, equal_or_same, hash_key
+from capture.variables.compare import ByIdentity, ByUser, ForeignKey, equal_or_same, hash_key
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import ExceptionVariable, raise_new
 from capture.variables.base import ObservedException
@@ -77,8 +77,18 @@ class DictVariable(Variable):
         """Whether the frame has changed the dict already (then single look-ups no longer speak of the dict at entry)."""
         return bool(output.side_effects.is_mutated(self))
 
+    def key_of(self, tx: Translator, key: Variable) -> Any:
+        """The hash key; of an existing dict with keys whose `__eq__` only Python can ask, a break unless it is one of those objects."""
+        foreign = {k.variable: k for k in self.entries if isinstance(k, ForeignKey)}
+        if not foreign:
+            return hash_key(tx, key)
+        held = foreign.get(tx.output.resolve(key))
+        if held is None:
+            raise GraphBreak("builtin", name="hash", value=key)
+        return held
+
     def find(self, tx: Translator, key: Variable) -> Variable | None:
-        name = hash_key(tx, key)
+        name = self.key_of(tx, key)
         entry = self.entries.get(name)
         if not self.keys_guarded:
             tx.output.guard_dict_contains(self, name, self.original)
@@ -122,7 +132,7 @@ class DictVariable(Variable):
         raise ObservedException(ExceptionVariable(KeyError, [key]))
 
     def set_item(self, tx: Translator, key: Variable, value: Variable) -> None:
-        name = hash_key(tx, key)
+        name = self.key_of(tx, key)
         self.guard_keys(tx)
         tx.output.side_effects.will_mutate(self)
         held = self.entries.get(name)
@@ -134,7 +144,7 @@ class DictVariable(Variable):
             raise ObservedException(ExceptionVariable(KeyError, [key]))
         self.guard_keys(tx)
         tx.output.side_effects.will_mutate(self)
-        del self.entries[hash_key(tx, key)]
+        del self.entries[self.key_of(tx, key)]
         return value
 
     def equals(self, tx: Translator, other: DictVariable) -> bool:
@@ -288,7 +298,7 @@ class SetVariable(Variable):
             if tx.output.side_effects.is_mutated(self):
                 raise GraphBreak("iterate", value=self)
         elif len(self.entries) > 1:
-            if any(isinstance(k, ByIdentity) for k in self.entries):
+            if any(isinstance(k, (ByIdentity, ByUser)) for k in self.entries):
                 raise GraphBreak("iterate", value=self)
             return [self.entries[k] for k in set(self.entries)]
         return list(self.entries.values())
@@ -409,8 +419,8 @@ def _dict_copy(self: DictVariable, tx: Translator) -> Variable:
 def _move_to_end(
     self: DictVariable, tx: Translator, key: Variable, last: Variable = ConstantVariable(True)
 ) -> Variable:
+    name = self.key_of(tx, key)
     value = self.del_item(tx, key)
-    name = hash_key(tx, key)
     if last.truth(tx):
         self.entries[name] = (key, value)
     else:

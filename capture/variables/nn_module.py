@@ -44,6 +44,10 @@ class ModuleVariable(ObjectVariable):
                 return wrap(tx.output, held[name], AttrSource(self.source, name) if self.source else None)
         return None
 
+    def has_registered(self, name: str) -> bool:
+        namespace = instance_dict(self.value) if self.value is not None else None
+        return namespace is not None and any(name in (namespace.get(registry) or ()) for registry in REGISTRIES)
+
     def get_attr(self, tx: Translator, name: str) -> Variable:
         found = self.generic_get_attr(tx, name)
         if found is not None:
@@ -55,7 +59,9 @@ class ModuleVariable(ObjectVariable):
 
     def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
         setter = lookup_type(self.cls, "__setattr__")
-        if setter is torch.nn.Module.__setattr__ or setter in plain_setattr():
+        if setter is torch.nn.Module.__setattr__:
+            module_set_attribute(tx, self, ConstantVariable(name), value)
+        elif setter in plain_setattr():
             self.generic_set_attr(tx, name, value)
         else:
             super().set_attr(tx, name, value)
@@ -93,9 +99,15 @@ def module_get_attribute(tx: Translator, owner: Any, name: Variable) -> Variable
 
 
 def module_set_attribute(tx: Translator, owner: Any, name: Variable, value: Variable) -> Variable:
-    """`nn.Module.__setattr__(owner, name, value)` called by an override."""
-    owner.generic_set_attr(tx, name.as_constant(), value)
-    return ConstantVariable(None)
+    """`nn.Module.__setattr__(owner, name, value)`: where registries have a part in it, as it is written."""
+    registered = issubclass(value.python_type(), (torch.nn.Module, torch.nn.Parameter, torch.nn.Buffer))
+    if not registered and not owner.has_registered(name.as_constant()):
+        owner.generic_set_attr(tx, name.as_constant(), value)
+        return ConstantVariable(None)
+    from capture.inline import make_translator, run_callee
+
+    setter = tx.wrap_function(torch.nn.Module.__setattr__)
+    return run_callee(tx, make_translator(tx, setter, [owner, name, value], {}))  # type: ignore[arg-type]
 
 
 MODULE_METHODS = {

@@ -7,16 +7,20 @@ classes' dunder methods are inlined; the rest breaks the graph.
 from __future__ import annotations
 
 import operator
+import types
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
 from capture.variables.base import Variable
 from capture.variables.compare import COMPARISONS, DUNDERS, SWAPPED, equal, same_object
 from capture.variables.constant import ConstantVariable, fold, raise_type_error
-from capture.variables.mapping import DictVariable, SetVariable
+from capture.variables import graph_float
+from capture.variables.function import BoundMethodVariable
+from capture.variables.graph_float import GraphFloatVariable
+from capture.variables.mapping import DictVariable, DictViewVariable, SetVariable
 from capture.variables.sequence import DequeVariable, ListVariable, SequenceVariable, TupleVariable
 from capture.variables.tensor import TensorVariable
-from capture.variables.user_object import ObjectVariable
+from capture.variables.user_object import ObjectVariable, lookup_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +56,8 @@ def unary_operator(tx: Translator, symbol: str, value: Variable) -> Variable:
         return tx.output.call_function(tx, function, [value], {})
     if isinstance(value, ObjectVariable):
         return value.call_method(tx, method, [], {})
+    if isinstance(value, GraphFloatVariable):
+        return graph_float.operate(tx, function, [value])
     return fold(function, [value], {})
 
 
@@ -61,6 +67,8 @@ def binary_operator(tx: Translator, symbol: str, left: Variable, right: Variable
         return _user_operator(tx, symbol, name, left, right)
     if isinstance(left, TensorVariable) or isinstance(right, TensorVariable):
         return tx.output.call_function(tx, function, [left, right], {})
+    if graph_float.is_among((left, right)):
+        return graph_float.operate(tx, function, [left, right])
     rule = _container_rule(symbol, left, right)
     if rule is not None:
         return rule(tx, left, right)
@@ -101,7 +109,9 @@ def _user_operator(tx: Translator, symbol: str, name: str, left: Variable, right
     """Python's protocol: the right operand's reflected method first if its class is a proper subclass of the left's."""
     attempts = [(left, f"__{name}__", right), (right, f"__r{name}__", left)]
     kinds = left.python_type(), right.python_type()
-    if kinds[0] is not kinds[1] and issubclass(kinds[1], kinds[0]):
+    if kinds[0] is kinds[1]:
+        del attempts[1]  # of one class: its reflected method could only say the same
+    elif issubclass(kinds[1], kinds[0]):
         attempts.reverse()
     for owner, method, other in attempts:
         if isinstance(owner, ObjectVariable):
@@ -172,8 +182,6 @@ def _container_rule(symbol: str, left: Variable, right: Variable) -> Any:
         pair = (left, right) if isinstance(left, SequenceVariable) else (right, left)
         if isinstance(pair[0], SequenceVariable) and isinstance(pair[1], ConstantVariable):
             return _repeat if isinstance(pair[1].value, int) else None
-    from capture.variables.mapping import DictViewVariable
-
     if symbol in SET_RULES and isinstance(left, (SetVariable, DictViewVariable)):
         return SET_RULES[symbol] if isinstance(right, (SetVariable, DictViewVariable)) else None
     if symbol == "|" and isinstance(left, DictVariable) and isinstance(right, DictVariable):
@@ -191,6 +199,9 @@ def compare(tx: Translator, symbol: str, left: Variable, right: Variable) -> Var
         return _user_compare(tx, symbol, left, right)
     if isinstance(left, TensorVariable) or isinstance(right, TensorVariable):
         return _compare_tensors(tx, symbol, left, right)
+    if graph_float.is_among((left, right)):
+        raise GraphBreak("data_dependent_value", what=f"comparison {symbol} of a float read from a tensor")
+    left, right = _as_set(tx, left), _as_set(tx, right)
     if isinstance(left, SequenceVariable) and isinstance(right, SequenceVariable):
         return _compare_sequences(tx, symbol, left, right)
     if isinstance(left, DictVariable) and isinstance(right, DictVariable) and symbol in ("==", "!="):
@@ -202,14 +213,26 @@ def compare(tx: Translator, symbol: str, left: Variable, right: Variable) -> Var
         return ConstantVariable(keys[symbol])
     if left.is_constant() and right.is_constant():
         return fold(COMPARISONS[symbol], [left, right], {})
-    if symbol in ("==", "!=") and _compares_by_identity(left) and _compares_by_identity(right):
-        return ConstantVariable(same_object(tx, left, right) == (symbol == "=="))
+    if symbol in ("==", "!="):
+        return ConstantVariable(_equal_otherwise(tx, left, right) == (symbol == "=="))
     raise GraphBreak("compare", name=symbol, value=left)
 
 
-def _compares_by_identity(value: Variable) -> bool:
-    """No `==` of its own, or a built-in type that never equals the other operand's type."""
-    return True if value.is_constant() else not isinstance(value, TensorVariable)
+def _as_set(tx: Translator, value: Variable) -> Variable:
+    """Views of keys and of items compare as sets do."""
+    return value.as_set(tx) if isinstance(value, DictViewVariable) and value.kind != "values" else value
+
+
+def _equal_otherwise(tx: Translator, left: Variable, right: Variable) -> bool:
+    """Methods are equal where what they are made of is; values of unlike built-in types never are; the rest by identity."""
+    if isinstance(left, BoundMethodVariable) and isinstance(right, BoundMethodVariable):
+        return same_object(tx, left.owner, right.owner) and equal(tx, left.function, right.function)
+    kinds = left.python_type(), right.python_type()
+    by_identity = any(lookup_type(kind, "__eq__") is object.__eq__ for kind in kinds)
+    written = any(isinstance(lookup_type(kind, "__eq__"), types.FunctionType) for kind in kinds)
+    if written or not (by_identity or kinds[0] is not kinds[1] or kinds[0] is type):
+        raise GraphBreak("compare", name="==", value=left)
+    return same_object(tx, left, right)
 
 
 def _compare_tensors(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
@@ -255,7 +278,7 @@ def _user_compare(tx: Translator, symbol: str, left: Variable, right: Variable) 
 
 def contains(tx: Translator, container: Variable, item: Variable) -> Variable:
     """`item in container`."""
-    from capture.variables.mapping import DictViewVariable
+    from capture.variables.type_object import ClassVariable
 
     if isinstance(container, ConstantVariable):
         return fold(operator.contains, [container, item], {})
@@ -269,6 +292,10 @@ def contains(tx: Translator, container: Variable, item: Variable) -> Variable:
     if isinstance(container, (SequenceVariable, DictVariable, SetVariable, DictViewVariable, ObjectVariable)):
         result = container.call_method(tx, "__contains__", [item], {})
         return ConstantVariable(result.truth(tx))
+    if isinstance(container, ClassVariable):
+        own = container.dunder(tx, "__contains__", [item])
+        if own is not None:
+            return ConstantVariable(own.truth(tx))
     if container.is_constant() and item.is_constant():
         return fold(operator.contains, [container, item], {})
     from capture.variables.compare import equal_or_same

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import operator
+import types
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -169,6 +170,8 @@ class NamedTupleVariable(TupleVariable):
             from capture.variables.mapping import DictVariable
 
             return DictVariable.from_strings(dict(zip(field_names(self.cls), self.unpack(tx))))
+        if isinstance(getattr(self.cls, name, None), types.FunctionType):
+            return self.get_attr(tx, name).call(tx, args, kwargs)
         return super().call_method(tx, name, args, kwargs)
 
     def reconstruct(self, code: PythonCode) -> None:
@@ -176,6 +179,12 @@ class NamedTupleVariable(TupleVariable):
             code.call_object(self.cls._make, [TupleVariable(self.items)])
         else:
             code.call_object(self.cls, [TupleVariable(self.items)])
+
+
+def overrides_sequence(cls: type) -> bool:
+    """Whether a named tuple class changes what a tuple does: its items are then not what its methods give."""
+    names = ("__getitem__", "__iter__", "__len__", "__eq__", "__contains__", "__add__", "__hash__", "__bool__", "__getattribute__")
+    return any(isinstance(getattr(cls, name, None), types.FunctionType) for name in names)
 
 
 def field_names(cls: type) -> list[str]:

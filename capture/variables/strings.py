@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import _string
+import operator
+import string
 from typing import TYPE_CHECKING
 
 from capture.break_reasons import GraphBreak
-from capture.variables.base import NotConstant, Variable
+from capture.variables.base import NotConstant, Variable, realize
 from capture.variables.constant import ConstantVariable, fold
-from capture.variables.exception import ExceptionVariable
+from capture.variables.exception import ExceptionVariable, raise_python
 
 if TYPE_CHECKING:
     from capture.translator import Translator
@@ -45,31 +48,51 @@ def to_repr(tx: Translator, value: Variable) -> str:
         raise GraphBreak("builtin", name="repr", value=value) from None
 
 
+class _Text:
+    """An object with a given repr."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
 def _printable(tx: Translator, value: Variable) -> object:
     """A real object with the same text."""
-    from capture.variables.mapping import DictVariable
+    from capture.variables.mapping import DictVariable, SetVariable
     from capture.variables.sequence import ListVariable, TupleVariable
     from capture.variables.type_object import ClassVariable
+    from capture.variables.user_object import ObjectVariable
 
+    value = tx.output.resolve(value)
     if isinstance(value, ClassVariable):
         return value.cls
+    if isinstance(value, ObjectVariable):
+        return _Text(to_repr(tx, value))
     if isinstance(value, ListVariable):
         return [_printable(tx, item) for item in value.unpack(tx)]
-    if type(value) is TupleVariable:
-        return tuple(_printable(tx, item) for item in value.unpack(tx))
+    if isinstance(value, TupleVariable):
+        return value.build([_printable(tx, item) for item in value.unpack(tx)])
     if isinstance(value, DictVariable) and value.cls is dict:
-        return {k.as_constant(): _printable(tx, v) for k, v in value.items(tx)}
+        return {_printable(tx, k): _printable(tx, v) for k, v in value.items(tx)}
+    if isinstance(value, SetVariable):
+        return value.cls(item.as_constant() for item in value.unpack(tx))
     return value.as_constant()
 
 
 def format_value(tx: Translator, value: Variable, conversion: int, spec: Variable | None) -> Variable:
-    """One field of an f-string: `conversion` 0 none, 1 str, 2 repr, 3 ascii."""
+    """`format(value, spec)` after a conversion: 0 none, 1 str, 2 repr, 3 ascii."""
+    from capture.variables.user_object import ObjectVariable
+
     if conversion == 1:
         value = ConstantVariable(to_text(tx, value))
     elif conversion == 2:
         value = ConstantVariable(to_repr(tx, value))
     elif conversion == 3:
         value = ConstantVariable(ascii(_printable(tx, value)))
+    elif isinstance(value, ObjectVariable) and value.has_class_attribute("__format__", below=object):
+        return value.call_method(tx, "__format__", [spec or ConstantVariable("")], {})
     elif not value.is_constant():
         if spec is not None and spec.as_constant():
             raise GraphBreak("builtin", name="format", value=value)
@@ -77,26 +100,103 @@ def format_value(tx: Translator, value: Variable, conversion: int, spec: Variabl
     return fold(format, [value, spec or ConstantVariable("")], {})
 
 
-def format_values(
-    tx: Translator, args: list[Variable], kwargs: dict[str, Variable]
-) -> tuple[list[Variable], dict[str, Variable]]:
-    """Arguments of str.format: values that are not constants are replaced by their text."""
+def format_template(tx: Translator, template: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    """`template.format(*args, **kwargs)`: field by field, as string.Formatter does it."""
+    fields = _Fields(tx, args, kwargs)
+    try:
+        return ConstantVariable(fields.fill(template, 2))
+    except (ValueError, IndexError, KeyError) as error:
+        raise raise_python(error) from None
 
-    def text(value: Variable) -> Variable:
-        return value if value.is_constant() else ConstantVariable(to_text(tx, value))
 
-    return [text(a) for a in args], {k: text(v) for k, v in kwargs.items()}
+class _Fields:
+    """The values that a template's fields name. `{}` are counted in the order of the template, nested ones included."""
+
+    def __init__(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> None:
+        self.tx = tx
+        self.args = args
+        self.kwargs = kwargs
+        self.automatic: int | None = None
+
+    def fill(self, template: str, depth: int) -> str:
+        if depth < 0:
+            raise ValueError("Max string recursion exceeded")
+        parts = []
+        for literal, name, spec, conversion in string.Formatter().parse(template):
+            parts.append(literal)
+            if name is None:
+                continue
+            if conversion is not None and conversion not in CONVERSIONS:
+                raise ValueError(f"Unknown conversion specifier {conversion}")
+            value = self.find(name)
+            inner = ConstantVariable(self.fill(spec or "", depth - 1))
+            text = format_value(self.tx, value, CONVERSIONS.get(conversion or "", 0), inner).as_constant()
+            assert isinstance(text, str)
+            parts.append(text)
+        return "".join(parts)
+
+    def find(self, name: str) -> Variable:
+        from capture.variables.operators import get_item
+
+        first, rest = _string.formatter_field_name_split(name)
+        value = self.first(first)
+        for is_attribute, key in rest:
+            value = value.get_attr(self.tx, key) if is_attribute else get_item(self.tx, value, ConstantVariable(key))
+        return realize(self.tx, value)
+
+    def first(self, name: str | int) -> Variable:
+        if isinstance(name, str) and name:
+            return self.kwargs[name]
+        if name == "":
+            if self.automatic is not None and self.automatic < 0:
+                raise ValueError("cannot switch from manual field specification to automatic field numbering")
+            name = self.automatic = 0 if self.automatic is None else self.automatic + 1
+        else:
+            if self.automatic is not None and self.automatic >= 0:
+                raise ValueError("cannot switch from automatic field numbering to manual field specification")
+            self.automatic = -1
+        if name >= len(self.args):  # type: ignore[operator]
+            raise IndexError(f"Replacement index {name} out of range for positional args tuple")
+        return self.args[name]  # type: ignore[index]
+
+
+CONVERSIONS = {"s": 1, "r": 2, "a": 3}
 
 
 def percent_format(tx: Translator, template: Variable, values: Variable) -> Variable:
-    """`template % values`."""
-    import operator
-
+    """`template % values`. Only what `%s` and `%r` say of an object that is no constant is known."""
     from capture.variables.sequence import TupleVariable
 
     if type(values) is TupleVariable:
-        items, _ = format_values(tx, values.unpack(tx), {})
+        items: list[Variable] = [_shown(tx, v) for v in values.unpack(tx)]
         return fold(operator.mod, [template, TupleVariable(items)], {})
-    if not values.is_constant():
-        values = ConstantVariable(to_text(tx, values))
-    return fold(operator.mod, [template, values], {})
+    return fold(operator.mod, [template, _shown(tx, values)], {})
+
+
+class _Shown(Variable):
+    """A stand-in with the same str and repr."""
+
+    def __init__(self, text: str, representation: str) -> None:
+        super().__init__(None)
+        self.shown = _TwoTexts(representation)
+        self.shown.string = text
+
+    def as_constant(self) -> object:
+        return self.shown
+
+
+class _TwoTexts(_Text):
+    string = ""
+
+    def __str__(self) -> str:
+        return self.string
+
+
+def _shown(tx: Translator, value: Variable) -> Variable:
+    from capture.variables.mapping import DictVariable
+
+    if value.is_constant():
+        return value
+    if isinstance(value, DictVariable):
+        raise GraphBreak("builtin", name="%", value=value)  # may be asked for its items
+    return _Shown(to_text(tx, value), to_repr(tx, value))

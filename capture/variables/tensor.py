@@ -93,6 +93,9 @@ class TensorVariable(Variable):
         ]
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
+        stored = tx.output.side_effects.pending_attr(self, name)
+        if stored is not None:
+            return stored
         special = TENSOR_ATTRIBUTES.get(name)
         if special is not None:
             return special(self, tx)
@@ -101,6 +104,12 @@ class TensorVariable(Variable):
         if name in GRAPH_ATTRIBUTES:
             return tx.output.call_function(tx, getattr, [self, ConstantVariable(name)], {})
         return self._other_attribute(tx, name)
+
+    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+        """`tensor.grad = ...` of an existing tensor: stored behind the graph."""
+        if name != "grad" or self.source is None or not _fits_as_grad(self, value):
+            raise GraphBreak("set_attr", value=self, name=name)
+        tx.output.side_effects.store_attr(self, name, value)
 
     def _other_attribute(self, tx: Translator, name: str) -> Variable:
         from capture.variables.exception import raise_new
@@ -155,6 +164,14 @@ class TensorVariable(Variable):
 
 
 # --- attributes and methods with rules of their own --------------------------------------------------------------------------
+
+
+def _fits_as_grad(owner: TensorVariable, value: Variable) -> bool:
+    """Whether torch takes the value: else it raises, and the statement is Python's."""
+    if not isinstance(value, TensorVariable):
+        return value.is_constant() and value.as_constant() is None
+    same = all(getattr(owner.fake, name) == getattr(value.fake, name) for name in ("dtype", "device", "layout", "shape"))
+    return same and value is not owner
 
 
 def _data(self: TensorVariable, tx: Translator) -> Variable:

@@ -48,6 +48,10 @@ class ClassVariable(Variable):
         return self.cls
 
     def truth(self, tx: Translator) -> bool:
+        for name in ("__bool__", "__len__"):
+            result = self.dunder(tx, name, [])
+            if result is not None:
+                return result.truth(tx)
         return True
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
@@ -66,6 +70,8 @@ class ClassVariable(Variable):
         if pending is not None:
             return pending
         meta = lookup_type(type(self.cls), name)
+        if isinstance(meta, property) and meta.fget is not None:
+            return class_value(tx, self.metaclass(tx), meta.fget, name, "fget").call(tx, [self], {})
         if meta is not MISSING and is_data_descriptor(meta):
             raise GraphBreak("property", name=name, value=self)
         found = lookup_type(self.cls, name)
@@ -93,8 +99,32 @@ class ClassVariable(Variable):
         if meta is MISSING:
             raise raise_new(AttributeError, f"type object '{self.cls.__name__}' has no attribute '{name}'")
         if isinstance(meta, types.FunctionType):
-            return BoundMethodVariable(class_value(tx, self, meta, name), self)
+            return BoundMethodVariable(class_value(tx, self.metaclass(tx), meta, name), self)
         raise GraphBreak("property", name=name, value=self)
+
+    def metaclass(self, tx: Translator) -> Variable:
+        from capture.wrap import wrap_class
+
+        return wrap_class(tx.output, type(self.cls))
+
+    def dunder(self, tx: Translator, name: str, args: list[Variable]) -> Variable | None:
+        """An operator on the class itself, written in Python in its metaclass; None where there is none."""
+        found = lookup_type(type(self.cls), name)
+        if not isinstance(found, types.FunctionType):
+            return None
+        return class_value(tx, self.metaclass(tx), found, name).call(tx, [self, *args], {})
+
+    def length(self, tx: Translator) -> int:
+        result = self.dunder(tx, "__len__", [])
+        if result is None:
+            raise raise_new(TypeError, f"object of type '{type(self.cls).__name__}' has no len()")
+        value = result.as_constant()
+        assert isinstance(value, int)
+        return value
+
+    def iterate(self, tx: Translator) -> Variable:
+        result = None if isinstance(self.cls, enum.EnumMeta) else self.dunder(tx, "__iter__", [])
+        return result if result is not None else super().iterate(tx)
 
     def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
         if lookup_type(type(self.cls), "__setattr__") is not type.__setattr__:
@@ -104,6 +134,9 @@ class ClassVariable(Variable):
     def get_item(self, tx: Translator, key: Variable) -> Variable:
         if isinstance(self.cls, enum.EnumMeta):
             return fold(self.cls.__getitem__, [key], {})
+        own = self.dunder(tx, "__getitem__", [key])
+        if own is not None:
+            return own
         if hasattr(self.cls, "__class_getitem__"):  # list[int] and the like: a typing construct
             return self
         raise raise_new(TypeError, f"type '{self.cls.__name__}' is not subscriptable")
@@ -209,7 +242,9 @@ class UnboundMethodVariable(Variable):
 
 
 def new_instance(tx: Translator, cls: ClassVariable) -> ObjectVariable:
-    """`object.__new__(cls)`."""
+    """`object.__new__(cls)`. Objects with a finalizer are left to Python: when it runs depends on when the object is let go of."""
+    if lookup_type(cls.cls, "__del__") is not MISSING:
+        raise GraphBreak("finalizer", value=cls)
     result = ObjectVariable(cls.cls)
     tx.output.side_effects.remember_class_source(result, cls.source)
     return result
@@ -235,7 +270,7 @@ def _is_named_tuple(cls: type) -> bool:
 def _make_named_tuple(
     tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    from capture.variables.sequence import NamedTupleVariable, field_names
+    from capture.variables.sequence import NamedTupleVariable, field_names, overrides_sequence
     from capture.wrap import wrap
 
     fields = field_names(cls.cls)
@@ -245,7 +280,7 @@ def _make_named_tuple(
             values[name] = wrap(tx.output, default, None)
     base = _named_tuple_base(cls.cls)
     own_new = lookup_type(cls.cls, "__new__") is not vars(base)["__new__"]
-    if len(args) > len(fields) or set(values) != set(fields) or own_new:
+    if len(args) > len(fields) or set(values) != set(fields) or own_new or overrides_sequence(cls.cls):
         raise GraphBreak("call", value=cls)
     return NamedTupleVariable([values[n] for n in fields], cls.cls)
 

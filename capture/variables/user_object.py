@@ -116,7 +116,6 @@ class ObjectVariable(Variable):
     def instance_attribute(self, tx: Translator, name: str) -> Variable | None:
         """From the instance dict: what the frame stored, else what was there."""
         from capture.wrap import wrap
-        from guards.source import AttrSource
 
         if name in self.attributes:
             pending = self.attributes[name]
@@ -125,10 +124,30 @@ class ObjectVariable(Variable):
             return self.dict_variable(tx)
         namespace = instance_dict(self.value) if self.value is not None else None
         if namespace is not None and name in namespace:
-            return wrap(tx.output, namespace[name], AttrSource(self.source, name) if self.source else None)
+            return wrap(tx.output, namespace[name], self.attribute_source(name))
         if namespace is not None:
-            tx.output.guard_no_attribute(self, name)
+            self.guard_lacks(tx, name)
         return None
+
+    def reads_attributes_plainly(self) -> bool:
+        return isinstance(lookup_type(self.cls, "__getattribute__"), types.WrapperDescriptorType)
+
+    def attribute_source(self, name: str) -> Source | None:
+        """Of an entry of the instance dict; past a `__getattribute__` written in Python, by way of the dict itself."""
+        from guards.source import AttrSource, DictItemSource, DictSource
+
+        if self.source is None:
+            return None
+        return AttrSource(self.source, name) if self.reads_attributes_plainly() else DictItemSource(DictSource(self.source), name)
+
+    def guard_lacks(self, tx: Translator, name: str) -> None:
+        """What follows depends on the instance dict not having the entry."""
+        from guards.source import DictSource
+
+        if self.reads_attributes_plainly() or self.source is None:
+            tx.output.guard_no_attribute(self, name)
+        else:
+            tx.output.guards.add(make_guard.dict_contains(DictSource(self.source), name, False))
 
     def dict_variable(self, tx: Translator) -> Variable:
         from capture.variables.instance_dict import InstanceDictVariable
@@ -191,9 +210,10 @@ class ObjectVariable(Variable):
 
     def del_attr(self, tx: Translator, name: str) -> None:
         deleter = lookup_type(self.cls, "__delattr__")
-        if deleter not in plain_setattr():
-            raise GraphBreak("set_attr", value=self, name=name)
-        self.generic_del_attr(tx, name)
+        if deleter in plain_setattr():
+            self.generic_del_attr(tx, name)
+        else:
+            class_value(tx, self, deleter, "__delattr__").call(tx, [self, ConstantVariable(name)], {})
 
     def generic_del_attr(self, tx: Translator, name: str) -> None:
         """`object.__delattr__`, for entries of the instance dict."""
@@ -356,6 +376,8 @@ def bind(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> V
         return class_value(tx, owner, found.__func__, name, "__func__")
     if isinstance(found, classmethod):
         return BoundMethodVariable(class_value(tx, owner, found.__func__, name, "__func__"), wrap_class(tx.output, cls))
+    if isinstance(found, property) and found.fget is not None:
+        return class_value(tx, owner, found.fget, name, "fget").call(tx, [owner], {})
     if isinstance(found, functools.cached_property):
         value = class_value(tx, owner, found.func, name, "func").call(tx, [owner], {})
         tx.output.side_effects.store_attr(owner, name, value)

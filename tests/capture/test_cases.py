@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import enum
 import io
+import types
+import weakref
 from contextlib import redirect_stdout
 from typing import Any
 
@@ -14,15 +17,16 @@ import _capture
 from capture.config import config
 from capture.convert_frame import Converter
 from capture.protocols import CaptureSettings
-from tests.capture import cases_language, cases_values
+from tests.capture import cases_classes, cases_language, cases_modules, cases_values
 from tests.capture.registry import CASES, Case
 
-MODULES = (cases_language, cases_values)
+MODULES = (cases_classes, cases_language, cases_modules, cases_values)
 
 
 def outcome(function: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     printed = io.StringIO()
     value, error = None, None
+    torch.manual_seed(1)
     with redirect_stdout(printed):
         try:
             value = function(*args)
@@ -31,21 +35,56 @@ def outcome(function: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return value, type(error), str(error), printed.getvalue()
 
 
-def same(left: Any, right: Any) -> bool:
+def same(left: Any, right: Any, seen: frozenset[tuple[int, int]] = frozenset()) -> bool:
+    """Alike in type and contents, all the way down; `seen`: pairs under comparison further up."""
+    if type(left) is not type(right) or (id(left), id(right)) in seen:
+        return type(left) is type(right)
     if isinstance(left, torch.Tensor):
-        return (
-            isinstance(right, torch.Tensor) and left.dtype == right.dtype and left.shape == right.shape
-            and left.stride() == right.stride() and torch.equal(left, right)
-        )
-    if isinstance(left, dict):
-        return type(left) is type(right) and list(left) == list(right) and all(same(left[k], right[k]) for k in left)
-    if isinstance(left, (list, tuple)):
-        return type(left) is type(right) and len(left) == len(right) and all(map(same, left, right))
-    if isinstance(left, torch.nn.Module):
-        return type(left) is type(right) and same(left.state_dict(), right.state_dict()) and left.training == right.training
-    if hasattr(left, "__dict__") and not callable(left):
-        return type(left) is type(right) and same(vars(left), vars(right))
-    return type(left) is type(right) and (left == right or left is right)
+        alike = left.dtype == right.dtype and left.shape == right.shape and left.stride() == right.stride()
+        return alike and left.requires_grad == right.requires_grad and torch.equal(left, right)
+    if isinstance(left, (type, enum.Enum, types.ModuleType)):
+        return left is right
+    if isinstance(left, weakref.ReferenceType):
+        return same(left(), right())
+    if isinstance(left, float):
+        return left == right or (left != left and right != right)
+    return all(same(a, b, seen | {(id(left), id(right))}) for a, b in pairs(left, right)) and (
+        has_parts(left) or left == right
+    )
+
+
+def pairs(left: Any, right: Any) -> list[tuple[Any, Any]]:
+    one, two = parts(left), parts(right)
+    return list(zip(one, two)) if len(one) == len(two) else [(1, 2)]
+
+
+def has_parts(value: Any) -> bool:
+    return isinstance(value, (dict, list, tuple, types.FunctionType, types.MethodType)) or (
+        type(value).__eq__ is object.__eq__ or bool(attributes(value))
+    )
+
+
+def parts(value: Any) -> list[Any]:
+    """What makes up an object: items, then attributes."""
+    if isinstance(value, types.FunctionType):
+        return [value.__name__]
+    if isinstance(value, types.MethodType):
+        return [value.__func__, value.__self__]
+    items: list[Any] = [*value.keys(), *value.values()] if isinstance(value, dict) else []
+    if isinstance(value, (list, tuple)):
+        items = list(value)
+    return [len(items), *items, *attributes(value).items()]
+
+
+def attributes(value: Any) -> dict[str, Any]:
+    """What an object keeps in its dict and its slots."""
+    state = dict(getattr(value, "__dict__", {}))
+    for cls in type(value).__mro__:
+        slots = vars(cls).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in ("__dict__", "__weakref__") and hasattr(value, name):
+                state[name] = getattr(value, name)
+    return state
 
 
 class Counting:
