@@ -224,7 +224,7 @@ def common_device(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwarg
     return found or CPU
 
 
-LARGE = 1 << 24  # elements
+LARGE = 1 << 20  # elements
 
 
 def run_shape_rule(func: OpOverload) -> Rule:
@@ -331,7 +331,8 @@ def run_index(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: d
     for index in args[1]:
         if index is not None and index.dtype in (torch.bool, torch.uint8):
             raise DynamicOutputShapeException(func)
-    return run_plain(mode, func, args, kwargs)
+    small = sum(tensor.numel() for tensor in tensors_in(args)) < LARGE
+    return (run_on_zeros if small else run_plain)(mode, func, args, kwargs)
 
 
 @rule(aten.lift_fresh.default, aten.lift_fresh_copy.default, aten.lift.default)
@@ -343,6 +344,21 @@ def run_lift(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: di
     with torch._C._DisableTorchDispatch():
         meta = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=META)
     return FakeTensor(mode, meta, tensor.device, constant=tensor)
+
+
+@rule(aten.permute.default)
+def run_permute(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """torch's own kernel asks the Python object for its layout on the way, which imports `torch.distributed.tensor` and sympy."""
+    tensor, dims = args
+    rank = tensor.dim()
+    if len(dims) != rank or len({dim % rank for dim in dims if -rank <= dim < rank}) != rank:
+        return run_on_zeros(mode, func, args, kwargs)
+    order = [dim % rank for dim in dims]
+    shape, strides = [tensor.shape[dim] for dim in order], [tensor.stride(dim) for dim in order]
+    with torch._C._DisableTorchDispatch():
+        meta = torch.empty(0, dtype=tensor.dtype, device=META)
+        meta.set_(tensor.untyped_storage(), tensor.storage_offset(), shape, strides)
+        return mode.make(meta, tensor._fake_device)
 
 
 @rule(torch.ops.prim.device.default)

@@ -49,9 +49,9 @@ def scalar_tensor(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return contiguous((), kwargs.get("dtype") or torch.get_default_dtype())
 
 
-@shape_rule("arange.start_step")
+@shape_rule("arange", "arange.start", "arange.start_step")
 def arange(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    start, end, step = args[0], args[1], args[2] if len(args) > 2 else 1
+    start, end, step = ((0, *args) if len(args) == 1 else (*args, 1))[:2] + ((args[2],) if len(args) > 2 else (1,))
     dtype = kwargs.get("dtype")
     if not all(type(value) is int for value in (start, end, step)) or step == 0 or (end - start) * step < 0:
         return NotImplemented

@@ -203,6 +203,29 @@ def cat(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return contiguous(shape, first.dtype)
 
 
+@shape_rule("stack")
+def stack(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    tensors, dim = args[0], args[1] if len(args) > 1 else kwargs.get("dim", 0)
+    first = tensors[0]
+    rank = first.dim() + 1
+    if not -rank <= dim < rank or any(t.shape != first.shape or t.dtype is not first.dtype or not plain(t) for t in tensors):
+        return NotImplemented
+    shape = list(first.shape)
+    shape.insert(dim % rank, len(tensors))
+    return contiguous(shape, first.dtype)
+
+
+@shape_rule(
+    "select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter", "tril", "triu", "fill.Scalar", "copy", "repeat", "flip", "roll",
+    "scatter.src", "scatter.value", "scatter_add", "index_add", "index_put", "sort", "topk", "fill_.Tensor", "masked_fill.Scalar",
+    "masked_fill.Tensor", "masked_fill_.Scalar", "masked_fill_.Tensor", "scatter_.src", "scatter_.value", "scatter_add_", "index_put_",
+    "index_add_", "elu", "upsample_nearest2d", "upsample_bilinear2d",
+)  # fmt: skip
+def ask_eager(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """No rule: the operator is run on zeros, which all of these accept."""
+    return NotImplemented
+
+
 @shape_rule("constant_pad_nd")
 def constant_pad_nd(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tensor, pads = args[0], args[1]
