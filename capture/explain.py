@@ -55,11 +55,11 @@ class Explanation:
 
     graphs: list[torch.fx.GraphModule] = field(default_factory=list)
     break_reasons: list[BreakReason] = field(default_factory=list)
-    guards: list[str] = field(default_factory=list)
     compile_times: list[CompileTime] = field(default_factory=list)
     recompiles: list[str] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
     functions: list[str] = field(default_factory=list)  # of each graph
+    guarded: list[tuple[str, list[str]]] = field(default_factory=list)  # of each entry: function, its guards
 
     @property
     def graph_count(self) -> int:
@@ -68,6 +68,10 @@ class Explanation:
     @property
     def graph_break_count(self) -> int:
         return len(self.break_reasons)
+
+    @property
+    def guards(self) -> list[str]:
+        return [text for _, texts in self.guarded for text in texts]
 
     @property
     def ops_per_graph(self) -> list[list[Any]]:
@@ -98,7 +102,7 @@ class Collector:
         self.found.break_reasons.append(reason)
 
     def on_guards(self, texts: Sequence[str], code: types.CodeType) -> None:
-        self.found.guards.extend(texts)
+        self.found.guarded.append((code.co_qualname, list(texts)))
 
     def on_compile_time(self, phase: str, seconds: float, code: types.CodeType) -> None:
         self.found.compile_times.append(CompileTime(code.co_qualname, phase, seconds))
@@ -151,27 +155,44 @@ def _forget(region: Region) -> None:
 
 # --- the report ------------------------------------------------------------------------------------------------------------
 
+GUARDS_SHOWN = 8  # of each entry; all are in Explanation.guards
+WIDTH = 140
+
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _report(found: Explanation) -> list[str]:
-    lines = [
-        f"{_count(found.graph_count, 'graph')}, {_count(found.graph_break_count, 'graph break')}, "
-        f"{_count(found.op_count, 'operation')}, {_count(len(found.guards), 'guard')}, {_count(len(found.recompiles), 'recompile')}"
-    ]
+    counts = {
+        "graph": found.graph_count,
+        "graph break": found.graph_break_count,
+        "operation": found.op_count,
+        "guard": len(found.guards),
+        "recompile": len(found.recompiles),
+    }
+    lines = [", ".join(_count(number, noun) for noun, number in counts.items())]
     for number, (function, operations) in enumerate(zip(found.functions, found.ops_per_graph), 1):
-        lines.append(f"graph {number} ({function}): " + ", ".join(map(_operation_name, operations)))
-    for number, reason in enumerate(found.break_reasons, 1):
-        lines += [f"graph break {number}: {reason}"]
-    lines += [f"recompile {number}: {text}" for number, text in enumerate(found.recompiles, 1)]
+        lines.append(_cut(f"graph {number} ({function}): " + ", ".join(map(_operation_name, operations))))
+    lines += [f"graph break {number}: {reason}" for number, reason in enumerate(found.break_reasons, 1)]
+    lines += [_cut(f"recompile {number}: {text}") for number, text in enumerate(found.recompiles, 1)]
     lines += [f"left to Python: {function}: {reason}" for function, reason in found.skipped]
-    if found.guards:
-        lines += ["guards:", *(f"  {text}" for text in found.guards)]
+    for function, texts in found.guarded:
+        lines += _guard_lines(function, texts)
     if found.compile_times:
         lines.append("compile times: " + _times(found.compile_times))
     return lines
+
+
+def _guard_lines(function: str, texts: list[str]) -> list[str]:
+    lines = [f"guards of {function}:", *(_cut(f"  {text}") for text in texts[:GUARDS_SHOWN])]
+    if len(texts) > GUARDS_SHOWN:
+        lines.append(f"  ... and {len(texts) - GUARDS_SHOWN} more")
+    return lines
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= WIDTH else text[: WIDTH - 4] + " ..."
 
 
 def _times(times: list[CompileTime]) -> str:
