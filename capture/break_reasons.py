@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import traceback
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from guards.guard_set import GuardSet
 
 
 @dataclass(frozen=True)
@@ -123,15 +126,11 @@ class GraphBreak(TranslationSignal):
 
 
 class SkipFrame(TranslationSignal):
-    """The frame is run by Python as a whole."""
+    """The frame is run by Python as a whole: as long as `guards` hold, for good where there are none."""
 
-    def __init__(self, reason: str, *, permanent: bool = True) -> None:
+    def __init__(self, reason: str, *, guards: GuardSet | None = None) -> None:
         super().__init__(reason)
-        self.permanent = permanent
-
-
-class RestartTranslation(TranslationSignal):
-    """Translate the frame again from its start, now knowing more (where to break)."""
+        self.guards = guards
 
 
 def _describe(value: Any) -> str:

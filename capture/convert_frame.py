@@ -64,7 +64,7 @@ class Converter:
             entry = build_entry(frame, capture, self.settings)
             capture.output.forget_objects()
         except SkipFrame as skip:
-            return leave_alone(frame, skip)
+            return leave_alone(frame, skip, self.settings)
         except (CaptureError, KeyboardInterrupt, MemoryError):
             raise
         except Exception as error:
@@ -151,7 +151,7 @@ def finish(
         observe.current().on_break(reason, frame.code)
         log.get("graph_breaks")("%s", reason)
     elif not operations:
-        raise SkipFrame("no torch operations")
+        raise SkipFrame("no torch operations", guards=tx.output.finished_guards() if tx.saw_torch else None)
     tx.output.check_aliasing()
     capture = Capture(tx, value, reason)
     make_code(capture)
@@ -232,12 +232,16 @@ def after_graph_failure(mutates: bool, error: BaseException) -> None:
 # --- other ends ------------------------------------------------------------------------------------------------------------------
 
 
-def leave_alone(frame: Any, skip: SkipFrame) -> None:
+def leave_alone(frame: Any, skip: SkipFrame, settings: CaptureSettings) -> None:
     counters["frames"]["skipped"] += 1
     observe.current().on_skip(str(skip), frame.code)
     log.get("graph_breaks")("%s is left to Python: %s", frame.code.co_qualname, skip)
-    if skip.permanent:
+    if skip.guards is None:
         _capture.skip_code(frame.code)
+        return
+    entry = cache.CacheEntry(encode(skip.guards, [], frame.code), settings)
+    entry.guard_set = skip.guards
+    cache.install(frame.code, entry)
 
 
 def give_up(frame: Any, error: Exception) -> None:

@@ -31,9 +31,10 @@ from capture.variables.base import LazyVariable, Variable
 from capture.variables.constant import ConstantVariable
 from codegen.fake import check_supported, fake_mode, to_fake
 from guards import guard as make_guard
+from guards import shapes
 from guards.guard_set import GuardSet
 from guards.tensor_properties import storage_key
-from guards.source import AttrSource, ConstantSource, Source, TypeSource
+from guards.source import AttrSource, ConstantSource, ShapeSource, Source, TypeSource
 
 if TYPE_CHECKING:
     from capture.translator import Translator
@@ -87,6 +88,7 @@ class OutputGraph:
         self._objects.clear()
         self.inputs = []
         self.side_effects = SideEffects()
+        self.translator = None
 
     def resolve(self, variable: Variable) -> Variable:
         """A lazy variable whose object was wrapped meanwhile is that variable."""
@@ -108,6 +110,11 @@ class OutputGraph:
     def guard_identity(self, variable: Variable, value: Any) -> None:
         if variable.source is not None and not isinstance(variable.source, ConstantSource):
             self.guards.add(make_guard.id_match(variable.source, value))
+
+    def guard_storage_offset(self, source: Source, tensor: torch.Tensor) -> None:
+        if not isinstance(source, ConstantSource):
+            offset = shapes.load(ShapeSource(source, "storage_offset"))
+            self.guards.add(make_guard.shape_expression(shapes.apply("eq", offset, shapes.constant(tensor.storage_offset()))))
 
     def guard_dict_keys(self, source: Source | None, mapping: Any) -> None:
         if source is not None:
@@ -315,7 +322,8 @@ class OutputGraph:
         storages = [storage_key(i.value) for i in self.tensor_inputs()]
         for item in self.mutated_inputs():
             if storages.count(storage_key(item.value)) > 1:
-                raise SkipFrame(f"{item.source.text} is written to and shares its memory with another input", permanent=False)
+                text = f"{item.source.text} is written to and shares its memory with another input"
+                raise SkipFrame(text, guards=self.finished_guards())
 
     # --- finishing ---
 
