@@ -39,6 +39,7 @@ class SizeEnv(ShapeEnv):
             super().__init__()
         self.bounds: dict[sympy.Symbol, tuple[int | None, int | None]] = {}
         self.user_line: Any = None  # called where a guard is added; what it returns stands in the guard's `sloc`
+        self.owner: Any = None  # whoever drives the environment, for those who meet one of its symbols
 
     def new_size(
         self, value: int, name: str, *, duck: bool = True, minimum: int | None = None, maximum: int | None = None
@@ -60,6 +61,10 @@ class SizeEnv(ShapeEnv):
 
     def wrap(self, expression: sympy.Basic, hint: int) -> torch.SymInt:
         return torch.SymInt(SymNode(expression, self, int, hint))
+
+    def symbol_of(self, number: torch.SymInt) -> sympy.Symbol:
+        """The symbol that `new_size` or `new_int` just gave, whatever is known of it by now."""
+        return number.node._expr
 
     def _new_symbol(
         self, value: int, name: str, minimum: int | None, maximum: int | None, *, positive: bool | None

@@ -292,31 +292,28 @@ def tensor_match(
 
 
 def dynamic_strides(source: Source, tensor: torch.Tensor, dynamic_dims: Iterable[int]) -> list[Guard]:
-    """Conditions for the strides that `tensor_match` leaves free: each is the size times the stride of the dim inside of it, as now.
+    """Conditions for the strides that `tensor_match` leaves free: as `free_strides` says."""
+    guards = []
+    for dim, inner in free_strides(tensor, dynamic_dims).items():
+        if inner is None:
+            expected = shapes.constant(tensor.stride(dim))
+        else:
+            expected = shapes.apply("mul", shapes.size(source, inner), shapes.stride(source, inner))
+        guards.append(shape_expression(shapes.apply("eq", shapes.stride(source, dim), expected)))
+    return guards
 
-    Raises GuardError where a free stride is no such product (a slice of a larger tensor): keep the dim fixed then.
+
+def free_strides(tensor: torch.Tensor, dynamic_dims: Iterable[int]) -> dict[int, int | None]:
+    """The dims whose stride `tensor_match` leaves free, each with the dim inside of it: its stride is the size times the stride of that one.
+
+    None where no dim is inside of it in this way (a slice of a larger tensor): the stride stays what it is.
     """
     sizes, strides = tuple(tensor.shape), tensor.stride()
-    free = [
-        d for d, s in enumerate(TensorProperties.of(tensor, tuple(dynamic_dims)).strides or ()) if s is None
-    ]
-    guards = []
+    free = [d for d, s in enumerate(TensorProperties.of(tensor, tuple(dynamic_dims)).strides or ()) if s is None]
+    result: dict[int, int | None] = {}
     for dim in free:
-        inner = next(
-            (
-                d
-                for d in range(len(sizes))
-                if d != dim and strides[dim] == sizes[d] * strides[d] and strides[d] <= strides[dim]
-            ),
-            None,
-        )
-        if inner is None:
-            raise GuardError(
-                f"{source.text}.stride({dim}) = {strides[dim]} follows from no size of {sizes} with strides {strides}"
-            )
-        product = shapes.apply("mul", shapes.size(source, inner), shapes.stride(source, inner))
-        guards.append(shape_expression(shapes.apply("eq", shapes.stride(source, dim), product)))
-    return guards
+        result[dim] = next((d for d in range(len(sizes)) if d != dim and strides[dim] == sizes[d] * strides[d] and strides[d] <= strides[dim]), None)
+    return result
 
 
 def grad_none(source: Source, tensor: torch.Tensor) -> Guard:

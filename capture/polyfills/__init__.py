@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -28,6 +29,13 @@ def stands_for(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., 
 def sum_(iterable: Iterable[Any], /, start: Any = 0) -> Any:
     for item in iterable:
         start = start + item
+    return start
+
+
+@stands_for(math.prod)
+def prod(iterable: Iterable[Any], /, *, start: Any = 1) -> Any:
+    for item in iterable:
+        start = start * item
     return start
 
 

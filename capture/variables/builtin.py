@@ -50,10 +50,12 @@ from capture.variables.sequence import (
     ListVariable,
     NamedTupleVariable,
     RangeVariable,
+    SequenceVariable,
     SizeVariable,
     SliceVariable,
     TupleVariable,
 )
+from capture.variables.symbolic import EXTREMES, compute, extreme, is_symbolic
 from capture.variables.tensor import TensorVariable
 from capture.variables.user_object import MISSING, OBJECT_METHODS, ObjectVariable, lookup_type
 from guards.source import ConstantSource
@@ -134,13 +136,27 @@ def call_pure(tx: Translator, function: Any, args: list[Variable], kwargs: dict[
     """Call a function without side effects on constants; break for anything else."""
     from capture.polyfills import POLYFILLS
 
+    computed = compute(function, args) if not kwargs else None
+    if computed is not None:
+        return computed
+    if function in EXTREMES and not kwargs:
+        items = args if len(args) > 1 else args[0].unpack(tx) if args else []
+        largest = extreme(function, items)
+        if largest is not None:
+            return largest
     pure = function in PURE or getattr(function, "__module__", None) in PURE_MODULES
+    if function in (sum, math.prod) and args and is_symbolic_sequence(args[0]):
+        pure = False
     if pure and all(a.is_constant() for a in [*args, *kwargs.values()]):
         return fold(function, args, kwargs)
     polyfill = POLYFILLS.get(function)
     if polyfill is not None:
         return tx.wrap_function(polyfill).call(tx, args, kwargs)
     raise GraphBreak("builtin", name=getattr(function, "__qualname__", repr(function)), value=describe_all(args))
+
+
+def is_symbolic_sequence(value: Variable) -> bool:
+    return isinstance(value, SequenceVariable) and any(map(is_symbolic, value.items))
 
 
 def describe_all(args: list[Variable]) -> str:
@@ -230,7 +246,7 @@ def _bool(tx: Translator, value: Variable = ConstantVariable(False)) -> Variable
 def _len(tx: Translator, value: Variable) -> Variable:
     length = getattr(value, "length", None)
     if length is not None:
-        return ConstantVariable(length(tx))
+        return tx.wrap_constant(length(tx))
     return fold(len, [value], {})
 
 
@@ -506,7 +522,8 @@ def _next(tx: Translator, iterator: Variable, default: Variable | None = None) -
         item = next_item(tx, iterator)
     if item is None:
         if default is None:
-            raise raise_new(StopIteration)
+            assert isinstance(iterator, IteratorVariable)
+            raise iterator.stop()
         return default
     return item
 
@@ -611,6 +628,9 @@ def _number(cls: type, method: str) -> Callable[..., Variable]:
     def make(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
         if args and isinstance(args[0], (TensorVariable, ObjectVariable)):
             return args[0].call_method(tx, method, list(args[1:]), kwargs)
+        computed = compute(cls, list(args)) if len(args) == 1 else None
+        if computed is not None:
+            return computed
         return fold(cls, list(args), kwargs)
 
     return make
@@ -627,7 +647,7 @@ def _abs(tx: Translator, value: Variable) -> Variable:
         return tx.output.call_function(tx, torch.abs, [value], {})
     if isinstance(value, ObjectVariable):
         return value.call_method(tx, "__abs__", [], {})
-    return fold(abs, [value], {})
+    return compute(abs, [value]) or fold(abs, [value], {})
 
 
 @rule(pow)
@@ -646,7 +666,7 @@ def _round(tx: Translator, value: Variable, digits: Variable | None = None) -> V
 
 @rule(divmod)
 def _divmod(tx: Translator, left: Variable, right: Variable) -> Variable:
-    if left.is_constant() and right.is_constant():
+    if isinstance(left, ConstantVariable) and isinstance(right, ConstantVariable):
         return fold(divmod, [left, right], {})
     return TupleVariable([binary_operator(tx, "//", left, right), binary_operator(tx, "%", left, right)])
 

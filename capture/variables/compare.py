@@ -22,6 +22,8 @@ def same_object(tx: Translator, left: Variable, right: Variable) -> bool:
     if left.mutable or right.mutable:
         return False
     if left.is_constant() and right.is_constant():
+        if left.python_type() is not right.python_type():
+            return False
         one, two = left.as_constant(), right.as_constant()
         if type(one) is not type(two):
             return False

@@ -19,6 +19,7 @@ from capture.variables.function import BoundMethodVariable
 from capture.variables.graph_float import GraphFloatVariable
 from capture.variables.mapping import DictVariable, DictViewVariable, SetVariable
 from capture.variables.sequence import DequeVariable, ListVariable, SequenceVariable, TupleVariable
+from capture.variables.symbolic import SymbolicVariable, compute, is_number
 from capture.variables.tensor import TensorVariable
 from capture.variables.user_object import ObjectVariable, lookup_type
 
@@ -58,7 +59,7 @@ def unary_operator(tx: Translator, symbol: str, value: Variable) -> Variable:
         return value.call_method(tx, method, [], {})
     if isinstance(value, GraphFloatVariable):
         return graph_float.operate(tx, function, [value])
-    return fold(function, [value], {})
+    return compute(function, [value]) or fold(function, [value], {})
 
 
 def binary_operator(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
@@ -69,6 +70,9 @@ def binary_operator(tx: Translator, symbol: str, left: Variable, right: Variable
         return tx.output.call_function(tx, function, [left, right], {})
     if graph_float.is_among((left, right)):
         return graph_float.operate(tx, function, [left, right])
+    computed = compute(function, [left, right])
+    if computed is not None:
+        return computed
     rule = _container_rule(symbol, left, right)
     if rule is not None:
         return rule(tx, left, right)
@@ -141,7 +145,7 @@ def _concatenate(tx: Translator, left: Any, right: Any) -> Variable:
 
 
 def _repeat(tx: Translator, left: Any, right: Any) -> Variable:
-    if isinstance(left, ConstantVariable):
+    if not isinstance(left, SequenceVariable):
         left, right = right, left
     result: Variable = left.like(list(left.items) * right.as_constant())
     return result
@@ -180,8 +184,8 @@ def _container_rule(symbol: str, left: Variable, right: Variable) -> Any:
         return None
     if symbol == "*":
         pair = (left, right) if isinstance(left, SequenceVariable) else (right, left)
-        if isinstance(pair[0], SequenceVariable) and isinstance(pair[1], ConstantVariable):
-            return _repeat if isinstance(pair[1].value, int) else None
+        if isinstance(pair[0], SequenceVariable) and isinstance(pair[1], (ConstantVariable, SymbolicVariable)):
+            return _repeat if issubclass(pair[1].python_type(), int) else None
     if symbol in SET_RULES and isinstance(left, (SetVariable, DictViewVariable)):
         return SET_RULES[symbol] if isinstance(right, (SetVariable, DictViewVariable)) else None
     if symbol == "|" and isinstance(left, DictVariable) and isinstance(right, DictVariable):
@@ -211,11 +215,28 @@ def compare(tx: Translator, symbol: str, left: Variable, right: Variable) -> Var
         keys |= {"<=": left.keys() <= right.keys(), "<": left.keys() < right.keys()}
         keys |= {">=": left.keys() >= right.keys(), ">": left.keys() > right.keys()}
         return ConstantVariable(keys[symbol])
+    if isinstance(left, SymbolicVariable) or isinstance(right, SymbolicVariable):
+        return _compare_symbolic(symbol, left, right)
     if left.is_constant() and right.is_constant():
         return fold(COMPARISONS[symbol], [left, right], {})
     if symbol in ("==", "!="):
         return ConstantVariable(_equal_otherwise(tx, left, right) == (symbol == "=="))
     raise GraphBreak("compare", name=symbol, value=left)
+
+
+def _compare_symbolic(symbol: str, left: Variable, right: Variable) -> Variable:
+    computed = compute(COMPARISONS[symbol], [left, right])
+    if computed is not None:
+        return computed
+    if symbol in ("==", "!=") and not (is_number(left) and is_number(right)):
+        for value in (left, right):
+            if not is_number(value) and not issubclass(value.python_type(), NEVER_NUMBERS):
+                raise GraphBreak("compare", name=symbol, value=value)
+        return ConstantVariable(symbol == "!=")
+    return fold(COMPARISONS[symbol], [left, right], {})
+
+
+NEVER_NUMBERS = (str, bytes, type(None), list, tuple, dict, set)
 
 
 def _as_set(tx: Translator, value: Variable) -> Variable:

@@ -113,10 +113,7 @@ class SizeVariable(TupleVariable):
 
     def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         if name == "numel":
-            result = 1
-            for item in self.items:
-                result *= item.as_constant()
-            return ConstantVariable(result)
+            return _product(tx, self.items)
         return super().call_method(tx, name, args, kwargs)
 
     def as_constant(self) -> Any:
@@ -127,6 +124,15 @@ class SizeVariable(TupleVariable):
 
     def reconstruct(self, code: PythonCode) -> None:
         code.call_object(torch.Size, [TupleVariable(self.items)])
+
+
+def _product(tx: Translator, items: list[Variable]) -> Variable:
+    from capture.variables.operators import binary_operator
+
+    result: Variable = ConstantVariable(1)
+    for item in items:
+        result = binary_operator(tx, "*", result, item)
+    return result
 
 
 class NamedTupleVariable(TupleVariable):

@@ -76,11 +76,12 @@ class TensorVariable(Variable):
         raise GraphBreak("data_dependent_value", what="bool(tensor)")
 
     def length(self, tx: Translator) -> int:
+        """The number of rows; a symbol where that is one."""
         if self.fake.ndim == 0:
             from capture.variables.exception import raise_new
 
             raise raise_new(TypeError, "len() of a 0-d tensor")
-        return int(self.fake.shape[0])
+        return self.fake.shape[0]
 
     def unpack(self, tx: Translator) -> list[Variable]:
         if self.fake.ndim == 0:
@@ -133,6 +134,10 @@ class TensorVariable(Variable):
             raise GraphBreak("data_dependent_value", what=DATA_DEPENDENT[name])
         if name in OUTSIDE:
             raise GraphBreak("method", name=name, value=self)
+        if name == "storage_offset":
+            return self._storage_offset(tx)
+        if name == "__len__":
+            return tx.wrap_constant(self.length(tx))
         if name in CONSTANT_METHODS and all(a.is_constant() for a in [*args, *kwargs.values()]):
             return self._constant_method(tx, name, args, kwargs)
         special = TENSOR_METHODS.get(name)
@@ -153,6 +158,13 @@ class TensorVariable(Variable):
         except (IndexError, TypeError, RuntimeError) as error:
             raise raise_python(error) from None
         return tx.wrap_constant(result)
+
+    def _storage_offset(self, tx: Translator) -> Variable:
+        """Of an input, with a guard: no other guard looks at it."""
+        if self.value is None or self.source is None:
+            raise GraphBreak("method", name="storage_offset", value=self)
+        tx.output.guard_storage_offset(self.source, self.value)
+        return ConstantVariable(self.value.storage_offset())
 
     def iterate(self, tx: Translator) -> Variable:
         from capture.variables.iterator import SequenceIterator

@@ -1,0 +1,111 @@
+"""Which sizes and ints become symbols.
+
+In:  the `dynamic` setting, marks on tensors, and what earlier captures of the same code saw.
+Out: `SizePolicy`: the dims of a tensor that are symbols, and whether an int is one.
+
+    dynamic=None:  f(x[3, 4]) captured, x[5, 4] comes   ->   dim 0 of x changed: a symbol from now on
+
+A size or int that two captures of a code object found at the same place with different values counts as changing. Values are remembered for each
+converter (one way to capture) and code object; `forget_all` belongs to `capture.reset()`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import CodeType
+
+import torch
+
+from capture import marks
+from guards.source import ConstantSource, LocalSource, Source
+
+DYNAMIC = -1  # in place of a remembered size that changed
+INT64 = range(-(2**63), 2**63)
+
+
+@dataclass
+class Seen:
+    """What the captures of one code object saw, by the source's text. An int that changed is None."""
+
+    sizes: dict[str, list[int]] = field(default_factory=dict)
+    ints: dict[str, int | None] = field(default_factory=dict)
+
+
+class SizeHistory:
+    """What the captures of one converter saw. Code objects compare by value, so they are known by identity here."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, tuple[weakref.ref[CodeType], Seen]] = {}
+        _histories.add(self)
+
+    def of(self, code: CodeType) -> Seen:
+        held = self._seen.get(id(code))
+        if held is not None and held[0]() is code:
+            return held[1]
+        seen = Seen()
+        key = id(code)
+        self._seen[key] = weakref.ref(code, lambda _: self._seen.pop(key, None)), seen
+        return seen
+
+    def clear(self) -> None:
+        self._seen.clear()
+
+
+_histories: weakref.WeakSet[SizeHistory] = weakref.WeakSet()
+
+
+def forget_all() -> None:
+    """Every size is static again."""
+    for history in list(_histories):
+        history.clear()
+
+
+class SizePolicy:
+    """Decides for one capture. `dynamic` as in `enable(dynamic=...)`."""
+
+    def __init__(self, dynamic: bool | None, seen: Seen) -> None:
+        self.dynamic = dynamic
+        self.seen = seen
+
+    def dynamic_dims(self, tensor: torch.Tensor, source: Source, of_module: Callable[[Source], bool]) -> dict[int, marks.DimRange]:
+        """The dims that are symbols. A module's own tensors are not, nor is a tensor that the guards know by identity."""
+        if self.dynamic is False or isinstance(source.root, ConstantSource):
+            return {}
+        static = marks.static_dims(tensor)
+        marked = {dim: bounds for dim, bounds in marks.dynamic_dims(tensor).items() if dim not in static}
+        if isinstance(tensor, torch.nn.Parameter) or of_module(source):
+            return marked
+        changed = self._changed_dims(tensor, source.text)
+        dims = range(tensor.dim()) if self.dynamic else changed
+        return {dim: marked.get(dim, _UNBOUNDED) for dim in {*dims, *marked} if dim not in static}
+
+    def as_numbers(self) -> SizePolicy:
+        """The policy under which nothing is symbolic."""
+        return SizePolicy(False, self.seen)
+
+    def _changed_dims(self, tensor: torch.Tensor, name: str) -> list[int]:
+        sizes = list(tensor.shape)
+        known = self.seen.sizes.get(name)
+        if known is None or len(known) != len(sizes):
+            self.seen.sizes[name] = sizes
+            return []
+        for dim, size in enumerate(sizes):
+            if known[dim] != size:
+                known[dim] = DYNAMIC
+        return [dim for dim, size in enumerate(known) if size == DYNAMIC]
+
+    def is_dynamic_int(self, value: int, source: Source, of_module: Callable[[Source], bool]) -> bool:
+        """Ints that a caller passes, in containers and plain objects too; not those of modules, globals, closures and defaults."""
+        if self.dynamic is False or value not in INT64 or not isinstance(source.root, LocalSource) or of_module(source):
+            return False
+        known = self.seen.ints.setdefault(source.text, value)
+        if known is not None and known != value:
+            self.seen.ints[source.text] = known = None
+        return (bool(self.dynamic) or known is None) and value not in (0, 1)
+
+
+_UNBOUNDED = marks.DimRange(None, None)
+
+

@@ -1,0 +1,192 @@
+"""Sizes and ints that are symbols in one translation: where they come from, their placeholders, their guards.
+
+In:  a tensor or int that becomes an input, and the `SizePolicy`.
+Out: sizes and strides as `SymInt`s for the fake tensor; placeholders of the graph for the symbols; at the end, guards that hold exactly where the
+     capture does.
+
+    x[s0, 4]:  placeholder s0 (= x.size(0)), placeholder l_x_;   if x.shape[0] > 8: ...   ->   guard  8 < x.size(0)
+
+Sizes 0 and 1 are numbers; sizes that are equal now share a symbol (the guards say so). A condition that is no integer arithmetic fixes its symbols.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.fx
+
+from capture.size_policy import SizePolicy
+from guards import guard as make_guard
+from guards import shapes
+from guards.guard import Guard, GuardError
+from guards.source import ShapeSource, Source
+
+if TYPE_CHECKING:
+    from capture.output_graph import OutputGraph
+    from capture.variables.base import Variable
+    from codegen.size_env import SizeEnv
+
+Layout = tuple[list[Any], list[Any]]
+
+
+class SizesAsNumbers(Exception):
+    """An operation can't run on symbols: translate again with sizes as numbers."""
+
+
+class Symbols:
+    """`env` is None as long as nothing is symbolic (it costs an import)."""
+
+    def __init__(self, output: OutputGraph, policy: SizePolicy) -> None:
+        self.output = output
+        self.policy = policy
+        self.env: SizeEnv | None = None
+        self.sources: dict[Any, list[Source]] = {}  # by symbol: the places that hold its value, the first is read
+        self.leaves: dict[Any, Variable] = {}
+        self.nodes: dict[Any, torch.fx.Node] = {}
+        self._ints: dict[Source, Variable] = {}
+
+    def environment(self) -> SizeEnv:
+        if self.env is None:
+            from codegen.size_env import new_size_env
+
+            self.env = new_size_env()
+            self.env.owner = self
+            self.env.user_line = self.output.user_line
+            self.output.fake_mode.shape_env = self.env
+            self.output.fake_mode.static_shapes = False
+        return self.env
+
+    # --- tensors ---
+
+    def layout_of(self, value: torch.Tensor, source: Source) -> tuple[Layout | None, list[int]]:
+        """(sizes and strides with symbols, dims whose size is one), or (None, []) for a tensor whose sizes stay numbers."""
+        wanted = self.policy.dynamic_dims(value, source, self.output.is_of_module)
+        dims = sorted(dim for dim in wanted if value.shape[dim] not in (0, 1))
+        if not dims:
+            return None, []
+        try:
+            inner = make_guard.free_strides(value, dims)
+            order = _inside_out(inner)
+        except GuardError:
+            return None, []
+        sizes: list[Any] = list(value.shape)
+        for dim in dims:
+            sizes[dim] = self._new_size(ShapeSource(source, "size", dim), sizes[dim], wanted[dim])
+        strides: list[Any] = list(value.stride())
+        for dim in order:
+            below = inner[dim]
+            if below is not None:
+                strides[dim] = sizes[below] * strides[below]
+        return (sizes, strides), dims
+
+    def _new_size(self, source: Source, value: int, bounds: Any) -> Any:
+        bounded = not (bounds.minimum is bounds.maximum is None)
+        env = self.environment()
+        size = env.new_size(value, source.text, duck=not bounded, minimum=bounds.minimum, maximum=bounds.maximum)
+        self._record(env.symbol_of(size), source, value, size)
+        return size
+
+    def _record(self, symbol: Any, source: Source, value: int, size: torch.SymInt) -> None:
+        known = self.sources.setdefault(symbol, [])
+        if source not in known:
+            known.append(source)
+        if symbol not in self.nodes:
+            self.nodes[symbol] = self.output.add_symbol_input(source, str(symbol), value, size)
+
+    # --- ints ---
+
+    def int_variable(self, value: int, source: Source) -> Variable | None:
+        """The variable of an int that changes; None for one that stays a constant."""
+        known = self._ints.get(source)
+        if known is not None:
+            return known
+        if not self.policy.is_dynamic_int(value, source, self.output.is_of_module):
+            return None
+        env = self.environment()
+        number = env.new_int(value, source.text)
+        symbol = env.symbol_of(number)
+        self._record(symbol, source, value, number)
+        self._ints[source] = self.leaf(symbol)
+        return self._ints[source]
+
+    # --- values ---
+
+    def leaf(self, symbol: Any) -> Variable:
+        """The variable of a symbol itself."""
+        from capture.variables.symbolic import SymbolicVariable
+
+        if symbol not in self.leaves:
+            env = self.environment()
+            number = env.wrap(symbol, int(env.backed_var_to_val[symbol]))
+            self.leaves[symbol] = SymbolicVariable(self, number, source=self.sources[symbol][0])
+        return self.leaves[symbol]
+
+    def nodes_in(self, values: Iterable[Any]) -> set[torch.fx.Node]:
+        """Placeholders of the symbols in the sizes and strides of these fake tensors."""
+        if self.env is None:
+            return set()
+        symbols: set[Any] = set()
+        for value in values:
+            if isinstance(value, torch.Tensor):
+                for number in (*value.shape, *value.stride()):
+                    symbols |= number.node.expr.free_symbols if isinstance(number, torch.SymInt) else set()
+        return {self.nodes[symbol] for symbol in symbols}
+
+    # --- guards ---
+
+    def guards(self) -> list[Guard]:
+        """What makes the symbols mean in another call what they mean in this one."""
+        if self.env is None:
+            return []
+        result: list[Guard] = []
+        for symbol, sources in self.sources.items():
+            result += self._guards_of(symbol, sources)
+        places = {symbol: sources[0] for symbol, sources in self.sources.items()}
+        for condition in self.env.guards:
+            result += self._condition(condition, places)
+        return result
+
+    def _guards_of(self, symbol: Any, sources: list[Source]) -> list[Guard]:
+        assert self.env is not None
+        first = shapes.load(sources[0])
+        result = [make_guard.shape_expression(shapes.apply("eq", first, shapes.load(other))) for other in sources[1:]]
+        minimum, maximum = self.env.bounds[symbol]
+        if minimum is not None:
+            result.append(make_guard.shape_expression(shapes.apply("le", shapes.constant(minimum), first)))
+        if maximum is not None:
+            result.append(make_guard.shape_expression(shapes.apply("le", first, shapes.constant(maximum))))
+        result += [make_guard.int_range(source, None, None) for source in sources if not source.is_int]
+        return result
+
+    def _condition(self, condition: Any, places: dict[Any, Source]) -> list[Guard]:
+        """The guard of one condition of the environment, with the user's lines that asked for it."""
+        assert self.env is not None
+        try:
+            expressions = [shapes.from_sympy(condition.expr, places)]
+        except ValueError:
+            values = self.env.backed_var_to_val
+            expressions = [
+                shapes.apply("eq", shapes.load(places[symbol]), shapes.constant(int(values[symbol])))
+                for symbol in sorted(condition.expr.free_symbols, key=str)
+            ]
+        lines: traceback.StackSummary | None = condition.sloc.maybe_user_loc
+        return [make_guard.shape_expression(e).with_stack(lines) for e in expressions if e.sources]
+
+
+def _inside_out(inner: dict[int, int | None]) -> list[int]:
+    """The dims with a free stride, each behind the one that its stride is made from. Raises GuardError where they go in a circle."""
+    order: list[int] = []
+
+    def visit(dim: int | None, outer: tuple[int, ...]) -> None:
+        if dim in outer:
+            raise GuardError(f"the strides of dims {outer} are made from each other")
+        if dim is not None and dim in inner and dim not in order:
+            visit(inner[dim], (*outer, dim))
+            order.append(dim)
+
+    for dim in inner:
+        visit(dim, ())
+    return order
