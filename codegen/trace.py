@@ -364,6 +364,7 @@ class ModuleRunner:
     recorder: Recorder
     values: dict[fx.Node, Any] = field(default_factory=dict)
     lifted: list[torch.Tensor] = field(default_factory=list)
+    states: dict[fx.Node, dict[str, Any]] = field(default_factory=dict)  # of called modules: their parameters and buffers, as fakes
 
     def place(self, fakes: Sequence[Any]) -> None:
         """Placeholders for the module's inputs, and for the tensors that it holds itself."""
@@ -374,10 +375,10 @@ class ModuleRunner:
             self.recorder.placeholder(node.name, fake)
             self.values[node] = fake
         for node in self.module.graph.nodes:
-            if node.op == "call_module":
-                raise UntraceableError(f"a call of the module {node.target}")
             if node.op == "get_attr":
                 self.values[node] = self.lift(fetch(self.module, str(node.target)))
+            elif node.op == "call_module":
+                self.states[node] = self.lift_state(fetch(self.module, str(node.target)))
 
     def lift(self, value: Any) -> Any:
         if not isinstance(value, torch.Tensor):
@@ -388,15 +389,23 @@ class ModuleRunner:
             self.lifted.append(value)
         return fake
 
+    def lift_state(self, module: torch.nn.Module) -> dict[str, Any]:
+        tensors = (*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False))
+        return {name: self.lift(tensor) for name, tensor in tensors}
+
+    def call(self, node: fx.Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if node.op == "call_function":
+            return node.target(*args, **kwargs)  # type: ignore[operator]
+        if node.op == "call_method":
+            return getattr(args[0], str(node.target))(*args[1:], **kwargs)
+        return torch.func.functional_call(fetch(self.module, str(node.target)), self.states[node], args, kwargs)
+
     def run(self) -> list[Any]:
         values = self.values
         for node in self.module.graph.nodes:
-            if node.op in ("call_function", "call_method"):
+            if node.op in ("call_function", "call_method", "call_module"):
                 args, kwargs = fx.node.map_arg((node.args, node.kwargs), values.__getitem__)
-                if node.op == "call_function":
-                    values[node] = node.target(*args, **kwargs)
-                else:
-                    values[node] = getattr(args[0], node.target)(*args[1:], **kwargs)
+                values[node] = self.call(node, args, kwargs)
             elif node.op == "output":
                 outputs = fx.node.map_arg(node.args[0], values.__getitem__)
                 return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]

@@ -5,6 +5,7 @@ Each program of `graph_programs` runs with kernels and without (every operator c
 
 from __future__ import annotations
 
+import copy
 import gc
 import operator
 import subprocess
@@ -353,6 +354,22 @@ def test_threads_share_a_graph() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_modules_in_the_graph() -> None:
+    def train(call: Any, layers: torch.nn.Module) -> list[torch.Tensor]:
+        x = torch.randn(8, 3, generator=torch.Generator().manual_seed(1))
+        for _ in range(3):
+            loss = call(x)
+            (loss[0] if isinstance(loss, tuple) else loss).sum().backward()
+        return [*layers.state_dict().values(), *(p.grad for p in layers.parameters() if p.grad is not None)]
+
+    torch.manual_seed(0)
+    layers = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.ReLU())
+    twin = copy.deepcopy(layers)
+    run = compile_fx(fx.symbolic_trace(layers), [torch.randn(8, 3)])
+    assert isinstance(run, TrainingGraph)
+    assert_equal(train(run, layers), train(twin, twin), "modules")
 
 
 def test_texts() -> None:

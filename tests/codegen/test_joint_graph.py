@@ -1,0 +1,76 @@
+"""What trace_joint says about outputs, tangents and gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import fx
+
+from codegen.fake import fake_mode
+from codegen.joint_graph import Joint, Replay, trace_joint
+from codegen.memory import UntraceableError
+
+
+def joint_of(function: Any, *inputs: Any) -> Joint:
+    return trace_joint(fx.symbolic_trace(function), inputs, fake_mode())
+
+
+def leaf(*shape: int) -> torch.Tensor:
+    return torch.randn(shape, requires_grad=True)
+
+
+def test_without_gradients_there_is_no_backward() -> None:
+    joint = joint_of(lambda x: (x * 2,), torch.randn(3))
+    assert not joint.is_training
+    with torch.no_grad():
+        assert not joint_of(lambda x: (x * 2,), leaf(3)).is_training
+
+
+def test_tangents_and_grads() -> None:
+    joint = joint_of(lambda x, y, z: ((x * y).sum(), z > 0, x.exp()), leaf(3), torch.randn(3), leaf(2))
+    assert [node.name for node in joint.tangents] == ["tangent_0", "tangent_1"]
+    assert joint.differentiable() == [0, 2]
+    assert [grad is not None for grad in joint.grads] == [True, False, False]
+    assert joint.outputs == [("result", 0), ("result", 1), ("result", 2)]
+
+
+def test_kinds_of_outputs() -> None:
+    def function(x: Any) -> Any:
+        y = x * 2
+        return x, x.t(), x.detach(), y, y[0], 3, None
+
+    joint = joint_of(function, leaf(3, 3))
+    itself, view, detached, base, row, number, nothing = joint.outputs
+    assert itself == ("input", 0) and base == ("result", 0) and number == ("constant", 3) and nothing == ("constant", None)
+    assert isinstance(view, Replay) and view.from_input and not view.detach
+    assert isinstance(detached, Replay) and detached.detach
+    assert isinstance(row, Replay) and not row.from_input and row.base == 0
+    assert len(joint.results) == 1
+
+
+def test_a_replayed_view_is_eagers_view() -> None:
+    joint = joint_of(lambda x: (x * 2, x[1:].t()), leaf(3, 4))
+    x = leaf(3, 4)
+    view = joint.outputs[1].run(x)
+    expected = x[1:].t()
+    assert view.stride() == expected.stride() and view._base is x and view.data_ptr() == expected.data_ptr()
+    assert type(view.grad_fn) is type(expected.grad_fn)
+
+
+def test_gradients_of_non_leaf_inputs() -> None:
+    joint = joint_of(lambda x: (x.exp(),), leaf(3) * 2)
+    assert joint.grads[0] is not None
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, y: (x.mul_(y), x + 1),
+        lambda x, y: (y.mul_(x), y + 1),
+    ],
+)
+def test_writes_that_autograd_has_to_know_are_refused(function: Any) -> None:
+    with pytest.raises(UntraceableError, match="requires grad"):
+        joint_of(function, leaf(3) * 1, torch.randn(3))
