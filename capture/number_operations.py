@@ -1,0 +1,96 @@
+"""Operations of the graph on Python floats that only exist when the graph runs.
+
+In:  0-d float64 tensors that stand for Python floats (an optimizer's step count), tensors, numbers.
+Out: functions that are targets of graph nodes. Run on real tensors they do what Python does, to the last bit; traced by a compiler
+     (on fake tensors) they are tensor operations of the same precision.
+
+    step = counter.item(); p.addcdiv_(m, d, value=-lr / (1 - b ** step))   ->
+    float_of(counter), float_operation("pow", b, step), ..., method_with_floats("addcdiv_", ("value",), p, m, d, value=...)
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+
+PYTHON_OPERATIONS: dict[str, Callable[..., Any]] = {
+    name: getattr(operator, name) for name in ("add", "sub", "mul", "truediv", "pow", "neg", "pos")
+}
+
+
+def runs_for_real(values: Any) -> bool:
+    """Whether nobody traces: then numbers may be read from tensors."""
+    return not torch._C._len_torch_dispatch_stack() and not any(isinstance(v, FakeTensor) for v in values)
+
+
+def float_of(tensor: torch.Tensor) -> torch.Tensor:
+    """`tensor.item()` as a 0-d tensor of its own."""
+    return tensor.detach().reshape(()).to(torch.float64, copy=True)
+
+
+def float_operation(name: str, *operands: Any) -> torch.Tensor:
+    """Arithmetic of Python floats. The result does not alias an operand."""
+    if runs_for_real(operands):
+        values = [v.item() if isinstance(v, torch.Tensor) else v for v in operands]
+        return torch.tensor(PYTHON_OPERATIONS[name](*values), dtype=torch.float64)
+    result = PYTHON_OPERATIONS[name](*operands)
+    return result.clone() if name == "pos" else result  # type: ignore[no-any-return]
+
+
+def method_with_floats(name: str, numbers: tuple[int | str, ...], *args: Any, **kwargs: Any) -> torch.Tensor:
+    """`args[0].name(*args[1:], **kwargs)` where the arguments at the places `numbers` are 0-d tensors that stand for floats."""
+    given = {**dict(enumerate(args)), **kwargs}
+    if runs_for_real(given.values()):
+        given.update({place: given[place].item() for place in numbers})
+    else:
+        given.update({place: given[place].to(_arithmetic_dtype(args[0])) for place in numbers})
+        if name in TRACED_FORMS:
+            positional = [given[i] for i in range(len(args))]
+            return TRACED_FORMS[name](*positional, **{k: given[k] for k in kwargs})
+    return getattr(given[0], name)(*[given[i] for i in range(1, len(args))], **{k: given[k] for k in kwargs})  # type: ignore[no-any-return]
+
+
+def _arithmetic_dtype(tensor: torch.Tensor) -> torch.dtype:
+    """The precision in which the operators take a number."""
+    return torch.float64 if tensor.dtype == torch.float64 else torch.float32
+
+
+# --- traced forms: operators whose numbers can't be tensors -----------------------------------------------------------------------
+
+
+def _scaled(name: str) -> Callable[..., torch.Tensor]:
+    def form(tensor: torch.Tensor, other: Any, *, alpha: Any = 1) -> torch.Tensor:
+        return getattr(tensor, name)(other * alpha)  # type: ignore[no-any-return]
+
+    return form
+
+
+def _fused(name: str, combine: Callable[[Any, Any], Any]) -> Callable[..., torch.Tensor]:
+    def form(tensor: torch.Tensor, first: Any, second: Any, *, value: Any = 1) -> torch.Tensor:
+        return getattr(tensor, name)(combine(first * value, second))  # type: ignore[no-any-return]
+
+    return form
+
+
+TRACED_FORMS: dict[str, Callable[..., torch.Tensor]] = {
+    "add": _scaled("add"),
+    "add_": _scaled("add_"),
+    "sub": _scaled("sub"),
+    "sub_": _scaled("sub_"),
+    "addcmul": _fused("add", operator.mul),
+    "addcmul_": _fused("add_", operator.mul),
+    "addcdiv": _fused("add", operator.truediv),
+    "addcdiv_": _fused("add_", operator.truediv),
+}
+#: methods that take floats at these places (position, or name), and give the same on 0-d tensors
+FLOAT_PLACES: dict[str, tuple[int | str, ...]] = {
+    **{name: (1, "other") for name in ("mul", "mul_", "div", "div_", "__mul__", "__rmul__", "__imul__", "__truediv__", "__rtruediv__")},
+    **{name: (1, "other") for name in ("__itruediv__", "__add__", "__radd__", "__iadd__", "__sub__", "__rsub__", "__isub__")},
+    **{name: (1, "alpha") for name in ("add", "add_", "sub", "sub_")},
+    **{name: ("value",) for name in ("addcmul", "addcmul_", "addcdiv", "addcdiv_")},
+    **{name: (2, "weight") for name in ("lerp", "lerp_")},
+}

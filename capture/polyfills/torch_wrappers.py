@@ -1,0 +1,36 @@
+"""Wrappers of torch, written without what they do for torch.compile or for a profiler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+
+def with_grad_mode_of_optimizer(func: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
+    """`torch.optim.optimizer._use_grad_for_differentiable(func)(self, ...)`."""
+    grad_was_enabled = torch.is_grad_enabled()
+    try:
+        torch.set_grad_enabled(self.defaults["differentiable"])
+        result = func(self, *args, **kwargs)
+    finally:
+        torch.set_grad_enabled(grad_was_enabled)
+    return result
+
+
+class ProfilerRange:
+    """Stands for `record_function` inside of a graph, where a range would contain nothing."""
+
+    def __init__(self, name: str, args: str | None = None) -> None:
+        self.name = name
+        self.args = args
+
+    def __enter__(self) -> ProfilerRange:
+        return self
+
+    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
+        return None
+
+
+def profiler_range(name: str, args: str | None = None) -> ProfilerRange:
+    return ProfilerRange(name, args)

@@ -1,0 +1,84 @@
+"""torch's own Python wrappers around a user's call: optimizer steps, profiler ranges, functions kept from torch.compile.
+
+In:  calls of these functions and classes, found by the function, or by the code that all wrappers made by one decorator share.
+Out: their meaning without what they do for torch.compile alone (some import it, which takes seconds).
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.autograd.profiler
+from torch.optim.optimizer import _get_value, _use_grad_for_differentiable
+
+from capture import polyfills
+from capture.break_reasons import GraphBreak
+from capture.polyfills import torch_wrappers as written
+from capture.variables import graph_float
+from capture.variables.base import Variable
+from capture.variables.builtin import rule
+from capture.variables.tensor import TensorVariable
+
+if TYPE_CHECKING:
+    from capture.translator import Translator
+    from capture.variables.function import UserFunctionVariable
+
+Handler = "Callable[[Translator, UserFunctionVariable, list[Variable], dict[str, Variable]], Variable]"
+
+
+def inner_code(function: Any, name: str) -> types.CodeType:
+    """The code of the function `name` that `function` makes, at any depth."""
+    pending = [function.__code__]
+    while pending:
+        for constant in pending.pop().co_consts:
+            if isinstance(constant, types.CodeType):
+                if constant.co_name == name:
+                    return constant
+                pending.append(constant)
+    raise LookupError(f"{function.__qualname__} makes no function {name}; this version of torch is not known")
+
+
+def _closure_value(tx: Translator, function: UserFunctionVariable, name: str) -> Variable:
+    from capture.inline import existing_cells
+
+    cell = existing_cells(tx, function)[function.function.__code__.co_freevars.index(name)]
+    return tx.read_cell(cell, name)
+
+
+def _optimizer_method(
+    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    """`Optimizer.step` and the like: runs with grad mode as the optimizer wants it."""
+    method = _closure_value(tx, function, "func")
+    return tx.wrap_function(written.with_grad_mode_of_optimizer).call(tx, [method, *args], kwargs)
+
+
+def _kept_from_compilers(
+    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    """`torch._disable_dynamo`: a break, but for what is plain Python."""
+    wrapped = function.function.__wrapped__  # type: ignore[attr-defined]
+    if wrapped.__qualname__ not in PLAIN_PYTHON:
+        raise GraphBreak("call_disabled", name=wrapped.__qualname__)
+    return _closure_value(tx, function, "fn").call(tx, args, kwargs)
+
+
+PLAIN_PYTHON = ("Optimizer.zero_grad",)
+
+#: code of a wrapper -> what a call of it does
+BY_CODE: dict[types.CodeType, Any] = {
+    inner_code(_use_grad_for_differentiable, "_use_grad"): _optimizer_method,
+    inner_code(torch._compile._disable_dynamo, "inner"): _kept_from_compilers,
+}
+
+
+@rule(_get_value)
+def _counter_value(tx: Translator, value: Variable) -> Variable:
+    """A step count or the like, as the number that eager mode takes: kept in the graph."""
+    return graph_float.float_from(tx, value) if isinstance(value, TensorVariable) else value
+
+
+polyfills.POLYFILLS[torch.autograd.profiler.record_function] = written.profiler_range
