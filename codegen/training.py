@@ -161,7 +161,7 @@ def forward_outputs(parts: Parts) -> tuple[Any, ...]:
 
 def run_backward(graph: TrainingGraph, ctx: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
     tangents = [grads[i] for i in graph.parts.differentiable]
-    if None in tangents:
+    if any(tangent is None for tangent in tangents):  # not `None in tangents`: that asks the tensors, 20 us
         tangents = graph.zeros_for(tangents)
     compiled = graph.backward or graph.compiled_backward()
     if not torch.is_grad_enabled():
