@@ -1,0 +1,55 @@
+"""Runs PyTorch's operator database through `capture.compile` and writes docs/operators.md.
+
+    python scripts/opinfo.py                                   all operators and dtypes (`make opinfo`)
+    python scripts/opinfo.py --operators add,softmax --dtypes float32 --no-table
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.opinfo.cases import DTYPES, OPERATORS, supported_dtypes  # noqa: E402
+from tests.opinfo.report import write_table  # noqa: E402
+from tests.opinfo.runner import WRONG, Result  # noqa: E402
+from tests.opinfo.shards import run_all  # noqa: E402
+
+
+def main() -> int:
+    options = parse()
+    dtypes = options.dtypes.split(",")
+    names = options.operators.split(",") if options.operators else list(OPERATORS)
+    pairs = [(name, dtype) for dtype in dtypes for name in names if dtype in supported_dtypes(OPERATORS[name])]
+    results: list[Result] = []
+    with open(options.lines, "w") if options.lines else open("/dev/null", "w") as lines:
+        for result in run_all(pairs, options.samples, options.processes):
+            results.append(result)
+            lines.write(json.dumps(result.as_dict()) + "\n")
+            lines.flush()
+            for text in result.wrong:
+                print(f"{result.operator} {result.dtype}: {text}", flush=True)
+    if not options.no_table:
+        write_table(results, ROOT / "docs" / "operators.md")
+    print(dict(Counter(result.status for result in results)))
+    return int(any(result.status == WRONG for result in results))
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--operators", default="", help="names in the database, with commas; all by default")
+    parser.add_argument("--dtypes", default=",".join(DTYPES))
+    parser.add_argument("--samples", type=int, default=6, help="of each operator and dtype")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--lines", default="", help="also write the results to this file, a JSON object a line")
+    parser.add_argument("--no-table", action="store_true", help="leave docs/operators.md as it is")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

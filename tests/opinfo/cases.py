@@ -1,0 +1,165 @@
+"""What to run of an operator: programs made of its sample inputs.
+
+In:  an entry of `op_db`, a dtype, how many samples.
+Out: `Case`s: a function to capture, its arguments, and whether to go backward.
+
+    cases(OPERATORS["add"], torch.float32, 2)   ->   forward, backward, inplace, inplace backward, out= of two samples; wrong inputs
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.testing._internal.common_device_type import toleranceOverride
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal.opinfo.core import OpInfo
+
+DTYPES: dict[str, torch.dtype] = {
+    "float32": torch.float32,
+    "float64": torch.float64,
+    "int64": torch.int64,
+    "bool": torch.bool,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+}
+WITH_BACKWARD = ("float32", "float64")
+TOLERANCES: dict[str, tuple[float, float]] = {  # relative, absolute: those of torch.testing.assert_close
+    "float32": (1.3e-6, 1e-5),
+    "float64": (1e-7, 1e-7),
+    "bfloat16": (1.6e-2, 1e-5),
+    "float16": (1e-3, 1e-5),
+}
+OPERATORS: dict[str, OpInfo] = {entry.full_name: entry for entry in op_db}
+UNDEFINED = frozenset(  # results whose elements eager leaves undefined
+    "empty empty_like empty_permuted empty_strided new_empty new_empty_strided resize_ resize_as_".split()
+)
+READ_AT_MOST = 300  # samples of an operator, of which some are chosen
+
+
+@dataclass
+class Case:
+    """`make()` gives the function; each run gets copies of `args` and `kwargs`. `process` takes the result before going backward."""
+
+    name: str
+    make: Callable[[], Callable[..., Any]]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    backward: bool = False
+    process: Callable[[Any], Any] = field(default=lambda result: result)
+
+
+def supported_dtypes(entry: OpInfo) -> list[str]:
+    supported = entry.supported_dtypes("cpu")
+    return [name for name, dtype in DTYPES.items() if dtype in supported]
+
+
+def tolerance(entry: OpInfo, dtype: str) -> tuple[float, float]:
+    """The operator's own: the default of its dtype, or the widest that the database gives for one of its tests."""
+    relative, absolute = TOLERANCES.get(dtype, (0.0, 0.0))
+    for decorate in entry.decorators:
+        for decorator in getattr(decorate, "decorators", [decorate]):
+            if isinstance(decorator, toleranceOverride) and DTYPES[dtype] in decorator.d:
+                own = decorator.d[DTYPES[dtype]]
+                relative, absolute = max(relative, own.rtol), max(absolute, own.atol)
+    return relative, absolute
+
+
+def has_backward(entry: OpInfo, dtype: str) -> bool:
+    return dtype in WITH_BACKWARD and entry.supports_autograd and DTYPES[dtype] in entry.supported_backward_dtypes("cpu")
+
+
+def cases(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
+    """The programs, in an order that is always the same. Raises what the database raises while it makes its samples."""
+    for number, sample in enumerate(chosen(entry.sample_inputs("cpu", DTYPES[dtype]), samples)):
+        given = (sample.input, *sample.args)
+        yield Case(f"forward {number}", lambda: calling(entry.op), given, sample.kwargs)
+        if has_backward(entry, dtype):
+            process = sample.output_process_fn_grad
+            marked = requiring_grad(given), requiring_grad(sample.kwargs)
+            yield Case(f"backward {number}", lambda: calling(entry.op), *marked, True, process)
+        if number < (samples + 1) // 2:
+            yield from variants(entry, dtype, number, sample)
+    if dtype == "float32" and entry.error_inputs_func is not None:
+        for number, error in enumerate(chosen(entry.error_inputs("cpu"), samples)):
+            sample = error.sample_input
+            yield Case(f"error {number}", lambda: calling(entry.op), (sample.input, *sample.args), sample.kwargs)
+
+
+def variants(entry: OpInfo, dtype: str, number: int, sample: Any) -> Iterator[Case]:
+    """In place, and into tensors that are given."""
+    given = (sample.input, *sample.args)
+    if entry.inplace_variant is not None and not sample.broadcasts_input and isinstance(sample.input, torch.Tensor):
+        yield Case(f"inplace {number}", lambda: calling(entry.inplace_variant), given, sample.kwargs)
+        if has_backward(entry, dtype) and entry.supports_inplace_autograd:
+            marked = requiring_grad(given), requiring_grad(sample.kwargs)
+            yield Case(f"inplace backward {number}", lambda: calling_on_copy(entry.inplace_variant), *marked, True)
+    if entry.supports_out:
+        out = out_of(entry, sample)
+        if out is not None:
+            yield Case(f"out {number}", lambda: calling(entry.op), given, {**sample.kwargs, "out": out})
+
+
+def out_of(entry: OpInfo, sample: Any) -> Any:
+    """Zeros like the results; None where there are none, or they are no strided tensors."""
+    given = copied((sample.input, *sample.args), False)
+    try:
+        result = entry.op(*given, **copied(sample.kwargs, False))
+    except (RuntimeError, NotImplementedError, TypeError):
+        return None  # `forward` compares what it raises
+    results = result if isinstance(result, (tuple, list)) else (result,)
+    if not all(isinstance(item, torch.Tensor) and item.layout is torch.strided for item in results):
+        return None
+    outs = [torch.zeros_like(item).detach() for item in results]
+    return outs[0] if isinstance(result, torch.Tensor) else type(outs)(outs) if isinstance(result, list) else tuple(outs)
+
+
+def calling(op: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args, **kwargs: op(*args, **kwargs)
+
+
+def calling_on_copy(op: Callable[..., Any]) -> Callable[..., Any]:
+    """In place, where the first argument is a leaf that requires grad."""
+    return lambda first, *args, **kwargs: op(first.clone(), *args, **kwargs)
+
+
+def chosen(samples: Any, count: int) -> list[Any]:
+    """`count` of them, evenly spread over the first READ_AT_MOST."""
+    found = list(itertools.islice(samples, READ_AT_MOST))
+    if len(found) <= count:
+        return found
+    if count == 1:
+        return found[:1]
+    return [found[i * (len(found) - 1) // (count - 1)] for i in range(count)]
+
+
+def copied(value: Any, grad: bool | None = None, memo: dict[int, Any] | None = None) -> Any:
+    """The same with tensors of their own on storages of their own, laid out alike; leaves. `grad` None: those require grad that did."""
+    memo = {} if memo is None else memo
+    if isinstance(value, torch.Tensor):
+        if id(value) not in memo:
+            wants = value.requires_grad if grad is None else grad and value.is_floating_point()
+            memo[id(value)] = copied_tensor(value).requires_grad_(wants)
+        return memo[id(value)]
+    if isinstance(value, dict):
+        return {key: copied(item, grad, memo) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        items = [copied(item, grad, memo) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return value
+
+
+def copied_tensor(tensor: torch.Tensor) -> torch.Tensor:
+    plain = tensor.detach()
+    strided = plain.layout is torch.strided and plain.device.type == "cpu" and not (plain.is_conj() or plain.is_neg())
+    if not strided:
+        return plain.clone()
+    storage = plain.untyped_storage().clone()
+    return torch.empty(0, dtype=plain.dtype).set_(storage, plain.storage_offset(), plain.shape, plain.stride())
+
+
+def requiring_grad(value: Any) -> Any:
+    return copied(value, True)

@@ -1,0 +1,244 @@
+"""One operator at one dtype: each of its programs eagerly and captured, compared; and what ran.
+
+In:  the operator's name in the database, a dtype, how many samples.
+Out: `Result`: a status with the operators that were called as they are, and the differences.
+
+    run_operator("add", "float32", 2)   ->   Result(operator="add", dtype="float32", status="native", ...)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import torch
+
+import capture
+from capture.errors import CaptureWarning
+from capture.explain import Collector
+from capture.observe import observing
+from codegen.compiled import EagerGraph
+from codegen.training import TrainingGraph
+from tests.differential import compare_tensors, compare_values
+from tests.opinfo.cases import OPERATORS, UNDEFINED, Case, cases, copied, tolerance
+
+COMPILER = "codegen.compile_fx"
+NATIVE, PARTLY, EXTERN, EAGER, WRONG = STATUSES = ("native", "partly extern", "extern", "eager", "wrong")
+BROKEN = ("capture failed", "the graph runs without kernels of its own", "backend 'llvm' failed")
+
+
+@dataclass
+class Result:
+    """`status`: the worst of the programs. `externs`: operators called as they are. `reasons`: why something was left to Python.
+    `wrong`: differences, each with the name of its program."""
+
+    operator: str
+    dtype: str
+    status: str = NATIVE
+    programs: int = 0
+    externs: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass
+class Made:
+    """What captures of one program made: graphs, and texts of why something was left to Python."""
+
+    graphs: list[Any] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Outcome:
+    value: Any
+    error: tuple[str, str] | None
+    args: Any
+    kwargs: Any
+    random_state: torch.Tensor
+
+
+# --- running ---------------------------------------------------------------------------------------------------------------
+
+
+def run_operator(name: str, dtype: str, samples: int, only: str = "") -> Result:
+    """`only`: the name of one program."""
+    entry, result = OPERATORS[name], Result(name, dtype)
+    found: list[str] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.manual_seed(0)
+        for case in cases(entry, dtype, samples):
+            if only and case.name != only:
+                continue
+            made = run_case(case, tolerance(entry, dtype), name in UNDEFINED, result)
+            if made is not None:
+                found.append(status_of(made))
+                result.externs.extend(called_as_they_are(made))
+                result.reasons.extend(reasons_of(made))
+    result.status = combined(found, result)
+    result.externs = sorted(set(result.externs))
+    result.reasons = list(dict.fromkeys(result.reasons))
+    return result
+
+
+def run_case(case: Case, allowed: tuple[float, float], undefined: bool, result: Result) -> Made | None:
+    """None where eager raises: there is nothing to compile then."""
+    eager = run(case, case.make())
+    capture.reset()
+    with recording() as made:
+        compiled = capture.compile(case.make())
+        runs = [run(case, compiled) for _ in range(2)]
+    result.programs += 1
+    for number, captured in enumerate(runs):
+        try:
+            compare(eager, captured, allowed, undefined)
+        except AssertionError as difference:
+            text = " ".join(str(difference).split())
+            result.wrong.append(f"{case.name}, call {number}: {text}"[:400])
+            break
+    result.wrong.extend(f"{case.name}: {text}"[:400] for text in made.reasons if text.startswith(BROKEN))
+    return made if eager.error is None else None
+
+
+def run(case: Case, fn: Any) -> Outcome:
+    args, kwargs = copied((case.args, case.kwargs))
+    torch.manual_seed(7)
+    value, error = None, None
+    try:
+        value = fn(*args, **kwargs)
+        if case.backward:
+            go_backward(case.process(value))
+    except Exception as raised:
+        error = type(raised).__qualname__, str(raised)
+    return Outcome(value, error, args, kwargs, torch.get_rng_state())
+
+
+def go_backward(value: Any) -> None:
+    """With tangents that differ from element to element."""
+    results = [item for item in tensors_in(value) if item.requires_grad and item.grad_fn is not None]
+    generator = torch.Generator().manual_seed(3)
+    tangents = [torch.randn(item.shape, dtype=item.dtype, generator=generator) for item in results]
+    if results:
+        torch.autograd.backward(results, tangents)
+
+
+def tensors_in(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from tensors_in(item)
+
+
+# --- comparing -------------------------------------------------------------------------------------------------------------
+
+
+def compare(eager: Outcome, captured: Outcome, allowed: tuple[float, float], undefined: bool) -> None:
+    assert captured.error == eager.error, f"exception: eager {eager.error}, captured {captured.error}"
+    assert torch.equal(captured.random_state, eager.random_state), "the random state differs afterwards"
+    if undefined:
+        for one, other in zip(tensors_in(eager.value), tensors_in(captured.value), strict=True):
+            compare_tensors(torch.zeros_like(one), torch.zeros_like(other), "value", None)
+    else:
+        compare_values(eager.value, captured.value, "value", allowed)
+        compare_values(eager.args, captured.args, "arguments", allowed)
+        compare_values(eager.kwargs, captured.kwargs, "keyword arguments", allowed)
+    ours = [same_object_as(item, captured) for item in tensors_in(captured.value)]
+    theirs = [same_object_as(item, eager) for item in tensors_in(eager.value)]
+    assert ours == theirs, f"results that are arguments: eager {theirs}, captured {ours}"
+
+
+def same_object_as(value: torch.Tensor, outcome: Outcome) -> int | None:
+    given = tensors_in((*outcome.args, *outcome.kwargs.values()))
+    return next((i for i, argument in enumerate(given) if argument is value), None)
+
+
+# --- what was compiled -------------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def recording() -> Iterator[Made]:
+    """Graphs that the compiler gives in the block, and what was said about those that it could not compile."""
+    made, compiler = Made(), sys.modules[COMPILER]
+    compile_fx = compiler.compile_fx  # type: ignore[attr-defined]
+
+    def compiled_and_kept(*args: Any, **kwargs: Any) -> Any:
+        graph = compile_fx(*args, **kwargs)
+        made.graphs.append(graph)
+        return graph
+
+    log, handler = logging.getLogger("capture.codegen"), Keeper(made.reasons)
+    log.addHandler(handler)
+    collector = Collector()
+    compiler.compile_fx = compiled_and_kept  # type: ignore[attr-defined]
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        try:
+            with observing(collector):
+                yield made
+        finally:
+            compiler.compile_fx = compile_fx  # type: ignore[attr-defined]
+            log.removeHandler(handler)
+    made.reasons.extend(str(w.message) for w in given if issubclass(w.category, CaptureWarning))
+    made.reasons.extend(reason for _, reason in collector.found.skipped)
+    made.reasons.extend(f"graph break: {reason.reason}" for reason in collector.found.break_reasons)
+
+
+class Keeper(logging.Handler):
+    """Keeps warnings of the compiler as texts, with the exception that they tell of."""
+
+    def __init__(self, texts: list[str]) -> None:
+        super().__init__(logging.WARNING)
+        self.texts = texts
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        self.texts.append(record.getMessage() + (f": {type(error).__name__}: {error}" if error is not None else ""))
+
+
+def parts_of(made: Made) -> Iterator[Any]:
+    for graph in made.graphs:
+        if isinstance(graph, TrainingGraph):
+            yield from graph.parts_compiled()
+        else:
+            yield graph
+
+
+def called_as_they_are(made: Made) -> list[str]:
+    return [name for part in parts_of(made) if not isinstance(part, EagerGraph) for name in part.extern_calls]
+
+
+def reasons_of(made: Made) -> list[str]:
+    return made.reasons + [part.reason for part in parts_of(made) if isinstance(part, EagerGraph)]
+
+
+def status_of(made: Made) -> str:
+    """Of one program."""
+    if not made.graphs or reasons_of(made):
+        return EAGER
+    if not called_as_they_are(made):
+        return NATIVE
+    own = any(part.kernels for part in parts_of(made))
+    return PARTLY if own else EXTERN
+
+
+def combined(found: list[str], result: Result) -> str:
+    """Of all programs: the worst, but some native and some extern is partly extern."""
+    if result.wrong:
+        return WRONG
+    kinds = set(found)
+    if EAGER in kinds:
+        return EAGER
+    return kinds.pop() if len(kinds) == 1 else PARTLY if kinds else EAGER
+
+
+__all__ = ["STATUSES", "Result", "run_operator"]
