@@ -26,6 +26,7 @@ from capture.dispatcher import Dispatcher, dispatcher_code, dispatcher_of, own_c
 if TYPE_CHECKING:
     from capture.protocols import FrameConverter
 
+OUR_PACKAGES = ("capture", "codegen", "guards", "cache")
 GENERATOR_KINDS = 0x20 | 0x80 | 0x200  # generator, coroutine, async generator
 
 
@@ -143,7 +144,7 @@ def _meet(frame: types.FrameType) -> None:
     from capture import frame_filter
 
     code = frame.f_code
-    ours = frame.f_globals.get("__name__", "").partition(".")[0] == __package__  # also what a dataclass generates
+    ours = frame.f_globals.get("__name__", "").partition(".")[0] in OUR_PACKAGES  # also what a dataclass generates
     if ours or code.co_flags & GENERATOR_KINDS or frame_filter.why_not_captured(code) is not None:
         _capture.skip_code(code)
         return
@@ -159,8 +160,10 @@ def install(function: types.FunctionType) -> None:
     code = function.__code__
     if own_code(code) is not code or code.co_flags & GENERATOR_KINDS or _capture.is_skipped(code):
         return
-    dispatching = dispatcher_code(Dispatcher(_dispatch, function))
+    dispatcher = Dispatcher(_dispatch, function)
+    dispatching = dispatcher_code(dispatcher)
     _capture.skip_code(dispatching)
+    _capture.skip_code(dispatcher.positional.__code__)
     with _lock:
         _dispatched[id(function)] = _Installed(function, dispatching)
         function.__code__ = dispatching
@@ -198,23 +201,32 @@ def _plain(function: types.FunctionType) -> types.FunctionType:
 
 def _run_frame(code: types.CodeType, function: types.FunctionType, arguments: tuple[Any, ...]) -> Any:
     """`function` runs `code` with all arguments positional, in the order of the frame's locals."""
-    count = len(code.co_varnames) + len([n for n in code.co_cellvars if n not in code.co_varnames]) + len(code.co_freevars)
+    _state.suspended = True  # the look-up runs Python code, some of it generated, that this hook would otherwise look at in its turn
+    try:
+        entry, slots = _find_entry(code, function, arguments)
+    finally:
+        _state.suspended = False
+    return function(*arguments) if entry is None else _run_entry(entry, function, arguments, slots)
+
+
+def _find_entry(code: types.CodeType, function: types.FunctionType, arguments: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """An entry that fits, and its slots: one that is there, or one that the converter makes now. (None, ()) where there is none."""
+    cells = [name for name in code.co_cellvars if name not in code.co_varnames]
+    count = len(code.co_varnames) + len(cells) + len(code.co_freevars)
     localsplus = arguments + (_capture.NULL,) * (count - len(arguments))
     failures = []
     for entry in _capture.entries(code):
-        if entry.key is not _state.key:
-            continue
-        failed, slots = _check(entry, localsplus, function)
-        if failed < 0:
-            return _run_entry(entry, function, arguments, slots)
-        failures.append((entry, failed))
-    frame = Frame(code, function, localsplus, tuple(failures))
-    entry = _ask(frame)
+        if entry.key is _state.key:
+            failed, slots = _check(entry, localsplus, function)
+            if failed < 0:
+                return entry, slots
+            failures.append((entry, failed))
+    entry = _ask(Frame(code, function, localsplus, tuple(failures)))
     if entry is not None:
         failed, slots = _check(entry, localsplus, function)
         if failed < 0:
-            return _run_entry(entry, function, arguments, slots)
-    return function(*arguments)
+            return entry, slots
+    return None, ()
 
 
 def _check(entry: Any, localsplus: tuple[Any, ...], function: types.FunctionType) -> tuple[int, tuple[Any, ...]]:
@@ -225,17 +237,15 @@ def _check(entry: Any, localsplus: tuple[Any, ...], function: types.FunctionType
 
 
 def _ask(frame: Frame) -> Any:
-    """The converter's answer, with this hook off: neither the converter nor what it calls is captured."""
+    """The converter's answer; nothing is traced meanwhile."""
     callback = _state.callback
     assert callback is not None
     traced = sys.gettrace()
-    _state.suspended = True
     sys.settrace(None)
     try:
         return callback(frame)
     finally:
         sys.settrace(traced)
-        _state.suspended = False
 
 
 # --- running an entry ------------------------------------------------------------------------------------------------------

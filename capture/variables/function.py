@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bytecode import Instr
 
 from capture.break_reasons import GraphBreak
+from capture.dispatcher import own_code
 from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable
 
@@ -76,7 +77,7 @@ class UserFunctionVariable(FunctionVariable):
         return self.function
 
     def code_object(self) -> types.CodeType:
-        return self.function.__code__
+        return own_code(self.function.__code__)
 
     def as_proxy(self) -> Any:
         return self.function
