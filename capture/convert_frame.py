@@ -24,7 +24,8 @@ from capture.break_reasons import BreakReason, GraphBreak, SkipFrame
 from capture.config import config
 from capture.counters import counters
 from capture.errors import CaptureError, Unsupported
-from capture.output_graph import OutputGraph
+from capture.number_operations import FloatsAsTensors
+from capture.output_graph import FloatInput, OutputGraph
 from capture.recompiles import check_limit
 from capture.result import Recipe, result_recipe
 from capture.root import RootTranslator
@@ -118,10 +119,10 @@ def translate(frame: Any, settings: CaptureSettings, seen: Seen) -> Capture:
             observe.current().on_compile_time("translate", time.perf_counter() - started, frame.code)
             return finish(tx, value, reason, settings, frame)
         except GraphBreak as signal:
-            if break_at is None and tx.returned is None:
-                break_at = tx.steps
-            elif signal.born is not None and (break_at is None or signal.born < break_at):
+            if signal.born is not None and (break_at is None or signal.born < break_at):
                 break_at = signal.born  # what can't be rebuilt must not be made yet
+            elif break_at is None and tx.returned is None:
+                break_at = tx.steps
             else:
                 raise SkipFrame(f"after a break: {signal.text}") from signal
             reason = signal.without_frames()
@@ -147,6 +148,9 @@ def finish(
             raise Unsupported(reason)
         if not operations and not tx.saw_torch:
             raise SkipFrame(f"nothing to capture before: {reason.reason}")
+        if frame_filter.is_whole_or_nothing(frame.code):
+            log.get("graph_breaks")("%s", reason)
+            return Capture(tx, None, reason)
         counters["graph_breaks"][reason.id] += 1
         observe.current().on_break(reason, frame.code)
         log.get("graph_breaks")("%s", reason)
@@ -171,6 +175,8 @@ def make_code(capture: Capture) -> None:
 
 def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
     """Compile the graph and put guards around what runs."""
+    if capture.recipe is None and capture.code is None:
+        return eager_entry(frame, capture, settings)
     output = capture.output
     graph = compile_graph(output, capture.outputs, settings, frame)
     inputs = [i.source for i in output.used_inputs()]
@@ -200,6 +206,14 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
     return entry
 
 
+def eager_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
+    """Under the guards of what was seen so far, the frame is Python's."""
+    guards = capture.output.finished_guards()
+    entry = cache.CacheEntry(encode(guards, [], frame.code), settings)
+    entry.guard_set = guards
+    return entry
+
+
 def compile_graph(
     output: OutputGraph, outputs: list[torch.fx.Node], settings: CaptureSettings, frame: Any
 ) -> Any:
@@ -212,9 +226,12 @@ def compile_graph(
     if log.get("graph").enabled:
         log.get("graph")("%s:\n%s", frame.code.co_qualname, module.print_readable(print_output=False))
     started = time.perf_counter()
-    compiled = backends.call(settings, module, [i.value for i in output.used_inputs()])
+    used = output.used_inputs()
+    compiled = backends.call(settings, module, [i.example for i in used])
     observe.current().on_compile_time("backend", time.perf_counter() - started, frame.code)
-    return getattr(compiled, "direct_call", compiled)
+    direct = getattr(compiled, "direct_call", compiled)
+    floats = tuple(place for place, i in enumerate(used) if isinstance(i, FloatInput))
+    return FloatsAsTensors(direct, floats) if floats else direct
 
 
 def after_graph_failure(mutates: bool, error: BaseException) -> None:

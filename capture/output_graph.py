@@ -40,6 +40,13 @@ if TYPE_CHECKING:
     from capture.translator import Translator
 
 
+def version_of(value: Any) -> int | None:
+    """How often a fake tensor was written to; None where that is not counted (inference tensors) or has no meaning."""
+    if not isinstance(value, torch.Tensor) or value.is_inference():
+        return None
+    return value._version
+
+
 class GraphInput:
     """A placeholder: where the tensor (or the int that is a symbol) comes from, and its value."""
 
@@ -47,7 +54,20 @@ class GraphInput:
         self.source = source
         self.node = node
         self.value = value
-        self.version: int | None = getattr(node.meta["example_value"], "_version", None)
+        self.version = version_of(node.meta["example_value"])
+
+    @property
+    def example(self) -> Any:
+        """What the backend is shown."""
+        return self.value
+
+
+class FloatInput(GraphInput):
+    """A float that changes from call to call: the graph takes it as a 0-d tensor (`number_operations.FloatsAsTensors`)."""
+
+    @property
+    def example(self) -> Any:
+        return torch.tensor(self.value, dtype=torch.float64)
 
 
 class OutputGraph:
@@ -171,7 +191,7 @@ class OutputGraph:
         check_supported(value)
         layout, dims = self.symbols.layout_of(value, source)
         fake = to_fake(self.fake_mode, value, layout)
-        node = self._placeholder(re.sub(r"\W+", "_", f"l_{source.text}_").lower(), fake)
+        node = self._placeholder(_input_name(source), fake)
         self.inputs.append(GraphInput(source, node, value))
         self.guards.add(make_guard.tensor_match(source, value, dims, check_leaf=True))
         for guard in make_guard.dynamic_strides(source, value, dims) if dims else ():
@@ -184,6 +204,16 @@ class OutputGraph:
         node = self._placeholder(name, symbol)
         self.inputs.append(GraphInput(source, node, value))
         return node
+
+    def float_input(self, value: float, source: Source) -> Variable:
+        from capture.variables.graph_float import InputFloatVariable
+
+        known = next((i for i in self.inputs if i.source == source), None)
+        if known is None:
+            node = self._placeholder(_input_name(source), to_fake(self.fake_mode, torch.tensor(value, dtype=torch.float64)))
+            known = FloatInput(source, node, value)
+            self.inputs.append(known)
+        return InputFloatVariable(self, known.node, value, source)
 
     def tensor_inputs(self) -> list[GraphInput]:
         return [i for i in self.inputs if isinstance(i.value, torch.Tensor)]
@@ -310,7 +340,7 @@ class OutputGraph:
 
     def mutated_inputs(self) -> list[GraphInput]:
         """Inputs that some operation writes to."""
-        return [i for i in self.tensor_inputs() if i.node.meta["example_value"]._version != i.version]
+        return [i for i in self.tensor_inputs() if i.version is None or version_of(i.node.meta["example_value"]) != i.version]
 
     def mutates_inputs(self) -> bool:
         return bool(self.mutated_inputs())
@@ -357,7 +387,13 @@ class OutputGraph:
         return self.guards
 
     def operation_count(self) -> int:
-        return sum(1 for n in self.graph.nodes if n.op.startswith("call_"))
+        """Nodes that do something. Changes of state alone need no graph: they are replayed."""
+        count = sum(1 for n in self.graph.nodes if n.op.startswith("call_"))
+        return 0 if count == len(self.state_changes) else count
+
+
+def _input_name(source: Source) -> str:
+    return re.sub(r"\W+", "_", f"l_{source.text}_").lower()
 
 
 def _argument_returned(value: Any, args: list[Variable]) -> Variable | None:

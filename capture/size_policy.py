@@ -27,10 +27,12 @@ INT64 = range(-(2**63), 2**63)
 
 @dataclass
 class Seen:
-    """What the captures of one code object saw, by the source's text. An int that changed is None."""
+    """What the captures of one code object saw, by the source's text. An int, float or position of an iterator that changed is None."""
 
-    sizes: dict[str, list[int]] = field(default_factory=dict)
+    sizes: dict[tuple[str, int], list[int]] = field(default_factory=dict)
     ints: dict[str, int | None] = field(default_factory=dict)
+    floats: dict[str, float | None] = field(default_factory=dict)
+    positions: dict[str, int | None] = field(default_factory=dict)
 
 
 class SizeHistory:
@@ -87,10 +89,7 @@ class SizePolicy:
 
     def _changed_dims(self, tensor: torch.Tensor, name: str) -> list[int]:
         sizes = list(tensor.shape)
-        known = self.seen.sizes.get(name)
-        if known is None or len(known) != len(sizes):
-            self.seen.sizes[name] = sizes
-            return []
+        known = self.seen.sizes.setdefault((name, len(sizes)), sizes)
         for dim, size in enumerate(sizes):
             if known[dim] != size:
                 known[dim] = DYNAMIC
@@ -104,6 +103,22 @@ class SizePolicy:
         if known is not None and known != value:
             self.seen.ints[source.text] = known = None
         return (bool(self.dynamic) or known is None) and value not in (0, 1)
+
+    def is_changed_float(self, value: float, source: Source, of_module: Callable[[Source], bool]) -> bool:
+        """Floats at the places of `is_dynamic_int`, once they had two values."""
+        if self.dynamic is False or not isinstance(source.root, LocalSource) or of_module(source):
+            return False
+        known = self.seen.floats.setdefault(source.text, value)
+        if known is not None and known != value:
+            self.seen.floats[source.text] = known = None
+        return known is None
+
+    def is_moving_iterator(self, position: int, source: Source) -> bool:
+        """Whether an iterator that the frame is given was met at two positions."""
+        known = self.seen.positions.setdefault(source.text, position)
+        if known != position:
+            self.seen.positions[source.text] = known = None
+        return known is None
 
 
 _UNBOUNDED = marks.DimRange(None, None)

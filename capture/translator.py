@@ -20,7 +20,7 @@ from capture.bytecode.instructions import Decoded, Handler, Instruction, decode
 from capture.opcodes import HANDLERS
 from capture.variables.base import LazyVariable, NullVariable, ObservedException, Variable, realize
 from capture.variables.constant import ConstantVariable
-from capture.variables.exception import ExceptionVariable, raise_new
+from capture.variables.exception import ExceptionVariable, handled_exception, raise_new
 from capture.variables.function import CellVariable
 
 if TYPE_CHECKING:
@@ -98,9 +98,11 @@ class Translator:
     def unwind(self, raised: ObservedException, handler: Handler | None) -> None:
         """Go on at the exception handler, or let the exception leave the frame."""
         exception = raised.variable
-        if isinstance(exception, ExceptionVariable) and self.handled and exception.context is None:
-            if self.handled[-1] is not exception:
-                exception.context = self.handled[-1]
+        if isinstance(exception, ExceptionVariable) and exception.born is None:
+            exception.born = self.output.root_step
+            handled = handled_exception(self)
+            if exception.context is None and handled is not exception:
+                exception.context = handled
         if handler is None:
             raise raised
         del self.stack[handler.depth :]

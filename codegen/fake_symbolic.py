@@ -30,6 +30,7 @@ METADATA: dict[Any, Any] = {
     aten.stride.default: lambda tensor: tuple(int(stride) for stride in tensor.stride()),
     aten.storage_offset.default: lambda tensor: int(tensor.storage_offset()),
 }
+INDEXING = (aten.index.Tensor, aten._unsafe_index.Tensor)
 SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
@@ -46,7 +47,10 @@ def is_symbolic(values: Any) -> bool:
 
 def run_symbolic(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run `func`. Raises UnsupportedOperatorException where nothing can run it on symbols."""
-    if func in fake.RULES:
+    if func in INDEXING:
+        if any(index is not None and index.dtype in (torch.bool, torch.uint8) for index in args[1]):
+            return fake.raise_dynamic_shape(mode, func, args, kwargs)
+    elif func in fake.RULES:
         return fake.RULES[func](mode, func, args, kwargs)
     if torch.Tag.data_dependent_output in func.tags:
         return fake.raise_data_dependent(mode, func, args, kwargs)

@@ -129,6 +129,8 @@ def _dict_merge(tx: Translator, instruction: Instruction) -> None:
 
 def _items(tx: Translator, value: Variable, wanted: int | None) -> list[Variable]:
     """Items of an iterable; of an iterator at most `wanted` + 1 are taken, as Python does."""
+    if value.is_constant() and not hasattr(value.python_type(), "__iter__"):
+        raise raise_new(TypeError, f"cannot unpack non-iterable {value.python_type().__name__} object")
     iterator = value.iterate(tx) if not hasattr(value, "items") else value
     if wanted is None or not isinstance(iterator, IteratorVariable):
         return iterator.unpack(tx)

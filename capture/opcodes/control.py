@@ -41,7 +41,7 @@ def _jump_if_false(tx: Translator, instruction: Instruction) -> None:
 
 
 def _is_none(value: Variable) -> bool:
-    return value.is_constant() and value.as_constant() is None
+    return value.is_exactly(None)
 
 
 @opcode("POP_JUMP_FORWARD_IF_NONE", "POP_JUMP_BACKWARD_IF_NONE")

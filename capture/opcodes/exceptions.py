@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from capture.break_reasons import GraphBreak
 from capture.opcodes.registry import opcode
-from capture.variables.base import ObservedException, Variable
+from capture.variables.base import ObservedException, Variable, realize
 from capture.variables.constant import ConstantVariable
-from capture.variables.exception import ExceptionVariable, raise_new
+from capture.variables.exception import ExceptionVariable, TracebackVariable, handled_exception, raise_new
 from capture.variables.opaque import OpaqueVariable
 from capture.variables.type_object import ClassVariable
 from capture.variables.user_object import MISSING, ObjectVariable, class_attribute, lookup_type
@@ -76,13 +76,14 @@ def as_exception(tx: Translator, value: Variable) -> Variable:
 def _raise_varargs(tx: Translator, instruction: Instruction) -> None:
     values = tx.pop_many(instruction.arg or 0)
     if not values:
-        if not tx.handled:
-            raise raise_new(RuntimeError, "No active exception to reraise")
-        raise ObservedException(tx.handled[-1])
+        handled = handled_exception(tx)
+        if handled is None:
+            raise GraphBreak("raised", error="what its caller handles, if anything")
+        raise ObservedException(handled)
     exception = as_exception(tx, values[0])
     if len(values) == 2:
         cause = values[1]
-        if not (cause.is_constant() and cause.as_constant() is None):
+        if not cause.is_exactly(None):
             cause = as_exception(tx, cause)
         exception.set_attr(tx, "__cause__", cause)
     raise ObservedException(exception)
@@ -115,8 +116,8 @@ def _context_method(tx: Translator, manager: Variable, name: str) -> Variable:
 @opcode("WITH_EXCEPT_START")
 def _with_except_start(tx: Translator, instruction: Instruction) -> None:
     exception = tx.top()
-    leave = tx.stack[-4]
+    leave = realize(tx, tx.stack[-4])
     from capture.wrap import wrap_class
 
     kind = wrap_class(tx.output, exception.python_type())
-    tx.push(leave.call(tx, [kind, exception, ConstantVariable(None)], {}))
+    tx.push(leave.call(tx, [kind, exception, TracebackVariable()], {}))

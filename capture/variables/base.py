@@ -36,6 +36,9 @@ class Variable:
     #: replaces the object's own identity in `is`: two Variables of one existing object are one Variable (see wrap.py)
     mutable: ClassVar[bool] = False
 
+    #: whether `is` can be decided
+    identity_known: ClassVar[bool] = True
+
     source: Source | None
     #: of a value that can't be rebuilt by bytecode: the step of the captured frame that made it
     born: int | None = None
@@ -58,6 +61,10 @@ class Variable:
         except NotConstant:
             return False
         return True
+
+    def is_exactly(self, value: Any) -> bool:
+        """`self is value` for None, NotImplemented and the like."""
+        return False
 
     def as_proxy(self) -> Any:
         """The value as an argument of a graph node."""
@@ -143,6 +150,12 @@ class LazyVariable(Variable):
 
     def as_constant(self) -> Any:
         return self.realize().as_constant()
+
+    def is_constant(self) -> bool:
+        return self.realize().is_constant()
+
+    def is_exactly(self, value: Any) -> bool:
+        return self.realize().is_exactly(value)
 
     def as_proxy(self) -> Any:
         return self.realize().as_proxy()

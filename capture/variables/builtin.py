@@ -14,6 +14,7 @@ import inspect
 import itertools
 import math
 import operator
+import sys
 import types
 import typing
 from typing import TYPE_CHECKING, Any
@@ -585,7 +586,7 @@ def _map(tx: Translator, function: Variable, *iterables: Variable) -> Variable:
 @rule(filter)
 def _filter(tx: Translator, function: Variable, items: Variable) -> Variable:
     iterator = _iter(tx, items)
-    plain = function.is_constant() and function.as_constant() is None
+    plain = function.is_exactly(None)
 
     def step(tx: Translator) -> Variable | None:
         while (item := next_item(tx, iterator)) is not None:
@@ -739,6 +740,17 @@ def _signature(tx: Translator, function: Variable) -> Variable:
     except NotConstant:
         raise GraphBreak("builtin", name="inspect.signature", value=function) from None
     return tx.wrap(result, ConstantSource(result))
+
+
+@rule(sys.exc_info)
+def _exc_info(tx: Translator) -> Variable:
+    from capture.variables.exception import AmbientException, TracebackVariable, handled_exception
+    from capture.wrap import wrap_class
+
+    handled = handled_exception(tx)
+    if handled is None:
+        return TupleVariable([AmbientException(), AmbientException(), AmbientException()])
+    return TupleVariable([wrap_class(tx.output, handled.python_type()), handled, TracebackVariable()])
 
 
 @rule(torch._C._log_api_usage_once)

@@ -19,6 +19,8 @@ def same_object(tx: Translator, left: Variable, right: Variable) -> bool:
     left, right = tx.output.resolve(left), tx.output.resolve(right)
     if left is right:
         return True
+    if not (left.identity_known and right.identity_known):
+        raise GraphBreak("compare", name="is", value=left if right.identity_known else right)
     if left.mutable or right.mutable:
         return False
     if left.is_constant() and right.is_constant():
@@ -68,7 +70,7 @@ def sort_items(
     tx: Translator, items: list[Variable], key: Variable | None, reverse: Variable | None
 ) -> list[Variable]:
     """`sorted(items, key=key, reverse=reverse)`: stable, by the program's own `<`."""
-    if key is None or (key.is_constant() and key.as_constant() is None):
+    if key is None or key.is_exactly(None):
         keys = items
     else:
         keys = [key.call(tx, [item], {}) for item in items]

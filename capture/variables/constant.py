@@ -41,6 +41,9 @@ class ConstantVariable(Variable):
     def as_constant(self) -> Any:
         return self.value
 
+    def is_exactly(self, value: Any) -> bool:
+        return self.value is value
+
     def describe(self) -> str:
         return repr(self.value)
 

@@ -42,7 +42,7 @@ class GeneratorVariable(IteratorVariable):
             raise raise_new(ValueError, "generator already executing")
         if self.started:
             self.frame.push(sent)
-        elif not (sent.is_constant() and sent.as_constant() is None):
+        elif not sent.is_exactly(None):
             raise raise_new(TypeError, "can't send non-None value to a just-started generator")
         self.started = True
         return self._run(tx)
@@ -67,7 +67,7 @@ class GeneratorVariable(IteratorVariable):
         return item
 
     def throw(self, tx: Translator, exception: Variable) -> Variable | None:
-        if not isinstance(exception, ExceptionVariable):
+        if not issubclass(exception.python_type(), BaseException):
             raise GraphBreak("generator", what="throw()")
         if self.finished or not self.started:
             self.finished = True
@@ -83,17 +83,21 @@ class GeneratorVariable(IteratorVariable):
     def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         if name == "send" and len(args) == 1:
             return self._item_or_stop(self.resume(tx, args[0]))
-        if name == "throw" and len(args) == 1:
-            return self._item_or_stop(self.throw(tx, args[0]))
+        if name == "throw" and 1 <= len(args) <= 3:
+            return self._item_or_stop(self.throw(tx, thrown(tx, *args)))
         if name == "close" and not args:
             return self.close(tx)
         return super().call_method(tx, name, args, kwargs)
 
     def _item_or_stop(self, item: Variable | None) -> Variable:
         if item is None:
-            has_value = not (self.result.is_constant() and self.result.as_constant() is None)
-            raise ObservedException(ExceptionVariable(StopIteration, [self.result] if has_value else []))
+            raise self.stop()
         return item
+
+    def stop(self) -> ObservedException:
+        result, self.result = self.result, ConstantVariable(None)  # told once
+        has_value = not result.is_exactly(None)
+        return ObservedException(ExceptionVariable(StopIteration, [result] if has_value else []))
 
     def close(self, tx: Translator) -> Variable:
         if self.started and not self.finished:
@@ -107,3 +111,14 @@ class GeneratorVariable(IteratorVariable):
                     raise raise_new(RuntimeError, "generator ignored GeneratorExit")
         self.finished = True
         return ConstantVariable(None)
+
+
+def thrown(tx: Translator, kind: Variable, value: Variable | None = None, trace: Variable | None = None) -> Variable:
+    """The exception that `throw(kind, value, trace)` means."""
+    from capture.variables.type_object import ClassVariable
+
+    if value is not None and not value.is_constant():
+        return value
+    if isinstance(kind, ClassVariable) and issubclass(kind.cls, BaseException):
+        return kind.call(tx, [value] if value is not None and value.as_constant() is not None else [], {})
+    return kind

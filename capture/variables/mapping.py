@@ -125,7 +125,7 @@ class DictVariable(Variable):
         value = self.find(tx, key)
         if value is not None:
             return value
-        if self.factory is not None and not (self.factory.is_constant() and self.factory.as_constant() is None):
+        if self.factory is not None and not self.factory.is_exactly(None):
             value = self.factory.call(tx, [], {})
             self.set_item(tx, key, value)
             return value

@@ -6,6 +6,7 @@ classes' dunder methods are inlined; the rest breaks the graph.
 
 from __future__ import annotations
 
+import collections
 import operator
 import types
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from capture.variables.base import Variable
 from capture.variables.compare import COMPARISONS, DUNDERS, SWAPPED, equal, same_object
 from capture.variables.constant import ConstantVariable, fold, raise_type_error
 from capture.variables import graph_float
+from capture.variables.exception import raise_python
 from capture.variables.function import BoundMethodVariable
 from capture.variables.graph_float import GraphFloatVariable
 from capture.variables.mapping import DictVariable, DictViewVariable, SetVariable
@@ -58,7 +60,7 @@ def unary_operator(tx: Translator, symbol: str, value: Variable) -> Variable:
     if isinstance(value, ObjectVariable):
         return value.call_method(tx, method, [], {})
     if isinstance(value, GraphFloatVariable):
-        return graph_float.operate(tx, function, [value])
+        return graph_float.operate(tx, symbol, function, [value])
     return compute(function, [value]) or fold(function, [value], {})
 
 
@@ -69,7 +71,7 @@ def binary_operator(tx: Translator, symbol: str, left: Variable, right: Variable
     if isinstance(left, TensorVariable) or isinstance(right, TensorVariable):
         return tx.output.call_function(tx, function, [left, right], {})
     if graph_float.is_among((left, right)):
-        return graph_float.operate(tx, function, [left, right])
+        return graph_float.operate(tx, symbol, function, [left, right])
     computed = compute(function, [left, right])
     if computed is not None:
         return computed
@@ -80,7 +82,27 @@ def binary_operator(tx: Translator, symbol: str, left: Variable, right: Variable
         from capture.variables.strings import percent_format
 
         return percent_format(tx, left, right)
+    _raise_if_refused(function, left, right)
     return fold(function, [left, right], {})
+
+
+def _raise_if_refused(function: Any, left: Variable, right: Variable) -> None:
+    """The TypeError that Python has for these operand types, found on empty containers in their place."""
+    operands = []
+    for value in (left, right):
+        kind = value.python_type() if not value.is_constant() else None
+        if kind is not None and kind not in EMPTY_STANDS_FOR:
+            return
+        operands.append(value.as_constant() if kind is None else kind())
+    try:
+        function(*operands)
+    except TypeError as error:
+        raise raise_python(error) from None
+    except (ArithmeticError, ValueError):
+        return  # of constants: found again by whoever computes them
+
+
+EMPTY_STANDS_FOR = frozenset({list, tuple, dict, set, frozenset, collections.OrderedDict, collections.defaultdict, collections.deque})
 
 
 def in_place_operator(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
@@ -90,7 +112,7 @@ def in_place_operator(tx: Translator, symbol: str, left: Variable, right: Variab
     if isinstance(left, ObjectVariable):
         if left.has_class_attribute(f"__i{name}__"):
             result = left.call_method(tx, f"__i{name}__", [right], {})
-            if not (result.is_constant() and result.as_constant() is NotImplemented):
+            if not result.is_exactly(NotImplemented):
                 return result
         return binary_operator(tx, symbol, left, right)
     if symbol == "+" and isinstance(left, (ListVariable, DequeVariable)):
@@ -128,7 +150,7 @@ def _user_operator(tx: Translator, symbol: str, name: str, left: Variable, right
             continue
         else:
             continue
-        if not (result.is_constant() and result.as_constant() is NotImplemented):
+        if not result.is_exactly(NotImplemented):
             return result
     raise_type_error(
         f"unsupported operand type(s) for {symbol}: '{kinds[0].__name__}' and '{kinds[1].__name__}'"
@@ -203,6 +225,7 @@ def compare(tx: Translator, symbol: str, left: Variable, right: Variable) -> Var
         return _user_compare(tx, symbol, left, right)
     if isinstance(left, TensorVariable) or isinstance(right, TensorVariable):
         return _compare_tensors(tx, symbol, left, right)
+    left, right = graph_float.as_constants((left, right))
     if graph_float.is_among((left, right)):
         raise GraphBreak("data_dependent_value", what=f"comparison {symbol} of a float read from a tensor")
     left, right = _as_set(tx, left), _as_set(tx, right)
@@ -258,7 +281,7 @@ def _equal_otherwise(tx: Translator, left: Variable, right: Variable) -> bool:
 
 def _compare_tensors(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
     other = right if isinstance(left, TensorVariable) else left
-    if other.is_constant() and other.as_constant() is None and symbol in ("==", "!="):
+    if other.is_exactly(None) and symbol in ("==", "!="):
         return ConstantVariable(symbol == "!=")
     return tx.output.call_function(tx, COMPARISONS[symbol], [left, right], {})
 
@@ -286,7 +309,7 @@ def _user_compare(tx: Translator, symbol: str, left: Variable, right: Variable) 
     for owner, sign, other in attempts:
         if isinstance(owner, ObjectVariable) and owner.has_class_attribute(DUNDERS[sign]):
             result = owner.call_method(tx, DUNDERS[sign], [other], {})
-            if not (result.is_constant() and result.as_constant() is NotImplemented):
+            if not result.is_exactly(NotImplemented):
                 return result
     if symbol in ("==", "!="):
         return ConstantVariable(same_object(tx, left, right) == (symbol == "=="))

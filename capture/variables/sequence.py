@@ -100,6 +100,9 @@ class TupleVariable(SequenceVariable):
     def as_constant(self) -> Any:
         return tuple(i.as_constant() for i in self.items)
 
+    def is_constant(self) -> bool:
+        return all(i.is_constant() for i in self.items)
+
     def reconstruct(self, code: PythonCode) -> None:
         for item in self.items:
             code.load(item)
@@ -297,6 +300,9 @@ class SliceVariable(Variable):
 
     def as_constant(self) -> Any:
         return slice(*[p.as_constant() for p in self.parts])
+
+    def is_constant(self) -> bool:
+        return all(p.is_constant() for p in self.parts)
 
     def as_slice(self) -> slice:
         result = self.as_constant()

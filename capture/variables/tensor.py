@@ -181,7 +181,7 @@ class TensorVariable(Variable):
 def _fits_as_grad(owner: TensorVariable, value: Variable) -> bool:
     """Whether torch takes the value: else it raises, and the statement is Python's."""
     if not isinstance(value, TensorVariable):
-        return value.is_constant() and value.as_constant() is None
+        return value.is_exactly(None)
     same = all(getattr(owner.fake, name) == getattr(value.fake, name) for name in ("dtype", "device", "layout", "shape"))
     return same and value is not owner
 
