@@ -27,7 +27,8 @@ from capture.bytecode.instructions import Instruction
 from capture.bytecode.liveness import ENDS, live_names
 from capture.reconstruct import PythonCode, held_constant, release_constants
 from capture.variables.base import LazyVariable, NullVariable, Variable
-from capture.variables.constant import ConstantVariable
+from capture.variables.constant import ConstantMethod, ConstantVariable
+from capture.variables.function import ValueMethod
 
 from guards.source import ConstantSource, LocalSource, Source
 
@@ -109,7 +110,8 @@ def assemble(frame_code: FrameCode, graph: Any, inputs: list[Source]) -> types.C
     result.freevars = list(original.co_freevars)
     _fill_locations(result, original.co_firstlineno)
     frame_code.slots = list(slots)
-    code = result.to_code()
+    # The depths are the original's: the assembler would take the least depth inside of a region for that of its handler.
+    code = result.to_code(compute_exception_stack_depths=False)
     return code.replace(co_consts=release_constants(code.co_consts))
 
 
@@ -125,7 +127,7 @@ def _call_graph(
 ) -> tuple[list[Any], list[Any]]:
     """The call, and the code behind everything else that takes over when it raises."""
     failed = Label()
-    region = TryBegin(failed, False)
+    region = TryBegin(failed, False, 0)
     code: list[Any] = [region, Instr("PUSH_NULL"), Instr("LOAD_CONST", held_constant(graph))]
     for source in inputs:
         if isinstance(source, LocalSource):
@@ -272,6 +274,8 @@ def _push(code: PythonCode, variable: Variable) -> None:
 def _kind(variable: Variable) -> str:
     if isinstance(variable, NullVariable):
         return resume.NULL
+    if isinstance(variable, (ValueMethod, ConstantMethod)):
+        return resume.METHOD + variable.name
     return resume.HANDLED if _is_marker(variable) else resume.VALUE
 
 
@@ -366,7 +370,7 @@ def _continue_at(tx: Translator, code: PythonCode, target: int, kinds: list[str]
         if kinds[index] == resume.HANDLED:
             code.emit("POP_EXCEPT")
         else:
-            code.emit("STORE_FAST", f"___after_{index}" if kinds[index] == resume.VALUE else "___null")
+            code.emit("STORE_FAST", f"___after_{index}" if kinds[index] == resume.VALUE else "___unused")
     live = live_names(point.original, target)
     names = tuple(n for n in tx.locals if n in live)
     code.emit("PUSH_NULL")
@@ -387,6 +391,8 @@ def _load_stack_arguments(tx: Translator, code: PythonCode, kinds: list[str]) ->
             code.emit("LOAD_FAST", f"___after_{index}")
         elif kind == resume.HANDLED:
             code.load(tx.stack[index].exception)  # type: ignore[attr-defined]
+        elif kind.startswith(resume.METHOD):
+            code.load(tx.stack[index].owner)  # type: ignore[attr-defined]
         count += kind != resume.NULL
     return count
 

@@ -22,7 +22,11 @@ _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 OUR_PACKAGES = tuple(_OURS + name + os.sep for name in ("capture", "codegen", "guards", "cache"))
 # Folders of torch whose frames are worth capturing on their own.
 TORCH_CAPTURED = tuple(_TORCH + os.path.join(*p.split("/")) for p in ("nn/modules/", "optim/"))
-TORCH_LEFT_ALONE = (os.path.join(_TORCH, "nn", "modules", "module.py"), os.path.join(_TORCH, "nn", "modules", "lazy.py"))
+TORCH_LEFT_ALONE = tuple(
+    _TORCH + os.path.join(*p.split("/"))
+    for p in ("nn/modules/module.py", "nn/modules/lazy.py", "optim/lr_scheduler.py", "optim/swa_utils.py")
+)
+_OPTIMIZERS = _TORCH + "optim" + os.sep
 TOOLS = frozenset(
     """pytest _pytest pluggy coverage hypothesis IPython pdb bdb debugpy rich tqdm typer click numpy llvmlite bytecode pydevd py
     sklearn scipy pandas matplotlib PIL""".split()
@@ -36,7 +40,7 @@ NOT_INLINED_TORCH = (
     "torch._dynamo", "torch._inductor", "torch._functorch", "torch.jit", "torch.utils.data", "torch.distributed", "torch.multiprocessing",
     "torch.fx", "torch._subclasses", "torch.autograd.graph", "torch.autograd.function", "torch.serialization", "torch.hub", "torch.onnx",
     "torch._tensor_str", "torch._compile", "torch.profiler", "torch._ops", "torch._library", "torch.random", "torch._tensor",
-    "torch.utils.checkpoint", "torch.autograd",
+    "torch.utils.checkpoint", "torch.autograd", "torch.optim.lr_scheduler", "torch.optim.swa_utils",
 )  # fmt: skip
 INLINED_TORCH = ("torch.autograd.grad_mode",)
 
@@ -60,7 +64,18 @@ def why_not_captured(code: CodeType) -> str | None:
         return "module level"
     if code.co_name.startswith("<") and code.co_name != "<lambda>":
         return "comprehension or generator expression"
+    if READS_FRAME & set(code.co_names):
+        return "it may read its own local variables"
     return None
+
+
+#: names by which a function gets at its own frame, which has to be Python's then
+READS_FRAME = frozenset(("locals", "eval", "exec", "_getframe", "currentframe"))
+
+
+def is_whole_or_nothing(code: CodeType) -> bool:
+    """Code whose parts are not worth a graph each: the loops of an optimizer over its parameters."""
+    return code.co_filename.startswith(_OPTIMIZERS)
 
 
 def _package_of(path: str) -> str | None:

@@ -233,7 +233,7 @@ def bind_arguments(
     if extra and not code.co_flags & CO_VARKEYWORDS:
         raise raise_new(TypeError, f"{code.co_qualname}() got an unexpected keyword argument '{next(iter(extra))}'")
     if rest and not code.co_flags & CO_VARARGS:
-        raise raise_new(TypeError, _too_many(code, len(defaults), len(args)))
+        raise raise_new(TypeError, _too_many(code, len(defaults), len(args), sum(name in bound for name in keyword_only)))
     _fill_defaults(code, positional, keyword_only, defaults, keyword_defaults, bound)
     position = code.co_argcount + code.co_kwonlyargcount
     if code.co_flags & CO_VARARGS:
@@ -244,11 +244,13 @@ def bind_arguments(
     return bound
 
 
-def _too_many(code: CodeType, default_count: int, given: int) -> str:
+def _too_many(code: CodeType, default_count: int, given: int, keyword_only: int) -> str:
     count = code.co_argcount
     takes = f"from {count - default_count} to {count}" if default_count else str(count)
     plural = "" if count == 1 and not default_count else "s"
-    return f"{code.co_qualname}() takes {takes} positional argument{plural} but {given} {'was' if given == 1 else 'were'} given"
+    verb = "was" if given == 1 and not keyword_only else "were"
+    also = f" positional argument{'' if given == 1 else 's'} (and {keyword_only} keyword-only argument{'' if keyword_only == 1 else 's'})"
+    return f"{code.co_qualname}() takes {takes} positional argument{plural} but {given}{also if keyword_only else ''} {verb} given"
 
 
 def _fill_defaults(

@@ -24,7 +24,8 @@ from bytecode.instr import InstrLocation
 from capture.bytecode.instructions import decode
 
 CO_VARIADIC = 0x04 | 0x08
-VALUE, NULL, HANDLED = "value", "null", "handled"  # kinds of stack items; HANDLED: PUSH_EXC_INFO's saved state
+# Kinds of stack items. HANDLED: PUSH_EXC_INFO's saved state; METHOD + name: a bound method of a built-in object, taken from it anew.
+VALUE, NULL, HANDLED, METHOD = "value", "null", "handled", "method "
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,8 @@ def _prologue(original: CodeType, stack: tuple[str, ...], label: Label) -> list[
         if kind == HANDLED:
             emit("PUSH_EXC_INFO")
             emit("POP_TOP")
+        elif kind.startswith(METHOD):
+            emit("LOAD_ATTR", kind.removeprefix(METHOD))
     emit("JUMP_FORWARD", label)
     return items
 

@@ -50,6 +50,7 @@ class RootTranslator(Translator):
             except ObservedException as raised:
                 signal = GraphBreak("raised", error=raised.variable.describe())
                 signal.stack.append(self.frame_summary())
+                signal.born = raised.variable.born
                 raise signal from None
             self.steps += 1
             self.output.root_step = self.steps

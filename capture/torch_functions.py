@@ -25,7 +25,7 @@ CONSTANT_FUNCTIONS = """
     torch.promote_types torch.result_type torch.can_cast torch.broadcast_shapes torch.is_anomaly_enabled torch.is_signed
     torch.is_conj torch.is_neg torch.is_inference torch.is_warn_always_enabled torch.is_same_size
     torch.are_deterministic_algorithms_enabled torch.get_num_threads torch.is_distributed torch.get_default_device
-    torch._C._get_tracing_state torch._C._is_torch_function_enabled torch._C._functorch.peek_interpreter_stack
+    torch._C._is_torch_function_mode_enabled torch._C._get_tracing_state torch._C._is_torch_function_enabled torch._C._functorch.peek_interpreter_stack
     torch.jit.is_scripting torch.jit.is_tracing torch._jit_internal.is_scripting torch._C._jit_tree_views
     torch._C._get_privateuse1_backend_name torch.cuda.is_available torch._C._is_any_autocast_enabled torch.amp.is_autocast_available
     torch._C._is_autocast_available torch.utils._device._get_device_with_index torch.cuda.is_initialized torch.cuda.device_count

@@ -20,6 +20,7 @@ from capture import torch_functions
 from capture.break_reasons import GraphBreak
 from capture.variables.base import LazyVariable, Variable
 from capture.variables.constant import LITERALS, TORCH_CONSTANTS, ConstantVariable
+from capture.variables.graph_float import GraphFloatVariable
 from capture.variables.function import BoundMethodVariable, CellVariable, PartialVariable, UserFunctionVariable
 from capture.variables.sequence import (
     DequeVariable,
@@ -77,7 +78,7 @@ def wrap(output: OutputGraph, value: Any, source: Source | None) -> Variable:
         return known
     wrapper = WRAPPERS.get(type(value)) or _wrapper_by_base(value)
     variable: Variable = wrapper(output, value, source)
-    if not isinstance(variable, (ConstantVariable, SymbolicVariable)):
+    if not isinstance(variable, (ConstantVariable, SymbolicVariable, GraphFloatVariable)):
         output.remember_object(value, variable)
     return variable
 
@@ -129,6 +130,9 @@ def wrap_literal(output: OutputGraph, value: Any, source: Source | None) -> Vari
         symbolic = output.symbols.int_variable(value, source) if type(value) is int else None
         if symbolic is not None:
             return symbolic
+        if type(value) is float and output.symbols.policy.is_changed_float(value, source, output.is_of_module):
+            guard_type(output, value, source)
+            return output.float_input(value, source)
         output.guards.add(make_guard.constant_match(source, value))
     return ConstantVariable(value, None)
 
@@ -288,8 +292,10 @@ def wrap_sequence_iterator(output: OutputGraph, value: Any, source: Source | Non
     guard_type(output, value, source)
     if len(state) != 3 or source is None or type(state[1][0]) not in (list, tuple):
         return OpaqueVariable(value, source, "iterate", value=f"{type(value).__name__}")
-    output.guards.add(make_guard.iterator_position(source, value))
     held, position = state[1][0], state[2]
+    if output.symbols.policy.is_moving_iterator(position, source):
+        return OpaqueVariable(value, source, "iterate", value=f"{type(value).__name__}, of which each call takes another item,")
+    output.guards.add(make_guard.iterator_position(source, value))
     sequence_source = IteratorSequenceSource(source)
     output.guards.add(make_guard.type_match(sequence_source, held))
     output.guards.add(make_guard.length_match(sequence_source, held))
@@ -340,15 +346,12 @@ def wrap_builtin(output: OutputGraph, value: Any, source: Source | None) -> Vari
 def wrap_builtin_method(output: OutputGraph, value: Any, source: Source | None) -> Variable:
     """`[].append` found as a value: bound to an existing object."""
     from capture.variables.function import ValueMethod
+    from capture.variables.opaque import OpaqueVariable
 
-    if source is None:
-        return ValueMethod(wrap(output, value.__self__, None), value.__name__)
+    if source is None or isinstance(source, ConstantSource):
+        return ValueMethod(wrap(output, value.__self__, ConstantSource(value.__self__)), value.__name__)
     guard_type(output, value, source)
-    owner_source = MethodFieldSource(source, "__self__")
-    output.guards.add(make_guard.constant_match(AttrSource(source, "__name__"), value.__name__))
-    result = ValueMethod(wrap(output, value.__self__, owner_source), value.__name__)
-    result.source = source
-    return result
+    return OpaqueVariable(value, source, "method", name=value.__name__, value=f"{type(value.__self__).__name__} object {source.text}")
 
 
 @wraps(types.WrapperDescriptorType, types.MethodDescriptorType)

@@ -27,7 +27,7 @@ def _call(tx: Translator, instruction: Instruction) -> None:
     names, tx.keyword_names = tx.keyword_names, ()
     values = tx.pop_many(instruction.arg)
     function = tx.pop()
-    method = tx.stack.pop()
+    method = tx.pop()
     if not isinstance(method, NullVariable):  # (function, its first argument), as decorators and comprehensions are called
         values.insert(0, function)
         function = method

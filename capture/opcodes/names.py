@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 @opcode("LOAD_FAST")
 def _load_fast(tx: Translator, instruction: Instruction) -> None:
-    tx.push(tx.load_local(instruction.value))
+    name: str = instruction.value
+    if name.startswith("___stack_"):  # put back by the prologue of a resume function: not looked at yet
+        tx.push(tx.locals[name])
+    else:
+        tx.push(tx.load_local(name))
 
 
 @opcode("STORE_FAST")

@@ -1,7 +1,12 @@
-"""Exceptions of the user's program as values, and raising them symbolically."""
+"""Exceptions of the user's program as values, and raising them symbolically.
+
+An exception that the program raises inside of the captured frame and that has to exist as an object behind a break is not rebuilt: it
+would lack its traceback. `born` says at which instruction of the frame it was raised; the graph breaks there, and Python raises it.
+"""
 
 from __future__ import annotations
 
+import types
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
@@ -13,8 +18,12 @@ if TYPE_CHECKING:
     from guards.source import Source
 
 
+#: `__str__` of exceptions that say no more than their arguments
+PLAIN_TEXTS = (BaseException.__str__, KeyError.__str__, ImportError.__str__, AttributeError.__str__, NameError.__str__)
+
+
 class ExceptionVariable(Variable):
-    """An instance of an exception class: made by the frame (`value` None) or raised by Python on constants (`value` set).
+    """An instance of an exception class that the frame makes, or that Python raised on constants.
 
     `cause`, `context` and `suppress_context` are as the attributes of the same names with underscores.
     """
@@ -35,71 +44,198 @@ class ExceptionVariable(Variable):
         return f"{self.cls.__name__}({', '.join(a.describe() for a in self.args)})"
 
     def truth(self, tx: Translator) -> bool:
+        if any(isinstance(getattr(self.cls, name, None), types.FunctionType) for name in ("__bool__", "__len__")):
+            raise GraphBreak("truth_value", value=self)
         return True
 
+    # --- attributes ---
+
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        from capture.variables.constant import ConstantVariable
-        from capture.variables.sequence import TupleVariable
+        from capture.variables.user_object import MISSING, bind, lookup_type
 
         if name in self.attributes:
             return self.attributes[name]
-        if name == "args":
-            return TupleVariable(list(self.args))
-        if name == "__class__":
-            from capture.wrap import wrap_class
-
-            return wrap_class(tx.output, self.cls)
-        if name in ("__cause__", "__context__"):
-            held = self.cause if name == "__cause__" else self.context
-            return held if held is not None else ConstantVariable(None)
-        if name == "__suppress_context__":
-            return ConstantVariable(self.suppress_context)
+        reader = FIELDS.get(name)
+        if reader is not None:
+            return reader(self, tx)
+        found = lookup_type(self.cls, name)
+        if found is MISSING:
+            if hasattr(self.cls, "__getattr__"):
+                raise GraphBreak("get_attr", value=self, name=name)
+            raise raise_new(AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'")
         if name == "value" and issubclass(self.cls, StopIteration):
-            return self.args[0] if self.args else ConstantVariable(None)
-        raise GraphBreak("get_attr", value=self, name=name)
+            return self.args[0] if self.args else _none()
+        if isinstance(found, (types.MemberDescriptorType, types.GetSetDescriptorType)):
+            raise GraphBreak("get_attr", value=self, name=name)
+        return bind(tx, self, self.cls, found, name)
 
     def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
-        if name == "__cause__":
+        from capture.variables.user_object import class_value, lookup_type
+
+        found = lookup_type(self.cls, name)
+        if lookup_type(self.cls, "__setattr__") is not BaseException.__dict__["__setattr__"]:
+            raise GraphBreak("set_attr", value=self, name=name)
+        if isinstance(found, property) and found.fset is not None:
+            class_value(tx, self, found.fset, name, "fset").call(tx, [self, value], {})
+        elif name == "__cause__":
             self.cause, self.suppress_context = value, True
         elif name == "__context__":
             self.context = value
         elif name == "__suppress_context__":
             self.suppress_context = value.truth(tx)
-        elif name.startswith("__"):
+        elif name == "__traceback__" and isinstance(value, TracebackVariable):
+            return  # what it has already
+        elif name == "args":
+            self.args = value.unpack(tx)
+        elif name.startswith("__") or hasattr(found, "__set__"):
             raise GraphBreak("set_attr", value=self, name=name)
         else:
             self.attributes[name] = value
 
     def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        from capture.variables.constant import ConstantVariable
+        from capture.variables.strings import to_repr, to_text
+
         if name == "with_traceback" and len(args) == 1:
             return self
+        if name in ("__str__", "__repr__") and not args:
+            return ConstantVariable(to_text(tx, self) if name == "__str__" else to_repr(tx, self))
         return super().call_method(tx, name, args, kwargs)
 
-    def text(self, tx: Translator) -> str:
-        """`str(exception)`, for exceptions with constant arguments and no `__str__` of their own in Python."""
-        from capture.variables.base import NotConstant
+    # --- text ---
 
-        if self.cls.__str__ not in (BaseException.__str__, KeyError.__str__):
-            raise GraphBreak("builtin", name="str", value=self)
-        try:
-            return str(self.cls(*[a.as_constant() for a in self.args]))
-        except NotConstant:
-            raise GraphBreak("builtin", name="str", value=self) from None
+    def text(self, tx: Translator) -> str:
+        """`str(exception)`."""
+        from capture.variables.sequence import TupleVariable
+        from capture.variables.strings import to_repr, to_text
+
+        own = self._written(tx, "__str__")
+        if own is not None:
+            return own
+        writer = self.cls.__str__
+        if writer is KeyError.__str__ and len(self.args) == 1:
+            return to_repr(tx, self.args[0])
+        if writer in PLAIN_TEXTS:
+            return to_text(tx, self.args[0] if len(self.args) == 1 else TupleVariable(self.args)) if self.args else ""
+        raise GraphBreak("builtin", name="str", value=self)
+
+    def representation(self, tx: Translator) -> str:
+        """`repr(exception)`."""
+        from capture.variables.sequence import TupleVariable
+        from capture.variables.strings import to_repr
+
+        own = self._written(tx, "__repr__")
+        if own is not None:
+            return own
+        if self.cls.__repr__ is not BaseException.__repr__:
+            raise GraphBreak("builtin", name="repr", value=self)
+        if len(self.args) == 1:
+            return f"{self.cls.__name__}({to_repr(tx, self.args[0])})"
+        return f"{self.cls.__name__}{to_repr(tx, TupleVariable(self.args))}"
+
+    def _written(self, tx: Translator, name: str) -> str | None:
+        """What a method of that name written in Python says."""
+        if not isinstance(getattr(self.cls, name), types.FunctionType):
+            return None
+        result = self.get_attr(tx, name).call(tx, [], {}).as_constant()
+        assert isinstance(result, str)
+        return result
+
+    # --- output ---
 
     def reconstruct(self, code: PythonCode) -> None:
-        code.call_object(self.cls, self.args)
-        for name, value in self.attributes.items():
+        from capture.variables.type_object import ClassVariable
+        from guards.source import ConstantSource
+
+        if self.born is not None:
+            raise GraphBreak("reconstruct", value=self)
+        native: Any = native_exception(self.cls)
+        code.call_object(native.__new__, [ClassVariable(self.cls, ConstantSource(self.cls)), *self.args])
+        code.store_as(self)
+        code.call_object(native.__init__, [self, *self.args])
+        code.emit("POP_TOP")
+        fields = dict(self.attributes)
+        if self.cause is not None:
+            fields["__cause__"] = self.cause
+        for name, value in fields.items():
             code.emit("COPY", 1)
             code.load_swapped(value)
             code.emit("STORE_ATTR", name)
-        if self.cause is not None:
-            code.emit("COPY", 1)
-            code.load_swapped(self.cause)
-            code.emit("STORE_ATTR", "__cause__")
 
     def children(self) -> list[Variable]:
         extra = [v for v in (self.cause, self.context) if v is not None]
         return [*self.args, *self.attributes.values(), *extra]
+
+
+def native_exception(cls: type) -> type:
+    """The first class of the MRO written in C: what makes the object and sets its own fields."""
+    return next(base for base in cls.__mro__ if not base.__flags__ & (1 << 9))
+
+
+class TracebackVariable(Variable):
+    """The traceback of an exception that is on its way: it is there, and that is all that is known."""
+
+    mutable = True
+
+    def python_type(self) -> type:
+        return types.TracebackType
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+
+class AmbientException(Variable):
+    """What `sys.exc_info()` says where the frame itself handles nothing: its caller may."""
+
+    identity_known = False
+
+
+def handled_exception(tx: Translator) -> Variable | None:
+    """The exception whose `except` block runs, in this frame or around its call; None: not known, the captured frame handles none."""
+    translator: Translator | None = tx
+    while translator is not None:
+        if translator.handled:
+            return translator.handled[-1]
+        translator = translator.parent
+    return None
+
+
+def _none() -> Variable:
+    from capture.variables.constant import ConstantVariable
+
+    return ConstantVariable(None)
+
+
+def _args(self: ExceptionVariable, tx: Translator) -> Variable:
+    from capture.variables.sequence import TupleVariable
+
+    return TupleVariable(list(self.args))
+
+
+def _class(self: ExceptionVariable, tx: Translator) -> Variable:
+    from capture.wrap import wrap_class
+
+    return wrap_class(tx.output, self.cls)
+
+
+def _suppress_context(self: ExceptionVariable, tx: Translator) -> Variable:
+    from capture.variables.constant import ConstantVariable
+
+    return ConstantVariable(self.suppress_context)
+
+
+def _traceback(self: ExceptionVariable, tx: Translator) -> Variable:
+    return TracebackVariable() if self.born is not None else _none()
+
+
+FIELDS: dict[str, Any] = {
+    "args": _args,
+    "__class__": _class,
+    "__cause__": lambda self, tx: self.cause or _none(),
+    "__context__": lambda self, tx: self.context or _none(),
+    "__suppress_context__": _suppress_context,
+    "__traceback__": _traceback,
+}
 
 
 def raise_python(error: BaseException) -> ObservedException:

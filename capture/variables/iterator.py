@@ -9,7 +9,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
-from capture.variables.base import Variable, realize
+from capture.variables.base import ObservedException, Variable, realize
 from capture.variables.exception import raise_new
 
 if TYPE_CHECKING:
@@ -27,6 +27,10 @@ class IteratorVariable(Variable):
 
     def next_item(self, tx: Translator) -> Variable | None:
         raise NotImplementedError
+
+    def stop(self) -> ObservedException:
+        """What `next` raises at the end."""
+        return raise_new(StopIteration)
 
     def truth(self, tx: Translator) -> bool:
         return True
@@ -47,7 +51,7 @@ class IteratorVariable(Variable):
         if name == "__next__" and not args:
             item = self.next_item(tx)
             if item is None:
-                raise raise_new(StopIteration)
+                raise self.stop()
             return item
         if name == "__iter__" and not args:
             return self

@@ -38,6 +38,8 @@ def to_repr(tx: Translator, value: Variable) -> str:
     """`repr(value)`."""
     from capture.variables.user_object import ObjectVariable
 
+    if isinstance(value, ExceptionVariable):
+        return value.representation(tx)
     if isinstance(value, ObjectVariable) and value.has_class_attribute("__repr__", below=object):
         text = value.call_method(tx, "__repr__", [], {}).as_constant()
         assert isinstance(text, str)
@@ -68,7 +70,7 @@ def _printable(tx: Translator, value: Variable) -> object:
     value = tx.output.resolve(value)
     if isinstance(value, ClassVariable):
         return value.cls
-    if isinstance(value, ObjectVariable):
+    if isinstance(value, (ObjectVariable, ExceptionVariable)):
         return _Text(to_repr(tx, value))
     if isinstance(value, ListVariable):
         return [_printable(tx, item) for item in value.unpack(tx)]

@@ -253,9 +253,15 @@ def new_instance(tx: Translator, cls: ClassVariable) -> ObjectVariable:
 def _make_exception(
     tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    if kwargs or lookup_type(cls.cls, "__init__") not in BUILTIN_EXCEPTION_INITS:
+    own_init = lookup_type(cls.cls, "__init__") not in BUILTIN_EXCEPTION_INITS
+    made_otherwise = isinstance(cls.cls.__new__, types.FunctionType) or type(cls.cls) is not type
+    if made_otherwise or (kwargs and not own_init) or issubclass(cls.cls, BaseExceptionGroup):
         raise GraphBreak("call", value=cls)
-    return ExceptionVariable(cls.cls, args)
+    result = ExceptionVariable(cls.cls, args)
+    tx.output.side_effects.remember_class_source(result, cls.source)
+    if own_init:
+        result.get_attr(tx, "__init__").call(tx, args, kwargs)
+    return result
 
 
 BUILTIN_EXCEPTION_INITS = frozenset(

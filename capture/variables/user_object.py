@@ -168,11 +168,12 @@ class ObjectVariable(Variable):
             getter = class_value(tx, self, found.fget, name, "fget")
             return getter.call(tx, [self], {})
         if isinstance(found, types.MemberDescriptorType):
-            if name in self.attributes:
-                return self.attributes[name]
+            pending = self.attributes.get(name)
+            if pending is not None and not isinstance(pending, Deleted):
+                return pending
             try:
-                value = found.__get__(self.real_value())
-            except (AttributeError, NotConstant):
+                value = found.__get__(self.real_value() if pending is None else None)
+            except (AttributeError, TypeError, NotConstant):
                 raise raise_new(AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'") from None
             return wrap(tx.output, value, AttrSource(self.source, name) if self.source else None)
         if name == "__dict__":
