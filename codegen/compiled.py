@@ -27,7 +27,7 @@ except ImportError:  # the extension is not built: graphs run through eager
     _capture = None
 
 log = logging.getLogger("capture.codegen")
-Base: Any = object if _capture is None else _capture.CompiledGraph
+Base: Any = getattr(_capture, "CompiledGraph", object)
 
 
 class CompiledGraph(Base):
@@ -134,7 +134,7 @@ def link(program: Program, store: Any, options: PlanOptions, fallback: Callable[
 
 def is_available() -> bool:
     """Is there a native part to run launch plans?"""
-    return _capture is not None
+    return Base is not object
 
 
 def calibrate() -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import CodeType
+from typing import Any
 
 import _capture
 
@@ -22,6 +23,7 @@ from guards.guard_set import GuardSet
 from guards.instructions import Assembler
 from guards.namespace import localsplus_names
 from guards.source import Source
+from guards.twin import PythonProgram
 
 
 class Encoder:
@@ -77,8 +79,11 @@ class Encoder:
             self.emit("STORE_SLOT", b=self.register_of(source, guard), operands=[slot], guard=guard)
 
 
-def encode(guard_set: GuardSet, slots: Sequence[Source], code: CodeType) -> _capture.GuardProgram:
+def encode(guard_set: GuardSet, slots: Sequence[Source], code: CodeType) -> Any:
     """The program that checks `guard_set` (in its order) and loads `slots`; from now on the set watches what those are named by. Raises ProgramTooLarge, and KeyError for a local that `code` lacks."""
+    if not hasattr(_capture, "GuardProgram"):  # the extension is not built
+        guard_set.watch(slots)
+        return PythonProgram(guard_set, slots, code, _capture.NULL)
     _capture.calibrate()
     encoder = Encoder(code)
     for index, guard in enumerate(guard_set):
