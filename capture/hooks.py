@@ -87,12 +87,12 @@ def _functions_of(fn: Any) -> list[types.FunctionType]:
 
 # --- marks of code objects -------------------------------------------------------------------------------------------------
 
-_left_alone: set[types.CodeType] = set()
+_left_alone: dict[int, types.CodeType] = {}  # by address: code objects compare by value, and hash their constants
 
 
 def leave_alone(code: types.CodeType) -> None:
     """Never capture frames of this code, also after `forget_all`."""
-    _left_alone.add(code)
+    _left_alone[id(code)] = code
     _capture.skip_code(code)
 
 
@@ -101,5 +101,5 @@ def forget_all() -> None:
     settrace_hook.forget_all()
     for code in _capture.all_codes():
         _capture.clear_entries(code)
-        if code not in _left_alone:
+        if id(code) not in _left_alone:
             _capture.unskip_code(code)
