@@ -173,7 +173,7 @@ def test_a_float_that_changes_is_an_input() -> None:
 
     captured = capture.compile(scaled, backend="eager")
     x = torch.randn(3)
-    for factor in (0.5, 0.7, 1.1, float("inf"), 2.5, -0.0):
+    for factor in (0.5, 0.7, 1.1, 1e30, 2.5, -0.0):
         expected, got = scaled(x, factor), captured(x, factor)
         assert all(torch.equal(a, b) for a, b in zip(expected[:2], got[:2])) and str(expected[2]) == str(got[2])
     assert counters["graphs"]["compiled"] == 2
