@@ -153,7 +153,20 @@ def llvm_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callabl
     """Native code for the whole graph, and for its backward where an input wants gradients."""
     from codegen.compile_fx import compile_fx
 
-    return compile_fx(gm, example_inputs, store=kernel_store())
+    compile_graph = functools.partial(compile_fx, store=kernel_store())
+    if any(type(value) is int for value in example_inputs):
+        from capture.sized_graph import SizedGraph
+
+        return SizedGraph(gm, example_inputs, compile_graph)
+    return compile_graph(gm, example_inputs)
+
+
+@register("aot_eager")
+def aot_eager_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
+    """The traced forward and backward graphs, each ATen operator a call: shows what tracing does, without kernels."""
+    from codegen.compile_fx import compile_fx
+
+    return compile_fx(gm, example_inputs, kernels=False)
 
 
 def kernel_store() -> Any:

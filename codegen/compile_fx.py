@@ -42,16 +42,18 @@ EXPECTED = (
 )
 
 
-def compile_fx(gm: fx.GraphModule, example_inputs: Sequence[Any], *, store: Any = None) -> Compiled:
+def compile_fx(gm: fx.GraphModule, example_inputs: Sequence[Any], *, store: Any = None, kernels: bool = True) -> Compiled:
     """Compile `gm` for inputs like `example_inputs` (tensors, numbers): their dtypes, sizes, strides, requires_grad, and for the grad mode of the
     moment. The callable takes the placeholders in order and gives a tuple; inputs of another layout are an error.
 
+    kernels False: every ATen operator of the traced graphs is a call, none is compiled (to tell what tracing does from what kernels do).
     A graph that can't be compiled runs through eager; the log `capture.codegen` says why.
     """
     try:
         check_inputs(example_inputs)
         joint = trace_joint(gm, example_inputs, fake_mode())
-        return finish_training(gm, joint, store) if joint.is_training else finish_inference(gm, joint, store)
+        finish = finish_training if joint.is_training else finish_inference
+        return finish(gm, joint, store, kernels)
     except EXPECTED as reason:
         log.info("the graph runs through eager: %s: %s", type(reason).__name__, reason)
         return EagerGraph(gm, f"{type(reason).__name__}: {reason}")
@@ -72,19 +74,20 @@ def check_inputs(example_inputs: Sequence[Any]) -> None:
             raise UntraceableError(f"an input that is a {type(value).__name__}")
 
 
-def finish_inference(gm: fx.GraphModule, joint: Joint, store: Any) -> Compiled:
+def finish_inference(gm: fx.GraphModule, joint: Joint, store: Any, kernels: bool) -> Compiled:
     traced = joint.trace
     with traced.recorder.mode:
         traced.copy_back()
         graph = traced.finish([traced.output_node(value) for value in traced.outputs])
-    compiled = assemble(graph, store=store, fallback=EagerFallback(gm, traced.lifted), silent=traced.silent_inputs)
+    fallback = EagerFallback(gm, traced.lifted)
+    compiled = assemble(graph, store=store, kernels=kernels, fallback=fallback, silent=traced.silent_inputs)
     return WithLifted(compiled, traced.lifted) if traced.lifted else compiled
 
 
-def finish_training(gm: fx.GraphModule, joint: Joint, store: Any) -> TrainingGraph:
+def finish_training(gm: fx.GraphModule, joint: Joint, store: Any, kernels: bool) -> TrainingGraph:
     with joint.trace.recorder.mode:
         parts = partition(joint)
-    return TrainingGraph(joint, parts, joint.trace.lifted, store, EagerFallback(gm, joint.trace.lifted))
+    return TrainingGraph(joint, parts, store, EagerFallback(gm, joint.trace.lifted), kernels)
 
 
 class EagerFallback:

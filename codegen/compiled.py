@@ -89,6 +89,7 @@ def assemble(
     graph: fx.Graph,
     *,
     store: Any = None,
+    kernels: bool = True,
     conform: bool = False,
     fallback: Callable[..., Any] | None = None,
     silent: frozenset[str] = frozenset(),
@@ -98,6 +99,8 @@ def assemble(
     calibrate()
     integers = {n.name: n.meta["val"] for n in graph.nodes if n.op == "placeholder" and type(n.meta["val"]) is int}
     options = PlanOptions(conform, silent, integers)
+    if not kernels:
+        return link(extern_program(graph), store, options, fallback)
     try:
         return link(lower(graph), store, options, fallback)
     except Exception:

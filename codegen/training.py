@@ -38,12 +38,13 @@ DOUBLE_BACKWARD = (
 class TrainingGraph:
     """`forward` and `backward` are CompiledGraphs; `backward` is None until the first gradient is asked for."""
 
-    def __init__(self, joint: Joint, parts: Parts, lifted: list[torch.Tensor], store: Any, fallback: Callable[..., Any]) -> None:
+    def __init__(self, joint: Joint, parts: Parts, store: Any, fallback: Callable[..., Any], kernels: bool = True) -> None:
         self.parts = parts
-        self.lifted = tuple(lifted)
+        self.lifted = tuple(joint.trace.lifted)
         self.store = store
+        self.use_kernels = kernels
         self.outputs = list(joint.outputs)
-        self.forward = assemble(parts.forward, store=store, silent=joint.trace.silent_inputs)
+        self.forward = assemble(parts.forward, store=store, kernels=kernels, silent=joint.trace.silent_inputs)
         self.backward: CompiledGraph | None = None
         self.fallback = fallback
         self.lock = threading.Lock()
@@ -79,7 +80,7 @@ class TrainingGraph:
     def compiled_backward(self) -> CompiledGraph:
         with self.lock:
             if self.backward is None:
-                self.backward = assemble(self.parts.backward, store=self.store, conform=True)
+                self.backward = assemble(self.parts.backward, store=self.store, kernels=self.use_kernels, conform=True)
             return self.backward
 
     def zeros_for(self, grads: list[Any]) -> list[Any]:
