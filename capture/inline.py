@@ -73,7 +73,7 @@ def special_call(tx: Translator, function: UserFunctionVariable, args: list[Vari
     handler = lookup(value)
     if handler is not None:
         return lambda tx, f, args, kwargs: handler(tx, *args, **kwargs)
-    method = MODULE_METHODS.get(value)
+    method: Any = MODULE_METHODS.get(value)  # type: ignore[call-overload]
     if method is not None and args and isinstance(args[0], ModuleVariable):
         return lambda tx, f, args, kwargs: method(tx, *args, **kwargs)
     by_code = BY_CODE.get(value.__code__)

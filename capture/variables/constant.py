@@ -6,7 +6,7 @@ Operations on them are carried out by Python itself, at translation time.
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
@@ -109,7 +109,7 @@ class ConstantMethod(Variable):
         return [self.owner]
 
 
-def raise_type_error(text: str) -> Any:
+def raise_type_error(text: str) -> NoReturn:
     from capture.variables.exception import raise_python
 
     raise raise_python(TypeError(text))

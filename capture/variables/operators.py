@@ -155,7 +155,6 @@ def _user_operator(tx: Translator, symbol: str, name: str, left: Variable, right
     raise_type_error(
         f"unsupported operand type(s) for {symbol}: '{kinds[0].__name__}' and '{kinds[1].__name__}'"
     )
-    raise AssertionError
 
 
 # --- containers ---
@@ -287,7 +286,7 @@ def _compare_tensors(tx: Translator, symbol: str, left: Variable, right: Variabl
 
 
 def _compare_sequences(tx: Translator, symbol: str, left: SequenceVariable, right: SequenceVariable) -> Variable:
-    bases = (tuple, list, DequeVariable.type)
+    bases = (tuple, list, DequeVariable.builtin)
     matching = any(issubclass(left.python_type(), b) and issubclass(right.python_type(), b) for b in bases)
     if not matching:
         if symbol in ("==", "!="):
@@ -317,7 +316,6 @@ def _user_compare(tx: Translator, symbol: str, left: Variable, right: Variable) 
         f"'{symbol}' not supported between instances of '{left.python_type().__name__}' "
         f"and '{right.python_type().__name__}'"
     )
-    raise AssertionError
 
 
 def contains(tx: Translator, container: Variable, item: Variable) -> Variable:

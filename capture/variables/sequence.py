@@ -8,7 +8,7 @@ from __future__ import annotations
 import collections
 import operator
 import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 class SequenceVariable(Variable):
     """`items` in order. Subclasses say which Python type and how to build it."""
 
-    type: type
+    builtin: ClassVar[Any]
 
     def __init__(self, items: list[Variable], source: Source | None = None) -> None:
         super().__init__(source)
         self.items = items
 
     def python_type(self) -> type:
-        return self.type
+        return self.builtin
 
     def describe(self) -> str:
         return f"{self.python_type().__name__} of {len(self.items)}"
@@ -50,7 +50,7 @@ class SequenceVariable(Variable):
         return self.build([i.as_proxy() for i in self.items])
 
     def build(self, values: list[Any]) -> Any:
-        return self.type(values)
+        return self.builtin(values)
 
     def unpack(self, tx: Translator) -> list[Variable]:
         for index, item in enumerate(self.items):
@@ -95,7 +95,7 @@ class SequenceVariable(Variable):
 
 
 class TupleVariable(SequenceVariable):
-    type = tuple
+    builtin = tuple
 
     def as_constant(self) -> Any:
         return tuple(i.as_constant() for i in self.items)
@@ -112,7 +112,7 @@ class TupleVariable(SequenceVariable):
 class SizeVariable(TupleVariable):
     """torch.Size: a tuple of ints."""
 
-    type = torch.Size
+    builtin = torch.Size
 
     def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         if name == "numel":
@@ -211,7 +211,7 @@ class MutableSequence(SequenceVariable):
 
 
 class ListVariable(MutableSequence):
-    type = list
+    builtin = list
 
     def reconstruct(self, code: PythonCode) -> None:
         for item in self.items:
@@ -223,7 +223,7 @@ class ListVariable(MutableSequence):
 
 
 class DequeVariable(MutableSequence):
-    type = collections.deque
+    builtin = collections.deque
 
     def __init__(
         self, items: list[Variable], source: Source | None = None, maxlen: int | None = None
@@ -339,7 +339,6 @@ def index_of(tx: Translator, key: Variable) -> int:
         return operator.index(key.as_constant())
     except TypeError:
         raise_type_error(f"list indices must be integers or slices, not {key.python_type().__name__}")
-        raise
 
 
 def _contains(self: SequenceVariable, tx: Translator, value: Variable) -> Variable:
