@@ -1,0 +1,48 @@
+"""docs/graph_breaks.md from the table of break reasons.
+
+    python scripts/make_graph_breaks.py            writes the page
+    python scripts/make_graph_breaks.py --check    exit status 1 where the page is not what would be written
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from capture.break_reasons import REASONS
+
+PAGE = Path(__file__).parent.parent / "docs" / "graph_breaks.md"
+
+INTRODUCTION = """# Graph breaks
+
+A graph ends where something can't be captured: the instruction runs in Python, and a new graph begins behind it. The result is the same, only slower.
+`capture.explain(fn)(*args)` and `CAPTURE_LOGS=graph_breaks` show each break with its line; `fullgraph=True` makes it an error, `capture.Unsupported`.
+
+Words in braces are filled in with what was met. This page is made by `scripts/make_graph_breaks.py` from `capture/break_reasons.py`.
+
+| id | what was met | what helps |
+|---|---|---|
+"""
+
+
+def page() -> str:
+    rows = (f"| `{name}` | {_cell(reason.text)} | {_cell(reason.hint)} |\n" for name, reason in sorted(REASONS.items()))
+    return INTRODUCTION + "".join(rows)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def main(arguments: list[str]) -> int:
+    if arguments == ["--check"]:
+        if PAGE.exists() and PAGE.read_text() == page():
+            return 0
+        print(f"{PAGE} is out of date: run `make docs`", file=sys.stderr)
+        return 1
+    PAGE.write_text(page())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

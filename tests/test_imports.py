@@ -1,0 +1,59 @@
+"""What importing and using the package loads: none of the modules of torch.compile, and not slowly."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+
+BARRED = ("torch._dynamo", "torch._inductor", "torch._functorch.aot_autograd", "torch._functorch.partitioners")
+
+# Parameters are updated by hand: torch.optim itself imports torch._dynamo, at its first optimizer.
+PROGRAM = """
+import json, sys, time
+started = time.perf_counter()
+import torch
+torch_imported = time.perf_counter()
+import capture
+capture_imported = time.perf_counter()
+loaded = {"import": sorted(sys.modules)}
+
+model = torch.nn.Sequential(
+    torch.nn.Conv2d(1, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.GELU(), torch.nn.Flatten(), torch.nn.Linear(144, 10), torch.nn.Dropout(0.1)
+)
+
+def step(x, labels):
+    loss = torch.nn.functional.cross_entropy(model(x), labels)
+    loss.backward()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter -= 0.1 * parameter.grad
+            parameter.grad = None
+    return loss
+
+with capture.config.patch(disk_cache=False), capture.enable():
+    for size in (4, 4, 6, 8):
+        step(torch.randn(size, 1, 8, 8), torch.randint(10, (size,)))
+loaded["step"] = sorted(sys.modules)
+loaded["graphs"] = capture.counters["graphs"]["compiled"]
+loaded["seconds"] = [torch_imported - started, capture_imported - torch_imported]
+print(json.dumps(loaded))
+"""
+
+
+def test_neither_import_nor_a_training_step_loads_the_peers():
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(PROGRAM)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    loaded = json.loads(done.stdout)
+    assert loaded["graphs"] >= 1, "nothing was captured"
+    for when in ("import", "step"):
+        found = [name for name in loaded[when] if name.startswith(BARRED)]
+        assert not found, f"loaded after the {when}: {found[:5]}"
+    torch_seconds, capture_seconds = loaded["seconds"]
+    print(f"import torch {torch_seconds * 1000:.0f} ms, import capture {capture_seconds * 1000:.0f} ms more")
+
+
+def test_the_page_of_graph_breaks_is_up_to_date():
+    done = subprocess.run([sys.executable, "scripts/make_graph_breaks.py", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
