@@ -42,7 +42,9 @@ EXPECTED = (
 )
 
 
-def compile_fx(gm: fx.GraphModule, example_inputs: Sequence[Any], *, store: Any = None, kernels: bool = True) -> Compiled:
+def compile_fx(
+    gm: fx.GraphModule, example_inputs: Sequence[Any], *, store: Any = None, kernels: bool = True
+) -> Compiled:
     """Compile `gm` for inputs like `example_inputs` (tensors, numbers): their dtypes, sizes, strides, requires_grad, and for the grad mode of the
     moment. The callable takes the placeholders in order and gives a tuple; inputs of another layout are an error.
 
@@ -57,7 +59,9 @@ def compile_fx(gm: fx.GraphModule, example_inputs: Sequence[Any], *, store: Any 
     except EXPECTED as reason:
         log.info("the graph runs through eager: %s: %s", type(reason).__name__, reason)
         return EagerGraph(gm, f"{type(reason).__name__}: {reason}")
-    except RuntimeError as error:  # an operator refused its arguments: so will eager, with the user's line in its traceback
+    except (
+        RuntimeError
+    ) as error:  # an operator refused its arguments: so will eager, with the user's line in its traceback
         log.info("the graph runs through eager: tracing it raised %s: %s", type(error).__name__, error)
         return EagerGraph(gm, f"{type(error).__name__}: {error}")
 

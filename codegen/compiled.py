@@ -97,7 +97,9 @@ def assemble(
     """Lower, compile and plan a functional graph. Where lowering or the kernel compiler fails, the graph is compiled without kernels, with a
     warning that says why. `conform` and `silent` as in `plan.PlanOptions`."""
     calibrate()
-    integers = {n.name: n.meta["val"] for n in graph.nodes if n.op == "placeholder" and type(n.meta["val"]) is int}
+    integers = {
+        n.name: n.meta["val"] for n in graph.nodes if n.op == "placeholder" and type(n.meta["val"]) is int
+    }
     options = PlanOptions(conform, silent, integers)
     if not kernels:
         return link(extern_program(graph), store, options, fallback)
@@ -119,7 +121,9 @@ def lower(graph: fx.Graph) -> Program:
     return lower_graph(graph)
 
 
-def link(program: Program, store: Any, options: PlanOptions, fallback: Callable[..., Any] | None) -> CompiledGraph:
+def link(
+    program: Program, store: Any, options: PlanOptions, fallback: Callable[..., Any] | None
+) -> CompiledGraph:
     kernels = [step.kernel for step in program.steps if isinstance(step, KernelStep)]
     compiled: list[Any] = []
     if kernels:

@@ -20,19 +20,86 @@ from codegen.rewritings import OWN, specialised
 
 aten = torch.ops.aten
 
-REWRITTEN = """
-    native_layer_norm native_layer_norm_backward native_group_norm native_group_norm_backward native_batch_norm
-    _native_batch_norm_legit _native_batch_norm_legit.no_stats native_batch_norm_backward _softmax
-    _softmax_backward_data _log_softmax _log_softmax_backward_data logsumexp nll_loss_forward nll_loss_backward
-    nll_loss2d_forward nll_loss2d_backward mse_loss mse_loss_backward smooth_l1_loss smooth_l1_loss_backward
-    huber_loss huber_loss_backward binary_cross_entropy binary_cross_entropy_backward binary_cross_entropy_with_logits
-    soft_margin_loss soft_margin_loss_backward gelu gelu_backward silu silu_backward mish mish_backward elu
-    elu_backward celu selu leaky_relu leaky_relu_backward hardtanh hardtanh_backward hardswish hardswish_backward
-    hardsigmoid hardsigmoid_backward softplus softplus_backward log_sigmoid_forward log_sigmoid_backward glu
-    glu_backward hardshrink softshrink relu6 _prelu_kernel _prelu_kernel_backward frac sinc xlogy.Tensor sgn logit
-    logit_backward nan_to_num trace norm.Scalar norm.ScalarOpt_dim native_dropout_backward select_backward
-    slice_backward diagonal_backward unfold_backward addmv addr std_mean.correction linalg_vector_norm vdot
-""".split()
+REWRITTEN = [
+    "native_layer_norm",
+    "native_layer_norm_backward",
+    "native_group_norm",
+    "native_group_norm_backward",
+    "native_batch_norm",
+    "_native_batch_norm_legit",
+    "_native_batch_norm_legit.no_stats",
+    "native_batch_norm_backward",
+    "_softmax",
+    "_softmax_backward_data",
+    "_log_softmax",
+    "_log_softmax_backward_data",
+    "logsumexp",
+    "nll_loss_forward",
+    "nll_loss_backward",
+    "nll_loss2d_forward",
+    "nll_loss2d_backward",
+    "mse_loss",
+    "mse_loss_backward",
+    "smooth_l1_loss",
+    "smooth_l1_loss_backward",
+    "huber_loss",
+    "huber_loss_backward",
+    "binary_cross_entropy",
+    "binary_cross_entropy_backward",
+    "binary_cross_entropy_with_logits",
+    "soft_margin_loss",
+    "soft_margin_loss_backward",
+    "gelu",
+    "gelu_backward",
+    "silu",
+    "silu_backward",
+    "mish",
+    "mish_backward",
+    "elu",
+    "elu_backward",
+    "celu",
+    "selu",
+    "leaky_relu",
+    "leaky_relu_backward",
+    "hardtanh",
+    "hardtanh_backward",
+    "hardswish",
+    "hardswish_backward",
+    "hardsigmoid",
+    "hardsigmoid_backward",
+    "softplus",
+    "softplus_backward",
+    "log_sigmoid_forward",
+    "log_sigmoid_backward",
+    "glu",
+    "glu_backward",
+    "hardshrink",
+    "softshrink",
+    "relu6",
+    "_prelu_kernel",
+    "_prelu_kernel_backward",
+    "frac",
+    "sinc",
+    "xlogy.Tensor",
+    "sgn",
+    "logit",
+    "logit_backward",
+    "nan_to_num",
+    "trace",
+    "norm.Scalar",
+    "norm.ScalarOpt_dim",
+    "native_dropout_backward",
+    "select_backward",
+    "slice_backward",
+    "diagonal_backward",
+    "unfold_backward",
+    "addmv",
+    "addr",
+    "std_mean.correction",
+    "linalg_vector_norm",
+    "vdot",
+]
+
 
 def overload_named(name: str) -> OpOverload:
     packet, _, overload = name.partition(".")

@@ -28,7 +28,10 @@ def extern_program(graph: fx.Graph) -> Program:
 
 
 def add_buffer(program: Program, name: str, kind: str, value: torch.Tensor) -> None:
-    shape, strides = tuple(Const(size) for size in value.shape), tuple(Const(stride) for stride in value.stride())
+    shape, strides = (
+        tuple(Const(size) for size in value.shape),
+        tuple(Const(stride) for stride in value.stride()),
+    )
     program.buffers[name] = BufferInfo(name, kind, value.dtype, shape, strides, Const(0))
 
 

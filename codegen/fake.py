@@ -90,7 +90,7 @@ class FakeMode(FakeTensorMode):
         if self.shape_env is not None:
             from codegen.fake_symbolic import is_symbolic, run_symbolic
 
-            if is_symbolic(args) or kwargs and is_symbolic(kwargs.values()):
+            if is_symbolic(args) or (kwargs and is_symbolic(kwargs.values())):
                 return run_symbolic(self, func, args, kwargs or {})
         return rule_of(func)(self, func, args, kwargs or {})
 
@@ -145,7 +145,13 @@ def keep_dynamo_out() -> None:
     marker = torch._compile._disable_dynamo(lambda: None).__code__
     seen: set[int] = set()
     pending: list[Any] = [*torch._decomp.decomposition_table.values(), *torch._decomp.meta_table.values()]
-    for module in (torch._refs, torch._refs.nn.functional, torch._refs.special, torch._refs.linalg, torch._refs.fft):
+    for module in (
+        torch._refs,
+        torch._refs.nn.functional,
+        torch._refs.special,
+        torch._refs.linalg,
+        torch._refs.fft,
+    ):
         pending.extend(vars(module).values())
     while pending:
         function = pending.pop()
@@ -213,12 +219,16 @@ def wrap_results(mode: FakeMode, results: Any, device: torch.device) -> Any:
     return results
 
 
-def common_device(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.device:
+def common_device(
+    mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> torch.device:
     """The device of the results. A zero-dim CPU tensor gives way to any other; all tensors must be of this mode."""
     found: torch.device | None = None
     for tensor in tensors_in((*args, *kwargs.values())):
         if not (isinstance(tensor, FakeTensor) and tensor.fake_mode is mode):
-            raise UnsupportedTensor(f"{func} was called with a tensor that is no fake tensor of this mode: {type(tensor)}")
+            raise UnsupportedTensor(
+                f"{func} was called with a tensor that is no fake tensor of this mode: {type(tensor)}"
+            )
         if found is None or (found.type == "cpu" and tensor._fake_device != found):
             found = tensor._fake_device
     return found or CPU
@@ -255,7 +265,11 @@ def run_plain(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: d
         results = mode.run_meta(func, args, kwargs)
     except NotImplementedError:
         return run_on_zeros(mode, func, args, kwargs)
-    return mode.wrap(results, device) if isinstance(results, torch.Tensor) else wrap_results(mode, results, device)
+    return (
+        mode.wrap(results, device)
+        if isinstance(results, torch.Tensor)
+        else wrap_results(mode, results, device)
+    )
 
 
 def run_with_device(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -292,8 +306,14 @@ def run_on_zeros(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs
 
     def to_zeros(value: Any) -> Any:
         if isinstance(value, FakeTensor):
-            extent = 1 + sum((size - 1) * stride for size, stride in zip(value.shape, value.stride())) if value.numel() else 0
-            zeros = torch.full((extent,), fill, dtype=value.dtype, device=value._fake_device).as_strided(value.shape, value.stride())
+            extent = (
+                1 + sum((size - 1) * stride for size, stride in zip(value.shape, value.stride()))
+                if value.numel()
+                else 0
+            )
+            zeros = torch.full((extent,), fill, dtype=value.dtype, device=value._fake_device).as_strided(
+                value.shape, value.stride()
+            )
             twins.append((zeros, value))
             return zeros
         if isinstance(value, (list, tuple)):
@@ -305,21 +325,27 @@ def run_on_zeros(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs
             itself = next((fake for zeros, fake in twins if zeros is value), None)
             meta = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=META)
             return mode.make(meta, device) if itself is None else itself
-        return type(value)(to_fake_again(item) for item in value) if isinstance(value, (list, tuple)) else value
+        return (
+            type(value)(to_fake_again(item) for item in value) if isinstance(value, (list, tuple)) else value
+        )
 
     with torch._C._DisableTorchDispatch():
         results = func(*to_zeros(args), **{name: to_zeros(value) for name, value in kwargs.items()})
         return to_fake_again(results)
 
 
-def raise_data_dependent(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def raise_data_dependent(
+    mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     if func in (aten._local_scalar_dense.default, aten.item.default) and args[0].constant is not None:
         with torch._C._DisableTorchDispatch():
             return args[0].constant.item()
     raise DataDependentOutputException(func)
 
 
-def raise_dynamic_shape(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def raise_dynamic_shape(
+    mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     raise DynamicOutputShapeException(func)
 
 
@@ -381,7 +407,9 @@ UNSUPPORTED = (  # what a tensor may not be: test, name
 )
 
 
-def to_fake(mode: FakeMode, tensor: torch.Tensor, layout: tuple[Sequence[Any], Sequence[Any]] | None = None) -> FakeTensor:
+def to_fake(
+    mode: FakeMode, tensor: torch.Tensor, layout: tuple[Sequence[Any], Sequence[Any]] | None = None
+) -> FakeTensor:
     """The fake twin of a tensor: dtype, sizes, strides, offset, device, requires_grad, leaf or not; tensors on one storage have twins on one
     storage. The same tensor gives the same twin for as long as the mode lives. Raises `UnsupportedTensor`.
 
@@ -400,7 +428,10 @@ def to_fake(mode: FakeMode, tensor: torch.Tensor, layout: tuple[Sequence[Any], S
 
 
 def check_supported(tensor: torch.Tensor) -> None:
-    if type(tensor) not in PLAIN_TYPES and type(tensor).__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl:
+    if (
+        type(tensor) not in PLAIN_TYPES
+        and type(tensor).__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl
+    ):
         raise UnsupportedTensor(f"a tensor subclass: {type(tensor).__module__}.{type(tensor).__qualname__}")
     if type(tensor) not in PLAIN_TYPES:
         raise UnsupportedTensor(f"a tensor subclass: {type(tensor).__module__}.{type(tensor).__qualname__}")
@@ -409,7 +440,9 @@ def check_supported(tensor: torch.Tensor) -> None:
             raise UnsupportedTensor(f"{name} of size {tuple(tensor.shape)}" if not tensor.is_nested else name)
 
 
-def make_fake(mode: FakeMode, tensor: torch.Tensor, layout: tuple[Sequence[Any], Sequence[Any]] | None = None) -> FakeTensor:
+def make_fake(
+    mode: FakeMode, tensor: torch.Tensor, layout: tuple[Sequence[Any], Sequence[Any]] | None = None
+) -> FakeTensor:
     device = tensor.device
     with torch._C._DisableTorchDispatch(), torch.inference_mode(tensor.is_inference()), torch.no_grad():
         if layout is not None:
@@ -432,7 +465,9 @@ class NonLeaf(torch.autograd.Function):
     """The same fake tensor with a grad_fn, as the tensor that it stands for has one. Nothing goes backward through it."""
 
     @staticmethod
-    def forward(ctx: Any, mode: FakeMode, meta: torch.Tensor, device: torch.device, leaf: FakeTensor) -> FakeTensor:
+    def forward(
+        ctx: Any, mode: FakeMode, meta: torch.Tensor, device: torch.device, leaf: FakeTensor
+    ) -> FakeTensor:
         return FakeTensor(mode, meta, device)
 
     @staticmethod

@@ -106,7 +106,9 @@ def add_backward(joint: Joint) -> None:
         joint.grads.append(None if grad is None else traced.recorder.node_of(grad))
 
 
-def run_autograd(targets: list[Any], tangents: list[Any], wanted: list[Any]) -> tuple[torch.Tensor | None, ...]:
+def run_autograd(
+    targets: list[Any], tangents: list[Any], wanted: list[Any]
+) -> tuple[torch.Tensor | None, ...]:
     """`torch.autograd.grad(targets, wanted, tangents, allow_unused=True)`, without its checks (they import sympy: 0.3 s)."""
     run = torch.autograd.graph._engine_run_backward
     return run(tuple(targets), tuple(tangents), False, False, tuple(wanted), True, accumulate_grad=False)
@@ -125,7 +127,11 @@ def check_written_inputs(traced: Trace) -> None:
 def classify_outputs(joint: Joint) -> None:
     """Fill `results` and `outputs`."""
     traced = joint.trace
-    places = {id(value): i for i, value in enumerate((*traced.inputs, *lifted_fakes(traced))) if isinstance(value, torch.Tensor)}
+    places = {
+        id(value): i
+        for i, value in enumerate((*traced.inputs, *lifted_fakes(traced)))
+        if isinstance(value, torch.Tensor)
+    }
     nodes = {node: i for i, node in enumerate(n for n in traced.graph.nodes if n.op == "placeholder")}
     tracked = [traced.recorder.find(v) if isinstance(v, torch.Tensor) else None for v in traced.outputs]
     sharing: dict[int, set[int]] = {}  # by memory: the different tensors on it
@@ -167,5 +173,3 @@ def replay_of(tracked: Tracked, from_input: bool, base: int) -> Replay:
         current = current.parent
     detach = current.tensor.requires_grad and not tracked.tensor.requires_grad
     return Replay(from_input, base, views[::-1], detach)
-
-

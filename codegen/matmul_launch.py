@@ -66,14 +66,22 @@ def matrix_of(name: str, layout: HasLayout) -> Matrix | None:
     return None
 
 
-def product(step: ExternStep, left: Any, right: Any, layouts: Mapping[str, HasLayout], rank: int) -> MatmulLaunch | None:
+def product(
+    step: ExternStep, left: Any, right: Any, layouts: Mapping[str, HasLayout], rank: int
+) -> MatmulLaunch | None:
     (output,) = step.outputs
     if output is None or not isinstance(left, Ref) or not isinstance(right, Ref):
         return None
     first, second, result = layouts[left.name], layouts[right.name], layouts[output]
     same = first.dtype is second.dtype is result.dtype and first.dtype in (torch.float32, torch.float64)
     sizes = (*first.shape, *second.shape)
-    if not same or len(first.shape) != rank or len(second.shape) != rank or min(sizes) == 0 or max(sizes) > MAX_INT:
+    if (
+        not same
+        or len(first.shape) != rank
+        or len(second.shape) != rank
+        or min(sizes) == 0
+        or max(sizes) > MAX_INT
+    ):
         return None
     if not is_row_major(result):
         return None
@@ -81,7 +89,9 @@ def product(step: ExternStep, left: Any, right: Any, layouts: Mapping[str, HasLa
     if a is None or b is None or max(a.leading, b.leading) > MAX_INT:
         return None
     rows, inner, columns = first.shape[-2], first.shape[-1], second.shape[-1]
-    return MatmulLaunch(output, a, b, first.dtype, rows, columns, inner, batch=first.shape[0] if rank == 3 else 1)
+    return MatmulLaunch(
+        output, a, b, first.dtype, rows, columns, inner, batch=first.shape[0] if rank == 3 else 1
+    )
 
 
 def is_row_major(layout: HasLayout) -> bool:
@@ -106,7 +116,13 @@ def with_bias(step: ExternStep, layouts: Mapping[str, HasLayout]) -> MatmulLaunc
     if beta == 0:  # then NaN in the bias must not count: BLAS does not read the output
         return MatmulLaunch(**{**fields_of(launch), "alpha": float(alpha)})
     return MatmulLaunch(
-        **{**fields_of(launch), "bias": bias.name, "bias_strides": steps, "alpha": float(alpha), "beta": float(beta)}
+        **{
+            **fields_of(launch),
+            "bias": bias.name,
+            "bias_strides": steps,
+            "alpha": float(alpha),
+            "beta": float(beta),
+        }
     )
 
 

@@ -107,7 +107,9 @@ class Memories:
     def conform(self, tracked: Tracked, node: fx.Node) -> fx.Node:
         """`node` with the dtype, sizes and strides of the tensor: what a copy into it leaves there."""
         value, target = node.meta["val"], tracked.tensor
-        same = value.dtype is target.dtype and value.shape == target.shape and value.stride() == target.stride()
+        same = (
+            value.dtype is target.dtype and value.shape == target.shape and value.stride() == target.stride()
+        )
         return node if same else self.emit(aten.copy.default, (self.current(tracked), node), {})
 
     def scatter(self, parent: Tracked, view: View | None, node: fx.Node) -> fx.Node:
@@ -235,4 +237,10 @@ def _split(parent: torch.Tensor, view: View, node: fx.Node) -> Any:
         start = given["split_size"] * index
     else:
         start = sum(given["split_sizes"][:index])
-    return aten.slice_scatter.default, (node, given["dim"], start, start + node.meta["val"].shape[given["dim"]], 1)
+    return aten.slice_scatter.default, (
+        node,
+        given["dim"],
+        start,
+        start + node.meta["val"].shape[given["dim"]],
+        1,
+    )

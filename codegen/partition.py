@@ -136,7 +136,9 @@ def recipe(node: fx.Node, available: set[fx.Node]) -> list[fx.Node] | None:
     return order if visit(node) else None
 
 
-def copy_graph(joint: Joint, nodes: list[fx.Node], placeholders: list[fx.Node], outputs: list[Any]) -> fx.Graph:
+def copy_graph(
+    joint: Joint, nodes: list[fx.Node], placeholders: list[fx.Node], outputs: list[Any]
+) -> fx.Graph:
     """A closed graph of copies of `nodes`; `placeholders` become its inputs in that order."""
     graph = fx.Graph(joint.trace.recorder.root)
     copies: dict[fx.Node, fx.Node] = {}

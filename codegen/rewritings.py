@@ -99,7 +99,9 @@ def native_layer_norm(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     dims = list(range(tensor.dim() - len(normalized_shape), tensor.dim()))
     if [tensor.shape[dim] for dim in dims] != list(normalized_shape):
-        raise RuntimeError(f"layer_norm over {list(normalized_shape)} of a tensor of size {list(tensor.shape)}")
+        raise RuntimeError(
+            f"layer_norm over {list(normalized_shape)} of a tensor of size {list(tensor.shape)}"
+        )
     variance, mean = aten.var_mean(tensor, dims, correction=0, keepdim=True)
     rstd = aten.rsqrt(aten.add(variance, eps))
     out = aten.mul(aten.sub(tensor, mean), rstd)
@@ -178,7 +180,11 @@ def nll_loss_backward(
     return aten.where(hit, of_row, 0.0)
 
 
-REDUCTIONS: dict[int, Callable[[torch.Tensor], torch.Tensor]] = {0: lambda losses: losses, 1: aten.mean, 2: aten.sum}
+REDUCTIONS: dict[int, Callable[[torch.Tensor], torch.Tensor]] = {
+    0: lambda losses: losses,
+    1: aten.mean,
+    2: aten.sum,
+}
 
 
 @rewriting(aten.mse_loss.default)
@@ -189,7 +195,9 @@ def mse_loss(tensor: torch.Tensor, target: torch.Tensor, reduction: int = 1) -> 
 
 
 @rewriting(aten.mse_loss_backward.default, probe=1)
-def mse_loss_backward(grad: torch.Tensor, tensor: torch.Tensor, target: torch.Tensor, reduction: int) -> torch.Tensor:
+def mse_loss_backward(
+    grad: torch.Tensor, tensor: torch.Tensor, target: torch.Tensor, reduction: int
+) -> torch.Tensor:
     if target.dtype is not tensor.dtype:
         return NotImplemented
     factor = 2.0 / tensor.numel() if reduction == 1 else 2.0
@@ -253,5 +261,7 @@ def leaky_relu(tensor: torch.Tensor, negative_slope: float = 0.01) -> torch.Tens
 
 
 @rewriting(aten.leaky_relu_backward.default)
-def leaky_relu_backward(grad: torch.Tensor, tensor: torch.Tensor, negative_slope: float, is_result: bool) -> torch.Tensor:
+def leaky_relu_backward(
+    grad: torch.Tensor, tensor: torch.Tensor, negative_slope: float, is_result: bool
+) -> torch.Tensor:
     return aten.where(aten.gt(tensor, 0), grad, aten.mul(grad, negative_slope))

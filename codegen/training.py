@@ -38,7 +38,9 @@ DOUBLE_BACKWARD = (
 class TrainingGraph:
     """`forward` and `backward` are CompiledGraphs; `backward` is None until the first gradient is asked for."""
 
-    def __init__(self, joint: Joint, parts: Parts, store: Any, fallback: Callable[..., Any], kernels: bool = True) -> None:
+    def __init__(
+        self, joint: Joint, parts: Parts, store: Any, fallback: Callable[..., Any], kernels: bool = True
+    ) -> None:
         self.parts = parts
         self.lifted = tuple(joint.trace.lifted)
         self.store = store
@@ -54,7 +56,9 @@ class TrainingGraph:
         #: check in a kernel fails; the caller runs the program eagerly then, nothing has been written.
         self.direct_call = self.function if self.direct and not self.lifted else self
         self.tangent_layouts = [
-            (node.meta["val"].shape, node.meta["val"].dtype) for node in parts.backward.nodes if node.name.startswith("tangent_")
+            (node.meta["val"].shape, node.meta["val"].dtype)
+            for node in parts.backward.nodes
+            if node.name.startswith("tangent_")
         ]
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
@@ -80,13 +84,17 @@ class TrainingGraph:
     def compiled_backward(self) -> CompiledGraph:
         with self.lock:
             if self.backward is None:
-                self.backward = assemble(self.parts.backward, store=self.store, kernels=self.use_kernels, conform=True)
+                self.backward = assemble(
+                    self.parts.backward, store=self.store, kernels=self.use_kernels, conform=True
+                )
             return self.backward
 
     def zeros_for(self, grads: list[Any]) -> list[Any]:
         """Zeros in place of the gradients that nobody sent."""
         layouts = self.tangent_layouts
-        return [torch.zeros(shape, dtype=dtype) if g is None else g for g, (shape, dtype) in zip(grads, layouts)]
+        return [
+            torch.zeros(shape, dtype=dtype) if g is None else g for g, (shape, dtype) in zip(grads, layouts)
+        ]
 
     # --- texts, of what is compiled by now
 
@@ -127,7 +135,9 @@ def make_function(graph: TrainingGraph) -> Callable[..., tuple[Any, ...]]:
         @staticmethod
         def forward(ctx: Any, *args: Any) -> Any:
             results = forward(*args)
-            ctx.to_save = saved(args, results)  # what save_for_backward and its like set, without a call for each
+            ctx.to_save = saved(
+                args, results
+            )  # what save_for_backward and its like set, without a call for each
             ctx.materialize_grads = False
             if silent:
                 ctx.non_differentiable = tuple([results[i] for i in silent])

@@ -1,6 +1,6 @@
 """Elementwise operators: broadcast, promote, lay out.
 
-    add(f32[3, 1], i64[4])   ->   Spec((3, 4), (4, 1), f32)
+add(f32[3, 1], i64[4])   ->   Spec((3, 4), (4, 1), f32)
 """
 
 from __future__ import annotations
@@ -76,7 +76,9 @@ def broadcast(operands: Sequence[Operand]) -> tuple[int, ...] | None:
     return shape
 
 
-def operand_strides(operands: Sequence[Operand], shape: tuple[int, ...], compute: torch.dtype) -> list[tuple[int, ...]]:
+def operand_strides(
+    operands: Sequence[Operand], shape: tuple[int, ...], compute: torch.dtype
+) -> list[tuple[int, ...]]:
     """The strides of each tensor, seen through the broadcast: 0 for a dim that it does not have or does not vary over. An operand of another
     dtype than the one to compute in is seen as its converted copy is laid out."""
     seen = []
@@ -114,7 +116,11 @@ def promote_rule(count: int, kind: str) -> Any:
         if any(operand is None for operand in operands):
             operands = tuple(operand for operand in operands if operand is not None)
         dtype = result_type(operands)
-        if dtype.is_complex or (kind == "number" and has_bool(operands)) or (kind == "floating" and not dtype.is_floating_point):
+        if (
+            dtype.is_complex
+            or (kind == "number" and has_bool(operands))
+            or (kind == "floating" and not dtype.is_floating_point)
+        ):
             return NotImplemented
         if kind == "bool":
             return elementwise(operands, torch.bool, dtype)
@@ -129,7 +135,11 @@ def inplace_rule(functional: Any) -> Any:
     def run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         spec = functional(args, kwargs)
         target = args[0]
-        if spec is NotImplemented or spec.shape != tuple(target.shape) or not torch.can_cast(spec.dtype, target.dtype):
+        if (
+            spec is NotImplemented
+            or spec.shape != tuple(target.shape)
+            or not torch.can_cast(spec.dtype, target.dtype)
+        ):
             return NotImplemented
         return target
 

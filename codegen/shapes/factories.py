@@ -1,6 +1,6 @@
 """Constructors, copies, fills, random draws in place.
 
-    zeros([2, 3])   ->   Spec((2, 3), (3, 1), f32)        zero_(x)   ->   x itself
+zeros([2, 3])   ->   Spec((2, 3), (3, 1), f32)        zero_(x)   ->   x itself
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ def non_negative(shape: Any) -> bool:
 
 @shape_rule("zeros", "ones", "rand", "randn", "empty.memory_format")
 def filled(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if not is_strided(kwargs) or kwargs.get("memory_format") not in (None, torch.contiguous_format) or not non_negative(args[0]):
+    if (
+        not is_strided(kwargs)
+        or kwargs.get("memory_format") not in (None, torch.contiguous_format)
+        or not non_negative(args[0])
+    ):
         return NotImplemented
     return contiguous(args[0], kwargs.get("dtype") or torch.get_default_dtype())
 
@@ -51,14 +55,18 @@ def scalar_tensor(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @shape_rule("arange", "arange.start", "arange.start_step")
 def arange(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    start, end, step = ((0, *args) if len(args) == 1 else (*args, 1))[:2] + ((args[2],) if len(args) > 2 else (1,))
+    start, end, step = ((0, *args) if len(args) == 1 else (*args, 1))[:2] + (
+        (args[2],) if len(args) > 2 else (1,)
+    )
     dtype = kwargs.get("dtype")
     if not all(type(value) is int for value in (start, end, step)) or step == 0 or (end - start) * step < 0:
         return NotImplemented
     return contiguous((max(0, -((start - end) // step)),), dtype or torch.int64)
 
 
-@shape_rule("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "clone", "_to_copy")
+@shape_rule(
+    "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "clone", "_to_copy"
+)
 def like_input(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     memory_format = kwargs.get("memory_format")
     dtype = kwargs.get("dtype") or args[0].dtype

@@ -1,6 +1,6 @@
 """Matrix products: row-major results.
 
-    mm(f32[3, 4], f32[4, 5])   ->   Spec((3, 5), (5, 1), f32)
+mm(f32[3, 4], f32[4, 5])   ->   Spec((3, 5), (5, 1), f32)
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from codegen.shapes.spec import contiguous, shape_rule
 
 
 def product(left: torch.Tensor, right: torch.Tensor, rank: int) -> Any:
-    fits = left.dim() == right.dim() == rank and left.dtype is right.dtype and left.shape[-1] == right.shape[-2]
+    fits = (
+        left.dim() == right.dim() == rank and left.dtype is right.dtype and left.shape[-1] == right.shape[-2]
+    )
     if not fits or left.shape[:-2] != right.shape[:-2]:
         return NotImplemented
     return contiguous((*left.shape[:-1], right.shape[-1]), left.dtype)
@@ -51,7 +53,12 @@ def baddbmm(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 @shape_rule("mv")
 def mv(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     matrix, vector = args
-    fits = matrix.dim() == 2 and vector.dim() == 1 and matrix.shape[1] == vector.shape[0] and matrix.dtype is vector.dtype
+    fits = (
+        matrix.dim() == 2
+        and vector.dim() == 1
+        and matrix.shape[1] == vector.shape[0]
+        and matrix.dtype is vector.dtype
+    )
     return contiguous((matrix.shape[0],), matrix.dtype) if fits else NotImplemented
 
 

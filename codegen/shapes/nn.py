@@ -19,7 +19,9 @@ INDEX = (torch.int64, torch.int32)
 
 def plain(*tensors: torch.Tensor | None) -> bool:
     """Row-major, and not channels-last as well (sizes of 1 can make it both: then eager's choice is not ours to guess)."""
-    return all(tensor is None or (is_contiguous(tensor) and not is_channels_last(tensor)) for tensor in tensors)
+    return all(
+        tensor is None or (is_contiguous(tensor) and not is_channels_last(tensor)) for tensor in tensors
+    )
 
 
 def is_channels_last(tensor: torch.Tensor) -> bool:
@@ -34,14 +36,25 @@ def pad_to(values: Any, rank: int) -> list[int]:
 
 @shape_rule("convolution")
 def convolution(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    tensor, weight, bias, stride, padding, dilation, transposed, _, groups = args
+    tensor, weight, _bias, stride, padding, dilation, transposed, _, groups = args
     rank = weight.dim() - 2
-    unusual = transposed or rank not in (1, 2) or tensor.dim() != weight.dim() or tensor.dtype is not weight.dtype
-    if unusual or not plain(tensor, weight) or tensor.shape[1] != weight.shape[1] * groups or tensor.numel() == 0:
+    unusual = (
+        transposed or rank not in (1, 2) or tensor.dim() != weight.dim() or tensor.dtype is not weight.dtype
+    )
+    if (
+        unusual
+        or not plain(tensor, weight)
+        or tensor.shape[1] != weight.shape[1] * groups
+        or tensor.numel() == 0
+    ):
         return NotImplemented
     sizes = []
     for size, kernel, step, pad, spread in zip(
-        tensor.shape[2:], weight.shape[2:], pad_to(stride, rank), pad_to(padding, rank), pad_to(dilation, rank)
+        tensor.shape[2:],
+        weight.shape[2:],
+        pad_to(stride, rank),
+        pad_to(padding, rank),
+        pad_to(dilation, rank),
     ):
         sizes.append((size + 2 * pad - spread * (kernel - 1) - 1) // step + 1)
     if min(sizes) <= 0:
@@ -80,7 +93,11 @@ def pooled(args: tuple[Any, ...], ceil_position: int, has_dilation: bool) -> tup
 @shape_rule("max_pool2d_with_indices")
 def max_pool2d(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     shape = pooled(args, 5, True) if not kwargs else None
-    return NotImplemented if shape is None else (contiguous(shape, args[0].dtype), contiguous(shape, torch.int64))
+    return (
+        NotImplemented
+        if shape is None
+        else (contiguous(shape, args[0].dtype), contiguous(shape, torch.int64))
+    )
 
 
 @shape_rule("avg_pool2d")
@@ -122,7 +139,12 @@ def native_batch_norm_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 def native_layer_norm(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tensor, normalized = args[0], tuple(args[1])
     outer = tensor.dim() - len(normalized)
-    if outer < 0 or not normalized or not tensor.dtype.is_floating_point or tuple(tensor.shape[outer:]) != normalized:
+    if (
+        outer < 0
+        or not normalized
+        or not tensor.dtype.is_floating_point
+        or tuple(tensor.shape[outer:]) != normalized
+    ):
         return NotImplemented
     stats = contiguous((*tensor.shape[:outer], *(1,) * len(normalized)), tensor.dtype)
     return (contiguous(tensor.shape, tensor.dtype), stats, stats)
@@ -131,7 +153,11 @@ def native_layer_norm(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 @shape_rule("native_layer_norm_backward")
 def native_layer_norm_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tensor, normalized, mask = args[1], args[2], args[7]
-    shapes = (contiguous(tensor.shape, tensor.dtype), contiguous(normalized, tensor.dtype), contiguous(normalized, tensor.dtype))
+    shapes = (
+        contiguous(tensor.shape, tensor.dtype),
+        contiguous(normalized, tensor.dtype),
+        contiguous(normalized, tensor.dtype),
+    )
     return tuple(spec if wanted else None for spec, wanted in zip(shapes, mask))
 
 
@@ -180,7 +206,12 @@ def gather(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 @shape_rule("index_select")
 def index_select(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tensor, dim, index = args
-    if tensor.dim() == 0 or index.dim() > 1 or index.dtype not in INDEX or not -tensor.dim() <= dim < tensor.dim():
+    if (
+        tensor.dim() == 0
+        or index.dim() > 1
+        or index.dtype not in INDEX
+        or not -tensor.dim() <= dim < tensor.dim()
+    ):
         return NotImplemented
     shape = list(tensor.shape)
     shape[dim] = index.numel()
@@ -192,7 +223,11 @@ def cat(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tensors, dim = args[0], args[1] if len(args) > 1 else kwargs.get("dim", 0)
     first = tensors[0]
     rank = first.dim()
-    if rank == 0 or not -rank <= dim < rank or any(t.dim() != rank or t.dtype is not first.dtype or not plain(t) for t in tensors):
+    if (
+        rank == 0
+        or not -rank <= dim < rank
+        or any(t.dim() != rank or t.dtype is not first.dtype or not plain(t) for t in tensors)
+    ):
         return NotImplemented
     dim %= rank
     outside = [tuple(t.shape[:dim]) + tuple(t.shape[dim + 1 :]) for t in tensors]
@@ -208,7 +243,9 @@ def stack(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tensors, dim = args[0], args[1] if len(args) > 1 else kwargs.get("dim", 0)
     first = tensors[0]
     rank = first.dim() + 1
-    if not -rank <= dim < rank or any(t.shape != first.shape or t.dtype is not first.dtype or not plain(t) for t in tensors):
+    if not -rank <= dim < rank or any(
+        t.shape != first.shape or t.dtype is not first.dtype or not plain(t) for t in tensors
+    ):
         return NotImplemented
     shape = list(first.shape)
     shape.insert(dim % rank, len(tensors))
@@ -232,5 +269,10 @@ def constant_pad_nd(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     shape = list(tensor.shape)
     for i in range(len(pads) // 2):
         shape[-1 - i] += pads[2 * i] + pads[2 * i + 1]
-    usual = plain(tensor) and len(pads) <= 2 * tensor.dim() and min(shape, default=0) >= 0 and math.prod(shape) > 0
+    usual = (
+        plain(tensor)
+        and len(pads) <= 2 * tensor.dim()
+        and min(shape, default=0) >= 0
+        and math.prod(shape) > 0
+    )
     return contiguous(shape, tensor.dtype) if usual else NotImplemented

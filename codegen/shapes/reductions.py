@@ -124,10 +124,14 @@ def cumulative(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 @shape_rule("_softmax", "_log_softmax")
 def softmax(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tensor, _, half_to_float = args
-    return NotImplemented if half_to_float or not tensor.dtype.is_floating_point else contiguous(tensor.shape, tensor.dtype)
+    return (
+        NotImplemented
+        if half_to_float or not tensor.dtype.is_floating_point
+        else contiguous(tensor.shape, tensor.dtype)
+    )
 
 
 @shape_rule("_softmax_backward_data", "_log_softmax_backward_data")
 def softmax_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    grad, output, _, input_dtype = args
+    grad, _output, _, input_dtype = args
     return contiguous(grad.shape, grad.dtype) if grad.dtype is input_dtype else NotImplemented

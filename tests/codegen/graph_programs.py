@@ -51,18 +51,34 @@ program("mul_add_grad", two_grad, lambda x, y: x * y + 1)
 program("one_grad", inputs(grad(3, 4), randn(3, 4)), lambda x, y: (x * y).exp())
 program("broadcast", inputs(grad(3, 1, 4), grad(5, 1)), lambda x, y: (x - y) / (y.abs() + 1))
 program("scalar_operands", two_grad, lambda x, y: (2 - x) / 3 + y**2 - 1.5 * y)
-program("int_tensor", inputs(ints(9, 3, 4), ints(9, 4)), lambda x, y: (x * y - 3, x // (y + 1), x % 5, x / (y + 1)))
+program(
+    "int_tensor",
+    inputs(ints(9, 3, 4), ints(9, 4)),
+    lambda x, y: (x * y - 3, x // (y + 1), x % 5, x / (y + 1)),
+)
 program("int32", inputs(ints(9, 3, 4, dtype=torch.int32), ints(9, 4)), lambda x, y: (x + y, x + 1, x * 2.5))
 program("bool_logic", inputs(bools(3, 4), bools(4)), lambda x, y: (x & y, x | ~y, x ^ y, x.logical_not()))
 program("compare_where", two_grad, lambda x, y: torch.where(x > y, x, y * 2))
 program("double", inputs(grad(3, 4, dtype=torch.float64), grad(4)), lambda x, y: x * y)
-program("casts", inputs(randn(3, 4)), lambda x: (x.double(), x.to(torch.int32), x.to(torch.int64).float(), x > 0))
-program("transcendentals", inputs(grad(5, 7)), lambda x: x.exp() + x.sin() * x.cos() + x.tanh() + x.sigmoid() + (x.abs() + 1).log())
+program(
+    "casts", inputs(randn(3, 4)), lambda x: (x.double(), x.to(torch.int32), x.to(torch.int64).float(), x > 0)
+)
+program(
+    "transcendentals",
+    inputs(grad(5, 7)),
+    lambda x: x.exp() + x.sin() * x.cos() + x.tanh() + x.sigmoid() + (x.abs() + 1).log(),
+)
 program("clamp", inputs(grad(20)), lambda x: x.clamp(-0.5, 0.5) + x.clamp(min=0) + F.relu(x))
 program("zero_dim", inputs(grad(), grad(3)), lambda x, y: (x * y, x + 1, x * x))
 program("empty", inputs(grad(0, 4), grad(4)), lambda x, y: (x * y, x.sum(0)))
-program("nan_inf", inputs(lambda: torch.tensor([float("nan"), float("inf"), -0.0, 1.0])), lambda x: (x * 2, x.clamp(0, 1), F.relu(x), x.max()))
-program("float_int_mix", inputs(randn(3), ints(5, 3)), lambda x, y: (x + y, x * y, torch.where(y > 2, x, 0.0)))
+program(
+    "nan_inf",
+    inputs(lambda: torch.tensor([float("nan"), float("inf"), -0.0, 1.0])),
+    lambda x: (x * 2, x.clamp(0, 1), F.relu(x), x.max()),
+)
+program(
+    "float_int_mix", inputs(randn(3), ints(5, 3)), lambda x, y: (x + y, x * y, torch.where(y > 2, x, 0.0))
+)
 program("maximum", two_grad, lambda x, y: (torch.maximum(x, y), torch.minimum(x, y)))
 program("addcmul", two_grad, lambda x, y: torch.addcmul(x, x, y, value=0.5) + torch.lerp(x, y, 0.3))
 
@@ -70,8 +86,14 @@ program("addcmul", two_grad, lambda x, y: torch.addcmul(x, x, y, value=0.5) + to
 program("transposed_input", inputs(lambda: torch.randn(4, 3).t(), randn(3, 4)), lambda x, y: (x * 2, x + y))
 program("expanded_input", inputs(lambda: torch.randn(4).expand(3, 4)), lambda x: (x * 2, x.sum(0)))
 program("sliced_input", inputs(lambda: torch.randn(6, 8)[::2, 1::2]), lambda x: (x + 1, x.t() * 2))
-program("channels_last", inputs(lambda: torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last)), lambda x: (x * 2, x.relu()))
-program("permute_chain", inputs(grad(2, 3, 4)), lambda x: (x.permute(2, 0, 1) * 2).transpose(0, 1).reshape(-1))
+program(
+    "channels_last",
+    inputs(lambda: torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last)),
+    lambda x: (x * 2, x.relu()),
+)
+program(
+    "permute_chain", inputs(grad(2, 3, 4)), lambda x: (x.permute(2, 0, 1) * 2).transpose(0, 1).reshape(-1)
+)
 program("reshape_copy", inputs(grad(3, 4)), lambda x: x.t().reshape(2, 6) + 1)
 program("flatten", inputs(grad(2, 3, 4)), lambda x: x.flatten(1) * 2)
 program("cat_stack", two_grad, lambda x, y: (torch.cat([x, y * 2], 1), torch.stack([x, y])))
@@ -104,41 +126,101 @@ program("linear_3d", inputs(grad(2, 8, 4), grad(5, 4), grad(5)), lambda x, w, b:
 program("linear_no_bias", inputs(randn(8, 4), grad(5, 4)), lambda x, w: F.linear(x, w).sum())
 program("bmm", inputs(grad(2, 3, 4), grad(2, 4, 5)), lambda x, y: torch.bmm(x, y).tanh())
 program("batched_matmul", inputs(grad(2, 3, 4), grad(4, 5)), lambda x, y: x @ y)
-program("addmm", inputs(grad(5), grad(3, 4), grad(4, 5)), lambda b, x, y: torch.addmm(b, x, y, beta=0.5, alpha=2))
+program(
+    "addmm", inputs(grad(5), grad(3, 4), grad(4, 5)), lambda b, x, y: torch.addmm(b, x, y, beta=0.5, alpha=2)
+)
 program("mv_dot", inputs(grad(3, 4), grad(4)), lambda x, y: (x @ y, y @ y))
 program("int_matmul", inputs(ints(5, 3, 4), ints(5, 4, 2)), lambda x, y: x @ y)
-program("double_matmul", inputs(grad(3, 4, dtype=torch.float64), grad(4, 2, dtype=torch.float64)), lambda x, y: x @ y)
+program(
+    "double_matmul",
+    inputs(grad(3, 4, dtype=torch.float64), grad(4, 2, dtype=torch.float64)),
+    lambda x, y: x @ y,
+)
 program("empty_matmul", inputs(randn(3, 0), randn(0, 4)), lambda x, y: x @ y)
 program("one_row", inputs(grad(1, 4), grad(4, 1)), lambda x, y: (x @ y, y @ x))
-program("mlp", inputs(randn(8, 4), grad(16, 4), grad(16), grad(3, 16), grad(3)), lambda x, a, b, c, d: F.linear(F.gelu(F.linear(x, a, b)), c, d))
-program("attention", inputs(grad(2, 5, 8), grad(2, 5, 8), grad(2, 5, 8)), lambda q, k, v: F.softmax(q @ k.transpose(1, 2) / 8**0.5, -1) @ v)
+program(
+    "mlp",
+    inputs(randn(8, 4), grad(16, 4), grad(16), grad(3, 16), grad(3)),
+    lambda x, a, b, c, d: F.linear(F.gelu(F.linear(x, a, b)), c, d),
+)
+program(
+    "attention",
+    inputs(grad(2, 5, 8), grad(2, 5, 8), grad(2, 5, 8)),
+    lambda q, k, v: F.softmax(q @ k.transpose(1, 2) / 8**0.5, -1) @ v,
+)
 
 # --- layers and losses
-program("conv", inputs(randn(2, 3, 8, 8), grad(4, 3, 3, 3), grad(4)), lambda x, w, b: F.conv2d(x, w, b, padding=1).relu())
-program("conv_pool", inputs(grad(2, 3, 8, 8), grad(4, 3, 3, 3)), lambda x, w: F.max_pool2d(F.conv2d(x, w), 2).flatten(1))
+program(
+    "conv",
+    inputs(randn(2, 3, 8, 8), grad(4, 3, 3, 3), grad(4)),
+    lambda x, w, b: F.conv2d(x, w, b, padding=1).relu(),
+)
+program(
+    "conv_pool",
+    inputs(grad(2, 3, 8, 8), grad(4, 3, 3, 3)),
+    lambda x, w: F.max_pool2d(F.conv2d(x, w), 2).flatten(1),
+)
 program("avg_pool", inputs(grad(2, 3, 8, 8)), lambda x: F.avg_pool2d(x, 2) + F.adaptive_avg_pool2d(x, 1))
 program("embedding", inputs(ints(10, 2, 3), grad(10, 4)), lambda i, w: F.embedding(i, w) * 2)
-program("gather_scatter", inputs(grad(4, 5), ints(5, 4, 2)), lambda x, i: x.gather(1, i) + torch.zeros(4, 5).scatter(1, i, 1.0)[:, :2])
+program(
+    "gather_scatter",
+    inputs(grad(4, 5), ints(5, 4, 2)),
+    lambda x, i: x.gather(1, i) + torch.zeros(4, 5).scatter(1, i, 1.0)[:, :2],
+)
 program("index_select", inputs(grad(5, 3), ints(5, 4)), lambda x, i: x.index_select(0, i) + x[i])
 program("layer_norm", inputs(grad(4, 6), grad(6), grad(6)), lambda x, w, b: F.layer_norm(x, (6,), w, b))
 program("group_norm", inputs(grad(2, 4, 3, 3), grad(4), grad(4)), lambda x, w, b: F.group_norm(x, 2, w, b))
 program("cross_entropy", inputs(grad(6, 5), ints(5, 6)), lambda x, t: F.cross_entropy(x, t))
-program("cross_entropy_ignore", inputs(grad(6, 5), lambda: torch.tensor([0, 1, -100, 3, 4, -100])), lambda x, t: F.cross_entropy(x, t, reduction="sum"))
+program(
+    "cross_entropy_ignore",
+    inputs(grad(6, 5), lambda: torch.tensor([0, 1, -100, 3, 4, -100])),
+    lambda x, t: F.cross_entropy(x, t, reduction="sum"),
+)
 program("mse", two_grad, lambda x, y: F.mse_loss(x, y))
 program("bce", inputs(grad(8), lambda: torch.rand(8)), lambda x, t: F.binary_cross_entropy_with_logits(x, t))
 program("smooth_l1", two_grad, lambda x, y: F.smooth_l1_loss(x, y) + F.l1_loss(x, y))
-program("activations", inputs(grad(30)), lambda x: F.silu(x) + F.elu(x) + F.leaky_relu(x, 0.1) + F.hardtanh(x) + F.softplus(x) + F.mish(x))
+program(
+    "activations",
+    inputs(grad(30)),
+    lambda x: F.silu(x) + F.elu(x) + F.leaky_relu(x, 0.1) + F.hardtanh(x) + F.softplus(x) + F.mish(x),
+)
 program("gelu", inputs(grad(30)), lambda x: F.gelu(x) * F.gelu(x, approximate="tanh"))
-program("gelu_double", inputs(grad(30, dtype=torch.float64)), lambda x: F.gelu(x) * F.gelu(x, approximate="tanh") + F.silu(x))
-program("softmax_transposed", inputs(lambda: torch.randn(5, 4).t().requires_grad_()), lambda x: F.softmax(x, 0) * F.log_softmax(x, 1))
+program(
+    "gelu_double",
+    inputs(grad(30, dtype=torch.float64)),
+    lambda x: F.gelu(x) * F.gelu(x, approximate="tanh") + F.silu(x),
+)
+program(
+    "softmax_transposed",
+    inputs(lambda: torch.randn(5, 4).t().requires_grad_()),
+    lambda x: F.softmax(x, 0) * F.log_softmax(x, 1),
+)
 program("nll_none", inputs(grad(6, 5), ints(5, 6)), lambda x, t: F.nll_loss(x, t, reduction="none"))
-program("nll_weight", inputs(grad(6, 5), ints(5, 6), lambda: torch.rand(5)), lambda x, t, w: F.nll_loss(x, t, w))
-program("losses_sum", two_grad, lambda x, y: F.mse_loss(x, y, reduction="sum") + F.mse_loss(x, y, reduction="none").mean())
+program(
+    "nll_weight", inputs(grad(6, 5), ints(5, 6), lambda: torch.rand(5)), lambda x, t, w: F.nll_loss(x, t, w)
+)
+program(
+    "losses_sum",
+    two_grad,
+    lambda x, y: F.mse_loss(x, y, reduction="sum") + F.mse_loss(x, y, reduction="none").mean(),
+)
 program("dropout", inputs(grad(6, 7)), lambda x: F.dropout(x, 0.4, True) * 2)
 program("two_dropouts", inputs(grad(6, 7)), lambda x: F.dropout(F.dropout(x, 0.4, True).relu(), 0.2, True))
-program("dropout_transposed", inputs(lambda: torch.randn(5, 6).t().requires_grad_()), lambda x: F.dropout(x, 0.5, True))
-program("rand", inputs(randn(3, 4)), lambda x: (x + torch.rand(3, 4), torch.randn(4) * x, torch.randint(0, 5, (3,))))
-program("rand_unused", inputs(randn(3, 4)), lambda x: (torch.rand(2).sum() * 0 + x * 2, torch.bernoulli(x.sigmoid())))
+program(
+    "dropout_transposed",
+    inputs(lambda: torch.randn(5, 6).t().requires_grad_()),
+    lambda x: F.dropout(x, 0.5, True),
+)
+program(
+    "rand",
+    inputs(randn(3, 4)),
+    lambda x: (x + torch.rand(3, 4), torch.randn(4) * x, torch.randint(0, 5, (3,))),
+)
+program(
+    "rand_unused",
+    inputs(randn(3, 4)),
+    lambda x: (torch.rand(2).sum() * 0 + x * 2, torch.bernoulli(x.sigmoid())),
+)
 program("uniform_", inputs(randn(3, 4)), lambda x: torch.empty(3, 4).uniform_(-1, 1) + x)
 program(
     "batch_norm",
@@ -229,7 +311,9 @@ program("no_grad_output", two_grad, lambda x, y: (x * y, (x * 2).detach(), x > 0
 program("unused_input", inputs(grad(3), grad(3), randn(2)), lambda x, y, z: x * 2)
 program("only_unused", inputs(randn(3)), lambda x: torch.ones(2, 2) * 3)
 program("constant_tensor", inputs(grad(3)), lambda x: x * torch.tensor([1.0, 2.0, 3.0]))
-program("arange_full", inputs(grad(4)), lambda x: x * torch.arange(4) + torch.full((4,), 2.0) + torch.ones_like(x))
+program(
+    "arange_full", inputs(grad(4)), lambda x: x * torch.arange(4) + torch.full((4,), 2.0) + torch.ones_like(x)
+)
 program("same_input_twice", inputs(grad(3, 4)), lambda x: x * x + x)
 program("non_leaf_input", inputs(lambda: torch.randn(3, requires_grad=True) * 2), lambda x: x.exp())
 program("int_argument", inputs(randn(3, 4), lambda: 2), lambda x, n: x * n)

@@ -57,7 +57,10 @@ class CallRecorder(torch.overrides.TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         name = getattr(func, "__name__", "")
-        if name in ("__get__", "__set__", "__bool__", "__len__", "dim", "size", "__iter__") or func is torch.Tensor.__repr__:
+        if (
+            name in ("__get__", "__set__", "__bool__", "__len__", "dim", "size", "__iter__")
+            or func is torch.Tensor.__repr__
+        ):
             return result
         node = self.graph.call_function(func, *self.to_nodes((args, kwargs or {})))
         self.remember(result, node)
@@ -103,7 +106,9 @@ def outcome(run: Any, args: list[Any]) -> dict[str, Any]:
     tensors = [value for value in outputs if isinstance(value, torch.Tensor)]
     seen: dict[str, Any] = {
         "values": [value.detach().clone() if isinstance(value, torch.Tensor) else value for value in outputs],
-        "layout": [(tuple(t.shape), t.stride(), t.storage_offset(), t.dtype, t.requires_grad) for t in tensors],
+        "layout": [
+            (tuple(t.shape), t.stride(), t.storage_offset(), t.dtype, t.requires_grad) for t in tensors
+        ],
         "same": [[a is b for b in (*leaves, *tensors)] for a in tensors],
         "memory": [[shares(a, b) for b in (*leaves, *tensors)] for a in tensors],
         "inputs": [leaf.detach().clone() for leaf in leaves],
@@ -180,7 +185,14 @@ def compile_function(function: Any, *args: Any) -> Any:
 def test_wrong_arguments_are_refused() -> None:
     x, y = torch.randn(3, 4), torch.randn(3, 4)
     run = compile_function(lambda x, y: x * y + 1, x, y)
-    for bad in (torch.randn(4, 3), torch.randn(3, 4).double(), torch.randn(4, 3).t(), None, 3, torch.eye(3).to_sparse()):
+    for bad in (
+        torch.randn(4, 3),
+        torch.randn(3, 4).double(),
+        torch.randn(4, 3).t(),
+        None,
+        3,
+        torch.eye(3).to_sparse(),
+    ):
         with pytest.raises(TypeError, match="argument 1"):
             run(x, bad)
     with pytest.raises(TypeError, match="takes 2 arguments, got 1"):
@@ -290,7 +302,9 @@ def test_untraceable_graphs_run_through_eager() -> None:
     assert isinstance(run, EagerGraph)
 
 
-def test_failures_of_the_compiler_fall_back_to_operators(monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+def test_failures_of_the_compiler_fall_back_to_operators(
+    monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
     def broken(graph: Any) -> Any:
         raise KeyError("no such thing")
 
@@ -376,7 +390,13 @@ def test_texts() -> None:
     x = torch.randn(3, requires_grad=True)
     run = compile_function(lambda x: (x * 2).exp(), x)
     run(x)[0].sum().backward()
-    assert "kernel" in run.loops and "define" in run.llvm_ir and run.asm and len(run.kernels) == 2 and run.extern_calls == []
+    assert (
+        "kernel" in run.loops
+        and "define" in run.llvm_ir
+        and run.asm
+        and len(run.kernels) == 2
+        and run.extern_calls == []
+    )
 
 
 def test_nothing_barred_is_imported() -> None:

@@ -16,7 +16,13 @@ from codegen.fake import FakeTensor, UnsupportedTensor, fake_mode, to_fake
 
 def describe(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
-        return (tuple(value.shape), tuple(value.stride()), value.storage_offset(), value.dtype, value.requires_grad)
+        return (
+            tuple(value.shape),
+            tuple(value.stride()),
+            value.storage_offset(),
+            value.dtype,
+            value.requires_grad,
+        )
     if isinstance(value, (list, tuple)):
         return [describe(item) for item in value]
     return value
@@ -120,7 +126,14 @@ def lookup(w: torch.Tensor, index: torch.Tensor) -> list[torch.Tensor]:
 
 
 PROGRAMS = {
-    "conv": (conv_net, lambda: (torch.randn(2, 3, 8, 8), torch.randn(8, 3, 3, 3, requires_grad=True), torch.zeros(8, requires_grad=True))),
+    "conv": (
+        conv_net,
+        lambda: (
+            torch.randn(2, 3, 8, 8),
+            torch.randn(8, 3, 3, 3, requires_grad=True),
+            torch.zeros(8, requires_grad=True),
+        ),
+    ),
     "conv_channels_last": (
         conv_net,
         lambda: (
@@ -129,10 +142,24 @@ PROGRAMS = {
             torch.zeros(8, requires_grad=True),
         ),
     ),
-    "classifier": (classifier, lambda: (torch.randn(5, 4), torch.randn(6, 4, requires_grad=True), torch.zeros(6, requires_grad=True))),
+    "classifier": (
+        classifier,
+        lambda: (
+            torch.randn(5, 4),
+            torch.randn(6, 4, requires_grad=True),
+            torch.zeros(6, requires_grad=True),
+        ),
+    ),
     "lookup": (lookup, lambda: (torch.randn(10, 4, requires_grad=True), torch.zeros(2, 3, dtype=torch.long))),
     "matmul": (
-        lambda x, y: [x @ y, x.bmm(y), torch.baddbmm(torch.zeros(5), x, y), x[0] @ y[0], x[0] @ y[0][:, 0], x[0, 0] @ y[0, :, 0]],
+        lambda x, y: [
+            x @ y,
+            x.bmm(y),
+            torch.baddbmm(torch.zeros(5), x, y),
+            x[0] @ y[0],
+            x[0] @ y[0][:, 0],
+            x[0, 0] @ y[0, :, 0],
+        ],
         lambda: (torch.randn(2, 3, 4), torch.randn(2, 4, 5)),
     ),
 }
@@ -157,7 +184,11 @@ def test_twins_share_storage_as_the_tensors_do() -> None:
     view, other = base[1:, 2:], torch.randn(4)
     twins = [to_fake(mode, tensor) for tensor in (base, view, other)]
     assert describe(twins) == describe([base, view, other])
-    assert twins[0].untyped_storage()._cdata == twins[1].untyped_storage()._cdata != twins[2].untyped_storage()._cdata
+    assert (
+        twins[0].untyped_storage()._cdata
+        == twins[1].untyped_storage()._cdata
+        != twins[2].untyped_storage()._cdata
+    )
     assert to_fake(mode, view) is twins[1]
     assert to_fake(mode, twins[1]) is twins[1]
 

@@ -43,7 +43,12 @@ def test_kinds_of_outputs() -> None:
 
     joint = joint_of(function, leaf(3, 3))
     itself, view, detached, base, row, number, nothing = joint.outputs
-    assert itself == ("input", 0) and base == ("result", 0) and number == ("constant", 3) and nothing == ("constant", None)
+    assert (
+        itself == ("input", 0)
+        and base == ("result", 0)
+        and number == ("constant", 3)
+        and nothing == ("constant", None)
+    )
     assert isinstance(view, Replay) and view.from_input and not view.detach
     assert isinstance(detached, Replay) and detached.detach
     assert isinstance(row, Replay) and not row.from_input and row.base == 0

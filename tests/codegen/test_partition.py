@@ -78,7 +78,9 @@ def test_random_draws_are_saved() -> None:
 
 
 def test_the_graphs_fit_together() -> None:
-    parts = parts_of(lambda x, w, b: (F.linear(x, w, b).relu().sum(), x > 0), torch.randn(2, 3), leaf(4, 3), leaf(4))
+    parts = parts_of(
+        lambda x, w, b: (F.linear(x, w, b).relu().sum(), x > 0), torch.randn(2, 3), leaf(4, 3), leaf(4)
+    )
     placeholders = [node for node in parts.backward.nodes if node.op == "placeholder"]
     assert len(placeholders) == len(parts.saved_inputs) + len(parts.saved_results) + len(parts.differentiable)
     grads = next(node for node in parts.backward.nodes if node.op == "output").args[0]

@@ -30,7 +30,11 @@ def traced(function: Any, *inputs: Any) -> tuple[Trace, fx.Graph]:
 
 
 def calls(graph: fx.Graph) -> list[Any]:
-    return [node.target for node in graph.nodes if node.op == "call_function" and node.target is not operator.getitem]
+    return [
+        node.target
+        for node in graph.nodes
+        if node.op == "call_function" and node.target is not operator.getitem
+    ]
 
 
 def outputs(graph: fx.Graph) -> tuple[Any, ...]:
@@ -40,11 +44,18 @@ def outputs(graph: fx.Graph) -> tuple[Any, ...]:
 def test_two_operators() -> None:
     _, graph = traced(lambda x, y: (x * y + 1,), torch.randn(3, 4), torch.randn(4))
     assert calls(graph) == [aten.mul.Tensor, aten.add.Tensor]
-    assert [tuple(node.meta["val"].shape) for node in graph.nodes if node.op != "output"] == [(3, 4), (4,), (3, 4), (3, 4)]
+    assert [tuple(node.meta["val"].shape) for node in graph.nodes if node.op != "output"] == [
+        (3, 4),
+        (4,),
+        (3, 4),
+        (3, 4),
+    ]
 
 
 def test_composites_are_taken_apart() -> None:
-    _, graph = traced(lambda x, w, b: (F.linear(x, w, b),), torch.randn(2, 3), torch.randn(4, 3), torch.randn(4))
+    _, graph = traced(
+        lambda x, w, b: (F.linear(x, w, b),), torch.randn(2, 3), torch.randn(4, 3), torch.randn(4)
+    )
     assert calls(graph) == [aten.t.default, aten.addmm.default]
 
 
@@ -105,7 +116,9 @@ def test_outputs_that_are_inputs_and_views_of_inputs() -> None:
     _, graph = traced(function, torch.randn(3, 4))
     itself, row, transposed = outputs(graph)
     assert itself.op == "placeholder"
-    assert row.args[0] is itself and transposed.args[0] is itself, "views of the input itself, not of the new value"
+    assert row.args[0] is itself and transposed.args[0] is itself, (
+        "views of the input itself, not of the new value"
+    )
 
 
 def test_constants_are_fresh_in_each_run() -> None:
@@ -138,7 +151,9 @@ def test_module_tensors_become_inputs() -> None:
 )
 def test_what_has_no_functional_form_is_refused(name: str, function: Any) -> None:
     with pytest.raises(UntraceableError):
-        traced(lambda x: (function(x),), torch.randn(4, 4) if name == "transpose in place" else torch.randn(4))
+        traced(
+            lambda x: (function(x),), torch.randn(4, 4) if name == "transpose in place" else torch.randn(4)
+        )
 
 
 def test_writes_to_inputs_on_one_memory_are_refused() -> None:

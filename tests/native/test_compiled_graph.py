@@ -59,9 +59,13 @@ def instruction(opcode: int, *operands: int) -> list[int]:
     return [opcode, len(operands), *operands]
 
 
-def call(function_index: int, program: list[int], targets: list[tuple[int, int]], positional: int) -> list[int]:
+def call(
+    function_index: int, program: list[int], targets: list[tuple[int, int]], positional: int
+) -> list[int]:
     flat = [word for pair in targets for word in pair]
-    return instruction(CALL, function_index, -1, positional, len(program), len(program), len(targets), *program, *flat)
+    return instruction(
+        CALL, function_index, -1, positional, len(program), len(program), len(targets), *program, *flat
+    )
 
 
 def identity() -> Any:
@@ -78,7 +82,9 @@ def test_new_tensors_constants_and_objects() -> None:
     graph = make([(INPUT_TENSOR, 0)], [(0, 1), (1, 0)], instruction(NEW, 1, 0), objects=("text",))
     x = torch.randn(3)
     made, constant = graph(x)
-    assert made.shape == (3,) and made.dtype is torch.float32 and constant == "text" and made is not graph(x)[0]
+    assert (
+        made.shape == (3,) and made.dtype is torch.float32 and constant == "text" and made is not graph(x)[0]
+    )
 
 
 def test_calls_build_their_arguments() -> None:
@@ -90,13 +96,21 @@ def test_calls_build_their_arguments() -> None:
 
 def test_results_in_another_layout_are_copied_into_the_planned_one() -> None:
     spec = [6, 2, 6, 0, 2, 3, 3, 1]
-    graph = make([(INPUT_TENSOR, 0)], [(0, 1)], call(0, [ARG_SLOT, 0], [(1, 0)], 1), (lambda x: x.t().contiguous().t(),), [spec])
+    graph = make(
+        [(INPUT_TENSOR, 0)],
+        [(0, 1)],
+        call(0, [ARG_SLOT, 0], [(1, 0)], 1),
+        (lambda x: x.t().contiguous().t(),),
+        [spec],
+    )
     x = torch.randn(2, 3)
     (out,) = graph(x)
     assert out.stride() == (3, 1) and torch.equal(out, x)
 
 
-@pytest.mark.parametrize("result", [torch.zeros(4), torch.zeros(3, dtype=torch.float64), None, (torch.zeros(3),) * 2])
+@pytest.mark.parametrize(
+    "result", [torch.zeros(4), torch.zeros(3, dtype=torch.float64), None, (torch.zeros(3),) * 2]
+)
 def test_other_results_are_errors(result: Any) -> None:
     graph = make([(INPUT_TENSOR, 0)], [(0, 1)], call(0, [ARG_SLOT, 0], [(1, 0)], 1), (lambda x: result,))
     with pytest.raises(TypeError):
@@ -105,7 +119,15 @@ def test_other_results_are_errors(result: Any) -> None:
 
 def test_arguments_are_checked() -> None:
     graph = identity()
-    for bad in (torch.zeros(4), torch.zeros(3, 1), torch.zeros(3).double(), torch.zeros(6)[::2], None, 3, torch.zeros(3).to_sparse()):
+    for bad in (
+        torch.zeros(4),
+        torch.zeros(3, 1),
+        torch.zeros(3).double(),
+        torch.zeros(6)[::2],
+        None,
+        3,
+        torch.zeros(3).to_sparse(),
+    ):
         with pytest.raises(TypeError, match="argument 0"):
             graph(bad)
     with pytest.raises(TypeError, match="takes 1 arguments, got 2"):
@@ -133,7 +155,12 @@ def test_conforming_inputs_are_copied() -> None:
 
 
 def test_views_share_memory() -> None:
-    graph = make([(INPUT_TENSOR, 0)], [(0, 1)], instruction(VIEW, 1, 0, 1), specs=[[6, 1, 3, 0, 3, 1], [6, 1, 2, 1, 2, 1]])
+    graph = make(
+        [(INPUT_TENSOR, 0)],
+        [(0, 1)],
+        instruction(VIEW, 1, 0, 1),
+        specs=[[6, 1, 3, 0, 3, 1], [6, 1, 2, 1, 2, 1]],
+    )
     base = torch.arange(5.0)
     (view,) = graph(base[2:])
     assert view.tolist() == [3, 4] and view.data_ptr() == base[3:].data_ptr() and view.storage_offset() == 3
@@ -168,7 +195,11 @@ def raising(x: Any) -> Any:
 @pytest.mark.parametrize("fails", [False, True])
 def test_references_are_balanced(fails: bool) -> None:
     objects = (torch.neg, raising if fails else torch.abs)
-    code = [*instruction(NEW, 1, 0), *call(0, [ARG_SLOT, 0], [(2, 0)], 1), *call(1, [ARG_SLOT, 2], [(3, 0)], 1)]
+    code = [
+        *instruction(NEW, 1, 0),
+        *call(0, [ARG_SLOT, 0], [(2, 0)], 1),
+        *call(1, [ARG_SLOT, 2], [(3, 0)], 1),
+    ]
     graph = make([(INPUT_TENSOR, 0)], [(0, 3), (0, 0)], code, objects)
     x = torch.randn(3)
 
@@ -239,7 +270,9 @@ def test_bad_plans_are_refused() -> None:
 
 # --- programs through the planner, with kernels written here ---------------------------------------------------------------------
 
-KERNEL_TYPE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+KERNEL_TYPE = ctypes.CFUNCTYPE(
+    ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
+)
 
 
 def floats(address: int, count: int) -> Any:
@@ -267,7 +300,13 @@ def program(inputs: list[str], outputs: list[Any], buffers: list[BufferInfo], st
     return Program({info.name: info for info in buffers}, inputs, steps, outputs)
 
 
-def run_program(made: Program, bodies: dict[str, Any], *args: Any, options: PlanOptions | None = None, fallback: Any = None) -> Any:
+def run_program(
+    made: Program,
+    bodies: dict[str, Any],
+    *args: Any,
+    options: PlanOptions | None = None,
+    fallback: Any = None,
+) -> Any:
     kernels = {name: python_kernel(body) for name, body in bodies.items()}
     plan = build_plan(made, {name: address for name, (_, address) in kernels.items()}, options)
     graph = _capture.CompiledGraph(plan.words, plan.objects, fallback)
@@ -284,7 +323,11 @@ def double(buffers: Any) -> int:
 
 def chain(length: int) -> Program:
     names = [f"t{i}" for i in range(length)]
-    buffers = [buffer("x", "input", 3), *(buffer(name, "temp", 3) for name in names[:-1]), buffer(names[-1], "output", 3)]
+    buffers = [
+        buffer("x", "input", 3),
+        *(buffer(name, "temp", 3) for name in names[:-1]),
+        buffer(names[-1], "output", 3),
+    ]
     steps = [kernel_step(f"k{i}", [("x", *names)[i]], [names[i]]) for i in range(length)]
     return program(["x"], [names[-1]], buffers, steps)
 
@@ -327,7 +370,12 @@ def test_a_failed_check_raises_or_runs_the_fallback() -> None:
 
 
 def test_a_pointer_into_a_temporary() -> None:
-    buffers = [buffer("x", "input", 3), buffer("big", "temp", 6), buffer("part", "temp", 3), buffer("y", "output", 3)]
+    buffers = [
+        buffer("x", "input", 3),
+        buffer("big", "temp", 6),
+        buffer("part", "temp", 3),
+        buffer("y", "output", 3),
+    ]
 
     def fill(pointers: Any) -> int:
         floats(pointers[1], 6)[:] = [*floats(pointers[0], 3)] * 2
@@ -346,13 +394,19 @@ def test_a_pointer_into_a_temporary() -> None:
 @pytest.mark.parametrize("right", [(5, 1), (1, 4)])
 @pytest.mark.parametrize("bias", [None, (5,), (3, 1)])
 def test_products_run_natively(left: tuple[int, int], right: tuple[int, int], bias: Any) -> None:
-    buffers = [buffer("a", "input", 3, 4, strides=left), buffer("b", "input", 4, 5, strides=right), buffer("y", "output", 3, 5)]
+    buffers = [
+        buffer("a", "input", 3, 4, strides=left),
+        buffer("b", "input", 4, 5, strides=right),
+        buffer("y", "output", 3, 5),
+    ]
     inputs = ["a", "b"]
     step = ExternStep(aten.mm.default, (Ref("a"), Ref("b")), {}, ("y",))
     if bias is not None:
         buffers.append(buffer("c", "input", *bias))
         inputs.append("c")
-        step = ExternStep(aten.addmm.default, (Ref("c"), Ref("a"), Ref("b")), {"alpha": 2, "beta": 0.5}, ("y",))
+        step = ExternStep(
+            aten.addmm.default, (Ref("c"), Ref("a"), Ref("b")), {"alpha": 2, "beta": 0.5}, ("y",)
+        )
     graph, plan = run_program(program(inputs, ["y"], buffers, [step]), {})
     assert plan.extern_calls == [] and len(plan.native) == 1
     a, b = torch.randn(12).as_strided((3, 4), left), torch.randn(20).as_strided((4, 5), right)
@@ -364,7 +418,11 @@ def test_products_run_natively(left: tuple[int, int], right: tuple[int, int], bi
 
 
 def test_products_that_blas_can_not_read_are_called() -> None:
-    buffers = [buffer("a", "input", 3, 4, strides=(8, 2)), buffer("b", "input", 4, 5), buffer("y", "output", 3, 5)]
+    buffers = [
+        buffer("a", "input", 3, 4, strides=(8, 2)),
+        buffer("b", "input", 4, 5),
+        buffer("y", "output", 3, 5),
+    ]
     step = ExternStep(aten.mm.default, (Ref("a"), Ref("b")), {}, ("y",))
     graph, plan = run_program(program(["a", "b"], ["y"], buffers, [step]), {})
     a, b = torch.randn(6, 8)[::2, ::2].as_strided((3, 4), (8, 2)), torch.randn(4, 5)
@@ -377,7 +435,12 @@ def test_a_program_of_python_operators_may_call_the_graph_again() -> None:
     def again(x: torch.Tensor) -> torch.Tensor:
         return holder[0](x - 1)[0] if x[0] > 0 else x
 
-    buffers = [buffer("x", "input", 3), buffer("t", "temp", 3), buffer("u", "temp", 3), buffer("y", "output", 3)]
+    buffers = [
+        buffer("x", "input", 3),
+        buffer("t", "temp", 3),
+        buffer("u", "temp", 3),
+        buffer("y", "output", 3),
+    ]
     steps = [
         kernel_step("k", ["x"], ["t"]),
         ExternStep(again, (Ref("x"),), {}, ("u",)),
@@ -385,4 +448,6 @@ def test_a_program_of_python_operators_may_call_the_graph_again() -> None:
     ]
     graph, _ = run_program(program(["x"], ["y"], buffers, steps), {"k": double, "copy": double})
     holder.append(graph)
-    assert graph(torch.tensor([3.0, 1.0, 1.0]))[0].tolist() == [12, 4, 4], "the inner runs have a workspace of their own"
+    assert graph(torch.tensor([3.0, 1.0, 1.0]))[0].tolist() == [12, 4, 4], (
+        "the inner runs have a workspace of their own"
+    )
