@@ -42,7 +42,9 @@ def add_placeholder(program: Program, node: fx.Node) -> None:
 
 
 def add_constant(program: Program, node: fx.Node) -> None:
-    value = fetch(node.graph.owning_module, str(node.target))
+    root = node.graph.owning_module
+    assert root is not None, "a graph with constants has a module that holds them"
+    value = fetch(root, str(node.target))
     add_buffer(program, node.name, "constant", value)
     program.buffers[node.name].value = value
 

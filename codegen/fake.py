@@ -18,6 +18,7 @@ given others: `codegen.fake_symbolic` runs what touches those.
 from __future__ import annotations
 
 import functools
+import traceback
 import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -69,7 +70,7 @@ class FakeMode(FakeTensorMode):
         self.allow_non_fake_inputs = False
         self.in_kernel_invocation = False
         self.enter_stack = []
-        self._stack_trace = []
+        self._stack_trace = traceback.StackSummary()
         self._stack = None
         self._mode_key = torch._C._TorchDispatchModeKey.FAKE
         self.nt_tensor_id_initial_count = 0
@@ -82,7 +83,7 @@ class FakeMode(FakeTensorMode):
     def _should_skip_dynamo(cls) -> bool:
         return False  # the decorator that this switches off imports torch._dynamo at its first call
 
-    def __torch_dispatch__(
+    def __torch_dispatch__(  # type: ignore[override]
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         if not isinstance(func, OpOverload):
@@ -402,6 +403,7 @@ UNSUPPORTED = (  # what a tensor may not be: test, name
     (lambda t: t.is_neg(), "a lazily negated tensor"),
     (lambda t: t.is_nested, "a nested tensor"),
     (lambda t: t.device.type == "meta", "a meta tensor"),
+    (lambda t: t.dim() > 64, "a tensor of more than 64 dims"),
     (lambda t: torch._C._functorch.is_functorch_wrapped_tensor(t), "a tensor of vmap or grad"),
     (lambda t: torch._is_functional_tensor(t), "a functional tensor"),
 )

@@ -21,9 +21,16 @@ MAX_INT = 2**31 - 1  # BLAS counts in int32
 
 
 class HasLayout(Protocol):
-    dtype: torch.dtype
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
+    """A buffer's dtype, and its sizes and strides as numbers."""
+
+    @property
+    def dtype(self) -> torch.dtype: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def strides(self) -> tuple[int, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)

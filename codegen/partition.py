@@ -140,7 +140,7 @@ def copy_graph(
     joint: Joint, nodes: list[fx.Node], placeholders: list[fx.Node], outputs: list[Any]
 ) -> fx.Graph:
     """A closed graph of copies of `nodes`; `placeholders` become its inputs in that order."""
-    graph = fx.Graph(joint.trace.recorder.root)
+    graph = fx.Graph(joint.trace.recorder.root)  # type: ignore[arg-type]  # any module will do
     copies: dict[fx.Node, fx.Node] = {}
     for node in placeholders:
         copies[node] = graph.placeholder(node.name)
