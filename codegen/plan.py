@@ -32,7 +32,7 @@ ALIGNMENT = 64
 
 SCALAR_TYPES: dict[torch.dtype, int] = {
     torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4, torch.float16: 5, torch.float32: 6, torch.float64: 7,
-    torch.complex64: 9, torch.complex128: 10, torch.bool: 11, torch.bfloat16: 15,
+    torch.complex32: 8, torch.complex64: 9, torch.complex128: 10, torch.bool: 11, torch.bfloat16: 15, torch.uint16: 27, torch.uint32: 28, torch.uint64: 29,
 }  # fmt: skip
 
 
@@ -80,7 +80,9 @@ class Layout:
     def nbytes(self) -> int:
         if not self.numel:
             return 0
-        return (1 + sum((size - 1) * stride for size, stride in zip(self.shape, self.strides))) * self.dtype.itemsize
+        return (
+            1 + sum((size - 1) * stride for size, stride in zip(self.shape, self.strides))
+        ) * self.dtype.itemsize
 
 
 def number(expr: Expr) -> int:
@@ -159,7 +161,10 @@ class Planner:
         self.find_tensors()
         self.find_last_uses()
         self.place_in_workspace()
-        names = [*self.program.inputs, *(name for name in self.program.buffers if name not in self.program.inputs)]
+        names = [
+            *self.program.inputs,
+            *(name for name in self.program.buffers if name not in self.program.inputs),
+        ]
         self.slots = {name: slot for slot, name in enumerate(names)}
 
     def is_call(self, position: int) -> bool:
@@ -175,7 +180,9 @@ class Planner:
 
     def find_tensors(self) -> None:
         self.tensors.update(item for item in self.program.outputs if isinstance(item, str))
-        self.tensors.update(name for name, info in self.program.buffers.items() if info.kind in ("input", "constant"))
+        self.tensors.update(
+            name for name, info in self.program.buffers.items() if info.kind in ("input", "constant")
+        )
         for position, step in enumerate(self.program.steps):
             if self.is_call(position):
                 self.tensors.update((*reads_of(step), *made_by(step)))
@@ -242,6 +249,8 @@ class Planner:
                 self.emit(CONSTANT, self.slots[name], self.object(info.value))
                 self.defined.add(name)
         for position, step in enumerate(self.program.steps):
+            for name in reads_of(step):
+                self.define(name)  # an empty tensor that no kernel writes
             if position in self.matmuls:
                 self.write_matmul(self.matmuls[position])
             else:
@@ -269,7 +278,12 @@ class Planner:
         for name in made_by(step):
             self.define(name)
         work = max((self.layouts[name].numel for name in step.buffers), default=0)
-        head = (self.addresses[step.kernel.name], split_extent(step.kernel), work, self.object(step.kernel.name))
+        head = (
+            self.addresses[step.kernel.name],
+            split_extent(step.kernel),
+            work,
+            self.object(step.kernel.name),
+        )
         slots = [self.slots[name] for name in step.buffers]
         self.emit(KERNEL, *head, len(slots), len(step.sizes), *slots, *numbers(step.sizes))
         self.bump(written_of(step))
@@ -305,7 +319,10 @@ class Planner:
         targets: list[int] = []
         for name in step.outputs:
             checked = name is not None and self.is_read_by_layout(name)
-            targets += (-1 if name is None else self.slots[name], self.spec(self.layouts[name]) if name and checked else -1)
+            targets += (
+                -1 if name is None else self.slots[name],
+                self.spec(self.layouts[name]) if name and checked else -1,
+            )
         keywords = self.object(tuple(step.kwargs)) if step.kwargs else -1
         function = step.op._op if isinstance(step.op, OpOverload) else step.op
         head = (self.object(function), keywords, len(step.args), depth, len(program), len(step.outputs))
@@ -315,7 +332,8 @@ class Planner:
     def is_read_by_layout(self, name: str) -> bool:
         """Some kernel, product or view computes addresses from the buffer's strides. (Else what the operator gives is taken as it is.)"""
         return any(
-            name in reads_of(step) and not self.is_call(position) for position, step in enumerate(self.program.steps)
+            name in reads_of(step) and not self.is_call(position)
+            for position, step in enumerate(self.program.steps)
         )
 
     def argument(self, value: Any, program: list[int]) -> None:
@@ -323,7 +341,9 @@ class Planner:
             program += (ARG_SLOT, self.slots[value.name])
         elif isinstance(value, Const):
             program += (ARG_OBJECT, self.object(value.value))
-        elif isinstance(value, (list, tuple)) and (refs_in(value) or any(isinstance(item, Const) for item in value)):
+        elif isinstance(value, (list, tuple)) and (
+            refs_in(value) or any(isinstance(item, Const) for item in value)
+        ):
             for item in value:
                 self.argument(item, program)
             program += (ARG_LIST if isinstance(value, list) else ARG_TUPLE, len(value))
@@ -361,12 +381,35 @@ class Planner:
         inputs, outputs = self.input_words(), self.output_words()
         specs: list[int] = []
         for layout, offset in self.specs:
-            specs += (SCALAR_TYPES[layout.dtype], len(layout.shape), layout.numel, offset, *layout.shape, *layout.strides)
-        head = (PLAN_VERSION, len(self.program.inputs), len(self.slots), len(self.program.outputs), self.workspace_size)
+            specs += (
+                SCALAR_TYPES[layout.dtype],
+                len(layout.shape),
+                layout.numel,
+                offset,
+                *layout.shape,
+                *layout.strides,
+            )
+        head = (
+            PLAN_VERSION,
+            len(self.program.inputs),
+            len(self.slots),
+            len(self.program.outputs),
+            self.workspace_size,
+        )
         words = [*head, len(self.specs), int(self.uses_torch), *inputs, *outputs, *specs, *self.code]
-        calls = [str(step.op) for i, step in enumerate(self.program.steps) if isinstance(step, ExternStep) and self.is_call(i)]
-        native = [str(step.op) for i, step in enumerate(self.program.steps) if i in self.matmuls and isinstance(step, ExternStep)]
-        return LaunchPlan(struct.pack(f"{len(words)}q", *words), tuple(self.objects), self.workspace_size, calls, native)
+        calls = [
+            str(step.op)
+            for i, step in enumerate(self.program.steps)
+            if isinstance(step, ExternStep) and self.is_call(i)
+        ]
+        native = [
+            str(step.op)
+            for i, step in enumerate(self.program.steps)
+            if i in self.matmuls and isinstance(step, ExternStep)
+        ]
+        return LaunchPlan(
+            struct.pack(f"{len(words)}q", *words), tuple(self.objects), self.workspace_size, calls, native
+        )
 
 
 WRITERS: dict[type, Callable[[Planner, Any], None]] = {
@@ -392,6 +435,8 @@ def double_bits(value: float) -> int:
     return int(struct.unpack("q", struct.pack("d", value))[0])
 
 
-def build_plan(program: Program, addresses: Mapping[str, int], options: PlanOptions | None = None) -> LaunchPlan:
+def build_plan(
+    program: Program, addresses: Mapping[str, int], options: PlanOptions | None = None
+) -> LaunchPlan:
     """The launch plan of a program; `addresses` of machine code by kernel name. Raises UnplannableError."""
     return Planner(program, addresses, options or PlanOptions()).finish()

@@ -26,8 +26,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from codegen.decompositions import TABLE
 from codegen.draws import draw
 from codegen.fake import FakeMode, FakeTensor, rule_of, to_fake
-from codegen.shapes import RULES as SHAPE_RULES
 from codegen.memory import Memories, Memory, Tracked, UntraceableError, View, item_of
+from codegen.shapes import RULES as SHAPE_RULES
 
 aten = torch.ops.aten
 IDENTITIES = frozenset((aten.detach.default, aten.alias.default))
@@ -69,9 +69,11 @@ def behaviour_of(func: OpOverload) -> Behaviour:
         return Behaviour("identity")
     if not any("Tensor" in str(value.type) for value in schema.returns):
         return Behaviour("query")
-    if func not in SHAPE_RULES and func.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd):
+    if func not in SHAPE_RULES and func.has_kernel_for_dispatch_key(
+        torch._C.DispatchKey.CompositeImplicitAutograd
+    ):
         return Behaviour("composite")
-    return Behaviour("view" if func.is_view else "pure")
+    return Behaviour("view" if func.is_view or func is aten._unsafe_view.default else "pure")
 
 
 def functional_of(func: OpOverload, name: str, written: set[int]) -> OpOverload | None:
@@ -79,13 +81,25 @@ def functional_of(func: OpOverload, name: str, written: set[int]) -> OpOverload 
     module = getattr(torch.ops, func.namespace)
     if name.endswith("_"):
         packet = getattr(module, SPECIAL_NAMES.get(name, name[:-1]), None)
-        overload = func._overloadname
-        return getattr(packet, overload) if packet is not None and overload in packet.overloads() else None
+        return same_arguments(packet, func) if packet is not None else None
     packet = func.overloadpacket
     wanted = [(a.name, str(a.type)) for i, a in enumerate(func._schema.arguments) if i not in written]
     for overload in packet.overloads():
         candidate = getattr(packet, overload)
-        if [(a.name, str(a.type)) for a in candidate._schema.arguments] == wanted and not candidate._schema.is_mutable:
+        if [
+            (a.name, str(a.type)) for a in candidate._schema.arguments
+        ] == wanted and not candidate._schema.is_mutable:
+            return candidate
+    return None
+
+
+def same_arguments(packet: Any, func: OpOverload) -> OpOverload | None:
+    """The overload that takes what `func` takes. Not always the one of the same name: `pow_.Scalar` is `pow.Tensor_Scalar` in place."""
+    wanted = [str(a.type) for a in func._schema.arguments]
+    names = sorted(packet.overloads(), key=lambda name: name != func._overloadname)
+    for candidate in (getattr(packet, name) for name in names):
+        given = [str(a.type) for a in candidate._schema.arguments[: len(wanted)]]
+        if given == wanted and not candidate._schema.is_mutable:
             return candidate
     return None
 
@@ -103,9 +117,11 @@ class Recorder(TorchDispatchMode):
         super().__init__()
         self.mode = mode
         self.root = torch.nn.Module()
-        self.graph = fx.Graph(self.root)
+        self.graph = fx.Graph(self.root)  # type: ignore[arg-type]  # any module will do
         self.memories = Memories(self.emit)
-        self.tracked: dict[int, Tracked] = {}  # by id; `Tracked.tensor` keeps the tensor, so the id stays its own
+        self.tracked: dict[
+            int, Tracked
+        ] = {}  # by id; `Tracked.tensor` keeps the tensor, so the id stays its own
         self.constants: dict[int, fx.Node] = {}
 
     @classmethod
@@ -140,7 +156,9 @@ class Recorder(TorchDispatchMode):
     def find(self, tensor: torch.Tensor) -> Tracked:
         tracked = self.tracked.get(id(tensor))
         if tracked is None:
-            raise UntraceableError(f"a tensor of size {tuple(tensor.shape)} that is neither an input nor computed in the graph")
+            raise UntraceableError(
+                f"a tensor of size {tuple(tensor.shape)} that is neither an input nor computed in the graph"
+            )
         return tracked
 
     def node_of(self, value: Any) -> Any:
@@ -175,7 +193,9 @@ class Recorder(TorchDispatchMode):
         behaviour = behaviour_of(func)
         return getattr(self, "record_" + behaviour.handle)(func, behaviour, args, kwargs or {})
 
-    def record_rewrite(self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def record_rewrite(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         outside = self.memories.silent
         self.memories.silent = outside or not func._schema.is_mutable
         try:
@@ -185,16 +205,22 @@ class Recorder(TorchDispatchMode):
             self.memories.silent = outside
         return self.record_pure(func, behaviour, args, kwargs) if result is NotImplemented else result
 
-    def record_query(self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def record_query(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         """A question about a tensor (its device, its layout): nothing to compute when the graph runs."""
         return rule_of(func)(self.mode, func, args, kwargs)
 
-    def record_composite(self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def record_composite(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         """Called by a rewriting below autograd, where composite operators are not taken apart by themselves."""
         with self:
             return func.decompose(*args, **kwargs)
 
-    def record_pure(self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def record_pure(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         result = rule_of(func)(self.mode, func, args, kwargs)
         node = self.append(func, self.node_of(args), {k: self.node_of(v) for k, v in kwargs.items()}, result)
         if isinstance(result, torch.Tensor):
@@ -205,7 +231,9 @@ class Recorder(TorchDispatchMode):
                     self.track(item, item_of(self.emit, node, i))
         return result
 
-    def record_view(self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def record_view(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         result = rule_of(func)(self.mode, func, args, kwargs)
         parent = self.find(args[0])
         node = self.append(func, (self.memories.current(parent), *args[1:]), kwargs, result)
@@ -219,13 +247,17 @@ class Recorder(TorchDispatchMode):
     def track_view(self, tensor: torch.Tensor, node: fx.Node, parent: Tracked, view: View | None) -> None:
         self.tracked[id(tensor)] = Tracked(tensor, node, parent.memory, parent.memory.version, parent, view)
 
-    def record_identity(self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def record_identity(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         result = rule_of(func)(self.mode, func, args, kwargs)
         parent = self.find(args[0])
         self.track_view(result, self.memories.current(parent), parent, None)
         return result
 
-    def record_constant(self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def record_constant(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         """`torch.tensor(...)`: each run of the graph has a tensor of its own, which may be written to or returned."""
         if isinstance(args[0], FakeTensor):
             return self.record_identity(func, behaviour, args, kwargs)
@@ -233,23 +265,30 @@ class Recorder(TorchDispatchMode):
         self.track(result, self.emit(aten.clone.default, (self.constant(args[0], result),), {}))
         return result
 
-    def record_draw(self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def record_draw(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         target = rule_of(func)(self.mode, func, args, kwargs)
         given = (func, list(target.shape), list(target.stride()), target.dtype, *args[1:])
         node = self.append(draw, given, kwargs, self.mode.like(target))
         self.memories.write(self.find(target), node)
         return target
 
-    def record_write(self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def record_write(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         functional = behaviour.functional
         assert functional is not None
-        result = rule_of(func)(self.mode, func, args, kwargs)
         targets = [args[i] if i < len(args) else kwargs[name] for i, name in behaviour.writes]
+        if len(targets) == 1 and isinstance(targets[0], (list, tuple)):
+            targets = list(targets[0])
+        layouts = [(target.shape, target.stride()) for target in targets]
+        result = rule_of(func)(self.mode, func, args, kwargs)
+        if layouts != [(target.shape, target.stride()) for target in targets]:
+            raise UntraceableError(f"a call of {func} that resizes the tensor that it writes to")
         names = {argument.name for argument in functional._schema.arguments}
         rest = {name: self.node_of(value) for name, value in kwargs.items() if name in names}
         node = self.emit(functional, self.node_of(args), rest)
-        if len(targets) == 1 and isinstance(targets[0], (list, tuple)):
-            targets = list(targets[0])
         if len(targets) == 1 and isinstance(node.meta["val"], torch.Tensor):
             self.memories.write(self.find(targets[0]), node)
         else:
@@ -257,7 +296,9 @@ class Recorder(TorchDispatchMode):
                 self.memories.write(self.find(target), item_of(self.emit, node, i))
         return result
 
-    def record_refuse(self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def record_refuse(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         raise UntraceableError(f"a call of {func}, which has no functional form")
 
 
@@ -281,7 +322,9 @@ class Trace:
     @property
     def written(self) -> list[Tracked]:
         """Graph inputs whose memory was written."""
-        return [tracked for tracked in self.recorder.memories.written if tracked.memory.placeholder is not None]
+        return [
+            tracked for tracked in self.recorder.memories.written if tracked.memory.placeholder is not None
+        ]
 
     @property
     def silent_inputs(self) -> frozenset[str]:
@@ -296,7 +339,10 @@ class Trace:
             fakes = [value for value in self.inputs if isinstance(value, torch.Tensor)]
             if sum(fake.untyped_storage()._cdata == storage for fake in fakes) > 1:
                 raise UntraceableError("a write to an input that shares its memory with another input")
-            if any(size > 1 and stride == 0 for size, stride in zip(tracked.tensor.shape, tracked.tensor.stride())):
+            if any(
+                size > 1 and stride == 0
+                for size, stride in zip(tracked.tensor.shape, tracked.tensor.stride())
+            ):
                 raise UntraceableError("a write to an expanded input")
 
     def copy_back(self) -> None:
@@ -318,7 +364,9 @@ class Trace:
         if placeholder is None:
             return self.recorder.memories.current(tracked)
         if tracked.view is None and tracked.parent is not None:
-            return self.recorder.emit(aten.alias.default, (self.recorder.memories.rebuild(tracked, placeholder),), {})
+            return self.recorder.emit(
+                aten.alias.default, (self.recorder.memories.rebuild(tracked, placeholder),), {}
+            )
         return self.recorder.memories.rebuild(tracked, placeholder)
 
     def finish(self, outputs: Sequence[Any]) -> fx.Graph:
@@ -364,7 +412,9 @@ class ModuleRunner:
     recorder: Recorder
     values: dict[fx.Node, Any] = field(default_factory=dict)
     lifted: list[torch.Tensor] = field(default_factory=list)
-    states: dict[fx.Node, dict[str, Any]] = field(default_factory=dict)  # of called modules: their parameters and buffers, as fakes
+    states: dict[fx.Node, dict[str, Any]] = field(
+        default_factory=dict
+    )  # of called modules: their parameters and buffers, as fakes
 
     def place(self, fakes: Sequence[Any]) -> None:
         """Placeholders for the module's inputs, and for the tensors that it holds itself."""
@@ -390,7 +440,10 @@ class ModuleRunner:
         return fake
 
     def lift_state(self, module: torch.nn.Module) -> dict[str, Any]:
-        tensors = (*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False))
+        tensors = (
+            *module.named_parameters(remove_duplicate=False),
+            *module.named_buffers(remove_duplicate=False),
+        )
         return {name: self.lift(tensor) for name, tensor in tensors}
 
     def call(self, node: fx.Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -398,7 +451,9 @@ class ModuleRunner:
             return node.target(*args, **kwargs)  # type: ignore[operator]
         if node.op == "call_method":
             return getattr(args[0], str(node.target))(*args[1:], **kwargs)
-        return torch.func.functional_call(fetch(self.module, str(node.target)), self.states[node], args, kwargs)
+        return torch.func.functional_call(
+            fetch(self.module, str(node.target)), self.states[node], args, kwargs
+        )
 
     def run(self) -> list[Any]:
         values = self.values
