@@ -82,7 +82,7 @@ def _bind_options(name: str, function: Backend, options: dict[str, Any]) -> Back
     parameters = list(inspect.signature(function).parameters.values())[2:]
     accepted = {p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)}
     if "options" in accepted:
-        return functools.partial(function, options=options)
+        return functools.partial(function, options=options)  # type: ignore[call-arg]
     unknown = sorted(set(options) - accepted)
     if unknown and not any(p.kind is p.VAR_KEYWORD for p in parameters):
         known = did_you_mean(unknown[0], accepted) if accepted else "it takes none"
@@ -93,7 +93,9 @@ def _bind_options(name: str, function: Backend, options: dict[str, Any]) -> Back
 # --- calling a backend -----------------------------------------------------------------------------------------------------
 
 
-def call(settings: CaptureSettings, gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., tuple[Any, ...]]:
+def call(
+    settings: CaptureSettings, gm: torch.fx.GraphModule, example_inputs: list[Any]
+) -> Callable[..., tuple[Any, ...]]:
     """What `settings.backend` makes of `gm`.
 
     A backend that raises: BackendError under config.raise_on_error; else one warning, and the graph runs as it stands.
@@ -115,7 +117,7 @@ def call(settings: CaptureSettings, gm: torch.fx.GraphModule, example_inputs: li
 
 def _output_count(gm: torch.fx.GraphModule) -> int:
     (outputs,) = next(node for node in reversed(gm.graph.nodes) if node.op == "output").args
-    return len(outputs)  # type: ignore[arg-type]
+    return len(outputs)
 
 
 class CheckedBackend:
@@ -133,9 +135,14 @@ class CheckedBackend:
         finally:
             hooks.switch(before)
         if not isinstance(outputs, tuple | list):
-            raise BackendError(self.name, f"its callable returned {type(outputs).__name__}, not a tuple of {self.count} outputs")
+            raise BackendError(
+                self.name,
+                f"its callable returned {type(outputs).__name__}, not a tuple of {self.count} outputs",
+            )
         if len(outputs) != self.count:
-            raise BackendError(self.name, f"its callable returned {len(outputs)} outputs, the graph has {self.count}")
+            raise BackendError(
+                self.name, f"its callable returned {len(outputs)} outputs, the graph has {self.count}"
+            )
         return tuple(outputs)
 
 

@@ -29,6 +29,7 @@ from capture.symbols import SizesAsNumbers, Symbols
 from capture.thread_state import read_modes
 from capture.variables.base import LazyVariable, Variable
 from capture.variables.constant import ConstantVariable
+from capture.variables.symbolic import proxy_for
 from codegen.fake import check_supported, fake_mode, to_fake
 from guards import guard as make_guard
 from guards import shapes
@@ -259,8 +260,8 @@ class OutputGraph:
 
         if graph_float.is_among([*args, *kwargs.values()]):
             return graph_float.tensor_operation(tx, target, args, kwargs)
-        proxies = tuple(a.as_proxy() for a in args)
-        keywords = {k: v.as_proxy() for k, v in kwargs.items()}
+        proxies = tuple(proxy_for(target, a) for a in args)
+        keywords = {k: proxy_for(target, v) for k, v in kwargs.items()}
         value = self._propagate(kind, target, proxies, keywords)
         node = self.graph.create_node(kind, target, proxies, keywords)
         node.meta["stack_trace"] = "".join(traceback.format_list(tx.user_stack()))
@@ -354,6 +355,14 @@ class OutputGraph:
             if storages.count(storage_key(item.value)) > 1:
                 text = f"{item.source.text} is written to and shares its memory with another input"
                 raise SkipFrame(text, guards=self.finished_guards())
+
+    def drop_nodes_after(self, last: torch.fx.Node | None) -> None:
+        """Take back the operations that were added behind `last`."""
+        for node in reversed(list(self.graph.nodes)):
+            if node is last:
+                return
+            if node.op != "placeholder":
+                self.graph.erase_node(node)
 
     # --- finishing ---
 

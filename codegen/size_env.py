@@ -13,6 +13,7 @@ imported where the first symbol is needed.
 
 from __future__ import annotations
 
+import logging
 import sys
 import types
 from collections.abc import Iterator
@@ -29,6 +30,8 @@ from torch.utils._sympy.value_ranges import ValueRanges
 
 VALIDATOR = "torch.fx.experimental.validator"
 UNKNOWN = SLoc(None, None)
+quiet = logging.getLogger("capture.size_env")  # a question without an answer is an exception, and no news for the user
+quiet.setLevel(logging.CRITICAL)
 
 
 class SizeEnv(ShapeEnv):
@@ -37,6 +40,7 @@ class SizeEnv(ShapeEnv):
     def __init__(self) -> None:
         with _without_validator():
             super().__init__()
+        self.log = quiet
         self.bounds: dict[sympy.Symbol, tuple[int | None, int | None]] = {}
         self.user_line: Any = None  # called where a guard is added; what it returns stands in the guard's `sloc`
         self.owner: Any = None  # whoever drives the environment, for those who meet one of its symbols

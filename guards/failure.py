@@ -164,4 +164,12 @@ def explain_failure(guard_set: GuardSet, index: int, frame: FrameNamespace) -> F
     else:
         old, new = describe(guard), _new_value(guard, frame)
     source = guard.source.text
-    return FailureText(source, old, new, f"{source}: was [{old}], now [{new}]", guard)
+    return FailureText(source, old, new, f"{source}: was [{old}], now [{new}]{_asked_at(guard)}", guard)
+
+
+def _asked_at(guard: Guard) -> str:
+    """The user's line that made the guard necessary, where it is known."""
+    if not guard.user_stack:
+        return ""
+    frame = guard.user_stack[-1]
+    return f", asked at {frame.filename}:{frame.lineno}, {frame.line}"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from capture.symbols import SizesAsNumbers
 from capture.variables.base import NotConstant, Variable
 from capture.variables.constant import ConstantVariable
 
@@ -57,23 +58,31 @@ class SymbolicVariable(Variable):
         return True
 
     def as_constant(self) -> Any:
-        """The present value; from now on it is fixed by a guard."""
-        return self.python_type()(self.value)
+        """The present value; from now on it is fixed by a guard. Floats are computed by Python: symbolic ones are real numbers, not rounded."""
+        if isinstance(self.value, torch.SymFloat):
+            assert self.function is not None
+            return self.function(*(operand.as_constant() for operand in self.operands))
+        return decide(self.python_type(), self.value)
 
     def real_value(self) -> Any:
         raise NotConstant(self)
 
     def as_proxy(self) -> Any:
+        """A node for an int. A float might decide over sizes (`torch.arange(n / 3)`), where a symbolic one is not exact: it is fixed."""
+        return self.as_node() if isinstance(self.value, torch.SymInt) else self.as_constant()
+
+    def as_node(self) -> torch.fx.Node:
         if self.function is None:
             return self.symbols.nodes[self.symbols.environment().symbol_of(self.value)]
         if self.node is None:
             graph = self.symbols.output.graph
-            self.node = graph.call_function(self.function, tuple(o.as_proxy() for o in self.operands))
+            operands = tuple(o.as_node() if isinstance(o, SymbolicVariable) else o.as_proxy() for o in self.operands)
+            self.node = graph.call_function(self.function, operands)
             self.node.meta["example_value"] = self.value
         return self.node
 
     def truth(self, tx: Translator) -> bool:
-        return bool(self.value != 0) if not isinstance(self.value, torch.SymBool) else bool(self.value)
+        return bool(self.as_constant()) if isinstance(self.value, torch.SymFloat) else bool(decide(bool, self.value))
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
         if name in ("real", "numerator") and isinstance(self.value, torch.SymInt):
@@ -114,6 +123,9 @@ def is_number(variable: Variable) -> bool:
 # --- computing ---------------------------------------------------------------------------------------------------------------
 
 DIVISIONS = frozenset((operator.truediv, operator.floordiv, operator.mod))
+OF_INTS = frozenset((operator.floordiv, operator.mod))  # on floats, their symbolic forms are not exact
+FLOAT_ARITHMETIC: frozenset[Any] = frozenset((operator.add, operator.sub, operator.mul, operator.truediv, operator.neg, operator.pos, abs))
+ROUNDING: frozenset[Any] = frozenset((int, math.floor, math.ceil, math.trunc, torch.sym_int))
 ARITHMETIC: frozenset[Any] = frozenset(
     (operator.add, operator.sub, operator.mul, operator.pow, operator.neg, operator.pos, abs, *DIVISIONS)
 )
@@ -127,12 +139,17 @@ STAND_INS: dict[Any, Any] = {
     math.floor: math.floor,
     math.ceil: math.ceil,
     math.trunc: math.trunc,
+    torch._sym_sqrt: torch._sym_sqrt,  # type: ignore[attr-defined]
     torch.sym_float: torch.sym_float,
     torch.sym_int: torch.sym_int,
     torch.sym_max: torch.sym_max,
     torch.sym_min: torch.sym_min,
     torch.sym_not: torch.sym_not,
 }
+SYMBOL_FUNCTIONS: frozenset[Any] = frozenset(
+    (torch.sym_float, torch.sym_int, torch.sym_max, torch.sym_min, torch.sym_not, torch._sym_sqrt)  # type: ignore[attr-defined]
+)  # torch's own, written for sizes
+ROOTS: frozenset[Any] = frozenset((math.sqrt, torch._sym_sqrt))  # type: ignore[attr-defined]
 EXTREMES = {max: torch.sym_max, min: torch.sym_min}
 
 
@@ -141,29 +158,58 @@ def compute(function: Any, args: list[Variable]) -> Variable | None:
     if not any(map(is_symbolic, args)) or not all(map(is_number, args)):
         return None
     target = STAND_INS.get(function, function if function in ARITHMETIC or function in COMPARING else None)
-    if target is None or (function in DIVISIONS and not _divides(args[1])):
+    values = [int(v) if type(v) is bool else v for v in (a.value for a in args)]  # type: ignore[attr-defined]
+    if target is None or not _is_exact(function, args, values):
         return None
-    if len(args) == 1 and type(args[0].value) is torch.SymInt and target in (torch.sym_int, operator.pos):  # type: ignore[attr-defined]
+    if len(args) == 1 and type(values[0]) is torch.SymInt and target in (torch.sym_int, operator.pos):
         return args[0]
     try:
-        value = target(*(a.value for a in args))  # type: ignore[attr-defined]
-    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
-        return None  # Python itself will say it, on the present values
+        value = target(*values)
+    except Exception:  # noqa: BLE001
+        return None  # whatever torch has against it: Python computes on the present values, and raises what there is to raise
     return make(args, value, target)
 
 
-def _divides(divisor: Variable) -> bool:
-    """Whether it is not zero: guarded, since the sign and the error of a division depend on it."""
-    if isinstance(divisor, SymbolicVariable):
-        return bool(divisor.value != 0)
-    return bool(divisor.value)  # type: ignore[attr-defined]
+def _is_exact(function: Any, args: list[Variable], values: list[Any]) -> bool:
+    """Whether the symbolic form gives what Python gives: on what that depends (is the divisor zero, is there a root) is guarded."""
+    last = values[-1]
+    if any(isinstance(v, torch.SymBool) for v in values) and function is not torch.sym_not:
+        return False
+    if any(isinstance(v, torch.SymFloat) for v in values):
+        if function in ROUNDING:
+            return _is_small_quotient(args[0])
+        return function in FLOAT_ARITHMETIC and (function is not operator.truediv or isinstance(last, (int, float)) and bool(last))
+    if function in OF_INTS and any(isinstance(v, float) for v in values):
+        return False
+    if function in DIVISIONS:
+        return bool(decide(bool, last))
+    if function is operator.pow:
+        natural = isinstance(last, (int, torch.SymInt)) and isinstance(values[0], (int, torch.SymInt)) and bool(decide(bool, last >= 0))
+        return natural or (isinstance(last, (int, float)) and bool(decide(bool, values[0] > 0)))
+    return function not in ROOTS or bool(decide(bool, values[0] >= 0))
+
+
+def _is_small_quotient(variable: Variable) -> bool:
+    """`a / b` of ints below 2**53 rounds to a float on the same side of every integer as the quotient itself."""
+    if not isinstance(variable, SymbolicVariable) or variable.function is not operator.truediv:
+        return False
+    parts = [operand.value for operand in variable.operands]  # type: ignore[attr-defined]
+    return all(isinstance(p, (int, torch.SymInt)) and decide(bool, p < 2**53) and decide(bool, p > -(2**53)) for p in parts)
+
+
+def decide(kind: type, value: Any) -> Any:
+    """The present value of a number, or whether it is true; guarded where it is symbolic."""
+    try:
+        return kind(value != 0 if kind is bool and isinstance(value, (torch.SymInt, torch.SymFloat)) else value)
+    except Exception as error:
+        raise SizesAsNumbers(f"{value}: {error}") from error
 
 
 def make(args: list[Variable], value: Any, function: Any) -> Variable:
     """The variable of a result; a number where nothing in it is symbolic any more."""
     if not isinstance(value, SYMBOLIC):
         return ConstantVariable(value)
-    if not value.node.expr.free_symbols:
+    if not value.node.expr.free_symbols and not isinstance(value, torch.SymFloat):
         return ConstantVariable(PYTHON_TYPES[type(value)](value))
     symbols = next(a.symbols for a in args if isinstance(a, SymbolicVariable))
     return SymbolicVariable(symbols, value, function, tuple(args))
@@ -180,6 +226,21 @@ def extreme(function: Any, args: list[Variable]) -> Variable | None:
         if result is None and not is_symbolic(other):
             return None
     return result
+
+
+# Operations that take a float as a number to compute with, not as one that decides over the layout of the result.
+FLOAT_PLACES: frozenset[Any] = frozenset(
+    [operator.add, operator.sub, operator.mul, operator.truediv, operator.iadd, operator.isub, operator.imul, operator.itruediv]
+    + [torch.add, torch.sub, torch.mul, torch.div, torch.nn.functional.scaled_dot_product_attention, torch.masked_fill]
+    + ["add", "add_", "sub", "sub_", "mul", "mul_", "div", "div_", "masked_fill", "masked_fill_", "fill_"]
+)
+
+
+def proxy_for(target: Any, variable: Variable) -> Any:
+    """The variable as an argument of a call of `target`."""
+    if isinstance(variable, SymbolicVariable) and isinstance(variable.value, torch.SymFloat) and target in FLOAT_PLACES:
+        return variable.as_node()
+    return variable.as_proxy()
 
 
 # --- sizes of fake tensors -----------------------------------------------------------------------------------------------------

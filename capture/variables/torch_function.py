@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from capture import torch_functions
 from capture.break_reasons import GraphBreak
 from capture.variables.base import NotConstant, Variable
-from capture.variables.constant import ConstantVariable
+from capture.variables.constant import ConstantVariable, fold
+from capture.variables.symbolic import SYMBOL_FUNCTIONS, compute
 from capture.variables.tensor import TensorVariable
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ class TorchFunctionVariable(Variable):
         raise GraphBreak("get_attr", value=self, name=name)
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        if not kwargs and self.function in SYMBOL_FUNCTIONS:
+            return compute(self.function, args) or fold(self.function, args, {})
         return KINDS[torch_functions.kind_of(self.function) or "outside"](self, tx, args, kwargs)
 
     def reconstruct(self, code: PythonCode) -> None:
