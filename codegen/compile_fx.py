@@ -27,11 +27,11 @@ from codegen.fake import UnsupportedTensor, fake_mode
 from codegen.joint_graph import Joint, trace_joint
 from codegen.memory import UntraceableError
 from codegen.partition import partition
-from codegen.training import TrainingGraph
+from codegen.training import TrainingGraph, ViewsGraph
 
 log = logging.getLogger("capture.codegen")
 
-Compiled = CompiledGraph | TrainingGraph | EagerGraph | Callable[..., tuple[Any, ...]]
+Compiled = CompiledGraph | TrainingGraph | ViewsGraph | EagerGraph | Callable[..., tuple[Any, ...]]
 
 EXPECTED = (
     UntraceableError,
@@ -54,7 +54,7 @@ def compile_fx(
     try:
         check_inputs(example_inputs)
         joint = trace_joint(gm, example_inputs, fake_mode())
-        finish = finish_training if joint.is_training else finish_inference
+        finish = finish_training if joint.is_training else finish_views if joint.has_views else finish_inference
         return finish(gm, joint, store, kernels)
     except EXPECTED as reason:
         log.info("the graph runs through eager: %s: %s", type(reason).__name__, reason)
@@ -92,6 +92,13 @@ def finish_training(gm: fx.GraphModule, joint: Joint, store: Any, kernels: bool)
     with joint.trace.recorder.mode:
         parts = partition(joint)
     return TrainingGraph(joint, parts, store, EagerFallback(gm, joint.trace.lifted), kernels)
+
+
+def finish_views(gm: fx.GraphModule, joint: Joint, store: Any, kernels: bool) -> ViewsGraph:
+    traced = joint.trace
+    with traced.recorder.mode:
+        graph = traced.finish([traced.output_node(value) for value in joint.results])
+    return ViewsGraph(joint, graph, store, EagerFallback(gm, traced.lifted), kernels)
 
 
 class EagerFallback:

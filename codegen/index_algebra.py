@@ -258,6 +258,8 @@ class Ranges:
         """Quotient and remainder."""
         if divisor == 1:
             return index, 0
+        if divisor == 0:
+            return 0, 0  # an index into an empty tensor: there is none
         if isinstance(index, int) and isinstance(divisor, int) and divisor > 0:
             return index // divisor, index % divisor
         quotient, rest = _split_multiples(index, divisor)

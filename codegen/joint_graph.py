@@ -54,6 +54,7 @@ class Joint:
     tangents: list[fx.Node] = field(default_factory=list)
     grads: list[fx.Node | None] = field(default_factory=list)  # one for each input
     boundary: int = 0  # nodes of the forward
+    has_views: bool = False  # outputs that require grad are views of inputs, and no result does
 
     @property
     def is_training(self) -> bool:
@@ -90,7 +91,8 @@ def add_backward(joint: Joint) -> None:
     joint.boundary = len(traced.graph.nodes)
     targets = [joint.results[i] for i in joint.differentiable()]
     if not targets:
-        raise UntraceableError("outputs that require grad only as views of inputs")
+        joint.has_views = True
+        return
     tangents = []
     for i, target in enumerate(targets):
         tangent = traced.recorder.mode.like(target)  # type: ignore[arg-type]

@@ -287,14 +287,23 @@ class Recorder(TorchDispatchMode):
         if layouts != [(target.shape, target.stride()) for target in targets]:
             raise UntraceableError(f"a call of {func} that resizes the tensor that it writes to")
         names = {argument.name for argument in functional._schema.arguments}
-        rest = {name: self.node_of(value) for name, value in kwargs.items() if name in names}
-        node = self.emit(functional, self.node_of(args), rest)
+        rest = {name: value for name, value in kwargs.items() if name in names}
+        if behaviour_of(functional).handle in ("rewrite", "composite"):
+            with self:
+                self.write_results(targets, functional(*args, **rest))
+            return result
+        node = self.emit(functional, self.node_of(args), {name: self.node_of(value) for name, value in rest.items()})
         if len(targets) == 1 and isinstance(node.meta["val"], torch.Tensor):
             self.memories.write(self.find(targets[0]), node)
         else:
             for i, target in enumerate(targets):
                 self.memories.write(self.find(target), item_of(self.emit, node, i))
         return result
+
+    def write_results(self, targets: list[Any], made: Any) -> None:
+        """The tensors that were computed go to those that were given."""
+        for target, value in zip(targets, made if isinstance(made, (tuple, list)) else (made,)):
+            self.memories.write(self.find(target), self.memories.current(self.find(value)))
 
     def record_refuse(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import fx
 from torch._C import _functions
 
 try:
@@ -120,6 +121,30 @@ class TrainingGraph:
     @property
     def asm(self) -> str:
         return "\n".join(graph.asm for graph in self.parts_compiled())
+
+
+class ViewsGraph:
+    """A graph whose outputs that require grad are views of its inputs: there is nothing to compile for their backward. The others come from
+    `forward`, the views are made where autograd sees them."""
+
+    def __init__(
+        self, joint: Joint, graph: fx.Graph, store: Any, fallback: Callable[..., Any], kernels: bool = True
+    ) -> None:
+        self.lifted = tuple(joint.trace.lifted)
+        self.outputs = list(joint.outputs)
+        self.forward = assemble(graph, store=store, kernels=kernels, silent=joint.trace.silent_inputs)
+        self.fallback = fallback
+
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        args += self.lifted
+        try:
+            results = self.forward(*args)
+        except _capture.CheckFailed:
+            return self.fallback(*args)
+        return tuple(TrainingGraph.output(kind, args, results) for kind in self.outputs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.forward, name)
 
 
 def make_function(graph: TrainingGraph) -> Callable[..., tuple[Any, ...]]:

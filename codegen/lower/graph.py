@@ -248,8 +248,17 @@ class Lowering:
             return to_expr(value) if isinstance(value, Poly) else value
         name = self.tensor_for(value, item.meta.get("val"), item.name, copies=True)
         info = self.program.buffers[name]
+        if info.kind == "input" and item.op != "placeholder" and _is_view(item.target):
+            return self._another_view(info, item.name)
         if info.kind == "temp":
             info.kind = "output"
+        return name
+
+    def _another_view(self, info: BufferInfo, hint: str) -> str:
+        """A tensor of its own on the memory of an input, laid out as it is: in eager a view is never its base itself."""
+        name = self._unique(hint)
+        self.program.buffers[name] = BufferInfo(name, "output", info.dtype, info.shape, info.strides, to_expr(0))
+        self.steps.append(ViewStep(name, info.name, info.shape, info.strides, to_expr(0)))
         return name
 
     def _unique(self, hint: str) -> str:
