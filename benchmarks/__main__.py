@@ -1,4 +1,6 @@
-"""Every measurement, each in a process of its own: `python -m benchmarks [--peers]` (peers: torch.compile, which takes minutes to compile)."""
+"""Every measurement, each in a process of its own: `python -m benchmarks [--peers]` (peers: torch.compile,
+which takes minutes to compile).
+"""
 
 from __future__ import annotations
 

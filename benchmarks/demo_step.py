@@ -8,13 +8,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
 import torch
+from branchy import Branchy
+from digits import Classifier
 from torch import nn
+from training import BATCH, train_step
 
 import capture
 from benchmarks.measure import Targets, compare, header, pretty
-from branchy import Branchy
-from digits import Classifier
-from training import BATCH, train_step
 
 STEPS = 20
 
@@ -42,7 +42,9 @@ def measure(table: Targets, name: str, model_class: type[nn.Module]) -> None:
 
     results = compare({"eager": eager, "capture": captured}, 2.0, batch=0.1)
     ratio = results["capture"].seconds / results["eager"].seconds
-    times = ", ".join(f"{key} {pretty(timing.seconds / STEPS)} ±{timing.noise:.0%}" for key, timing in results.items())
+    times = ", ".join(
+        f"{key} {pretty(timing.seconds / STEPS)} ±{timing.noise:.0%}" for key, timing in results.items()
+    )
     table.add(name, ratio, 1.0, " of eager", times)
 
 

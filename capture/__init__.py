@@ -8,7 +8,8 @@
     fast = capture.compile(model)       # or one callable; also @capture.compile
     print(capture.explain(model)(x))
 
-In:  PyTorch programs. Out: the names below; see README.md. All parts are imported here, so that the first capture does not wait for them.
+In:  PyTorch programs. Out: the names below; see README.md. All parts are imported here, so that the first
+     capture does not wait for them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ import sys
 
 
 def _check_siblings() -> None:
-    """The packages that ours is built on have everyday names: say plainly where another module of that name is in the way."""
+    """The packages that ours is built on have everyday names: say plainly where another module of that name
+    is in the way.
+    """
     home = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     for name in ("cache", "codegen", "guards"):
         spec = importlib.util.find_spec(name)
@@ -35,23 +38,24 @@ def _check_siblings() -> None:
 _check_siblings()
 
 try:
-    import _capture
+    import _capture  # noqa: F401
 except ImportError:  # not built: its twin serves hook="settrace"
     from capture import python_capture
 
-    sys.modules["_capture"] = python_capture  # type: ignore[assignment]
+    sys.modules["_capture"] = python_capture
 
 from capture import collection
 
 with collection.paused():
+    import llvmlite.binding  # noqa: F401
+    import platformdirs  # noqa: F401
+
     import cache.store  # noqa: F401
     import capture.convert_frame
     import capture.wrap  # noqa: F401
     import codegen.jit
     import codegen.lower
     import codegen.passes.pipeline  # noqa: F401
-    import llvmlite.binding
-    import platformdirs  # noqa: F401
 
 from capture import backends, log
 from capture.api import (

@@ -45,12 +45,14 @@ __all__ = [
 T = TypeVar("T", bound=Callable[..., Any])
 
 
-class enable(Region):  # noqa: N801 (used like a function)
-    """Capture what runs in a `with` block on this thread, or in the calls of a function or module that it wraps.
+class enable(Region):
+    """Capture what runs in a `with` block on this thread, or in the calls of a function or module that it
+    wraps.
 
-    backend: a name (`capture.backends.names()`) or a function (gm, example_inputs) -> callable. options: keyword arguments for it.
-    fullgraph: a graph break is an error (Unsupported). dynamic: None, sizes become symbols where they change; True, from the start; False, never.
-    hook: "pep523" (the extension), or "settrace" (pure Python, slower).
+    backend: a name (`capture.backends.names()`) or a function (gm, example_inputs) -> callable. options:
+    keyword arguments for it. fullgraph: a graph break is an error (Unsupported). dynamic: None, sizes become
+    symbols where they change; True, from the start; False, never. hook: "pep523" (the extension), or
+    "settrace" (pure Python, slower).
 
     Blocks nest; the inner one's settings hold inside of it. Errors: UsageError, UnknownBackend, ConfigError.
     """
@@ -66,14 +68,21 @@ class enable(Region):  # noqa: N801 (used like a function)
     ) -> None:
         settings = make_settings(backend, fullgraph=fullgraph, dynamic=dynamic, options=options)
         super().__init__(hooks.lookup(hook), settings)
-        self._arguments = {"backend": backend, "fullgraph": fullgraph, "dynamic": dynamic, "hook": hook, "options": options}
+        self._name = settings.backend_name
+        self._arguments = {
+            "backend": backend,
+            "fullgraph": fullgraph,
+            "dynamic": dynamic,
+            "hook": hook,
+            "options": options,
+        }
 
     def __call__(self, fn: T) -> T:
         """Wrap a function or module."""
         return wrap(fn, self, self._arguments)
 
     def __repr__(self) -> str:
-        return f"enable({self.settings.backend_name!r})"
+        return f"enable({self._name!r})"
 
 
 def make_settings(
@@ -110,31 +119,37 @@ def _bound_once(backend: Any, named: tuple[tuple[str, Any], ...], function: Any)
 
 
 @overload
-def compile(fn: T, *, backend: str | Backend = ..., fullgraph: bool = ..., dynamic: bool | None = ..., hook: str = ..., options: Mapping[str, Any] | None = ...) -> T: ...  # noqa: E501  # fmt: skip
+def compile(fn: T, **settings: Any) -> T: ...
 @overload
-def compile(fn: None = None, *, backend: str | Backend = ..., fullgraph: bool = ..., dynamic: bool | None = ..., hook: str = ..., options: Mapping[str, Any] | None = ...) -> Callable[[T], T]: ...  # noqa: E501  # fmt: skip
+def compile(fn: None = None, **settings: Any) -> Callable[[T], T]: ...
 def compile(fn: Any = None, **settings: Any) -> Any:
-    """`fn`, captured whenever it is called. Takes what `enable` takes; `@capture.compile` and `@capture.compile(backend=...)` both work.
+    """`fn`, captured whenever it is called. Takes what `enable` takes; `@capture.compile` and
+    `@capture.compile(backend=...)` both work.
 
-    A module stays a module of its class: the same parameters, buffers, attributes and state_dict keys, shared with the original; it
-    deep-copies and pickles. Errors: UsageError where `fn` is neither a callable nor a module.
+    A module stays a module of its class: the same parameters, buffers, attributes and state_dict keys, shared
+    with the original; it deep-copies and pickles. Errors: UsageError where `fn` is neither a callable nor a
+    module.
     """
     region = enable(**settings)
     return region if fn is None else region(fn)
 
 
 def wrap(fn: Any, region: Any, arguments: Mapping[str, Any]) -> Any:
-    """A function or module that runs in `region`; `arguments` make the same region again (after unpickling)."""
+    """A function or module that runs in `region`; `arguments` make the same region again (after
+    unpickling).
+    """
     if isinstance(fn, torch.nn.Module):
         return wrap_module(fn, region, arguments)
     if isinstance(fn, type):
         raise UsageError(f"capture a class by its instances or methods: {fn.__qualname__} is a class")
     if not callable(fn):
-        raise UsageError(f"only callables and modules can be captured, not {fn!r} of type {type(fn).__name__}")
+        raise UsageError(
+            f"only callables and modules can be captured, not {fn!r} of type {type(fn).__name__}"
+        )
     return region.around(fn)
 
 
-# --- not to be captured ----------------------------------------------------------------------------------------------------
+# --- not to be captured -------------------------------------------------------------------------------------
 
 
 class _Disabled(Region):
@@ -177,7 +192,7 @@ def disable(fn: Any = None, recursive: bool = True) -> Any:
     return fn
 
 
-# --- inside of captured code -----------------------------------------------------------------------------------------------
+# --- inside of captured code --------------------------------------------------------------------------------
 
 
 def graph_break() -> None:
@@ -194,14 +209,14 @@ def is_compiling() -> bool:
     return is_capturing()
 
 
-# --- start anew ------------------------------------------------------------------------------------------------------------
+# --- start anew ---------------------------------------------------------------------------------------------
 
 
 def reset() -> None:
-    """Forget all that was captured, every skipped frame, counters and the warnings given. Marks of functions and tensors stay."""
+    """Forget all that was captured, every skipped frame, counters and the warnings given. Marks of functions
+    and tensors stay.
+    """
     hooks.forget_all()
     size_policy.forget_all()
     counters.clear()
     forget_warnings()
-
-

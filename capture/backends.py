@@ -1,14 +1,17 @@
 """Backends: what turns a captured graph into something to call.
 
-In:  a name or a function `f(gm: torch.fx.GraphModule, example_inputs: list[Tensor]) -> callable`, and options for it.
-Out: `resolve(...)`: the function with its options bound; `call(...)`: a callable from placeholders to a tuple, checked.
+In:  a name or a function `f(gm: torch.fx.GraphModule, example_inputs: list[Tensor]) -> callable`, and options
+     for it.
+Out: `resolve(...)`: the function with its options bound; `call(...)`: a callable from placeholders to a
+     tuple, checked.
 
     @backends.register("mine")
     def mine(gm, example_inputs): return gm.forward
 
     capture.compile(model, backend="mine")
 
-Functions written for torch.compile's `backend=` work unchanged: options go to their keyword parameters of those names, or as a dict to `options`.
+Functions written for torch.compile's `backend=` work unchanged: options go to their keyword parameters of
+those names, or as a dict to `options`.
 """
 
 from __future__ import annotations
@@ -71,7 +74,9 @@ def backend_name(backend: str | Backend) -> str:
 
 
 def resolve(backend: str | Backend, options: Mapping[str, Any] | None = None) -> Backend:
-    """The backend function, with `options` bound. Errors: UnknownBackend, ConfigError for an option that it doesn't take."""
+    """The backend function, with `options` bound. Errors: UnknownBackend, ConfigError for an option that it
+    doesn't take.
+    """
     if not isinstance(backend, str) and not callable(backend):
         raise UsageError(f"backend must be a name or a function, not {backend!r}")
     function = lookup(backend) if isinstance(backend, str) else backend
@@ -90,7 +95,7 @@ def _bind_options(name: str, function: Backend, options: dict[str, Any]) -> Back
     return functools.partial(function, **options)
 
 
-# --- calling a backend -----------------------------------------------------------------------------------------------------
+# --- calling a backend --------------------------------------------------------------------------------------
 
 
 def call(
@@ -98,7 +103,8 @@ def call(
 ) -> Callable[..., tuple[Any, ...]]:
     """What `settings.backend` makes of `gm`.
 
-    A backend that raises: BackendError under config.raise_on_error; else one warning, and the graph runs as it stands.
+    A backend that raises: BackendError under config.raise_on_error; else one warning, and the graph runs as
+    it stands.
     """
     try:
         compiled = settings.backend(gm, example_inputs)
@@ -146,7 +152,7 @@ class CheckedBackend:
         return tuple(outputs)
 
 
-# --- built in --------------------------------------------------------------------------------------------------------------
+# --- built in -----------------------------------------------------------------------------------------------
 
 
 @register("eager")
@@ -170,7 +176,9 @@ def llvm_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callabl
 
 @register("aot_eager")
 def aot_eager_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
-    """The traced forward and backward graphs, each ATen operator a call: shows what tracing does, without kernels."""
+    """The traced forward and backward graphs, each ATen operator a call: shows what tracing does, without
+    kernels.
+    """
     from codegen.compile_fx import compile_fx
 
     return compile_fx(gm, example_inputs, kernels=False)

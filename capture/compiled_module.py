@@ -3,11 +3,14 @@
 In:  an nn.Module and the region in which its calls shall run.
 Out: a module of a subclass of its class, on the same instance dictionary.
 
-    fast = capture.compile(net)   ->   isinstance(fast, Net); fast.state_dict() has net's keys; fast.weight is net.weight; fast(x) is captured
+    fast = capture.compile(net)   ->   isinstance(fast, Net); fast.state_dict() has net's keys; fast.weight is
+    net.weight; fast(x) is captured
 
-Both objects share one `__dict__`, so parameters, buffers, submodules, hooks, the training flag and every attribute are the same from either side, at any
-time. Calls of `fast(...)` and `fast.forward(...)` run the original's methods with the original as `self`: guards and cache entries are those of the
-original. Other methods run uncaptured, with `fast` as `self`, so that a `generate()` which calls `self(...)` is captured there.
+Both objects share one `__dict__`, so parameters, buffers, submodules, hooks, the training flag and every
+attribute are the same from either side, at any time. Calls of `fast(...)` and `fast.forward(...)` run the
+original's methods with the original as `self`: guards and cache entries are those of the original. Other
+methods run uncaptured, with `fast` as `self`, so that a `generate()` which calls `self(...)` is captured
+there.
 """
 
 from __future__ import annotations
@@ -28,7 +31,9 @@ if TYPE_CHECKING:
 
 
 class CompiledModule:
-    """Put before the module's own class. `_capture_original`: the module; `_capture_arguments`: those of `enable`, None: disabled."""
+    """Put before the module's own class. `_capture_original`: the module; `_capture_arguments`: those of
+    `enable`, None: disabled.
+    """
 
     __slots__ = ()
     _capture_original: torch.nn.Module
@@ -37,7 +42,9 @@ class CompiledModule:
     _capture_forward: Any
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Subclasses are made here alone; what the module's class does for its subclasses (registries) is not for them."""
+        """Subclasses are made here alone; what the module's class does for its subclasses (registries) is not
+        for them.
+        """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._capture_call(*args, **kwargs)
@@ -54,11 +61,13 @@ class CompiledModule:
 
 
 def wrap_module(module: torch.nn.Module, region: Region, arguments: Mapping[str, Any] | None) -> Any:
-    """`module`, captured in `region`. UsageError for a module whose class allows no subclass (scripted modules)."""
+    """`module`, captured in `region`. UsageError for a module whose class allows no subclass (scripted
+    modules).
+    """
     if isinstance(module, torch.jit.ScriptModule):
         raise UsageError(f"{type(module).__name__} runs TorchScript, not Python: there is nothing to capture")
     module = original_of(module)
-    new = object.__new__(_compiled_class(type(module)))
+    new: Any = object.__new__(_compiled_class(type(module)))
     object.__setattr__(new, "__dict__", module.__dict__)
     object.__setattr__(new, "_capture_original", module)
     object.__setattr__(new, "_capture_arguments", arguments)
@@ -93,7 +102,9 @@ _classes: weakref.WeakValueDictionary[type, type] = weakref.WeakValueDictionary(
 
 
 def _compiled_class(cls: type) -> type:
-    """The subclass of a module's class, under its name, so that texts read as before. One at a time: equal types guard equally."""
+    """The subclass of a module's class, under its name, so that texts read as before. One at a time: equal
+    types guard equally.
+    """
     found = _classes.get(cls)
     if found is None:
         found = _classes[cls] = _make_class(cls)
@@ -111,7 +122,9 @@ def _make_class(cls: type) -> type:
     try:
         return type(cls)(cls.__name__, (CompiledModule, cls), namespace)
     except TypeError as error:
-        raise UsageError(f"{cls.__qualname__} can't be wrapped, its class allows no subclass: {error}") from error
+        raise UsageError(
+            f"{cls.__qualname__} can't be wrapped, its class allows no subclass: {error}"
+        ) from error
 
 
 def _documented_forward(cls: Any) -> Any:

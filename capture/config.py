@@ -26,7 +26,9 @@ class Config:
     """All settings with their defaults."""
 
     recompile_limit: int = 8
-    """Cache entries of one code object; a frame that needs more runs eagerly (an error under fullgraph=True)."""
+    """Cache entries of one code object; a frame that needs more runs eagerly (an error under
+    fullgraph=True).
+    """
 
     accumulated_recompile_limit: int = 256
     """Captures of one code object in all, those included whose entries are gone again."""
@@ -35,8 +37,9 @@ class Config:
     """Raise where capture itself or a backend fails. Off: run eagerly and warn."""
 
     dynamic: bool | None = None
-    """Sizes: None, static at first and symbolic where a recompile shows that they change; True, symbolic from the start; False, always static.
-    What `enable(dynamic=...)` says goes before."""
+    """Sizes: None, static at first and symbolic where a recompile shows that they change; True, symbolic from
+    the start; False, always static. What `enable(dynamic=...)` says goes before.
+    """
 
     inline_depth: int = 64
     """How deep calls are followed into the functions that they call."""
@@ -83,9 +86,20 @@ class Config:
 
 
 _TYPES: dict[str, Any] = {}  # filled below: name -> the types that a value may have
-_TYPES.update({name: typing.get_args(hint) or (hint,) for name, hint in typing.get_type_hints(Config).items()})
+_TYPES.update(
+    {name: typing.get_args(hint) or (hint,) for name, hint in typing.get_type_hints(Config).items()}
+)
 
-_WORDS: dict[str, bool] = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+_WORDS: dict[str, bool] = {
+    "1": True,
+    "true": True,
+    "yes": True,
+    "on": True,
+    "0": False,
+    "false": False,
+    "no": False,
+    "off": False,
+}
 
 
 def _fits(value: Any, kinds: tuple[type, ...]) -> bool:

@@ -5,8 +5,8 @@ Out: a code object with the function's signature that hands its arguments over, 
 
     def f(a, *rest, k=1): ...     ->     def f(a, *rest, k=1): return dispatch(dispatcher, (a, k, rest))
 
-The order in the tuple is that of the frame's locals. The dispatcher is the first constant of the code: from there `own_code` finds the way back, for those
-who read a function's bytecode.
+The order in the tuple is that of the frame's locals. The dispatcher is the first constant of the code: from
+there `own_code` finds the way back, for those who read a function's bytecode.
 """
 
 from __future__ import annotations
@@ -15,19 +15,23 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from bytecode import Bytecode, Instr
+from bytecode import Bytecode, CompilerFlags, Instr
 from bytecode.instr import InstrLocation
 
 CO_OPTIMIZED, CO_NEWLOCALS, CO_VARARGS, CO_VARKEYWORDS = 0x1, 0x2, 0x4, 0x8
 
 
 class Dispatcher:
-    """What a dispatching code object knows: its function's own code, and a function that runs it with all arguments positional.
+    """What a dispatching code object knows: its function's own code, and a function that runs it with all
+    arguments positional.
 
-    No reference to the function itself: code objects are no part of garbage collection, the two would keep each other alive for ever.
+    No reference to the function itself: code objects are no part of garbage collection, the two would keep
+    each other alive for ever.
     """
 
-    def __init__(self, dispatch: Callable[[Dispatcher, tuple[Any, ...]], Any], function: types.FunctionType) -> None:
+    def __init__(
+        self, dispatch: Callable[[Dispatcher, tuple[Any, ...]], Any], function: types.FunctionType
+    ) -> None:
         self.dispatch = dispatch
         self.code = function.__code__
         self.positional = types.FunctionType(
@@ -40,7 +44,12 @@ class Dispatcher:
 
 def argument_count(code: types.CodeType) -> int:
     """Formals of all kinds: positional, keyword-only, *args, **kwargs; the first locals of a frame."""
-    return code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & CO_VARARGS) + bool(code.co_flags & CO_VARKEYWORDS)
+    return (
+        code.co_argcount
+        + code.co_kwonlyargcount
+        + bool(code.co_flags & CO_VARARGS)
+        + bool(code.co_flags & CO_VARKEYWORDS)
+    )
 
 
 def positional_code(code: types.CodeType) -> types.CodeType:
@@ -63,10 +72,11 @@ def dispatcher_code(dispatcher: Dispatcher) -> types.CodeType:
     steps += [("PRECALL", len(names)), ("CALL", len(names)), ("RETURN_VALUE",)]
     result = Bytecode([Instr(*step, location=place) for step in steps])
     result.name, result.filename, result.first_lineno = own.co_name, own.co_filename, own.co_firstlineno
-    result.qualname, result.docstring = own.co_qualname, dispatcher  # becomes the first constant
+    result.qualname = own.co_qualname
+    result.docstring = dispatcher  # type: ignore[assignment]  # becomes the first constant
     result.argnames, result.argcount = list(names), own.co_argcount
     result.posonlyargcount, result.kwonlyargcount = own.co_posonlyargcount, own.co_kwonlyargcount
-    result.flags = CO_OPTIMIZED | CO_NEWLOCALS | own.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
+    result.flags = CompilerFlags(CO_OPTIMIZED | CO_NEWLOCALS | own.co_flags & (CO_VARARGS | CO_VARKEYWORDS))
     result.freevars = list(own.co_freevars)
     return result.to_code()
 
@@ -78,6 +88,8 @@ def dispatcher_of(code: types.CodeType) -> Dispatcher | None:
 
 
 def own_code(code: types.CodeType) -> types.CodeType:
-    """The code that the author wrote: of a dispatching code object that of its function, of any other that itself."""
+    """The code that the author wrote: of a dispatching code object that of its function, of any other that
+    itself.
+    """
     dispatcher = dispatcher_of(code)
     return code if dispatcher is None else dispatcher.code

@@ -3,7 +3,8 @@
 In:  values that say what happened and what to do.
 Out: an exception whose text carries both.
 
-    with capture.enable(fullgraph=True): f(x)    ->    Unsupported: call of print, which is not captured [call] ...
+    with capture.enable(fullgraph=True): f(x)    ->    Unsupported: call of print, which is not captured
+    [call] ...
 
 Signals inside the interpreter (`capture/break_reasons.py`) are not errors and have a hierarchy of their own.
 """
@@ -54,7 +55,9 @@ class Unsupported(CaptureError):
 
 
 class BackendError(CaptureError):
-    """A backend failed, or what it returned is no use. `__cause__` is the backend's own exception, if it raised one."""
+    """A backend failed, or what it returned is no use. `__cause__` is the backend's own exception, if it
+    raised one.
+    """
 
     def __init__(self, backend: str, message: str) -> None:
         super().__init__(f"backend {backend!r}: {message}")
@@ -66,11 +69,15 @@ class UnknownBackend(BackendError, LookupError):
 
 
 class RecompileLimitExceeded(CaptureError):
-    """A code object was captured more often than config.recompile_limit allows, and fullgraph=True forbids to run it eagerly."""
+    """A code object was captured more often than config.recompile_limit allows, and fullgraph=True forbids to
+    run it eagerly.
+    """
 
 
 class InternalError(CaptureError):
-    """A part of capture itself failed. Raised under config.raise_on_error only; else the frame runs eagerly, with a warning."""
+    """A part of capture itself failed. Raised under config.raise_on_error only; else the frame runs eagerly,
+    with a warning.
+    """
 
 
 class CaptureWarning(UserWarning):

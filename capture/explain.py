@@ -8,7 +8,8 @@ Out: `Explanation`: graphs, breaks with their reason and line, guards, times; `s
     2 graphs, 1 graph break, 5 operations
     graph break 1: a branch depends on the values of a tensor [data_dependent_jump] ...
 
-The call really runs, once, with cache entries of its own: what was captured before neither hides anything nor is changed.
+The call really runs, once, with cache entries of its own: what was captured before neither hides anything nor
+is changed.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import _capture
 import torch
 
-import _capture
 from capture import hooks, keys
 from capture.compiled_module import original_of
 from capture.errors import UsageError
@@ -37,7 +38,9 @@ CALLS = ("call_function", "call_method", "call_module")
 
 @dataclass(frozen=True)
 class CompileTime:
-    """Seconds that a phase of the capture of a function took. "total" is the whole frame, all others are parts of it."""
+    """Seconds that a phase of the capture of a function took. "total" is the whole frame, all others are
+    parts of it.
+    """
 
     function: str
     phase: str
@@ -48,9 +51,10 @@ class CompileTime:
 class Explanation:
     """What was captured in one call.
 
-    graphs: torch.fx.GraphModule, in the order in which they were made. break_reasons: each with .id .reason .hint .user_stack.
-    ops_per_graph: targets of the calls of each graph. guards: a text each. recompiles: which guard of an earlier entry failed, with old and new value.
-    skipped: (function, reason) of frames that were left to Python.
+    graphs: torch.fx.GraphModule, in the order in which they were made. break_reasons: each with .id .reason
+    .hint .user_stack. ops_per_graph: targets of the calls of each graph. guards: a text each. recompiles:
+    which guard of an earlier entry failed, with old and new value. skipped: (function, reason) of frames that
+    were left to Python.
     """
 
     graphs: list[torch.fx.GraphModule] = field(default_factory=list)
@@ -85,7 +89,7 @@ class Explanation:
         return "\n".join(_report(self))
 
 
-# --- collecting ------------------------------------------------------------------------------------------------------------
+# --- collecting ---------------------------------------------------------------------------------------------
 
 
 class Collector:
@@ -115,12 +119,15 @@ class Collector:
 
 
 def explain(fn: Any, **settings: Any) -> Callable[..., Explanation]:
-    """A function that calls `fn` with its arguments and returns the Explanation. `settings` are those of `capture.enable`.
+    """A function that calls `fn` with its arguments and returns the Explanation. `settings` are those of
+    `capture.enable`.
 
     Errors: UsageError where `fn` is no callable; what `fn` raises passes through.
     """
     if not callable(fn):
-        raise UsageError(f"only callables and modules can be explained, not {fn!r} of type {type(fn).__name__}")
+        raise UsageError(
+            f"only callables and modules can be explained, not {fn!r} of type {type(fn).__name__}"
+        )
     target = original_of(fn) if isinstance(fn, torch.nn.Module) else original_function(fn)
 
     def explained(*args: Any, **kwargs: Any) -> Explanation:
@@ -140,7 +147,9 @@ def explain(fn: Any, **settings: Any) -> Callable[..., Explanation]:
 def _fresh_region(hook: str = "pep523", **settings: Any) -> Region:
     from capture import api
 
-    return Region(hooks.lookup(hook), api.make_settings(settings.pop("backend", "llvm"), tag=object(), **settings))
+    return Region(
+        hooks.lookup(hook), api.make_settings(settings.pop("backend", "llvm"), tag=object(), **settings)
+    )
 
 
 def _forget(region: Region) -> None:
@@ -153,7 +162,7 @@ def _forget(region: Region) -> None:
     keys.forget(region.settings)
 
 
-# --- the report ------------------------------------------------------------------------------------------------------------
+# --- the report ---------------------------------------------------------------------------------------------
 
 GUARDS_SHOWN = 8  # of each entry; all are in Explanation.guards
 WIDTH = 140

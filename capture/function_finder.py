@@ -5,7 +5,8 @@ Out: the function object whose code it runs, or None where several could be mean
 
     frame of Net.forward   ->   f_globals["Net"].__dict__["forward"]
 
-Looked for where it is cheap first: by its qualified name, by the class of the first argument; then among all objects that refer to the code.
+Looked for where it is cheap first: by its qualified name, by the class of the first argument; then among all
+objects that refer to the code.
 """
 
 from __future__ import annotations
@@ -51,7 +52,10 @@ def _plain_functions(value: Any) -> Iterator[types.FunctionType]:
 
 
 def _attribute(value: Any, name: str) -> Any:
-    known = isinstance(value, types.MethodType | staticmethod | classmethod | property | types.FunctionType | functools.partial)
+    known = isinstance(
+        value,
+        types.MethodType | staticmethod | classmethod | property | types.FunctionType | functools.partial,
+    )
     return getattr(value, name, None) if known else None
 
 
@@ -77,4 +81,8 @@ def _by_reference(frame: types.FrameType) -> Iterator[types.FunctionType]:
             yield holder
 
 
-_PLACES: tuple[Callable[[types.FrameType], Iterator[types.FunctionType]], ...] = (_by_name, _by_class, _by_reference)
+_PLACES: tuple[Callable[[types.FrameType], Iterator[types.FunctionType]], ...] = (
+    _by_name,
+    _by_class,
+    _by_reference,
+)

@@ -3,7 +3,8 @@
 In:  `State(hook, converter, key)`, or `OFF`.
 Out: `switch(state)` makes it the state of this thread and returns the one before.
 
-    switch(State("pep523", converter, key))   ->   OFF;   the extension asks `converter` about frames that have no fitting entry
+    switch(State("pep523", converter, key))   ->   OFF;   the extension asks `converter` about frames that
+    have no fitting entry
     switch(OFF)                               ->   State("pep523", converter, key)
 
 "pep523" is the extension's evaluator. "settrace" is `capture/settrace_hook.py`, which needs no extension.
@@ -14,9 +15,9 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import _capture
 import torch
 
-import _capture
 from capture import settrace_hook
 from capture.errors import UsageError, did_you_mean
 
@@ -42,7 +43,10 @@ def lookup(name: str) -> str:
     if name not in HOOKS:
         raise UsageError(f"no hook is named {name!r}: {did_you_mean(str(name), HOOKS)}")
     if name == "pep523" and not hasattr(_capture, "set_callback"):
-        raise UsageError("the extension _capture is not built (pip install -e . builds it); hook='settrace' works without it")
+        raise UsageError(
+            "the extension _capture is not built (pip install -e . builds it); "
+            "hook='settrace' works without it"
+        )
     return name
 
 
@@ -71,7 +75,9 @@ def _set_native(converter: Any, key: Any) -> tuple[Any, Any]:
 
 
 def prepare(hook: str | None, fn: Any) -> None:
-    """`fn` is about to be called: the settrace hook, which sees a function at its first call and captures from the next one on, learns of it now."""
+    """`fn` is about to be called: the settrace hook, which sees a function at its first call and captures
+    from the next one on, learns of it now.
+    """
     if hook == "settrace":
         for function in _functions_of(fn):
             settrace_hook.install(function)
@@ -85,9 +91,11 @@ def _functions_of(fn: Any) -> list[types.FunctionType]:
     return [function for function in candidates if isinstance(function, types.FunctionType)]
 
 
-# --- marks of code objects -------------------------------------------------------------------------------------------------
+# --- marks of code objects ----------------------------------------------------------------------------------
 
-_left_alone: dict[int, types.CodeType] = {}  # by address: code objects compare by value, and hash their constants
+_left_alone: dict[
+    int, types.CodeType
+] = {}  # by address: code objects compare by value, and hash their constants
 
 
 def leave_alone(code: types.CodeType) -> None:

@@ -1,11 +1,14 @@
 """Keys: one object for each way to capture.
 
 In:  `CaptureSettings`.
-Out: `converter_for(settings)`: the converter that serves these settings, and the key by which a cache entry knows that it belongs to them.
+Out: `converter_for(settings)`: the converter that serves these settings, and the key by which a cache entry
+     knows that it belongs to them.
 
-    enable("eager") twice   ->   the same (converter, key): the second block runs the entries that the first one made
+    enable("eager") twice   ->   the same (converter, key): the second block runs the entries that the first
+    one made
 
-The hook compares keys by identity, so equal settings must have one object. Keys live as long as the process: entries refer to them.
+The hook compares keys by identity, so equal settings must have one object. Keys live as long as the process:
+entries refer to them.
 """
 
 from __future__ import annotations
@@ -19,7 +22,9 @@ _converters: dict[CaptureSettings, tuple[FrameConverter, CaptureSettings]] = {}
 
 
 def converter_for(settings: CaptureSettings) -> tuple[FrameConverter, CaptureSettings]:
-    """The converter of these settings and their key. What can't be hashed (an option that is a list) gets a key of its own each time."""
+    """The converter of these settings and their key. What can't be hashed (an option that is a list) gets a
+    key of its own each time.
+    """
     try:
         found = _converters.get(settings)
     except TypeError:

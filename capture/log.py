@@ -1,13 +1,15 @@
 """Logs: what the parts tell, switched on by name.
 
 In:  CAPTURE_LOGS=graph_breaks,recompiles in the environment, or `log.set_logs("graph_breaks", "recompiles")`.
-Out: records of the standard logger `capture.<name>` at level DEBUG, on stderr unless the program has handlers of its own.
+Out: records of the standard logger `capture.<name>` at level DEBUG, on stderr unless the program has handlers
+     of its own.
 
     recompiles = log.get("recompiles")
     if recompiles.enabled:                       # cheap: texts are made only for a log that is on
         recompiles("%s: %s", code.co_name, text)
 
-Parts that may not import this package (codegen, guards, cache) take `logging.getLogger("capture.<name>")`; it is the same log.
+Parts that may not import this package (codegen, guards, cache) take `logging.getLogger("capture.<name>")`; it
+is the same log.
 """
 
 from __future__ import annotations
@@ -52,7 +54,9 @@ class Log:
 
 
 class _StderrHandler(logging.StreamHandler[TextIO]):
-    """Writes to the sys.stderr of the moment, and only where the program has not configured logging itself."""
+    """Writes to the sys.stderr of the moment, and only where the program has not configured logging
+    itself.
+    """
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
@@ -95,13 +99,15 @@ def load_environment(text: str) -> None:
         raise ConfigError(f"CAPTURE_LOGS={text!r}: {error}") from None
 
 
-# --- warnings --------------------------------------------------------------------------------------------------------------
+# --- warnings -----------------------------------------------------------------------------------------------
 
 _warned: set[tuple[types.CodeType | None, str]] = set()
 
 
 def warn_once(code: types.CodeType | None, kind: str, message: str) -> None:
-    """A `CaptureWarning` at the user's function, once for each code object and kind until `capture.reset()`."""
+    """A `CaptureWarning` at the user's function, once for each code object and kind until
+    `capture.reset()`.
+    """
     if (code, kind) in _warned:
         return
     _warned.add((code, kind))
@@ -115,7 +121,9 @@ def forget_warnings() -> None:
 
 
 def failure_text(error: BaseException) -> str:
-    """An exception as the text of a warning: where and what; under config.verbose with its whole traceback."""
+    """An exception as the text of a warning: where and what; under config.verbose with its whole
+    traceback.
+    """
     if config.verbose:
         return "".join(traceback.format_exception(error)).rstrip()
     last = traceback.extract_tb(error.__traceback__)[-1:]

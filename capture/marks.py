@@ -1,11 +1,14 @@
 """Marks that a user puts on functions, tensors and modules; read by the interpreter.
 
-In:  `capture.disable(fn)`, `capture.allow_in_graph(fn)`, `capture.assume_constant_result(fn)`, `capture.mark_dynamic(t, dim)`.
-Out: `is_disabled(fn)`, `is_allowed_in_graph(fn)`, `has_constant_result(fn)`, `dynamic_dims(t)`, `static_dims(t)`, `is_marked_static(t)`.
+In:  `capture.disable(fn)`, `capture.allow_in_graph(fn)`, `capture.assume_constant_result(fn)`,
+     `capture.mark_dynamic(t, dim)`.
+Out: `is_disabled(fn)`, `is_allowed_in_graph(fn)`, `has_constant_result(fn)`, `dynamic_dims(t)`,
+     `static_dims(t)`, `is_marked_static(t)`.
 
     mark_dynamic(x, 0)    ->   x._capture_dynamic_dims == {0: DimRange(None, None)}
 
-A function is marked in a registry (a bound method marks its function); a tensor carries the mark as an attribute: it goes where the tensor goes.
+A function is marked in a registry (a bound method marks its function); a tensor carries the mark as an
+attribute: it goes where the tensor goes.
 """
 
 from __future__ import annotations
@@ -48,10 +51,11 @@ def _plain_function(fn: Any) -> Any:
 
 _allowed = FunctionMarks()
 _constant = FunctionMarks()
-_DISABLED = "_capture_disabled"  # on the wrapper that `capture.disable` returns: the wrapped function itself stays capturable
+# On the wrapper that `capture.disable` returns: the wrapped function itself stays capturable.
+_DISABLED = "_capture_disabled"
 
 
-# --- functions -------------------------------------------------------------------------------------------------------------
+# --- functions ----------------------------------------------------------------------------------------------
 
 
 def allow_in_graph(fn: Any) -> Any:
@@ -68,7 +72,9 @@ def allow_in_graph(fn: Any) -> Any:
 
 
 def assume_constant_result(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """`fn` is called at capture, with the arguments of that time; what it returns then is a constant of the graph."""
+    """`fn` is called at capture, with the arguments of that time; what it returns then is a constant of the
+    graph.
+    """
     if not callable(fn):
         raise UsageError(f"assume_constant_result takes a callable, not {fn!r}")
     _constant.add(fn)
@@ -94,14 +100,16 @@ def is_disabled(fn: Any) -> bool:
     return isinstance(fn, types.FunctionType) and _DISABLED in fn.__dict__
 
 
-# --- tensors ---------------------------------------------------------------------------------------------------------------
+# --- tensors ------------------------------------------------------------------------------------------------
 
 _DYNAMIC = "_capture_dynamic_dims"
 _STATIC = "_capture_static_dims"
 _NO_DIMS: Any = {}
 
 
-def mark_dynamic(tensor: torch.Tensor, dims: int | Sequence[int], *, min: int | None = None, max: int | None = None) -> None:
+def mark_dynamic(
+    tensor: torch.Tensor, dims: int | Sequence[int], *, min: int | None = None, max: int | None = None
+) -> None:
     """The size of these dimensions changes: capture it as a symbol from the start.
 
     `min` and `max`, inclusive, promise bounds. Errors: UsageError for a dimension that the tensor hasn't.
@@ -111,12 +119,14 @@ def mark_dynamic(tensor: torch.Tensor, dims: int | Sequence[int], *, min: int | 
     if min is not None and max is not None and min > max:
         raise UsageError(f"mark_dynamic: min {min} is above max {max}")
     marks = dict(dynamic_dims(tensor))
-    marks.update({dim: bounds for dim in _checked_dims("mark_dynamic", tensor, dims)})
+    marks.update(dict.fromkeys(_checked_dims("mark_dynamic", tensor, dims), bounds))
     setattr(tensor, _DYNAMIC, marks)
 
 
 def mark_static(tensor: torch.Tensor, dims: int | Sequence[int] | None = None) -> None:
-    """The size of these dimensions (None: of all) does not change: capture it as a number, also under dynamic=True."""
+    """The size of these dimensions (None: of all) does not change: capture it as a number, also under
+    dynamic=True.
+    """
     wanted = range(tensor.dim()) if dims is None and isinstance(tensor, torch.Tensor) else dims
     checked = _checked_dims("mark_static", tensor, () if wanted is None else wanted)
     setattr(tensor, _STATIC, static_dims(tensor) | frozenset(checked))

@@ -3,9 +3,11 @@
 In:  calls of `capture/convert_frame.py` on `current()` while it captures a frame.
 Out: `Recorder` objects keep what they are told; `explain()` makes its report from one.
 
-    with observing(recorder): fn(x)      ->   recorder.on_graph(gm, code), recorder.on_break(reason, code), ...
+    with observing(recorder): fn(x)      ->   recorder.on_graph(gm, code), recorder.on_break(reason, code),
+    ...
 
-Observers belong to the thread that entered `observing`. Nobody observing: `current()` is a recorder that keeps nothing.
+Observers belong to the thread that entered `observing`. Nobody observing: `current()` is a recorder that
+keeps nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ class Recorder(Protocol):
         """Time spent on one phase: "translate", "backend", "guards", or "total" for the whole frame."""
 
     def on_recompile(self, text: str, code: types.CodeType) -> None:
-        """`code` had entries; `text` says which guard of the last one failed: source, old value, new value."""
+        """`code` had entries; `text` says which guard of the last one failed: source, old value, new
+        value.
+        """
 
     def on_skip(self, reason: str, code: types.CodeType) -> None:
         """The frame is left to Python as a whole."""

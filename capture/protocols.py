@@ -1,9 +1,11 @@
 """What the parts of this package expect of each other, as types.
 
 In:  nothing.
-Out: `CaptureSettings`, `FrameLike`, `Backend`, `Converter`: names for annotations, and the settings that `enable()` was called with.
+Out: `CaptureSettings`, `FrameLike`, `Backend`, `Converter`: names for annotations, and the settings that
+     `enable()` was called with.
 
-    enable("llvm", fullgraph=True)   ->   CaptureSettings(backend=llvm_backend, backend_name="llvm", fullgraph=True, dynamic=None, options=())
+    enable("llvm", fullgraph=True)   ->   CaptureSettings(backend=llvm_backend, backend_name="llvm",
+    fullgraph=True, dynamic=None, options=())
 """
 
 from __future__ import annotations
@@ -23,10 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CaptureSettings:
-    """One way to capture. Equal settings share cache entries: `capture/keys.py` has one canonical object for them.
+    """One way to capture. Equal settings share cache entries: `capture/keys.py` has one canonical object for
+    them.
 
-    backend is the callable with its options bound in. dynamic None: config.dynamic decides. `tag` sets apart what must not share entries
-    with anything else (explain, a compiled function).
+    backend is the callable with its options bound in. dynamic None: config.dynamic decides. `tag` sets apart
+    what must not share entries with anything else (explain, a compiled function).
     """
 
     backend: Any
@@ -38,15 +41,17 @@ class CaptureSettings:
 
     @property
     def key(self) -> CaptureSettings:
-        """By which entries know these settings. Only the object that `capture/keys.py` gives a converter is ever used as a key."""
+        """By which entries know these settings. Only the object that `capture/keys.py` gives a converter is
+        ever used as a key.
+        """
         return self
 
 
 class FrameLike(Protocol):
     """What a converter gets: `_capture.Frame`, or the settrace hook's equivalent.
 
-    locals has an item for each of `code.co_nlocalsplus`, `_capture.NULL` where unbound; failures are (entry, guard index) of the entries that
-    were tried and did not fit.
+    locals has an item for each of `code.co_nlocalsplus`, `_capture.NULL` where unbound; failures are (entry,
+    guard index) of the entries that were tried and did not fit.
     """
 
     code: types.CodeType

@@ -1,8 +1,9 @@
-"""The twin of the extension `_capture` where it is not built: entries and marks of code objects, for the settrace hook.
+"""The twin of the extension `_capture` where it is not built: entries and marks of code objects, for the
+settrace hook.
 
 In:  the calls that `capture`, `guards` and `cache` make of `_capture`.
-Out: the same effects, by dictionaries. There is no evaluator hook, no native guard program and no compiled graph: who needs one of these asks whether
-     the name is there (`hasattr(_capture, "GuardProgram")`).
+Out: the same effects, by dictionaries. There is no evaluator hook, no native guard program and no compiled
+     graph: who needs one of these asks whether the name is there (`hasattr(_capture, "GuardProgram")`).
 
     add_entry(f.__code__, entry)   ->   entries(f.__code__) == [entry]
 """
@@ -42,7 +43,14 @@ class Entry:
     """As `_capture.Entry`; `guards` has a `check` like that of a guard program, or is None."""
 
     def __init__(
-        self, guards: Any, key: Any, *, code: Any = None, graph: Any = None, result: Any = None, inputs: int | None = None
+        self,
+        guards: Any,
+        key: Any,
+        *,
+        code: Any = None,
+        graph: Any = None,
+        result: Any = None,
+        inputs: int | None = None,
     ) -> None:
         if (graph is None) != (result is None) or (code is not None and graph is not None):
             raise ValueError("Entry: give code, or graph and result")

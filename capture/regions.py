@@ -6,7 +6,8 @@ Out: a context manager, and functions that run inside of such a block.
     region.__enter__()   ->   this thread's hook calls the converter of region.settings
     region.__exit__()    ->   what was there before
 
-Each thread has its stack of open regions. Closing one that is not the innermost is an error, and closes all: the hook is off then.
+Each thread has its stack of open regions. Closing one that is not the innermost is an error, and closes all:
+the hook is off then.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import _capture
+
 from capture import hooks
 from capture.errors import UsageError
 from capture.keys import converter_for
@@ -28,7 +30,9 @@ T = TypeVar("T", bound=Callable[..., Any])
 
 
 class _OpenRegions(threading.local):
-    """Of one thread: (region, hook state before it) from the outermost on, and regions that an error closed before their own exit."""
+    """Of one thread: (region, hook state before it) from the outermost on, and regions that an error closed
+    before their own exit.
+    """
 
     def __init__(self) -> None:
         self.stack: list[tuple[Region, hooks.State]] = []
@@ -39,7 +43,9 @@ _open = _OpenRegions()
 
 
 class Region:
-    """A block with hook settings of its own. May be entered again, also inside of itself and on several threads."""
+    """A block with hook settings of its own. May be entered again, also inside of itself and on several
+    threads.
+    """
 
     def __init__(self, hook: str | None, settings: CaptureSettings | None) -> None:
         self.hook = hook
@@ -65,14 +71,19 @@ class Region:
         elif any(region is self for region, _ in stack):
             inner = stack[-1][0]
             _close_all(self)
-            raise UsageError(f"{self!r} was disabled before {inner!r}, which was enabled inside of it. All regions of this thread are closed now")
+            raise UsageError(
+                f"{self!r} was disabled before {inner!r}, which was enabled inside of it. "
+                "All regions of this thread are closed now"
+            )
         elif self in _open.closed_by_error:
             _open.closed_by_error.remove(self)
         else:
             raise UsageError(f"{self!r} is disabled, but was not enabled on this thread")
 
     def around(self, fn: T) -> T:
-        """`fn`, each call of which runs in this region. Calls nest strictly, so they need no place on the stack."""
+        """`fn`, each call of which runs in this region. Calls nest strictly, so they need no place on the
+        stack.
+        """
         inside = self.state()
         if inside.hook == "pep523":
             return _natively_around(fn, inside.converter, inside.key)
@@ -115,7 +126,9 @@ def original_function(fn: Any) -> Any:
 
 
 def _close_all(exiting: Region) -> None:
-    """Every region of this thread; those other than the one that is exited just now still have an exit to come."""
+    """Every region of this thread; those other than the one that is exited just now still have an exit to
+    come.
+    """
     _open.closed_by_error.extend(region for region, _ in _open.stack if region is not exiting)
     hooks.switch(_open.stack[0][1])
     _open.stack.clear()

@@ -1,14 +1,16 @@
-"""The hook without the extension: sees calls through sys.settrace, and runs what was captured through dispatchers.
+"""The hook without the extension: sees calls through sys.settrace, and runs what was captured through
+dispatchers.
 
 In:  call events of this thread's Python frames.
-Out: functions whose `__code__` is a dispatcher: from the next call on they ask the cache entries of their own code, capture where none fits, and
-     run what they find.
+Out: functions whose `__code__` is a dispatcher: from the next call on they ask the cache entries of their own
+     code, capture where none fits, and run what they find.
 
     f(x) called, f not seen before   ->   f runs as it is;  f.__code__ = dispatcher
-    f(x) called again                ->   entries of f's own code, else converter(frame); the entry's graph or code
+    f(x) called again                ->   an entry of f's own code, else converter(frame); what the entry holds
 
-A frame that is called already can't be replaced from a trace function, hence the next call. The same results as with the extension: the same
-converter, entries, guards and continuations; slower by two Python calls a frame. While no thread is enabled, functions have their own code.
+A frame that is called already can't be replaced from a trace function, hence the next call. The same results
+as with the extension: the same converter, entries, guards and continuations; slower by two Python calls a
+frame. While no thread is enabled, functions have their own code.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 import _capture
+
 from capture import function_finder
 from capture.dispatcher import Dispatcher, dispatcher_code, dispatcher_of, own_code
 
@@ -41,6 +44,8 @@ class _ThreadState(threading.local):
 _state = _ThreadState()
 _lock = threading.Lock()
 _enabled_threads = 0
+
+
 class _Installed:
     """A function that has, or had, a dispatcher."""
 
@@ -69,12 +74,12 @@ class Frame:
         self.code = code
         self.function = function
         self.globals: dict[str, Any] = function.__globals__
-        self.builtins: dict[str, Any] = function.__builtins__
+        self.builtins: dict[str, Any] = function.__builtins__  # type: ignore[attr-defined]
         self.locals = localsplus
         self.failures = failures
 
 
-# --- switching -------------------------------------------------------------------------------------------------------------
+# --- switching ----------------------------------------------------------------------------------------------
 
 
 def get_callback() -> tuple[FrameConverter | None, Any]:
@@ -83,7 +88,9 @@ def get_callback() -> tuple[FrameConverter | None, Any]:
 
 
 def set_callback(callback: FrameConverter | None, key: Any) -> tuple[FrameConverter | None, Any]:
-    """Enable (or, with None, disable) this thread; returns what was set before. The program's own trace function is kept and served."""
+    """Enable (or, with None, disable) this thread; returns what was set before. The program's own trace
+    function is kept and served.
+    """
     previous = get_callback()
     if (callback is None) != (previous[0] is None):
         _enable_thread() if callback is not None else _disable_thread()
@@ -126,7 +133,7 @@ def forget_all() -> None:
         _dispatched.clear()
 
 
-# --- events ----------------------------------------------------------------------------------------------------------------
+# --- events -------------------------------------------------------------------------------------------------
 
 
 def _on_event(frame: types.FrameType, event: str, arg: Any) -> Any:
@@ -144,7 +151,9 @@ def _meet(frame: types.FrameType) -> None:
     from capture import frame_filter
 
     code = frame.f_code
-    ours = frame.f_globals.get("__name__", "").partition(".")[0] in OUR_PACKAGES  # also what a dataclass generates
+    ours = (
+        frame.f_globals.get("__name__", "").partition(".")[0] in OUR_PACKAGES
+    )  # also what a dataclass generates
     if ours or code.co_flags & GENERATOR_KINDS or frame_filter.why_not_captured(code) is not None:
         _capture.skip_code(code)
         return
@@ -169,7 +178,7 @@ def install(function: types.FunctionType) -> None:
         function.__code__ = dispatching
 
 
-# --- dispatching -----------------------------------------------------------------------------------------------------------
+# --- dispatching --------------------------------------------------------------------------------------------
 
 
 def _dispatch(dispatcher: Dispatcher, arguments: tuple[Any, ...]) -> Any:
@@ -201,7 +210,7 @@ def _plain(function: types.FunctionType) -> types.FunctionType:
 
 def _run_frame(code: types.CodeType, function: types.FunctionType, arguments: tuple[Any, ...]) -> Any:
     """`function` runs `code` with all arguments positional, in the order of the frame's locals."""
-    _state.suspended = True  # the look-up runs Python code, some of it generated, that this hook would otherwise look at in its turn
+    _state.suspended = True  # the look-up runs Python code that this hook would else look at in its turn
     try:
         entry, slots = _find_entry(code, function, arguments)
     finally:
@@ -209,8 +218,12 @@ def _run_frame(code: types.CodeType, function: types.FunctionType, arguments: tu
     return function(*arguments) if entry is None else _run_entry(entry, function, arguments, slots)
 
 
-def _find_entry(code: types.CodeType, function: types.FunctionType, arguments: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """An entry that fits, and its slots: one that is there, or one that the converter makes now. (None, ()) where there is none."""
+def _find_entry(
+    code: types.CodeType, function: types.FunctionType, arguments: tuple[Any, ...]
+) -> tuple[Any, tuple[Any, ...]]:
+    """An entry that fits, and its slots: one that is there, or one that the converter makes now. (None, ())
+    where there is none.
+    """
     cells = [name for name in code.co_cellvars if name not in code.co_varnames]
     count = len(code.co_varnames) + len(cells) + len(code.co_freevars)
     localsplus = arguments + (_capture.NULL,) * (count - len(arguments))
@@ -229,10 +242,13 @@ def _find_entry(code: types.CodeType, function: types.FunctionType, arguments: t
     return None, ()
 
 
-def _check(entry: Any, localsplus: tuple[Any, ...], function: types.FunctionType) -> tuple[int, tuple[Any, ...]]:
+def _check(
+    entry: Any, localsplus: tuple[Any, ...], function: types.FunctionType
+) -> tuple[int, tuple[Any, ...]]:
     if entry.guards is None:
         return -1, ()
-    failed, slots = entry.guards.check(localsplus, function.__globals__, function.__builtins__, function)
+    builtins = function.__builtins__  # type: ignore[attr-defined]
+    failed, slots = entry.guards.check(localsplus, function.__globals__, builtins, function)
     return failed, slots or ()
 
 
@@ -248,13 +264,17 @@ def _ask(frame: Frame) -> Any:
         sys.settrace(traced)
 
 
-# --- running an entry ------------------------------------------------------------------------------------------------------
+# --- running an entry ---------------------------------------------------------------------------------------
 
 
-def _run_entry(entry: Any, function: types.FunctionType, arguments: tuple[Any, ...], slots: tuple[Any, ...]) -> Any:
+def _run_entry(
+    entry: Any, function: types.FunctionType, arguments: tuple[Any, ...], slots: tuple[Any, ...]
+) -> Any:
     if entry.code is not None:
         _capture.skip_code(entry.code)
-        replacement = types.FunctionType(entry.code, function.__globals__, function.__name__, None, function.__closure__)
+        replacement = types.FunctionType(
+            entry.code, function.__globals__, function.__name__, None, function.__closure__
+        )
         return replacement(*(*arguments, *slots)[: entry.code.co_argcount])
     if entry.graph is not None:
         try:

@@ -1,13 +1,14 @@
-"""The same with a model that branches on its data: the graph breaks, resume functions go on, and a second batch size makes a recompile.
+"""The same with a model that branches on its data: the graph breaks, resume functions go on, and a second
+batch size makes a recompile.
 
-    python examples/branchy.py
+python examples/branchy.py
 """
 
 from __future__ import annotations
 
 import torch
-from training import main
 from torch import nn
+from training import main
 
 
 class Branchy(nn.Module):

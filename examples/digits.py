@@ -1,16 +1,17 @@
-"""Train a classifier of handwritten digits inside of `capture.enable()`, and see that nothing changes but the time.
+"""Train a classifier of handwritten digits inside of `capture.enable()`, and see that nothing changes but the
+time.
 
     python examples/digits.py [--epochs 5] [--hook settrace] [--backend eager]
 
-The data are the 1,797 images of 8x8 pixels that scikit-learn ships. The training loop is an ordinary one; it runs twice from the same seed, once as it is
-and once captured.
+The data are the 1,797 images of 8x8 pixels that scikit-learn ships. The training loop is an ordinary one; it
+runs twice from the same seed, once as it is and once captured.
 """
 
 from __future__ import annotations
 
 import torch
-from training import main
 from torch import nn
+from training import main
 
 
 class Classifier(nn.Module):

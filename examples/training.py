@@ -1,7 +1,8 @@
 """What both demos share: the data, an ordinary training loop, and the report of both runs side by side.
 
 In:  a class of models.
-Out: printed: progress, loss and accuracy with and without capture, the time of a step of each, and `capture.explain` of the model.
+Out: printed: progress, loss and accuracy with and without capture, the time of a step of each, and
+     `capture.explain` of the model.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ def digits() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     return images[train], labels[train], images[test], labels[test]
 
 
-def train_step(model: nn.Module, optimizer: torch.optim.Optimizer, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+def train_step(
+    model: nn.Module, optimizer: torch.optim.Optimizer, images: torch.Tensor, labels: torch.Tensor
+) -> torch.Tensor:
     optimizer.zero_grad()
     loss = nn.functional.cross_entropy(model(images), labels)
     loss.backward()
@@ -81,12 +84,16 @@ def run_once(make_model: Callable[[], nn.Module], epochs: int, title: str, regio
 def report(eager: Run, captured: Run) -> None:
     table = Table("", "first loss", "last loss", "accuracy", "first step", "median step")
     for name, run in (("eager", eager), ("captured", captured)):
-        times = [f"{1000 * seconds:.2f} ms" for seconds in (run.step_times[0], statistics.median(run.step_times))]
+        times = [
+            f"{1000 * seconds:.2f} ms" for seconds in (run.step_times[0], statistics.median(run.step_times))
+        ]
         table.add_row(name, f"{run.losses[0]:.6f}", f"{run.losses[-1]:.6f}", f"{run.accuracy:.2%}", *times)
     console.print(table)
     difference = max(abs(a - b) for a, b in zip(eager.losses, captured.losses))
     ratio = statistics.median(captured.step_times) / statistics.median(eager.step_times)
-    console.print(f"Largest difference of the loss in {len(eager.losses)} steps: {difference:.1e}. A captured step takes {ratio:.2f} of an eager one.")
+    console.print(
+        f"Largest difference of the loss in {len(eager.losses)} steps: {difference:.1e}. A captured step takes {ratio:.2f} of an eager one."
+    )
 
 
 @capture.disable(recursive=False)
@@ -109,5 +116,7 @@ def main(title: str, make_model: Callable[[], nn.Module]) -> None:
     report(eager, captured)
     console.print("\n[bold]capture.explain[/bold], two calls with batches of 64 and 32:")
     images = digits()[0][:64]
-    explained = capture.explain(two_batches, backend=arguments.backend, hook=arguments.hook)(captured.model, images)
+    explained = capture.explain(two_batches, backend=arguments.backend, hook=arguments.hook)(
+        captured.model, images
+    )
     print(explained)

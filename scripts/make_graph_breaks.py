@@ -1,7 +1,7 @@
 """docs/graph_breaks.md from the table of break reasons.
 
-    python scripts/make_graph_breaks.py            writes the page
-    python scripts/make_graph_breaks.py --check    exit status 1 where the page is not what would be written
+python scripts/make_graph_breaks.py            writes the page
+python scripts/make_graph_breaks.py --check    exit status 1 where the page is not what would be written
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ Words in braces are filled in with what was met. This page is made by `scripts/m
 
 
 def page() -> str:
-    rows = (f"| `{name}` | {_cell(reason.text)} | {_cell(reason.hint)} |\n" for name, reason in sorted(REASONS.items()))
+    rows = (
+        f"| `{name}` | {_cell(reason.text)} | {_cell(reason.hint)} |\n"
+        for name, reason in sorted(REASONS.items())
+    )
     return INTRODUCTION + "".join(rows)
 
 

@@ -1,7 +1,7 @@
 """Runs PyTorch's operator database through `capture.compile` and writes docs/operators.md.
 
-    python scripts/opinfo.py                                   all operators and dtypes (`make opinfo`)
-    python scripts/opinfo.py --operators add,softmax --dtypes float32 --no-table
+python scripts/opinfo.py                                   all operators and dtypes (`make opinfo`)
+python scripts/opinfo.py --operators add,softmax --dtypes float32 --no-table
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ def main() -> int:
     options = parse()
     dtypes = options.dtypes.split(",")
     names = options.operators.split(",") if options.operators else list(OPERATORS)
-    pairs = [(name, dtype) for dtype in dtypes for name in names if dtype in supported_dtypes(OPERATORS[name])]
+    pairs = [
+        (name, dtype) for dtype in dtypes for name in names if dtype in supported_dtypes(OPERATORS[name])
+    ]
     results: list[Result] = []
     with open(options.lines, "w") if options.lines else open("/dev/null", "w") as lines:
         for result in run_all(pairs, options.samples, options.processes):
@@ -41,12 +43,16 @@ def main() -> int:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--operators", default="", help="names in the database, with commas; all by default")
     parser.add_argument("--dtypes", default=",".join(DTYPES))
     parser.add_argument("--samples", type=int, default=6, help="of each operator and dtype")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--lines", default="", help="also write the results to this file, a JSON object a line")
+    parser.add_argument(
+        "--lines", default="", help="also write the results to this file, a JSON object a line"
+    )
     parser.add_argument("--no-table", action="store_true", help="leave docs/operators.md as it is")
     return parser.parse_args()
 

@@ -1,14 +1,16 @@
 """The differential helper: a program captured must do what it does eagerly.
 
 In:  a function or module with arguments, or a factory that makes them anew.
-Out: an AssertionError that names the first difference, or what was captured (`capture.Explanation`: graphs, breaks, operations, recompiles).
+Out: an AssertionError that names the first difference, or what was captured (`capture.Explanation`: graphs,
+     breaks, operations, recompiles).
 
     found = assert_same(toy_example, (a, b), calls=3)
     assert found.graph_count == 2
 
-Both runs get deep copies of the same arguments and the same seeds. Compared: values (dtype, shape, strides, offset, requires_grad, NaN and -0.0 included),
-which of all tensors are the same object or share memory, exceptions (type, text, the user's line), arguments and modules after the calls, gradients,
-random states, grad mode, printed text.
+Both runs get deep copies of the same arguments and the same seeds. Compared: values (dtype, shape, strides,
+offset, requires_grad, NaN and -0.0 included), which of all tensors are the same object or share memory,
+exceptions (type, text, the user's line), arguments and modules after the calls, gradients, random states,
+grad mode, printed text.
 """
 
 from __future__ import annotations
@@ -78,9 +80,11 @@ def assert_same(
     tolerance: tuple[float, float] | None = None,
     seed: int = 0,
 ) -> Explanation:
-    """Run eagerly and captured, `calls` times each, and compare. `factory` instead of `fn`: for what deep copies can't separate (closures, globals).
+    """Run eagerly and captured, `calls` times each, and compare. `factory` instead of `fn`: for what deep
+    copies can't separate (closures, globals).
 
-    tolerance (relative, absolute) None: exact. backward: also compare gradients of the sum of what requires them.
+    tolerance (relative, absolute) None: exact. backward: also compare gradients of the sum of what requires
+    them.
     """
     make = factory or Program(fn, args, kwargs or {}).copied  # type: ignore[arg-type]
     eager = _run(make(), calls, seed, backward, contextlib.nullcontext())
@@ -93,7 +97,7 @@ def assert_same(
     return collector.found
 
 
-# --- running ---------------------------------------------------------------------------------------------------------------
+# --- running ------------------------------------------------------------------------------------------------
 
 
 def _run(program: Program, calls: int, seed: int, backward: bool, region: Any) -> Outcome:
@@ -128,7 +132,11 @@ def _seed_all(seed: int) -> None:
 def _run_backward(values: list[Any]) -> None:
     found: list[torch.Tensor] = []
     _collect(values, found, set())
-    losses = [t.sum().abs() if t.is_complex() else t.sum() for t in found if t.requires_grad and t.grad_fn is not None]
+    losses = [
+        t.sum().abs() if t.is_complex() else t.sum()
+        for t in found
+        if t.requires_grad and t.grad_fn is not None
+    ]
     if losses:
         sum(losses[1:], losses[0]).backward()
 
@@ -136,7 +144,9 @@ def _run_backward(values: list[Any]) -> None:
 def _describe_error(error: BaseException) -> tuple[str, str, str]:
     """Type, text, and the innermost line outside of capture and torch."""
     ours = ("/capture/", "/codegen/", "/guards/", "/cache/", "/torch/")
-    user = [f for f in traceback.extract_tb(error.__traceback__) if not any(part in f.filename for part in ours)]
+    user = [
+        f for f in traceback.extract_tb(error.__traceback__) if not any(part in f.filename for part in ours)
+    ]
     place = f"{user[-1].filename}:{user[-1].lineno}" if user else ""
     return type(error).__qualname__, str(error), place
 
@@ -159,25 +169,33 @@ def _collect(value: Any, found: list[torch.Tensor], seen: set[int]) -> None:
         _collect(vars(value), found, seen)
 
 
-# --- comparing -------------------------------------------------------------------------------------------------------------
+# --- comparing ----------------------------------------------------------------------------------------------
 
 
 def compare_outcomes(eager: Outcome, captured: Outcome, tolerance: tuple[float, float] | None = None) -> None:
     """AssertionError at the first difference."""
     assert captured.error == eager.error, f"exception: eager {eager.error}, captured {captured.error}"
-    assert captured.printed == eager.printed, f"printed text: eager {eager.printed!r}, captured {captured.printed!r}"
+    assert captured.printed == eager.printed, (
+        f"printed text: eager {eager.printed!r}, captured {captured.printed!r}"
+    )
     compare_values(eager.values, captured.values, "values", tolerance)
     compare_values(eager.program.args, captured.program.args, "arguments", tolerance)
     compare_values(eager.program.kwargs, captured.program.kwargs, "keyword arguments", tolerance)
     if isinstance(eager.program.fn, torch.nn.Module):
         compare_values(eager.program.fn, captured.program.fn, "module", tolerance)
-    assert _sharing(captured) == _sharing(eager), f"aliasing: eager {_sharing(eager)}, captured {_sharing(captured)}"
+    assert _sharing(captured) == _sharing(eager), (
+        f"aliasing: eager {_sharing(eager)}, captured {_sharing(captured)}"
+    )
     assert captured.random_states == eager.random_states, "random states differ after the calls"
-    assert captured.grad_mode == eager.grad_mode, f"grad mode afterwards: eager {eager.grad_mode}, captured {captured.grad_mode}"
+    assert captured.grad_mode == eager.grad_mode, (
+        f"grad mode afterwards: eager {eager.grad_mode}, captured {captured.grad_mode}"
+    )
 
 
 def _sharing(outcome: Outcome) -> list[tuple[int, int, int]]:
-    """For each tensor: the first one that is the same object, the first one on the same memory, and the offset from it."""
+    """For each tensor: the first one that is the same object, the first one on the same memory, and the
+    offset from it.
+    """
     tensors = outcome.tensors()
     objects: dict[int, int] = {}
     memory: dict[int, int] = {}
@@ -189,7 +207,9 @@ def _sharing(outcome: Outcome) -> list[tuple[int, int, int]]:
     return rows
 
 
-def compare_values(eager: Any, captured: Any, where: str, tolerance: tuple[float, float] | None = None, seen: Any = None) -> None:
+def compare_values(
+    eager: Any, captured: Any, where: str, tolerance: tuple[float, float] | None = None, seen: Any = None
+) -> None:
     """Structure, types and contents, to any depth."""
     seen = set() if seen is None else seen
     assert type(captured) is type(eager), f"{where}: eager {type(eager)}, captured {type(captured)}"
@@ -245,18 +265,31 @@ _PROPERTIES: tuple[tuple[str, Callable[[torch.Tensor], Any]], ...] = (
 )
 
 
-def compare_tensors(eager: torch.Tensor, captured: torch.Tensor, where: str, tolerance: tuple[float, float] | None) -> None:
+def compare_tensors(
+    eager: torch.Tensor, captured: torch.Tensor, where: str, tolerance: tuple[float, float] | None
+) -> None:
     for name, read in _PROPERTIES:
-        assert read(captured) == read(eager), f"{where}: {name}: eager {read(eager)}, captured {read(captured)}"
+        assert read(captured) == read(eager), (
+            f"{where}: {name}: eager {read(eager)}, captured {read(captured)}"
+        )
     exact = tolerance is None or not (eager.is_floating_point() or eager.is_complex())
     relative, absolute = (0.0, 0.0) if exact else tolerance  # type: ignore[misc]
     torch.testing.assert_close(
-        captured.detach(), eager.detach(), rtol=relative, atol=absolute, equal_nan=True, msg=lambda text: f"{where}: {text}"
+        captured.detach(),
+        eager.detach(),
+        rtol=relative,
+        atol=absolute,
+        equal_nan=True,
+        msg=lambda text: f"{where}: {text}",
     )
     if exact and eager.is_floating_point() and eager.layout is torch.strided:
-        assert torch.equal(torch.signbit(eager), torch.signbit(captured)), f"{where}: the signs of zeros or NaN differ"
+        assert torch.equal(torch.signbit(eager), torch.signbit(captured)), (
+            f"{where}: the signs of zeros or NaN differ"
+        )
     if not eager.is_leaf:
         return
-    assert (captured.grad is None) == (eager.grad is None), f"{where}.grad: eager {eager.grad}, captured {captured.grad}"
+    assert (captured.grad is None) == (eager.grad is None), (
+        f"{where}.grad: eager {eager.grad}, captured {captured.grad}"
+    )
     if eager.grad is not None:
         compare_tensors(eager.grad, captured.grad, f"{where}.grad", tolerance)

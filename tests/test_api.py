@@ -59,14 +59,16 @@ def found():
         yield collector.found
 
 
-# --- regions ---------------------------------------------------------------------------------------------------------------
+# --- regions ------------------------------------------------------------------------------------------------
 
 
 def test_enable_captures_callees_and_restores(found):
     x = torch.ones(3)
     with capture.enable("eager"):
         result = double_plus_one(x)
-        assert hooks.switch(hooks.State("pep523", *capture.regions.converter_for(_settings()))).hook == "pep523"
+        assert (
+            hooks.switch(hooks.State("pep523", *capture.regions.converter_for(_settings()))).hook == "pep523"
+        )
     assert torch.equal(result, torch.full((3,), 3.0))
     assert found.graph_count == 1
     double_plus_one(torch.ones(4))
@@ -146,10 +148,12 @@ def test_out_of_order_names_both_and_turns_the_hook_off():
         inner.__exit__(None, None, None)
 
 
-# --- compile ---------------------------------------------------------------------------------------------------------------
+# --- compile ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("decorate", [capture.compile, capture.compile(backend="eager"), capture.enable("eager")])
+@pytest.mark.parametrize(
+    "decorate", [capture.compile, capture.compile(backend="eager"), capture.enable("eager")]
+)
 def test_compile_forms(decorate):
     @decorate
     def f(x, *, k=1):
@@ -184,7 +188,7 @@ def test_compiled_method_and_partial():
     assert torch.equal(part(torch.ones(2)), torch.full((2,), 2.0))
 
 
-# --- compiled modules ------------------------------------------------------------------------------------------------------
+# --- compiled modules ---------------------------------------------------------------------------------------
 
 
 def test_a_module_stays_a_module(found):
@@ -265,7 +269,7 @@ def test_a_replaced_forward_is_used():
     assert torch.equal(fast(torch.zeros(2)), torch.ones(2))
 
 
-# --- disable ---------------------------------------------------------------------------------------------------------------
+# --- disable ------------------------------------------------------------------------------------------------
 
 
 @capture.disable
@@ -310,7 +314,7 @@ def test_disabled_module(found):
     assert isinstance(off, Net) and found.graph_count == 0
 
 
-# --- inside of captured code ----------------------------------------------------------------------------------------------
+# --- inside of captured code --------------------------------------------------------------------------------
 
 
 def test_is_capturing_and_graph_break(found):
@@ -359,7 +363,7 @@ def test_marks_of_tensors():
         capture.mark_dynamic(x, 2)
 
 
-# --- settings and logs -----------------------------------------------------------------------------------------------------
+# --- settings and logs --------------------------------------------------------------------------------------
 
 
 def test_patch_is_a_context_and_a_decorator():
@@ -379,7 +383,9 @@ def test_environment_of_settings():
     from capture.config import Config
 
     config = Config()
-    config.load_environment({"CAPTURE_RECOMPILE_LIMIT": "3", "CAPTURE_DYNAMIC": "true", "CAPTURE_CACHE_DIR": "/tmp/x"})
+    config.load_environment(
+        {"CAPTURE_RECOMPILE_LIMIT": "3", "CAPTURE_DYNAMIC": "true", "CAPTURE_CACHE_DIR": "/tmp/x"}
+    )
     assert (config.recompile_limit, config.dynamic, config.cache_dir) == (3, True, "/tmp/x")
     config.load_environment({"CAPTURE_DYNAMIC": "none"})
     assert config.dynamic is None
@@ -412,14 +418,17 @@ def test_log_handler_writes_to_stderr_where_nothing_else_is_configured(monkeypat
     assert stream.getvalue() == "[capture.graph] hello 3\n"
 
 
-# --- explain ---------------------------------------------------------------------------------------------------------------
+# --- explain ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("hook", ["pep523", "settrace"])
 def test_explain(hook):
     found = capture.explain(with_break, backend="eager", hook=hook)(torch.ones(2))
     assert (found.graph_count, found.graph_break_count) == (2, 1)
-    assert [[getattr(op, "__name__", op) for op in ops] for ops in found.ops_per_graph] == [["add", "sum", "gt"], ["mul"]]
+    assert [[getattr(op, "__name__", op) for op in ops] for ops in found.ops_per_graph] == [
+        ["add", "sum", "gt"],
+        ["mul"],
+    ]
     assert found.op_count == 4
     (reason,) = found.break_reasons
     assert reason.id == "data_dependent_jump" and reason.reason and reason.hint
@@ -445,6 +454,8 @@ def test_explain_shows_recompiles():
         f(x)
         f(y)
 
-    found = capture.explain(twice, backend="eager")(double_plus_one, torch.ones(2), torch.ones(2, dtype=torch.float64))
+    found = capture.explain(twice, backend="eager")(
+        double_plus_one, torch.ones(2), torch.ones(2, dtype=torch.float64)
+    )
     assert found.graph_count == 2 and len(found.recompiles) == 1
     assert "float32" in found.recompiles[0] and "float64" in found.recompiles[0]

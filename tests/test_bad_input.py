@@ -1,4 +1,6 @@
-"""Wrong use of the API, backends that misbehave, programs that raise: a clear error, the hook off afterwards, nothing lost."""
+"""Wrong use of the API, backends that misbehave, programs that raise: a clear error, the hook off afterwards,
+nothing lost.
+"""
 
 from __future__ import annotations
 
@@ -29,19 +31,31 @@ def _fresh():
         (lambda: capture.compile(torch.nn.Linear), capture.UsageError, "Linear is a class"),
         (lambda: capture.explain(3), capture.UsageError, "not 3 of type int"),
         (lambda: capture.disable(3), capture.UsageError, "not 3"),
-        (lambda: capture.enable("lvm"), capture.UnknownBackend, "did you mean 'llvm'? Known: aot_eager, eager, llvm"),
+        (
+            lambda: capture.enable("lvm"),
+            capture.UnknownBackend,
+            "did you mean 'llvm'? Known: aot_eager, eager, llvm",
+        ),
         (lambda: capture.enable(3), capture.UsageError, "a name or a function, not 3"),
         (lambda: capture.enable("eager", options={"x": 1}), capture.ConfigError, "'eager' has no option 'x'"),
         (lambda: capture.enable("eager", options=3), capture.UsageError, "options is a dict"),
         (lambda: capture.enable(fullgraph=1), capture.UsageError, "fullgraph is True or False, not 1"),
-        (lambda: capture.enable(dynamic="yes"), capture.UsageError, "dynamic is True, False or None, not 'yes'"),
+        (
+            lambda: capture.enable(dynamic="yes"),
+            capture.UsageError,
+            "dynamic is True, False or None, not 'yes'",
+        ),
         (lambda: capture.enable(hook="pep524"), capture.UsageError, "did you mean 'pep523'"),
         (lambda: capture.enable(mode="max"), TypeError, "mode"),
         (lambda: capture.backends.lookup("x"), LookupError, "Known: aot_eager, eager, llvm"),
         (lambda: capture.backends.register(3), capture.UsageError, "takes a name"),
         (lambda: capture.backends.register("eager")(plus_one), capture.UsageError, "registered already"),
         (lambda: capture.log.set_logs("grap"), capture.ConfigError, "did you mean 'graph'"),
-        (lambda: setattr(capture.config, "recompile_limits", 3), capture.ConfigError, "did you mean 'recompile_limit'"),
+        (
+            lambda: setattr(capture.config, "recompile_limits", 3),
+            capture.ConfigError,
+            "did you mean 'recompile_limit'",
+        ),
         (lambda: setattr(capture.config, "recompile_limit", "3"), capture.ConfigError, "is int, not '3'"),
         (lambda: setattr(capture.config, "recompile_limit", -1), capture.ConfigError, "can't be negative"),
         (lambda: capture.mark_dynamic(3, 0), capture.UsageError, "takes a tensor, not 3"),
@@ -57,7 +71,10 @@ def test_wrong_arguments(call, error, text):
 @pytest.mark.parametrize(
     ("variables", "text"),
     [
-        ({"CAPTURE_LOGS": "graph_breaks,recompile"}, "no log is named 'recompile': did you mean 'recompiles'"),
+        (
+            {"CAPTURE_LOGS": "graph_breaks,recompile"},
+            "no log is named 'recompile': did you mean 'recompiles'",
+        ),
         ({"CAPTURE_RAISE_ON_ERROR": "maybe"}, "CAPTURE_RAISE_ON_ERROR='maybe': expected bool"),
     ],
 )
@@ -73,10 +90,12 @@ def test_a_module_that_shadows_one_of_ours(tmp_path):
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import capture"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1
-    assert "capture needs its own package 'cache'" in done.stderr and str(tmp_path / "cache.py") in done.stderr
+    assert (
+        "capture needs its own package 'cache'" in done.stderr and str(tmp_path / "cache.py") in done.stderr
+    )
 
 
-# --- backends --------------------------------------------------------------------------------------------------------------
+# --- backends -----------------------------------------------------------------------------------------------
 
 
 def raising(gm, example_inputs):
@@ -105,13 +124,19 @@ def test_a_backend_that_fails_leaves_the_graph_to_eager(backend):
 @pytest.mark.parametrize("backend", [raising, returns_number])
 def test_a_backend_that_fails_under_raise_on_error(backend):
     fast = capture.compile(plus_one, backend=backend)
-    with capture.config.patch(raise_on_error=True), pytest.raises(capture.BackendError, match=backend.__name__) as raised:
+    with (
+        capture.config.patch(raise_on_error=True),
+        pytest.raises(capture.BackendError, match=backend.__name__) as raised,
+    ):
         fast(torch.ones(2))
     assert raised.value.backend == backend.__name__ and raised.value.__cause__ is not None
     assert hooks.switch(hooks.OFF) == hooks.OFF
 
 
-@pytest.mark.parametrize(("backend", "text"), [(one_too_many, "returned 2 outputs, the graph has 1"), (no_tuple, "returned Tensor, not a tuple")])
+@pytest.mark.parametrize(
+    ("backend", "text"),
+    [(one_too_many, "returned 2 outputs, the graph has 1"), (no_tuple, "returned Tensor, not a tuple")],
+)
 @pytest.mark.parametrize("program", [plus_one, lambda x: [x + 1, print()][0]])
 def test_a_backend_that_returns_something_else(backend, text, program):
     fast = capture.compile(program, backend=backend)
@@ -149,7 +174,7 @@ def test_options_that_are_not_hashable():
     assert torch.equal(fast(torch.ones(2)), torch.full((2,), 2.0))
 
 
-# --- programs --------------------------------------------------------------------------------------------------------------
+# --- programs -----------------------------------------------------------------------------------------------
 
 
 class Raises(torch.nn.Module):

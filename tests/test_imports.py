@@ -7,7 +7,12 @@ import subprocess
 import sys
 import textwrap
 
-BARRED = ("torch._dynamo", "torch._inductor", "torch._functorch.aot_autograd", "torch._functorch.partitioners")
+BARRED = (
+    "torch._dynamo",
+    "torch._inductor",
+    "torch._functorch.aot_autograd",
+    "torch._functorch.partitioners",
+)
 
 # Parameters are updated by hand: torch.optim itself imports torch._dynamo, at its first optimizer.
 PROGRAM = """
@@ -55,5 +60,7 @@ def test_neither_import_nor_a_training_step_loads_the_peers():
 
 
 def test_the_page_of_graph_breaks_is_up_to_date():
-    done = subprocess.run([sys.executable, "scripts/make_graph_breaks.py", "--check"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "scripts/make_graph_breaks.py", "--check"], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr

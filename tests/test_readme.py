@@ -44,7 +44,12 @@ def test_linked_pages_exist():
 
 
 def test_public_names_of_the_table_exist():
-    names = set(re.findall(r"`capture\.(\w+)", README)) | {"graph_break", "is_capturing", "allow_in_graph", "reset"}
+    names = set(re.findall(r"`capture\.(\w+)", README)) | {
+        "graph_break",
+        "is_capturing",
+        "allow_in_graph",
+        "reset",
+    }
     assert [name for name in names if not hasattr(capture, name)] == []
 
 

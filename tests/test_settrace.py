@@ -1,4 +1,6 @@
-"""The settrace hook: the same results as without it, functions as they were behind it, and all of that without the extension."""
+"""The settrace hook: the same results as without it, functions as they were behind it, and all of that
+without the extension.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ def test_the_toy_example_has_three_graphs():
 
     def factory():
         values = iter([1.0, 1.0, -1.0, 1.0])
-        program = capture.disable(lambda: toy_example(torch.full((4,), 0.5), torch.full((4,), next(values))), recursive=False)
+        program = capture.disable(
+            lambda: toy_example(torch.full((4,), 0.5), torch.full((4,), next(values))), recursive=False
+        )
         return Program(program)
 
     found = assert_same(factory=factory, calls=4, hook="settrace")
@@ -172,7 +176,7 @@ def test_functions_are_not_kept_alive():
     assert watch() is None
 
 
-# --- parts -----------------------------------------------------------------------------------------------------------------
+# --- parts --------------------------------------------------------------------------------------------------
 
 
 def test_dispatcher_hands_over_arguments_in_the_order_of_locals():
@@ -202,7 +206,7 @@ def test_result_recipes():
     assert make_result(recipe, ("o",), ("s", "u")) == {"t": ("o", "u"), "l": ["c"]}
 
 
-# --- without the extension -------------------------------------------------------------------------------------------------
+# --- without the extension ----------------------------------------------------------------------------------
 
 WITHOUT = """
 import sys
