@@ -53,6 +53,8 @@ class Converter:
         if why is not None:
             _capture.skip_code(frame.code)
             return None
+        if frame_filter.why_not_now() is not None:
+            return None
         with _lock, collection.paused(), ThreadState():
             return self._convert(frame)
 
@@ -237,10 +239,11 @@ def compile_graph(
 def after_graph_failure(mutates: bool, error: BaseException) -> None:
     """A graph raised. Returning means: Python runs the frame from its start and raises the program's own error.
 
-    Not where the backend broke its contract, nor where inputs may have been changed already.
+    Not where the backend broke its contract, nor where inputs may have been changed already, nor where a hook may have raised.
     """
     nothing_written = not mutates or isinstance(error, getattr(_capture, "CheckFailed", ()))
-    if not nothing_written or isinstance(error, CaptureError) or not isinstance(error, Exception):
+    from_hook = frame_filter.saves_through_hooks()  # it may be a hook that raised, as checkpoint's do to stop
+    if not nothing_written or from_hook or isinstance(error, CaptureError) or not isinstance(error, Exception):
         raise error
     counters["graphs"]["failed_calls"] += 1
     log.get("graph")("a graph raised %s: %s; Python runs the frame", type(error).__name__, error)

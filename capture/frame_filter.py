@@ -73,6 +73,19 @@ def why_not_captured(code: CodeType) -> str | None:
 READS_FRAME = frozenset(("locals", "eval", "exec", "_getframe", "currentframe"))
 
 
+def why_not_now() -> str | None:
+    """A reason to run this frame, whatever it is, in the default evaluator."""
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        return "inside of a torch.func transform: tensors are wrapped in those of its level"
+    if saves_through_hooks():
+        return "tensors that autograd saves go through hooks (checkpoint), which count them"
+    return None
+
+
+def saves_through_hooks() -> bool:
+    return torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
+
+
 def is_whole_or_nothing(code: CodeType) -> bool:
     """Code whose parts are not worth a graph each: the loops of an optimizer over its parameters."""
     return code.co_filename.startswith(_OPTIMIZERS)

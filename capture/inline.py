@@ -25,6 +25,7 @@ from capture.variables.function import (
     NestedFunctionVariable,
     UserFunctionVariable,
 )
+from capture.variables.library import dispatch, is_dispatch
 from capture.variables.mapping import DictVariable
 from capture.variables.sequence import TupleVariable
 from guards.source import CellContentsSource, DictItemSource, FunctionFieldSource, ItemSource, Source
@@ -67,7 +68,7 @@ def special_call(tx: Translator, function: UserFunctionVariable, args: list[Vari
     """Rules that go before inlining, in order; each gives a handler or None."""
     from capture.variables.builtin import lookup
     from capture.variables.nn_module import MODULE_METHODS, ModuleVariable
-    from capture.variables.torch_wrappers import BY_CODE
+    from capture.variables.torch_wrappers import BY_CODE, is_kept_from_torch_compile, kept_from_torch_compile
 
     value = function.function
     handler = lookup(value)
@@ -79,6 +80,8 @@ def special_call(tx: Translator, function: UserFunctionVariable, args: list[Vari
     by_code = BY_CODE.get(value.__code__)
     if by_code is not None:
         return by_code
+    if is_kept_from_torch_compile(value):
+        return kept_from_torch_compile
     for is_marked, marked_call in MARKED:
         if is_marked(value):
             return marked_call
@@ -132,6 +135,7 @@ def _is_function(module: str, name: str) -> Any:
 
 # (is the function marked so, what its call does), in the order in which they are asked
 MARKED: tuple[tuple[Any, Any], ...] = (
+    (is_dispatch, dispatch),
     (marks.is_disabled, _disabled),
     (marks.is_allowed_in_graph, _in_graph),
     (marks.has_constant_result, _constant_result),

@@ -6,6 +6,8 @@ Out: `run_to_break(n)`: the variable that the frame returns, or None when it sta
 
 from __future__ import annotations
 
+import collections
+import itertools
 from typing import Any
 
 import _capture
@@ -13,6 +15,7 @@ import torch
 
 from capture.break_reasons import GraphBreak
 from capture.output_graph import OutputGraph
+from capture.resume import is_resume
 from capture.scope import Scope
 from capture.translator import Translator
 from capture.variables.base import LazyVariable, ObservedException, Variable
@@ -32,9 +35,9 @@ class RootTranslator(Translator):
         cells = _free_cells(output, frame)
         super().__init__(output, code, Scope(frame.globals, root=True), local_variables, cells)
         self.steps = 0
-        held = [*values.values(), *(c.contents.value for c in cells.values() if isinstance(c.contents, LazyVariable))]
         #: whether the frame deals with torch at all, as far as its arguments tell
-        self.has_torch_arguments = any(isinstance(v, (torch.Tensor, torch.nn.Module)) for v in held)
+        held = [*values.values(), *(c.contents.value for c in cells.values() if isinstance(c.contents, LazyVariable))]
+        self.has_torch_arguments = is_resume(code) or any(map(holds_torch, held))
 
     @property
     def saw_torch(self) -> bool:
@@ -55,6 +58,19 @@ class RootTranslator(Translator):
             self.steps += 1
             self.output.root_step = self.steps
         return self.returned
+
+
+def holds_torch(value: Any, depth: int = 3) -> bool:
+    """A tensor or module, or a container of such. Looks at the first few items only, and runs no code of the program."""
+    if isinstance(value, (torch.Tensor, torch.nn.Module)):
+        return True
+    if depth == 0 or type(value).__iter__ not in PLAIN_ITERATION if hasattr(type(value), "__iter__") else True:
+        return False
+    items = dict.values(value) if isinstance(value, dict) else value
+    return any(holds_torch(item, depth - 1) for item in itertools.islice(items, 20))
+
+
+PLAIN_ITERATION = (list.__iter__, tuple.__iter__, dict.__iter__, collections.OrderedDict.__iter__)
 
 
 def _local_names(code: Any) -> tuple[str, ...]:

@@ -33,6 +33,13 @@ class SideEffects:
     def __bool__(self) -> bool:
         return bool(self._mutated or self._globals)
 
+    def change_count(self) -> int:
+        return len(self._mutated) + len(self._globals)
+
+    def count(self) -> int:
+        """Objects and globals changed so far."""
+        return len(self._mutated) + len(self._globals)
+
     # --- recording ---
 
     def will_mutate(self, variable: Variable) -> None:

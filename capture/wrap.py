@@ -11,6 +11,7 @@ from __future__ import annotations
 import collections
 import enum
 import functools
+import operator
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from capture.break_reasons import GraphBreak
 from capture.variables.base import LazyVariable, Variable
 from capture.variables.constant import LITERALS, TORCH_CONSTANTS, ConstantVariable
 from capture.variables.graph_float import GraphFloatVariable
+from capture.variables.library import CachedFunctionVariable, LibraryCallable
 from capture.variables.function import BoundMethodVariable, CellVariable, PartialVariable, UserFunctionVariable
 from capture.variables.sequence import (
     DequeVariable,
@@ -195,9 +197,8 @@ def wrap_deque(output: OutputGraph, value: Any, source: Source | None) -> Variab
     if source is None:
         return DequeVariable([wrap(output, item, None) for item in value], maxlen=value.maxlen)
     output.guards.add(make_guard.length_match(source, value))
-    output.guards.add(make_guard.constant_match(AttrSource(source, "maxlen"), value.maxlen))
     items: list[Variable] = [LazyVariable(output, item, DequeItemSource(source, i)) for i, item in enumerate(value)]
-    return DequeVariable(items, source, value.maxlen)
+    return DequeVariable(items, source, value.maxlen, original=value)
 
 
 @wraps(dict, collections.OrderedDict, collections.defaultdict, types.MappingProxyType)
@@ -337,7 +338,7 @@ def wrap_builtin(output: OutputGraph, value: Any, source: Source | None) -> Vari
         return wrap_builtin_method(output, value, source)
     guard_identity(output, value, source)
     if isinstance(value, functools._lru_cache_wrapper):
-        return wrap(output, value.__wrapped__, ConstantSource(value.__wrapped__))
+        return CachedFunctionVariable(value, ConstantSource(value))
     if lookup(value) is None and torch_functions.kind_of(value) is not None:
         return TorchFunctionVariable(value, source)
     return BuiltinVariable(value, source)
@@ -352,6 +353,17 @@ def wrap_builtin_method(output: OutputGraph, value: Any, source: Source | None) 
         return ValueMethod(wrap(output, value.__self__, ConstantSource(value.__self__)), value.__name__)
     guard_type(output, value, source)
     return OpaqueVariable(value, source, "method", name=value.__name__, value=f"{type(value.__self__).__name__} object {source.text}")
+
+
+@wraps(operator.itemgetter, operator.attrgetter, operator.methodcaller)
+def wrap_operator_callable(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    guard_identity(output, value, source)
+    made = value.__reduce__()
+    if made[0] is not type(value):  # methodcaller with keyword arguments
+        from capture.variables.opaque import OpaqueVariable
+
+        return OpaqueVariable(value, source, "unknown_type", value=type(value).__name__)
+    return LibraryCallable(type(value), [wrap(output, item, ConstantSource(item)) for item in made[1]], {}, source)
 
 
 @wraps(types.WrapperDescriptorType, types.MethodDescriptorType)
@@ -450,7 +462,7 @@ def wrap_object(output: OutputGraph, value: Any, source: Source | None) -> Varia
     held = source or ConstantSource(value)
     if isinstance(value, (dict, list)) and type(value).__flags__ & (1 << 9):
         return wrap_container_subclass(output, value, held)
-    if isinstance(value, BASES_WITH_CONTENTS) or (type(value).__flags__ & (1 << 9)) == 0:
+    if isinstance(value, BASES_WITH_CONTENTS) or ((type(value).__flags__ & (1 << 9)) == 0 and type(value) is not types.SimpleNamespace):
         return OpaqueVariable(value, held, "unknown_type", value=f"{type(value).__name__} object {held.text}")
     return ObjectVariable(type(value), value, held, output)
 

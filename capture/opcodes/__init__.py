@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from capture.variables import super_object, torch_wrappers  # noqa: F401  (register their rules)
+from capture.variables import autograd_function, super_object, torch_wrappers  # noqa: F401  (register their rules)
 from capture.opcodes import calls, collections, control, exceptions, names, operators, patterns, stack
 from capture.opcodes.registry import HANDLERS
 

@@ -246,5 +246,55 @@ def permutations_(iterable: Iterable[Any], r: Any = None) -> Iterator[Any]:
     return iter([tuple([pool[i] for i in row]) for row in results])
 
 
+@stands_for(operator.countOf)
+def count_of(items: Iterable[Any], value: Any, /) -> int:
+    count = 0
+    for item in items:
+        if item is value or item == value:
+            count += 1
+    return count
+
+
+@stands_for(operator.indexOf)
+def index_of(items: Iterable[Any], value: Any, /) -> int:
+    for index, item in enumerate(items):
+        if item is value or item == value:
+            return index
+    raise ValueError("sequence.index(x): x not in sequence")
+
+
+@stands_for(operator.concat)
+def concat(left: Any, right: Any, /) -> Any:
+    if not hasattr(left, "__getitem__"):
+        raise TypeError(f"'{type(left).__name__}' object can't be concatenated")
+    return left + right
+
+
+def get_items(owner: Any, *keys: Any) -> Any:
+    return owner[keys[0]] if len(keys) == 1 else tuple([owner[key] for key in keys])
+
+
+def get_attributes(owner: Any, *paths: str) -> Any:
+    results = []
+    for path in paths:
+        value = owner
+        for name in path.split("."):
+            value = getattr(value, name)
+        results.append(value)
+    return results[0] if len(paths) == 1 else tuple(results)
+
+
+def call_named_method(owner: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
+    return getattr(owner, name)(*args, **kwargs)
+
+
+#: what a call of these does, with what they were made from behind the argument
+MADE_CALLABLES: dict[type, Callable[..., Any]] = {
+    operator.itemgetter: get_items,
+    operator.attrgetter: get_attributes,
+    operator.methodcaller: call_named_method,
+}
+
+
 def dict_fromkeys(keys: Iterable[Any], value: Any = None) -> dict[Any, Any]:
     return {key: value for key in keys}

@@ -33,6 +33,7 @@ from capture.variables.iterator import (
     IteratorVariable,
     RangeIterator,
 )
+from capture.variables.library import MAKERS, LibraryCallable
 from capture.variables.mapping import DictVariable, SetVariable, pairs_of
 from capture.variables.operators import (
     BINARY,
@@ -700,7 +701,24 @@ def _format(tx: Translator, value: Variable, spec: Variable | None = None) -> Va
 
 @rule(functools.partial)
 def _partial(tx: Translator, function: Variable, *args: Variable, **kwargs: Variable) -> Variable:
+    if isinstance(function, PartialVariable):  # as functools does
+        return PartialVariable(function.function, [*function.args, *args], {**function.kwargs, **kwargs})
     return PartialVariable(function, list(args), kwargs)
+
+
+def _library_callable(cls: type) -> Callable[..., Variable]:
+    return lambda tx, *args, **kwargs: LibraryCallable(cls, list(args), kwargs)
+
+
+for _cls in MAKERS:
+    CALLS[_cls] = _library_callable(_cls)
+
+
+@rule(types.SimpleNamespace)
+def _simple_namespace(tx: Translator, **kwargs: Variable) -> Variable:
+    result = ObjectVariable(types.SimpleNamespace)
+    result.attributes.update(kwargs)
+    return result
 
 
 @rule(types.MethodType)

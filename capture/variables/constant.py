@@ -51,8 +51,10 @@ class ConstantVariable(Variable):
         return bool(self.value)
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        from capture.wrap import constant
+        from capture.wrap import constant, wrap_class
 
+        if name == "__class__":
+            return wrap_class(tx.output, self.python_type())
         try:
             value = getattr(self.value, name)
         except AttributeError as error:

@@ -397,9 +397,13 @@ def pairs_of(tx: Translator, value: Variable) -> list[tuple[Variable, Variable]]
         keys = value.call_method(tx, "keys", [], {}).iterate(tx).unpack(tx)
         return [(k, value.call_method(tx, "__getitem__", [k], {})) for k in keys]
     result = []
-    for pair in value.iterate(tx).unpack(tx):
-        key, item = pair.unpack(tx)
-        result.append((key, item))
+    for index, pair in enumerate(value.iterate(tx).unpack(tx)):
+        if pair.is_constant() and not hasattr(pair.python_type(), "__iter__"):
+            raise raise_new(TypeError, f"cannot convert dictionary update sequence element #{index} to a sequence")
+        items = pair.iterate(tx).unpack(tx)
+        if len(items) != 2:
+            raise raise_new(ValueError, f"dictionary update sequence element #{index} has length {len(items)}; 2 is required")
+        result.append((items[0], items[1]))
     return result
 
 

@@ -226,21 +226,30 @@ class DequeVariable(MutableSequence):
     builtin = collections.deque
 
     def __init__(
-        self, items: list[Variable], source: Source | None = None, maxlen: int | None = None
+        self, items: list[Variable], source: Source | None = None, maxlen: int | None = None, original: Any = None
     ) -> None:
         super().__init__(items, source)
         self.maxlen = maxlen
+        self.original = original
         self.trim()
 
     def like(self, items: list[Variable]) -> Variable:
         return DequeVariable(items, maxlen=self.maxlen)
+
+    def guard_limit(self, tx: Translator) -> None:
+        """What follows depends on `maxlen`, which only the object itself knows."""
+        if self.original is not None:
+            tx.output.guard_identity(self, self.original)
 
     def trim(self, left: bool = False) -> None:
         if self.maxlen is not None and len(self.items) > self.maxlen:
             self.items = self.items[: self.maxlen] if left else self.items[len(self.items) - self.maxlen :]
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        return ConstantVariable(self.maxlen) if name == "maxlen" else super().get_attr(tx, name)
+        if name != "maxlen":
+            return super().get_attr(tx, name)
+        self.guard_limit(tx)
+        return ConstantVariable(self.maxlen)
 
     def reconstruct(self, code: PythonCode) -> None:
         code.call_object(collections.deque, [ListVariable(self.items), ConstantVariable(self.maxlen)])
@@ -351,6 +360,7 @@ def _index(
     self: SequenceVariable, tx: Translator, value: Variable, start: Variable | None = None, stop: Variable | None = None
 ) -> Variable:
     from capture.variables.compare import equal_or_same
+    from capture.variables.strings import to_repr
 
     low = start.as_constant() if start else 0
     high = stop.as_constant() if stop else len(self.items)
@@ -358,7 +368,9 @@ def _index(
         if equal_or_same(tx, self.unpack(tx)[index], value):
             return ConstantVariable(index)
     kind = self.python_type().__name__
-    raise raise_new(ValueError, f"{value.describe()} is not in {kind}")
+    if isinstance(self, TupleVariable):
+        raise raise_new(ValueError, "tuple.index(x): x not in tuple")
+    raise raise_new(ValueError, f"{to_repr(tx, value)} is not in {kind}")
 
 
 def _count(self: SequenceVariable, tx: Translator, value: Variable) -> Variable:
@@ -400,6 +412,8 @@ NONE = ConstantVariable(None)
 
 def change(tx: Translator, sequence: Variable) -> None:
     """To be called before a sequence is changed."""
+    if isinstance(sequence, DequeVariable):
+        sequence.guard_limit(tx)
     tx.output.side_effects.will_mutate(sequence)
 
 
@@ -445,7 +459,8 @@ def _remove(self: MutableSequence, tx: Translator, value: Variable) -> Variable:
             change(tx, self)
             del self.items[index]
             return NONE
-    raise raise_new(ValueError, "list.remove(x): x not in list")
+    kind = self.python_type().__name__
+    raise raise_new(ValueError, f"{kind}.remove(x): x not in {kind}")
 
 
 def _clear(self: MutableSequence, tx: Translator) -> Variable:
@@ -461,6 +476,8 @@ def _reverse(self: MutableSequence, tx: Translator) -> Variable:
 
 
 def _copy(self: MutableSequence, tx: Translator) -> Variable:
+    if isinstance(self, DequeVariable):
+        self.guard_limit(tx)
     return self.like(list(self.items))
 
 

@@ -21,6 +21,7 @@ from capture.variables import graph_float
 from capture.variables.base import Variable
 from capture.variables.builtin import rule
 from capture.variables.tensor import TensorVariable
+from guards.source import ConstantSource
 
 if TYPE_CHECKING:
     from capture.translator import Translator
@@ -64,6 +65,21 @@ def _kept_from_compilers(
     if wrapped.__qualname__ not in PLAIN_PYTHON:
         raise GraphBreak("call_disabled", name=wrapped.__qualname__)
     return _closure_value(tx, function, "fn").call(tx, args, kwargs)
+
+
+def is_kept_from_torch_compile(function: types.FunctionType) -> bool:
+    """Made by `torch.compiler.disable`."""
+    return function.__dict__.get("_torchdynamo_disable") is True and "_torchdynamo_orig_callable" in function.__dict__
+
+
+def kept_from_torch_compile(
+    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    """A break as it is one there; but torch.compile also disables parts of optimizers, once it was used anywhere in the process."""
+    original = function.function.__dict__["_torchdynamo_orig_callable"]
+    if not original.__module__.startswith("torch.optim."):
+        raise GraphBreak("call_disabled", name=original.__qualname__)
+    return tx.wrap(original, ConstantSource(original)).call(tx, args, kwargs)
 
 
 PLAIN_PYTHON = ("Optimizer.zero_grad",)

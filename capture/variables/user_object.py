@@ -283,7 +283,7 @@ class ObjectVariable(Variable):
         base = native_base(self.cls)
         if base is object and self.base_value is not None:
             raise GraphBreak("reconstruct", value=self)
-        code.call_object(base.__new__, [_class_constant(self.cls)])
+        code.call_object(maker_of(self.cls), [_class_constant(self.cls)])
         code.store_as(self)
         if self.base_value is not None:
             fill_base(code, self, base)
@@ -302,6 +302,12 @@ FILLABLE: dict[type, str] = {
 def native_base(cls: type) -> type:
     """The first class of the MRO that is not written in Python."""
     return next(base for base in type.__dict__["__mro__"].__get__(cls) if base in FILLABLE or base is object)
+
+
+def maker_of(cls: type) -> Any:
+    """The `__new__` of the first class of the MRO that is written in C."""
+    mro = type.__dict__["__mro__"].__get__(cls)
+    return next(base for base in mro if not base.__flags__ & (1 << 9)).__new__
 
 
 def fill_base(code: PythonCode, owner: ObjectVariable, base: type) -> None:

@@ -326,6 +326,11 @@ def normalisations(x):
     return F.group_norm(x, 3), F.layer_norm(x, (8, 8)), F.interpolate(x, scale_factor=2), F.pad(x, (1, 1))
 
 
+@calls([(torch.arange(n) % 4, tensor(n, 4)) for n in (3, 5, 6)], graphs=1, ops=5)
+def indices(index, x):
+    return x[index % 2] + 1, x[:, index % 3]
+
+
 @calls([(torch.arange(n) % 4, tensor(n, 4)) for n in (2, 4, 5)], graphs=1)
 def losses(target, x):
     return F.cross_entropy(x, target), F.mse_loss(x, x + 1), F.one_hot(target, 4), F.embedding(target, torch.eye(4)), x[target % 2]

@@ -17,10 +17,10 @@ import _capture
 from capture.config import config
 from capture.convert_frame import Converter
 from capture.protocols import CaptureSettings
-from tests.capture import cases_classes, cases_flow, cases_language, cases_modules, cases_values
+from tests.capture import cases_autograd, cases_classes, cases_flow, cases_language, cases_library, cases_modules, cases_values
 from tests.capture.registry import CASES, Case
 
-MODULES = (cases_classes, cases_flow, cases_language, cases_modules, cases_values)
+MODULES = (cases_autograd, cases_classes, cases_flow, cases_language, cases_library, cases_modules, cases_values)
 
 
 def outcome(function: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -33,6 +33,9 @@ def outcome(function: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
         except Exception as raised:
             error = raised
     return value, type(error), str(error), printed.getvalue()
+
+
+_capture.skip_code(outcome.__code__)
 
 
 def same(left: Any, right: Any, seen: frozenset[tuple[int, int]] = frozenset()) -> bool:

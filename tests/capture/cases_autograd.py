@@ -1,0 +1,406 @@
+"""Cases: autograd inside of captured code: custom functions, checkpoints, functional transforms, hooks, gradients read and written."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+import torch.utils.checkpoint
+
+from tests.capture.registry import case
+
+
+def leaf(*shape):
+    torch.manual_seed(1)
+    return torch.randn(*(shape or (3, 4)), requires_grad=True)
+
+
+def one_leaf():
+    return (leaf(),)
+
+
+def two_leaves():
+    return leaf(), torch.randn(4, 5, requires_grad=True)
+
+
+def value_and_gradients(result, *leaves):
+    return result.detach(), torch.autograd.grad(result.sum(), leaves)
+
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.save_for_backward(x)
+        ctx.factor = factor
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * ctx.factor + x * 0, None
+
+
+class StraightThrough(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad.clamp(-1, 1)
+
+
+class TwoResults(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x @ y, x.sum()
+
+    @staticmethod
+    def backward(ctx, grad_product, grad_sum):
+        x, y = ctx.saved_tensors
+        return grad_product @ y.t() + grad_sum, x.t() @ grad_product
+
+
+class WithSetup(torch.autograd.Function):
+    @staticmethod
+    def forward(x, power):
+        return x**power
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, ctx.power = inputs
+        ctx.save_for_backward(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * ctx.power * x ** (ctx.power - 1), None
+
+
+class InPlace(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2
+
+
+@case(graphs=1, ops=3, args=one_leaf)
+def custom_function(x):
+    return Scaled.apply(x + 1, 3.0).relu()
+
+
+@case(graphs=3, ops=8, args=one_leaf)
+def custom_function_gradients(x):
+    return value_and_gradients(Scaled.apply(x + 1, 3.0).relu(), x)
+
+
+@case(graphs=1, ops=5)
+def custom_function_without_grad(x):
+    return StraightThrough.apply(x * 3) + 1
+
+
+@case(graphs=3, ops=5, args=one_leaf)
+def custom_function_straight_through(x):
+    return value_and_gradients(StraightThrough.apply(x * 3), x)
+
+
+@case(graphs=3, ops=11, args=two_leaves)
+def custom_function_two_results(x, y):
+    product, total = TwoResults.apply(x, y)
+    return value_and_gradients(product * total, x, y)
+
+
+@case(graphs=3, ops=6, args=one_leaf)
+def custom_function_setup_context(x):
+    return value_and_gradients(WithSetup.apply(x, 3), x)
+
+
+@case(graphs=5, ops=6, args=one_leaf)
+def custom_function_in_place(x):
+    return value_and_gradients(InPlace.apply(x * 1) + 1, x)
+
+
+@case(graphs=2, ops=3, args=one_leaf)
+def checkpointed(x):
+    def block(h):
+        return torch.sin(h) * torch.cos(h)
+
+    return value_and_gradients(torch.utils.checkpoint.checkpoint(block, x * 2, use_reentrant=False), x)
+
+
+@case(graphs=3, ops=5, args=one_leaf)
+def checkpointed_reentrant(x):
+    def block(h):
+        return torch.sin(h) * h
+
+    return value_and_gradients(torch.utils.checkpoint.checkpoint(block, x * 2, use_reentrant=True), x)
+
+
+@case(graphs=1, ops=1)
+def vmap_function(x):
+    return torch.vmap(lambda row: row.sin().sum())(x) + 1
+
+
+@case(graphs=2, ops=2)
+def vmap_in_dims(x):
+    return torch.func.vmap(torch.dot, in_dims=(1, 1))(x, x + 1) * 2
+
+
+@case(graphs=1, ops=1)
+def functional_grad(x):
+    return torch.func.grad(lambda v: v.sin().sum())(x) * 2
+
+
+@case(graphs=2, ops=2)
+def functional_grad_of_captured_closure(x):
+    y = x * 2
+    return torch.func.grad(lambda v: (v * y).sum())(x) + y
+
+
+@case(graphs=1, ops=1)
+def functional_value_and_grad(x):
+    grads, value = torch.func.grad_and_value(lambda v: (v * v).sum())(x)
+    return grads + 1, value
+
+
+@case(graphs=2, ops=2)
+def functional_jvp(x):
+    value, tangent = torch.func.jvp(torch.sin, (x,), (torch.ones_like(x),))
+    return value + tangent
+
+
+@case(graphs=2, ops=2)
+def functional_vjp(x):
+    value, pull = torch.func.vjp(torch.sin, x)
+    return value, pull(torch.ones_like(x))[0] + 1
+
+
+@case(graphs=2, ops=2)
+def functional_jacrev(x):
+    return torch.func.jacrev(torch.sin)(x[0]) + 1
+
+
+@case(graphs=2, ops=2)
+def functional_jacfwd(x):
+    return torch.func.jacfwd(torch.sin)(x[0]) + 1
+
+
+@case(graphs=2, ops=2)
+def functional_hessian(x):
+    return torch.func.hessian(lambda v: v.sin().sum())(x[0]) + 1
+
+
+@case(graphs=2, ops=2)
+def functional_per_sample_gradients(x):
+    weight = torch.ones(4)
+    return torch.func.vmap(torch.func.grad(lambda w, row: (w * row).sum() ** 2), in_dims=(None, 0))(weight, x) + 1
+
+
+@case(graphs=1, ops=4, args=lambda: (torch.nn.Linear(4, 2), torch.ones(3, 4)))
+def functional_call_of_module(model, x):
+    weights = {name: p * 2 for name, p in model.named_parameters()}
+    return torch.func.functional_call(model, weights, (x,)) + 1
+
+
+@case(graphs=2, ops=3)
+def conditional_operator(x):
+    return torch.cond(x.sum() > 100, lambda v: v + 1, lambda v: v - 1, (x,)) * 2
+
+
+@case(graphs=4, ops=5, args=one_leaf)
+def hook_on_intermediate(x):
+    y = x * 2
+    y.register_hook(lambda grad: grad * 10)
+    return value_and_gradients(y * 3, x)
+
+
+@case(graphs=2, ops=3, args=one_leaf)
+def hook_on_input(x):
+    seen = []
+    handle = x.register_hook(lambda grad: seen.append(grad.sum()))
+    (x * 3).sum().backward()
+    handle.remove()
+    return seen, x.grad
+
+
+@case(graphs=2, ops=3, args=one_leaf)
+def backward_then_read(x):
+    (x * x).sum().backward()
+    return x.grad * 2
+
+
+@case(graphs=1, ops=2, args=one_leaf)
+def backward_twice(x):
+    y = (x * x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    return x.grad
+
+
+@case(graphs=2, ops=5, args=one_leaf)
+def grad_zeroed(x):
+    (x * x).sum().backward()
+    x.grad.zero_()
+    (x * 2).sum().backward()
+    return x.grad
+
+
+@case(graphs=2, ops=3, args=one_leaf)
+def grad_set_to_none(x):
+    (x * x).sum().backward()
+    x.grad = None
+    return x * 2, x.grad
+
+
+@case(graphs=1, ops=3, args=one_leaf)
+def grad_written(x):
+    x.grad = torch.ones_like(x) * 3
+    return x.grad + 1
+
+
+@case(graphs=1, ops=1, args=one_leaf)
+def grad_written_wrong_shape(x):
+    x.grad = torch.ones(7)
+    return x
+
+
+@case(graphs=3, ops=5, args=one_leaf)
+def autograd_grad_inside(x):
+    (g,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
+    return value_and_gradients(g * 2, x)
+
+
+@case(graphs=2, ops=6, args=one_leaf)
+def gradient_penalty(x):
+    y = torch.tanh(x * 2).sum()
+    (g,) = torch.autograd.grad(y, x, create_graph=True)
+    penalty = (g.norm() - 1) ** 2
+    penalty.backward()
+    return x.grad
+
+
+@case(graphs=1, ops=2)
+def requires_grad_on_input(x):
+    x.requires_grad_()
+    y = (x * 2).sum()
+    y.backward()
+    return x.grad
+
+
+@case(graphs=2, ops=3)
+def requires_grad_on_intermediate(x):
+    y = (x * 2).requires_grad_()
+    (y * y).sum().backward()
+    return y.grad
+
+
+@case(graphs=2, ops=3)
+def requires_grad_assigned(x):
+    y = x * 2
+    y.requires_grad = True
+    return torch.autograd.grad((y * 3).sum(), y)[0]
+
+
+@case(graphs=2, ops=5, args=one_leaf)
+def detached(x):
+    y = (x * 2).detach()
+    return value_and_gradients(x * y, x)
+
+
+@case(graphs=2, ops=2, args=one_leaf)
+def detached_in_place(x):
+    y = x * 2
+    y.detach_()
+    return y + 1, y.requires_grad
+
+
+@case(graphs=1, ops=4, args=one_leaf)
+def data_read(x):
+    return x.data * 2, (x * 2).data.requires_grad
+
+
+@case(graphs=1, ops=3, args=one_leaf)
+def data_written_in_place(x):
+    x.data.mul_(2)
+    return x + 1
+
+
+@case(graphs=2, ops=2, args=one_leaf)
+def data_assigned(x):
+    x.data = torch.ones(3, 4)
+    return x + 1
+
+
+@case(graphs=2, ops=7, args=one_leaf)
+def no_grad_update(x):
+    with torch.no_grad():
+        x -= 0.1
+        x.add_(1)
+    return value_and_gradients(x * 2, x)
+
+
+@case(graphs=1, ops=7, args=one_leaf)
+def grad_mode_decorators(x):
+    @torch.no_grad()
+    def frozen(v):
+        return v * 2
+
+    @torch.enable_grad()
+    def thawed(v):
+        return v * 3
+
+    return frozen(x).requires_grad, thawed(x).requires_grad, x + 1
+
+
+@case(graphs=2, ops=3, args=one_leaf)
+def retained_gradient(x):
+    y = x * 2
+    y.retain_grad()
+    (y * y).sum().backward()
+    return y.grad, x.grad
+
+
+@case(graphs=2, ops=2)
+def attribute_on_tensor(x):
+    x.note = "seen"
+    y = x * 2
+    y.note = 3
+    return y + y.note, x.note, y.note
+
+
+@case(graphs=2, ops=2, args=one_leaf)
+def grad_fn_name(x):
+    return type((x * 2).grad_fn).__name__, x.grad_fn, x.is_leaf, (x * 2).is_leaf
+
+
+@case(graphs=1, ops=2, args=one_leaf)
+def saved_tensor_hooks(x):
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t * 2, lambda t: t):
+        y = x * x
+    return value_and_gradients(y, x)
+
+
+@case(graphs=2, ops=3, args=one_leaf)
+def anomaly_mode(x):
+    with torch.autograd.set_detect_anomaly(False):
+        y = x * 2
+    return value_and_gradients(y, x)
+
+
+@case(graphs=3, ops=4, args=one_leaf)
+def forward_mode(x):
+    import torch.autograd.forward_ad as fwAD
+
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(x.detach(), torch.ones_like(x))
+        return fwAD.unpack_dual(dual.sin()).tangent + 1
+
+
+@case(graphs=3, ops=6, args=one_leaf)
+def double_backward_of_softmax(x):
+    (g,) = torch.autograd.grad(F.softmax(x, 1)[:, 0].sum(), x, create_graph=True)
+    return value_and_gradients(g.square(), x)
