@@ -126,7 +126,8 @@ def translate(frame: Any, settings: CaptureSettings, seen: Seen) -> Capture:
             elif break_at is None and tx.returned is None:
                 break_at = tx.steps
             else:
-                raise SkipFrame(f"after a break: {signal.text}") from signal
+                tx.output.forget_objects()
+                raise SkipFrame(f"after a break: {signal.text}") from signal.without_frames()
             reason = signal.without_frames()
             tx.output.forget_objects()
         except SizesAsNumbers:
