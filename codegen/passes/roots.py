@@ -25,6 +25,7 @@ from codegen.lower.tensor_expr import (
     TensorExpr,
     View,
     copy_of,
+    numel,
 )
 from codegen.ops import OPS
 
@@ -106,8 +107,16 @@ class _Costs:
             self.sources[value] = frozenset()
 
     def is_dear(self, value: TensorExpr) -> bool:
-        full = [source for source in self.sources[value] if len(source.shape) >= len(value.shape) and value.shape]
+        full = [source for source in self.sources[value] if value.shape and not _is_smaller(source, value)]
         return self.cycles[value] > CHEAP or len(full) > 1
+
+
+def _is_smaller(source: TensorExpr, value: TensorExpr) -> bool:
+    """True where `source` is spread over `value` (a row's mean, a bias): reading it again costs little."""
+    ours, theirs = numel(source.shape), numel(value.shape)
+    if isinstance(ours, int) and isinstance(theirs, int):
+        return ours < theirs
+    return len(source.shape) < len(value.shape)
 
 
 def find_roots(stores: list[Store]) -> list[Root]:

@@ -57,8 +57,15 @@ def schedule(draft: Draft) -> ir.Kernel:
 
 
 def _outer_loop(draft: Draft, name: str, vector: bool) -> ir.Loop:
-    unroll = (4 if draft.phases() else _flight(draft)) if vector else 1
+    unroll = (_columns_in_flight(draft) if draft.phases() else _flight(draft)) if vector else 1
     return ir.Loop(name, to_expr(draft.ranges.extents[name]), parallel=True, vector=vector, unroll=unroll)
+
+
+def _columns_in_flight(draft: Draft) -> int:
+    """Vectors side by side of a loop over columns. Many: each step down a row then takes a long piece of memory. Accumulators stay in registers."""
+    loads = max(sum(isinstance(s, DraftLoad) for s in phase.body) for phase in draft.phases())
+    accumulators = sum(isinstance(s, ir.Accumulator) for s in draft.statements())
+    return max(4, 16 // max(1, loads, accumulators)) if _flight(draft) > 1 else 4
 
 
 def _flight(draft: Draft) -> int:
@@ -126,8 +133,11 @@ def _product(axes: tuple[str, ...], draft: Draft) -> Index:
 
 
 def _contiguous(phase: Phase, axes: tuple[str, ...], draft: Draft) -> int:
-    """How many accesses of the phase have stride 1 along the best of `axes` that is long enough."""
+    """How many accesses of the phase have stride 1 along the best of `axes` that is long enough. Those count that take the most memory: what is
+    read again and again (a column's mean) comes from the cache either way."""
     accesses = [s for s in phase.body if isinstance(s, (DraftLoad, DraftStore))]
+    reach = {id(s): len(atoms_of(s.index) & {*draft.outer, *phase.axes}) for s in accesses}
+    accesses = [s for s in accesses if reach[id(s)] == max(reach.values())]
     long = [name for name in axes if _at_least(draft.ranges.extents[name], MIN_LANES)]
     return max((sum(stride_of(s.index, name) in (1, -1) for s in accesses) for name in long), default=0)
 
