@@ -61,6 +61,7 @@ def code_for_return(tx: Translator, value: Variable) -> FrameCode:
         code.load(value)
         code.emit("POP_TOP")
     tx.output.side_effects.replay(code)
+    _fill_cells(tx, code)
     _replay_state(code, tx.output)
     code.load(value)
     code.emit("RETURN_VALUE")
@@ -229,10 +230,13 @@ def _needs_building(variable: Variable) -> bool:
 
 
 def _fill_cells(tx: Translator, code: PythonCode) -> None:
-    """New cells get their contents when everything that they may hold exists."""
+    """New cells get their contents when everything that they may hold exists. Contents may bring cells of their own."""
     from capture.variables.function import CellVariable
 
-    for key, variable in list(code.built()):
+    done = 0
+    while done < len(code.built()):
+        key, variable = code.built()[done]
+        done += 1
         if isinstance(variable, CellVariable) and variable.contents is not None:
             code.load(variable.contents)
             code.emit("LOAD_FAST", key)
@@ -297,14 +301,22 @@ def _emit_instruction(tx: Translator, code: PythonCode, instruction: Instruction
         emit("LOAD_ATTR", value)
         emit("PUSH_NULL")
         emit("SWAP", 2)
+    elif name in _THROUGH_CELLS:
+        code.load(tx.cells[value])
+        if _THROUGH_CELLS[name] is not None:
+            emit(_THROUGH_CELLS[name], "cell_contents")
     elif instruction.target is not None:
         emit(_forward_jump(name), jumped)
     else:
         emit(name, *_operand(instruction))
 
 
+# Cells are objects here: what to do with the cell that holds the variable.
+_THROUGH_CELLS = {"LOAD_CLOSURE": None, "LOAD_DEREF": "LOAD_ATTR", "STORE_DEREF": "STORE_ATTR"}
+
+
 def _forward_jump(name: str) -> str:
-    return name.replace("JUMP_BACKWARD_IF", "JUMP_FORWARD_IF")
+    return name.replace("JUMP_BACKWARD_IF", "JUMP_FORWARD_IF").replace("JUMP_BACKWARD_NO_INTERRUPT", "JUMP_FORWARD").replace("JUMP_BACKWARD", "JUMP_FORWARD")
 
 
 def _operand(instruction: Instruction) -> tuple[Any, ...]:

@@ -54,7 +54,7 @@ def run_symbolic(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs
         return fake.RULES[func](mode, func, args, kwargs)
     if torch.Tag.data_dependent_output in func.tags:
         return fake.raise_data_dependent(mode, func, args, kwargs)
-    if torch.Tag.dynamic_output_shape in func.tags:
+    if torch.Tag.dynamic_output_shape in func.tags and func not in INDEXING:
         return fake.raise_dynamic_shape(mode, func, args, kwargs)
     if func in METADATA:
         return METADATA[func](args[0])
