@@ -24,6 +24,7 @@ TOLERANCE = 2e-3  # of the largest value; a step of bfloat16 is twice that, and 
 def contender(function: Callable[..., Any], case: Case, arguments: tuple[Any, ...]) -> Callable[[], Any]:
     """One call: the forward, and where the case says so the gradients."""
     if not case.grad:
+
         def forward() -> Any:
             with torch.no_grad():
                 return function(*arguments)
@@ -32,7 +33,9 @@ def contender(function: Callable[..., Any], case: Case, arguments: tuple[Any, ..
     wanted = [a for a in arguments if isinstance(a, torch.Tensor) and a.requires_grad]
     wanted += [p for a in arguments if isinstance(a, nn.Module) for p in a.parameters()]
     torch.manual_seed(1)  # the same for all contenders
-    seed = torch.randn_like(function(*arguments))  # not ones: softmax and the norms have no gradient for those
+    seed = torch.randn_like(
+        function(*arguments)
+    )  # not ones: softmax and the norms have no gradient for those
 
     def both() -> Any:
         return torch.autograd.grad(function(*arguments), wanted, seed)
@@ -44,7 +47,9 @@ def check(name: str, ours: Any, eager: Any) -> None:
     """A fast wrong kernel is no kernel."""
     pairs = list(zip(ours, eager)) if isinstance(ours, tuple) else [(ours, eager)]
     for mine, theirs in pairs:
-        distance = (mine.double() - theirs.double()).abs().max() / theirs.double().abs().max().clamp(min=1e-30)
+        distance = (mine.double() - theirs.double()).abs().max() / theirs.double().abs().max().clamp(
+            min=1e-30
+        )
         if mine.shape != theirs.shape or not distance < TOLERANCE:
             console.print(f"[red]{name}: differs from eager by {distance:.2g} of the largest value[/red]")
 
@@ -53,7 +58,10 @@ def measure(case: Case, size: Any, peers: bool, seconds: float) -> dict[str, Tim
     torch.manual_seed(0)
     arguments = case.inputs(size)
     capture.reset()
-    functions = {"eager": contender(case.function, case, arguments), "capture": contender(capture.compile(case.function), case, arguments)}
+    functions = {
+        "eager": contender(case.function, case, arguments),
+        "capture": contender(capture.compile(case.function), case, arguments),
+    }
     if peers:
         torch._dynamo.reset()
         functions["inductor"] = contender(torch.compile(case.function, dynamic=False), case, arguments)
@@ -64,7 +72,9 @@ def measure(case: Case, size: Any, peers: bool, seconds: float) -> dict[str, Tim
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--peers", action="store_true", help="measure torch.compile too (minutes of compiling)")
+    parser.add_argument(
+        "--peers", action="store_true", help="measure torch.compile too (minutes of compiling)"
+    )
     parser.add_argument("--seconds", type=float, default=0.06, help="of measuring, for each contender")
     parser.add_argument("--sizes", type=int, nargs="*", default=[0, 1, 2], help="which of the three sizes")
     parser.add_argument("names", nargs="*", help="kernels whose name contains one of these; all without")
@@ -75,7 +85,9 @@ def main() -> None:
 
 
 def run(cases: list[Case], sizes: list[int], peers: bool, seconds: float) -> None:
-    columns = ["kernel", "size", "capture", "eager", "of eager"] + (["torch.compile", "of it"] if peers else [])
+    columns = ["kernel", "size", "capture", "eager", "of eager"] + (
+        ["torch.compile", "of it"] if peers else []
+    )
     table = Table(*columns, title="Kernels", title_justify="left")
     of_eager, of_peer, slow = [], [], []
     for case in cases:
@@ -98,7 +110,9 @@ def run(cases: list[Case], sizes: list[int], peers: bool, seconds: float) -> Non
 
 
 def summary(of_eager: list[float], of_peer: list[float], slow: list[tuple[float, str, Any]]) -> None:
-    console.print(f"geometric mean of eager's time: {geometric_mean(of_eager):.3f} (target 0.5), {len(of_eager)} measurements")
+    console.print(
+        f"geometric mean of eager's time: {geometric_mean(of_eager):.3f} (target 0.5), {len(of_eager)} measurements"
+    )
     if of_peer:
         console.print(f"geometric mean of torch.compile's time: {geometric_mean(of_peer):.3f} (target 0.75)")
     console.print(f"above {LIMIT} of the better: {len(slow)}")

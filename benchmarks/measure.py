@@ -67,7 +67,9 @@ def one_turn(function: Callable[[], object], count: int) -> float:
     return (time.process_time() - started) / count
 
 
-def compare(contenders: Mapping[str, Callable[[], object]], seconds: float = 0.3, batch: float = BATCH) -> dict[str, Timing]:
+def compare(
+    contenders: Mapping[str, Callable[[], object]], seconds: float = 0.3, batch: float = BATCH
+) -> dict[str, Timing]:
     """`seconds` of measuring for each contender."""
     for function in contenders.values():
         for _ in range(3):
@@ -110,4 +112,6 @@ class Targets:
 
 def header() -> None:
     pin()
-    console.print(f"torch {torch.__version__}, one thread on one core, medians of turns (A B A B) of processor time, ± half the distance between the quartiles")
+    console.print(
+        f"torch {torch.__version__}, one thread on one core, medians of turns (A B A B) of processor time, ± half the distance between the quartiles"
+    )

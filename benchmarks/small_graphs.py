@@ -1,6 +1,6 @@
 """What capture adds and saves around small work: `python -m benchmarks.small_graphs`.
 
-    x * y + 1 on 4 elements, with and without grad; first compile; import; a call of an empty function that is not captured.
+x * y + 1 on 4 elements, with and without grad; first compile; import; a call of an empty function that is not captured.
 """
 
 from __future__ import annotations
@@ -82,13 +82,35 @@ def empty_calls(table: Targets) -> None:
 
     results = compare({"outside": loop, "inside": inside}, 1.0)
     outside, within = results["outside"].seconds / LOOP, results["inside"].seconds / LOOP
-    table.add("an empty function, inside of enable()", 1e9 * (within - outside), 50, " ns", f"outside {pretty(outside)}, inside {pretty(within)}")
+    table.add(
+        "an empty function, inside of enable()",
+        1e9 * (within - outside),
+        50,
+        " ns",
+        f"outside {pretty(outside)}, inside {pretty(within)}",
+    )
 
 
 def in_new_processes(table: Targets) -> None:
-    for name, program, target in (("import capture, after torch", IMPORT, IMPORT_TARGET_MS), ("first compile, x * y + 1", FIRST_COMPILE, COMPILE_TARGET_MS)):
-        times = [float(subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True).stdout) for _ in range(RUNS)]
-        table.add(name, statistics.median(times), target, " ms", f"{RUNS} processes, {min(times):.1f} to {max(times):.1f}")
+    for name, program, target in (
+        ("import capture, after torch", IMPORT, IMPORT_TARGET_MS),
+        ("first compile, x * y + 1", FIRST_COMPILE, COMPILE_TARGET_MS),
+    ):
+        times = [
+            float(
+                subprocess.run(
+                    [sys.executable, "-c", program], capture_output=True, check=True, text=True
+                ).stdout
+            )
+            for _ in range(RUNS)
+        ]
+        table.add(
+            name,
+            statistics.median(times),
+            target,
+            " ms",
+            f"{RUNS} processes, {min(times):.1f} to {max(times):.1f}",
+        )
 
 
 def main() -> None:

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch._ops import OpOverload
 
+from codegen.direct_calls import callable_of
 from codegen.ir import Const, Expr, Kernel, Loop
 from codegen.matmul_launch import MatmulLaunch, native_matmul
 from codegen.program import BufferInfo, ExternStep, KernelStep, Program, Ref, Step, ViewStep
@@ -324,8 +324,7 @@ class Planner:
                 self.spec(self.layouts[name]) if name and checked else -1,
             )
         keywords = self.object(tuple(step.kwargs)) if step.kwargs else -1
-        function = step.op._op if isinstance(step.op, OpOverload) else step.op
-        head = (self.object(function), keywords, len(step.args), depth, len(program), len(step.outputs))
+        head = (self.object(callable_of(step.op)), keywords, len(step.args), depth, len(program), len(step.outputs))
         self.emit(CALL, *head, *program, *targets)
         self.defined.update(name for name in step.outputs if name is not None)
 

@@ -172,6 +172,8 @@ def make_function(graph: TrainingGraph) -> Callable[..., tuple[Any, ...]]:
         def backward(ctx: Any, *grads: Any) -> Any:
             return run_backward(graph, ctx, grads)
 
+    # what autograd calls: at once, not after a search for `backward`
+    CapturedGraph._backward_cls.apply = lambda ctx, *grads: run_backward(graph, ctx, grads)  # type: ignore[attr-defined]
     return super(torch.autograd.Function, CapturedGraph).apply
 
 

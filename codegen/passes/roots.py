@@ -97,7 +97,13 @@ class _Costs:
 
     def visit(self, value: TensorExpr, is_root: bool) -> None:
         below = children(value)
-        own = OPS[value.op].cost if isinstance(value, Map) else 4 if isinstance(value, (Gather, Padded, Checked)) else 0
+        own = (
+            OPS[value.op].cost
+            if isinstance(value, Map)
+            else 4
+            if isinstance(value, (Gather, Padded, Checked))
+            else 0
+        )
         self.cycles[value] = 0 if is_root else own + sum(self.cycles[child] for child in below)
         if is_root or isinstance(value, Stored):
             self.sources[value] = frozenset((value,))
@@ -201,7 +207,9 @@ class _Reader:
         elif isinstance(value, Padded):
             self.read(value.base, padded_indices(value, indices))
         elif isinstance(value, Gather):
-            self.read(value.base, tuple(self._coordinate(coordinate, indices) for coordinate in value.coordinates))
+            self.read(
+                value.base, tuple(self._coordinate(coordinate, indices) for coordinate in value.coordinates)
+            )
 
     def _coordinate(self, coordinate: int | TensorExpr, indices: Indices) -> Index:
         if isinstance(coordinate, int):
@@ -221,4 +229,3 @@ def kept_axes(root: Root) -> Indices:
     if not isinstance(root.value, Reduce):
         return root.axes
     return tuple(index for dim, index in enumerate(root.axes) if dim not in root.value.dims)
-

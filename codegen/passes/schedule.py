@@ -147,10 +147,13 @@ def _contiguous(phase: Phase, axes: tuple[str, ...], draft: Draft) -> int:
 
 def _kernel(draft: Draft, body: list[ir.Stmt]) -> ir.Kernel:
     buffers = tuple(
-        ir.Buffer(name, dtype, name in draft.written, TORCH_DTYPES[dtype].itemsize) for name, dtype in draft.buffers.items()
+        ir.Buffer(name, dtype, name in draft.written, TORCH_DTYPES[dtype].itemsize)
+        for name, dtype in draft.buffers.items()
     )
     loops = [statement for statement in body if isinstance(statement, ir.Loop)]
-    return ir.Kernel(draft.name, buffers, _symbols(draft), body, splittable=len(loops) == 1 and loops[0].parallel)
+    return ir.Kernel(
+        draft.name, buffers, _symbols(draft), body, splittable=len(loops) == 1 and loops[0].parallel
+    )
 
 
 def _symbols(draft: Draft) -> tuple[str, ...]:
