@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.fx
 
+from capture.marks import DimRange
 from capture.size_policy import SizePolicy
 from guards import guard as make_guard
 from guards import shapes
@@ -64,7 +65,7 @@ class Symbols:
     def layout_of(self, value: torch.Tensor, source: Source) -> tuple[Layout | None, list[int]]:
         """(sizes and strides with symbols, dims whose size is one), or (None, []) for a tensor whose sizes stay numbers."""
         wanted = self.policy.dynamic_dims(value, source, self.output.is_of_module)
-        dims = sorted(dim for dim in wanted if value.shape[dim] not in (0, 1))
+        dims = sorted(dim for dim, bounds in wanted.items() if value.shape[dim] not in (0, 1) and _within(bounds, value.shape[dim]))
         if not dims:
             return None, []
         try:
@@ -82,10 +83,11 @@ class Symbols:
                 strides[dim] = sizes[below] * strides[below]
         return (sizes, strides), dims
 
-    def _new_size(self, source: Source, value: int, bounds: Any) -> Any:
+    def _new_size(self, source: Source, value: int, bounds: DimRange) -> Any:
         bounded = not (bounds.minimum is bounds.maximum is None)
         env = self.environment()
         size = env.new_size(value, source.text, duck=not bounded, minimum=bounds.minimum, maximum=bounds.maximum)
+        assert isinstance(size, torch.SymInt)
         self._record(env.symbol_of(size), source, value, size)
         return size
 
@@ -174,6 +176,12 @@ class Symbols:
             ]
         lines: traceback.StackSummary | None = condition.sloc.maybe_user_loc
         return [make_guard.shape_expression(e).with_stack(lines) for e in expressions if e.sources]
+
+
+def _within(bounds: DimRange, size: int) -> bool:
+    """A size beside the bounds that the user promised stays a number."""
+    low, high = bounds.minimum, bounds.maximum
+    return (low is None or low <= size) and (high is None or size <= high)
 
 
 def _inside_out(inner: dict[int, int | None]) -> list[int]:

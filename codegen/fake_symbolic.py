@@ -40,7 +40,7 @@ def is_symbolic(values: Any) -> bool:
         if isinstance(value, torch.Tensor):
             if value._has_symbolic_sizes_strides:
                 return True
-        elif isinstance(value, SYMBOLIC) or isinstance(value, (list, tuple)) and is_symbolic(value):
+        elif isinstance(value, SYMBOLIC) or (isinstance(value, (list, tuple)) and is_symbolic(value)):
             return True
     return False
 

@@ -88,7 +88,9 @@ class SymbolicVariable(Variable):
         if name in ("real", "numerator") and isinstance(self.value, torch.SymInt):
             return self
         if name == "__class__":
-            return tx.wrap_class(self.python_type())
+            from capture.wrap import wrap_class
+
+            return wrap_class(tx.output, self.python_type())
         return ConstantVariable(self.as_constant()).get_attr(tx, name)
 
     def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
@@ -165,7 +167,7 @@ def compute(function: Any, args: list[Variable]) -> Variable | None:
         return args[0]
     try:
         value = target(*values)
-    except Exception:  # noqa: BLE001
+    except Exception:
         return None  # whatever torch has against it: Python computes on the present values, and raises what there is to raise
     return make(args, value, target)
 
@@ -178,7 +180,7 @@ def _is_exact(function: Any, args: list[Variable], values: list[Any]) -> bool:
     if any(isinstance(v, torch.SymFloat) for v in values):
         if function in ROUNDING:
             return _is_small_quotient(args[0])
-        return function in FLOAT_ARITHMETIC and (function is not operator.truediv or isinstance(last, (int, float)) and bool(last))
+        return function in FLOAT_ARITHMETIC and (function is not operator.truediv or (isinstance(last, (int, float)) and bool(last)))
     if function in OF_INTS and any(isinstance(v, float) for v in values):
         return False
     if function in DIVISIONS:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import operator
 import subprocess
 import sys
 from typing import Any
 
+import _capture
 import pytest
 import torch
 
 import capture
+from capture import sized_graph
 from capture.config import config
 from tests.capture.cases_dynamic import CASES, DynamicCase, rows, tensor
 from tests.capture.test_cases import Counting, outcome, same
@@ -40,3 +43,209 @@ def test_case(case: DynamicCase) -> None:
     assert backend.graphs == case.graphs
     if case.ops is not None:
         assert backend.operations == case.ops
+
+
+# --- what the graph gets -------------------------------------------------------------------------------------------------------
+
+
+def graphs_of(function: Any, *args: Any, **settings: Any) -> list[tuple[torch.fx.GraphModule, list[Any]]]:
+    """(graph, example inputs) of each backend call."""
+    seen = []
+
+    def backend(module: torch.fx.GraphModule, inputs: list[Any]) -> Any:
+        seen.append((module, list(inputs)))
+        return module.forward
+
+    with config.patch(raise_on_error=True):
+        capture.compile(function, backend=backend, **settings)(*args)
+    return seen
+
+
+def test_symbols_are_placeholders_before_their_tensor() -> None:
+    [(module, inputs)] = graphs_of(lambda x, y: x.sum() + y * x.shape[0], tensor(3, 4), tensor(5, 4), dynamic=True)
+    names = [node.name for node in module.graph.nodes if node.op == "placeholder"]
+    assert names == ["s0", "s1", "l_x_", "s2", "l_y_"]
+    assert [v if isinstance(v, int) else tuple(v.shape) for v in inputs] == [3, 4, (3, 4), 5, (5, 4)]
+    example = next(node for node in module.graph.nodes if node.name == "l_x_").meta["example_value"]
+    assert all(isinstance(size, torch.SymInt) for size in example.shape)
+
+
+def test_unused_symbols_are_no_placeholders() -> None:
+    [(module, inputs)] = graphs_of(lambda x, n: (x + 1, n), tensor(3), 7, dynamic=True)
+    assert [v if isinstance(v, int) else tuple(v.shape) for v in inputs] == [3, (3,)]
+
+
+def test_arithmetic_nodes() -> None:
+    [(module, _)] = graphs_of(lambda x: x.new_zeros((x.shape[0] + 1) * 2, 3), tensor(5, 4), dynamic=True)
+    assert [node.target for node in module.graph.nodes if node.op.startswith("call")] == [operator.add, operator.mul, "new_zeros"]
+
+
+# --- marks ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_mark_dynamic() -> None:
+    x = tensor(5, 4)
+    capture.mark_dynamic(x, 0)
+    assert run(lambda x: x * 2, [(x,), *rows(6, 7)]).graphs == 1
+
+
+def test_mark_dynamic_with_bounds() -> None:
+    x = tensor(5, 4)
+    capture.mark_dynamic(x, 0, min=2, max=6)
+    calls = [(x,), *rows(6, 2)]
+    assert run(lambda x: x * 2, calls).graphs == 1
+    assert run(lambda x: x * 3, [*calls, *rows(7)]).graphs == 2
+
+
+def test_mark_dynamic_beside_its_bounds() -> None:
+    x = tensor(9, 4)
+    capture.mark_dynamic(x, 0, max=6)
+    assert run(lambda x: x * 2, [(x,), (x,), *rows(9)]).graphs == 1
+
+
+def test_mark_static() -> None:
+    x = tensor(5, 4)
+    capture.mark_static(x, 0)
+    assert [type(v) for v in graphs_of(lambda x: x * 2, x, dynamic=True)[0][1]] == [int, torch.Tensor]
+    capture.mark_static(x)
+    assert [type(v) for v in graphs_of(lambda x: x * 3, x, dynamic=True)[0][1]] == [torch.Tensor]
+
+
+# --- modules -------------------------------------------------------------------------------------------------------------------
+
+
+class Scaled(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.factor = 3
+        self.linear = torch.nn.Linear(4, 4)
+        self.register_buffer("table", tensor(16, 4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x) * self.factor + self.table[: x.shape[0]]
+
+
+def test_tensors_of_a_module_stay_static() -> None:
+    module = Scaled()
+    backend = Counting()
+    captured = capture.compile(module, backend=backend, dynamic=True)
+    for n in (2, 3, 5, 7):
+        assert torch.equal(captured(tensor(n, 4)), module(tensor(n, 4)))
+    assert backend.graphs == 1
+
+
+def test_ints_of_a_module_are_constants() -> None:
+    module = Scaled()
+    backend = Counting()
+    captured = capture.compile(module, backend=backend)
+    for factor in (3, 4, 5):
+        module.factor = factor
+        assert torch.equal(captured(tensor(3, 4)), module(tensor(3, 4)))
+    assert backend.graphs == 3
+
+
+@pytest.mark.parametrize("backend", ["eager", "llvm"])
+def test_gradients(backend: str) -> None:
+    def loss(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return ((x @ w).tanh() / x.shape[0]).sum()
+
+    captured = capture.compile(loss, backend=backend, dynamic=True)
+    for n in (3, 5, 6, 3):
+        w = tensor(4, 2).requires_grad_()
+        (expected,) = torch.autograd.grad(loss(tensor(n, 4), w), w)
+        (got,) = torch.autograd.grad(captured(tensor(n, 4), w), w)
+        torch.testing.assert_close(got, expected)
+
+
+def test_written_inputs() -> None:
+    def write(x: torch.Tensor) -> torch.Tensor:
+        x.add_(x.shape[0])
+        return x * 2
+
+    backend = Counting()
+    captured = capture.compile(write, backend=backend, dynamic=True)
+    for n in (2, 3, 5):
+        x, y = tensor(n, 4), tensor(n, 4)
+        assert torch.equal(captured(x), write(y))
+        assert torch.equal(x, y)
+    assert backend.graphs == 1
+
+
+def test_the_storage_offset_is_guarded() -> None:
+    base = tensor(9, 4)
+    assert run(lambda x: x + x.storage_offset(), [(base[2:4],), (base[3:5],), (base[2:4],)], dynamic=False).graphs == 2
+
+
+# --- native code ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["views", "positions", "joining", "slicing", "arithmetic_that_reaches_the_graph", "an_int_argument"])
+def test_native_code_for_each_size(name: str) -> None:
+    case = next(case for case in CASES if case.function.__name__ == name)
+    captured = capture.compile(case.function, dynamic=True)
+    for args in [*case.calls, *case.calls]:
+        torch.testing.assert_close(captured(*args), case.function(*args))
+
+
+def test_sizes_past_the_limit_run_eagerly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sized_graph, "LIMIT", 2)
+    compiled = []
+
+    def compile_graph(module: Any, inputs: Any) -> Any:
+        compiled.append(inputs[0])
+        return module.forward
+
+    [(module, inputs)] = graphs_of(lambda x: x * 2, tensor(3), dynamic=True)
+    graph = sized_graph.SizedGraph(module, inputs, compile_graph)
+    for n in (3, 4, 5, 4, 6):
+        assert torch.equal(graph(n, tensor(n))[0], tensor(n) * 2)
+    assert compiled == [3, 4]
+
+
+# --- hooks, texts, imports --------------------------------------------------------------------------------------------------------
+
+
+def test_settrace_hook() -> None:
+    assert run(lambda x, n: x * n + x.shape[0], [(tensor(k, 4), k + 1) for k in (2, 3, 5)], dynamic=True, hook="settrace").graphs == 1
+
+
+def test_a_failure_names_the_expression_and_the_line() -> None:
+    from guards.failure import explain_failure
+    from guards.namespace import FrameNamespace
+
+    def branching(x: torch.Tensor) -> torch.Tensor:
+        return x + 1 if x.shape[0] * 2 > 7 else x - 1
+
+    run(branching, rows(5), dynamic=True)
+    guards = _capture.entries(branching.__code__)[0].guard_set
+    index = next(i for i, guard in enumerate(guards) if "7 <" in guard.text)
+    frame = FrameNamespace({"x": tensor(3, 4)}, {}, {}, branching)
+    text = explain_failure(guards, index, frame).text
+    assert "7 < (2 * x.size(0))" in text and "now [3]" in text
+    assert f"{__file__}:{branching.__code__.co_firstlineno + 1}, return x + 1 if x.shape[0] * 2 > 7 else x - 1" in text
+
+
+PROGRAM = """
+import sys, torch, capture
+
+@capture.compile(backend="eager", dynamic=True)
+def f(x, n):
+    y = torch.cat([x, x]).view(x.shape[0], -1)
+    if x.shape[0] * 2 > n:
+        y = y.softmax(-1) @ torch.ones(y.shape[1], n)
+    return torch.nn.functional.layer_norm(y, y.shape[-1:]), x.shape[0] / 2
+
+f(torch.ones(5, 4), 3), f(torch.ones(6, 4), 4), f(torch.ones(2, 4), 9)
+barred = ("torch._dynamo", "torch._inductor", "torch._functorch.aot_autograd", "torch._functorch.partitioners")
+print([name for name in sys.modules if name.startswith(barred)])
+"""
+
+
+def test_nothing_barred_is_imported() -> None:
+    output = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    assert output.stdout.splitlines()[0] == "[]"
+
+
+def test_static_captures_do_not_import_sympy() -> None:
+    program = "import sys, torch, capture\nf = capture.compile(lambda x: x.view(-1) * 2, backend='eager')\nf(torch.ones(3, 4))\nprint('sympy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "False\n"
