@@ -73,15 +73,8 @@ REASONS: dict[str, Reason] = {
     "finalizer": Reason("{value} has a __del__ method", "make the object outside of the captured code"),
     "import": Reason("import of {name} inside of the code", "import at the top of the module"),
     "generator": Reason("{what} of a generator is not captured", "use a list"),
-    "global_changed": Reason("{name} was changed while it is iterated", "iterate over a copy"),
     "aliasing": Reason("{what}", "pass tensors that do not share memory"),
-    "backend": Reason("the backend failed: {error}", "see the error"),
-    "random": Reason("{name} draws from Python's random state", "draw outside of the captured code"),
-    "numpy": Reason("numpy call {name} is not captured", "use torch operations"),
     "subclass": Reason("{value} is a tensor subclass or overrides __torch_function__", "use a plain tensor"),
-    "requires_grad_change": Reason(
-        "{name} changes how autograd sees an input", "call it outside of the captured code"
-    ),
 }
 
 

@@ -23,7 +23,7 @@ from capture import backends, collection, frame_code, frame_filter, log, observe
 from capture.break_reasons import BreakReason, GraphBreak, SkipFrame
 from capture.config import config
 from capture.counters import counters
-from capture.errors import CaptureError, Unsupported
+from capture.errors import CaptureError, InternalError, Unsupported
 from capture.number_operations import FloatsAsTensors
 from capture.output_graph import FloatInput, OutputGraph
 from capture.recompiles import check_limit
@@ -268,8 +268,9 @@ def leave_alone(frame: Any, skip: SkipFrame, settings: CaptureSettings) -> None:
 def give_up(frame: Any, error: Exception) -> None:
     """Our own failure: Python runs the frame, one warning says so."""
     code: types.CodeType = frame.code
+    text = f"capture failed on {code.co_qualname}"
     if config.raise_on_error:
-        raise error
+        raise InternalError(f"{text}: {log.failure_text(error)}") from error
     counters["frames"]["failed"] += 1
-    log.warn_once(code, "failure", f"capture failed on {code.co_qualname}; it runs eagerly: {log.failure_text(error)}")
+    log.warn_once(code, "failure", f"{text}; it runs eagerly: {log.failure_text(error)}")
     _capture.skip_code(code)

@@ -117,6 +117,13 @@ def raise_type_error(text: str) -> NoReturn:
     raise raise_python(TypeError(text))
 
 
+def refusal(name: str, value: Variable) -> GraphBreak:
+    """Why a call on a value that is no constant isn't captured: for the value's own reason, if it has one."""
+    from capture.variables.opaque import OpaqueVariable
+
+    return value.breaks() if isinstance(value, OpaqueVariable) else GraphBreak("builtin", name=name, value=value)
+
+
 def fold(function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
     """Call `function` on constants now. An exception becomes the program's own; a non-constant argument breaks the graph."""
     from capture.variables.exception import raise_python
@@ -126,8 +133,7 @@ def fold(function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Va
         values = [a.as_constant() for a in args]
         keywords = {k: v.as_constant() for k, v in kwargs.items()}
     except NotConstant as error:
-        name = getattr(function, "__name__", repr(function))
-        raise GraphBreak("builtin", name=name, value=error.args[0]) from None
+        raise refusal(getattr(function, "__name__", repr(function)), error.args[0]) from None
     try:
         return constant(function(*values, **keywords))
     except ObservedException:
