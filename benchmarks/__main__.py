@@ -1,27 +1,24 @@
-"""Every measurement, each in a process of its own: `python -m benchmarks [--peers]` (peers: torch.compile,
-which takes minutes to compile).
-"""
+"""All benchmarks with their targets: `python -m benchmarks [--peers]`; each topic is a process of its own."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
-TOPICS = ("small_graphs", "demo_step", "kernels")
-TAKES_PEERS = ("kernels",)
+TOPICS = ("small_graphs", "steady_state", "output_memory", "guards", "frame_hook", "kernels")
+WITH_PEERS = ("steady_state", "kernels")
 
 
-def main(arguments: list[str]) -> int:
-    unknown = [argument for argument in arguments if argument != "--peers"]
-    if unknown:
-        print(f"unknown argument {unknown[0]}; usage: python -m benchmarks [--peers]", file=sys.stderr)
-        return 2
-    status = 0
+def main() -> None:
+    peers = ["--peers"] if "--peers" in sys.argv[1:] else []
+    failed = []
     for topic in TOPICS:
-        given = arguments if topic in TAKES_PEERS else []
-        status |= subprocess.run([sys.executable, "-m", f"benchmarks.{topic}", *given]).returncode
-    return status
+        command = [sys.executable, "-m", f"benchmarks.{topic}", *(peers if topic in WITH_PEERS else [])]
+        if subprocess.run(command, check=False).returncode != 0:
+            failed.append(topic)
+    if failed:
+        sys.exit(f"failed: {', '.join(failed)}")
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()

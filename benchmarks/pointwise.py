@@ -1,10 +1,10 @@
-"""Elementwise kernels against eager: `python benchmarks/pointwise.py`."""
+"""Elementwise kernels against eager: `python -m benchmarks.pointwise`."""
 
 from __future__ import annotations
 
 import torch
-from kernel_timing import header, report
 
+from benchmarks.kernel_timing import header, report
 from codegen.ir import AxisVar, Buffer, Const, ConstOp, Kernel, Load, Loop, Op, Stmt, Store
 
 

@@ -1,10 +1,10 @@
-"""Kernels over rows and columns against eager: `python benchmarks/rows.py`."""
+"""Kernels over rows and columns against eager: `python -m benchmarks.rows`."""
 
 from __future__ import annotations
 
 import torch
-from kernel_timing import header, report
 
+from benchmarks.kernel_timing import header, report
 from codegen import ir
 from codegen.ir import (
     Accumulator,

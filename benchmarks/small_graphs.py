@@ -43,15 +43,10 @@ def in_region(table: Targets) -> None:
     """Calls as a training script makes them: the loop is inside `enable()`, the function is called by its own name."""
     for grad, target in ((False, 0.15), (True, 0.8)):
         x, y = torch.randn(4), torch.randn(4, requires_grad=grad)
-        results = {}
         loop = repeat_call(axpy, x, y)
 
-        def enabled() -> None:
-            with capture.enable():
-                loop()
-
         with torch.set_grad_enabled(grad):
-            results = compare({"eager": loop, "capture": enabled}, 1.0)
+            results = compare({"eager": loop, "capture": inside_of_region(loop)}, 1.0)
         eager, ours = (results[name].seconds / LOOP for name in ("eager", "capture"))
         name = "x * y + 1 on 4 elements, " + ("forward with grad" if grad else "no grad")
         noise = ", ".join(f"{key} ±{timing.noise:.0%}" for key, timing in results.items())
@@ -72,15 +67,19 @@ def repeat_call(function: Callable[..., object], *args: object) -> Callable[[], 
     return loop
 
 
+def inside_of_region(loop: Callable[[], None]) -> Callable[[], None]:
+    def enabled() -> None:
+        with capture.enable():
+            loop()
+
+    return enabled
+
+
 def empty_calls(table: Targets) -> None:
     """A function that capture leaves alone, called outside, and inside of `enable()`."""
     loop = repeat_call(empty)
 
-    def inside() -> None:
-        with capture.enable():
-            loop()
-
-    results = compare({"outside": loop, "inside": inside}, 1.0)
+    results = compare({"outside": loop, "inside": inside_of_region(loop)}, 1.0)
     outside, within = results["outside"].seconds / LOOP, results["inside"].seconds / LOOP
     table.add(
         "an empty function, inside of enable()",

@@ -18,12 +18,14 @@ import torch
 
 from capture import backends, hooks, marks, size_policy
 from capture.compiled_module import wrap_module
+from capture.config import config
 from capture.counters import counters
 from capture.errors import UsageError
 from capture.log import forget_warnings
 from capture.marks import allow_in_graph, assume_constant_result, mark_dynamic, mark_static
 from capture.protocols import CaptureSettings
 from capture.regions import Region, without_capture
+from codegen.host_memory import keep_memory_mapped
 
 if TYPE_CHECKING:
     from capture.protocols import Backend
@@ -100,6 +102,8 @@ def make_settings(
         raise UsageError(f"dynamic is True, False or None, not {dynamic!r}")
     if options is not None and not isinstance(options, Mapping):
         raise UsageError(f"options is a dict of the backend's options, not {options!r}")
+    if config.keep_memory_mapped:
+        keep_memory_mapped()
     function = backends.resolve(backend, options)
     named = tuple(sorted(options.items())) if options else ()
     if named:

@@ -53,6 +53,10 @@ class Config:
     cache_dir: str = ""
     """Folder of the disk cache. Empty: the user's cache folder."""
 
+    keep_memory_mapped: bool = False
+    """Have the C library keep freed memory, from the next `enable` or `compile` on, for the whole process and for good: large outputs (from some 100,000
+    elements on) then cost a third. The price is memory that the process holds and does not use, up to 2 GiB at the heap's end."""
+
     verbose: bool = False
     """Warnings about failures inside of capture show the whole traceback, not its last line."""
 
