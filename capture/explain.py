@@ -184,7 +184,7 @@ def _report(found: Explanation) -> list[str]:
     for number, (function, operations) in enumerate(zip(found.functions, found.ops_per_graph), 1):
         lines.append(_cut(f"graph {number} ({function}): " + ", ".join(map(_operation_name, operations))))
     lines += [f"graph break {number}: {reason}" for number, reason in enumerate(found.break_reasons, 1)]
-    lines += [_cut(f"recompile {number}: {text}") for number, text in enumerate(found.recompiles, 1)]
+    lines += [f"recompile {number}: {text}" for number, text in enumerate(found.recompiles, 1)]
     lines += [f"left to Python: {function}: {reason}" for function, reason in found.skipped]
     for function, texts in found.guarded:
         lines += _guard_lines(function, texts)

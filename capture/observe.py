@@ -92,11 +92,6 @@ def current() -> Recorder:
     return _state.fanout
 
 
-def is_observed() -> bool:
-    """Whether anybody listens: texts that cost much need not be made for nobody."""
-    return bool(_state.fanout.recorders)
-
-
 @contextlib.contextmanager
 def observing(recorder: Recorder) -> Iterator[None]:
     """Tell `recorder` what is captured on this thread in the block."""

@@ -6,6 +6,7 @@ Out: log lines and observer calls; False once the limit is reached (after one wa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import _capture
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 
 def check_limit(frame: Any, settings: CaptureSettings) -> bool:
+    if _capture.added_entries(frame.code) >= config.accumulated_recompile_limit:
+        return _stop(frame, settings, "config.accumulated_recompile_limit: its entries did not live long", ())
     if not frame.failures:
         return True
     texts = failure_texts(frame)
@@ -31,10 +34,16 @@ def check_limit(frame: Any, settings: CaptureSettings) -> bool:
         log.get("recompiles")("%s (%s:%d): %s", frame.code.co_qualname, frame.code.co_filename, frame.code.co_firstlineno, text)
     if len(frame.failures) < config.recompile_limit:
         return True
+    return _stop(frame, settings, "config.recompile_limit", texts)
+
+
+def _stop(frame: Any, settings: CaptureSettings, limit: str, texts: Sequence[str]) -> bool:
+    """No more entries for this code object: one warning, an error under fullgraph."""
+    name = f"{frame.code.co_qualname} ({frame.code.co_filename}:{frame.code.co_firstlineno})"
+    changing = f" What kept changing: {'; '.join(dict.fromkeys(texts))}." if texts else ""
     message = (
-        f"{frame.code.co_qualname} ({frame.code.co_filename}:{frame.code.co_firstlineno}) was captured {len(frame.failures)} times, "
-        f"config.recompile_limit; from now on calls that fit none of these run eagerly. What kept changing: {'; '.join(dict.fromkeys(texts))}. "
-        "Pass what changes as a tensor, keep it constant, or raise the limit."
+        f"{name} was captured {_capture.added_entries(frame.code)} times, {limit}; from now on calls that fit none of these "
+        f"run eagerly.{changing} Pass what changes as a tensor, keep it constant, or raise the limit."
     )
     if settings.fullgraph:
         raise RecompileLimitExceeded(message)

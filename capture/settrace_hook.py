@@ -228,7 +228,9 @@ def _find_entry(
     count = len(code.co_varnames) + len(cells) + len(code.co_freevars)
     localsplus = arguments + (_capture.NULL,) * (count - len(arguments))
     failures = []
-    for entry in _capture.entries(code):
+    for entry in sorted(
+        _capture.entries(code), key=lambda entry: entry.guards is None
+    ):  # what always fits, last
         if entry.key is _state.key:
             failed, slots = _check(entry, localsplus, function)
             if failed < 0:

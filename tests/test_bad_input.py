@@ -230,3 +230,42 @@ def test_printed_text_and_mutations_before_an_error():
         return Program(f, (torch.ones(3),))
 
     assert_same(factory=program)
+
+
+def test_entries_that_never_live_long_are_given_up():
+    with (
+        capture.config.patch(accumulated_recompile_limit=3),
+        pytest.warns(capture.CaptureWarning, match="apply .* captured 3 times, config.accumulated") as warned,
+        capture.enable("eager"),
+    ):
+        for k in range(6):  # each entry dies with the function that it guards
+            assert torch.equal(apply(eval(f"lambda x: x + {k}"), torch.ones(2)), torch.full((2,), k + 1.0))
+    assert len(warned) == 1
+
+
+def apply(fn, x):
+    return fn(x) * 1
+
+
+def test_past_the_recompile_limit_it_runs_eagerly_with_one_warning():
+    with (
+        capture.config.patch(recompile_limit=2),
+        pytest.warns(
+            capture.CaptureWarning, match="config.recompile_limit.*What kept changing: k: was"
+        ) as warned,
+        capture.enable("eager"),
+    ):
+        for k in range(5):
+            assert torch.equal(times(torch.ones(2), str(k)), torch.full((2,), float(k)))
+    assert len(warned) == 1
+
+
+def test_past_the_recompile_limit_under_fullgraph():
+    fast = capture.compile(times, backend="eager", fullgraph=True)
+    with capture.config.patch(recompile_limit=2), pytest.raises(capture.RecompileLimitExceeded):
+        for k in range(5):
+            fast(torch.ones(2), str(k))
+
+
+def times(x, k):
+    return x * float(k)
