@@ -294,6 +294,7 @@ class Recorder(TorchDispatchMode):
             return result
         node = self.emit(functional, self.node_of(args), {name: self.node_of(value) for name, value in rest.items()})
         if len(targets) == 1 and isinstance(node.meta["val"], torch.Tensor):
+            check_cast(node.meta["val"], targets[0])
             self.memories.write(self.find(targets[0]), node)
         else:
             for i, target in enumerate(targets):
@@ -303,6 +304,7 @@ class Recorder(TorchDispatchMode):
     def write_results(self, targets: list[Any], made: Any) -> None:
         """The tensors that were computed go to those that were given."""
         for target, value in zip(targets, made if isinstance(made, (tuple, list)) else (made,)):
+            check_cast(value, target)
             self.memories.write(self.find(target), self.memories.current(self.find(value)))
 
     def record_refuse(
@@ -470,10 +472,24 @@ class ModuleRunner:
             if node.op in ("call_function", "call_method", "call_module"):
                 args, kwargs = fx.node.map_arg((node.args, node.kwargs), values.__getitem__)
                 values[node] = self.call(node, args, kwargs)
+                check_out(node, kwargs, values[node])
             elif node.op == "output":
                 outputs = fx.node.map_arg(node.args[0], values.__getitem__)
                 return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
         raise TypeError("the graph has no output node")
+
+
+def check_cast(value: torch.Tensor, target: torch.Tensor) -> None:
+    """Eager refuses to write floats to integers, and the like."""
+    if not torch.can_cast(value.dtype, target.dtype):
+        raise UntraceableError(f"a write of {value.dtype} to a tensor of {target.dtype}")
+
+
+def check_out(node: fx.Node, kwargs: dict[str, Any], result: Any) -> None:
+    """Some of torch's operators do not write to `out` where it is a tensor subclass, as fake tensors are: they give another tensor."""
+    out = kwargs.get("out")
+    if isinstance(out, torch.Tensor) and result is not out:
+        raise UntraceableError(f"a call of {node.target} that did not write to the tensor given as `out`")
 
 
 def fetch(module: torch.nn.Module, path: str) -> Any:

@@ -248,7 +248,7 @@ class Lowering:
             return to_expr(value) if isinstance(value, Poly) else value
         name = self.tensor_for(value, item.meta.get("val"), item.name, copies=True)
         info = self.program.buffers[name]
-        if info.kind == "input" and item.op != "placeholder" and _is_view(item.target):
+        if info.kind == "input" and _is_view_of_input(item):
             return self._another_view(info, item.name)
         if info.kind == "temp":
             info.kind = "output"
@@ -282,6 +282,11 @@ def _is_view(target: Any) -> bool:
         return True
     schema = getattr(target, "_schema", None)
     return schema is not None and any(result.alias_info is not None for result in schema.returns)
+
+
+def _is_view_of_input(node: fx.Node) -> bool:
+    made_by = node.args[0] if node.target is operator.getitem else node
+    return isinstance(made_by, fx.Node) and made_by.op == "call_function" and _is_view(made_by.target)
 
 
 def _parts(value: Any) -> tuple[Any, ...]:

@@ -17,7 +17,7 @@ from codegen.lower.graph import sizes_of
 from codegen.lower.promotion import compute_dtype
 from codegen.lower.registry import lowering
 from codegen.lower.scalar_math import apply, mul, nonzero, sub
-from codegen.lower.tensor_expr import Reduce, SizeValue, TensorExpr, cast, expand, fill, numel, reshape
+from codegen.lower.tensor_expr import Reduce, SizeValue, TensorExpr, cast, copy_of, expand, fill, numel, reshape
 
 aten = torch.ops.aten
 
@@ -110,12 +110,16 @@ def min_all(ctx: Any, value: TensorExpr) -> TensorExpr:
 
 
 def _position(combine: str, value: TensorExpr, dims: tuple[int, ...]) -> TensorExpr:
+    if not value.shape:
+        return fill((), "i64", 0)
     source = cast(value, "u8" if value.dtype == "b8" else compute_dtype(value.dtype))
     return reduce("arg" + combine, source, dims)
 
 
 def _with_indices(combine: str, ctx: Any, value: TensorExpr, dim: int) -> tuple[TensorExpr, TensorExpr]:
-    dims = reduced_dims(len(value.shape), dim) or (0,)
+    if not value.shape:
+        return copy_of(value), _position(combine, value, ())
+    dims = reduced_dims(len(value.shape), dim)
     shape = sizes_of(ctx.val[0])
     values = cast(_extreme(combine, ctx, value, dims), value.dtype)
     return reshape(values, shape), reshape(_position(combine, value, dims), shape)
