@@ -59,7 +59,9 @@ def install(code: CodeType, entry: CacheEntry) -> bool:
 def _remover(code_of: weakref.ref[CodeType], entry_of: weakref.ref[CacheEntry]) -> Callable[[Any], None]:
     """Weak on both sides: the entry holds the references that hold this function."""
 
-    remove_entry = _capture.remove_entry  # held: at shutdown the module is cleared before the objects that are watched
+    remove_entry = (
+        _capture.remove_entry
+    )  # held: at shutdown the module is cleared before the objects that are watched
 
     def remove(_: Any) -> None:
         code, entry = code_of(), entry_of()

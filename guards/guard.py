@@ -309,10 +309,19 @@ def free_strides(tensor: torch.Tensor, dynamic_dims: Iterable[int]) -> dict[int,
     None where no dim is inside of it in this way (a slice of a larger tensor): the stride stays what it is.
     """
     sizes, strides = tuple(tensor.shape), tensor.stride()
-    free = [d for d, s in enumerate(TensorProperties.of(tensor, tuple(dynamic_dims)).strides or ()) if s is None]
+    free = [
+        d for d, s in enumerate(TensorProperties.of(tensor, tuple(dynamic_dims)).strides or ()) if s is None
+    ]
     result: dict[int, int | None] = {}
     for dim in free:
-        result[dim] = next((d for d in range(len(sizes)) if d != dim and strides[dim] == sizes[d] * strides[d] and strides[d] <= strides[dim]), None)
+        result[dim] = next(
+            (
+                d
+                for d in range(len(sizes))
+                if d != dim and strides[dim] == sizes[d] * strides[d] and strides[d] <= strides[dim]
+            ),
+            None,
+        )
     return result
 
 

@@ -31,7 +31,9 @@ class Hook:
         """fn(*args, **kwargs), its frame and all below hooked."""
         return self.call_with(self.callback, fn, *args, **kwargs)
 
-    def call_with(self, callback: Callable[[Any], Any], fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def call_with(
+        self, callback: Callable[[Any], Any], fn: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> Any:
         """The same with another callback. No frame but fn's is seen: no context manager here, its __exit__ would be."""
         previous = _capture.set_callback(callback, self.key)
         try:
@@ -48,7 +50,9 @@ class Hook:
         _capture.add_entry(fn.__code__, entry)
         return entry
 
-    def graph(self, fn: FunctionType, graph: Any, result: Any = (("out", 0),), guards: Any = None, **more: Any) -> Any:
+    def graph(
+        self, fn: FunctionType, graph: Any, result: Any = (("out", 0),), guards: Any = None, **more: Any
+    ) -> Any:
         entry = _capture.Entry(guards, self.key, graph=graph, result=result, **more)
         _capture.add_entry(fn.__code__, entry)
         return entry

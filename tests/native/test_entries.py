@@ -29,7 +29,13 @@ def test_fields_of_an_entry(hook):
     code = (lambda: 0).__code__
     entry = Mine(None, hook.key, code=code)
     entry.note = "a subclass has a __dict__"
-    assert (entry.guards, entry.key, entry.code, entry.graph, entry.result) == (None, hook.key, code, None, None)
+    assert (entry.guards, entry.key, entry.code, entry.graph, entry.result) == (
+        None,
+        hook.key,
+        code,
+        None,
+        None,
+    )
     assert (entry.hits, entry.inputs, entry.on_failure) == (0, 0, None)
     assert weakref.ref(entry)() is entry
     assert gc.is_tracked(entry)
@@ -50,21 +56,41 @@ def test_fields_of_an_entry(hook):
         ({"graph": 3, "result": ()}, TypeError, "graph must be callable, not int"),
         ({"graph": len}, ValueError, "graph and result belong together"),
         ({"result": (("out", 0),)}, ValueError, "graph and result belong together"),
-        ({"graph": len, "result": (("out", 0),), "code": (lambda: 0).__code__}, ValueError, "code or graph, not both"),
-        ({"graph": len, "result": (("out", 0),), "inputs": 1}, ValueError, "inputs is 1, the guard program has 0 slots"),
+        (
+            {"graph": len, "result": (("out", 0),), "code": (lambda: 0).__code__},
+            ValueError,
+            "code or graph, not both",
+        ),
+        (
+            {"graph": len, "result": (("out", 0),), "inputs": 1},
+            ValueError,
+            "inputs is 1, the guard program has 0 slots",
+        ),
         ({"graph": len, "result": (("out", 0),), "inputs": -1}, ValueError, "inputs is -1"),
         ({"graph": len, "result": (("out", 0),), "inputs": "1"}, TypeError, "integer"),
         ({"graph": len, "result": (("slot", 0),)}, ValueError, "result uses slot 0, the guard program has 0"),
-        ({"graph": len, "result": [("out", 0)]}, TypeError, "must be a tuple of at most 65536 instructions, not list"),
+        (
+            {"graph": len, "result": [("out", 0)]},
+            TypeError,
+            "must be a tuple of at most 65536 instructions, not list",
+        ),
         ({"graph": len, "result": ()}, ValueError, "leaves 0 values"),
         ({"graph": len, "result": (("out", 0), ("out", 1))}, ValueError, "leaves 2 values"),
-        ({"graph": len, "result": (("out", 0), ("tuple", 2))}, ValueError, r"instruction 1 is \('tuple', 2\): it takes more"),
+        (
+            {"graph": len, "result": (("out", 0), ("tuple", 2))},
+            ValueError,
+            r"instruction 1 is \('tuple', 2\): it takes more",
+        ),
         ({"graph": len, "result": (("out", 0), ("pop", 2))}, ValueError, "the name is none of out, slot"),
         ({"graph": len, "result": (("out",),)}, ValueError, "expected a pair"),
         ({"graph": len, "result": (("out", -1),)}, ValueError, "between 0 and 65536"),
         ({"graph": len, "result": (("out", 2**80),)}, ValueError, "between 0 and 65536"),
         ({"graph": len, "result": (("out", True),)}, ValueError, "must be an int"),
-        ({"graph": len, "result": (("out", 0), ("dict", ["k"]))}, ValueError, "keys of a dict must be a tuple"),
+        (
+            {"graph": len, "result": (("out", 0), ("dict", ["k"]))},
+            ValueError,
+            "keys of a dict must be a tuple",
+        ),
         ({"graph": len, "result": (("out", 0), ("dict", ([],)))}, TypeError, "unhashable"),
     ],
 )
@@ -200,7 +226,9 @@ def test_slots_live_while_the_graph_runs(hook):
         gc.collect()
         return (alive() is not None,)
 
-    guards = program(fn, g.type_match(LocalSource("self"), owner), slots=[AttrSource(LocalSource("self"), "value")])
+    guards = program(
+        fn, g.type_match(LocalSource("self"), owner), slots=[AttrSource(LocalSource("self"), "value")]
+    )
     hook.graph(fn, graph, guards=guards)
     assert hook.call(fn, owner) is True
     hook.seen.clear()
@@ -222,7 +250,9 @@ def test_code_takes_slots_behind_its_parameters(hook, width):
     names = {}
     body = "; ".join(f"v{i} = value" for i in range(width))
     exec(f"def replacement(self, rest, value):\n    del self.value\n    {body}\n    return rest, v0", names)
-    guards = program(fn, g.type_match(LocalSource("self"), owner), slots=[AttrSource(LocalSource("self"), "value")])
+    guards = program(
+        fn, g.type_match(LocalSource("self"), owner), slots=[AttrSource(LocalSource("self"), "value")]
+    )
     with pytest.raises(ValueError, match="and one for each slot"):
         hook.replace(fn, lambda self, rest: 0, guards)
     hook.replace(fn, names["replacement"], guards)
@@ -379,7 +409,9 @@ def resume_new(x, n): return Continuation(resume, (x, n - 1)) if n else x
     recipe = (("out", 0), ("slot", 1), ("const", thing), ("list", 2), ("tuple", 2), ("dict", ("k",)))
     hook.graph(names["by_graph"], lambda x, part: (x, part), recipe, guards("by_graph"))
     hook.graph(names["by_bad_graph"], lambda x, part: x.missing, recipe, guards("by_bad_graph"))
-    return thing, [names[n] for n in ("plain", "by_code", "by_wide", "by_raise", "by_graph", "by_bad_graph", "by_break")]
+    return thing, [
+        names[n] for n in ("plain", "by_code", "by_wide", "by_raise", "by_graph", "by_bad_graph", "by_break")
+    ]
 
 
 def test_no_reference_is_lost_or_gained(hook):
@@ -447,4 +479,7 @@ print("done", _capture.graph_failures())
 
 
 def test_memory_debugger_finds_nothing(in_process):
-    assert in_process(STRESS, PYTHONMALLOC="debug", PYTHONDEVMODE="1", OMP_NUM_THREADS="1").split() == ["done", "300"]
+    assert in_process(STRESS, PYTHONMALLOC="debug", PYTHONDEVMODE="1", OMP_NUM_THREADS="1").split() == [
+        "done",
+        "300",
+    ]

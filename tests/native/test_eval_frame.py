@@ -272,7 +272,13 @@ def test_locals_and_frame_of_the_replacement(hook):
     code = replacement.__code__.replace(co_name="original")
     hook.replace(original, code)
     result = hook.call(original, 1, 2)
-    assert (result["a"], result["b"], result["c"], result["name"], result["back"]) == (1, 2, 3, "original", "call_with")
+    assert (result["a"], result["b"], result["c"], result["name"], result["back"]) == (
+        1,
+        2,
+        3,
+        "original",
+        "call_with",
+    )
 
 
 def test_globals_and_builtins_are_the_originals(hook):
@@ -289,7 +295,10 @@ def test_wide_replacement_uses_the_function_call(hook):
     names = [f"v{i}" for i in range(5000)]
     body = "\n    ".join(f"{name} = a" for name in names)
     namespace = {"sys": sys}
-    exec(f"def replacement(a):\n    {body}\n    return v0, v4999, sys._getframe().f_back.f_code.co_name", namespace)
+    exec(
+        f"def replacement(a):\n    {body}\n    return v0, v4999, sys._getframe().f_back.f_code.co_name",
+        namespace,
+    )
 
     def original(a):
         raise AssertionError
@@ -392,7 +401,15 @@ def test_graph_and_result_recipe(hook):
         raise AssertionError
 
     constant = object()
-    recipe = (("out", 1), ("const", constant), ("out", 0), ("list", 2), ("out", 1), ("dict", ("k",)), ("tuple", 3))
+    recipe = (
+        ("out", 1),
+        ("const", constant),
+        ("out", 0),
+        ("list", 2),
+        ("out", 1),
+        ("dict", ("k",)),
+        ("tuple", 3),
+    )
     hook.graph(original, lambda: ("a", "b"), recipe)
     assert hook.call(original, 1) == ("b", [constant, "a"], {"k": "b"})
     assert hook.names() == ["<lambda>"]  # the graph's own Python is a callee like any other

@@ -41,7 +41,9 @@ def compiled():
 @pytest.fixture
 def entry(hook, compiled):
     sources = [LocalSource(name) for name in ("x", "y", "note")]
-    guards = encode(GuardSet([g.tensor_match(source, torch.ones(4)) for source in sources[:2]]), sources, eager.__code__)
+    guards = encode(
+        GuardSet([g.tensor_match(source, torch.ones(4)) for source in sources[:2]]), sources, eager.__code__
+    )
     yield hook.graph(eager, compiled, RECIPE, guards, inputs=2)
     _capture.clear_entries(eager.__code__)
 
@@ -58,7 +60,9 @@ def test_values_and_references(hook, entry):
     with torch.no_grad():
         expected = eager(x, y, note)
         result = hook.call(run, 10)
-        assert torch.equal(result["sum"], expected["sum"]) and torch.equal(result["parts"][0], expected["parts"][0])
+        assert torch.equal(result["sum"], expected["sum"]) and torch.equal(
+            result["parts"][0], expected["parts"][0]
+        )
         assert result["parts"][1] is note
         assert list(result) == ["sum", "parts"] and hook.seen == [] and entry.hits == 10
         references = sys.getrefcount(result["sum"])

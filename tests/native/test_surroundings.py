@@ -198,7 +198,12 @@ def test_forked_child_is_usable(hook):
     child = os.fork()
     if child == 0:
         # the other thread is gone, and with it its callback
-        good = not _capture.is_installed() and hook.call(original) == 2 and original() == 1 and not _capture.is_installed()
+        good = (
+            not _capture.is_installed()
+            and hook.call(original) == 2
+            and original() == 1
+            and not _capture.is_installed()
+        )
         os._exit(0 if good else 1)
     release.set()
     thread.join()
