@@ -123,9 +123,11 @@ Combine = Callable[[Code, str, str, str], str]
 
 def _extremum(which: str) -> Combine:
     def combine(code: Code, dtype: str, old: str, new: str) -> str:
-        """The comparison keeps a NaN in `old`; one in `new` is put in apart, off the chain from one iteration to the next."""
-        result = smaller_or_larger(code, dtype, which, new, old)
-        return code.select(code.is_nan(dtype, new), dtype, new, result) if dtype in FLOATS else result
+        """For floats one instruction of LLVM that keeps NaNs: of selects it makes a chain of masks, 1.4 times as slow. Which of -0.0 and 0.0 comes out is
+        open, as it is in eager, whose lanes meet in an order of their own."""
+        if dtype not in FLOATS:
+            return smaller_or_larger(code, dtype, which, new, old)
+        return code.intrinsic(f"{which}imum", dtype, new, old, flags="nsz ")
 
     return combine
 

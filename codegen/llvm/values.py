@@ -89,12 +89,13 @@ class Code:
     def bits(self, source: str, target: str, operand: str) -> str:
         return self.convert("bitcast", source, target, operand)
 
-    def intrinsic(self, name: str, dtype: str, *operands: str) -> str:
-        """`llvm.<name>` overloaded on one type, all operands and the result of that type."""
+    def intrinsic(self, name: str, dtype: str, *operands: str, flags: str = "") -> str:
+        """`llvm.<name>` overloaded on one type, all operands and the result of that type. `flags`: fast-math flags, each with a space behind it."""
         kind = self.type(dtype)
         full = f"@llvm.{name}.{mangled(kind)}"
         self.function.declare(full, f"{kind} {full}({', '.join([kind] * len(operands))})")
-        return self.define(f"call {kind} {full}({', '.join(f'{kind} {operand}' for operand in operands)})")
+        given = ", ".join(f"{kind} {operand}" for operand in operands)
+        return self.define(f"call {flags}{kind} {full}({given})")
 
     # --- floats ------------------------------------------------------------------------------------------------------------
 
