@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capture.opcodes.registry import opcode
-from capture.variables.base import Variable
+from capture.variables.base import Variable, realize
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import raise_new
 from capture.variables.iterator import IteratorVariable
@@ -67,7 +67,9 @@ def _list_to_tuple(tx: Translator, instruction: Instruction) -> None:
 
 
 def _target(tx: Translator, instruction: Instruction) -> Variable:
-    return tx.stack[-_count(instruction)]
+    place = -_count(instruction)
+    tx.stack[place] = realize(tx, tx.stack[place])
+    return tx.stack[place]
 
 
 @opcode("LIST_APPEND")

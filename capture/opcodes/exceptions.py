@@ -120,4 +120,4 @@ def _with_except_start(tx: Translator, instruction: Instruction) -> None:
     from capture.wrap import wrap_class
 
     kind = wrap_class(tx.output, exception.python_type())
-    tx.push(leave.call(tx, [kind, exception, TracebackVariable()], {}))
+    tx.push(leave.call(tx, [kind, exception, TracebackVariable(tx.output.root_step)], {}))

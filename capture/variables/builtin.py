@@ -767,8 +767,9 @@ def _exc_info(tx: Translator) -> Variable:
 
     handled = handled_exception(tx)
     if handled is None:
-        return TupleVariable([AmbientException(), AmbientException(), AmbientException()])
-    return TupleVariable([wrap_class(tx.output, handled.python_type()), handled, TracebackVariable()])
+        return TupleVariable([AmbientException(tx.output.root_step) for _ in range(3)])
+    trace = TracebackVariable(tx.output.root_step)
+    return TupleVariable([wrap_class(tx.output, handled.python_type()), handled, trace])
 
 
 @rule(torch._C._log_api_usage_once)

@@ -177,6 +177,10 @@ class TracebackVariable(Variable):
 
     mutable = True
 
+    def __init__(self, born: int) -> None:
+        super().__init__()
+        self.born = born
+
     def python_type(self) -> type:
         return types.TracebackType
 
@@ -188,6 +192,10 @@ class AmbientException(Variable):
     """What `sys.exc_info()` says where the frame itself handles nothing: its caller may."""
 
     identity_known = False
+
+    def __init__(self, born: int) -> None:
+        super().__init__()
+        self.born = born
 
 
 def handled_exception(tx: Translator) -> Variable | None:
@@ -225,7 +233,7 @@ def _suppress_context(self: ExceptionVariable, tx: Translator) -> Variable:
 
 
 def _traceback(self: ExceptionVariable, tx: Translator) -> Variable:
-    return TracebackVariable() if self.born is not None else _none()
+    return TracebackVariable(self.born) if self.born is not None else _none()
 
 
 FIELDS: dict[str, Any] = {

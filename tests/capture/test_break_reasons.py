@@ -213,9 +213,9 @@ SPARSE = torch.eye(3).to_sparse()
 
 
 @meets("unsupported_torch_function")
-def reseeds(x):
+def changes_the_process(x):
     y = x + 1
-    torch.manual_seed(3)
+    torch.set_flush_denormal(False)
     return y * 2
 
 
