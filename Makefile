@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint format bench docs clean
+.PHONY: opinfo demo test lint format bench docs clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/digits.py
@@ -13,6 +13,10 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest
+
+# All of PyTorch's operator database; writes docs/operators.md. Half an hour on two cores.
+opinfo: $(STAMP)
+	$(BIN)/python scripts/opinfo.py --processes 2
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -40,7 +40,9 @@ OPERATORS: dict[str, OpInfo] = {entry.full_name: entry for entry in op_db}
 UNDEFINED = frozenset(  # results whose elements eager leaves undefined
     "empty empty_like empty_permuted empty_strided new_empty new_empty_strided resize_ resize_as_".split()
 )
-for _module in (common_methods_invocations,):  # the runner sets the seed itself; what would do so can't be captured
+for _module in (
+    common_methods_invocations,
+):  # the runner sets the seed itself; what would do so can't be captured
     _module.wrapper_set_seed = lambda op, *args, **kwargs: op(*args, **kwargs)
 READ_AT_MOST = 300  # samples of an operator, of which some are chosen
 
@@ -74,7 +76,11 @@ def tolerance(entry: OpInfo, dtype: str) -> tuple[float, float]:
 
 
 def has_backward(entry: OpInfo, dtype: str) -> bool:
-    return dtype in WITH_BACKWARD and entry.supports_autograd and DTYPES[dtype] in entry.supported_backward_dtypes("cpu")
+    return (
+        dtype in WITH_BACKWARD
+        and entry.supports_autograd
+        and DTYPES[dtype] in entry.supported_backward_dtypes("cpu")
+    )
 
 
 def cases(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
@@ -91,17 +97,25 @@ def cases(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
     if dtype == "float32" and entry.error_inputs_func is not None:
         for number, error in enumerate(chosen(entry.error_inputs("cpu"), samples)):
             sample = error.sample_input
-            yield Case(f"error {number}", lambda: calling(entry.op), (sample.input, *sample.args), sample.kwargs)
+            yield Case(
+                f"error {number}", lambda: calling(entry.op), (sample.input, *sample.args), sample.kwargs
+            )
 
 
 def variants(entry: OpInfo, dtype: str, number: int, sample: Any) -> Iterator[Case]:
     """In place, and into tensors that are given."""
     given = (sample.input, *sample.args)
-    if entry.inplace_variant is not None and not sample.broadcasts_input and isinstance(sample.input, torch.Tensor):
+    if (
+        entry.inplace_variant is not None
+        and not sample.broadcasts_input
+        and isinstance(sample.input, torch.Tensor)
+    ):
         yield Case(f"inplace {number}", lambda: calling(entry.inplace_variant), given, sample.kwargs)
         if has_backward(entry, dtype) and entry.supports_inplace_autograd:
             marked = requiring_grad(given), requiring_grad(sample.kwargs)
-            yield Case(f"inplace backward {number}", lambda: calling_on_copy(entry.inplace_variant), *marked, True)
+            yield Case(
+                f"inplace backward {number}", lambda: calling_on_copy(entry.inplace_variant), *marked, True
+            )
     if entry.supports_out:
         out = out_of(entry, sample)
         if out is not None:
@@ -119,7 +133,13 @@ def out_of(entry: OpInfo, sample: Any) -> Any:
     if not all(isinstance(item, torch.Tensor) and item.layout is torch.strided for item in results):
         return None
     outs = [torch.zeros_like(item).detach() for item in results]
-    return outs[0] if isinstance(result, torch.Tensor) else type(outs)(outs) if isinstance(result, list) else tuple(outs)
+    return (
+        outs[0]
+        if isinstance(result, torch.Tensor)
+        else type(outs)(outs)
+        if isinstance(result, list)
+        else tuple(outs)
+    )
 
 
 def calling(op: Callable[..., Any]) -> Callable[..., Any]:
@@ -159,11 +179,17 @@ def copied(value: Any, grad: bool | None = None, memo: dict[int, Any] | None = N
 
 def copied_tensor(tensor: torch.Tensor) -> torch.Tensor:
     plain = tensor.detach()
-    strided = plain.layout is torch.strided and plain.device.type == "cpu" and not (plain.is_conj() or plain.is_neg())
+    strided = (
+        plain.layout is torch.strided
+        and plain.device.type == "cpu"
+        and not (plain.is_conj() or plain.is_neg())
+    )
     if not strided:
         return plain.clone()
     storage = plain.untyped_storage().clone()
-    return torch.empty(0, dtype=plain.dtype).set_(storage, plain.storage_offset(), plain.shape, plain.stride())
+    return torch.empty(0, dtype=plain.dtype).set_(
+        storage, plain.storage_offset(), plain.shape, plain.stride()
+    )
 
 
 def requiring_grad(value: Any) -> Any:

@@ -35,7 +35,13 @@ def table(results: list[Result]) -> str:
     by_operator: dict[str, list[Result]] = {}
     for result in results:
         by_operator.setdefault(result.operator, []).append(result)
-    lines = [HEAD, *counts(results), "", "| operator | float32 | other dtypes | called as they are | remarks |", "|---|---|---|---|---|"]
+    lines = [
+        HEAD,
+        *counts(results),
+        "",
+        "| operator | float32 | other dtypes | called as they are | remarks |",
+        "|---|---|---|---|---|",
+    ]
     lines += [row(name, by_operator[name]) for name in sorted(by_operator)]
     return "\n".join(lines) + "\n"
 
@@ -43,9 +49,14 @@ def table(results: list[Result]) -> str:
 def counts(results: list[Result]) -> list[str]:
     """Statuses by dtype, and the share of differentiable float32 operators that are native."""
     dtypes = list(dict.fromkeys(result.dtype for result in results))
-    by_dtype = {dtype: Counter(result.status for result in results if result.dtype == dtype) for dtype in dtypes}
+    by_dtype = {
+        dtype: Counter(result.status for result in results if result.dtype == dtype) for dtype in dtypes
+    }
     lines = [f"| | {' | '.join(dtypes)} |", "|---|" + "---|" * len(dtypes)]
-    lines += [f"| {status} | {' | '.join(str(by_dtype[dtype][status]) for dtype in dtypes)} |" for status in STATUSES]
+    lines += [
+        f"| {status} | {' | '.join(str(by_dtype[dtype][status]) for dtype in dtypes)} |"
+        for status in STATUSES
+    ]
     wide = [r for r in results if r.dtype == "float32" and OPERATORS[r.operator].supports_autograd]
     native = sum(result.status == NATIVE for result in wide)
     share = f"{native} of {len(wide)} ({100 * native // len(wide)} %)" if wide else "none run"
@@ -55,10 +66,18 @@ def counts(results: list[Result]) -> list[str]:
 def row(name: str, results: list[Result]) -> str:
     main = next((result.status for result in results if result.dtype == "float32"), "-")
     others = Counter(result.status for result in results if result.dtype != "float32")
-    other_text = ", ".join(f"{count} {status}" for status, count in others.items()) if len(others) > 1 else ", ".join(others)
+    other_text = (
+        ", ".join(f"{count} {status}" for status, count in others.items())
+        if len(others) > 1
+        else ", ".join(others)
+    )
     externs = sorted({extern for result in results for extern in result.externs})
-    remarks = [f"{result.dtype}: {text}" for result in results if result.status == WRONG for text in result.wrong[:1]]
-    remarks += list(dict.fromkeys(text for result in results if result.status == EAGER for text in result.reasons[:1]))
+    remarks = [
+        f"{result.dtype}: {text}" for result in results if result.status == WRONG for text in result.wrong[:1]
+    ]
+    remarks += list(
+        dict.fromkeys(text for result in results if result.status == EAGER for text in result.reasons[:1])
+    )
     return f"| {name} | {main} | {other_text} | {cut(', '.join(externs))} | {cut('; '.join(remarks))} |"
 
 

@@ -202,7 +202,9 @@ class Keeper(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
-        self.texts.append(record.getMessage() + (f": {type(error).__name__}: {error}" if error is not None else ""))
+        self.texts.append(
+            record.getMessage() + (f": {type(error).__name__}: {error}" if error is not None else "")
+        )
 
 
 def parts_of(made: Made) -> Iterator[Any]:
@@ -214,7 +216,16 @@ def parts_of(made: Made) -> Iterator[Any]:
 
 
 def called_as_they_are(made: Made) -> list[str]:
-    return [name for part in parts_of(made) if not isinstance(part, EagerGraph) for name in part.extern_calls]
+    return [
+        readable(name)
+        for part in parts_of(made)
+        if not isinstance(part, EagerGraph)
+        for name in part.extern_calls
+    ]
+
+
+def readable(name: str) -> str:
+    return "draw" if name.startswith("<function draw") else name
 
 
 def reasons_of(made: Made) -> list[str]:

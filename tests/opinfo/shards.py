@@ -43,7 +43,9 @@ class Child:
         return self.process.stdout
 
 
-def run_all(pairs: list[Pair], samples: int, processes: int = 1, timeout: float = TIMEOUT) -> Iterator[Result]:
+def run_all(
+    pairs: list[Pair], samples: int, processes: int = 1, timeout: float = TIMEOUT
+) -> Iterator[Result]:
     """Results in the order in which they are ready."""
     waiting = deque(deque(pairs[i : i + SHARE]) for i in range(0, len(pairs), SHARE))
     selector = selectors.DefaultSelector()
@@ -101,7 +103,12 @@ def ended(child: Child, waiting: deque[deque[Pair]]) -> Iterator[Result]:
     child.output.close()
     if child.pairs:
         operator, dtype = child.pairs.popleft()
-        yield Result(operator, dtype, WRONG, wrong=[f"the process ended with {code} (a crash, or longer than the limit)"])
+        yield Result(
+            operator,
+            dtype,
+            WRONG,
+            wrong=[f"the process ended with {code} (a crash, or longer than the limit)"],
+        )
         if child.pairs:
             waiting.appendleft(child.pairs)
 

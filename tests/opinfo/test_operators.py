@@ -1,0 +1,92 @@
+"""A share of PyTorch's operator database against eager, another one each day; `make opinfo` runs all of it.
+
+The share's number is in the test's name. CAPTURE_OPINFO_SHARE=<number> runs that one again.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import zlib
+
+import pytest
+
+from tests.opinfo.cases import DTYPES, OPERATORS, supported_dtypes
+from tests.opinfo.known import KNOWN
+from tests.opinfo.report import table
+from tests.opinfo.runner import EAGER, NATIVE, WRONG, Result, run_operator
+from tests.opinfo.shards import Pair, run_all
+
+SHARES = 90  # about 35 operators and dtypes each, a minute
+SAMPLES = 2
+TODAY = int(os.environ.get("CAPTURE_OPINFO_SHARE", datetime.date.today().toordinal())) % SHARES
+
+
+def share(number: int) -> list[Pair]:
+    """Every SHARES-th pair of an order that is always the same and has nothing to do with names."""
+    pairs = [(name, dtype) for name, entry in OPERATORS.items() for dtype in supported_dtypes(entry)]
+    return sorted(pairs, key=lambda pair: zlib.crc32(repr(pair).encode()))[number::SHARES]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [TODAY])
+def test_share(number: int) -> None:
+    results = list(run_all(share(number), SAMPLES))
+    assert len(results) == len(share(number))
+    wrong = [
+        result
+        for result in results
+        if result.status == WRONG and (result.operator, result.dtype) not in KNOWN
+    ]
+    lines = [f"{result.operator} {result.dtype}: {text}" for result in wrong for text in result.wrong]
+    assert not wrong, f"CAPTURE_OPINFO_SHARE={number}:\n" + "\n".join(lines)
+
+
+def test_every_pair_has_a_share() -> None:
+    pairs = [pair for number in range(SHARES) for pair in share(number)]
+    assert len(pairs) == len(set(pairs)) == sum(len(supported_dtypes(entry)) for entry in OPERATORS.values())
+
+
+def test_native_operator() -> None:
+    result = run_operator("add", "float32", 2)
+    assert (result.status, result.wrong, result.externs) == (NATIVE, [], [])
+    assert result.programs > 6  # forward, backward, in place, out, wrong inputs
+
+
+def test_operator_left_to_python() -> None:
+    result = run_operator("nonzero", "float32", 1)
+    assert result.status == EAGER
+    assert any("depends on the values" in reason for reason in result.reasons)
+
+
+def test_a_difference_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    from codegen.lower.registry import LOWERINGS
+    from codegen.lower.tensor_expr import fill
+
+    import torch
+
+    monkeypatch.setitem(
+        LOWERINGS, torch.ops.aten.floor.default, lambda ctx, value: fill(ctx.shape, ctx.dtype, 17)
+    )
+    result = run_operator("floor", "float32", 1)
+    assert result.status == WRONG
+    assert "not close" in result.wrong[0] or "not equal" in result.wrong[0]
+
+
+def test_a_crash_has_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child that dies on a pair: that pair is wrong, those behind it are run."""
+    pairs = [("no such operator", "float32"), ("floor", "float32")]
+    first, second = run_all(pairs, 1)
+    assert first.operator == "no such operator" and first.status == WRONG
+    assert second.status == NATIVE
+
+
+def test_table() -> None:
+    text = table([Result("add", "float32"), Result("sort", "float32", EAGER, reasons=["a | b"])])
+    assert "| add | native |" in text
+    assert "Differentiable float32 operators that are all native: 1 of 2 (50 %)." in text
+    assert "a \\| b" in text
+
+
+def test_dtypes_are_those_of_the_database() -> None:
+    assert set(supported_dtypes(OPERATORS["add"])) == set(DTYPES)
