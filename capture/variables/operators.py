@@ -348,6 +348,8 @@ def contains(tx: Translator, container: Variable, item: Variable) -> Variable:
 def get_item(tx: Translator, container: Variable, key: Variable) -> Variable:
     """`container[key]`."""
     if isinstance(container, TensorVariable):
+        if isinstance(key, SymbolicVariable) and key.python_type() is int and container.fake.ndim:
+            return tx.output.call_method(tx, "select", [container, ConstantVariable(0), key], {})  # `[]` would fix the index
         return tx.output.call_function(tx, operator.getitem, [container, key], {})
     if isinstance(container, ConstantVariable):
         return fold(operator.getitem, [container, key], {})

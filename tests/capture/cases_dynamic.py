@@ -126,6 +126,11 @@ def storage_offsets(x):
 Pair = collections.namedtuple("Pair", "a b")
 
 
+class Holder:
+    def __init__(self, n):
+        self.n = n
+
+
 # --- sizes as values --------------------------------------------------------------------------------------------------------------
 
 
@@ -367,6 +372,50 @@ def a_loop_over_a_fixed_size(x):
     return y
 
 
+@calls([(tensor(n, 4),) for n in (3, 5, 6)], graphs=1)
+def the_last_row(x):
+    return x[x.shape[0] - 1] * 2
+
+
+@calls([([tensor(n, 4), tensor(n + 1, 4)],) for n in (2, 3, 5)], graphs=2, dynamic=None)
+def tensors_in_a_list(tensors):
+    return [t * 2 for t in tensors], torch.cat(tensors)
+
+
+@calls([({"a": tensor(n, 4), "b": tensor(n + 1)},) for n in (2, 3, 5)], graphs=2, dynamic=None)
+def tensors_in_a_dict(tensors):
+    return {name: t + t.shape[0] for name, t in tensors.items()}
+
+
+@calls(rows(3, 5, 6), graphs=1)
+def sizes_through_objects_and_cells(x):
+    total = 0
+
+    def add(n):
+        nonlocal total
+        total += n
+
+    add(x.shape[0])
+    add(2)
+    holder = Holder(total)
+    holder.half = holder.n // 2
+    return x * holder.n + holder.half, total
+
+
+@calls(rows(3, 5, 6), graphs=2)
+def matching_a_shape(x):
+    match x.shape:
+        case (3, _):
+            return x + 1
+        case (_, n):
+            return x * n
+
+
+@calls(rows(3, 5, 7), graphs=1)
+def questions_to_a_generator(x):
+    return x + 1 if all(n > 2 for n in x.shape) and any(n == 4 for n in x.shape) else x
+
+
 # --- branches -----------------------------------------------------------------------------------------------------------------------
 
 
@@ -510,6 +559,18 @@ def dividing_by_an_int(x, n):
 @calls(with_int(3, -5, 4), graphs=1)
 def division_rounds_as_python_does(x, n):
     return x + n // 2, n // 3, n % 4, divmod(n, 3)
+
+
+@calls([(tensor(9, 4), i) for i in (2, 3, 5, 9, -9)], graphs=2)
+def an_int_as_an_index(x, i):
+    return x[i] + 1
+
+
+@calls([(tensor(9, 4), i) for i in (2, 3, 5)], graphs=1)
+def an_int_in_slices(x, i):
+    y = x.clone()
+    y[i:] = 0
+    return x[:i], x[i : i + 2], y, x[-i:]
 
 
 @calls([(tensor(3, 4), n, m) for n, m in ((5, 3), (6, 4), (7, 7))], graphs=1)
