@@ -60,9 +60,9 @@ def _find(path: str) -> Any:
 
 
 @functools.cache
-def _tables() -> dict[int, str]:
-    """id of a function of torch -> kind. The functions live as long as torch, so their ids do."""
-    table: dict[int, str] = {}
+def _tables() -> dict[int, tuple[str, Any]]:
+    """id of a function of torch -> (kind, the function: held, since some are made anew by each look-up and their ids would be used again)."""
+    table: dict[int, tuple[str, Any]] = {}
     for path in NAMESPACES:
         namespace = _find(path)
         for name in dir(namespace):
@@ -70,19 +70,19 @@ def _tables() -> dict[int, str]:
             if isinstance(value, types.BuiltinFunctionType) or (
                 isinstance(value, types.FunctionType) and value.__module__ in OPERATION_MODULES
             ):
-                table[id(value)] = "graph"
+                table[id(value)] = ("graph", value)
     for kind, paths in (("constant", CONSTANT_FUNCTIONS), ("state", STATE_FUNCTIONS), ("outside", OUTSIDE_FUNCTIONS)):
         for path in paths:
             found = _find(path)
             if found is not None and not isinstance(found, type):
-                table[id(found)] = kind
+                table[id(found)] = (kind, found)
     return table
 
 
 def kind_of(function: Any) -> str | None:
-    kind = _tables().get(id(function))
-    if kind is not None:
-        return kind
+    held = _tables().get(id(function))
+    if held is not None:
+        return held[0]
     if isinstance(function, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
         return "graph"
     if isinstance(function, types.FunctionType):
