@@ -26,6 +26,7 @@ TORCH_LEFT_ALONE = tuple(
     _TORCH + os.path.join(*p.split("/"))
     for p in ("nn/modules/module.py", "nn/modules/lazy.py", "optim/lr_scheduler.py", "optim/swa_utils.py")
 )
+_TRANSFORMER_ENCODER = os.path.join(_TORCH, "nn", "modules", "transformer.py")
 _OPTIMIZERS = _TORCH + "optim" + os.sep
 TOOLS = frozenset(
     """pytest _pytest pluggy coverage hypothesis IPython pdb bdb debugpy rich tqdm typer click numpy llvmlite bytecode pydevd py
@@ -77,6 +78,8 @@ def why_not_now() -> str | None:
     """A reason to run this frame, whatever it is, in the default evaluator."""
     if torch._C._functorch.peek_interpreter_stack() is not None:
         return "inside of a torch.func transform: tensors are wrapped in those of its level"
+    if torch._C._len_torch_function_stack() or torch._C._len_torch_dispatch_stack():
+        return "a mode sees each operation of torch"
     if saves_through_hooks():
         return "tensors that autograd saves go through hooks (checkpoint), which count them"
     return None
@@ -84,6 +87,11 @@ def why_not_now() -> str | None:
 
 def saves_through_hooks() -> bool:
     return torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
+
+
+def gives_compilers_other_values(code: CodeType) -> bool:
+    """Code of torch whose results depend on `torch.compiler.is_compiling()`: there the answer has to be eager's."""
+    return code.co_filename == _TRANSFORMER_ENCODER
 
 
 def is_whole_or_nothing(code: CodeType) -> bool:

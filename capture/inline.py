@@ -129,6 +129,10 @@ def _is_capturing(tx: Translator, function: UserFunctionVariable, args: Any, kwa
     return ConstantVariable(True)
 
 
+def _is_compiling(tx: Translator, function: UserFunctionVariable, args: Any, kwargs: Any) -> Variable:
+    return ConstantVariable(not frame_filter.gives_compilers_other_values(tx.code))
+
+
 def _is_function(module: str, name: str) -> Any:
     return lambda function: function.__name__ == name and function.__module__ == module
 
@@ -142,7 +146,7 @@ MARKED: tuple[tuple[Any, Any], ...] = (
     (_is_function("capture.api", "graph_break"), _explicit_break),
     (_is_function("capture.api", "is_capturing"), _is_capturing),
     (_is_function("capture.api", "is_compiling"), _is_capturing),
-    (_is_function("torch.compiler", "is_compiling"), _is_capturing),
+    (_is_function("torch.compiler", "is_compiling"), _is_compiling),
     (_is_function("torch.compiler", "is_dynamo_compiling"), _is_capturing),
 )
 

@@ -13,6 +13,7 @@ import enum
 import functools
 import operator
 import types
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -434,6 +435,14 @@ def wrap_type(output: OutputGraph, value: type, source: Source | None) -> Variab
 def wrap_enum(output: OutputGraph, value: Any, source: Source | None) -> Variable:
     guard_identity(output, value, source)
     return ConstantVariable(value, None)
+
+
+@wraps(weakref.ref)
+def wrap_weak_reference(output: OutputGraph, value: weakref.ref[Any], source: Source | None) -> Variable:
+    from capture.variables.weak_reference import WeakReferenceVariable
+
+    guard_type(output, value, source)
+    return WeakReferenceVariable(value, source or ConstantSource(value))
 
 
 # --- other objects -----------------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from torch.autograd import Function
 
 from capture.break_reasons import GraphBreak
 from capture.polyfills import autograd_function as written
-from capture.variables.base import Variable
+from capture.variables.base import ObservedException, Variable
 from capture.variables.builtin import rule
 from capture.variables.constant import ConstantVariable
 from capture.variables.sequence import TupleVariable
@@ -62,7 +62,7 @@ def _apply(tx: Translator, function: Variable, *args: Variable, **kwargs: Variab
     if torch.is_grad_enabled() and any(needs):
         _on_trial(tx, function, arguments, tensors)
         return tx.output.call_function(tx, apply_of(cls), list(args), {})
-    _, result = tx.wrap_function(written.forward).call(tx, arguments, {}).unpack(tx)
+    _, result = _interpret(tx, written.forward, arguments).unpack(tx)
     if any(r is a for r in _parts(tx, result) for a in tensors):
         raise GraphBreak("aliasing", what=f"{function.describe()} returns its own argument")
     return result
@@ -72,13 +72,21 @@ def _parts(tx: Translator, result: Variable) -> list[Variable]:
     return result.unpack(tx) if isinstance(result, TupleVariable) else [result]
 
 
+def _interpret(tx: Translator, polyfill: Any, arguments: list[Variable]) -> Variable:
+    """What raises may do so for lack of a method of the real context, so it is left to Python."""
+    try:
+        return tx.wrap_function(polyfill).call(tx, arguments, {})
+    except ObservedException as raised:
+        raise GraphBreak("raised", error=raised.variable.describe()) from None
+
+
 def _on_trial(tx: Translator, function: Variable, arguments: list[Variable], tensors: list[TensorVariable]) -> None:
     """Interpret both directions for their guards; the nodes that they make are dropped again."""
     output = tx.output
     last = next(reversed(output.graph.nodes), None)
     inputs, effects, states = len(output.inputs), output.side_effects.count(), len(output.state_changes)
     before = [(t.node, t.fake._version) for t in tensors]
-    tx.wrap_function(written.forward_and_backward).call(tx, arguments, {})
+    _interpret(tx, written.forward_and_backward, arguments)
     if [(t.node, t.fake._version) for t in tensors] != before:
         raise GraphBreak("mutation", value=f"an argument of {function.describe()}")
     if len(output.inputs) != inputs or output.side_effects.count() != effects:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Any
 
+import torch
+import torch._VF
+
 from capture.break_reasons import GraphBreak
 from capture.variables.base import Variable
 
@@ -33,7 +36,7 @@ class PythonModuleVariable(Variable):
     def get_attr(self, tx: Translator, name: str) -> Variable:
         from capture.variables.exception import raise_new
         from capture.wrap import wrap
-        from guards.source import ModuleAttrSource
+        from guards.source import ConstantSource, ModuleAttrSource
 
         namespace = self.module.__dict__
         override = tx.output.pending_global(namespace, name)
@@ -47,6 +50,8 @@ class PythonModuleVariable(Variable):
             raise raise_new(AttributeError, *error.args) from None
         if isinstance(value, types.ModuleType) or name in namespace:
             return wrap(tx.output, value, ModuleAttrSource(self.source, name) if self.source else None)
+        if self.module is torch._VF:  # its `__getattr__` only looks here
+            return wrap(tx.output, value, ConstantSource(value))
         raise GraphBreak("get_attr", value=self, name=name)
 
     def set_attr(self, tx: Translator, name: str, value: Variable) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.autograd.profiler
+from torch._library.custom_ops import CustomOpDef
 from torch.optim.optimizer import _get_value, _use_grad_for_differentiable
 
 from capture import polyfills
@@ -95,6 +96,14 @@ BY_CODE: dict[types.CodeType, Any] = {
 def _counter_value(tx: Translator, value: Variable) -> Variable:
     """A step count or the like, as the number that eager mode takes: kept in the graph."""
     return graph_float.float_from(tx, value) if isinstance(value, TensorVariable) else value
+
+
+@rule(CustomOpDef.__call__)
+def _custom_operator(tx: Translator, definition: Variable, *args: Variable, **kwargs: Variable) -> Variable:
+    """What `torch.library.custom_op` returns: a call of its operator."""
+    value = definition.real_value()
+    tx.output.guard_identity(definition, value)
+    return tx.output.call_function(tx, value._opoverload, list(args), kwargs)
 
 
 polyfills.POLYFILLS[torch.autograd.profiler.record_function] = written.profiler_range
