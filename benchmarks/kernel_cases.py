@@ -32,7 +32,14 @@ class Case:
 CASES: list[Case] = []
 
 
-def case(name: str, function: Callable[..., Any], inputs: Inputs, *sizes: Any, both: bool = False, grad: bool = False) -> None:
+def case(
+    name: str,
+    function: Callable[..., Any],
+    inputs: Inputs,
+    *sizes: Any,
+    both: bool = False,
+    grad: bool = False,
+) -> None:
     """`both`: forward without grad, and forward with backward, as two cases."""
     if both or not grad:
         CASES.append(Case(name, function, inputs, sizes))
@@ -67,15 +74,62 @@ case("chain of 10", chain, lambda n: (normal(n), normal(n)), *LENGTHS)
 case("chain of 10", chain, lambda n: (normal(n), normal(n)), 1000, 100_000, 1_000_000, grad=True)
 case("gelu", lambda x: F.gelu(x), lambda n: (normal(n),), 1000, 128 * 3072, 4 * 128 * 3072, both=True)
 case("gelu by hand", gelu_tanh, lambda n: (normal(n),), 1000, 128 * 3072, 4 * 128 * 3072, both=True)
-case("silu gate", lambda x, y: F.silu(x) * y, lambda n: (normal(n), normal(n)), 1000, 100_000, 1_000_000, both=True)
-case("where, clamp", lambda x, y: torch.where(x > 0, x.clamp(max=2.0), y * 0.1), lambda n: (normal(n), normal(n)), *LENGTHS)
-case("bf16 scale, add", lambda x, y: x * 2 + y, lambda n: (torch.randn(n).bfloat16(), torch.randn(n).bfloat16()), *LENGTHS)
-case("int64 mix", lambda x, y: (x * 3 + y) % 7, lambda n: (ints(1000, n), ints(1000, n)), 1000, 100_000, 1_000_000)
-case("broadcast bias, relu", lambda x, b: torch.relu(x + b), lambda s: (normal(*s), normal(s[1])), (16, 64), (512, 1024), (4096, 1024), both=True)
+case(
+    "silu gate",
+    lambda x, y: F.silu(x) * y,
+    lambda n: (normal(n), normal(n)),
+    1000,
+    100_000,
+    1_000_000,
+    both=True,
+)
+case(
+    "where, clamp",
+    lambda x, y: torch.where(x > 0, x.clamp(max=2.0), y * 0.1),
+    lambda n: (normal(n), normal(n)),
+    *LENGTHS,
+)
+case(
+    "bf16 scale, add",
+    lambda x, y: x * 2 + y,
+    lambda n: (torch.randn(n).bfloat16(), torch.randn(n).bfloat16()),
+    *LENGTHS,
+)
+case(
+    "int64 mix",
+    lambda x, y: (x * 3 + y) % 7,
+    lambda n: (ints(1000, n), ints(1000, n)),
+    1000,
+    100_000,
+    1_000_000,
+)
+case(
+    "broadcast bias, relu",
+    lambda x, b: torch.relu(x + b),
+    lambda s: (normal(*s), normal(s[1])),
+    (16, 64),
+    (512, 1024),
+    (4096, 1024),
+    both=True,
+)
 case("x + y.T", lambda x, y: x + y.T, lambda n: (normal(n, n), normal(n, n)), 64, 512, 2048)
-case("permute, contiguous", lambda x: x.permute(0, 2, 1, 3).contiguous(), lambda b: (normal(b, 128, 12, 64),), 1, 4, 16)
+case(
+    "permute, contiguous",
+    lambda x: x.permute(0, 2, 1, 3).contiguous(),
+    lambda b: (normal(b, 128, 12, 64),),
+    1,
+    4,
+    16,
+)
 case("cat", lambda x, y: torch.cat([x, y * 2], 1), lambda n: (normal(n, 256), normal(n, 256)), 8, 512, 4096)
-case("rotary", lambda x, c, s: x * c + torch.cat([-x[..., 32:], x[..., :32]], -1) * s, lambda b: (normal(b, 12, 128, 64), normal(128, 64), normal(128, 64)), 1, 2, 8)
+case(
+    "rotary",
+    lambda x, c, s: x * c + torch.cat([-x[..., 32:], x[..., :32]], -1) * s,
+    lambda b: (normal(b, 12, 128, 64), normal(128, 64), normal(128, 64)),
+    1,
+    2,
+    8,
+)
 
 # --- reductions ------------------------------------------------------------------------------------------------------------------
 
@@ -89,7 +143,14 @@ def matrix(shape: tuple[int, int]) -> tuple[torch.Tensor]:
 case("sum of all", lambda x: x.sum(), lambda n: (normal(n),), *LENGTHS)
 case("sum of rows", lambda x: x.sum(1), matrix, *MATRICES)
 case("sum of columns", lambda x: x.sum(0), matrix, *MATRICES)
-case("sum of the middle", lambda x: x.sum(1), lambda s: (normal(*s),), (8, 16, 32), (32, 128, 128), (64, 196, 768))
+case(
+    "sum of the middle",
+    lambda x: x.sum(1),
+    lambda s: (normal(*s),),
+    (8, 16, 32),
+    (32, 128, 128),
+    (64, 196, 768),
+)
 case("max of rows", lambda x: x.amax(1), matrix, *MATRICES)
 case("max of columns", lambda x: x.amax(0), matrix, *MATRICES)
 case("argmax of rows", lambda x: x.argmax(1), matrix, *MATRICES)
@@ -117,16 +178,87 @@ def labels_for(shape: tuple[int, int]) -> tuple[torch.Tensor, ...]:
 
 case("softmax", lambda x: torch.softmax(x, 1), matrix, *ROWS, both=True)
 case("softmax of columns", lambda x: torch.softmax(x, 0), matrix, *ROWS)
-case("masked softmax", lambda x, m: torch.softmax((x * 0.125).masked_fill(m, float("-inf")), -1), lambda b: (normal(b, 12, 128, 128), torch.ones(128, 128).triu(1).bool()), 1, 2, 8)
+case(
+    "masked softmax",
+    lambda x, m: torch.softmax((x * 0.125).masked_fill(m, float("-inf")), -1),
+    lambda b: (normal(b, 12, 128, 128), torch.ones(128, 128).triu(1).bool()),
+    1,
+    2,
+    8,
+)
 case("layer_norm", lambda x, w, b: F.layer_norm(x, x.shape[1:], w, b), norm_inputs, *ROWS, both=True)
-case("residual, layer_norm", lambda x, w, b, r: F.layer_norm(x + r, x.shape[1:], w, b), lambda s: (*norm_inputs(s), normal(*s)), *ROWS, both=True)
+case(
+    "residual, layer_norm",
+    lambda x, w, b, r: F.layer_norm(x + r, x.shape[1:], w, b),
+    lambda s: (*norm_inputs(s), normal(*s)),
+    *ROWS,
+    both=True,
+)
 case("rms_norm", rms_norm, lambda s: norm_inputs(s)[:2], *ROWS, both=True)
-case("cross_entropy", lambda x, t: F.cross_entropy(x, t), labels_for, (64, 10), (512, 1000), (128, 30522), both=True)
-case("mse_loss", lambda x, t: F.mse_loss(x, t), lambda n: (normal(n), torch.randn(n)), 1000, 100_000, 1_000_000, both=True)
-case("bce with logits", lambda x, t: F.binary_cross_entropy_with_logits(x, t), lambda n: (normal(n), torch.rand(n)), 1000, 100_000, 1_000_000, both=True)
-case("batch_norm eval, relu", lambda x, w, b, m, v: torch.relu(F.batch_norm(x, m, v, w, b)), lambda s: (normal(s[0], s[1], s[2], s[2]), normal(s[1]), normal(s[1]), torch.randn(s[1]), torch.rand(s[1])), (1, 8, 8), (8, 64, 28), (8, 64, 56))
-case("batch_norm training, relu", lambda x, w, b, m, v: torch.relu(F.batch_norm(x, m, v, w, b, training=True)), lambda s: (normal(s[0], s[1], s[2], s[2]), normal(s[1]), normal(s[1]), torch.randn(s[1]), torch.rand(s[1])), (2, 8, 8), (8, 64, 28), (8, 64, 56), grad=True)
-case("group_norm", lambda x, w, b: F.group_norm(x, 8, w, b), lambda s: (normal(s[0], s[1], s[2], s[2]), normal(s[1]), normal(s[1])), (2, 16, 8), (4, 64, 28), (8, 64, 56))
+case(
+    "cross_entropy",
+    lambda x, t: F.cross_entropy(x, t),
+    labels_for,
+    (64, 10),
+    (512, 1000),
+    (128, 30522),
+    both=True,
+)
+case(
+    "mse_loss",
+    lambda x, t: F.mse_loss(x, t),
+    lambda n: (normal(n), torch.randn(n)),
+    1000,
+    100_000,
+    1_000_000,
+    both=True,
+)
+case(
+    "bce with logits",
+    lambda x, t: F.binary_cross_entropy_with_logits(x, t),
+    lambda n: (normal(n), torch.rand(n)),
+    1000,
+    100_000,
+    1_000_000,
+    both=True,
+)
+case(
+    "batch_norm eval, relu",
+    lambda x, w, b, m, v: torch.relu(F.batch_norm(x, m, v, w, b)),
+    lambda s: (
+        normal(s[0], s[1], s[2], s[2]),
+        normal(s[1]),
+        normal(s[1]),
+        torch.randn(s[1]),
+        torch.rand(s[1]),
+    ),
+    (1, 8, 8),
+    (8, 64, 28),
+    (8, 64, 56),
+)
+case(
+    "batch_norm training, relu",
+    lambda x, w, b, m, v: torch.relu(F.batch_norm(x, m, v, w, b, training=True)),
+    lambda s: (
+        normal(s[0], s[1], s[2], s[2]),
+        normal(s[1]),
+        normal(s[1]),
+        torch.randn(s[1]),
+        torch.rand(s[1]),
+    ),
+    (2, 8, 8),
+    (8, 64, 28),
+    (8, 64, 56),
+    grad=True,
+)
+case(
+    "group_norm",
+    lambda x, w, b: F.group_norm(x, 8, w, b),
+    lambda s: (normal(s[0], s[1], s[2], s[2]), normal(s[1]), normal(s[1])),
+    (2, 16, 8),
+    (4, 64, 28),
+    (8, 64, 56),
+)
 
 # --- products --------------------------------------------------------------------------------------------------------------------
 
@@ -151,23 +283,143 @@ def sdpa_inputs(size: tuple[int, int]) -> tuple[torch.Tensor, ...]:
     return tuple(normal(size[0], 12, size[1], 64) for _ in range(3))
 
 
-case("linear", lambda x, w, b: F.linear(x, w, b), linear_inputs, (4, 64, 64), (128, 768, 768), (128, 768, 3072), both=True)
-case("linear, gelu", lambda x, w, b: F.gelu(F.linear(x, w, b)), linear_inputs, (4, 64, 64), (128, 768, 768), (128, 768, 3072), both=True)
-case("mlp", mlp, lambda n: (normal(n, n), normal(n, n), normal(n), normal(n, n), normal(n)), 8, 64, 512, both=True)
-case("bmm", lambda x, y: torch.bmm(x, y), lambda s: (normal(s[0], s[1], 64), normal(s[0], 64, s[1])), (2, 16), (12, 128), (48, 196))
-case("sdpa", lambda q, k, v: F.scaled_dot_product_attention(q, k, v), sdpa_inputs, (1, 16), (1, 128), (4, 196), both=True)
-case("attention block", attention, lambda s: (normal(s[0], s[1], 768), normal(2304, 768), normal(768, 768)), (1, 16), (1, 128), (2, 196), both=True)
-case("conv, batch_norm eval, relu", lambda x, w, g, b, m, v: torch.relu(F.batch_norm(F.conv2d(x, w, padding=1), m, v, g, b)), lambda s: (normal(1, s[0], s[1], s[1]), normal(s[0], s[0], 3, 3), normal(s[0]), normal(s[0]), torch.randn(s[0]), torch.rand(s[0])), (8, 8), (64, 28), (64, 56))
-case("conv, batch_norm training, relu", lambda x, w, g, b, m, v: torch.relu(F.batch_norm(F.conv2d(x, w, padding=1), m, v, g, b, training=True)), lambda s: (normal(2, s[0], s[1], s[1]), normal(s[0], s[0], 3, 3), normal(s[0]), normal(s[0]), torch.randn(s[0]), torch.rand(s[0])), (8, 8), (64, 28), (64, 56), grad=True)
-case("conv, pool, relu", lambda x, w: torch.relu(F.max_pool2d(F.conv2d(x, w, padding=1), 2)), lambda s: (normal(s[0], s[1], 28, 28), normal(s[1], s[1], 3, 3)), (1, 8), (8, 16), (8, 64), both=True)
+case(
+    "linear",
+    lambda x, w, b: F.linear(x, w, b),
+    linear_inputs,
+    (4, 64, 64),
+    (128, 768, 768),
+    (128, 768, 3072),
+    both=True,
+)
+case(
+    "linear, gelu",
+    lambda x, w, b: F.gelu(F.linear(x, w, b)),
+    linear_inputs,
+    (4, 64, 64),
+    (128, 768, 768),
+    (128, 768, 3072),
+    both=True,
+)
+case(
+    "mlp",
+    mlp,
+    lambda n: (normal(n, n), normal(n, n), normal(n), normal(n, n), normal(n)),
+    8,
+    64,
+    512,
+    both=True,
+)
+case(
+    "bmm",
+    lambda x, y: torch.bmm(x, y),
+    lambda s: (normal(s[0], s[1], 64), normal(s[0], 64, s[1])),
+    (2, 16),
+    (12, 128),
+    (48, 196),
+)
+case(
+    "sdpa",
+    lambda q, k, v: F.scaled_dot_product_attention(q, k, v),
+    sdpa_inputs,
+    (1, 16),
+    (1, 128),
+    (4, 196),
+    both=True,
+)
+case(
+    "attention block",
+    attention,
+    lambda s: (normal(s[0], s[1], 768), normal(2304, 768), normal(768, 768)),
+    (1, 16),
+    (1, 128),
+    (2, 196),
+    both=True,
+)
+case(
+    "conv, batch_norm eval, relu",
+    lambda x, w, g, b, m, v: torch.relu(F.batch_norm(F.conv2d(x, w, padding=1), m, v, g, b)),
+    lambda s: (
+        normal(1, s[0], s[1], s[1]),
+        normal(s[0], s[0], 3, 3),
+        normal(s[0]),
+        normal(s[0]),
+        torch.randn(s[0]),
+        torch.rand(s[0]),
+    ),
+    (8, 8),
+    (64, 28),
+    (64, 56),
+)
+case(
+    "conv, batch_norm training, relu",
+    lambda x, w, g, b, m, v: torch.relu(F.batch_norm(F.conv2d(x, w, padding=1), m, v, g, b, training=True)),
+    lambda s: (
+        normal(2, s[0], s[1], s[1]),
+        normal(s[0], s[0], 3, 3),
+        normal(s[0]),
+        normal(s[0]),
+        torch.randn(s[0]),
+        torch.rand(s[0]),
+    ),
+    (8, 8),
+    (64, 28),
+    (64, 56),
+    grad=True,
+)
+case(
+    "conv, pool, relu",
+    lambda x, w: torch.relu(F.max_pool2d(F.conv2d(x, w, padding=1), 2)),
+    lambda s: (normal(s[0], s[1], 28, 28), normal(s[1], s[1], 3, 3)),
+    (1, 8),
+    (8, 16),
+    (8, 64),
+    both=True,
+)
 
 # --- look-ups --------------------------------------------------------------------------------------------------------------------
 
-case("embedding", lambda i, w: F.embedding(i, w), lambda s: (ints(s[1], s[0]), normal(s[1], 768)), (16, 1000), (512, 30522), (4096, 30522))
-case("embedding", lambda i, w: F.embedding(i, w), lambda s: (ints(s[1], s[0]), normal(s[1], 256)), (16, 100), (512, 1000), (4096, 5000), grad=True)
-case("embeddings, layer_norm", lambda i, w, p, g, b: F.layer_norm(F.embedding(i, w) + p, (768,), g, b), lambda s: (ints(30522, *s), normal(30522, 768), normal(s[1], 768), normal(768), normal(768)), (1, 16), (1, 128), (8, 128))
-case("index_add", lambda x, i, v: x.index_add(0, i, v), lambda s: (torch.randn(s[0], 64), ints(s[0], s[1]), torch.randn(s[1], 64)), (100, 400), (2708, 10556), (10000, 50000))
-case("gather", lambda x, i: x.gather(1, i), lambda s: (torch.randn(*s), ints(s[1], *s)), (16, 64), (512, 1024), (2048, 1024))
+case(
+    "embedding",
+    lambda i, w: F.embedding(i, w),
+    lambda s: (ints(s[1], s[0]), normal(s[1], 768)),
+    (16, 1000),
+    (512, 30522),
+    (4096, 30522),
+)
+case(
+    "embedding",
+    lambda i, w: F.embedding(i, w),
+    lambda s: (ints(s[1], s[0]), normal(s[1], 256)),
+    (16, 100),
+    (512, 1000),
+    (4096, 5000),
+    grad=True,
+)
+case(
+    "embeddings, layer_norm",
+    lambda i, w, p, g, b: F.layer_norm(F.embedding(i, w) + p, (768,), g, b),
+    lambda s: (ints(30522, *s), normal(30522, 768), normal(s[1], 768), normal(768), normal(768)),
+    (1, 16),
+    (1, 128),
+    (8, 128),
+)
+case(
+    "index_add",
+    lambda x, i, v: x.index_add(0, i, v),
+    lambda s: (torch.randn(s[0], 64), ints(s[0], s[1]), torch.randn(s[1], 64)),
+    (100, 400),
+    (2708, 10556),
+    (10000, 50000),
+)
+case(
+    "gather",
+    lambda x, i: x.gather(1, i),
+    lambda s: (torch.randn(*s), ints(s[1], *s)),
+    (16, 64),
+    (512, 1024),
+    (2048, 1024),
+)
 
 # --- optimizers ------------------------------------------------------------------------------------------------------------------
 
@@ -184,7 +436,12 @@ def sgd(params: list[torch.Tensor], grads: list[torch.Tensor], buffers: list[tor
 
 
 @torch.no_grad()
-def adam(params: list[torch.Tensor], grads: list[torch.Tensor], means: list[torch.Tensor], squares: list[torch.Tensor]) -> None:
+def adam(
+    params: list[torch.Tensor],
+    grads: list[torch.Tensor],
+    means: list[torch.Tensor],
+    squares: list[torch.Tensor],
+) -> None:
     for p, g, m, v in zip(params, grads, means, squares):
         m.lerp_(g, 0.1)
         v.mul_(0.999).addcmul_(g, g, value=1e-3)
@@ -216,4 +473,12 @@ class Encoder(nn.Module):
         return self.norm2(x + self.down(F.gelu(self.up(x))))
 
 
-case("encoder layer", lambda model, x: model(x), lambda s: (Encoder(), normal(*s, 768)), (1, 16), (1, 128), (4, 128), both=True)
+case(
+    "encoder layer",
+    lambda model, x: model(x),
+    lambda s: (Encoder(), normal(*s, 768)),
+    (1, 16),
+    (1, 128),
+    (4, 128),
+    both=True,
+)

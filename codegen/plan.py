@@ -324,7 +324,14 @@ class Planner:
                 self.spec(self.layouts[name]) if name and checked else -1,
             )
         keywords = self.object(tuple(step.kwargs)) if step.kwargs else -1
-        head = (self.object(callable_of(step.op)), keywords, len(step.args), depth, len(program), len(step.outputs))
+        head = (
+            self.object(callable_of(step.op)),
+            keywords,
+            len(step.args),
+            depth,
+            len(program),
+            len(step.outputs),
+        )
         self.emit(CALL, *head, *program, *targets)
         self.defined.update(name for name in step.outputs if name is not None)
 
