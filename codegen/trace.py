@@ -292,7 +292,9 @@ class Recorder(TorchDispatchMode):
             with self:
                 self.write_results(targets, functional(*args, **rest))
             return result
-        node = self.emit(functional, self.node_of(args), {name: self.node_of(value) for name, value in rest.items()})
+        node = self.emit(
+            functional, self.node_of(args), {name: self.node_of(value) for name, value in rest.items()}
+        )
         if len(targets) == 1 and isinstance(node.meta["val"], torch.Tensor):
             check_cast(node.meta["val"], targets[0])
             self.memories.write(self.find(targets[0]), node)
@@ -466,13 +468,22 @@ class ModuleRunner:
             fetch(self.module, str(node.target)), self.states[node], args, kwargs
         )
 
+    def versions(self, out: Any) -> int | None:
+        """How often `out` has been written. Some of torch's operators do not write to it where it is a tensor subclass, as fake tensors are."""
+        written = isinstance(out, torch.Tensor) and out.numel()
+        return self.recorder.find(out).memory.version if written else None
+
     def run(self) -> list[Any]:
         values = self.values
         for node in self.module.graph.nodes:
             if node.op in ("call_function", "call_method", "call_module"):
                 args, kwargs = fx.node.map_arg((node.args, node.kwargs), values.__getitem__)
+                versions = self.versions(kwargs.get("out"))
                 values[node] = self.call(node, args, kwargs)
-                check_out(node, kwargs, values[node])
+                if versions is not None and versions == self.versions(kwargs["out"]):
+                    raise UntraceableError(
+                        f"a call of {node.target} that did not write to the tensor given as `out`"
+                    )
             elif node.op == "output":
                 outputs = fx.node.map_arg(node.args[0], values.__getitem__)
                 return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
@@ -483,13 +494,6 @@ def check_cast(value: torch.Tensor, target: torch.Tensor) -> None:
     """Eager refuses to write floats to integers, and the like."""
     if not torch.can_cast(value.dtype, target.dtype):
         raise UntraceableError(f"a write of {value.dtype} to a tensor of {target.dtype}")
-
-
-def check_out(node: fx.Node, kwargs: dict[str, Any], result: Any) -> None:
-    """Some of torch's operators do not write to `out` where it is a tensor subclass, as fake tensors are: they give another tensor."""
-    out = kwargs.get("out")
-    if isinstance(out, torch.Tensor) and result is not out:
-        raise UntraceableError(f"a call of {node.target} that did not write to the tensor given as `out`")
 
 
 def fetch(module: torch.nn.Module, path: str) -> Any:

@@ -60,10 +60,10 @@ def test_operator_left_to_python() -> None:
 
 
 def test_a_difference_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
     from codegen.lower.registry import LOWERINGS
     from codegen.lower.tensor_expr import fill
-
-    import torch
 
     monkeypatch.setitem(
         LOWERINGS, torch.ops.aten.floor.default, lambda ctx, value: fill(ctx.shape, ctx.dtype, 17)
