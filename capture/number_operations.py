@@ -102,9 +102,9 @@ TRACED_FORMS: dict[str, Callable[..., torch.Tensor]] = {
 }
 #: methods that take floats at these places (position, or name), and give the same on 0-d tensors
 FLOAT_PLACES: dict[str, tuple[int | str, ...]] = {
-    **{name: (1, "other") for name in ("mul", "mul_", "div", "div_", "__mul__", "__rmul__", "__imul__", "__truediv__", "__rtruediv__")},
-    **{name: (1, "other") for name in ("__itruediv__", "__add__", "__radd__", "__iadd__", "__sub__", "__rsub__", "__isub__")},
-    **{name: (1, "alpha") for name in ("add", "add_", "sub", "sub_")},
-    **{name: ("value",) for name in ("addcmul", "addcmul_", "addcdiv", "addcdiv_")},
-    **{name: (2, "weight") for name in ("lerp", "lerp_")},
+    **dict.fromkeys(("mul", "mul_", "div", "div_", "__mul__", "__rmul__", "__imul__", "__truediv__", "__rtruediv__"), (1, "other")),
+    **dict.fromkeys(("__itruediv__", "__add__", "__radd__", "__iadd__", "__sub__", "__rsub__", "__isub__"), (1, "other")),
+    **dict.fromkeys(("add", "add_", "sub", "sub_"), (1, "alpha")),
+    **dict.fromkeys(("addcmul", "addcmul_", "addcdiv", "addcdiv_"), ("value",)),
+    **dict.fromkeys(("lerp", "lerp_"), (2, "weight")),
 }

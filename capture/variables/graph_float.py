@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from capture.break_reasons import GraphBreak
-from capture.number_operations import FLOAT_PLACES, PYTHON_OPERATIONS, float_of, float_operation, method_with_floats
+from capture.number_operations import (
+    FLOAT_PLACES,
+    PYTHON_OPERATIONS,
+    float_of,
+    float_operation,
+    method_with_floats,
+)
 from capture.variables.base import NotConstant, Variable
 from capture.variables.constant import ConstantVariable
 from capture.variables.sequence import TupleVariable

@@ -7,7 +7,6 @@ Out: their meaning without what they do for torch.compile alone (some import it,
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -27,8 +26,6 @@ from guards.source import ConstantSource
 if TYPE_CHECKING:
     from capture.translator import Translator
     from capture.variables.function import UserFunctionVariable
-
-Handler = "Callable[[Translator, UserFunctionVariable, list[Variable], dict[str, Variable]], Variable]"
 
 
 def inner_code(function: Any, name: str) -> types.CodeType:
