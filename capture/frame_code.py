@@ -221,7 +221,7 @@ def _build_everything(tx: Translator, code: PythonCode) -> None:
 def _is_marker(variable: Variable) -> bool:
     from capture.opcodes.exceptions import PreviousException
 
-    return isinstance(variable, PreviousException)
+    return isinstance(variable, PreviousException) and not variable.ended
 
 
 def _needs_building(variable: Variable) -> bool:

@@ -14,19 +14,26 @@ from capture.variables.type_object import ClassVariable
 from capture.variables.user_object import MISSING, ObjectVariable, class_attribute, lookup_type
 
 if TYPE_CHECKING:
+    from capture.reconstruct import PythonCode
     from capture.bytecode.instructions import Instruction
     from capture.translator import Translator
 
 
 class PreviousException(Variable):
-    """What PUSH_EXC_INFO saves below the exception: what was being handled before. `exception` is the one handled from there on."""
+    """What PUSH_EXC_INFO saves below the exception: what was being handled before. `exception` is the one handled from there on, until
+    POP_EXCEPT; a copy that is left on the stack behind that (cleanup code makes one) is a value that nothing reads."""
 
     def __init__(self, exception: Variable) -> None:
         super().__init__(None)
         self.exception = exception
+        self.ended = False
 
     def children(self) -> list[Variable]:
-        return [self.exception]
+        return [] if self.ended else [self.exception]
+
+    def reconstruct(self, code: PythonCode) -> None:
+        assert self.ended
+        code.load_constant(None)
 
 
 @opcode("PUSH_EXC_INFO")
@@ -39,7 +46,9 @@ def _push_exc_info(tx: Translator, instruction: Instruction) -> None:
 
 @opcode("POP_EXCEPT")
 def _pop_except(tx: Translator, instruction: Instruction) -> None:
-    tx.stack.pop()
+    saved = tx.stack.pop()
+    if isinstance(saved, PreviousException):
+        saved.ended = True
     tx.handled.pop()
 
 

@@ -1,0 +1,63 @@
+"""What is being handled (`sys.exc_info`) is as before when a captured frame is done, however it ends."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+import torch
+
+import capture
+
+
+class Delegates(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(4, 4)
+
+    def __getattr__(self, name):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(self.inner, name)
+
+
+def test_an_except_block_that_raises_leaves_nothing_behind() -> None:
+    module = Delegates()
+    with capture.enable(backend="eager"):
+        assert module.in_features == 4
+        with pytest.raises(AttributeError):
+            _ = module.nothing
+        assert not hasattr(module, "nothing_either")
+    assert sys.exc_info() == (None, None, None)
+
+
+def test_inside_of_an_except_block_the_outer_exception_is_handled_again() -> None:
+    module = Delegates()
+    try:
+        raise KeyError("outer")
+    except KeyError as outer:
+        with capture.enable(backend="eager"):
+            hasattr(module, "nothing")
+            assert sys.exc_info()[1] is outer
+
+
+def breaks_and_raises(x):
+    try:
+        print("first")
+        raise ValueError("one")
+    except ValueError:
+        y = x + 1
+        print("second")
+        raise KeyError("two")
+    finally:
+        print("last")
+    return y
+
+
+def test_a_break_in_each_part_of_a_try_statement(capsys: pytest.CaptureFixture[str]) -> None:
+    with capture.enable(backend="eager"), pytest.raises(KeyError) as caught:
+        breaks_and_raises(torch.ones(2))
+    assert isinstance(caught.value.__context__, ValueError)
+    assert capsys.readouterr().out.split() == ["first", "second", "last"]
+    assert sys.exc_info() == (None, None, None)
