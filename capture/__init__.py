@@ -38,7 +38,7 @@ def _check_siblings() -> None:
 _check_siblings()
 
 try:
-    import _capture  # noqa: F401
+    import _capture
 except ImportError:  # not built: its twin serves hook="settrace"
     from capture import python_capture
 
@@ -47,15 +47,15 @@ except ImportError:  # not built: its twin serves hook="settrace"
 from capture import collection
 
 with collection.paused():
-    import llvmlite.binding  # noqa: F401
-    import platformdirs  # noqa: F401
+    import llvmlite.binding
+    import platformdirs
 
-    import cache.store  # noqa: F401
+    import cache.store
     import capture.convert_frame
-    import capture.wrap  # noqa: F401
+    import capture.wrap
     import codegen.jit
     import codegen.lower
-    import codegen.passes.pipeline  # noqa: F401
+    import codegen.passes.pipeline
 
 from capture import backends, log
 from capture.api import (

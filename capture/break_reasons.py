@@ -105,8 +105,12 @@ class GraphBreak(TranslationSignal):
         self.reason_id = reason_id
         self.text = reason.text.format(**texts)
         self.hint = reason.hint.format(**texts)
-        self.born: int | None = None  # of a value that can't be rebuilt: the step of the root frame that made it
-        self.stack: list[traceback.FrameSummary] = []  # innermost first; filled while the signal passes the frames
+        self.born: int | None = (
+            None  # of a value that can't be rebuilt: the step of the root frame that made it
+        )
+        self.stack: list[
+            traceback.FrameSummary
+        ] = []  # innermost first; filled while the signal passes the frames
         super().__init__(self.text)
 
     def without_frames(self) -> GraphBreak:
@@ -115,7 +119,9 @@ class GraphBreak(TranslationSignal):
         return self
 
     def as_reason(self) -> BreakReason:
-        return BreakReason(self.reason_id, self.text, self.hint, traceback.StackSummary.from_list(self.stack[::-1]))
+        return BreakReason(
+            self.reason_id, self.text, self.hint, traceback.StackSummary.from_list(self.stack[::-1])
+        )
 
 
 class SkipFrame(TranslationSignal):

@@ -141,7 +141,11 @@ def translate(frame: Any, settings: CaptureSettings, seen: Seen) -> Capture:
 
 
 def finish(
-    tx: RootTranslator, value: Variable | None, signal: GraphBreak | None, settings: CaptureSettings, frame: Any
+    tx: RootTranslator,
+    value: Variable | None,
+    signal: GraphBreak | None,
+    settings: CaptureSettings,
+    frame: Any,
 ) -> Capture:
     """Make the frame's code; decide whether there is anything to capture."""
     reason = signal.as_reason() if signal is not None else None
@@ -203,7 +207,9 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
         entry = cache.CacheEntry(program, settings, code=code)
     else:
         assert capture.recipe is not None
-        entry = cache.CacheEntry(program, settings, graph=graph, result=capture.recipe.program, inputs=len(inputs))
+        entry = cache.CacheEntry(
+            program, settings, graph=graph, result=capture.recipe.program, inputs=len(inputs)
+        )
         entry.on_failure = lambda _, error: after_graph_failure(output_mutates, error)
     entry.guard_set = guards
     return entry
@@ -244,7 +250,12 @@ def after_graph_failure(mutates: bool, error: BaseException) -> None:
     """
     nothing_written = not mutates or isinstance(error, getattr(_capture, "CheckFailed", ()))
     from_hook = frame_filter.saves_through_hooks()  # it may be a hook that raised, as checkpoint's do to stop
-    if not nothing_written or from_hook or isinstance(error, CaptureError) or not isinstance(error, Exception):
+    if (
+        not nothing_written
+        or from_hook
+        or isinstance(error, CaptureError)
+        or not isinstance(error, Exception)
+    ):
         raise error
     counters["graphs"]["failed_calls"] += 1
     log.get("graph")("a graph raised %s: %s; Python runs the frame", type(error).__name__, error)

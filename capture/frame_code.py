@@ -29,7 +29,6 @@ from capture.reconstruct import PythonCode, held_constant, release_constants
 from capture.variables.base import LazyVariable, NullVariable, Variable
 from capture.variables.constant import ConstantMethod, ConstantVariable
 from capture.variables.function import ValueMethod
-
 from guards.source import ConstantSource, LocalSource, Source
 
 if TYPE_CHECKING:
@@ -81,7 +80,9 @@ def code_for_break(tx: Translator) -> FrameCode:
 
 def _finish(tx: Translator, code: PythonCode) -> FrameCode:
     names = argument_names(tx.code)
-    return FrameCode(tx.code, names, code.instructions, list(code.outputs), list(code.slots), tx.scope.globals)
+    return FrameCode(
+        tx.code, names, code.instructions, list(code.outputs), list(code.slots), tx.scope.globals
+    )
 
 
 def argument_names(code: types.CodeType) -> tuple[str, ...]:
@@ -103,11 +104,15 @@ def assemble(frame_code: FrameCode, graph: Any, inputs: list[Source]) -> types.C
         call, fallback = _call_graph(graph, inputs, slots, len(frame_code.outputs), frame_code)
         prefix.extend(call)
     result = Bytecode([*prefix, *frame_code.body, *fallback])
-    result.name, result.filename, result.first_lineno = original.co_name, original.co_filename, original.co_firstlineno
+    result.name, result.filename, result.first_lineno = (
+        original.co_name,
+        original.co_filename,
+        original.co_firstlineno,
+    )
     result.qualname = original.co_qualname
     result.argnames = [*frame_code.argument_names, *(f"___slot_{i}" for i in range(len(slots)))]
     result.argcount = len(result.argnames)
-    result.flags = CO_OPTIMIZED_NEWLOCALS | (original.co_flags & CO_NESTED_AND_FUTURE)
+    result.flags = CO_OPTIMIZED_NEWLOCALS | (original.co_flags & CO_NESTED_AND_FUTURE)  # type: ignore[assignment]
     result.freevars = list(original.co_freevars)
     _fill_locations(result, original.co_firstlineno)
     frame_code.slots = list(slots)
@@ -146,14 +151,20 @@ def _call_graph(
 def _run_eagerly(frame_code: FrameCode) -> list[Any]:
     """With the graph's exception on the stack: nothing has happened yet, so Python runs the frame from its start and raises its own."""
     original, names = frame_code.original, frame_code.argument_names
-    code = [Instr("STORE_FAST", "___error"), Instr("PUSH_NULL"), Instr("LOAD_CONST", held_constant(frame_code.on_failure))]
+    code = [
+        Instr("STORE_FAST", "___error"),
+        Instr("PUSH_NULL"),
+        Instr("LOAD_CONST", held_constant(frame_code.on_failure)),
+    ]
     code += [Instr("LOAD_FAST", "___error"), Instr("PRECALL", 1), Instr("CALL", 1), Instr("POP_TOP")]
-    code += [Instr("LOAD_CONST", None), Instr("STORE_FAST", "___error"), Instr("PUSH_NULL")]
+    code += [Instr("LOAD_CONST", None), Instr("STORE_FAST", "___error"), Instr("PUSH_NULL")]  # type: ignore[arg-type]
     code += [Instr("PUSH_NULL"), Instr("LOAD_CONST", held_constant(types.FunctionType))]
     constants = (eager_twin(original), frame_code.globals, original.co_name, None)
     code += [Instr("LOAD_CONST", held_constant(value)) for value in constants]
     code += [Instr("LOAD_CLOSURE", FreeVar(name)) for name in original.co_freevars]
-    code.append(Instr("BUILD_TUPLE", len(original.co_freevars)) if original.co_freevars else Instr("LOAD_CONST", None))
+    code.append(
+        Instr("BUILD_TUPLE", len(original.co_freevars)) if original.co_freevars else Instr("LOAD_CONST", None)  # type: ignore[arg-type]
+    )
     code += [Instr("PRECALL", 5), Instr("CALL", 5)]
     code += [Instr("LOAD_FAST", name) for name in names]
     return [*code, Instr("PRECALL", len(names)), Instr("CALL", len(names)), Instr("RETURN_VALUE")]
@@ -303,8 +314,9 @@ def _emit_instruction(tx: Translator, code: PythonCode, instruction: Instruction
         emit("SWAP", 2)
     elif name in _THROUGH_CELLS:
         code.load(tx.cells[value])
-        if _THROUGH_CELLS[name] is not None:
-            emit(_THROUGH_CELLS[name], "cell_contents")
+        access = _THROUGH_CELLS[name]
+        if access is not None:
+            emit(access, "cell_contents")
     elif instruction.target is not None:
         emit(_forward_jump(name), jumped)
     else:
@@ -316,7 +328,11 @@ _THROUGH_CELLS = {"LOAD_CLOSURE": None, "LOAD_DEREF": "LOAD_ATTR", "STORE_DEREF"
 
 
 def _forward_jump(name: str) -> str:
-    return name.replace("JUMP_BACKWARD_IF", "JUMP_FORWARD_IF").replace("JUMP_BACKWARD_NO_INTERRUPT", "JUMP_FORWARD").replace("JUMP_BACKWARD", "JUMP_FORWARD")
+    return (
+        name.replace("JUMP_BACKWARD_IF", "JUMP_FORWARD_IF")
+        .replace("JUMP_BACKWARD_NO_INTERRUPT", "JUMP_FORWARD")
+        .replace("JUMP_BACKWARD", "JUMP_FORWARD")
+    )
 
 
 def _operand(instruction: Instruction) -> tuple[Any, ...]:
@@ -369,9 +385,19 @@ def _pushed(name: str, by_jump: bool) -> int:
         return 0 if by_jump else 1
     if name.startswith(("POP_", "STORE_", "DELETE_", "RAISE", "RERAISE", "JUMP_IF")):
         return 0
-    if name in ("LIST_APPEND", "SET_ADD", "MAP_ADD", "LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE", "DICT_MERGE"):
+    if name in (
+        "LIST_APPEND",
+        "SET_ADD",
+        "MAP_ADD",
+        "LIST_EXTEND",
+        "SET_UPDATE",
+        "DICT_UPDATE",
+        "DICT_MERGE",
+    ):
         return 0
-    return {"BEFORE_WITH": 2, "UNPACK_SEQUENCE": 0, "UNPACK_EX": 0, "GET_LEN": 1, "IMPORT_FROM": 1}.get(name, 1)
+    return {"BEFORE_WITH": 2, "UNPACK_SEQUENCE": 0, "UNPACK_EX": 0, "GET_LEN": 1, "IMPORT_FROM": 1}.get(
+        name, 1
+    )
 
 
 def _continue_at(tx: Translator, code: PythonCode, target: int, kinds: list[str]) -> None:

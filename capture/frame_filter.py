@@ -29,13 +29,61 @@ TORCH_LEFT_ALONE = tuple(
 _TRANSFORMER_ENCODER = os.path.join(_TORCH, "nn", "modules", "transformer.py")
 _OPTIMIZERS = _TORCH + "optim" + os.sep
 TOOLS = frozenset(
-    """pytest _pytest pluggy coverage hypothesis IPython pdb bdb debugpy rich tqdm typer click numpy llvmlite bytecode pydevd py
-    sklearn scipy pandas matplotlib PIL""".split()
+    [
+        "pytest",
+        "_pytest",
+        "pluggy",
+        "coverage",
+        "hypothesis",
+        "IPython",
+        "pdb",
+        "bdb",
+        "debugpy",
+        "rich",
+        "tqdm",
+        "typer",
+        "click",
+        "numpy",
+        "llvmlite",
+        "bytecode",
+        "pydevd",
+        "py",
+        "sklearn",
+        "scipy",
+        "pandas",
+        "matplotlib",
+        "PIL",
+    ]
 )
 # Standard library modules whose functions are not inlined: they reach outside of the program.
 NOT_INLINED_MODULES = frozenset(
-    """logging warnings threading traceback importlib io os sys subprocess socket asyncio multiprocessing pickle random
-    tempfile shutil linecache unittest ast dis gc weakref tokenize time datetime""".split()
+    [
+        "logging",
+        "warnings",
+        "threading",
+        "traceback",
+        "importlib",
+        "io",
+        "os",
+        "sys",
+        "subprocess",
+        "socket",
+        "asyncio",
+        "multiprocessing",
+        "pickle",
+        "random",
+        "tempfile",
+        "shutil",
+        "linecache",
+        "unittest",
+        "ast",
+        "dis",
+        "gc",
+        "weakref",
+        "tokenize",
+        "time",
+        "datetime",
+    ]
 )
 NOT_INLINED_TORCH = (
     "torch._dynamo", "torch._inductor", "torch._functorch", "torch.jit", "torch.utils.data", "torch.distributed", "torch.multiprocessing",
@@ -125,5 +173,3 @@ def _why_not_inlined(module: str, path: str) -> str | None:
 def why_not_inlined(function: FunctionType) -> str | None:
     """A reason to leave a call of this function to Python."""
     return _why_not_inlined(function.__module__ or "", function.__code__.co_filename)
-
-

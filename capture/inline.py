@@ -31,7 +31,7 @@ from capture.variables.sequence import TupleVariable
 from guards.source import CellContentsSource, DictItemSource, FunctionFieldSource, ItemSource, Source
 
 if TYPE_CHECKING:
-    from types import FunctionType
+    pass
 
 CO_VARARGS, CO_VARKEYWORDS, CO_GENERATOR = 0x04, 0x08, 0x20
 CO_COROUTINE, CO_ASYNC_GENERATOR = 0x80, 0x200
@@ -179,14 +179,18 @@ def root_of(tx: Translator) -> Translator:
     return tx
 
 
-def existing_signature(tx: Translator, function: UserFunctionVariable) -> tuple[list[Variable], dict[str, Variable]]:
+def existing_signature(
+    tx: Translator, function: UserFunctionVariable
+) -> tuple[list[Variable], dict[str, Variable]]:
     value, source = function.function, function.source
     defaults: list[Variable] = []
     for index, item in enumerate(value.__defaults__ or ()):
         defaults.append(lazy(tx, item, ItemSource(_field(source, "__defaults__"), index) if source else None))
     keyword: dict[str, Variable] = {}
     for name, item in (value.__kwdefaults__ or {}).items():
-        keyword[name] = lazy(tx, item, DictItemSource(_field(source, "__kwdefaults__"), name) if source else None)
+        keyword[name] = lazy(
+            tx, item, DictItemSource(_field(source, "__kwdefaults__"), name) if source else None
+        )
     return defaults, keyword
 
 
@@ -210,7 +214,9 @@ def existing_cells(tx: Translator, function: UserFunctionVariable) -> list[CellV
         known = tx.output.known_object(cell)
         if known is None:
             try:
-                contents: Variable | None = LazyVariable(tx.output, cell.cell_contents, CellContentsSource(source))
+                contents: Variable | None = LazyVariable(
+                    tx.output, cell.cell_contents, CellContentsSource(source)
+                )
             except ValueError:
                 contents = None
             known = CellVariable(contents, source)
@@ -239,9 +245,13 @@ def bind_arguments(
             raise raise_new(TypeError, f"{code.co_qualname}() got multiple values for argument '{name}'")
         (bound if takes else extra)[name] = value
     if extra and not code.co_flags & CO_VARKEYWORDS:
-        raise raise_new(TypeError, f"{code.co_qualname}() got an unexpected keyword argument '{next(iter(extra))}'")
+        raise raise_new(
+            TypeError, f"{code.co_qualname}() got an unexpected keyword argument '{next(iter(extra))}'"
+        )
     if rest and not code.co_flags & CO_VARARGS:
-        raise raise_new(TypeError, _too_many(code, len(defaults), len(args), sum(name in bound for name in keyword_only)))
+        raise raise_new(
+            TypeError, _too_many(code, len(defaults), len(args), sum(name in bound for name in keyword_only))
+        )
     _fill_defaults(code, positional, keyword_only, defaults, keyword_defaults, bound)
     position = code.co_argcount + code.co_kwonlyargcount
     if code.co_flags & CO_VARARGS:
@@ -270,7 +280,10 @@ def _fill_defaults(
     bound: dict[str, Variable],
 ) -> None:
     by_name = dict(zip(positional[len(positional) - len(defaults) :], defaults))
-    for names, source, kind in ((positional, by_name, "positional"), (keyword_only, keyword_defaults, "keyword-only")):
+    for names, source, kind in (
+        (positional, by_name, "positional"),
+        (keyword_only, keyword_defaults, "keyword-only"),
+    ):
         missing = [n for n in names if n not in bound and n not in source]
         if missing:
             raise raise_new(TypeError, _missing_text(code, missing, kind))
@@ -289,5 +302,3 @@ def _missing_text(code: CodeType, missing: list[str], kind: str) -> str:
         listed = ", ".join(names[:-1]) + f", and {names[-1]}"
     plural = "" if len(names) == 1 else "s"
     return f"{code.co_qualname}() missing {len(names)} required {kind} argument{plural}: {listed}"
-
-

@@ -52,12 +52,12 @@ def float_operation(name: str, *operands: Any) -> torch.Tensor:
         values = [v.item() if isinstance(v, torch.Tensor) else v for v in operands]
         return torch.tensor(PYTHON_OPERATIONS[name](*values), dtype=torch.float64)
     result = PYTHON_OPERATIONS[name](*operands)
-    return result.clone() if name == "pos" else result  # type: ignore[no-any-return]
+    return result.clone() if name == "pos" else result
 
 
 def method_with_floats(name: str, numbers: tuple[int | str, ...], *args: Any, **kwargs: Any) -> torch.Tensor:
     """`args[0].name(*args[1:], **kwargs)` where the arguments at the places `numbers` are 0-d tensors that stand for floats."""
-    given = {**dict(enumerate(args)), **kwargs}
+    given = {**dict(enumerate(args)), **kwargs}  # type: ignore[misc]
     if runs_for_real(given.values()):
         given.update({place: given[place].item() for place in numbers})
     else:
@@ -65,7 +65,7 @@ def method_with_floats(name: str, numbers: tuple[int | str, ...], *args: Any, **
         if name in TRACED_FORMS:
             positional = [given[i] for i in range(len(args))]
             return TRACED_FORMS[name](*positional, **{k: given[k] for k in kwargs})
-    return getattr(given[0], name)(*[given[i] for i in range(1, len(args))], **{k: given[k] for k in kwargs})  # type: ignore[no-any-return]
+    return getattr(given[0], name)(*[given[i] for i in range(1, len(args))], **{k: given[k] for k in kwargs})
 
 
 def _arithmetic_dtype(tensor: torch.Tensor) -> torch.dtype:
@@ -78,14 +78,14 @@ def _arithmetic_dtype(tensor: torch.Tensor) -> torch.dtype:
 
 def _scaled(name: str) -> Callable[..., torch.Tensor]:
     def form(tensor: torch.Tensor, other: Any, *, alpha: Any = 1) -> torch.Tensor:
-        return getattr(tensor, name)(other * alpha)  # type: ignore[no-any-return]
+        return getattr(tensor, name)(other * alpha)
 
     return form
 
 
 def _fused(name: str, combine: Callable[[Any, Any], Any]) -> Callable[..., torch.Tensor]:
     def form(tensor: torch.Tensor, first: Any, second: Any, *, value: Any = 1) -> torch.Tensor:
-        return getattr(tensor, name)(combine(first * value, second))  # type: ignore[no-any-return]
+        return getattr(tensor, name)(combine(first * value, second))
 
     return form
 
@@ -102,8 +102,13 @@ TRACED_FORMS: dict[str, Callable[..., torch.Tensor]] = {
 }
 #: methods that take floats at these places (position, or name), and give the same on 0-d tensors
 FLOAT_PLACES: dict[str, tuple[int | str, ...]] = {
-    **dict.fromkeys(("mul", "mul_", "div", "div_", "__mul__", "__rmul__", "__imul__", "__truediv__", "__rtruediv__"), (1, "other")),
-    **dict.fromkeys(("__itruediv__", "__add__", "__radd__", "__iadd__", "__sub__", "__rsub__", "__isub__"), (1, "other")),
+    **dict.fromkeys(
+        ("mul", "mul_", "div", "div_", "__mul__", "__rmul__", "__imul__", "__truediv__", "__rtruediv__"),
+        (1, "other"),
+    ),
+    **dict.fromkeys(
+        ("__itruediv__", "__add__", "__radd__", "__iadd__", "__sub__", "__rsub__", "__isub__"), (1, "other")
+    ),
     **dict.fromkeys(("add", "add_", "sub", "sub_"), (1, "alpha")),
     **dict.fromkeys(("addcmul", "addcmul_", "addcdiv", "addcdiv_"), ("value",)),
     **dict.fromkeys(("lerp", "lerp_"), (2, "weight")),

@@ -34,8 +34,8 @@ from codegen.fake import check_supported, fake_mode, to_fake
 from guards import guard as make_guard
 from guards import shapes
 from guards.guard_set import GuardSet
-from guards.tensor_properties import storage_key
 from guards.source import AttrSource, ConstantSource, ShapeSource, Source, TypeSource
+from guards.tensor_properties import storage_key
 
 if TYPE_CHECKING:
     from capture.translator import Translator
@@ -135,7 +135,11 @@ class OutputGraph:
     def guard_storage_offset(self, source: Source, tensor: torch.Tensor) -> None:
         if not isinstance(source, ConstantSource):
             offset = shapes.load(ShapeSource(source, "storage_offset"))
-            self.guards.add(make_guard.shape_expression(shapes.apply("eq", offset, shapes.constant(tensor.storage_offset()))))
+            self.guards.add(
+                make_guard.shape_expression(
+                    shapes.apply("eq", offset, shapes.constant(tensor.storage_offset()))  # type: ignore[arg-type]
+                )
+            )
 
     def guard_dict_keys(self, source: Source | None, mapping: Any) -> None:
         if source is not None:
@@ -211,7 +215,9 @@ class OutputGraph:
 
         known = next((i for i in self.inputs if i.source == source), None)
         if known is None:
-            node = self._placeholder(_input_name(source), to_fake(self.fake_mode, torch.tensor(value, dtype=torch.float64)))
+            node = self._placeholder(
+                _input_name(source), to_fake(self.fake_mode, torch.tensor(value, dtype=torch.float64))
+            )
             known = FloatInput(source, node, value)
             self.inputs.append(known)
         return InputFloatVariable(self, known.node, value, source)
@@ -228,7 +234,11 @@ class OutputGraph:
 
     def user_line(self) -> Any:
         """The user's frames, outermost first, as the guards carry them."""
-        return traceback.StackSummary.from_list(self.translator.user_stack()) if self.translator is not None else None
+        return (
+            traceback.StackSummary.from_list(self.translator.user_stack())
+            if self.translator is not None
+            else None
+        )
 
     def _placeholder(self, name: str, value: Any) -> torch.fx.Node:
         anchor = self._last_placeholder
@@ -250,7 +260,9 @@ class OutputGraph:
     ) -> Variable:
         return self._operation(tx, "call_function", function, args, kwargs)
 
-    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
         return self._operation(tx, "call_method", name, args, kwargs)
 
     def _operation(
@@ -296,7 +308,9 @@ class OutputGraph:
 
     def _dispatcher(self) -> Any:
         """Composite operators run by their Python bodies on symbols: those in C++ want numbers."""
-        return torch._C._EnablePythonDispatcher() if self.symbols.env is not None else contextlib.nullcontext()
+        return (
+            torch._C._EnablePythonDispatcher() if self.symbols.env is not None else contextlib.nullcontext()
+        )
 
     def wrap_result(self, value: Any, node: torch.fx.Node) -> Variable:
         """The result of an operation as a variable; parts of a tuple become `getitem` nodes."""
@@ -341,7 +355,11 @@ class OutputGraph:
 
     def mutated_inputs(self) -> list[GraphInput]:
         """Inputs that some operation writes to."""
-        return [i for i in self.tensor_inputs() if i.version is None or version_of(i.node.meta["example_value"]) != i.version]
+        return [
+            i
+            for i in self.tensor_inputs()
+            if i.version is None or version_of(i.node.meta["example_value"]) != i.version
+        ]
 
     def mutates_inputs(self) -> bool:
         return bool(self.mutated_inputs())
@@ -390,7 +408,9 @@ class OutputGraph:
         """With the guard that tensors share memory as they do now, and those of the symbols."""
         for guard in self.symbols.guards():
             self.guards.add(guard)
-        tensors = [(i.source, i.value) for i in self.tensor_inputs() if not isinstance(i.source, ConstantSource)]
+        tensors = [
+            (i.source, i.value) for i in self.tensor_inputs() if not isinstance(i.source, ConstantSource)
+        ]
         if len(tensors) > 1:
             self.guards.add(make_guard.tensor_aliasing([s for s, _ in tensors], [t for _, t in tensors]))
         return self.guards

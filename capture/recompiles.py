@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import _capture
+
 import cache
 from capture import log, observe
 from capture.config import config
@@ -31,7 +32,9 @@ def check_limit(frame: Any, settings: CaptureSettings) -> bool:
     counters["recompiles"][frame.code.co_qualname] += 1
     for text in texts[:1]:
         observe.current().on_recompile(text, frame.code)
-        log.get("recompiles")("%s (%s:%d): %s", frame.code.co_qualname, frame.code.co_filename, frame.code.co_firstlineno, text)
+        log.get("recompiles")(
+            "%s (%s:%d): %s", frame.code.co_qualname, frame.code.co_filename, frame.code.co_firstlineno, text
+        )
     if len(frame.failures) < config.recompile_limit:
         return True
     return _stop(frame, settings, "config.recompile_limit", texts)

@@ -142,5 +142,3 @@ class PythonCode:
         self.emit("STORE_FAST", name)
         self.stored[id(variable)] = name
         self._kept.append(variable)
-
-

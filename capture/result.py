@@ -79,7 +79,11 @@ def _instructions(output: OutputGraph, recipe: Recipe, value: Variable, seen: se
     if type(value) in (TupleVariable, ListVariable):
         parts = [i for item in value.children() for i in _instructions(output, recipe, item, seen)]
         return [*parts, ("tuple" if type(value) is TupleVariable else "list", len(value.children()))]
-    if isinstance(value, DictVariable) and value.cls is dict and all(k.is_constant() for k, _ in value.entries.values()):
+    if (
+        isinstance(value, DictVariable)
+        and value.cls is dict
+        and all(k.is_constant() for k, _ in value.entries.values())
+    ):
         entries = list(value.entries.values())
         parts = [i for _, item in entries for i in _instructions(output, recipe, item, seen)]
         return [*parts, ("dict", tuple(k.as_constant() for k, _ in entries))]

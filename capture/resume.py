@@ -58,16 +58,22 @@ def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: 
     label = Label()
     prologue = _prologue(original, stack, label)
     result = Bytecode([*prologue, *_with_label(original, target, label)])
-    result.name, result.filename, result.first_lineno = original.co_name, original.co_filename, original.co_firstlineno
+    result.name, result.filename, result.first_lineno = (
+        original.co_name,
+        original.co_filename,
+        original.co_firstlineno,
+    )
     result.qualname = original.co_qualname
     arguments = [f"___stack_{i}" for i, kind in enumerate(stack) if kind != NULL] + list(names)
     result.argnames = arguments
     result.argcount = len(arguments)
-    result.flags = original.co_flags & ~CO_VARIADIC
+    result.flags = original.co_flags & ~CO_VARIADIC  # type: ignore[assignment]
     result.freevars = list(cell_names(original))
     result.cellvars = []
     code = result.to_code(
-        stacksize=original.co_stacksize + len(stack) + 2, compute_exception_stack_depths=False, check_pre_and_post=False
+        stacksize=original.co_stacksize + len(stack) + 2,
+        compute_exception_stack_depths=False,
+        check_pre_and_post=False,
     )
     _points[code] = ResumePoint(original, len(prologue))
     return code
@@ -107,7 +113,9 @@ def _with_label(original: CodeType, target: int, label: Label) -> list[Any]:
         if isinstance(item, TryBegin):
             handler = handlers[index]
             assert handler is not None
-            item.stack_depth = handler.depth  # the assembler would have to find it anew, and can't: we jump into the block
+            item.stack_depth = (
+                handler.depth
+            )  # the assembler would have to find it anew, and can't: we jump into the block
         if not isinstance(item, Instr):
             result.append(item)
             continue

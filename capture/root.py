@@ -30,13 +30,18 @@ class RootTranslator(Translator):
         code = frame.code
         values = dict(zip(_local_names(code), frame.locals))
         local_variables: dict[str, Variable] = {
-            name: LazyVariable(output, value, LocalSource(name)) for name, value in values.items() if value is not _capture.NULL
+            name: LazyVariable(output, value, LocalSource(name))
+            for name, value in values.items()
+            if value is not _capture.NULL
         }
         cells = _free_cells(output, frame)
         super().__init__(output, code, Scope(frame.globals, root=True), local_variables, cells)
         self.steps = 0
         #: whether the frame deals with torch at all, as far as its arguments tell
-        held = [*values.values(), *(c.contents.value for c in cells.values() if isinstance(c.contents, LazyVariable))]
+        held = [
+            *values.values(),
+            *(c.contents.value for c in cells.values() if isinstance(c.contents, LazyVariable)),
+        ]
         self.has_torch_arguments = is_resume(code) or any(map(holds_torch, held))
 
     @property
@@ -64,7 +69,11 @@ def holds_torch(value: Any, depth: int = 3) -> bool:
     """A tensor or module, or a container of such. Looks at the first few items only, and runs no code of the program."""
     if isinstance(value, (torch.Tensor, torch.nn.Module)):
         return True
-    if depth == 0 or type(value).__iter__ not in PLAIN_ITERATION if hasattr(type(value), "__iter__") else True:
+    if (
+        depth == 0 or type(value).__iter__ not in PLAIN_ITERATION
+        if hasattr(type(value), "__iter__")
+        else True
+    ):
         return False
     items = dict.values(value) if isinstance(value, dict) else value
     return any(holds_torch(item, depth - 1) for item in itertools.islice(items, 20))

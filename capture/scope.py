@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 from capture.variables.base import Variable
 from capture.variables.exception import raise_new
 from guards import guard as make_guard
-from guards.source import BuiltinSource, ConstantSource, DictItemSource, GlobalSource, ModuleAttrSource, Source
+from guards.source import (
+    BuiltinSource,
+    ConstantSource,
+    DictItemSource,
+    GlobalSource,
+    ModuleAttrSource,
+    Source,
+)
 
 if TYPE_CHECKING:
     from capture.output_graph import OutputGraph

@@ -28,7 +28,9 @@ class SideEffects:
         self._before: dict[int, Any] = {}  # what containers held before
         self._globals: dict[tuple[int, str], tuple[dict[str, Any], Variable]] = {}
         self._class_sources: dict[int, tuple[Variable, Source | None]] = {}
-        self._attributes: dict[int, dict[str, Variable]] = {}  # of variables without an `attributes` of their own
+        self._attributes: dict[
+            int, dict[str, Variable]
+        ] = {}  # of variables without an `attributes` of their own
 
     def __bool__(self) -> bool:
         return bool(self._mutated or self._globals)
@@ -62,7 +64,7 @@ class SideEffects:
     def _attributes_of(self, owner: Variable) -> dict[str, Variable]:
         own = getattr(owner, "attributes", None)
         if own is not None:
-            return own  # type: ignore[no-any-return]
+            return own
         return self._attributes.setdefault(id(owner), {})
 
     def pending_attr(self, owner: Variable, name: str) -> Variable | None:
@@ -228,9 +230,9 @@ def _apply_object(code: PythonCode, variable: Any, before: Any) -> None:
 
 
 def _store_attributes(code: PythonCode, owner: Any, stores: dict[str, Variable]) -> None:
-    from capture.variables.user_object import Deleted, lookup_type, plain_setattr
-
     import torch
+
+    from capture.variables.user_object import Deleted, lookup_type, plain_setattr
 
     setter = lookup_type(owner.python_type(), "__setattr__")
     plain = setter in (*plain_setattr(), torch.nn.Module.__setattr__, type.__setattr__)

@@ -71,7 +71,9 @@ class SizePolicy:
         self.dynamic = dynamic
         self.seen = seen
 
-    def dynamic_dims(self, tensor: torch.Tensor, source: Source, of_module: Callable[[Source], bool]) -> dict[int, marks.DimRange]:
+    def dynamic_dims(
+        self, tensor: torch.Tensor, source: Source, of_module: Callable[[Source], bool]
+    ) -> dict[int, marks.DimRange]:
         """The dims that are symbols. A module's own tensors are not, nor is a tensor that the guards know by identity."""
         if self.dynamic is False or isinstance(source.root, ConstantSource):
             return {}
@@ -97,7 +99,12 @@ class SizePolicy:
 
     def is_dynamic_int(self, value: int, source: Source, of_module: Callable[[Source], bool]) -> bool:
         """Ints that a caller passes, in containers and plain objects too; not those of modules, globals, closures and defaults."""
-        if self.dynamic is False or value not in INT64 or not isinstance(source.root, LocalSource) or of_module(source):
+        if (
+            self.dynamic is False
+            or value not in INT64
+            or not isinstance(source.root, LocalSource)
+            or of_module(source)
+        ):
             return False
         known = self.seen.ints.setdefault(source.text, value)
         if known is not None and known != value:
@@ -122,5 +129,3 @@ class SizePolicy:
 
 
 _UNBOUNDED = marks.DimRange(None, None)
-
-

@@ -26,7 +26,10 @@ class SizedGraph:
     """`compiled` holds what was compiled, by the ints."""
 
     def __init__(
-        self, gm: torch.fx.GraphModule, example_inputs: Sequence[Any], compile_graph: Callable[[Any, Sequence[Any]], Any]
+        self,
+        gm: torch.fx.GraphModule,
+        example_inputs: Sequence[Any],
+        compile_graph: Callable[[Any, Sequence[Any]], Any],
     ) -> None:
         self.module = gm
         self.compile_graph = compile_graph

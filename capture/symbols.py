@@ -44,7 +44,9 @@ class Symbols:
         self.output = output
         self.policy = policy
         self.env: SizeEnv | None = None
-        self.sources: dict[Any, list[Source]] = {}  # by symbol: the places that hold its value, the first is read
+        self.sources: dict[
+            Any, list[Source]
+        ] = {}  # by symbol: the places that hold its value, the first is read
         self.leaves: dict[Any, Variable] = {}
         self.nodes: dict[Any, torch.fx.Node] = {}
         self._ints: dict[Source, Variable] = {}
@@ -65,7 +67,11 @@ class Symbols:
     def layout_of(self, value: torch.Tensor, source: Source) -> tuple[Layout | None, list[int]]:
         """(sizes and strides with symbols, dims whose size is one), or (None, []) for a tensor whose sizes stay numbers."""
         wanted = self.policy.dynamic_dims(value, source, self.output.is_of_module)
-        dims = sorted(dim for dim, bounds in wanted.items() if value.shape[dim] not in (0, 1) and _within(bounds, value.shape[dim]))
+        dims = sorted(
+            dim
+            for dim, bounds in wanted.items()
+            if value.shape[dim] not in (0, 1) and _within(bounds, value.shape[dim])
+        )
         if not dims:
             return None, []
         try:
@@ -86,7 +92,9 @@ class Symbols:
     def _new_size(self, source: Source, value: int, bounds: DimRange) -> Any:
         bounded = not (bounds.minimum is bounds.maximum is None)
         env = self.environment()
-        size = env.new_size(value, source.text, duck=not bounded, minimum=bounds.minimum, maximum=bounds.maximum)
+        size = env.new_size(
+            value, source.text, duck=not bounded, minimum=bounds.minimum, maximum=bounds.maximum
+        )
         assert isinstance(size, torch.SymInt)
         self._record(env.symbol_of(size), source, value, size)
         return size
@@ -154,7 +162,10 @@ class Symbols:
     def _guards_of(self, symbol: Any, sources: list[Source]) -> list[Guard]:
         assert self.env is not None
         first = shapes.load(sources[0])
-        result = [make_guard.shape_expression(shapes.apply("eq", first, shapes.load(other))) for other in sources[1:]]
+        result = [
+            make_guard.shape_expression(shapes.apply("eq", first, shapes.load(other)))
+            for other in sources[1:]
+        ]
         minimum, maximum = self.env.bounds[symbol]
         if minimum is not None:
             result.append(make_guard.shape_expression(shapes.apply("le", shapes.constant(minimum), first)))

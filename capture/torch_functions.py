@@ -18,38 +18,125 @@ OPERATION_MODULES = ("torch.nn.functional", "torch.functional", "torch.linalg", 
 NAMESPACES = ("torch", "torch.nn.functional", "torch._C._nn", "torch._C._VariableFunctions", "torch.linalg", "torch.fft",
               "torch.special", "torch._C._fft", "torch._C._linalg", "torch._C._special", "torch._C._sparse")  # fmt: skip
 
-CONSTANT_FUNCTIONS = """
-    torch.is_grad_enabled torch.is_inference_mode_enabled torch.get_default_dtype torch.is_tensor torch.is_storage
-    torch.is_floating_point torch.is_complex torch.numel torch.is_autocast_enabled torch.is_autocast_cpu_enabled torch.get_autocast_dtype
-    torch.get_autocast_cpu_dtype torch.is_autocast_cache_enabled torch.get_autocast_gpu_dtype
-    torch.promote_types torch.result_type torch.can_cast torch.broadcast_shapes torch.is_anomaly_enabled torch.is_signed
-    torch.is_conj torch.is_neg torch.is_inference torch.is_warn_always_enabled torch.is_same_size
-    torch.are_deterministic_algorithms_enabled torch.get_num_threads torch.is_distributed torch.get_default_device
-    torch._C._is_torch_function_mode_enabled torch._C._get_tracing_state torch._C._is_torch_function_enabled torch._C._functorch.peek_interpreter_stack
-    torch.jit.is_scripting torch.jit.is_tracing torch._jit_internal.is_scripting torch._C._jit_tree_views
-    torch._C._get_privateuse1_backend_name torch.cuda.is_available torch._C._is_any_autocast_enabled torch.amp.is_autocast_available
-    torch._C._is_autocast_available torch.utils._device._get_device_with_index torch.cuda.is_initialized torch.cuda.device_count
-    torch.backends.mha.get_fastpath_enabled torch._C._get_cudnn_enabled torch._C._get_mkldnn_enabled
-    torch.mps.is_available torch.xpu.is_available torch._C._has_mkldnn torch.distributed.is_available
-    torch.distributed.is_initialized torch._C._is_fwd_grad_enabled
-""".split()
+CONSTANT_FUNCTIONS = [
+    "torch.is_grad_enabled",
+    "torch.is_inference_mode_enabled",
+    "torch.get_default_dtype",
+    "torch.is_tensor",
+    "torch.is_storage",
+    "torch.is_floating_point",
+    "torch.is_complex",
+    "torch.numel",
+    "torch.is_autocast_enabled",
+    "torch.is_autocast_cpu_enabled",
+    "torch.get_autocast_dtype",
+    "torch.get_autocast_cpu_dtype",
+    "torch.is_autocast_cache_enabled",
+    "torch.get_autocast_gpu_dtype",
+    "torch.promote_types",
+    "torch.result_type",
+    "torch.can_cast",
+    "torch.broadcast_shapes",
+    "torch.is_anomaly_enabled",
+    "torch.is_signed",
+    "torch.is_conj",
+    "torch.is_neg",
+    "torch.is_inference",
+    "torch.is_warn_always_enabled",
+    "torch.is_same_size",
+    "torch.are_deterministic_algorithms_enabled",
+    "torch.get_num_threads",
+    "torch.is_distributed",
+    "torch.get_default_device",
+    "torch._C._is_torch_function_mode_enabled",
+    "torch._C._get_tracing_state",
+    "torch._C._is_torch_function_enabled",
+    "torch._C._functorch.peek_interpreter_stack",
+    "torch.jit.is_scripting",
+    "torch.jit.is_tracing",
+    "torch._jit_internal.is_scripting",
+    "torch._C._jit_tree_views",
+    "torch._C._get_privateuse1_backend_name",
+    "torch.cuda.is_available",
+    "torch._C._is_any_autocast_enabled",
+    "torch.amp.is_autocast_available",
+    "torch._C._is_autocast_available",
+    "torch.utils._device._get_device_with_index",
+    "torch.cuda.is_initialized",
+    "torch.cuda.device_count",
+    "torch.backends.mha.get_fastpath_enabled",
+    "torch._C._get_cudnn_enabled",
+    "torch._C._get_mkldnn_enabled",
+    "torch.mps.is_available",
+    "torch.xpu.is_available",
+    "torch._C._has_mkldnn",
+    "torch.distributed.is_available",
+    "torch.distributed.is_initialized",
+    "torch._C._is_fwd_grad_enabled",
+]
 
-STATE_FUNCTIONS = """
-    torch._C._set_grad_enabled torch.set_autocast_enabled torch.set_autocast_dtype torch.set_autocast_cache_enabled
-    torch.autocast_increment_nesting torch.autocast_decrement_nesting torch.clear_autocast_cache
-    torch.set_autocast_cpu_enabled torch.set_autocast_cpu_dtype
-""".split()
+STATE_FUNCTIONS = [
+    "torch._C._set_grad_enabled",
+    "torch.set_autocast_enabled",
+    "torch.set_autocast_dtype",
+    "torch.set_autocast_cache_enabled",
+    "torch.autocast_increment_nesting",
+    "torch.autocast_decrement_nesting",
+    "torch.clear_autocast_cache",
+    "torch.set_autocast_cpu_enabled",
+    "torch.set_autocast_cpu_dtype",
+]
 
-OUTSIDE_FUNCTIONS = """
-    torch.manual_seed torch.seed torch.initial_seed torch.get_rng_state torch.set_rng_state torch.save torch.load torch.compile
-    torch.set_default_dtype torch.set_default_device torch.set_default_tensor_type torch.set_num_threads torch.from_numpy
-    torch.frombuffer torch.from_file torch.set_printoptions torch.use_deterministic_algorithms torch.set_grad_enabled
-    torch.set_warn_always torch.as_tensor torch.asarray torch.from_dlpack torch.to_dlpack torch.set_anomaly_enabled
-    torch.set_flush_denormal torch.set_num_interop_threads torch.set_float32_matmul_precision torch.import_ir_module
-    torch.typename torch.sym_int torch.sym_float torch.sym_not torch.sym_max torch.sym_min torch.vmap torch.cond torch.while_loop
-    torch.fork torch.wait torch.parse_ir torch.parse_schema torch.init_num_threads torch.get_file_path torch.prepare_multiprocessing_environment
-    torch.set_deterministic_debug_mode torch.unify_type_list torch.merge_type_from_type_comment torch.parse_type_comment
-""".split()
+OUTSIDE_FUNCTIONS = [
+    "torch.manual_seed",
+    "torch.seed",
+    "torch.initial_seed",
+    "torch.get_rng_state",
+    "torch.set_rng_state",
+    "torch.save",
+    "torch.load",
+    "torch.compile",
+    "torch.set_default_dtype",
+    "torch.set_default_device",
+    "torch.set_default_tensor_type",
+    "torch.set_num_threads",
+    "torch.from_numpy",
+    "torch.frombuffer",
+    "torch.from_file",
+    "torch.set_printoptions",
+    "torch.use_deterministic_algorithms",
+    "torch.set_grad_enabled",
+    "torch.set_warn_always",
+    "torch.as_tensor",
+    "torch.asarray",
+    "torch.from_dlpack",
+    "torch.to_dlpack",
+    "torch.set_anomaly_enabled",
+    "torch.set_flush_denormal",
+    "torch.set_num_interop_threads",
+    "torch.set_float32_matmul_precision",
+    "torch.import_ir_module",
+    "torch.typename",
+    "torch.sym_int",
+    "torch.sym_float",
+    "torch.sym_not",
+    "torch.sym_max",
+    "torch.sym_min",
+    "torch.vmap",
+    "torch.cond",
+    "torch.while_loop",
+    "torch.fork",
+    "torch.wait",
+    "torch.parse_ir",
+    "torch.parse_schema",
+    "torch.init_num_threads",
+    "torch.get_file_path",
+    "torch.prepare_multiprocessing_environment",
+    "torch.set_deterministic_debug_mode",
+    "torch.unify_type_list",
+    "torch.merge_type_from_type_comment",
+    "torch.parse_type_comment",
+]
 
 
 def _find(path: str) -> Any:
@@ -71,7 +158,11 @@ def _tables() -> dict[int, tuple[str, Any]]:
                 isinstance(value, types.FunctionType) and value.__module__ in OPERATION_MODULES
             ):
                 table[id(value)] = ("graph", value)
-    for kind, paths in (("constant", CONSTANT_FUNCTIONS), ("state", STATE_FUNCTIONS), ("outside", OUTSIDE_FUNCTIONS)):
+    for kind, paths in (
+        ("constant", CONSTANT_FUNCTIONS),
+        ("state", STATE_FUNCTIONS),
+        ("outside", OUTSIDE_FUNCTIONS),
+    ):
         for path in paths:
             found = _find(path)
             if found is not None and not isinstance(found, type):

@@ -56,7 +56,9 @@ class Translator:
         self.index = 0
         self.current: Instruction = decoded.instructions[0]
         self.stack: list[Variable] = []
-        self.handled: list[ExceptionVariable] = []  # exceptions whose except blocks are running, innermost last
+        self.handled: list[
+            ExceptionVariable
+        ] = []  # exceptions whose except blocks are running, innermost last
         self.keyword_names: tuple[str, ...] = ()
         self.returned: Variable | None = None
         self.yielded: Variable | None = None
@@ -114,7 +116,10 @@ class Translator:
     def frame_summary(self) -> traceback.FrameSummary:
         instruction = self.current
         return traceback.FrameSummary(
-            self.code.co_filename, instruction.line or self.code.co_firstlineno, self.code.co_name, lookup_line=False
+            self.code.co_filename,
+            instruction.line or self.code.co_firstlineno,
+            self.code.co_name,
+            lookup_line=False,
         )
 
     def user_stack(self) -> list[traceback.FrameSummary]:
@@ -157,7 +162,10 @@ class Translator:
     def load_local(self, name: str) -> Variable:
         variable = self.locals.get(name)
         if variable is None:
-            raise raise_new(UnboundLocalError, f"cannot access local variable '{name}' where it is not associated with a value")
+            raise raise_new(
+                UnboundLocalError,
+                f"cannot access local variable '{name}' where it is not associated with a value",
+            )
         if isinstance(variable, LazyVariable):
             variable = self.locals[name] = realize(self, variable)
         return variable

@@ -22,9 +22,14 @@ from capture import torch_functions
 from capture.break_reasons import GraphBreak
 from capture.variables.base import LazyVariable, Variable
 from capture.variables.constant import LITERALS, TORCH_CONSTANTS, ConstantVariable
+from capture.variables.function import (
+    BoundMethodVariable,
+    CellVariable,
+    PartialVariable,
+    UserFunctionVariable,
+)
 from capture.variables.graph_float import GraphFloatVariable
 from capture.variables.library import CachedFunctionVariable, LibraryCallable
-from capture.variables.function import BoundMethodVariable, CellVariable, PartialVariable, UserFunctionVariable
 from capture.variables.sequence import (
     DequeVariable,
     ListVariable,
@@ -47,8 +52,8 @@ from guards.source import (
     DictItemSource,
     DictKeySource,
     DictValueSource,
-    IteratorSequenceSource,
     ItemSource,
+    IteratorSequenceSource,
     MethodFieldSource,
     Source,
 )
@@ -133,7 +138,9 @@ def wrap_literal(output: OutputGraph, value: Any, source: Source | None) -> Vari
         symbolic = output.symbols.int_variable(value, source) if type(value) is int else None
         if symbolic is not None:
             return symbolic
-        if type(value) is float and output.symbols.policy.is_changed_float(value, source, output.is_of_module):
+        if type(value) is float and output.symbols.policy.is_changed_float(
+            value, source, output.is_of_module
+        ):
             guard_type(output, value, source)
             return output.float_input(value, source)
         output.guards.add(make_guard.constant_match(source, value))
@@ -172,7 +179,9 @@ def wrap_sequence(output: OutputGraph, value: Any, source: Source | None) -> Var
         return cls([wrap(output, item, None) for item in value])
     guard_type(output, value, source)
     output.guards.add(make_guard.length_match(source, value))
-    items: list[Variable] = [LazyVariable(output, item, ItemSource(source, i)) for i, item in enumerate(value)]
+    items: list[Variable] = [
+        LazyVariable(output, item, ItemSource(source, i)) for i, item in enumerate(value)
+    ]
     return cls(items, source)
 
 
@@ -188,7 +197,9 @@ def wrap_named_tuple(output: OutputGraph, value: Any, source: Source | None) -> 
         return NamedTupleVariable([wrap(output, item, None) for item in value], type(value))
     guard_type(output, value, source)
     output.guards.add(make_guard.length_match(source, value))
-    items: list[Variable] = [LazyVariable(output, item, ItemSource(source, i)) for i, item in enumerate(value)]
+    items: list[Variable] = [
+        LazyVariable(output, item, ItemSource(source, i)) for i, item in enumerate(value)
+    ]
     return NamedTupleVariable(items, type(value), source)
 
 
@@ -198,7 +209,9 @@ def wrap_deque(output: OutputGraph, value: Any, source: Source | None) -> Variab
     if source is None:
         return DequeVariable([wrap(output, item, None) for item in value], maxlen=value.maxlen)
     output.guards.add(make_guard.length_match(source, value))
-    items: list[Variable] = [LazyVariable(output, item, DequeItemSource(source, i)) for i, item in enumerate(value)]
+    items: list[Variable] = [
+        LazyVariable(output, item, DequeItemSource(source, i)) for i, item in enumerate(value)
+    ]
     return DequeVariable(items, source, value.maxlen, original=value)
 
 
@@ -215,29 +228,45 @@ def wrap_dict(output: OutputGraph, value: Any, source: Source | None) -> Variabl
     guard_type(output, value, source)
     factory = None
     if isinstance(value, collections.defaultdict):
-        factory = wrap(output, value.default_factory, AttrSource(source, "default_factory") if source else None)
+        factory = wrap(
+            output, value.default_factory, AttrSource(source, "default_factory") if source else None
+        )
     original = value if source is not None else None
     return DictVariable(
         _dict_entries(output, value, source), source, cls=type(value), factory=factory, original=original
     )
 
 
-def _dict_entries(output: OutputGraph, value: Any, source: Source | None) -> dict[Any, tuple[Variable, Variable]]:
+def _dict_entries(
+    output: OutputGraph, value: Any, source: Source | None
+) -> dict[Any, tuple[Variable, Variable]]:
     from capture.variables.compare import ByIdentity, ForeignKey, has_own_hash
 
     entries: dict[Any, tuple[Variable, Variable]] = {}
     for position, (key, item) in enumerate(dict.items(value) if isinstance(value, dict) else value.items()):
         if is_guardable_constant(key):
             key_variable = constant(key)
-            held = LazyVariable(output, item, DictItemSource(source, key)) if source else wrap(output, item, None)
+            held = (
+                LazyVariable(output, item, DictItemSource(source, key))
+                if source
+                else wrap(output, item, None)
+            )
             entries[key] = (key_variable, held)
         else:
             # an object as key: by position, which the guard on all keys fixes
             key_source = DictKeySource(source, position) if source else ConstantSource(key)
             key_variable = wrap(output, key, key_source)
-            held = LazyVariable(output, item, DictValueSource(source, position)) if source else wrap(output, item, None)
+            held = (
+                LazyVariable(output, item, DictValueSource(source, position))
+                if source
+                else wrap(output, item, None)
+            )
             by_object = ForeignKey if has_own_hash(type(key)) else ByIdentity
-            name = key if isinstance(key_variable, ConstantVariable) or _hashes_itself(key) else by_object(key_variable)
+            name = (
+                key
+                if isinstance(key_variable, ConstantVariable) or _hashes_itself(key)
+                else by_object(key_variable)
+            )
             entries[name] = (key_variable, held)
     return entries
 
@@ -296,12 +325,16 @@ def wrap_sequence_iterator(output: OutputGraph, value: Any, source: Source | Non
         return OpaqueVariable(value, source, "iterate", value=f"{type(value).__name__}")
     held, position = state[1][0], state[2]
     if output.symbols.policy.is_moving_iterator(position, source):
-        return OpaqueVariable(value, source, "iterate", value=f"{type(value).__name__}, of which each call takes another item,")
+        return OpaqueVariable(
+            value, source, "iterate", value=f"{type(value).__name__}, of which each call takes another item,"
+        )
     output.guards.add(make_guard.iterator_position(source, value))
     sequence_source = IteratorSequenceSource(source)
     output.guards.add(make_guard.type_match(sequence_source, held))
     output.guards.add(make_guard.length_match(sequence_source, held))
-    items: list[Variable] = [LazyVariable(output, x, ItemSource(sequence_source, i)) for i, x in enumerate(held)]
+    items: list[Variable] = [
+        LazyVariable(output, x, ItemSource(sequence_source, i)) for i, x in enumerate(held)
+    ]
     iterator = SequenceIterator(items, source, type(value))
     iterator.position = position
     return iterator
@@ -329,13 +362,22 @@ def guard_identity(output: OutputGraph, value: Any, source: Source | None) -> No
         output.guards.add(make_guard.id_match(source, value))
 
 
-@wraps(types.BuiltinFunctionType, type(torch.ops.aten.add), type(torch.ops.aten.add.Tensor), functools._lru_cache_wrapper)
+@wraps(
+    types.BuiltinFunctionType,
+    type(torch.ops.aten.add),
+    type(torch.ops.aten.add.Tensor),
+    functools._lru_cache_wrapper,
+)
 def wrap_builtin(output: OutputGraph, value: Any, source: Source | None) -> Variable:
     from capture.variables.builtin import BuiltinVariable, lookup
     from capture.variables.torch_function import TorchFunctionVariable
 
     owner = getattr(value, "__self__", None)
-    if owner is not None and not isinstance(owner, (types.ModuleType, type)) and torch_functions.kind_of(value) is None:
+    if (
+        owner is not None
+        and not isinstance(owner, (types.ModuleType, type))
+        and torch_functions.kind_of(value) is None
+    ):
         return wrap_builtin_method(output, value, source)
     guard_identity(output, value, source)
     if isinstance(value, functools._lru_cache_wrapper):
@@ -353,7 +395,13 @@ def wrap_builtin_method(output: OutputGraph, value: Any, source: Source | None) 
     if source is None or isinstance(source, ConstantSource):
         return ValueMethod(wrap(output, value.__self__, ConstantSource(value.__self__)), value.__name__)
     guard_type(output, value, source)
-    return OpaqueVariable(value, source, "method", name=value.__name__, value=f"{type(value.__self__).__name__} object {source.text}")
+    return OpaqueVariable(
+        value,
+        source,
+        "method",
+        name=value.__name__,
+        value=f"{type(value.__self__).__name__} object {source.text}",
+    )
 
 
 @wraps(operator.itemgetter, operator.attrgetter, operator.methodcaller)
@@ -364,7 +412,9 @@ def wrap_operator_callable(output: OutputGraph, value: Any, source: Source | Non
         from capture.variables.opaque import OpaqueVariable
 
         return OpaqueVariable(value, source, "unknown_type", value=type(value).__name__)
-    return LibraryCallable(type(value), [wrap(output, item, ConstantSource(item)) for item in made[1]], {}, source)
+    return LibraryCallable(
+        type(value), [wrap(output, item, ConstantSource(item)) for item in made[1]], {}, source
+    )
 
 
 @wraps(types.WrapperDescriptorType, types.MethodDescriptorType)
@@ -397,7 +447,7 @@ def wrap_partial(output: OutputGraph, value: Any, source: Source | None) -> Vari
     kwargs = {k: v for k, (_, v) in keywords.entries.items()}  # type: ignore[attr-defined]
     context = _Context(output)
     realized = {k: v.realize() if isinstance(v, LazyVariable) else v for k, v in kwargs.items()}
-    return PartialVariable(parts["func"], parts["args"].unpack(context), realized, source)
+    return PartialVariable(parts["func"], parts["args"].unpack(context), realized, source)  # type: ignore[arg-type]
 
 
 class _Context:
@@ -471,7 +521,9 @@ def wrap_object(output: OutputGraph, value: Any, source: Source | None) -> Varia
     held = source or ConstantSource(value)
     if isinstance(value, (dict, list)) and type(value).__flags__ & (1 << 9):
         return wrap_container_subclass(output, value, held)
-    if isinstance(value, BASES_WITH_CONTENTS) or ((type(value).__flags__ & (1 << 9)) == 0 and type(value) is not types.SimpleNamespace):
+    if isinstance(value, BASES_WITH_CONTENTS) or (
+        (type(value).__flags__ & (1 << 9)) == 0 and type(value) is not types.SimpleNamespace
+    ):
         return OpaqueVariable(value, held, "unknown_type", value=f"{type(value).__name__} object {held.text}")
     return ObjectVariable(type(value), value, held, output)
 
@@ -483,7 +535,9 @@ def wrap_container_subclass(output: OutputGraph, value: Any, source: Source) -> 
 
     result = ObjectVariable(type(value), value, source, output)
     if isinstance(value, dict):
-        result.base_value = DictVariable(_dict_entries(output, value, source), source, cls=type(value), original=value)
+        result.base_value = DictVariable(
+            _dict_entries(output, value, source), source, cls=type(value), original=value
+        )
     else:
         output.guards.add(make_guard.length_match(source, value))
         items: list[Variable] = [LazyVariable(output, x, ItemSource(source, i)) for i, x in enumerate(value)]
@@ -491,13 +545,28 @@ def wrap_container_subclass(output: OutputGraph, value: Any, source: Source) -> 
     return result
 
 
-BASES_WITH_CONTENTS = (list, tuple, dict, set, frozenset, str, int, float, bytes, BaseException, collections.deque)
+BASES_WITH_CONTENTS = (
+    list,
+    tuple,
+    dict,
+    set,
+    frozenset,
+    str,
+    int,
+    float,
+    bytes,
+    BaseException,
+    collections.deque,
+)
 
 BASE_RULES: tuple[tuple[Any, Any], ...] = (
     (lambda v: isinstance(v, type), wrap_type),
     (lambda v: isinstance(v, enum.Enum), wrap_enum),
     (lambda v: isinstance(v, torch.nn.Module) and instance_dict(v) is not None, wrap_nn_module),
     (lambda v: isinstance(v, torch.Tensor), wrap_tensor_subclass),
-    (lambda v: isinstance(v, tuple) and bool(field_names(type(v))) and not overrides_sequence(type(v)), wrap_named_tuple),
+    (
+        lambda v: isinstance(v, tuple) and bool(field_names(type(v))) and not overrides_sequence(type(v)),
+        wrap_named_tuple,
+    ),
     (lambda v: isinstance(v, types.ModuleType), wrap_python_module),
 )

@@ -54,7 +54,9 @@ def compile_fx(
     try:
         check_inputs(example_inputs)
         joint = trace_joint(gm, example_inputs, fake_mode())
-        finish = finish_training if joint.is_training else finish_views if joint.has_views else finish_inference
+        finish = (
+            finish_training if joint.is_training else finish_views if joint.has_views else finish_inference
+        )
         return finish(gm, joint, store, kernels)
     except EXPECTED as reason:
         log.info("the graph runs through eager: %s: %s", type(reason).__name__, reason)

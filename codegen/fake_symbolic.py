@@ -76,7 +76,9 @@ def run_symbolic(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs
     return fake.wrap_results(mode, results, fake.common_device(mode, func, args, kwargs))
 
 
-def run_as_others(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, Any]:
+def run_as_others(
+    mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[bool, Any]:
     """(whether there is a way, results): through the operators that `func` decomposes to."""
     if func in torch._decomp.meta_table or mode.cpp_meta_supports_symint(func):
         return False, None

@@ -230,13 +230,21 @@ class Ranges:
     def lower_is_zero(self, index: Index) -> bool:
         """True where `index` is known to be non-negative."""
         terms = terms_of(index)
-        if all(coef >= 0 and not any(atom.startswith("%") for atom in atoms) for atoms, coef in terms.items()):
+        if all(
+            coef >= 0 and not any(atom.startswith("%") for atom in atoms) for atoms, coef in terms.items()
+        ):
             return True
         negative = _make({atoms: -coef for atoms, coef in terms.items() if coef < 0})
         top = self.upper(negative)
         if top is None:
             return False
-        rest = _make({atoms: coef for atoms, coef in terms.items() if coef >= 0 and all(a.startswith("$") for a in atoms)})
+        rest = _make(
+            {
+                atoms: coef
+                for atoms, coef in terms.items()
+                if coef >= 0 and all(a.startswith("$") for a in atoms)
+            }
+        )
         return _is_nonnegative(minus(rest, top))
 
     def below(self, index: Index, divisor: Index) -> bool:

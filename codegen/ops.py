@@ -70,7 +70,9 @@ def _is_minus_one(divisor: Tensor) -> Tensor:
 def _integer_division(mode: str) -> Callable[[Tensor, Tensor], Tensor]:
     def divide(left: Tensor, right: Tensor) -> Tensor:
         negates = _is_minus_one(right)
-        quotient = torch.where(negates, -left, torch.div(left, _nonzero(right) + 2 * negates, rounding_mode=mode))
+        quotient = torch.where(
+            negates, -left, torch.div(left, _nonzero(right) + 2 * negates, rounding_mode=mode)
+        )
         return torch.where(right == 0, torch.zeros_like(quotient), quotient).to(left.dtype)
 
     return divide
@@ -109,7 +111,9 @@ _ROWS = [
     _spec("sign", 1, NUMBERS, "same", 2, torch.sign),  # -1, 0, 1; 0 for NaN
     # division
     _spec("div", 2, FLOATS, "same", 4, torch.div),
-    _spec("fmod", 2, FLOATS, "same", 30, torch.fmod),  # exact remainder with the sign of the dividend, as C's fmod
+    _spec(
+        "fmod", 2, FLOATS, "same", 30, torch.fmod
+    ),  # exact remainder with the sign of the dividend, as C's fmod
     _spec("truncdiv", 2, INTEGERS, "same", 20, _integer_division("trunc")),  # as C's /
     _spec("floordiv", 2, INTEGERS, "same", 20, _integer_division("floor")),  # as Python's //
     _spec("rem", 2, INTEGERS, "same", 20, _integer_remainder(torch.fmod)),  # as C's %
@@ -166,8 +170,12 @@ _ROWS = [
     _spec("or", 2, BITS, "same", 1, torch.bitwise_or),
     _spec("xor", 2, BITS, "same", 1, torch.bitwise_xor),
     _spec("not", 1, BITS, "same", 1, _not),
-    _spec("shl", 2, INTEGERS, "same", 1, torch.bitwise_left_shift),  # 0 where the amount is negative or too large
-    _spec("shr", 2, INTEGERS, "same", 1, torch.bitwise_right_shift),  # arithmetic (u8: logical); amount out of range: sign fill
+    _spec(
+        "shl", 2, INTEGERS, "same", 1, torch.bitwise_left_shift
+    ),  # 0 where the amount is negative or too large
+    _spec(
+        "shr", 2, INTEGERS, "same", 1, torch.bitwise_right_shift
+    ),  # arithmetic (u8: logical); amount out of range: sign fill
     # of every type
     _spec("where", 3, STORAGE, "second", 1, torch.where),  # where(b8, a, b): a lane for a lane
     # cast: float -> int truncates (out of range and NaN: what the host's conversion gives, as eager); int -> int wraps;

@@ -1,10 +1,10 @@
 """Loop IR and programs as text, for people, golden files and `CAPTURE_LOGS=loops`.
 
-    kernel k0(x: f32, out: f32 writable) splittable
-      for i0 in 1000 parallel vector unroll 2:
-        %0 = load x[i0]
-        %1 = exp %0 : f32
-        store out[i0], %1
+kernel k0(x: f32, out: f32 writable) splittable
+  for i0 in 1000 parallel vector unroll 2:
+    %0 = load x[i0]
+    %1 = exp %0 : f32
+    store out[i0], %1
 """
 
 from __future__ import annotations
@@ -114,7 +114,10 @@ def _step(step: Any) -> str:
     if isinstance(step, ViewStep):
         return f"{step.output} = view {step.base} {_exprs(step.shape)} {_exprs(step.strides)} + {print_expr(step.offset)}"
     assert isinstance(step, ExternStep)
-    arguments = [*map(_argument, step.args), *(f"{name}={_argument(value)}" for name, value in step.kwargs.items())]
+    arguments = [
+        *map(_argument, step.args),
+        *(f"{name}={_argument(value)}" for name, value in step.kwargs.items()),
+    ]
     return f"{', '.join(str(name) for name in step.outputs)} = {step.op}({', '.join(arguments)})"
 
 

@@ -30,7 +30,9 @@ from torch.utils._sympy.value_ranges import ValueRanges
 
 VALIDATOR = "torch.fx.experimental.validator"
 UNKNOWN = SLoc(None, None)
-quiet = logging.getLogger("capture.size_env")  # a question without an answer is an exception, and no news for the user
+quiet = logging.getLogger(
+    "capture.size_env"
+)  # a question without an answer is an exception, and no news for the user
 quiet.setLevel(logging.CRITICAL)
 
 
@@ -42,11 +44,19 @@ class SizeEnv(ShapeEnv):
             super().__init__()
         self.log = quiet
         self.bounds: dict[sympy.Symbol, tuple[int | None, int | None]] = {}
-        self.user_line: Any = None  # called where a guard is added; what it returns stands in the guard's `sloc`
+        self.user_line: Any = (
+            None  # called where a guard is added; what it returns stands in the guard's `sloc`
+        )
         self.owner: Any = None  # whoever drives the environment, for those who meet one of its symbols
 
     def new_size(
-        self, value: int, name: str, *, duck: bool = True, minimum: int | None = None, maximum: int | None = None
+        self,
+        value: int,
+        name: str,
+        *,
+        duck: bool = True,
+        minimum: int | None = None,
+        maximum: int | None = None,
     ) -> int | torch.SymInt:
         """A size of a tensor: 0 and 1 stay numbers; sizes of one value share a symbol, unless `duck` is off."""
         if value in (0, 1):
@@ -85,7 +95,9 @@ class SizeEnv(ShapeEnv):
         self.symbol_guard_counter[symbol] = 0
         return symbol
 
-    def _get_stack_summary(self, is_debug: bool = False, framework_loc: str | None = None) -> tuple[SLoc, str]:
+    def _get_stack_summary(
+        self, is_debug: bool = False, framework_loc: str | None = None
+    ) -> tuple[SLoc, str]:
         return SLoc(framework_loc, self.user_line() if self.user_line is not None else None), ""
 
     def _log_guard(self, prefix: str, g: Any, forcing_spec: bool) -> None:

@@ -78,7 +78,9 @@ class _Verifier:
         elif isinstance(index, ir.Sym) and index.name not in self.kernel.sizes:
             self.fail(statement, f"{index.name} is no size of the kernel")
         elif isinstance(index, ir.Indirect) and self.use(statement, index.value) not in INTEGERS:
-            self.fail(statement, f"the index %{index.value} is {self.dtypes[index.value]}, expected an integer")
+            self.fail(
+                statement, f"the index %{index.value} is {self.dtypes[index.value]}, expected an integer"
+            )
 
     def buffer(self, statement: Any, name: str, dtype: str) -> ir.Buffer:
         buffer = self.buffers.get(name)
@@ -207,7 +209,9 @@ def verify(kernel: ir.Kernel) -> None:
         if buffer.dtype not in STORAGE:
             raise VerificationError(f"{kernel.name}: buffer {buffer.name} of unknown type {buffer.dtype!r}")
         if buffer.alias_of is not None and buffer.alias_of not in names:
-            raise VerificationError(f"{kernel.name}: buffer {buffer.name} aliases {buffer.alias_of!r}, which is no buffer")
+            raise VerificationError(
+                f"{kernel.name}: buffer {buffer.name} aliases {buffer.alias_of!r}, which is no buffer"
+            )
     _Verifier(kernel).block(kernel.body)
     _check_split(kernel)
 
@@ -216,5 +220,3 @@ def _check_split(kernel: ir.Kernel) -> None:
     loops = [statement for statement in kernel.body if isinstance(statement, ir.Loop)]
     if kernel.splittable and not (loops and loops[0].parallel):
         raise VerificationError(f"{kernel.name}: is splittable, but its first loop is not parallel")
-
-

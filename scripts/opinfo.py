@@ -15,10 +15,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.opinfo.cases import DTYPES, OPERATORS, supported_dtypes  # noqa: E402
-from tests.opinfo.report import write_table  # noqa: E402
-from tests.opinfo.runner import WRONG, Result  # noqa: E402
-from tests.opinfo.shards import run_all  # noqa: E402
+from tests.opinfo.cases import DTYPES, OPERATORS, supported_dtypes
+from tests.opinfo.report import write_table
+from tests.opinfo.runner import WRONG, Result
+from tests.opinfo.shards import run_all
 
 
 def main() -> int:

@@ -13,12 +13,12 @@ from types import CodeType
 
 from capture.bytecode.instructions import Decoded, decode
 
-READS = frozenset({"LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE", "LOAD_CLASSDEREF", "DELETE_FAST", "DELETE_DEREF"})
+READS = frozenset(
+    {"LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE", "LOAD_CLASSDEREF", "DELETE_FAST", "DELETE_DEREF"}
+)
 WRITES = frozenset({"STORE_FAST"})  # a cell is shared with closures: a write does not end its life
 ENDS = frozenset({"RETURN_VALUE", "RAISE_VARARGS", "RERAISE"})
-UNCONDITIONAL = frozenset(
-    {"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "JUMP_ABSOLUTE"}
-)
+UNCONDITIONAL = frozenset({"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "JUMP_ABSOLUTE"})
 
 
 def successors(decoded: Decoded, index: int) -> list[int]:
@@ -47,7 +47,9 @@ def live_sets(code: CodeType) -> tuple[frozenset[str], ...]:
         changed = False
         for index in range(count - 1, -1, -1):
             instruction = decoded.instructions[index]
-            after = frozenset().union(*(live[i] for i in following[index])) if following[index] else frozenset()
+            after = (
+                frozenset().union(*(live[i] for i in following[index])) if following[index] else frozenset()
+            )
             if instruction.name in WRITES:
                 after = after - {instruction.value}
             elif instruction.name in READS:

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from capture.variables import autograd_function, super_object, torch_wrappers  # noqa: F401  (register their rules)
 from capture.opcodes import calls, collections, control, exceptions, names, operators, patterns, stack
 from capture.opcodes.registry import HANDLERS
+from capture.variables import autograd_function, super_object, torch_wrappers
 
 UNSUPPORTED: dict[str, str] = {
     "PRINT_EXPR": "interactive statements only",

@@ -28,7 +28,9 @@ def _call(tx: Translator, instruction: Instruction) -> None:
     values = tx.pop_many(instruction.arg)
     function = tx.pop()
     method = tx.pop()
-    if not isinstance(method, NullVariable):  # (function, its first argument), as decorators and comprehensions are called
+    if not isinstance(
+        method, NullVariable
+    ):  # (function, its first argument), as decorators and comprehensions are called
         values.insert(0, function)
         function = method
     split = len(values) - len(names)

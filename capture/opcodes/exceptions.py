@@ -14,8 +14,8 @@ from capture.variables.type_object import ClassVariable
 from capture.variables.user_object import MISSING, ObjectVariable, class_attribute, lookup_type
 
 if TYPE_CHECKING:
-    from capture.reconstruct import PythonCode
     from capture.bytecode.instructions import Instruction
+    from capture.reconstruct import PythonCode
     from capture.translator import Translator
 
 
@@ -76,7 +76,9 @@ def as_exception(tx: Translator, value: Variable) -> Variable:
     """`raise value`: a class is called."""
     if isinstance(value, ClassVariable) and issubclass(value.cls, BaseException):
         return value.call(tx, [], {})
-    if isinstance(value, (ExceptionVariable, OpaqueVariable)) and issubclass(value.python_type(), BaseException):
+    if isinstance(value, (ExceptionVariable, OpaqueVariable)) and issubclass(
+        value.python_type(), BaseException
+    ):
         return value
     raise raise_new(TypeError, "exceptions must derive from BaseException")
 
@@ -115,7 +117,8 @@ def _context_method(tx: Translator, manager: Variable, name: str) -> Variable:
     if lookup_type(manager.cls, name) is MISSING:
         missed = " (missed __exit__ method)" if name == "__exit__" else ""
         raise raise_new(
-            TypeError, f"'{manager.cls.__name__}' object does not support the context manager protocol{missed}"
+            TypeError,
+            f"'{manager.cls.__name__}' object does not support the context manager protocol{missed}",
         )
     found = class_attribute(tx, manager, manager.cls, name)
     assert found is not None

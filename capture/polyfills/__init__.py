@@ -297,4 +297,4 @@ MADE_CALLABLES: dict[type, Callable[..., Any]] = {
 
 
 def dict_fromkeys(keys: Iterable[Any], value: Any = None) -> dict[Any, Any]:
-    return {key: value for key in keys}
+    return dict.fromkeys(keys, value)

@@ -57,11 +57,16 @@ def _apply(tx: Translator, function: Variable, *args: Variable, **kwargs: Variab
         raise GraphBreak("method", name="apply", value=function)
     tensors = [a for a in args if isinstance(a, TensorVariable)]
     needs = [isinstance(a, TensorVariable) and a.fake.requires_grad for a in args]
-    has_setup = cls.setup_context is not Function.setup_context
-    arguments = [function, ConstantVariable(has_setup), TupleVariable([ConstantVariable(n) for n in needs]), TupleVariable(list(args))]
+    has_setup = cls.setup_context is not Function.setup_context  # type: ignore[attr-defined]
+    arguments = [
+        function,
+        ConstantVariable(has_setup),
+        TupleVariable([ConstantVariable(n) for n in needs]),
+        TupleVariable(list(args)),
+    ]
     if torch.is_grad_enabled() and any(needs):
         _on_trial(tx, function, arguments, tensors)
-        return tx.output.call_function(tx, apply_of(cls), list(args), {})
+        return tx.output.call_function(tx, apply_of(cls), list(args), {})  # type: ignore[arg-type]
     _, result = _interpret(tx, written.forward, arguments).unpack(tx)
     if any(r is a for r in _parts(tx, result) for a in tensors):
         raise GraphBreak("aliasing", what=f"{function.describe()} returns its own argument")
@@ -80,7 +85,9 @@ def _interpret(tx: Translator, polyfill: Any, arguments: list[Variable]) -> Vari
         raise GraphBreak("raised", error=raised.variable.describe()) from None
 
 
-def _on_trial(tx: Translator, function: Variable, arguments: list[Variable], tensors: list[TensorVariable]) -> None:
+def _on_trial(
+    tx: Translator, function: Variable, arguments: list[Variable], tensors: list[TensorVariable]
+) -> None:
     """Interpret both directions for their guards; the nodes that they make are dropped again."""
     output = tx.output
     last = next(reversed(output.graph.nodes), None)

@@ -100,7 +100,9 @@ class Variable:
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         raise GraphBreak("call", value=self)
 
-    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
         """`value.name(*args)`: by default, the attribute is loaded and called."""
         return self.get_attr(tx, name).call(tx, args, kwargs)
 

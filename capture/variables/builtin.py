@@ -154,7 +154,9 @@ def call_pure(tx: Translator, function: Any, args: list[Variable], kwargs: dict[
     polyfill = POLYFILLS.get(function)
     if polyfill is not None:
         return tx.wrap_function(polyfill).call(tx, args, kwargs)
-    raise GraphBreak("builtin", name=getattr(function, "__qualname__", repr(function)), value=describe_all(args))
+    raise GraphBreak(
+        "builtin", name=getattr(function, "__qualname__", repr(function)), value=describe_all(args)
+    )
 
 
 def is_symbolic_sequence(value: Variable) -> bool:
@@ -269,7 +271,9 @@ def _is_plain_check(classes: Any) -> bool:
     if isinstance(classes, types.UnionType):
         return all(map(_is_plain_check, typing.get_args(classes)))
     check = getattr(type(classes), "__instancecheck__", None)
-    return not isinstance(check, types.FunctionType) or check.__module__.startswith(("abc", "torch", "typing", "enum"))
+    return not isinstance(check, types.FunctionType) or check.__module__.startswith(
+        ("abc", "torch", "typing", "enum")
+    )
 
 
 @rule(isinstance)
@@ -297,7 +301,9 @@ def _user_check(tx: Translator, name: str, value: Variable, classes: Variable) -
         result = classes.dunder(tx, name, [value])
         if result is not None:
             return ConstantVariable(result.truth(tx))
-    raise GraphBreak("builtin", name="isinstance" if name == "__instancecheck__" else "issubclass", value=classes)
+    raise GraphBreak(
+        "builtin", name="isinstance" if name == "__instancecheck__" else "issubclass", value=classes
+    )
 
 
 class _Held(Variable):
@@ -320,7 +326,9 @@ def _isinstance_tensor(probe: torch.Tensor, cls: type, kinds: Any) -> bool:
         return issubclass(cls, kinds)
     if type(probe) is cls:
         return isinstance(probe, kinds)
-    return isinstance(torch.empty(0, dtype=probe.dtype), kinds)  # torch.FloatTensor and the like look at the dtype
+    return isinstance(
+        torch.empty(0, dtype=probe.dtype), kinds
+    )  # torch.FloatTensor and the like look at the dtype
 
 
 def _issubclass_of_type(value: Variable, kinds: Any) -> Variable:
@@ -551,9 +559,6 @@ def _zip(tx: Translator, *iterables: Variable, strict: Variable = ConstantVariab
             items.append(item)
         return TupleVariable(items) if iterators else None
 
-    if exact:
-        raise_later = ComposedIterator(zip, iterators, step)
-        return raise_later
     return ComposedIterator(zip, iterators, step)
 
 
@@ -674,7 +679,9 @@ def _divmod(tx: Translator, left: Variable, right: Variable) -> Variable:
 
 
 @rule(str)
-def _str(tx: Translator, value: Variable = ConstantVariable(""), *rest: Variable, **kwargs: Variable) -> Variable:
+def _str(
+    tx: Translator, value: Variable = ConstantVariable(""), *rest: Variable, **kwargs: Variable
+) -> Variable:
     from capture.variables.strings import to_text
 
     if rest or kwargs:
@@ -789,7 +796,9 @@ def _object(tx: Translator) -> Variable:
 
 @rule(builtins.globals, builtins.locals, builtins.vars, builtins.dir, builtins.exec, builtins.eval)
 def _namespace(tx: Translator, *args: Variable) -> Variable:
-    raise GraphBreak("builtin", name="globals, locals, vars, dir, exec or eval", value=describe_all(list(args)))
+    raise GraphBreak(
+        "builtin", name="globals, locals, vars, dir, exec or eval", value=describe_all(list(args))
+    )
 
 
 def call_descriptor_method(

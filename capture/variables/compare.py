@@ -104,7 +104,7 @@ class ForeignKey(ByIdentity):
 class ByUser:
     """Hash key of an object with its own `__hash__`: that is asked once, `__eq__` (by way of the program) as often as Python asks."""
 
-    __slots__ = ("tx", "variable", "hash")
+    __slots__ = ("hash", "tx", "variable")
 
     def __init__(self, tx: Translator, variable: Variable, hash_value: int) -> None:
         self.tx = tx
@@ -131,7 +131,8 @@ def has_own_hash(cls: type) -> bool:
 
     plain = (torch.nn.Module, torch.Tensor)
     return any(
-        isinstance(getattr(cls, name), types.FunctionType) and getattr(cls, name) not in [vars(c).get(name) for c in plain]
+        isinstance(getattr(cls, name), types.FunctionType)
+        and getattr(cls, name) not in [vars(c).get(name) for c in plain]
         for name in ("__hash__", "__eq__")
     )
 
@@ -168,7 +169,11 @@ def hash_key(tx: Translator, variable: Variable) -> Any:
         return _hash_by_user(tx, variable, cls)
     import torch
 
-    if value is not None and isinstance(value, type) or cls.__hash__ is object.__hash__ or cls is torch.Tensor:
+    if (
+        (value is not None and isinstance(value, type))
+        or cls.__hash__ is object.__hash__
+        or cls is torch.Tensor
+    ):
         return ByIdentity(variable)
     if issubclass(cls, (torch.nn.Module, torch.Tensor)) and cls.__hash__ in (
         torch.nn.Module.__hash__,

@@ -67,7 +67,9 @@ class ConstantVariable(Variable):
             return ConstantMethod(self, name)
         raise GraphBreak("get_attr", value=self, name=name)
 
-    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
         if name == "join" and isinstance(self.value, (str, bytes)) and len(args) == 1:
             from capture.variables.sequence import TupleVariable
 
@@ -83,7 +85,7 @@ class ConstantVariable(Variable):
     def unpack(self, tx: Translator) -> list[Variable]:
         if isinstance(self.value, (str, bytes)):
             return [ConstantVariable(item) for item in self.value]
-        raise_type_error(f"'{type(self.value).__name__}' object is not iterable")
+        return raise_type_error(f"'{type(self.value).__name__}' object is not iterable")
 
     def reconstruct(self, code: PythonCode) -> None:
         code.load_constant(self.value)
@@ -121,7 +123,9 @@ def refusal(name: str, value: Variable) -> GraphBreak:
     """Why a call on a value that is no constant isn't captured: for the value's own reason, if it has one."""
     from capture.variables.opaque import OpaqueVariable
 
-    return value.breaks() if isinstance(value, OpaqueVariable) else GraphBreak("builtin", name=name, value=value)
+    return (
+        value.breaks() if isinstance(value, OpaqueVariable) else GraphBreak("builtin", name=name, value=value)
+    )
 
 
 def fold(function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:

@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 
 
 #: `__str__` of exceptions that say no more than their arguments
-PLAIN_TEXTS = (BaseException.__str__, KeyError.__str__, ImportError.__str__, AttributeError.__str__, NameError.__str__)
+PLAIN_TEXTS = (
+    BaseException.__str__,
+    KeyError.__str__,
+    ImportError.__str__,
+    AttributeError.__str__,
+    NameError.__str__,
+)
 
 
 class ExceptionVariable(Variable):
@@ -44,7 +50,9 @@ class ExceptionVariable(Variable):
         return f"{self.cls.__name__}({', '.join(a.describe() for a in self.args)})"
 
     def truth(self, tx: Translator) -> bool:
-        if any(isinstance(getattr(self.cls, name, None), types.FunctionType) for name in ("__bool__", "__len__")):
+        if any(
+            isinstance(getattr(self.cls, name, None), types.FunctionType) for name in ("__bool__", "__len__")
+        ):
             raise GraphBreak("truth_value", value=self)
         return True
 
@@ -92,7 +100,9 @@ class ExceptionVariable(Variable):
         else:
             self.attributes[name] = value
 
-    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
         from capture.variables.constant import ConstantVariable
         from capture.variables.strings import to_repr, to_text
 
@@ -116,7 +126,11 @@ class ExceptionVariable(Variable):
         if writer is KeyError.__str__ and len(self.args) == 1:
             return to_repr(tx, self.args[0])
         if writer in PLAIN_TEXTS:
-            return to_text(tx, self.args[0] if len(self.args) == 1 else TupleVariable(self.args)) if self.args else ""
+            return (
+                to_text(tx, self.args[0] if len(self.args) == 1 else TupleVariable(self.args))
+                if self.args
+                else ""
+            )
         raise GraphBreak("builtin", name="str", value=self)
 
     def representation(self, tx: Translator) -> str:

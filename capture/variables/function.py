@@ -89,21 +89,30 @@ class UserFunctionVariable(FunctionVariable):
 
         if name in ("__name__", "__qualname__", "__doc__", "__module__"):
             return ConstantVariable(getattr(self.function, name))
-        if name in ("__code__", "__defaults__", "__kwdefaults__", "__closure__", "__globals__") and self.source:
+        if (
+            name in ("__code__", "__defaults__", "__kwdefaults__", "__closure__", "__globals__")
+            and self.source
+        ):
             return wrap(tx.output, getattr(self.function, name), FunctionFieldSource(self.source, name))
         if name in self.function.__dict__:
             if self.source is None:
                 return wrap(tx.output, self.function.__dict__[name], None)
-            return wrap(tx.output, self.function.__dict__[name], DictItemSource(DictSource(self.source), name))
+            return wrap(
+                tx.output, self.function.__dict__[name], DictItemSource(DictSource(self.source), name)
+            )
         if name in ("__get__", "__call__"):
             return ValueMethod(self, name)
         if name == "__dict__":
             raise GraphBreak("get_attr", value=self, name=name)
         if not hasattr(self.function, name):
             raise raise_new(AttributeError, f"'function' object has no attribute '{name}'")
-        return wrap(tx.output, getattr(self.function, name), AttrSource(self.source, name) if self.source else None)
+        return wrap(
+            tx.output, getattr(self.function, name), AttrSource(self.source, name) if self.source else None
+        )
 
-    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
         if name == "__get__" and args:
             return BoundMethodVariable(self, args[0])
         if name == "__call__":
@@ -153,7 +162,9 @@ class NestedFunctionVariable(FunctionVariable):
             "__name__": self.code.co_name,
             "__qualname__": self.code.co_qualname,
             "__module__": self.scope.globals.get("__name__"),
-            "__doc__": self.code.co_consts[0] if self.code.co_consts and isinstance(self.code.co_consts[0], str) else None,
+            "__doc__": self.code.co_consts[0]
+            if self.code.co_consts and isinstance(self.code.co_consts[0], str)
+            else None,
         }
         if name in constants:
             return ConstantVariable(constants[name])
@@ -174,7 +185,9 @@ class NestedFunctionVariable(FunctionVariable):
             raise GraphBreak("set_attr", value=self, name=name)
         self.attributes[name] = value
 
-    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
         if name == "__get__" and args:
             return BoundMethodVariable(self, args[0])
         if name == "__call__":
@@ -313,7 +326,11 @@ class PartialVariable(Variable):
     """functools.partial(function, *args, **kwargs)."""
 
     def __init__(
-        self, function: Variable, args: list[Variable], kwargs: dict[str, Variable], source: Source | None = None
+        self,
+        function: Variable,
+        args: list[Variable],
+        kwargs: dict[str, Variable],
+        source: Source | None = None,
     ) -> None:
         super().__init__(source)
         self.function = function

@@ -80,7 +80,9 @@ class GeneratorVariable(IteratorVariable):
             raise
         return self._run(tx)
 
-    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
         if name == "send" and len(args) == 1:
             return self._item_or_stop(self.resume(tx, args[0]))
         if name == "throw" and 1 <= len(args) <= 3:
@@ -113,7 +115,9 @@ class GeneratorVariable(IteratorVariable):
         return ConstantVariable(None)
 
 
-def thrown(tx: Translator, kind: Variable, value: Variable | None = None, trace: Variable | None = None) -> Variable:
+def thrown(
+    tx: Translator, kind: Variable, value: Variable | None = None, trace: Variable | None = None
+) -> Variable:
     """The exception that `throw(kind, value, trace)` means."""
     from capture.variables.type_object import ClassVariable
 

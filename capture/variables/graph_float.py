@@ -87,7 +87,9 @@ class InputFloatVariable(GraphFloatVariable):
     def get_attr(self, tx: Translator, name: str) -> Variable:
         return ConstantVariable(self.as_constant()).get_attr(tx, name)
 
-    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
         return ConstantVariable(self.as_constant()).call_method(tx, name, args, kwargs)
 
 
@@ -121,7 +123,9 @@ def operate(tx: Translator, symbol: str, function: Any, operands: list[Variable]
     if name is None or not _stays_in_graph(name, operands):
         plain = as_constants(operands)
         if any(old is not new for old, new in zip(operands, plain)):
-            return binary_operator(tx, symbol, *plain) if len(plain) == 2 else unary_operator(tx, symbol, *plain)
+            return (
+                binary_operator(tx, symbol, *plain) if len(plain) == 2 else unary_operator(tx, symbol, *plain)
+            )
         raise GraphBreak("operator", name=symbol, value=operands[-1])
     tame = all(not isinstance(v, GraphFloatVariable) or v.tame for v in operands)
     arguments = [ConstantVariable(name), *map(_argument, operands)]
@@ -135,7 +139,9 @@ def _stays_in_graph(name: str, operands: list[Variable]) -> bool:
 
 
 def _is_number(value: Variable) -> bool:
-    return isinstance(value, GraphFloatVariable) or (value.is_constant() and type(value.as_constant()) in (int, float))
+    return isinstance(value, GraphFloatVariable) or (
+        value.is_constant() and type(value.as_constant()) in (int, float)
+    )
 
 
 def _argument(value: Variable) -> Variable:
@@ -156,10 +162,14 @@ def tensor_operation(
         raise GraphBreak("not_a_graph_argument", value=given[places[0]])
     held = TupleVariable([ConstantVariable(place) for place in places])
     keywords = {k: _argument(v) for k, v in kwargs.items()}
-    return tx.output.call_function(tx, method_with_floats, [ConstantVariable(name), held, *map(_argument, args)], keywords)
+    return tx.output.call_function(
+        tx, method_with_floats, [ConstantVariable(name), held, *map(_argument, args)], keywords
+    )
 
 
-def _with_constants(tx: Translator, target: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+def _with_constants(
+    tx: Translator, target: Any, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
     call = tx.output.call_method if isinstance(target, str) else tx.output.call_function
     return call(tx, target, as_constants(args), dict(zip(kwargs, as_constants(kwargs.values()))))
 

@@ -25,11 +25,13 @@ class InstanceDictVariable(DictVariable):
         super().__init__(None, None, cls=dict)
 
     @property
-    def entries(self) -> dict[Any, tuple[Variable, Variable]]:  # type: ignore[override]
+    def entries(self) -> dict[Any, tuple[Variable, Variable]]:
         from capture.variables.user_object import Deleted
 
         owner = self.owner
-        names: dict[str, Variable | None] = dict.fromkeys(instance_dict(owner.value) or () if owner.value is not None else ())
+        names: dict[str, Variable | None] = dict.fromkeys(
+            instance_dict(owner.value) or () if owner.value is not None else ()
+        )
         names.update(owner.attributes)
         entries: dict[Any, tuple[Variable, Variable]] = {}
         for name, pending in names.items():
@@ -45,12 +47,16 @@ class InstanceDictVariable(DictVariable):
     def _existing(self, name: str) -> Variable:
         owner = self.owner
         assert owner.source is not None and owner.output is not None
-        return LazyVariable(owner.output, (instance_dict(owner.value) or {})[name], AttrSource(owner.source, name))
+        return LazyVariable(
+            owner.output, (instance_dict(owner.value) or {})[name], AttrSource(owner.source, name)
+        )
 
     def guard_keys(self, tx: Translator) -> None:
         owner = self.owner
         if owner.value is not None and owner.source is not None:
-            tx.output.guards.add(make_guard.dict_keys(DictSource(owner.source), instance_dict(owner.value) or {}))
+            tx.output.guards.add(
+                make_guard.dict_keys(DictSource(owner.source), instance_dict(owner.value) or {})
+            )
 
     def find(self, tx: Translator, key: Variable) -> Variable | None:
         name = key.as_constant()

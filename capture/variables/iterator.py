@@ -45,7 +45,9 @@ class IteratorVariable(Variable):
             result.append(item)
         return result
 
-    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
         from capture.variables.function import missing_method
 
         if name == "__next__" and not args:
@@ -66,7 +68,9 @@ class IteratorVariable(Variable):
 class SequenceIterator(IteratorVariable):
     """Over a fixed list of items; `kind` is the Python type it stands for."""
 
-    def __init__(self, items: list[Variable], source: Source | None = None, kind: type = type(iter(()))) -> None:
+    def __init__(
+        self, items: list[Variable], source: Source | None = None, kind: type = type(iter(()))
+    ) -> None:
         super().__init__(source)
         self.items = items
         self.position = 0
@@ -168,7 +172,9 @@ class RangeIterator(IteratorVariable):
 class ComposedIterator(IteratorVariable):
     """zip, enumerate, map, filter: `step(tx)` gives the next item or None; rebuilt by calling `cls` on the iterators left."""
 
-    def __init__(self, cls: type, parts: list[Variable], step: Callable[[Translator], Variable | None]) -> None:
+    def __init__(
+        self, cls: type, parts: list[Variable], step: Callable[[Translator], Variable | None]
+    ) -> None:
         super().__init__(None)
         self.cls = cls
         self.parts = parts

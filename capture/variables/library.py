@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 class LibraryCallable(Variable):
     """`operator.itemgetter(...)` and the like; a call inlines what they do, written in Python."""
 
-    def __init__(self, cls: type, args: list[Variable], kwargs: dict[str, Variable], source: Source | None = None) -> None:
+    def __init__(
+        self, cls: type, args: list[Variable], kwargs: dict[str, Variable], source: Source | None = None
+    ) -> None:
         super().__init__(source)
         self.cls = cls
         self.args = args
@@ -88,8 +90,14 @@ class CachedFunctionVariable(Variable):
         before = len(tx.output.graph.nodes), tx.output.side_effects.change_count()
         result = self.wrapped(tx).call(tx, args, kwargs)
         after = len(tx.output.graph.nodes), tx.output.side_effects.change_count()
-        if before != after or not result.is_constant() or not all(a.is_constant() for a in [*args, *kwargs.values()]):
-            raise GraphBreak("call_skipped", name=self.function.__wrapped__.__qualname__, why="its results are cached")
+        if (
+            before != after
+            or not result.is_constant()
+            or not all(a.is_constant() for a in [*args, *kwargs.values()])
+        ):
+            raise GraphBreak(
+                "call_skipped", name=self.function.__wrapped__.__qualname__, why="its results are cached"
+            )
         return result
 
 
@@ -98,7 +106,9 @@ def is_dispatch(function: FunctionType) -> bool:
     return function.__qualname__ == "singledispatch.<locals>.dispatch" and function.__module__ == "functools"
 
 
-def dispatch(tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+def dispatch(
+    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
     """Its choice is a constant as long as nothing is registered."""
     dispatcher: Any = function.function
     names = dispatcher.__code__.co_freevars

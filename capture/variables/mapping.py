@@ -6,11 +6,10 @@ import collections
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
-from capture.variables.base import Variable, realize
+from capture.variables.base import ObservedException, Variable, realize
 from capture.variables.compare import ByIdentity, ByUser, ForeignKey, equal_or_same, hash_key
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import ExceptionVariable, raise_new
-from capture.variables.base import ObservedException
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -162,7 +161,9 @@ class DictVariable(Variable):
             return self.factory or NONE
         return method_of_value(tx, self, name)
 
-    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
         from capture.variables.function import missing_method
 
         method = DICT_METHODS.get(name)
@@ -230,7 +231,9 @@ class DictViewVariable(Variable):
     def as_set(self, tx: Translator) -> SetVariable:
         return SetVariable.from_items(tx, self.unpack(tx))
 
-    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
         from capture.variables.function import missing_method
 
         if name == "__contains__" and len(args) == 1:
@@ -259,7 +262,9 @@ class SetVariable(Variable):
 
     mutable = True
 
-    def __init__(self, entries: dict[Any, Variable], source: Source | None = None, *, cls: type = set) -> None:
+    def __init__(
+        self, entries: dict[Any, Variable], source: Source | None = None, *, cls: type = set
+    ) -> None:
         super().__init__(source)
         self.entries = entries
         self.cls = cls
@@ -308,7 +313,9 @@ class SetVariable(Variable):
 
         return method_of_value(tx, self, name)
 
-    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
         from capture.variables.function import missing_method
 
         method = SET_METHODS.get(name)
@@ -381,7 +388,9 @@ def _set_default(self: DictVariable, tx: Translator, key: Variable, default: Var
     return value
 
 
-def _update(self: DictVariable, tx: Translator, other: Variable | None = None, **kwargs: Variable) -> Variable:
+def _update(
+    self: DictVariable, tx: Translator, other: Variable | None = None, **kwargs: Variable
+) -> Variable:
     for key, value in pairs_of(tx, other) if other is not None else []:
         self.set_item(tx, key, value)
     for name, value in kwargs.items():
@@ -399,10 +408,15 @@ def pairs_of(tx: Translator, value: Variable) -> list[tuple[Variable, Variable]]
     result = []
     for index, pair in enumerate(value.iterate(tx).unpack(tx)):
         if pair.is_constant() and not hasattr(pair.python_type(), "__iter__"):
-            raise raise_new(TypeError, f"cannot convert dictionary update sequence element #{index} to a sequence")
+            raise raise_new(
+                TypeError, f"cannot convert dictionary update sequence element #{index} to a sequence"
+            )
         items = pair.iterate(tx).unpack(tx)
         if len(items) != 2:
-            raise raise_new(ValueError, f"dictionary update sequence element #{index} has length {len(items)}; 2 is required")
+            raise raise_new(
+                ValueError,
+                f"dictionary update sequence element #{index} has length {len(items)}; 2 is required",
+            )
         result.append((items[0], items[1]))
     return result
 

@@ -46,7 +46,9 @@ class ModuleVariable(ObjectVariable):
 
     def has_registered(self, name: str) -> bool:
         namespace = instance_dict(self.value) if self.value is not None else None
-        return namespace is not None and any(name in (namespace.get(registry) or ()) for registry in REGISTRIES)
+        return namespace is not None and any(
+            name in (namespace.get(registry) or ()) for registry in REGISTRIES
+        )
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
         found = self.generic_get_attr(tx, name)
@@ -95,7 +97,7 @@ def module_get_attribute(tx: Translator, owner: Any, name: Variable) -> Variable
     found = owner.missing_attribute(tx, key)
     if found is None:
         raise raise_new(AttributeError, f"'{owner.cls.__name__}' object has no attribute '{key}'")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def module_set_attribute(tx: Translator, owner: Any, name: Variable, value: Variable) -> Variable:

@@ -48,7 +48,9 @@ class OpaqueVariable(Variable):
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         raise self.breaks()
 
-    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
         raise self.breaks()
 
     def unpack(self, tx: Translator) -> list[Variable]:

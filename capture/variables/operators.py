@@ -12,10 +12,10 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
+from capture.variables import graph_float
 from capture.variables.base import Variable
 from capture.variables.compare import COMPARISONS, DUNDERS, SWAPPED, equal, same_object
 from capture.variables.constant import ConstantVariable, fold, raise_type_error
-from capture.variables import graph_float
 from capture.variables.exception import raise_python
 from capture.variables.function import BoundMethodVariable
 from capture.variables.graph_float import GraphFloatVariable
@@ -102,7 +102,9 @@ def _raise_if_refused(function: Any, left: Variable, right: Variable) -> None:
         return  # of constants: found again by whoever computes them
 
 
-EMPTY_STANDS_FOR = frozenset({list, tuple, dict, set, frozenset, collections.OrderedDict, collections.defaultdict, collections.deque})
+EMPTY_STANDS_FOR = frozenset(
+    {list, tuple, dict, set, frozenset, collections.OrderedDict, collections.defaultdict, collections.deque}
+)
 
 
 def in_place_operator(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
@@ -128,7 +130,12 @@ def in_place_operator(tx: Translator, symbol: str, left: Variable, right: Variab
     return binary_operator(tx, symbol, left, right)
 
 
-IN_PLACE_METHODS = {"|": "update", "&": "intersection_update", "-": "difference_update", "^": "symmetric_difference_update"}
+IN_PLACE_METHODS = {
+    "|": "update",
+    "&": "intersection_update",
+    "-": "difference_update",
+    "^": "symmetric_difference_update",
+}
 
 
 def _user_operator(tx: Translator, symbol: str, name: str, left: Variable, right: Variable) -> Variable:
@@ -152,7 +159,7 @@ def _user_operator(tx: Translator, symbol: str, name: str, left: Variable, right
             continue
         if not result.is_exactly(NotImplemented):
             return result
-    raise_type_error(
+    return raise_type_error(
         f"unsupported operand type(s) for {symbol}: '{kinds[0].__name__}' and '{kinds[1].__name__}'"
     )
 
@@ -205,7 +212,9 @@ def _container_rule(symbol: str, left: Variable, right: Variable) -> Any:
         return None
     if symbol == "*":
         pair = (left, right) if isinstance(left, SequenceVariable) else (right, left)
-        if isinstance(pair[0], SequenceVariable) and isinstance(pair[1], (ConstantVariable, SymbolicVariable)):
+        if isinstance(pair[0], SequenceVariable) and isinstance(
+            pair[1], (ConstantVariable, SymbolicVariable)
+        ):
             return _repeat if issubclass(pair[1].python_type(), int) else None
     if symbol in SET_RULES and isinstance(left, (SetVariable, DictViewVariable)):
         return SET_RULES[symbol] if isinstance(right, (SetVariable, DictViewVariable)) else None
@@ -285,7 +294,9 @@ def _compare_tensors(tx: Translator, symbol: str, left: Variable, right: Variabl
     return tx.output.call_function(tx, COMPARISONS[symbol], [left, right], {})
 
 
-def _compare_sequences(tx: Translator, symbol: str, left: SequenceVariable, right: SequenceVariable) -> Variable:
+def _compare_sequences(
+    tx: Translator, symbol: str, left: SequenceVariable, right: SequenceVariable
+) -> Variable:
     bases = (tuple, list, DequeVariable.builtin)
     matching = any(issubclass(left.python_type(), b) and issubclass(right.python_type(), b) for b in bases)
     if not matching:
@@ -312,7 +323,7 @@ def _user_compare(tx: Translator, symbol: str, left: Variable, right: Variable) 
                 return result
     if symbol in ("==", "!="):
         return ConstantVariable(same_object(tx, left, right) == (symbol == "=="))
-    raise_type_error(
+    return raise_type_error(
         f"'{symbol}' not supported between instances of '{left.python_type().__name__}' "
         f"and '{right.python_type().__name__}'"
     )
@@ -349,7 +360,9 @@ def get_item(tx: Translator, container: Variable, key: Variable) -> Variable:
     """`container[key]`."""
     if isinstance(container, TensorVariable):
         if isinstance(key, SymbolicVariable) and key.python_type() is int and container.fake.ndim:
-            return tx.output.call_method(tx, "select", [container, ConstantVariable(0), key], {})  # `[]` would fix the index
+            return tx.output.call_method(
+                tx, "select", [container, ConstantVariable(0), key], {}
+            )  # `[]` would fix the index
         return tx.output.call_function(tx, operator.getitem, [container, key], {})
     if isinstance(container, ConstantVariable):
         return fold(operator.getitem, [container, key], {})

@@ -43,7 +43,9 @@ class PythonModuleVariable(Variable):
         if override is not None:
             return override
         if name in namespace:
-            return wrap(tx.output, namespace[name], ModuleAttrSource(self.source, name) if self.source else None)
+            return wrap(
+                tx.output, namespace[name], ModuleAttrSource(self.source, name) if self.source else None
+            )
         try:
             value = getattr(self.module, name)  # a submodule imported lazily, or the module's own __getattr__
         except AttributeError as error:

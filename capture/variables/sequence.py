@@ -77,7 +77,9 @@ class SequenceVariable(Variable):
 
         return method_of_value(tx, self, name)
 
-    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
         from capture.variables.function import missing_method
 
         method = SEQUENCE_METHODS.get(name) or (LIST_METHODS.get(name) if self.mutable else None)
@@ -95,7 +97,7 @@ class SequenceVariable(Variable):
 
 
 class TupleVariable(SequenceVariable):
-    builtin = tuple
+    builtin: ClassVar[Any] = tuple
 
     def as_constant(self) -> Any:
         return tuple(i.as_constant() for i in self.items)
@@ -112,9 +114,11 @@ class TupleVariable(SequenceVariable):
 class SizeVariable(TupleVariable):
     """torch.Size: a tuple of ints."""
 
-    builtin = torch.Size
+    builtin: ClassVar[Any] = torch.Size
 
-    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
         if name == "numel":
             return _product(tx, self.items)
         return super().call_method(tx, name, args, kwargs)
@@ -169,7 +173,9 @@ class NamedTupleVariable(TupleVariable):
         found = class_attribute(tx, self, self.cls, name)
         return found if found is not None else super().get_attr(tx, name)
 
-    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
         if name == "_replace" and not args:
             items = list(self.items)
             for field, value in kwargs.items():
@@ -192,7 +198,17 @@ class NamedTupleVariable(TupleVariable):
 
 def overrides_sequence(cls: type) -> bool:
     """Whether a named tuple class changes what a tuple does: its items are then not what its methods give."""
-    names = ("__getitem__", "__iter__", "__len__", "__eq__", "__contains__", "__add__", "__hash__", "__bool__", "__getattribute__")
+    names = (
+        "__getitem__",
+        "__iter__",
+        "__len__",
+        "__eq__",
+        "__contains__",
+        "__add__",
+        "__hash__",
+        "__bool__",
+        "__getattribute__",
+    )
     return any(isinstance(getattr(cls, name, None), types.FunctionType) for name in names)
 
 
@@ -226,7 +242,11 @@ class DequeVariable(MutableSequence):
     builtin = collections.deque
 
     def __init__(
-        self, items: list[Variable], source: Source | None = None, maxlen: int | None = None, original: Any = None
+        self,
+        items: list[Variable],
+        source: Source | None = None,
+        maxlen: int | None = None,
+        original: Any = None,
     ) -> None:
         super().__init__(items, source)
         self.maxlen = maxlen
@@ -287,7 +307,9 @@ class RangeVariable(Variable):
 
         return fold(getattr, [self, ConstantVariable(name)], {})
 
-    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
         from capture.variables.constant import fold
 
         return fold(getattr(self.value, name), args, kwargs)
@@ -357,7 +379,11 @@ def _contains(self: SequenceVariable, tx: Translator, value: Variable) -> Variab
 
 
 def _index(
-    self: SequenceVariable, tx: Translator, value: Variable, start: Variable | None = None, stop: Variable | None = None
+    self: SequenceVariable,
+    tx: Translator,
+    value: Variable,
+    start: Variable | None = None,
+    stop: Variable | None = None,
 ) -> Variable:
     from capture.variables.compare import equal_or_same
     from capture.variables.strings import to_repr

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import _string
+import _string  # type: ignore[import-not-found]
 import operator
 import string
 from typing import TYPE_CHECKING
@@ -102,7 +102,9 @@ def format_value(tx: Translator, value: Variable, conversion: int, spec: Variabl
     return fold(format, [value, spec or ConstantVariable("")], {})
 
 
-def format_template(tx: Translator, template: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+def format_template(
+    tx: Translator, template: str, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
     """`template.format(*args, **kwargs)`: field by field, as string.Formatter does it."""
     fields = _Fields(tx, args, kwargs)
     try:
@@ -143,7 +145,11 @@ class _Fields:
         first, rest = _string.formatter_field_name_split(name)
         value = self.first(first)
         for is_attribute, key in rest:
-            value = value.get_attr(self.tx, key) if is_attribute else get_item(self.tx, value, ConstantVariable(key))
+            value = (
+                value.get_attr(self.tx, key)
+                if is_attribute
+                else get_item(self.tx, value, ConstantVariable(key))
+            )
         return realize(self.tx, value)
 
     def first(self, name: str | int) -> Variable:
@@ -157,9 +163,9 @@ class _Fields:
             if self.automatic is not None and self.automatic >= 0:
                 raise ValueError("cannot switch from automatic field numbering to manual field specification")
             self.automatic = -1
-        if name >= len(self.args):  # type: ignore[operator]
+        if name >= len(self.args):
             raise IndexError(f"Replacement index {name} out of range for positional args tuple")
-        return self.args[name]  # type: ignore[index]
+        return self.args[name]
 
 
 CONVERSIONS = {"s": 1, "r": 2, "a": 3}

@@ -51,9 +51,15 @@ class SuperVariable(Variable):
             return tx.wrap(found.__func__, self._source(tx, name, found, "__func__"))
         if isinstance(found, classmethod):
             function = tx.wrap(found.__func__, self._source(tx, name, found, "__func__"))
-            return BoundMethodVariable(function, owner if isinstance(owner, ClassVariable) else owner.get_attr(tx, "__class__"))
+            return BoundMethodVariable(
+                function, owner if isinstance(owner, ClassVariable) else owner.get_attr(tx, "__class__")
+            )
         if isinstance(found, (types.WrapperDescriptorType, types.MethodDescriptorType)):
-            return UnboundMethodVariable(found) if isinstance(owner, ClassVariable) else BuiltinMethodVariable(owner, found, name)
+            return (
+                UnboundMethodVariable(found)
+                if isinstance(owner, ClassVariable)
+                else BuiltinMethodVariable(owner, found, name)
+            )
         if isinstance(found, types.BuiltinFunctionType):
             return _BuiltinNew() if name == "__new__" and found is object.__new__ else _refuse(self, name)
         if isinstance(found, property) and isinstance(owner, ObjectVariable):

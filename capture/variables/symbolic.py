@@ -76,13 +76,19 @@ class SymbolicVariable(Variable):
             return self.symbols.nodes[self.symbols.environment().symbol_of(self.value)]
         if self.node is None:
             graph = self.symbols.output.graph
-            operands = tuple(o.as_node() if isinstance(o, SymbolicVariable) else o.as_proxy() for o in self.operands)
+            operands = tuple(
+                o.as_node() if isinstance(o, SymbolicVariable) else o.as_proxy() for o in self.operands
+            )
             self.node = graph.call_function(self.function, operands)
             self.node.meta["example_value"] = self.value
         return self.node
 
     def truth(self, tx: Translator) -> bool:
-        return bool(self.as_constant()) if isinstance(self.value, torch.SymFloat) else bool(decide(bool, self.value))
+        return (
+            bool(self.as_constant())
+            if isinstance(self.value, torch.SymFloat)
+            else bool(decide(bool, self.value))
+        )
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
         if name in ("real", "numerator") and isinstance(self.value, torch.SymInt):
@@ -93,7 +99,9 @@ class SymbolicVariable(Variable):
             return wrap_class(tx.output, self.python_type())
         return ConstantVariable(self.as_constant()).get_attr(tx, name)
 
-    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
         function = getattr(operator, name, None) if name.startswith("__") else None
         if function is not None and not kwargs:
             result = compute(function, [self, *args])
@@ -126,12 +134,16 @@ def is_number(variable: Variable) -> bool:
 
 DIVISIONS = frozenset((operator.truediv, operator.floordiv, operator.mod))
 OF_INTS = frozenset((operator.floordiv, operator.mod))  # on floats, their symbolic forms are not exact
-FLOAT_ARITHMETIC: frozenset[Any] = frozenset((operator.add, operator.sub, operator.mul, operator.truediv, operator.neg, operator.pos, abs))
+FLOAT_ARITHMETIC: frozenset[Any] = frozenset(
+    (operator.add, operator.sub, operator.mul, operator.truediv, operator.neg, operator.pos, abs)
+)
 ROUNDING: frozenset[Any] = frozenset((int, math.floor, math.ceil, math.trunc, torch.sym_int))
 ARITHMETIC: frozenset[Any] = frozenset(
     (operator.add, operator.sub, operator.mul, operator.pow, operator.neg, operator.pos, abs, *DIVISIONS)
 )
-COMPARING: frozenset[Any] = frozenset((operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge))
+COMPARING: frozenset[Any] = frozenset(
+    (operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge)
+)
 # Functions of Python, and what stands for them in a graph and in bytecode: the same on plain numbers, and defined on symbols.
 STAND_INS: dict[Any, Any] = {
     float: torch.sym_float,
@@ -180,13 +192,19 @@ def _is_exact(function: Any, args: list[Variable], values: list[Any]) -> bool:
     if any(isinstance(v, torch.SymFloat) for v in values):
         if function in ROUNDING:
             return _is_small_quotient(args[0])
-        return function in FLOAT_ARITHMETIC and (function is not operator.truediv or (isinstance(last, (int, float)) and bool(last)))
+        return function in FLOAT_ARITHMETIC and (
+            function is not operator.truediv or (isinstance(last, (int, float)) and bool(last))
+        )
     if function in OF_INTS and any(isinstance(v, float) for v in values):
         return False
     if function in DIVISIONS:
         return bool(decide(bool, last))
     if function is operator.pow:
-        natural = isinstance(last, (int, torch.SymInt)) and isinstance(values[0], (int, torch.SymInt)) and bool(decide(bool, last >= 0))
+        natural = (
+            isinstance(last, (int, torch.SymInt))
+            and isinstance(values[0], (int, torch.SymInt))
+            and bool(decide(bool, last >= 0))
+        )
         return natural or (isinstance(last, (int, float)) and bool(decide(bool, values[0] > 0)))
     return function not in ROOTS or bool(decide(bool, values[0] >= 0))
 
@@ -196,13 +214,18 @@ def _is_small_quotient(variable: Variable) -> bool:
     if not isinstance(variable, SymbolicVariable) or variable.function is not operator.truediv:
         return False
     parts = [operand.value for operand in variable.operands]  # type: ignore[attr-defined]
-    return all(isinstance(p, (int, torch.SymInt)) and decide(bool, p < 2**53) and decide(bool, p > -(2**53)) for p in parts)
+    return all(
+        isinstance(p, (int, torch.SymInt)) and decide(bool, p < 2**53) and decide(bool, p > -(2**53))
+        for p in parts
+    )
 
 
 def decide(kind: type, value: Any) -> Any:
     """The present value of a number, or whether it is true; guarded where it is symbolic."""
     try:
-        return kind(value != 0 if kind is bool and isinstance(value, (torch.SymInt, torch.SymFloat)) else value)
+        return kind(
+            value != 0 if kind is bool and isinstance(value, (torch.SymInt, torch.SymFloat)) else value
+        )
     except Exception as error:
         raise SizesAsNumbers(f"{value}: {error}") from error
 
@@ -219,7 +242,11 @@ def make(args: list[Variable], value: Any, function: Any) -> Variable:
 
 def extreme(function: Any, args: list[Variable]) -> Variable | None:
     """`max` or `min` of ints, one of them symbolic."""
-    if len(args) < 2 or not any(map(is_symbolic, args)) or not all(is_number(a) and a.python_type() is int for a in args):
+    if (
+        len(args) < 2
+        or not any(map(is_symbolic, args))
+        or not all(is_number(a) and a.python_type() is int for a in args)
+    ):
         return None
     result: Variable | None = args[0]
     for other in args[1:]:
@@ -232,15 +259,35 @@ def extreme(function: Any, args: list[Variable]) -> Variable | None:
 
 # Operations that take a float as a number to compute with, not as one that decides over the layout of the result.
 FLOAT_PLACES: frozenset[Any] = frozenset(
-    [operator.add, operator.sub, operator.mul, operator.truediv, operator.iadd, operator.isub, operator.imul, operator.itruediv]
-    + [torch.add, torch.sub, torch.mul, torch.div, torch.nn.functional.scaled_dot_product_attention, torch.masked_fill]
+    [
+        operator.add,
+        operator.sub,
+        operator.mul,
+        operator.truediv,
+        operator.iadd,
+        operator.isub,
+        operator.imul,
+        operator.itruediv,
+    ]
+    + [
+        torch.add,
+        torch.sub,
+        torch.mul,
+        torch.div,
+        torch.nn.functional.scaled_dot_product_attention,
+        torch.masked_fill,
+    ]
     + ["add", "add_", "sub", "sub_", "mul", "mul_", "div", "div_", "masked_fill", "masked_fill_", "fill_"]
 )
 
 
 def proxy_for(target: Any, variable: Variable) -> Any:
     """The variable as an argument of a call of `target`."""
-    if isinstance(variable, SymbolicVariable) and isinstance(variable.value, torch.SymFloat) and target in FLOAT_PLACES:
+    if (
+        isinstance(variable, SymbolicVariable)
+        and isinstance(variable.value, torch.SymFloat)
+        and target in FLOAT_PLACES
+    ):
         return variable.as_node()
     return variable.as_proxy()
 

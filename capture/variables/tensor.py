@@ -24,12 +24,62 @@ if TYPE_CHECKING:
 
 # Attributes and methods whose result is a constant, read from the fake tensor.
 CONSTANT_ATTRIBUTES = frozenset(
-    """dtype device layout ndim shape requires_grad is_leaf is_cuda is_cpu is_sparse is_quantized is_meta is_mkldnn is_mps is_xpu
-    is_nested is_sparse_csr itemsize nbytes names is_ipu is_vulkan is_maia is_mtia is_xla output_nr retains_grad name""".split()
+    [
+        "dtype",
+        "device",
+        "layout",
+        "ndim",
+        "shape",
+        "requires_grad",
+        "is_leaf",
+        "is_cuda",
+        "is_cpu",
+        "is_sparse",
+        "is_quantized",
+        "is_meta",
+        "is_mkldnn",
+        "is_mps",
+        "is_xpu",
+        "is_nested",
+        "is_sparse_csr",
+        "itemsize",
+        "nbytes",
+        "names",
+        "is_ipu",
+        "is_vulkan",
+        "is_maia",
+        "is_mtia",
+        "is_xla",
+        "output_nr",
+        "retains_grad",
+        "name",
+    ]
 )
 CONSTANT_METHODS = frozenset(
-    """size dim numel nelement ndimension stride is_contiguous is_floating_point is_complex is_signed element_size storage_offset
-    get_device is_conj is_neg is_inference is_pinned is_shared has_names is_same_size dim_order __len__""".split()
+    [
+        "size",
+        "dim",
+        "numel",
+        "nelement",
+        "ndimension",
+        "stride",
+        "is_contiguous",
+        "is_floating_point",
+        "is_complex",
+        "is_signed",
+        "element_size",
+        "storage_offset",
+        "get_device",
+        "is_conj",
+        "is_neg",
+        "is_inference",
+        "is_pinned",
+        "is_shared",
+        "has_names",
+        "is_same_size",
+        "dim_order",
+        "__len__",
+    ]
 )
 GRAPH_ATTRIBUTES = frozenset(("T", "mT", "H", "mH", "real", "imag"))
 DATA_DEPENDENT = {
@@ -44,10 +94,45 @@ DATA_DEPENDENT = {
 }
 # Methods that reach outside of the graph: autograd, storage, hooks, other processes, text.
 OUTSIDE = frozenset(
-    """backward register_hook register_post_accumulate_grad_hook retain_grad requires_grad_ numpy data_ptr untyped_storage
-    storage typed_storage set_ resize_ resize_as_ share_memory_ __array__ pin_memory rename rename_ refine_names align_to __deepcopy__
-    __reduce_ex__ __reduce__ __setstate__ __repr__ __str__ __format__ __dlpack__ apply_ map_ map2_ to_sparse record_stream
-    module_load _backward_hooks detach_ __hash__""".split()
+    [
+        "backward",
+        "register_hook",
+        "register_post_accumulate_grad_hook",
+        "retain_grad",
+        "requires_grad_",
+        "numpy",
+        "data_ptr",
+        "untyped_storage",
+        "storage",
+        "typed_storage",
+        "set_",
+        "resize_",
+        "resize_as_",
+        "share_memory_",
+        "__array__",
+        "pin_memory",
+        "rename",
+        "rename_",
+        "refine_names",
+        "align_to",
+        "__deepcopy__",
+        "__reduce_ex__",
+        "__reduce__",
+        "__setstate__",
+        "__repr__",
+        "__str__",
+        "__format__",
+        "__dlpack__",
+        "apply_",
+        "map_",
+        "map2_",
+        "to_sparse",
+        "record_stream",
+        "module_load",
+        "_backward_hooks",
+        "detach_",
+        "__hash__",
+    ]
 )
 
 
@@ -126,10 +211,14 @@ class TensorVariable(Variable):
         if callable(found):
             return ValueMethod(self, name)
         if found is None:
-            raise raise_new(AttributeError, f"'{self.python_type().__name__}' object has no attribute '{name}'")
+            raise raise_new(
+                AttributeError, f"'{self.python_type().__name__}' object has no attribute '{name}'"
+            )
         raise GraphBreak("get_attr", value=self, name=name)
 
-    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
         if name in DATA_DEPENDENT:
             raise GraphBreak("data_dependent_value", what=DATA_DEPENDENT[name])
         if name in OUTSIDE:
@@ -182,7 +271,10 @@ def _fits_as_grad(owner: TensorVariable, value: Variable) -> bool:
     """Whether torch takes the value: else it raises, and the statement is Python's."""
     if not isinstance(value, TensorVariable):
         return value.is_exactly(None)
-    same = all(getattr(owner.fake, name) == getattr(value.fake, name) for name in ("dtype", "device", "layout", "shape"))
+    same = all(
+        getattr(owner.fake, name) == getattr(value.fake, name)
+        for name in ("dtype", "device", "layout", "shape")
+    )
     return same and value is not owner
 
 

@@ -67,7 +67,10 @@ def _kept_from_compilers(
 
 def is_kept_from_torch_compile(function: types.FunctionType) -> bool:
     """Made by `torch.compiler.disable`."""
-    return function.__dict__.get("_torchdynamo_disable") is True and "_torchdynamo_orig_callable" in function.__dict__
+    return (
+        function.__dict__.get("_torchdynamo_disable") is True
+        and "_torchdynamo_orig_callable" in function.__dict__
+    )
 
 
 def kept_from_torch_compile(

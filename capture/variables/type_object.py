@@ -143,7 +143,7 @@ class ClassVariable(Variable):
 
     def unpack(self, tx: Translator) -> list[Variable]:
         if isinstance(self.cls, enum.EnumMeta):
-            return [ConstantVariable(member) for member in self.cls]
+            return [ConstantVariable(member) for member in list[Any](self.cls)]
         return super().unpack(tx)
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
@@ -162,7 +162,9 @@ class ClassVariable(Variable):
                 return make(tx, self, args, kwargs)
         raise GraphBreak("call", value=self)
 
-    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
         if name in ("mro", "__subclasses__", "__instancecheck__", "__subclasscheck__"):
             raise GraphBreak("method", name=name, value=self)
         return super().call_method(tx, name, args, kwargs)
@@ -265,7 +267,9 @@ def _make_exception(
 
 
 BUILTIN_EXCEPTION_INITS = frozenset(
-    c.__init__ for c in vars(__import__("builtins")).values() if isinstance(c, type) and issubclass(c, BaseException)
+    c.__init__
+    for c in vars(__import__("builtins")).values()
+    if isinstance(c, type) and issubclass(c, BaseException)
 )
 
 
@@ -344,8 +348,10 @@ def _make_container(
 
 def _is_generic_new(cls: type) -> bool:
     """A `__new__` written in Python, on top of object's."""
-    return isinstance(lookup_type(cls, "__new__"), staticmethod) and type(cls).__call__ is type.__call__ and (
-        not issubclass(cls, (torch.nn.Module, torch.Tensor, tuple, int, float, str, list, dict, set))
+    return (
+        isinstance(lookup_type(cls, "__new__"), staticmethod)
+        and type(cls).__call__ is type.__call__
+        and (not issubclass(cls, (torch.nn.Module, torch.Tensor, tuple, int, float, str, list, dict, set)))
     )
 
 

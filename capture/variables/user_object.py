@@ -75,15 +75,21 @@ class ObjectVariable(Variable):
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
         reader = lookup_type(self.cls, "__getattribute__")
-        if isinstance(reader, types.WrapperDescriptorType):  # object's, or that of a built-in base, which does the same
+        if isinstance(
+            reader, types.WrapperDescriptorType
+        ):  # object's, or that of a built-in base, which does the same
             found = self.generic_get_attr(tx, name)
             return found if found is not None else self.fallback_get_attr(tx, name)
         if not isinstance(reader, types.FunctionType):
             raise GraphBreak("property", name=name, value=self)
         try:
-            return class_value(tx, self, reader, "__getattribute__").call(tx, [self, ConstantVariable(name)], {})
+            return class_value(tx, self, reader, "__getattribute__").call(
+                tx, [self, ConstantVariable(name)], {}
+            )
         except ObservedException as raised:
-            if issubclass(raised.variable.python_type(), AttributeError) and self.has_class_attribute("__getattr__"):
+            if issubclass(raised.variable.python_type(), AttributeError) and self.has_class_attribute(
+                "__getattr__"
+            ):
                 return self.fallback_get_attr(tx, name)
             raise
 
@@ -138,7 +144,11 @@ class ObjectVariable(Variable):
 
         if self.source is None:
             return None
-        return AttrSource(self.source, name) if self.reads_attributes_plainly() else DictItemSource(DictSource(self.source), name)
+        return (
+            AttrSource(self.source, name)
+            if self.reads_attributes_plainly()
+            else DictItemSource(DictSource(self.source), name)
+        )
 
     def guard_lacks(self, tx: Translator, name: str) -> None:
         """What follows depends on the instance dict not having the entry."""
@@ -164,7 +174,9 @@ class ObjectVariable(Variable):
 
         if isinstance(found, property):
             if found.fget is None:
-                raise raise_new(AttributeError, f"property '{name}' of '{self.cls.__name__}' object has no getter")
+                raise raise_new(
+                    AttributeError, f"property '{name}' of '{self.cls.__name__}' object has no getter"
+                )
             getter = class_value(tx, self, found.fget, name, "fget")
             return getter.call(tx, [self], {})
         if isinstance(found, types.MemberDescriptorType):
@@ -174,7 +186,9 @@ class ObjectVariable(Variable):
             try:
                 value = found.__get__(self.real_value() if pending is None else None)
             except (AttributeError, TypeError, NotConstant):
-                raise raise_new(AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'") from None
+                raise raise_new(
+                    AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'"
+                ) from None
             return wrap(tx.output, value, AttrSource(self.source, name) if self.source else None)
         if name == "__dict__":
             return self.dict_variable(tx)
@@ -194,7 +208,9 @@ class ObjectVariable(Variable):
         found = lookup_type(self.cls, name)
         if isinstance(found, property):
             if found.fset is None:
-                raise raise_new(AttributeError, f"property '{name}' of '{self.cls.__name__}' object has no setter")
+                raise raise_new(
+                    AttributeError, f"property '{name}' of '{self.cls.__name__}' object has no setter"
+                )
             class_value(tx, self, found.fset, name, "fset").call(tx, [self, value], {})
             return
         if found is not MISSING and lookup_type(type(found), "__set__") is not MISSING:
@@ -229,7 +245,9 @@ class ObjectVariable(Variable):
             return None
         return self.call_method(tx, name, args, {})
 
-    def call_method(self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
         special = OBJECT_METHODS.get(lookup_type(self.cls, name)) if name in OBJECT_METHOD_NAMES else None
         if special is not None:
             return special(tx, self, *args, **kwargs)
@@ -290,7 +308,10 @@ class ObjectVariable(Variable):
         code.output.side_effects.fill_new_object(code, self)
 
     def children(self) -> list[Variable]:
-        return [*self.attributes.values(), *(self.base_value.children() if self.base_value is not None else ())]
+        return [
+            *self.attributes.values(),
+            *(self.base_value.children() if self.base_value is not None else ()),
+        ]
 
 
 #: built-in classes whose subclasses can be made and filled: class -> methods that add an item or a pair
@@ -315,7 +336,10 @@ def fill_base(code: PythonCode, owner: ObjectVariable, base: type) -> None:
     from capture.variables.mapping import DictVariable
 
     held = owner.base_value
-    rows = list(held.entries.values()) if isinstance(held, DictVariable) else [(item,) for item in held.children()]  # type: ignore[union-attr]
+    assert held is not None
+    rows: list[tuple[Variable, ...]] = [(item,) for item in held.children()]
+    if isinstance(held, DictVariable):
+        rows = list(held.entries.values())
     for row in rows:
         code.call_object(getattr(base, FILLABLE[base]), [owner, *row])
         code.emit("POP_TOP")
@@ -341,7 +365,10 @@ def lookup_type(cls: type, name: str) -> Any:
 
 
 def is_data_descriptor(value: Any) -> bool:
-    return lookup_type(type(value), "__set__") is not MISSING or lookup_type(type(value), "__delete__") is not MISSING
+    return (
+        lookup_type(type(value), "__set__") is not MISSING
+        or lookup_type(type(value), "__delete__") is not MISSING
+    )
 
 
 @functools.cache
@@ -382,16 +409,22 @@ def bind(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> V
     if isinstance(found, staticmethod):
         return class_value(tx, owner, found.__func__, name, "__func__")
     if isinstance(found, classmethod):
-        return BoundMethodVariable(class_value(tx, owner, found.__func__, name, "__func__"), wrap_class(tx.output, cls))
+        return BoundMethodVariable(
+            class_value(tx, owner, found.__func__, name, "__func__"), wrap_class(tx.output, cls)
+        )
     if isinstance(found, property) and found.fget is not None:
         return class_value(tx, owner, found.fget, name, "fget").call(tx, [owner], {})
     if isinstance(found, functools.cached_property):
         value = class_value(tx, owner, found.func, name, "func").call(tx, [owner], {})
         tx.output.side_effects.store_attr(owner, name, value)
         return value
-    if isinstance(found, (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)):
+    if isinstance(
+        found, (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
+    ):
         return BuiltinMethodVariable(owner, found, name)
-    if lookup_type(type(found), "__get__") is not MISSING and not isinstance(found, (type, types.BuiltinFunctionType)):
+    if lookup_type(type(found), "__get__") is not MISSING and not isinstance(
+        found, (type, types.BuiltinFunctionType)
+    ):
         return call_descriptor(tx, owner, cls, found, name)
     value = class_value(tx, owner, found, name)
     return ValueMethod(value, "__call__") if value is None else value
@@ -405,7 +438,9 @@ def call_descriptor(tx: Translator, owner: Variable, cls: type, found: Any, name
     if not isinstance(getter, types.FunctionType):
         raise GraphBreak("property", name=name, value=owner)
     descriptor = class_value(tx, owner, found, name)
-    return class_value(tx, descriptor, getter, "__get__").call(tx, [descriptor, owner, wrap_class(tx.output, cls)], {})
+    return class_value(tx, descriptor, getter, "__get__").call(
+        tx, [descriptor, owner, wrap_class(tx.output, cls)], {}
+    )
 
 
 class BuiltinMethodVariable(Variable):
@@ -455,7 +490,9 @@ def _delete_attribute(tx: Translator, owner: ObjectVariable, name: Variable) -> 
 def _get_attribute(tx: Translator, owner: ObjectVariable, name: Variable) -> Variable:
     found = owner.generic_get_attr(tx, name.as_constant())
     if found is None:
-        raise raise_new(AttributeError, f"'{owner.cls.__name__}' object has no attribute '{name.as_constant()}'")
+        raise raise_new(
+            AttributeError, f"'{owner.cls.__name__}' object has no attribute '{name.as_constant()}'"
+        )
     return found
 
 
@@ -490,9 +527,9 @@ OBJECT_METHODS: dict[Any, Any] = {
     object.__init__: _init,
     object.__eq__: _equals,
     object.__ne__: _not_equals,
-    object.__lt__: _not_ordered,
-    object.__le__: _not_ordered,
-    object.__gt__: _not_ordered,
-    object.__ge__: _not_ordered,
+    object.__lt__: _not_ordered,  # type: ignore[operator]
+    object.__le__: _not_ordered,  # type: ignore[operator]
+    object.__gt__: _not_ordered,  # type: ignore[operator]
+    object.__ge__: _not_ordered,  # type: ignore[operator]
 }
 OBJECT_METHOD_NAMES = frozenset(f.__name__ for f in OBJECT_METHODS)

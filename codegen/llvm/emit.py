@@ -32,7 +32,7 @@ from codegen.ir import (
     Store,
     Update,
 )
-from codegen.llvm import math as _math  # noqa: F401  (enters its emitters)
+from codegen.llvm import math as _math
 from codegen.llvm.arithmetic import EMITTERS
 from codegen.llvm.casts import cast
 from codegen.llvm.errors import EmitError

@@ -1,6 +1,6 @@
 """Tensors that come from numbers and positions alone.
 
-    aten.arange.start_step(0, 8, 2)  ->  Map("mul", (Position(0), Fill(2)))        aten.full([4], 1.5)  ->  Fill(1.5)
+aten.arange.start_step(0, 8, 2)  ->  Map("mul", (Position(0), Fill(2)))        aten.full([4], 1.5)  ->  Fill(1.5)
 """
 
 from __future__ import annotations
@@ -23,8 +23,16 @@ def full(ctx: Any, like: Any, *arguments: Any, **options: Any) -> TensorExpr:
     return as_operand(arguments[-1] if arguments else options["fill_value"], ctx.dtype, ctx.shape)
 
 
-@lowering(aten.zeros.default, aten.zeros_like.default, aten.new_zeros.default, aten.empty.memory_format, aten.empty_like.default,
-          aten.new_empty.default, aten.empty_strided.default, aten.new_empty_strided.default)
+@lowering(
+    aten.zeros.default,
+    aten.zeros_like.default,
+    aten.new_zeros.default,
+    aten.empty.memory_format,
+    aten.empty_like.default,
+    aten.new_empty.default,
+    aten.empty_strided.default,
+    aten.new_empty_strided.default,
+)
 def zeros(ctx: Any, *arguments: Any, **options: Any) -> TensorExpr:
     """Memory that eager leaves undefined is zero here."""
     return fill(ctx.shape, ctx.dtype, 0)

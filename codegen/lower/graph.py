@@ -44,7 +44,9 @@ class Lowering:
         self.realized: dict[TensorExpr, Stored] = {}
         self.layouts: dict[TensorExpr, tuple[Index, ...]] = {}
         self.values: dict[fx.Node, Any] = {}
-        self.fresh: set[TensorExpr] = set()  # results that have memory of their own in eager, though here they may be views
+        self.fresh: set[TensorExpr] = (
+            set()
+        )  # results that have memory of their own in eager, though here they may be views
         self.outputs: dict[fx.Node, Any] = {}
         self.val: Any = None
         self.name = ""
@@ -61,7 +63,9 @@ class Lowering:
         """The element type of the current node's result."""
         return IR_DTYPES[self.val.dtype]
 
-    def new_buffer(self, hint: str, kind: str, dtype: torch.dtype, shape: Shape, strides: tuple[Index, ...]) -> Stored:
+    def new_buffer(
+        self, hint: str, kind: str, dtype: torch.dtype, shape: Shape, strides: tuple[Index, ...]
+    ) -> Stored:
         """A buffer of that layout, and the definition that reads it."""
         name = self._unique(hint)
         exprs = tuple(map(to_expr, shape)), tuple(map(to_expr, strides))
@@ -77,7 +81,9 @@ class Lowering:
             strides = self.layouts.get(value) or ix.row_major(value.shape)
             from codegen.ops import TORCH_DTYPES
 
-            found = self.new_buffer(hint or self.name, "temp", TORCH_DTYPES[value.dtype], value.shape, strides)
+            found = self.new_buffer(
+                hint or self.name, "temp", TORCH_DTYPES[value.dtype], value.shape, strides
+            )
             self.realized[value] = found
             self.stores.append(Store(value, found))
         return found
@@ -184,8 +190,12 @@ class Lowering:
         if schema is None or not schema.is_mutable:
             return ()
         given = dict(zip((argument.name for argument in schema.arguments), args, strict=False)) | dict(kwargs)
-        written = [given.get(a.name) for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write]
-        flat = [item for value in written for item in (value if isinstance(value, (list, tuple)) else [value])]
+        written = [
+            given.get(a.name) for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write
+        ]
+        flat = [
+            item for value in written for item in (value if isinstance(value, (list, tuple)) else [value])
+        ]
         return tuple(item.name for item in flat if isinstance(item, Ref))
 
     # --- tensors for operators and outputs
@@ -200,11 +210,17 @@ class Lowering:
             base = base.base
         strides = strides_of(val) if isinstance(val, torch.Tensor) else ix.row_major(value.shape)
         if isinstance(base, Stored) or value is not base:
-            place = self._as_strided(value, self.realize(base, hint), base) if self._is_affine(value, base) else None
+            place = (
+                self._as_strided(value, self.realize(base, hint), base)
+                if self._is_affine(value, base)
+                else None
+            )
             if place is not None and _same_layout(place, strides):
                 return self._view(place, strides, hint)
         if isinstance(value, Stored):
-            raise AssertionError(f"{value.buffer} has strides {value.strides}, but {hint} is expected with {strides}")
+            raise AssertionError(
+                f"{value.buffer} has strides {value.strides}, but {hint} is expected with {strides}"
+            )
         self.layouts.setdefault(value, strides)
         return self.realize(value, hint).buffer
 
@@ -232,7 +248,9 @@ class Lowering:
         if info.shape == shape and place.offset == 0 and info.strides == tuple(map(to_expr, strides)):
             return place.buffer
         view = self.new_buffer(hint, "temp", info.dtype, place.shape, strides)
-        self.steps.append(ViewStep(view.buffer, place.buffer, shape, tuple(map(to_expr, strides)), to_expr(place.offset)))
+        self.steps.append(
+            ViewStep(view.buffer, place.buffer, shape, tuple(map(to_expr, strides)), to_expr(place.offset))
+        )
         return view.buffer
 
     def _output(self, node: fx.Node) -> None:
@@ -257,7 +275,9 @@ class Lowering:
     def _another_view(self, info: BufferInfo, hint: str) -> str:
         """A tensor of its own on the memory of an input, laid out as it is: in eager a view is never its base itself."""
         name = self._unique(hint)
-        self.program.buffers[name] = BufferInfo(name, "output", info.dtype, info.shape, info.strides, to_expr(0))
+        self.program.buffers[name] = BufferInfo(
+            name, "output", info.dtype, info.shape, info.strides, to_expr(0)
+        )
         self.steps.append(ViewStep(name, info.name, info.shape, info.strides, to_expr(0)))
         return name
 
@@ -310,7 +330,9 @@ def _all_known(node: fx.Node) -> bool:
     vals = [argument.meta.get("val") for argument in node.all_input_nodes]
     vals += node.meta["val"] if isinstance(node.meta.get("val"), (tuple, list)) else [node.meta.get("val")]
     return all(
-        val.dtype in IR_DTYPES and val.layout == torch.strided for val in vals if isinstance(val, torch.Tensor)
+        val.dtype in IR_DTYPES and val.layout == torch.strided
+        for val in vals
+        if isinstance(val, torch.Tensor)
     )
 
 
@@ -336,4 +358,7 @@ def _same_layout(place: Stored, strides: tuple[Index, ...]) -> bool:
     """Equal strides, where they matter: those of dimensions of size 1 do not, and none do in an empty tensor."""
     if 0 in place.shape:
         return True
-    return all(size == 1 or have == want for size, have, want in zip(place.shape, place.strides, strides, strict=True))
+    return all(
+        size == 1 or have == want
+        for size, have, want in zip(place.shape, place.strides, strides, strict=True)
+    )

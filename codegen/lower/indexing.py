@@ -48,23 +48,31 @@ def index_select(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr) -> T
         return NotImplemented
     dim %= len(base.shape)
     column = _spread(cast(reshape(indices, (ctx.shape[dim],)), "i64"), ctx.shape, (dim,))
-    return Gather(base, ctx.shape, tuple(column if d == dim else d for d in range(len(base.shape))), wraps=False)
+    return Gather(
+        base, ctx.shape, tuple(column if d == dim else d for d in range(len(base.shape))), wraps=False
+    )
 
 
 @lowering(aten.gather.default)
-def gather(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, sparse_grad: bool = False) -> TensorExpr:
+def gather(
+    ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, sparse_grad: bool = False
+) -> TensorExpr:
     if not base.shape or not indices.shape:
         return NotImplemented
     dim %= len(base.shape)
     place = cast(indices, "i64")
-    return Gather(base, ctx.shape, tuple(place if d == dim else d for d in range(len(base.shape))), wraps=False)
+    return Gather(
+        base, ctx.shape, tuple(place if d == dim else d for d in range(len(base.shape))), wraps=False
+    )
 
 
 @lowering(aten.index.Tensor, aten._unsafe_index.Tensor)
 def index(ctx: Any, base: TensorExpr, indices: Sequence[TensorExpr | None]) -> TensorExpr:
     given = [dim for dim, item in enumerate(indices) if item is not None]
     items = [item for item in indices if item is not None]
-    if any(item.dtype not in ("i64", "i32") for item in items):  # a mask: the size of the result depends on the data
+    if any(
+        item.dtype not in ("i64", "i32") for item in items
+    ):  # a mask: the size of the result depends on the data
         return NotImplemented
     picked = torch.broadcast_shapes(*(item.shape for item in items))
     adjacent = given == list(range(given[0], given[0] + len(given)))
@@ -74,7 +82,9 @@ def index(ctx: Any, base: TensorExpr, indices: Sequence[TensorExpr | None]) -> T
     coordinates: list[int | TensorExpr] = []
     for dim in range(len(base.shape)):
         item = indices[dim] if dim < len(indices) else None
-        coordinates.append(next(after) if item is None else _spread(expand(cast(item, "i64"), picked), ctx.shape, places))
+        coordinates.append(
+            next(after) if item is None else _spread(expand(cast(item, "i64"), picked), ctx.shape, places)
+        )
     return Gather(base, ctx.shape, tuple(coordinates), wraps=True)
 
 
@@ -108,7 +118,13 @@ def _size(value: Index, shape: tuple[Index, ...]) -> Any:
 
 @lowering(aten.slice_scatter.default)
 def slice_scatter(
-    ctx: Any, base: TensorExpr, source: TensorExpr, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1
+    ctx: Any,
+    base: TensorExpr,
+    source: TensorExpr,
+    dim: int = 0,
+    start: Any = None,
+    end: Any = None,
+    step: Any = 1,
 ) -> TensorExpr:
     dim %= len(base.shape)
     begin = clamp_start(start, base.shape[dim])
@@ -119,7 +135,9 @@ def slice_scatter(
     inside = both(
         compare("ge", position, _size(begin, ctx.shape)), compare("lt", position, _size(stop, ctx.shape))
     )
-    moved = Padded(cast(source, ctx.dtype), ctx.shape, tuple(begin if d == dim else 0 for d in range(len(ctx.shape))), 0)
+    moved = Padded(
+        cast(source, ctx.dtype), ctx.shape, tuple(begin if d == dim else 0 for d in range(len(ctx.shape))), 0
+    )
     return where(inside, moved, base)
 
 
@@ -142,9 +160,9 @@ def scatter_value(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, val
 
 
 @lowering(aten.scatter.src)
-def scatter_source(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, source: TensorExpr) -> TensorExpr:
+def scatter_source(
+    ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, source: TensorExpr
+) -> TensorExpr:
     if source.shape != indices.shape:
         return NotImplemented
     return _scattered(ctx, base, dim, indices, expand(source, ctx.shape))
-
-

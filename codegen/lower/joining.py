@@ -1,7 +1,7 @@
 """Operators that write into parts of a buffer, or into a buffer that exists.
 
-    aten.cat([x, y], 0)     ->  a buffer, and two stores: x to its first rows, y to the others
-    aten.copy_(param, new)  ->  a store of `new` to the buffer of `param`
+aten.cat([x, y], 0)     ->  a buffer, and two stores: x to its first rows, y to the others
+aten.copy_(param, new)  ->  a store of `new` to the buffer of `param`
 """
 
 from __future__ import annotations

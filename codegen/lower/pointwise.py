@@ -65,7 +65,11 @@ def _register_test(name: str, integer: bool) -> None:
     @lowering(getattr(aten, name).default)
     def test(ctx: Any, value: TensorExpr) -> TensorExpr:
         if not is_float(value.dtype):
-            return compare("lt", value, 0) if name == "signbit" and value.dtype != "b8" else fill(ctx.shape, "b8", integer)
+            return (
+                compare("lt", value, 0)
+                if name == "signbit" and value.dtype != "b8"
+                else fill(ctx.shape, "b8", integer)
+            )
         return apply(name, cast(value, compute_dtype(value.dtype)))
 
 
@@ -84,7 +88,9 @@ def _register_comparison(name: str) -> None:
 def _register_logical(name: str, op: str) -> None:
     @lowering(getattr(aten, name).default)
     def logical(ctx: Any, left: TensorExpr, right: TensorExpr) -> TensorExpr:
-        return apply(op, expand(nonzero(_computed(left)), ctx.shape), expand(nonzero(_computed(right)), ctx.shape))
+        return apply(
+            op, expand(nonzero(_computed(left)), ctx.shape), expand(nonzero(_computed(right)), ctx.shape)
+        )
 
 
 def _computed(value: TensorExpr) -> TensorExpr:
@@ -308,7 +314,11 @@ def where_lowering(ctx: Any, condition: TensorExpr, left: Any, right: Any) -> Te
 
 @lowering(aten.masked_fill.Scalar, aten.masked_fill.Tensor)
 def masked_fill(ctx: Any, base: TensorExpr, mask: TensorExpr, value: Any) -> TensorExpr:
-    return where(expand(mask, ctx.shape), as_operand(value, ctx.dtype, ctx.shape), as_operand(base, ctx.dtype, ctx.shape))
+    return where(
+        expand(mask, ctx.shape),
+        as_operand(value, ctx.dtype, ctx.shape),
+        as_operand(base, ctx.dtype, ctx.shape),
+    )
 
 
 @lowering(aten.clamp.default, aten.clamp.Tensor)

@@ -17,7 +17,17 @@ from codegen.lower.graph import sizes_of
 from codegen.lower.promotion import compute_dtype
 from codegen.lower.registry import lowering
 from codegen.lower.scalar_math import apply, mul, nonzero, sub
-from codegen.lower.tensor_expr import Reduce, SizeValue, TensorExpr, cast, copy_of, expand, fill, numel, reshape
+from codegen.lower.tensor_expr import (
+    Reduce,
+    SizeValue,
+    TensorExpr,
+    cast,
+    copy_of,
+    expand,
+    fill,
+    numel,
+    reshape,
+)
 
 aten = torch.ops.aten
 
@@ -58,13 +68,17 @@ def _finish(ctx: Any, value: TensorExpr) -> TensorExpr:
 
 
 @lowering(aten.sum.default, aten.sum.dim_IntList)
-def sum_lowering(ctx: Any, value: TensorExpr, dims: Any = None, keepdim: bool = False, dtype: Any = None) -> TensorExpr:
+def sum_lowering(
+    ctx: Any, value: TensorExpr, dims: Any = None, keepdim: bool = False, dtype: Any = None
+) -> TensorExpr:
     source = cast(cast(value, ctx.dtype) if dtype is not None else value, compute_dtype(ctx.dtype))
     return _finish(ctx, reduce("sum", source, reduced_dims(len(value.shape), dims)))
 
 
 @lowering(aten.mean.default, aten.mean.dim)
-def mean(ctx: Any, value: TensorExpr, dims: Any = None, keepdim: bool = False, dtype: Any = None) -> TensorExpr:
+def mean(
+    ctx: Any, value: TensorExpr, dims: Any = None, keepdim: bool = False, dtype: Any = None
+) -> TensorExpr:
     source = cast(cast(value, ctx.dtype) if dtype is not None else value, compute_dtype(ctx.dtype))
     axes = reduced_dims(len(value.shape), dims)
     total = reduce("sum", source, axes)
@@ -137,12 +151,16 @@ def min_dim(ctx: Any, value: TensorExpr, dim: int, keepdim: bool = False) -> tup
 
 @lowering(aten.argmax.default)
 def argmax(ctx: Any, value: TensorExpr, dim: Any = None, keepdim: bool = False) -> TensorExpr:
-    return _finish(ctx, _position("max", value, reduced_dims(len(value.shape), None if dim is None else [dim])))
+    return _finish(
+        ctx, _position("max", value, reduced_dims(len(value.shape), None if dim is None else [dim]))
+    )
 
 
 @lowering(aten.argmin.default)
 def argmin(ctx: Any, value: TensorExpr, dim: Any = None, keepdim: bool = False) -> TensorExpr:
-    return _finish(ctx, _position("min", value, reduced_dims(len(value.shape), None if dim is None else [dim])))
+    return _finish(
+        ctx, _position("min", value, reduced_dims(len(value.shape), None if dim is None else [dim]))
+    )
 
 
 def _truth(combine: str, ctx: Any, value: TensorExpr, dims: Any) -> TensorExpr:
@@ -199,14 +217,18 @@ def var(ctx: Any, value: TensorExpr, dims: Any = None, correction: Any = None, *
 
 
 @lowering(aten.var.default, aten.var.dim)
-def var_dim(ctx: Any, value: TensorExpr, dims: Any = None, unbiased: Any = True, keepdim: bool = False) -> TensorExpr:
+def var_dim(
+    ctx: Any, value: TensorExpr, dims: Any = None, unbiased: Any = True, keepdim: bool = False
+) -> TensorExpr:
     if isinstance(dims, bool):  # var.default(x, unbiased)
         dims, unbiased = None, dims
     return _finish(ctx, _variance(ctx, value, dims, float(unbiased))[0])
 
 
 @lowering(aten.std.correction)
-def std(ctx: Any, value: TensorExpr, dims: Any = None, correction: Any = None, keepdim: bool = False) -> TensorExpr:
+def std(
+    ctx: Any, value: TensorExpr, dims: Any = None, correction: Any = None, keepdim: bool = False
+) -> TensorExpr:
     return _finish(ctx, apply("sqrt", _variance(ctx, value, dims, correction)[0]))
 
 

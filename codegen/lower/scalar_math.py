@@ -19,7 +19,9 @@ _LOGICAL = {"add": "or", "mul": "and", "max": "or", "min": "and"}
 def apply(op: str, *args: Any) -> TensorExpr:
     """`op` of `codegen.ops` on tensors of one shape and type."""
     model = next(arg for arg in reversed(args) if isinstance(arg, TensorExpr))
-    operands = tuple(arg if isinstance(arg, TensorExpr) else fill(model.shape, model.dtype, arg) for arg in args)
+    operands = tuple(
+        arg if isinstance(arg, TensorExpr) else fill(model.shape, model.dtype, arg) for arg in args
+    )
     if model.dtype == "b8" and op in _LOGICAL:
         op = _LOGICAL[op]
     spec = OPS[op]

@@ -39,7 +39,9 @@ class Stored(TensorExpr):
 
     __slots__ = ("buffer", "offset", "strides")
 
-    def __init__(self, shape: Shape, dtype: str, buffer: str, strides: tuple[Index, ...], offset: Index = 0) -> None:
+    def __init__(
+        self, shape: Shape, dtype: str, buffer: str, strides: tuple[Index, ...], offset: Index = 0
+    ) -> None:
         super().__init__(shape, dtype)
         self.buffer = buffer
         self.strides = strides
@@ -143,7 +145,9 @@ class Gather(TensorExpr):
 
     __slots__ = ("base", "coordinates", "wraps")
 
-    def __init__(self, base: TensorExpr, shape: Shape, coordinates: tuple[int | TensorExpr, ...], wraps: bool) -> None:
+    def __init__(
+        self, base: TensorExpr, shape: Shape, coordinates: tuple[int | TensorExpr, ...], wraps: bool
+    ) -> None:
         depth = max([base.depth, *(c.depth for c in coordinates if isinstance(c, TensorExpr))])
         super().__init__(shape, base.dtype, depth + 1)
         self.base = base
@@ -156,7 +160,9 @@ class Padded(TensorExpr):
 
     __slots__ = ("base", "begin", "fill")
 
-    def __init__(self, base: TensorExpr, shape: Shape, begin: tuple[Index, ...], fill: float | int | bool) -> None:
+    def __init__(
+        self, base: TensorExpr, shape: Shape, begin: tuple[Index, ...], fill: float | int | bool
+    ) -> None:
         super().__init__(shape, base.dtype, base.depth + 1)
         self.base = base
         self.begin = begin
@@ -225,7 +231,9 @@ def along(dim: int) -> Coordinate:
     return Coordinate(((dim, 1),))
 
 
-def affine_view(base: TensorExpr, shape: Shape, coordinates: tuple[Coordinate, ...], aliases: bool = True) -> TensorExpr:
+def affine_view(
+    base: TensorExpr, shape: Shape, coordinates: tuple[Coordinate, ...], aliases: bool = True
+) -> TensorExpr:
     """A view by affine coordinates; a view of an affine view is one view."""
     if isinstance(base, View) and isinstance(base.transform, Affine) and base.aliases == aliases:
         composed = tuple(_compose(outer, coordinates) for outer in base.transform.coordinates)

@@ -1,6 +1,6 @@
 """Views: transformations of indices, no work.
 
-    aten.permute(x, (1, 0))  ->  View(x, Affine((along(1), along(0))))
+aten.permute(x, (1, 0))  ->  View(x, Affine((along(1), along(0))))
 """
 
 from __future__ import annotations
@@ -60,8 +60,17 @@ def alias(ctx: Any, base: TensorExpr) -> TensorExpr:
     return affine_view(base, base.shape, tuple(map(along, range(len(base.shape)))))
 
 
-@lowering(aten.view.default, aten._unsafe_view.default, aten.reshape.default, aten.squeeze.default, aten.squeeze.dim,
-          aten.squeeze.dims, aten.unsqueeze.default, aten.flatten.using_ints, aten.view_copy.default)
+@lowering(
+    aten.view.default,
+    aten._unsafe_view.default,
+    aten.reshape.default,
+    aten.squeeze.default,
+    aten.squeeze.dim,
+    aten.squeeze.dims,
+    aten.unsqueeze.default,
+    aten.flatten.using_ints,
+    aten.view_copy.default,
+)
 def reshaped(ctx: Any, base: TensorExpr, *sizes: Any) -> TensorExpr:
     """The fake result knows the shape."""
     return alias(ctx, base) if base.shape == ctx.shape else reshape(base, ctx.shape)
@@ -95,7 +104,9 @@ def clamp_start(start: Index | None, size: Index) -> Index | None:
 
 
 @lowering(aten.slice.Tensor)
-def slice_lowering(ctx: Any, base: TensorExpr, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1) -> TensorExpr:
+def slice_lowering(
+    ctx: Any, base: TensorExpr, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1
+) -> TensorExpr:
     dim %= len(base.shape)
     begin = clamp_start(start, base.shape[dim])
     if begin is None:

@@ -84,7 +84,9 @@ def _broadcast_place(group: Group, root: Root, member: Member, access: Indices) 
     if strides is None:
         return None
     row = group.flat(member)
-    mapping = {name: digit(group.ranges, row, stride, ranges.extents[name]) for name, stride in strides.items()}
+    mapping = {
+        name: digit(group.ranges, row, stride, ranges.extents[name]) for name, stride in strides.items()
+    }
     names = {atom for index in root.axes for atom in atoms_of(ranges.substitute(index, splits))}
     free = [name for name in ranges.extents if name in names and name not in mapping]
     indices, inner = group.inner_axes(tuple(ranges.extents[name] for name in free))
@@ -100,7 +102,9 @@ def _reduction_place(group: Group, root: Root, member: Member, access: Indices) 
         kept = iter(group.ranges.unflatten(group.flat(member), value.shape))
         indices, inner = group.inner_axes(value.reduced_shape)
         reduced = iter(indices)
-        coordinates = tuple(next(reduced if d in value.dims else kept) for d in range(len(value.source.shape)))
+        coordinates = tuple(
+            next(reduced if d in value.dims else kept) for d in range(len(value.source.shape))
+        )
         return Member(root, coordinates, inner)
     if member.is_row or not _same_number(root, root.axes, value.source.shape, member, access):
         return None
@@ -123,7 +127,11 @@ def _reduction_over(root: Root, coordinates: Indices, inner: tuple[str, ...]) ->
 def rebase(group: Group, root: Root) -> Group | None:
     """A group of plain elementwise members as one whose outer axes are the kept axes of the reduction `root`, which reads one of them."""
     reading = next(((group.members[dep], access) for dep, access in root.reads if dep in group.members), None)
-    if reading is None or group.has_inner or any(member.root.is_reduction for member in group.members.values()):
+    if (
+        reading is None
+        or group.has_inner
+        or any(member.root.is_reduction for member in group.members.values())
+    ):
         return None
     member, access = reading
     flat = flatten(access, member.root.value.shape, root.ranges)
@@ -133,7 +141,11 @@ def rebase(group: Group, root: Root) -> Group | None:
         return None
     fresh = open_group(group.number, root)
     own = fresh.members.pop(root)
-    names = {next(iter(atoms_of(x))): index for x, index in zip(root.axes, own.coordinates, strict=True) if index != 0}
+    names = {
+        next(iter(atoms_of(x))): index
+        for x, index in zip(root.axes, own.coordinates, strict=True)
+        if index != 0
+    }
     place = fresh.ranges.unflatten(fresh.ranges.substitute(flat, names), group.extents(group.outer))
     mapping = dict(zip(group.outer, place, strict=True))
     for old in group.members.values():
@@ -210,7 +222,9 @@ def refine(indices: list[Index], ranges: Ranges) -> dict[str, Index]:
     pending = list(indices)
     while pending:
         index = pending.pop()
-        found = next((_splittable(atom, ranges) for atom in divisions_of(index) if _splittable(atom, ranges)), None)
+        found = next(
+            (_splittable(atom, ranges) for atom in divisions_of(index) if _splittable(atom, ranges)), None
+        )
         if found is None:
             continue
         name, divisor = found

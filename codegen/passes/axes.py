@@ -27,7 +27,9 @@ def arrange_axes(draft: Draft) -> None:
 def split_axes(draft: Draft) -> None:
     """Replace an axis that indices divide by a factor of its extent by two axes."""
     indices = [statement.index for statement in draft.indexed()]
-    if not any(isinstance(atom, ix.Division) for index in indices for atoms in ix.terms_of(index) for atom in atoms):
+    if not any(
+        isinstance(atom, ix.Division) for index in indices for atoms in ix.terms_of(index) for atom in atoms
+    ):
         return
     splits = refine(indices, draft.ranges)
     if not splits:
@@ -56,7 +58,9 @@ def order_axes(draft: Draft) -> None:
     accesses = draft.indexed()
     draft.outer = _ordered(draft.outer, accesses, draft)
     for phase in draft.phases():
-        phase.axes = _ordered(phase.axes, [s for s in phase.body if isinstance(s, (DraftLoad, DraftStore, DraftIndex))], draft)
+        phase.axes = _ordered(
+            phase.axes, [s for s in phase.body if isinstance(s, (DraftLoad, DraftStore, DraftIndex))], draft
+        )
 
 
 def _ordered(axes: tuple[str, ...], accesses: list[Indexed], draft: Draft) -> tuple[str, ...]:
@@ -100,7 +104,9 @@ def stride_of(index: Index, name: str) -> Index | None:
 
 def merge_axes(draft: Draft) -> None:
     """Join neighbouring axes that every access walks as one."""
-    indices: list[Index] = list(dict.fromkeys(s.index for s in draft.indexed() if not isinstance(s.index, int)))
+    indices: list[Index] = list(
+        dict.fromkeys(s.index for s in draft.indexed() if not isinstance(s.index, int))
+    )
     draft.outer = _merged(draft, draft.outer, indices)
     for axes in dict.fromkeys(phase.axes for phase in draft.phases()):
         joined = _merged(draft, axes, indices)
@@ -115,7 +121,9 @@ def _merged(draft: Draft, axes: tuple[str, ...], indices: list[Index]) -> tuple[
     while position >= 0:
         outer, inner = result[position], result[position + 1]
         extent = draft.ranges.extents[inner]
-        if not _shared_elsewhere(draft, axes, outer, inner) and all(_is_one_walk(index, outer, inner, extent) for index in indices):
+        if not _shared_elsewhere(draft, axes, outer, inner) and all(
+            _is_one_walk(index, outer, inner, extent) for index in indices
+        ):
             draft.ranges.extents[inner] = ix.times(draft.ranges.extents[outer], extent)
             draft.map_indices(lambda index, gone=outer: _without(index, gone))  # type: ignore[misc]
             indices[:] = [_without(index, outer) for index in indices]

@@ -32,7 +32,9 @@ def borrow_outputs(group: Group, inputs: set[str]) -> None:
 
 def _place_to_borrow(group: Group, member: Member, stages: dict[Root, int], taken: set[str]) -> Stored | None:
     """The target of the member that reads `member` last, in a phase after all other readers, at the same element."""
-    readers = [other for other in group.members.values() if any(dep is member.root for dep, _ in other.root.reads)]
+    readers = [
+        other for other in group.members.values() if any(dep is member.root for dep, _ in other.root.reads)
+    ]
     readers.sort(key=lambda other: stages[other.root])
     if len(readers) < 2 or stages[readers[-1].root] == stages[readers[-2].root]:
         return None
@@ -42,7 +44,11 @@ def _place_to_borrow(group: Group, member: Member, stages: dict[Root, int], take
     target = lender.root.targets[0]
     same_place = target.shape == member.root.value.shape and target.dtype == member.root.value.dtype
     untouched = not any(target.buffer in root.loads for root in group.members)
-    return target if same_place and untouched and target.buffer not in taken and _reads_in_place(lender, member) else None
+    return (
+        target
+        if same_place and untouched and target.buffer not in taken and _reads_in_place(lender, member)
+        else None
+    )
 
 
 def _reads_in_place(lender: Member, member: Member) -> bool:

@@ -119,15 +119,19 @@ class _Emitter:
             self._buffer(target.buffer, target.dtype)
             self.draft.written.add(target.buffer)
             store = DraftStore(target.buffer, self._element(target, member.value_coordinates), number)
-            (self.inner if member.inner and not member.root.is_reduction else self.row).statements.append(store)
+            (self.inner if member.inner and not member.root.is_reduction else self.row).statements.append(
+                store
+            )
 
     def _reduce(self, member: Member) -> list[tuple[Member, str]]:
         """The update of an accumulator; nothing to accumulate over one element."""
         value = member.root.value
         assert isinstance(value, Reduce)
         if not member.inner:
-            number = self._constant("i64", 0) if value.dtype != value.source.dtype else self.value(
-                value.source, member.coordinates
+            number = (
+                self._constant("i64", 0)
+                if value.dtype != value.source.dtype
+                else self.value(value.source, member.coordinates)
             )
             self.results[member.root] = number
             self._store(member, number)
@@ -224,7 +228,9 @@ class _Emitter:
             if isinstance(coordinate, int):
                 place.append(indices[coordinate])
             else:
-                place.append(indirect(self._looked_up(value, self.value(coordinate, indices, mask), size, mask)))
+                place.append(
+                    indirect(self._looked_up(value, self.value(coordinate, indices, mask), size, mask))
+                )
         return self.value(value.base, tuple(place), mask)
 
     def _looked_up(self, value: Gather, number: int, size: Index, mask: int | None) -> int:
@@ -332,5 +338,3 @@ _EMIT: dict[type, Callable[[_Emitter, Any, Indices, int | None], int]] = {
     Padded: _Emitter._padded,
     Gather: _Emitter._gather,
 }
-
-

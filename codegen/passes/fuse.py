@@ -64,7 +64,9 @@ class Dependencies:
         """True where `item` cannot run before `group`."""
         return any(self._is_in(other, group) for other in self._all_before([item]))
 
-    def _all_before(self, items: list[Root | ExternStep | ViewStep]) -> Iterable[Root | ExternStep | ViewStep]:
+    def _all_before(
+        self, items: list[Root | ExternStep | ViewStep]
+    ) -> Iterable[Root | ExternStep | ViewStep]:
         """`items` and everything that they and the kernels they are in need."""
         pending = list(items)
         seen: set[int] = set()
@@ -138,7 +140,9 @@ def _nearest(dependencies: Dependencies, groups: list[Group], root: Root) -> lis
     """Groups that `root` reads, the latest first; then those that run over the same domain, the latest first."""
     read = {dependencies.group_of[dep].number for dep, _ in root.reads if dep in dependencies.group_of}
     near = [groups[number] for number in sorted(read, reverse=True)]
-    return near + [group for group in reversed(groups) if group.number not in read and _is_beside(group, root)]
+    return near + [
+        group for group in reversed(groups) if group.number not in read and _is_beside(group, root)
+    ]
 
 
 def _is_beside(group: Group, root: Root) -> bool:
@@ -192,5 +196,3 @@ def _contiguous_axis_is_outer(group: Group, member: Member) -> bool:
 
 def _at_most(value: Index, limit: int) -> bool:
     return isinstance(value, int) and value <= limit
-
-

@@ -89,5 +89,3 @@ class Group:
             if member.inner and self.extents(member.inner) == wanted:
                 return member.inner
         return None
-
-

@@ -37,7 +37,11 @@ def block_long_sums(draft: Draft, in_lanes: bool) -> None:
 
 
 def _float_sums(draft: Draft, phase: Phase) -> tuple[str, ...]:
-    summed = {s.name for s in draft.statements() if isinstance(s, ir.Accumulator) and s.combine == "sum" and s.dtype in FLOATS}
+    summed = {
+        s.name
+        for s in draft.statements()
+        if isinstance(s, ir.Accumulator) and s.combine == "sum" and s.dtype in FLOATS
+    }
     return tuple(s.accumulator for s in phase.body if isinstance(s, ir.Update) and s.accumulator in summed)
 
 
@@ -93,7 +97,10 @@ def _widen(draft: Draft, sums: tuple[str, ...]) -> None:
             body.append(replace(item, dtype="f64"))
         elif isinstance(item, ir.ReadAccumulator) and item.accumulator in sums and item.dtype != "f64":
             wide = draft.new_value("f64")
-            body += [ir.ReadAccumulator(wide, item.accumulator, "f64"), ir.Op(item.number, "cast", (wide,), item.dtype)]
+            body += [
+                ir.ReadAccumulator(wide, item.accumulator, "f64"),
+                ir.Op(item.number, "cast", (wide,), item.dtype),
+            ]
         else:
             body.append(item)
     draft.body = body
@@ -105,7 +112,9 @@ def add_partial_sums(draft: Draft, phase: Phase, runs: ir.Loop, innermost: ir.Lo
     own = set(phase.block.sums)
     dtypes = {s.accumulator: draft.dtypes[s.value] for s in phase.body if isinstance(s, ir.Update)}
     innermost.body = [
-        replace(s, accumulator=f"{s.accumulator}_b") if isinstance(s, ir.Update) and s.accumulator in own else s
+        replace(s, accumulator=f"{s.accumulator}_b")
+        if isinstance(s, ir.Update) and s.accumulator in own
+        else s
         for s in innermost.body
     ]
     head: list[ir.Stmt] = [ir.Accumulator(f"{name}_b", "sum", dtypes[name]) for name in phase.block.sums]

@@ -49,7 +49,10 @@ def _needs(steps: list[Step], reads: list[set[str]], inputs: set[str]) -> list[s
         for name in written:
             if name not in inputs:
                 produced.setdefault(name, []).append(number)
-    needs = [{n for name in names for n in produced.get(name, ()) if n != number} for number, names in enumerate(reads)]
+    needs = [
+        {n for name in names for n in produced.get(name, ()) if n != number}
+        for number, names in enumerate(reads)
+    ]
     numbers = {id(step): number for number, step in enumerate(steps)}
     for later, earlier in effects_before(steps).items():
         needs[numbers[later]].add(numbers[id(earlier)])

@@ -49,13 +49,17 @@ def build_kernels(lowering: Lowering) -> Program:
 def _kernel_step(kernel: ir.Kernel) -> KernelStep:
     if VERIFY:
         verify(kernel)
-    return KernelStep(kernel, tuple(buffer.name for buffer in kernel.buffers), tuple(map(ir.Sym, kernel.sizes)))
+    return KernelStep(
+        kernel, tuple(buffer.name for buffer in kernel.buffers), tuple(map(ir.Sym, kernel.sizes))
+    )
 
 
 def _needed_buffers(group: Group) -> set[str]:
     """What has to lie in memory before the kernel runs."""
     names = {name for root in group.members for name in root.loads}
-    return names | {dep.targets[0].buffer for root in group.members for dep, _ in root.reads if dep not in group.members}
+    return names | {
+        dep.targets[0].buffer for root in group.members for dep, _ in root.reads if dep not in group.members
+    }
 
 
 def _give_buffers(lowering: Lowering, groups: list[Group], dependencies: Dependencies) -> None:
@@ -64,7 +68,9 @@ def _give_buffers(lowering: Lowering, groups: list[Group], dependencies: Depende
         for root in group.members:
             root.targets.sort(key=lambda target: _is_input(lowering, target))
             for dep, _ in root.reads:
-                if dependencies.group_of[dep] is not group and all(_is_input(lowering, target) for target in dep.targets):
+                if dependencies.group_of[dep] is not group and all(
+                    _is_input(lowering, target) for target in dep.targets
+                ):
                     dep.targets.insert(0, _temporary(lowering, dep.value, f"t{dep.number}"))
 
 
@@ -84,7 +90,9 @@ def _make_writes_safe(
     copies: list[Group] = []
     for group in groups:
         written = {t.buffer for root in group.members for t in root.targets if _is_input(lowering, t)}
-        unsafe = {name for name in sorted(written) if not _is_safe(group, name, by_value, dependencies, groups)}
+        unsafe = {
+            name for name in sorted(written) if not _is_safe(group, name, by_value, dependencies, groups)
+        }
         for root in list(group.members):
             for target in [target for target in root.targets if target.buffer in unsafe]:
                 copies.append(_deferred(lowering, root, target, len(groups) + len(copies)))
@@ -98,7 +106,9 @@ def _is_input(lowering: Lowering, target: Stored) -> bool:
 def _is_safe(
     group: Group, name: str, by_value: dict[TensorExpr, Root], dependencies: Dependencies, groups: list[Group]
 ) -> bool:
-    elsewhere = [other for other in groups if other is not group and any(name in root.loads for root in other.members)]
+    elsewhere = [
+        other for other in groups if other is not group and any(name in root.loads for root in other.members)
+    ]
     readers = [*(root for other in elsewhere for root in other.members), *dependencies.readers(name)]
     if any(dependencies.needs_group(reader, group) for reader in readers):
         return False

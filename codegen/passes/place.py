@@ -73,7 +73,9 @@ def _operands(statement: Statement) -> tuple[int, ...]:
 def _final(statement: Statement) -> ir.Stmt:
     if isinstance(statement, DraftLoad):
         index = to_expr(statement.index)
-        return ir.Load(statement.number, statement.buffer, index, statement.dtype, statement.mask, statement.other)
+        return ir.Load(
+            statement.number, statement.buffer, index, statement.dtype, statement.mask, statement.other
+        )
     if isinstance(statement, DraftStore):
         return ir.Store(statement.buffer, to_expr(statement.index), statement.value)
     if isinstance(statement, DraftIndex):

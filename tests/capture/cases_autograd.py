@@ -197,7 +197,10 @@ def functional_hessian(x):
 @case(graphs=2, ops=2)
 def functional_per_sample_gradients(x):
     weight = torch.ones(4)
-    return torch.func.vmap(torch.func.grad(lambda w, row: (w * row).sum() ** 2), in_dims=(None, 0))(weight, x) + 1
+    return (
+        torch.func.vmap(torch.func.grad(lambda w, row: (w * row).sum() ** 2), in_dims=(None, 0))(weight, x)
+        + 1
+    )
 
 
 @case(graphs=1, ops=4, args=lambda: (torch.nn.Linear(4, 2), torch.ones(3, 4)))

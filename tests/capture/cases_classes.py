@@ -270,7 +270,17 @@ class Formatted:
 @case(1, 1)
 def user_format(x):
     f = Formatted(2)
-    return x + f.v, f"{f:abc}", f"{f!s}", f"{f!r}", format(f, "zz"), "{:q} {}".format(f, f), f"{f}", str([f]), "%s %r" % (f, f)
+    return (
+        x + f.v,
+        f"{f:abc}",
+        f"{f!s}",
+        f"{f!r}",
+        format(f, "zz"),
+        "{:q} {}".format(f, f),
+        f"{f}",
+        str([f]),
+        "%s %r" % (f, f),
+    )
 
 
 class Key:
@@ -379,7 +389,18 @@ def in_place_dunders(x):
 @case(1, 1)
 def unary_dunders(x):
     m = Money(3)
-    return x + (-m).n, (+m) is m, (~m).n, abs(-m).n, int(m), float(m), [1, 2, 3, 4][m], divmod(m, 2), 10 - m, (m**2).n
+    return (
+        x + (-m).n,
+        (+m) is m,
+        (~m).n,
+        abs(-m).n,
+        int(m),
+        float(m),
+        [1, 2, 3, 4][m],
+        divmod(m, 2),
+        10 - m,
+        (m**2).n,
+    )
 
 
 @case(1, 1)
@@ -665,7 +686,15 @@ class Counter_:
 @case(1, 1)
 def type_and_class(x):
     d = D()
-    return x + 1, type(d) is D, d.__class__ is D, type(d).__name__, D.__mro__[1] is B, type(d).__bases__ == (B, C), D.__qualname__
+    return (
+        x + 1,
+        type(d) is D,
+        d.__class__ is D,
+        type(d).__name__,
+        D.__mro__[1] is B,
+        type(d).__bases__ == (B, C),
+        D.__qualname__,
+    )
 
 
 @case(1, 1)
@@ -850,12 +879,28 @@ class Kind(str, enum.Enum):
 @case(1, 1)
 def enum_flags(x):
     f = Flags.A | Flags.B
-    return x + len(Flags.__members__), f == Flags.AB, Flags.A in f, bool(f & Flags.A), f.name, (~Flags.A).value, f ^ Flags.A
+    return (
+        x + len(Flags.__members__),
+        f == Flags.AB,
+        Flags.A in f,
+        bool(f & Flags.A),
+        f.name,
+        (~Flags.A).value,
+        f ^ Flags.A,
+    )
 
 
 @case(1, 1)
 def int_enum(x):
-    return x * Level.HIGH, Level.LOW + 1, Level.HIGH.double, Level.LOW.scaled(3), Level(5), Level["LOW"] < Level.HIGH, Level.default()
+    return (
+        x * Level.HIGH,
+        Level.LOW + 1,
+        Level.HIGH.double,
+        Level.LOW.scaled(3),
+        Level(5),
+        Level["LOW"] < Level.HIGH,
+        Level.default(),
+    )
 
 
 @case(1, 4)
@@ -868,7 +913,13 @@ def enum_iteration(x):
 @case(1, 1)
 def str_enum_dispatch(x):
     table = {Kind.RELU: torch.relu, Kind.TANH: torch.tanh}
-    return table[Kind("relu")](x), Kind.RELU == "relu", Kind.TANH.upper(), isinstance(Kind.RELU, str), Kind("tanh") is Kind.TANH
+    return (
+        table[Kind("relu")](x),
+        Kind.RELU == "relu",
+        Kind.TANH.upper(),
+        isinstance(Kind.RELU, str),
+        Kind("tanh") is Kind.TANH,
+    )
 
 
 @case(1, 1)
@@ -1004,7 +1055,16 @@ class Mixed(typing.NamedTuple):
 def named_tuple_methods(x):
     m = Mixed(x)
     t, k = m
-    return m.scaled(), m.both, m._fields, Mixed._make([x, 3]).scaled(), k, m.index(2) if False else 0, m == m, len(m)
+    return (
+        m.scaled(),
+        m.both,
+        m._fields,
+        Mixed._make([x, 3]).scaled(),
+        k,
+        m.index(2) if False else 0,
+        m == m,
+        len(m),
+    )
 
 
 class Generic_(typing.Generic[typing.TypeVar("T")]):

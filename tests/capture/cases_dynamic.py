@@ -83,12 +83,20 @@ def size_zero_is_a_number(x):
     return x.sum(0)
 
 
-@calls([(tensor(2, 4),), (tensor(2, 5),), (tensor(2, 6),), (tensor(3, 6),), (tensor(4, 6),)], graphs=3, dynamic=None)
+@calls(
+    [(tensor(2, 4),), (tensor(2, 5),), (tensor(2, 6),), (tensor(3, 6),), (tensor(4, 6),)],
+    graphs=3,
+    dynamic=None,
+)
 def dims_change_one_after_another(x):
     return x.cos()
 
 
-@calls([(tensor(2, 4), tensor(2, 3)), (tensor(5, 4), tensor(5, 3)), (tensor(7, 4), tensor(7, 3))], graphs=2, dynamic=None)
+@calls(
+    [(tensor(2, 4), tensor(2, 3)), (tensor(5, 4), tensor(5, 3)), (tensor(7, 4), tensor(7, 3))],
+    graphs=2,
+    dynamic=None,
+)
 def two_tensors_change_together(x, y):
     return torch.cat([x, y], dim=1)
 
@@ -98,7 +106,11 @@ def equal_sizes_share_a_symbol(x):
     return x @ torch.ones(x.shape[1], 2)
 
 
-@calls([(tensor(3, 4),), (tensor(3),), (tensor(5, 4),), (tensor(7),), (tensor(6, 4),), (tensor(9),)], graphs=4, dynamic=None)
+@calls(
+    [(tensor(3, 4),), (tensor(3),), (tensor(5, 4),), (tensor(7),), (tensor(6, 4),), (tensor(9),)],
+    graphs=4,
+    dynamic=None,
+)
 def rank_changes(x):
     return x + 1
 
@@ -142,13 +154,40 @@ def sizes_are_returned(x):
 @calls(rows(2, 3, 5), graphs=1, ops=1)
 def arithmetic_is_returned(x):
     n = x.shape[0]
-    return x + 1, n + 1, 2 * n, n - 5, n // 2, n % 3, n**2, -n, abs(-n), n / 2, divmod(n, 2), +n, 7 - n, 2**n, n * 1.5
+    return (
+        x + 1,
+        n + 1,
+        2 * n,
+        n - 5,
+        n // 2,
+        n % 3,
+        n**2,
+        -n,
+        abs(-n),
+        n / 2,
+        divmod(n, 2),
+        +n,
+        7 - n,
+        2**n,
+        n * 1.5,
+    )
 
 
 @calls(rows(2, 3, 5), graphs=1, ops=1)
 def numbers_made_of_sizes(x):
     n = x.shape[0]
-    return x + 1, float(n), int(n), int(n / 2), math.sqrt(n), math.floor(n / 2), math.ceil(n / 2), n**0.5, bool(n), n.real
+    return (
+        x + 1,
+        float(n),
+        int(n),
+        int(n / 2),
+        math.sqrt(n),
+        math.floor(n / 2),
+        math.ceil(n / 2),
+        n**0.5,
+        bool(n),
+        n.real,
+    )
 
 
 @calls(rows(5, 3, 6), graphs=1)
@@ -251,28 +290,55 @@ def mean_by_hand(x):
 
 @calls(rows(2, 3, 5), graphs=1)
 def views(x):
-    return x.view(-1), x.reshape(x.shape[0], -1, 2), x.flatten(), x.view(x.shape[0] * 2, 2), x.unflatten(1, (2, 2))
+    return (
+        x.view(-1),
+        x.reshape(x.shape[0], -1, 2),
+        x.flatten(),
+        x.view(x.shape[0] * 2, 2),
+        x.unflatten(1, (2, 2)),
+    )
 
 
 @calls(rows(2, 3, 5), graphs=1)
 def factories(x):
     n = x.size(0)
-    return torch.zeros(n, 3), torch.ones(n), torch.full((n, 2), 1.5), torch.arange(n), torch.empty(n, 0), torch.eye(n)
+    return (
+        torch.zeros(n, 3),
+        torch.ones(n),
+        torch.full((n, 2), 1.5),
+        torch.arange(n),
+        torch.empty(n, 0),
+        torch.eye(n),
+    )
 
 
 @calls(rows(2, 3, 5), graphs=1)
 def new_tensors(x):
-    return x.new_zeros(x.shape), x.new_ones(x.size(0), 2), torch.zeros_like(x), x.new_full((x.shape[0] + 1,), 2.0)
+    return (
+        x.new_zeros(x.shape),
+        x.new_ones(x.size(0), 2),
+        torch.zeros_like(x),
+        x.new_full((x.shape[0] + 1,), 2.0),
+    )
 
 
 @calls(rows(2, 3, 5), graphs=1)
 def positions(x):
-    return x + torch.arange(x.shape[0])[:, None], torch.arange(0, x.shape[0], 2), torch.arange(x.shape[0] - 1, -1, -1)
+    return (
+        x + torch.arange(x.shape[0])[:, None],
+        torch.arange(0, x.shape[0], 2),
+        torch.arange(x.shape[0] - 1, -1, -1),
+    )
 
 
 @calls(rows(2, 3, 5), graphs=1)
 def joining(x):
-    return torch.cat([x, x, x]), torch.stack([x, x]), torch.cat([x, x]).shape[0], torch.stack([x, x]).view(-1, 4)
+    return (
+        torch.cat([x, x, x]),
+        torch.stack([x, x]),
+        torch.cat([x, x]).shape[0],
+        torch.stack([x, x]).view(-1, 4),
+    )
 
 
 @calls(rows(5, 6, 9), graphs=1)
@@ -283,7 +349,13 @@ def slicing(x):
 
 @calls(rows(5, 6, 9), graphs=1)
 def narrow_and_roll(x):
-    return x.narrow(0, 1, x.shape[0] - 2), x.roll(1, 0), x.flip(0), torch.chunk(x, 2, dim=1), x.split(2, dim=-1)
+    return (
+        x.narrow(0, 1, x.shape[0] - 2),
+        x.roll(1, 0),
+        x.flip(0),
+        torch.chunk(x, 2, dim=1),
+        x.split(2, dim=-1),
+    )
 
 
 @calls(rows(3, 5, 6), graphs=1)
@@ -302,12 +374,28 @@ def fused_attention(x):
 
 @calls(rows(2, 3, 5), graphs=1)
 def expand_and_repeat(x):
-    return x[None].expand(3, -1, -1), x.unsqueeze(1).expand(x.shape[0], 3, 4), x.repeat(2, 1), x.sum(1, keepdim=True).expand(x.shape)
+    return (
+        x[None].expand(3, -1, -1),
+        x.unsqueeze(1).expand(x.shape[0], 3, 4),
+        x.repeat(2, 1),
+        x.sum(1, keepdim=True).expand(x.shape),
+    )
 
 
 @calls(rows(2, 3, 5), graphs=1)
 def reductions(x):
-    return x.sum(), x.mean(0), x.max(dim=0), x.argmax(1), x.std(1), x.norm(), x.cumsum(0), x.softmax(0), x.amax(1), x.prod(0)
+    return (
+        x.sum(),
+        x.mean(0),
+        x.max(dim=0),
+        x.argmax(1),
+        x.std(1),
+        x.norm(),
+        x.cumsum(0),
+        x.softmax(0),
+        x.amax(1),
+        x.prod(0),
+    )
 
 
 @calls(rows(2, 3, 5), graphs=1)
@@ -338,7 +426,13 @@ def indices(index, x):
 
 @calls([(torch.arange(n) % 4, tensor(n, 4)) for n in (2, 4, 5)], graphs=1)
 def losses(target, x):
-    return F.cross_entropy(x, target), F.mse_loss(x, x + 1), F.one_hot(target, 4), F.embedding(target, torch.eye(4)), x[target % 2]
+    return (
+        F.cross_entropy(x, target),
+        F.mse_loss(x, x + 1),
+        F.one_hot(target, 4),
+        F.embedding(target, torch.eye(4)),
+        x[target % 2],
+    )
 
 
 @calls(rows(2, 3, 5), graphs=1)
@@ -476,7 +570,15 @@ def a_while_loop_on_a_size(x):
     return x
 
 
-@calls([(tensor(3, 4), tensor(3, 4)), (tensor(5, 4), tensor(5, 4)), (tensor(7, 4), tensor(1, 4)), (tensor(6, 4), tensor(1, 4))], graphs=2)
+@calls(
+    [
+        (tensor(3, 4), tensor(3, 4)),
+        (tensor(5, 4), tensor(5, 4)),
+        (tensor(7, 4), tensor(1, 4)),
+        (tensor(6, 4), tensor(1, 4)),
+    ],
+    graphs=2,
+)
 def broadcasting(x, y):
     return x + y
 

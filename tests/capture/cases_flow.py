@@ -616,7 +616,7 @@ def nested_finally_order(x):
 def exception_variable_is_deleted(x):
     try:
         raise ValueError("v")
-    except ValueError as e:
+    except ValueError:
         pass
     try:
         e
@@ -629,7 +629,7 @@ def except_tuple_and_reraise(x):
     try:
         try:
             raise TypeError("t")
-        except (KeyError, TypeError) as e:
+        except (KeyError, TypeError):
             raise
     except Exception as e:
         return x + 1, repr(e)
@@ -652,7 +652,15 @@ def stop_iteration_value(x):
 @case(1, 1)
 def errors_of_python(x):
     texts = []
-    for f in (lambda: [1][5], lambda: {"a": 1}["b"], lambda: int("q"), lambda: None.x, lambda: (1, 2) + [3], lambda: 1 + "a", lambda: len(5)):
+    for f in (
+        lambda: [1][5],
+        lambda: {"a": 1}["b"],
+        lambda: int("q"),
+        lambda: None.x,
+        lambda: (1, 2) + [3],
+        lambda: 1 + "a",
+        lambda: len(5),
+    ):
         try:
             f()
         except Exception as error:
@@ -666,7 +674,13 @@ def wrong_arguments(x):
         return a
 
     texts = []
-    for args, kwargs in [((), {}), ((1, 2, 3), {"c": 1}), ((1, 2), {}), ((1, 2), {"d": 3, "c": 1}), ((1,), {"a": 2, "c": 3})]:
+    for args, kwargs in [
+        ((), {}),
+        ((1, 2, 3), {"c": 1}),
+        ((1, 2), {}),
+        ((1, 2), {"d": 3, "c": 1}),
+        ((1,), {"a": 2, "c": 3}),
+    ]:
         try:
             f(*args, **kwargs)
         except TypeError as error:
@@ -677,7 +691,12 @@ def wrong_arguments(x):
 @case(1, 1)
 def unpacking_errors(x):
     texts = []
-    for f in (lambda: unpack_two([1]), lambda: unpack_two([1, 2, 3]), lambda: unpack_star([]), lambda: unpack_two(5)):
+    for f in (
+        lambda: unpack_two([1]),
+        lambda: unpack_two([1, 2, 3]),
+        lambda: unpack_star([]),
+        lambda: unpack_two(5),
+    ):
         try:
             f()
         except (ValueError, TypeError) as error:
@@ -1086,7 +1105,21 @@ def classify(value):
 
 @case(1, 1)
 def match_forms(x):
-    values = [0, 500, 7, [], [1], (1, 2, 3), {"op": "add", "args": [1, 2], "z": 3}, Point(0, 5), Point(1, 2), "s", None, 2.5, {"op": "mul"}]
+    values = [
+        0,
+        500,
+        7,
+        [],
+        [1],
+        (1, 2, 3),
+        {"op": "add", "args": [1, 2], "z": 3},
+        Point(0, 5),
+        Point(1, 2),
+        "s",
+        None,
+        2.5,
+        {"op": "mul"},
+    ]
     return x + 1, [classify(v) for v in values]
 
 

@@ -446,7 +446,9 @@ def star_args_forward(x):
     def inner(*args, **kwargs):
         return torch.cat(args, **kwargs)
 
-    return inner((x), dim=0) if False else inner(x + 1, x + 2, dim=1) if False else torch.cat([x + 1, x + 2], 0)
+    return (
+        inner((x), dim=0) if False else inner(x + 1, x + 2, dim=1) if False else torch.cat([x + 1, x + 2], 0)
+    )
 
 
 @case(2, 2)

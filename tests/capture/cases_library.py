@@ -52,7 +52,16 @@ def list_of_tensors(x):
 
 @case(1, 1)
 def list_comparison(x):
-    return x + 1, [1, 2] < [1, 3], [1] == [1.0], (1, 2) <= (1, 2), [] == (), [1, [2]] == [1, [2]], (1,) < (1, 0), [3] > [2, 9]
+    return (
+        x + 1,
+        [1, 2] < [1, 3],
+        [1] == [1.0],
+        (1, 2) <= (1, 2),
+        [] == (),
+        [1, [2]] == [1, [2]],
+        (1,) < (1, 0),
+        [3] > [2, 9],
+    )
 
 
 @case(1, 1)
@@ -68,16 +77,38 @@ def nested_lists(x):
 def list_slices(x, l, d, s, q):
     l[len(l) :] = [10]
     l[:0] = [11]
-    return x + l[-1], l[::2], l[1:-1], l[slice(0, 2)], (1, 2, 3)[1:], "abc"[::-1], range(10)[2:8:3], list(range(5, 0, -2))
+    return (
+        x + l[-1],
+        l[::2],
+        l[1:-1],
+        l[slice(0, 2)],
+        (1, 2, 3)[1:],
+        "abc"[::-1],
+        range(10)[2:8:3],
+        list(range(5, 0, -2)),
+    )
 
 
 @case(1, 1)
 def tuple_methods(x):
     t = (1, 2, 2) + (3,)
-    return x + t.count(2), t.index(3), t * 2, 2 in t, t[-1], tuple([1]), tuple(), hash(t) == hash((1, 2, 2, 3)), max(t), sorted(t, reverse=True)
+    return (
+        x + t.count(2),
+        t.index(3),
+        t * 2,
+        2 in t,
+        t[-1],
+        tuple([1]),
+        tuple(),
+        hash(t) == hash((1, 2, 2, 3)),
+        max(t),
+        sorted(t, reverse=True),
+    )
 
 
-@case(None, 1, filled)  # what a bounded deque does depends on its limit, which only the object itself knows: another one is captured anew
+@case(
+    None, 1, filled
+)  # what a bounded deque does depends on its limit, which only the object itself knows: another one is captured anew
 def deque_methods(x, l, d, s, q):
     q.append(4)
     q.append(5)
@@ -95,7 +126,13 @@ def deque_methods(x, l, d, s, q):
 @case(1, 1)
 def star_index_errors(x):
     texts = []
-    for f in (lambda: [].pop(), lambda: [1].remove(2), lambda: (1,).index(5), lambda: [1][3], lambda: collections.deque().popleft()):
+    for f in (
+        lambda: [].pop(),
+        lambda: [1].remove(2),
+        lambda: (1,).index(5),
+        lambda: [1][3],
+        lambda: collections.deque().popleft(),
+    ):
         try:
             f()
         except (IndexError, ValueError) as e:
@@ -136,7 +173,14 @@ def dict_order(x):
     d["a"] = 10
     del d["b"]
     d["b"] = 20
-    return x + d["a"], list(d.items()), {k: v for v, k in enumerate(d)}, dict(zip("xy", [1, 2])), dict([("k", 1)], z=2), dict(d, q=1)
+    return (
+        x + d["a"],
+        list(d.items()),
+        {k: v for v, k in enumerate(d)},
+        dict(zip("xy", [1, 2])),
+        dict([("k", 1)], z=2),
+        dict(d, q=1),
+    )
 
 
 @case(1, 4)
@@ -149,14 +193,40 @@ def dict_of_tensors(x):
 
 @case(1, 2)
 def dict_keys_of_all_kinds(x):
-    d = {1: "int", "s": "str", (1, 2): "tuple", None: "none", True: "bool", 2.5: "float", torch.float32: "dtype", int: "type", x: "tensor"}
-    return x + len(d), d[1], d[(1, 2)], d[None], d[torch.float32], d[int], d[x], x.shape in {torch.Size([3, 4]): 1}, x * 2
+    d = {
+        1: "int",
+        "s": "str",
+        (1, 2): "tuple",
+        None: "none",
+        True: "bool",
+        2.5: "float",
+        torch.float32: "dtype",
+        int: "type",
+        x: "tensor",
+    }
+    return (
+        x + len(d),
+        d[1],
+        d[(1, 2)],
+        d[None],
+        d[torch.float32],
+        d[int],
+        d[x],
+        x.shape in {torch.Size([3, 4]): 1},
+        x * 2,
+    )
 
 
 @case(1, 1)
 def dict_errors(x):
     texts = []
-    for f in (lambda: {}["k"], lambda: {}.popitem(), lambda: {[]: 1}, lambda: {"a": 1}.pop("b"), lambda: dict([1])):
+    for f in (
+        lambda: {}["k"],
+        lambda: {}.popitem(),
+        lambda: {[]: 1},
+        lambda: {"a": 1}.pop("b"),
+        lambda: dict([1]),
+    ):
         try:
             f()
         except (KeyError, TypeError) as e:
@@ -246,7 +316,16 @@ def iterator_protocol(x):
     done = next(it, "end")
     z = zip([1, 2, 3], "ab")
     e = enumerate("xy", start=5)
-    return x + a, rest, done, list(z), list(e), list(map(lambda a, b: a * b, [1, 2], [3, 4])), list(filter(None, [0, 1, 2])), list(reversed("ab"))
+    return (
+        x + a,
+        rest,
+        done,
+        list(z),
+        list(e),
+        list(map(lambda a, b: a * b, [1, 2], [3, 4])),
+        list(filter(None, [0, 1, 2])),
+        list(reversed("ab")),
+    )
 
 
 @case(1, 1)
@@ -427,7 +506,9 @@ def compare_to_key(x):
 
 @case(1, 3)
 def reductions(x):
-    return functools.reduce(lambda a, b: a + b, [x, x, x], x * 0 if False else 0), functools.reduce(operator.mul, [1, 2, 3])
+    return functools.reduce(lambda a, b: a + b, [x, x, x], x * 0 if False else 0), functools.reduce(
+        operator.mul, [1, 2, 3]
+    )
 
 
 @case(1, 4)
@@ -487,7 +568,7 @@ def format_specs(x):
     v, w, n = 3.14159, 12, "name"
     return (
         x + 1, f"{v:.2f}", f"{v:10.3e}|", f"{w:05d}", f"{w:x}", f"{w:#b}", f"{n:>10}", f"{n!r:<8}|", f"{1234567:,}", f"{0.25:.0%}", f"{n=}", f"{v:{w}.{2}f}",
-        "{:>{}}".format("a", 4), "{0}{1}{0}".format(1, 2), "{a[0]} {b.real}".format(a=[7], b=2.5), "{!r}".format("q"), f"{x.shape}", f"{tuple(x.shape)}", f"{[1, 'a']}", f"{{}}",
+        "{:>{}}".format("a", 4), "{0}{1}{0}".format(1, 2), "{a[0]} {b.real}".format(a=[7], b=2.5), "{!r}".format("q"), f"{x.shape}", f"{tuple(x.shape)}", f"{[1, 'a']}", "{}",
         f"{x.dtype}", f"{None}", f"{True}", "%(k)s" % {"k": 1}, "%%|%c|%i" % ("z", 4),
     )  # fmt: skip
 
@@ -495,7 +576,19 @@ def format_specs(x):
 @case(1, 1)
 def bytes_methods(x):
     b = b"abc"
-    return x + b[0], b.upper(), b.hex(), b + b"d", list(b), b.find(b"c"), bytes([1, 2]), bytes(2), b"%d" % 3, b.split(b"b"), bytearray(b"x") == b"x" if False else None
+    return (
+        x + b[0],
+        b.upper(),
+        b.hex(),
+        b + b"d",
+        list(b),
+        b.find(b"c"),
+        bytes([1, 2]),
+        bytes(2),
+        b"%d" % 3,
+        b.split(b"b"),
+        bytearray(b"x") == b"x" if False else None,
+    )
 
 
 @case(1, 1)
@@ -510,7 +603,20 @@ def builtins_all(x):
 
 @case(1, None)
 def builtins_on_tensors(x):
-    return sum([x, x]), abs(x), max(x.shape), len(x), list(x)[0], tuple(x)[1], round(2.5), pow(x, 2), divmod(7, 2), sum(x.shape), isinstance(x, torch.Tensor), torch.stack(list(x))
+    return (
+        sum([x, x]),
+        abs(x),
+        max(x.shape),
+        len(x),
+        list(x)[0],
+        tuple(x)[1],
+        round(2.5),
+        pow(x, 2),
+        divmod(7, 2),
+        sum(x.shape),
+        isinstance(x, torch.Tensor),
+        torch.stack(list(x)),
+    )
 
 
 @case(1, 2)
@@ -525,7 +631,15 @@ def copies(x):
     d = {"k": l}
     s, e = copy.copy(l), copy.deepcopy(d)
     l[1].append(3)
-    return x + 1, s, e, copy.copy(d) == d, copy.deepcopy((1, "a")), copy.copy({1, 2}) == {1, 2}, copy.copy(collections.deque([1]))
+    return (
+        x + 1,
+        s,
+        e,
+        copy.copy(d) == d,
+        copy.deepcopy((1, "a")),
+        copy.copy({1, 2}) == {1, 2},
+        copy.copy(collections.deque([1])),
+    )
 
 
 @case(1, 2)
@@ -583,4 +697,13 @@ def function_attributes(x):
         return a
 
     f.tag = "t"
-    return x + f(1), f.tag, f.__name__, f.__doc__, f.__defaults__, f.__kwdefaults__, hasattr(f, "nope"), f.__code__.co_argcount
+    return (
+        x + f(1),
+        f.tag,
+        f.__name__,
+        f.__doc__,
+        f.__defaults__,
+        f.__kwdefaults__,
+        hasattr(f, "nope"),
+        f.__code__.co_argcount,
+    )

@@ -99,7 +99,17 @@ def hook_forward_kwargs(x, net):
     return net(x, scale=3)
 
 
-@case(1, 5, with_net(hooked(("register_forward_hook", forward_hook, {}), ("register_forward_hook", forward_hook, {"prepend": True}), ("register_forward_pre_hook", pre_hook, {}))))
+@case(
+    1,
+    5,
+    with_net(
+        hooked(
+            ("register_forward_hook", forward_hook, {}),
+            ("register_forward_hook", forward_hook, {"prepend": True}),
+            ("register_forward_pre_hook", pre_hook, {}),
+        )
+    ),
+)
 def hook_several(x, net):
     return net(x)
 
@@ -677,7 +687,19 @@ def embedding_module(ids, net):
     return net(ids)
 
 
-@case(1, 4, with_net(lambda: nn.Sequential(nn.Conv2d(1, 2, 3, padding=1), nn.BatchNorm2d(2), nn.ReLU(), nn.MaxPool2d(2)).eval(), 1, 1, 4, 4))
+@case(
+    1,
+    4,
+    with_net(
+        lambda: nn.Sequential(
+            nn.Conv2d(1, 2, 3, padding=1), nn.BatchNorm2d(2), nn.ReLU(), nn.MaxPool2d(2)
+        ).eval(),
+        1,
+        1,
+        4,
+        4,
+    ),
+)
 def convolution_stack(x, net):
     return net(x)
 
@@ -699,7 +721,13 @@ def gru_cell(x, net):
     return net(x, h)
 
 
-@case(1, 2, with_net(lambda: nn.TransformerEncoderLayer(4, 2, 8, batch_first=True, dropout=0.0), 2, 3, 4) if False else with_net(lambda: nn.Linear(4, 4)))
+@case(
+    1,
+    2,
+    with_net(lambda: nn.TransformerEncoderLayer(4, 2, 8, batch_first=True, dropout=0.0), 2, 3, 4)
+    if False
+    else with_net(lambda: nn.Linear(4, 4)),
+)
 def isinstance_dispatch(x, net):
     if isinstance(net, (nn.Linear, nn.Conv2d)):
         x = net(x)
@@ -778,4 +806,10 @@ def modules_zipped(x, net):
 
 @case(1, 3, with_net(lambda: nn.Linear(4, 4)))
 def parameters_in_loss(x, net):
-    return net(x).sum() + next(net.parameters())[0, 0] if False else (net(x).sum() + next(iter(net.parameters())).sum(0)[0], 1)[0] if False else net(x).sum() * net.bias
+    return (
+        net(x).sum() + next(net.parameters())[0, 0]
+        if False
+        else (net(x).sum() + next(iter(net.parameters())).sum(0)[0], 1)[0]
+        if False
+        else net(x).sum() * net.bias
+    )

@@ -288,7 +288,9 @@ def traceback_lines_without_break(x):
     try:
         fails_below(x)
     except ValueError as error:
-        return x + 1, [(f.name, f.lineno - traceback_lines_start()) for f in traceback.extract_tb(error.__traceback__)]
+        return x + 1, [
+            (f.name, f.lineno - traceback_lines_start()) for f in traceback.extract_tb(error.__traceback__)
+        ]
 
 
 @case(None, None)

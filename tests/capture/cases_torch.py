@@ -43,7 +43,14 @@ def forward_and_gradients(model, x):
 def random_numbers(x):
     torch.manual_seed(3)
     a = F.dropout(x, 0.5) + torch.rand(3, 4) + torch.randn_like(x) * torch.bernoulli(torch.full_like(x, 0.5))
-    return a, torch.rand(2), torch.randperm(5), torch.randint(0, 9, (3,)), torch.normal(0.0, 1.0, (2,)), torch.empty(2).uniform_()
+    return (
+        a,
+        torch.rand(2),
+        torch.randperm(5),
+        torch.randint(0, 9, (3,)),
+        torch.normal(0.0, 1.0, (2,)),
+        torch.empty(2).uniform_(),
+    )
 
 
 @case(graphs=1, ops=1)
@@ -121,7 +128,11 @@ def sparse_tensor(x):
     return torch.sparse.mm(SPARSE, x) + 1
 
 
-@case(graphs=1, ops=6, args=lambda: (torch.randn(3, dtype=torch.complex64, generator=torch.Generator().manual_seed(0)),))
+@case(
+    graphs=1,
+    ops=6,
+    args=lambda: (torch.randn(3, dtype=torch.complex64, generator=torch.Generator().manual_seed(0)),),
+)
 def complex_argument(z):
     return z * 2 + 1j, z.abs(), z.conj().imag, torch.view_as_real(z)
 
@@ -132,7 +143,9 @@ def meta_tensor(x):
     return (m + 1).shape, (m * 2).device.type, x + 1
 
 
-@case(graphs=1, ops=1, args=lambda: (torch.quantize_per_tensor(torch.tensor([1.0, 2.0]), 0.1, 0, torch.quint8),))
+@case(
+    graphs=1, ops=1, args=lambda: (torch.quantize_per_tensor(torch.tensor([1.0, 2.0]), 0.1, 0, torch.quint8),)
+)
 def quantized_argument(q):
     return q.dequantize() + 1
 
@@ -295,29 +308,57 @@ def multihead_attention(model, x):
     return out + 1, weights
 
 
-@case(graphs=2, ops=23, args=module_on(lambda: nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True), 3, 5, 4))
+@case(
+    graphs=2,
+    ops=23,
+    args=module_on(lambda: nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True), 3, 5, 4),
+)
 def transformer_layer_training(model, x):
     return forward_and_gradients(model, x)
 
 
-@case(graphs=1, ops=8, args=module_on(lambda: nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 3, 5, 4, train=False))
+@case(
+    graphs=1,
+    ops=8,
+    args=module_on(lambda: nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 3, 5, 4, train=False),
+)
 def transformer_layer_eval(model, x):
     with torch.no_grad():
         return model(x) + 1
 
 
-@case(graphs=6, ops=14, args=module_on(lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 2), 3, 5, 4, train=False))
+@case(
+    graphs=6,
+    ops=14,
+    args=module_on(
+        lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 2),
+        3,
+        5,
+        4,
+        train=False,
+    ),
+)
 def transformer_encoder_eval(model, x):
     with torch.no_grad():
         return model(x, src_key_padding_mask=torch.zeros(3, 5, dtype=torch.bool)) + 1
 
 
-@case(graphs=1, ops=55, args=seeded(lambda: (nn.Transformer(4, 2, 1, 1, 8, 0.0, batch_first=True), torch.randn(2, 3, 4))))
+@case(
+    graphs=1,
+    ops=55,
+    args=seeded(lambda: (nn.Transformer(4, 2, 1, 1, 8, 0.0, batch_first=True), torch.randn(2, 3, 4))),
+)
 def transformer(model, x):
     return model(x, x * 2) + 1
 
 
-@case(graphs=2, ops=3, args=seeded(lambda: (nn.EmbeddingBag(10, 3, mode="sum"), torch.tensor([1, 2, 4, 5]), torch.tensor([0, 2]))))
+@case(
+    graphs=2,
+    ops=3,
+    args=seeded(
+        lambda: (nn.EmbeddingBag(10, 3, mode="sum"), torch.tensor([1, 2, 4, 5]), torch.tensor([0, 2]))
+    ),
+)
 def embedding_bag(model, index, offsets):
     out = model(index, offsets)
     out.sum().backward()
@@ -327,7 +368,9 @@ def embedding_bag(model, index, offsets):
 @case(graphs=2, ops=8)
 def ctc_loss(x):
     logs = F.log_softmax(torch.linspace(0, 1, 30).reshape(5, 2, 3), 2)
-    return F.ctc_loss(logs, torch.tensor([[1, 2], [2, 1]]), torch.tensor([5, 5]), torch.tensor([2, 2])) + x.sum()
+    return (
+        F.ctc_loss(logs, torch.tensor([[1, 2], [2, 1]]), torch.tensor([5, 5]), torch.tensor([2, 2])) + x.sum()
+    )
 
 
 @case(graphs=2, ops=5, args=module_on(lambda: nn.utils.parametrizations.weight_norm(nn.Linear(4, 3)), 2, 4))
@@ -335,7 +378,9 @@ def weight_norm(model, x):
     return forward_and_gradients(model, x)
 
 
-@case(graphs=2, ops=19, args=module_on(lambda: nn.utils.parametrizations.spectral_norm(nn.Linear(4, 3)), 2, 4))
+@case(
+    graphs=2, ops=19, args=module_on(lambda: nn.utils.parametrizations.spectral_norm(nn.Linear(4, 3)), 2, 4)
+)
 def spectral_norm(model, x):
     return forward_and_gradients(model, x)
 
@@ -370,7 +415,13 @@ def batch_norm_training(model, x):
     return forward_and_gradients(model, x)
 
 
-@case(graphs=3, ops=8, args=module_on(lambda: nn.Sequential(nn.Dropout(0.5), nn.Linear(4, 4), nn.RReLU(), nn.AlphaDropout(0.3)), 5, 4))
+@case(
+    graphs=3,
+    ops=8,
+    args=module_on(
+        lambda: nn.Sequential(nn.Dropout(0.5), nn.Linear(4, 4), nn.RReLU(), nn.AlphaDropout(0.3)), 5, 4
+    ),
+)
 def random_modules(model, x):
     torch.manual_seed(9)
     return forward_and_gradients(model, x), torch.rand(2)

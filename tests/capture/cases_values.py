@@ -195,7 +195,18 @@ def dunders(x):
     v = Vector(x)
     w = v + v + 1
     w = 2 + w
-    return (w * 2).data, len(w), w[0], w(3), w == v, 1 in w, list(w), w.doubled, Vector.make(x).data, Vector.build(x).kind
+    return (
+        (w * 2).data,
+        len(w),
+        w[0],
+        w(3),
+        w == v,
+        1 in w,
+        list(w),
+        w.doubled,
+        Vector.make(x).data,
+        Vector.build(x).kind,
+    )
 
 
 class Base:
@@ -267,13 +278,32 @@ def descriptors(x):
 def builtins_on_constants(x):
     a = max(1, 2, 3) + min([4, 5]) + sum([1, 2]) + abs(-3) + round(2.6) + divmod(7, 2)[0] + pow(2, 3)
     b = all([1, 2]) and any([0, 1]) and callable(len) and issubclass(bool, int)
-    c = sorted([3, 1, 2], key=lambda v: -v), list(reversed([1, 2])), int("3"), float("2.5"), str(4), ord("a"), chr(98)
+    c = (
+        sorted([3, 1, 2], key=lambda v: -v),
+        list(reversed([1, 2])),
+        int("3"),
+        float("2.5"),
+        str(4),
+        ord("a"),
+        chr(98),
+    )
     return x * a, b, c, type(x) is torch.Tensor, isinstance(x, torch.Tensor), math.floor(2.5)
 
 
 @case(1, 1)
 def tensor_attributes(x):
-    info = (x.shape, x.ndim, x.dtype, x.device, x.requires_grad, x.is_leaf, x.size(0), x.size(), x.dim(), x.numel())
+    info = (
+        x.shape,
+        x.ndim,
+        x.dtype,
+        x.device,
+        x.requires_grad,
+        x.is_leaf,
+        x.size(0),
+        x.size(),
+        x.dim(),
+        x.numel(),
+    )
     more = (x.stride(), x.is_contiguous(), x.is_floating_point(), x.element_size(), len(x), x.layout)
     return x + info[6], info, more
 
@@ -357,7 +387,11 @@ def module_iteration(x, net):
     return total + x, names, len(list(net.children()))
 
 
-@case(1, 2, lambda: (torch.ones(3, 4), torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(), torch.nn.Tanh())))
+@case(
+    1,
+    2,
+    lambda: (torch.ones(3, 4), torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(), torch.nn.Tanh())),
+)
 def sequential_slice(x, net):
     return net[:2](x), len(net)
 

@@ -12,7 +12,9 @@ import torch.nn.functional as F
 MODELS: dict[str, Callable[[], tuple[nn.Module, tuple[Any, ...]]]] = {}
 
 
-def model(make: Callable[[], tuple[nn.Module, tuple[Any, ...]]]) -> Callable[[], tuple[nn.Module, tuple[Any, ...]]]:
+def model(
+    make: Callable[[], tuple[nn.Module, tuple[Any, ...]]],
+) -> Callable[[], tuple[nn.Module, tuple[Any, ...]]]:
     MODELS[make.__name__] = make
     return make
 
@@ -26,7 +28,9 @@ class Residual(nn.Module):
         self.bn2 = nn.BatchNorm2d(outer)
         self.shortcut = None
         if stride != 1 or inner != outer:
-            self.shortcut = nn.Sequential(nn.Conv2d(inner, outer, 1, stride, bias=False), nn.BatchNorm2d(outer))
+            self.shortcut = nn.Sequential(
+                nn.Conv2d(inner, outer, 1, stride, bias=False), nn.BatchNorm2d(outer)
+            )
 
     def forward(self, x):
         kept = x if self.shortcut is None else self.shortcut(x)
@@ -46,7 +50,9 @@ class UNet(nn.Module):
         super().__init__()
         ins = (1, *widths[:-1])
         self.downs = nn.ModuleList([self.block(a, b) for a, b in zip(ins, widths)])
-        self.ups = nn.ModuleList([nn.ConvTranspose2d(b, a, 2, 2) for a, b in zip(widths[-2::-1], widths[:0:-1])])
+        self.ups = nn.ModuleList(
+            [nn.ConvTranspose2d(b, a, 2, 2) for a, b in zip(widths[-2::-1], widths[:0:-1])]
+        )
         self.merges = nn.ModuleList([self.block(2 * a, a) for a in widths[-2::-1]])
         self.head = nn.Conv2d(widths[0], 1, 1)
 
@@ -232,7 +238,14 @@ def _text(vocabulary: int = 50) -> torch.Tensor:
 
 
 def _small(**more: Any) -> dict[str, Any]:
-    return {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32, **more}
+    return {
+        "vocab_size": 50,
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+        **more,
+    }
 
 
 @model
@@ -246,7 +259,9 @@ def transformers_bert():
 def transformers_gpt2():
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    return GPT2LMHeadModel(GPT2Config(vocab_size=50, n_embd=16, n_layer=2, n_head=2, n_positions=32, use_cache=False)), (_text(),)
+    return GPT2LMHeadModel(
+        GPT2Config(vocab_size=50, n_embd=16, n_layer=2, n_head=2, n_positions=32, use_cache=False)
+    ), (_text(),)
 
 
 @model

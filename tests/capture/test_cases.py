@@ -10,17 +10,39 @@ import weakref
 from contextlib import redirect_stdout
 from typing import Any
 
+import _capture
 import pytest
 import torch
 
-import _capture
 from capture.config import config
 from capture.convert_frame import Converter
 from capture.protocols import CaptureSettings
-from tests.capture import cases_autograd, cases_classes, cases_effects, cases_flow, cases_language, cases_library, cases_modules, cases_resume, cases_torch, cases_values
+from tests.capture import (
+    cases_autograd,
+    cases_classes,
+    cases_effects,
+    cases_flow,
+    cases_language,
+    cases_library,
+    cases_modules,
+    cases_resume,
+    cases_torch,
+    cases_values,
+)
 from tests.capture.registry import CASES, Case
 
-MODULES = (cases_autograd, cases_classes, cases_effects, cases_flow, cases_language, cases_library, cases_modules, cases_resume, cases_torch, cases_values)
+MODULES = (
+    cases_autograd,
+    cases_classes,
+    cases_effects,
+    cases_flow,
+    cases_language,
+    cases_library,
+    cases_modules,
+    cases_resume,
+    cases_torch,
+    cases_values,
+)
 
 
 def outcome(function: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:

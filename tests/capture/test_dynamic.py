@@ -62,7 +62,9 @@ def graphs_of(function: Any, *args: Any, **settings: Any) -> list[tuple[torch.fx
 
 
 def test_symbols_are_placeholders_before_their_tensor() -> None:
-    [(module, inputs)] = graphs_of(lambda x, y: x.sum() + y * x.shape[0], tensor(3, 4), tensor(5, 4), dynamic=True)
+    [(module, inputs)] = graphs_of(
+        lambda x, y: x.sum() + y * x.shape[0], tensor(3, 4), tensor(5, 4), dynamic=True
+    )
     names = [node.name for node in module.graph.nodes if node.op == "placeholder"]
     assert names == ["s0", "s1", "l_x_", "s2", "l_y_"]
     assert [v if isinstance(v, int) else tuple(v.shape) for v in inputs] == [3, 4, (3, 4), 5, (5, 4)]
@@ -77,7 +79,11 @@ def test_unused_symbols_are_no_placeholders() -> None:
 
 def test_arithmetic_nodes() -> None:
     [(module, _)] = graphs_of(lambda x: x.new_zeros((x.shape[0] + 1) * 2, 3), tensor(5, 4), dynamic=True)
-    assert [node.target for node in module.graph.nodes if node.op.startswith("call")] == [operator.add, operator.mul, "new_zeros"]
+    assert [node.target for node in module.graph.nodes if node.op.startswith("call")] == [
+        operator.add,
+        operator.mul,
+        "new_zeros",
+    ]
 
 
 # --- marks ---------------------------------------------------------------------------------------------------------------------
@@ -173,13 +179,21 @@ def test_written_inputs() -> None:
 
 def test_the_storage_offset_is_guarded() -> None:
     base = tensor(9, 4)
-    assert run(lambda x: x + x.storage_offset(), [(base[2:4],), (base[3:5],), (base[2:4],)], dynamic=False).graphs == 2
+    assert (
+        run(
+            lambda x: x + x.storage_offset(), [(base[2:4],), (base[3:5],), (base[2:4],)], dynamic=False
+        ).graphs
+        == 2
+    )
 
 
 # --- native code ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["views", "positions", "joining", "slicing", "arithmetic_that_reaches_the_graph", "an_int_argument"])
+@pytest.mark.parametrize(
+    "name",
+    ["views", "positions", "joining", "slicing", "arithmetic_that_reaches_the_graph", "an_int_argument"],
+)
 def test_native_code_for_each_size(name: str) -> None:
     case = next(case for case in CASES if case.function.__name__ == name)
     captured = capture.compile(case.function, dynamic=True)
@@ -206,7 +220,15 @@ def test_sizes_past_the_limit_run_eagerly(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_settrace_hook() -> None:
-    assert run(lambda x, n: x * n + x.shape[0], [(tensor(k, 4), k + 1) for k in (2, 3, 5)], dynamic=True, hook="settrace").graphs == 1
+    assert (
+        run(
+            lambda x, n: x * n + x.shape[0],
+            [(tensor(k, 4), k + 1) for k in (2, 3, 5)],
+            dynamic=True,
+            hook="settrace",
+        ).graphs
+        == 1
+    )
 
 
 def test_a_failure_names_the_expression_and_the_line() -> None:
@@ -222,7 +244,10 @@ def test_a_failure_names_the_expression_and_the_line() -> None:
     frame = FrameNamespace({"x": tensor(3, 4)}, {}, {}, branching)
     text = explain_failure(guards, index, frame).text
     assert "7 < (2 * x.size(0))" in text and "now [3]" in text
-    assert f"{__file__}:{branching.__code__.co_firstlineno + 1}, return x + 1 if x.shape[0] * 2 > 7 else x - 1" in text
+    assert (
+        f"{__file__}:{branching.__code__.co_firstlineno + 1}, return x + 1 if x.shape[0] * 2 > 7 else x - 1"
+        in text
+    )
 
 
 PROGRAM = """
@@ -248,4 +273,7 @@ def test_nothing_barred_is_imported() -> None:
 
 def test_static_captures_do_not_import_sympy() -> None:
     program = "import sys, torch, capture\nf = capture.compile(lambda x: x.view(-1) * 2, backend='eager')\nf(torch.ones(3, 4))\nprint('sympy' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "False\n"
+    assert (
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+        == "False\n"
+    )

@@ -30,7 +30,11 @@ def result_of(value: Any) -> torch.Tensor:
     """The tensor that a loss is made from."""
     if isinstance(value, torch.Tensor):
         return value
-    return value[0] if isinstance(value, tuple) else next(v for v in value.values() if isinstance(v, torch.Tensor))
+    return (
+        value[0]
+        if isinstance(value, tuple)
+        else next(v for v in value.values() if isinstance(v, torch.Tensor))
+    )
 
 
 def inference(model: torch.nn.Module, args: tuple[Any, ...]) -> list[torch.Tensor]:
@@ -64,7 +68,9 @@ def captured(run: Any, name: str, backend: str) -> Any:
 def test_same_as_eager(name: str, run: Any) -> None:
     expected = run(*made(name))
     for one, two in zip(captured(run, name, "eager"), expected, strict=True):
-        torch.testing.assert_close(one, two, rtol=1e-6, atol=1e-8)  # modelling code may ask is_compiling() and take another way
+        torch.testing.assert_close(
+            one, two, rtol=1e-6, atol=1e-8
+        )  # modelling code may ask is_compiling() and take another way
 
 
 @pytest.mark.slow

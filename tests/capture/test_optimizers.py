@@ -56,7 +56,12 @@ def trained(make: Any, backend: str | None, loop: Any = plain_loop, **kept: Any)
         with capture.enable(backend=backend), config.patch(raise_on_error=True):
             loop(model, optimizer, batches)
     state = [value for held in optimizer.state.values() for value in held.values()]
-    return [*model.parameters(), *(p.grad for p in model.parameters()), *state, optimizer.param_groups[0]["lr"]]
+    return [
+        *model.parameters(),
+        *(p.grad for p in model.parameters()),
+        *state,
+        optimizer.param_groups[0]["lr"],
+    ]
 
 
 def assert_alike(left: list[Any], right: list[Any], exactly: bool) -> None:
@@ -175,11 +180,20 @@ def test_a_float_that_changes_is_an_input() -> None:
     x = torch.randn(3)
     for factor in (0.5, 0.7, 1.1, 1e30, 2.5, -0.0):
         expected, got = scaled(x, factor), captured(x, factor)
-        assert all(torch.equal(a, b) for a, b in zip(expected[:2], got[:2])) and str(expected[2]) == str(got[2])
+        assert all(torch.equal(a, b) for a, b in zip(expected[:2], got[:2])) and str(expected[2]) == str(
+            got[2]
+        )
     assert counters["graphs"]["compiled"] == 2
 
 
-@pytest.mark.parametrize("result", [lambda x, s: x + 1 / s, lambda x, s: x + (-s) ** 0.5 if s < 0 else x * 2 * s, lambda x, s: x.clamp(max=s)])
+@pytest.mark.parametrize(
+    "result",
+    [
+        lambda x, s: x + 1 / s,
+        lambda x, s: x + (-s) ** 0.5 if s < 0 else x * 2 * s,
+        lambda x, s: x.clamp(max=s),
+    ],
+)
 def test_floats_that_must_stay_python_numbers(result: Any) -> None:
     captured = capture.compile(result, backend="eager")
     x = torch.arange(3)

@@ -443,7 +443,11 @@ def same(left: Any, right: Any) -> bool:
     if isinstance(left, torch.Tensor):
         return left.dtype == right.dtype and left.stride() == right.stride() and torch.equal(left, right)
     if isinstance(left, (tuple, list)):
-        return type(left).__name__ == type(right).__name__ and len(left) == len(right) and all(map(same, left, right))
+        return (
+            type(left).__name__ == type(right).__name__
+            and len(left) == len(right)
+            and all(map(same, left, right))
+        )
     if isinstance(left, type):
         return left.__name__ == right.__name__
     return type(left).__name__ == type(right).__name__ and (left == right or left is right or left != left)

@@ -125,14 +125,20 @@ class _Run:
         memory = self.memory[load.buffer]
         index = torch.as_tensor(self.index(load.index))
         if load.mask is None:
-            assert index.numel() == 0 or (0 <= index.min() and index.max() < len(memory)), f"{load} outside of its buffer"
+            assert index.numel() == 0 or (0 <= index.min() and index.max() < len(memory)), (
+                f"{load} outside of its buffer"
+            )
             self.values[load.number] = memory[index]
             return
         mask = self.values[load.mask]
         index = torch.where(mask, index, 0)
-        assert index.numel() == 0 or (0 <= index.min() and index.max() < max(len(memory), 1)), f"{load} outside of its buffer"
+        assert index.numel() == 0 or (0 <= index.min() and index.max() < max(len(memory), 1)), (
+            f"{load} outside of its buffer"
+        )
         safe = memory if len(memory) else torch.zeros(1, dtype=memory.dtype)
-        self.values[load.number] = torch.where(mask, safe[index], torch.tensor(load.other, dtype=memory.dtype))
+        self.values[load.number] = torch.where(
+            mask, safe[index], torch.tensor(load.other, dtype=memory.dtype)
+        )
 
     def store(self, store: ir.Store) -> None:
         memory = self.memory[store.buffer]
@@ -247,7 +253,10 @@ class ProgramRun:
         return self.tensors[name]
 
     def kernel(self, step: KernelStep) -> None:
-        memory = {b.name: flat_memory(self.tensor(name)) for b, name in zip(step.kernel.buffers, step.buffers, strict=True)}
+        memory = {
+            b.name: flat_memory(self.tensor(name))
+            for b, name in zip(step.kernel.buffers, step.buffers, strict=True)
+        }
         sizes = {name: self.number(expr) for name, expr in zip(step.kernel.sizes, step.sizes, strict=True)}
         run_kernel(step.kernel, memory, sizes)
 
@@ -273,12 +282,18 @@ class ProgramRun:
     def view(self, step: ViewStep) -> None:
         base = self.tensor(step.base)
         offset = base.storage_offset() + self.number(step.offset)
-        self.tensors[step.output] = torch.as_strided(base, self.numbers(step.shape), self.numbers(step.strides), offset)
+        self.tensors[step.output] = torch.as_strided(
+            base, self.numbers(step.shape), self.numbers(step.strides), offset
+        )
 
 
 def execute(run: ProgramRun) -> list[Any]:
     """Run all steps; the outputs."""
-    actions: dict[type, Callable[[Any], None]] = {KernelStep: run.kernel, ExternStep: run.extern, ViewStep: run.view}
+    actions: dict[type, Callable[[Any], None]] = {
+        KernelStep: run.kernel,
+        ExternStep: run.extern,
+        ViewStep: run.view,
+    }
     for step in run.program.steps:
         actions[type(step)](step)
     return [run.tensor(item) if isinstance(item, str) else run.argument(item) for item in run.program.outputs]

@@ -60,7 +60,9 @@ def assert_same(actual: Any, expected: Any, exact: bool = False) -> None:
     assert (actual.shape, actual.dtype) == (expected.shape, expected.dtype)
     if expected.numel() > 1:
         strides = zip(actual.stride(), expected.stride(), expected.shape)
-        assert all(a == b for a, b, size in strides if size != 1), f"strides {actual.stride()}, eager {expected.stride()}"
+        assert all(a == b for a, b, size in strides if size != 1), (
+            f"strides {actual.stride()}, eager {expected.stride()}"
+        )
     tolerance = {"rtol": 0.0, "atol": 0.0} if exact or not expected.is_floating_point() else {}
     torch.testing.assert_close(actual, expected, equal_nan=True, **tolerance)
 
@@ -69,11 +71,20 @@ def _aliases(values: list[Any], inputs: list[Any]) -> list[Any]:
     """Which input's memory, and where in it, each value lies."""
     places = {t.untyped_storage().data_ptr(): number for number, t in enumerate(inputs) if t.numel()}
     tensors = [v for v in values if isinstance(v, Tensor)]
-    return [(places.get(v.untyped_storage().data_ptr()), v.storage_offset()) if v.numel() else None for v in tensors
-            if v.untyped_storage().data_ptr() in places]
+    return [
+        (places.get(v.untyped_storage().data_ptr()), v.storage_offset()) if v.numel() else None
+        for v in tensors
+        if v.untyped_storage().data_ptr() in places
+    ]
 
 
-def check(function: Callable[..., Any], *inputs: Tensor, exact: bool = False, native: bool = True, no_calls: bool = True) -> Program:
+def check(
+    function: Callable[..., Any],
+    *inputs: Tensor,
+    exact: bool = False,
+    native: bool = True,
+    no_calls: bool = True,
+) -> Program:
     """Compare all three; returns the program. `no_calls`: everything has been lowered."""
     program, _ = lowered(function, *copied(inputs))
     eager_inputs = copied(inputs)

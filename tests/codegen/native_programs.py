@@ -1,6 +1,6 @@
 """Runs programs with machine code in place of the loop interpreter: each kernel compiled and called through ctypes.
 
-    run_native(lower_graph(graph), [x, w]) -> [y]
+run_native(lower_graph(graph), [x, w]) -> [y]
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ class NativeRun(ProgramRun):
     def __init__(self, program: Program, inputs: list[Any]) -> None:
         super().__init__(program, inputs)
         kernels = [step.kernel for step in program.steps if isinstance(step, KernelStep)]
-        self.compiled = {id(kernel): code for kernel, code in zip(kernels, compile_kernels(kernels), strict=True)}
+        self.compiled = {
+            id(kernel): code for kernel, code in zip(kernels, compile_kernels(kernels), strict=True)
+        }
 
     def kernel(self, step: KernelStep) -> None:
         pointers = [self.tensor(name).data_ptr() for name in step.buffers]

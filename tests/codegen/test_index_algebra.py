@@ -60,7 +60,10 @@ def test_division_agrees_with_integers(sizes, strides, divisor, second):
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.permutations([2, 3, 4]), st.sampled_from([(4, 6), (6, 4), (24,), (2, 12), (3, 2, 4), (8, 3), (1, 24, 1)]))
+@given(
+    st.permutations([2, 3, 4]),
+    st.sampled_from([(4, 6), (6, 4), (24,), (2, 12), (3, 2, 4), (8, 3), (1, 24, 1)]),
+)
 def test_unflatten_is_the_inverse_of_flatten(shape, other):
     extents = {f"i{n}": size for n, size in enumerate(shape)}
     ranges = ix.Ranges(dict(extents))

@@ -10,7 +10,9 @@ from codegen.ops import IR_DTYPES, OPS, TORCH_DTYPES, reference, result_dtype
 CASES = [(spec, dtype) for spec in OPS.values() for dtype in sorted(spec.domain)]
 
 
-@pytest.mark.parametrize(("spec", "dtype"), CASES, ids=lambda value: value if isinstance(value, str) else value.name)
+@pytest.mark.parametrize(
+    ("spec", "dtype"), CASES, ids=lambda value: value if isinstance(value, str) else value.name
+)
 def test_reference_gives_the_type_of_the_rule(spec, dtype):
     value = torch.tensor([0, 1], dtype=TORCH_DTYPES[dtype])
     args, dtypes = [value] * spec.arity, [dtype] * spec.arity

@@ -48,7 +48,9 @@ def test_every_statement():
         ),
         ir.ReadAccumulator(4, "a", "i64"),
     ]
-    assert print_kernel(ir.Kernel("k", (ir.Buffer("x", "f32"), ir.Buffer("out", "f32", True)), ("n",), body)) == (
+    assert print_kernel(
+        ir.Kernel("k", (ir.Buffer("x", "f32"), ir.Buffer("out", "f32", True)), ("n",), body)
+    ) == (
         "kernel k(x: f32, out: f32 writable, n)\n"
         "  a = argmax of f32\n"
         "  for i in n vector unroll 2:\n"

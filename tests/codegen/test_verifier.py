@@ -28,7 +28,12 @@ def test_a_copy_is_well_formed():
 
 def test_a_reduction_is_well_formed():
     total = ir.Accumulator("a", "sum", "f32")
-    body = [total, loop(LOAD, ir.Update("a", 0), parallel=False), ir.ReadAccumulator(1, "a", "f32"), ir.Store("out", Const(0), 1)]
+    body = [
+        total,
+        loop(LOAD, ir.Update("a", 0), parallel=False),
+        ir.ReadAccumulator(1, "a", "f32"),
+        ir.Store("out", Const(0), 1),
+    ]
     verify(kernel(body))
 
 
@@ -58,8 +63,14 @@ WRONG = {
     "is not declared here": [loop(LOAD, ir.Update("a", 0))],
     "not inside a loop": [ir.ConstOp(0, 1.0, "f32"), ir.Accumulator("a", "sum", "f32"), ir.Update("a", 0)],
     "a parallel loop stands between": [ir.Accumulator("a", "sum", "f32"), loop(LOAD, ir.Update("a", 0))],
-    "the accumulator holds f64": [ir.Accumulator("a", "sum", "f64"), loop(LOAD, ir.Update("a", 0), parallel=False)],
-    "argmax takes an index": [ir.Accumulator("a", "argmax", "f32"), loop(LOAD, ir.Update("a", 0), parallel=False)],
+    "the accumulator holds f64": [
+        ir.Accumulator("a", "sum", "f64"),
+        loop(LOAD, ir.Update("a", 0), parallel=False),
+    ],
+    "argmax takes an index": [
+        ir.Accumulator("a", "argmax", "f32"),
+        loop(LOAD, ir.Update("a", 0), parallel=False),
+    ],
     "another block": [ir.Accumulator("a", "sum", "f32"), loop(ir.ReadAccumulator(0, "a", "f32"))],
     "an index is i64": [ir.IndexOp(0, Const(1), "i32")],
     "is no statement": ["store"],

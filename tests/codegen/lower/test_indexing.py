@@ -30,7 +30,14 @@ def test_indexing(name):
     check(INDEXING[name], torch.randn(5, 5), torch.tensor([1, 0, 3, 2, 1]), torch.tensor([[1, 0], [3, 2]]))
 
 
-@pytest.mark.parametrize("read", [lambda x, i: x[i], lambda x, i: torch.index_select(x, 0, i), lambda x, i: torch.nn.functional.embedding(i, x)])
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x, i: x[i],
+        lambda x, i: torch.index_select(x, 0, i),
+        lambda x, i: torch.nn.functional.embedding(i, x),
+    ],
+)
 @pytest.mark.parametrize("bad", [5, -6, 1 << 40])
 def test_out_of_range_fails(read, bad):
     fine = torch.tensor([0, 1, 2])

@@ -10,7 +10,9 @@ import torch
 from tests.codegen.lowering_check import check, check_fails, kernels
 
 aten = torch.ops.aten
-SPECIAL = torch.tensor([0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.5, 1e-3, 7.25, math.inf, -math.inf, math.nan, 2.0, -3.0])
+SPECIAL = torch.tensor(
+    [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.5, 1e-3, 7.25, math.inf, -math.inf, math.nan, 2.0, -3.0]
+)
 
 UNARY = """abs neg exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc
            sigmoid sqrt rsqrt reciprocal floor ceil trunc round sign isnan isinf isfinite signbit relu logical_not""".split()
@@ -31,10 +33,15 @@ def test_unary_half(name, dtype):
     check(getattr(torch, name), torch.linspace(0, 4, 40).to(dtype))
 
 
-@pytest.mark.parametrize("name", ["abs", "neg", "sign", "floor", "exp", "sqrt", "bitwise_not", "logical_not", "isnan", "relu"])
+@pytest.mark.parametrize(
+    "name", ["abs", "neg", "sign", "floor", "exp", "sqrt", "bitwise_not", "logical_not", "isnan", "relu"]
+)
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int8, torch.uint8], ids=str)
 def test_unary_integers(name, dtype):
-    check(getattr(torch, name), torch.arange(0, 40).to(dtype) if name == "sqrt" else torch.arange(-20, 20).to(dtype))
+    check(
+        getattr(torch, name),
+        torch.arange(0, 40).to(dtype) if name == "sqrt" else torch.arange(-20, 20).to(dtype),
+    )
 
 
 BINARY = {
@@ -75,16 +82,24 @@ def test_binary_integers(name, dtype):
     check(BINARY[name], a.contiguous(), b.contiguous())
 
 
-@pytest.mark.parametrize("name", ["bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift"])
+@pytest.mark.parametrize(
+    "name", ["bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift"]
+)
 def test_bits(name):
     values = torch.tensor([-9, 0, 1, 3, 62, 64, 70, 5])
     a, b = torch.meshgrid(values, values, indexing="ij")
     check(getattr(torch, name), a.contiguous(), b.contiguous())
 
 
-@pytest.mark.parametrize("name", ["add", "mul", "maximum", "minimum", "eq", "lt", "logical_xor", "bitwise_and", "logical_or"])
+@pytest.mark.parametrize(
+    "name", ["add", "mul", "maximum", "minimum", "eq", "lt", "logical_xor", "bitwise_and", "logical_or"]
+)
 def test_bools(name):
-    check(getattr(torch, name), torch.tensor([True, True, False, False]), torch.tensor([True, False, True, False]))
+    check(
+        getattr(torch, name),
+        torch.tensor([True, True, False, False]),
+        torch.tensor([True, False, True, False]),
+    )
 
 
 @pytest.mark.parametrize("divide", [torch.floor_divide, torch.remainder, torch.fmod])
@@ -121,7 +136,13 @@ PROMOTIONS = {
 def test_promotion(name):
     i = torch.tensor([-3, 0, 2, 7])
     f = torch.tensor([0.5, -1.25, 3.0, 2.0])
-    check(PROMOTIONS[name], i, f, torch.tensor([True, False, True, False]), torch.tensor(0.1, dtype=torch.float64))
+    check(
+        PROMOTIONS[name],
+        i,
+        f,
+        torch.tensor([True, False, True, False]),
+        torch.tensor(0.1, dtype=torch.float64),
+    )
 
 
 @pytest.mark.parametrize("exponent", [0, 1, 2, 3, 0.5, -0.5, -1, -2, 1.7, 4.0])

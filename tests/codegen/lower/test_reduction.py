@@ -34,7 +34,9 @@ def test_one_dimension(name, dim, keepdim):
     check(lambda x: REDUCTIONS[name](x, dim, keepdim=keepdim), torch.randn(3, 20, 9))
 
 
-@pytest.mark.parametrize("name", ["sum", "mean", "amax", "any", "all", "argmax", "argmin", "var", "std", "max", "min", "prod"])
+@pytest.mark.parametrize(
+    "name", ["sum", "mean", "amax", "any", "all", "argmax", "argmin", "var", "std", "max", "min", "prod"]
+)
 def test_everything(name):
     def function(x):
         return REDUCTIONS[name](x) if name != "amax" else torch.amax(x)
@@ -49,7 +51,9 @@ def test_several_dimensions(dims):
     check(lambda x: (x.sum(dims), x.mean(dims, keepdim=True), x.amax(dims), torch.var(x, dims)), x)
 
 
-@pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int32, torch.int64, torch.bfloat16, torch.float16, torch.float64])
+@pytest.mark.parametrize(
+    "dtype", [torch.bool, torch.uint8, torch.int32, torch.int64, torch.bfloat16, torch.float16, torch.float64]
+)
 def test_types(dtype):
     x = (torch.rand(6, 40) * 3).to(dtype)
     check(lambda x: (x.sum(1), x.sum(0), x.amax(1), x.amin(0), torch.any(x, 1), torch.all(x, 0)), x)
@@ -79,7 +83,9 @@ def test_empty(shape):
 
 
 def test_zero_dimensional():
-    check(lambda x: (x.sum(), x.mean(), x.amax(), x.argmax(), x.sum(0), torch.softmax(x, 0)), torch.tensor(2.5))
+    check(
+        lambda x: (x.sum(), x.mean(), x.amax(), x.argmax(), x.sum(0), torch.softmax(x, 0)), torch.tensor(2.5)
+    )
 
 
 def test_size_one():
@@ -139,7 +145,10 @@ def test_rows_fuse(name, lead):
 
 def test_group_norm_is_one_kernel():
     program = check(
-        lambda x, w, b: torch.nn.functional.group_norm(x, 4, w, b), torch.randn(2, 8, 5, 5), torch.randn(8), torch.randn(8)
+        lambda x, w, b: torch.nn.functional.group_norm(x, 4, w, b),
+        torch.randn(2, 8, 5, 5),
+        torch.randn(8),
+        torch.randn(8),
     )
     assert len(kernels(program)) == 1
 
@@ -162,7 +171,11 @@ def test_running_statistics_are_updated_in_place():
 
 
 def test_softmax_backward():
-    check(lambda g, y: torch.ops.aten._softmax_backward_data(g, y, -1, torch.float32), torch.randn(5, 20), torch.rand(5, 20))
+    check(
+        lambda g, y: torch.ops.aten._softmax_backward_data(g, y, -1, torch.float32),
+        torch.randn(5, 20),
+        torch.rand(5, 20),
+    )
 
 
 def test_layer_norm_backward():
@@ -175,7 +188,10 @@ def test_layer_norm_backward():
 
 def test_cross_entropy():
     check(
-        lambda x, t: torch.nn.functional.cross_entropy(x, t), torch.randn(9, 17), torch.randint(0, 17, (9,)), no_calls=False
+        lambda x, t: torch.nn.functional.cross_entropy(x, t),
+        torch.randn(9, 17),
+        torch.randint(0, 17, (9,)),
+        no_calls=False,
     )
 
 

@@ -75,7 +75,9 @@ def test_input_with_an_offset():
 
 
 def test_operator_gets_a_view_without_a_copy():
-    program = check(lambda x, w: torch.mm(torch.relu(x), w.t()), torch.randn(5, 8), torch.randn(6, 8), no_calls=False)
+    program = check(
+        lambda x, w: torch.mm(torch.relu(x), w.t()), torch.randn(5, 8), torch.randn(6, 8), no_calls=False
+    )
     assert calls(program) == [torch.ops.aten.mm.default]
     assert len(kernels(program)) == 1
 

@@ -12,7 +12,16 @@ from tests.codegen.lowering_check import check
 
 def _pointwise(rng, pool):
     x = rng.choice(pool)
-    return rng.choice([torch.tanh, torch.sin, lambda v: v * 0.5 + 1, torch.neg, lambda v: torch.relu(v) - 0.25, torch.sigmoid])(x)
+    return rng.choice(
+        [
+            torch.tanh,
+            torch.sin,
+            lambda v: v * 0.5 + 1,
+            torch.neg,
+            lambda v: torch.relu(v) - 0.25,
+            torch.sigmoid,
+        ]
+    )(x)
 
 
 def _binary(rng, pool):
@@ -22,7 +31,10 @@ def _binary(rng, pool):
 
 
 def _broadcasts(x, y):
-    return all(a == b or a == 1 or b == 1 for a, b in zip(reversed(x.shape), reversed(y.shape))) and max(x.dim(), y.dim()) < 5
+    return (
+        all(a == b or a == 1 or b == 1 for a, b in zip(reversed(x.shape), reversed(y.shape)))
+        and max(x.dim(), y.dim()) < 5
+    )
 
 
 def _view(rng, pool):
@@ -101,5 +113,12 @@ def build(seed):
 @pytest.mark.parametrize("seed", range(60))
 def test_random_graph(seed):
     torch.manual_seed(seed)
-    shapes = random.Random(seed).choice([[(4, 6), (6,), (4, 1)], [(2, 3, 8), (3, 1), (8,)], [(16, 16), (16,), ()], [(2, 4, 3, 5), (4, 1, 1), (5,)]])
+    shapes = random.Random(seed).choice(
+        [
+            [(4, 6), (6,), (4, 1)],
+            [(2, 3, 8), (3, 1), (8,)],
+            [(16, 16), (16,), ()],
+            [(2, 4, 3, 5), (4, 1, 1), (5,)],
+        ]
+    )
     check(build(seed), *(torch.randn(shape) for shape in shapes), no_calls=False, native=seed % 4 == 0)
