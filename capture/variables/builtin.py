@@ -818,6 +818,10 @@ def call_descriptor_method(
         if owner.base_value is not None:
             if descriptor.__name__ == "__init__":
                 return _fill_from(tx, owner.base_value, rest, kwargs)
+            if descriptor is dict.__getitem__ and owner.has_class_attribute("__missing__"):
+                assert isinstance(owner.base_value, DictVariable)
+                held = owner.base_value.find(tx, rest[0])
+                return held if held is not None else owner.call_method(tx, "__missing__", rest, {})
             return owner.base_value.call_method(tx, descriptor.__name__, rest, kwargs)
         raise GraphBreak("method", name=descriptor.__qualname__, value=owner)
     return owner.call_method(tx, descriptor.__name__, rest, kwargs)

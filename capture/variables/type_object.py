@@ -243,10 +243,15 @@ class UnboundMethodVariable(Variable):
 # --- making instances: rules in order, (does it apply to the class, make) ----------------------------------------------------
 
 
+IS_ABSTRACT = 1 << 20  # Py_TPFLAGS_IS_ABSTRACT
+
+
 def new_instance(tx: Translator, cls: ClassVariable) -> ObjectVariable:
     """`object.__new__(cls)`. Objects with a finalizer are left to Python: when it runs depends on when the object is let go of."""
     if lookup_type(cls.cls, "__del__") is not MISSING:
         raise GraphBreak("finalizer", value=cls)
+    if cls.cls.__flags__ & IS_ABSTRACT:  # Python raises, naming the methods that are missing
+        raise GraphBreak("call", value=cls)
     result = ObjectVariable(cls.cls)
     tx.output.side_effects.remember_class_source(result, cls.source)
     return result

@@ -233,7 +233,22 @@ class ObjectVariable(Variable):
             class_value(tx, self, deleter, "__delattr__").call(tx, [self, ConstantVariable(name)], {})
 
     def generic_del_attr(self, tx: Translator, name: str) -> None:
-        """`object.__delattr__`, for entries of the instance dict."""
+        """`object.__delattr__`: a descriptor's own deleter, else the entry of the instance dict or slot."""
+        found = lookup_type(self.cls, name)
+        if isinstance(found, property):
+            if found.fdel is None:
+                text = f"property '{name}' of '{self.cls.__name__}' object has no deleter"
+                raise raise_new(AttributeError, text)
+            class_value(tx, self, found.fdel, name, "fdel").call(tx, [self], {})
+            return
+        if found is not MISSING and not isinstance(found, types.MemberDescriptorType):
+            deleter = lookup_type(type(found), "__delete__")
+            if isinstance(deleter, types.FunctionType):
+                owner = class_value(tx, self, found, name)
+                class_value(tx, owner, deleter, "__delete__").call(tx, [owner, self], {})
+                return
+            if is_data_descriptor(found):
+                raise GraphBreak("set_attr", value=self, name=name)
         if self.instance_attribute(tx, name) is None:
             raise raise_new(AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'")
         tx.output.side_effects.store_attr(self, name, Deleted())
