@@ -159,7 +159,9 @@ def _run_eagerly(frame_code: FrameCode) -> list[Any]:
     code += [Instr("LOAD_FAST", "___error"), Instr("PRECALL", 1), Instr("CALL", 1), Instr("POP_TOP")]
     code += [Instr("LOAD_CONST", None), Instr("STORE_FAST", "___error"), Instr("PUSH_NULL")]  # type: ignore[arg-type]
     code += [Instr("PUSH_NULL"), Instr("LOAD_CONST", held_constant(types.FunctionType))]
-    constants = (eager_twin(original), frame_code.globals, original.co_name, None)
+    twin = eager_twin(original)
+    _capture.skip_code(twin)  # here and not where it is made: a reset takes all marks away
+    constants = (twin, frame_code.globals, original.co_name, None)
     code += [Instr("LOAD_CONST", held_constant(value)) for value in constants]
     code += [Instr("LOAD_CLOSURE", FreeVar(name)) for name in original.co_freevars]
     code.append(
@@ -172,11 +174,10 @@ def _run_eagerly(frame_code: FrameCode) -> list[Any]:
 
 @functools.lru_cache(maxsize=4096)
 def eager_twin(code: types.CodeType) -> types.CodeType:
-    """The same code with all parameters positional, never captured."""
+    """The same code with all parameters positional, to be marked so that it is never captured."""
     count = len(argument_names(code))
     flags = code.co_flags & ~(0x04 | 0x08)
     twin = code.replace(co_argcount=count, co_posonlyargcount=0, co_kwonlyargcount=0, co_flags=flags)
-    _capture.skip_code(twin)
     return twin
 
 

@@ -61,3 +61,15 @@ def test_a_break_in_each_part_of_a_try_statement(capsys: pytest.CaptureFixture[s
     assert isinstance(caught.value.__context__, ValueError)
     assert capsys.readouterr().out.split() == ["first", "second", "last"]
     assert sys.exc_info() == (None, None, None)
+
+
+def looks_up(x, table):
+    table.append(1)
+    return x[table[0] * 9 :].sum() + torch.ones(3)[torch.tensor(len(table) * 9)]
+
+
+def test_a_graph_that_raises_after_a_reset_still_gives_way_to_python() -> None:
+    for _ in range(2):
+        with capture.enable(), pytest.raises(IndexError):
+            looks_up(torch.ones(20), [])
+        capture.reset()
