@@ -43,4 +43,5 @@ $(STAMP): pyproject.toml setup.py $(wildcard native/*.c native/*.h)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet torch==2.13.0
 	$(BIN)/python -m pip install --quiet -e .[dev]
+	$(BIN)/python -m compileall -q capture codegen guards cache  # also where the environment forbids writing bytecode later
 	touch $@

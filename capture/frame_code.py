@@ -177,8 +177,7 @@ def eager_twin(code: types.CodeType) -> types.CodeType:
     """The same code with all parameters positional, to be marked so that it is never captured."""
     count = len(argument_names(code))
     flags = code.co_flags & ~(0x04 | 0x08)
-    twin = code.replace(co_argcount=count, co_posonlyargcount=0, co_kwonlyargcount=0, co_flags=flags)
-    return twin
+    return code.replace(co_argcount=count, co_posonlyargcount=0, co_kwonlyargcount=0, co_flags=flags)
 
 
 def _replay_state(code: PythonCode, output: OutputGraph) -> None:
