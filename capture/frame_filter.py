@@ -15,6 +15,7 @@ import sysconfig
 from types import CodeType, FunctionType
 
 import torch
+from torch.autograd import forward_ad
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 _STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
@@ -128,6 +129,8 @@ def why_not_now() -> str | None:
         return "inside of a torch.func transform: tensors are wrapped in those of its level"
     if torch._C._len_torch_function_stack() or torch._C._len_torch_dispatch_stack():
         return "a mode sees each operation of torch"
+    if forward_ad._current_level >= 0:
+        return "forward-mode differentiation: tensors carry tangents, which no graph computes"
     if saves_through_hooks():
         return "tensors that autograd saves go through hooks (checkpoint), which count them"
     return None

@@ -20,6 +20,7 @@ from torch._subclasses.fake_tensor import (
     DynamicOutputShapeException,
     FakeTensor,
 )
+from torch.autograd import forward_ad
 
 from capture.break_reasons import GraphBreak, SkipFrame
 from capture.config import config
@@ -33,8 +34,9 @@ from capture.variables.symbolic import proxy_for
 from codegen.fake import check_supported, fake_mode, to_fake
 from guards import guard as make_guard
 from guards import shapes
+from guards.guard import Guard
 from guards.guard_set import GuardSet
-from guards.source import AttrSource, ConstantSource, ShapeSource, Source, TypeSource
+from guards.source import AttrSource, ConstantSource, ModuleAttrSource, ShapeSource, Source, TypeSource
 from guards.tensor_properties import storage_key
 
 if TYPE_CHECKING:
@@ -46,6 +48,12 @@ def version_of(value: Any) -> int | None:
     if not isinstance(value, torch.Tensor) or value.is_inference():
         return None
     return value._version
+
+
+def _no_forward_mode() -> Guard:
+    """No level of forward-mode differentiation is open: a tensor with a tangent looks like any other."""
+    level = ModuleAttrSource(ConstantSource(forward_ad), "_current_level")
+    return make_guard.constant_match(level, forward_ad._current_level)
 
 
 class GraphInput:
@@ -75,7 +83,7 @@ class OutputGraph:
     def __init__(self, policy: SizePolicy | None = None) -> None:
         self.graph = torch.fx.Graph()
         self.inputs: list[GraphInput] = []
-        self.guards = GuardSet([make_guard.global_state()])
+        self.guards = GuardSet([make_guard.global_state(), _no_forward_mode()])
         self.side_effects = SideEffects()
         self.fake_mode = fake_mode()
         self.symbols = Symbols(self, policy or SizePolicy(False, Seen()))

@@ -136,6 +136,10 @@ def overload_named(name: str) -> OpOverload:
     return getattr(getattr(aten, packet), overload or "default")
 
 
+#: eager keeps float32 between their steps for inputs of half precision, the rewritten form rounds: left to eager
+BATCH_NORMS = frozenset(overload_named(name) for name in REWRITTEN if "batch_norm" in name)
+HALF_PRECISION = (torch.bfloat16, torch.float16)
+
 GENERAL: dict[OpOverload, Callable[..., Any]] = {
     op: torch._decomp.decomposition_table[op] for op in map(overload_named, REWRITTEN)
 }

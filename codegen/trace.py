@@ -23,7 +23,7 @@ from torch import fx
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from codegen.decompositions import TABLE
+from codegen.decompositions import BATCH_NORMS, HALF_PRECISION, TABLE
 from codegen.draws import draw
 from codegen.fake import FakeMode, FakeTensor, rule_of, to_fake
 from codegen.memory import Memories, Memory, Tracked, UntraceableError, View, item_of
@@ -196,6 +196,8 @@ class Recorder(TorchDispatchMode):
     def record_rewrite(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
+        if func in BATCH_NORMS and args[0].dtype in HALF_PRECISION:
+            raise UntraceableError(f"{func} of {args[0].dtype}, which eager rounds at other places")
         outside = self.memories.silent
         self.memories.silent = outside or not func._schema.is_mutable
         try:

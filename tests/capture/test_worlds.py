@@ -481,3 +481,15 @@ def test_world(changing: World) -> None:
         found = two_calls(changing.make(), captured=True)
     for one, two in zip(expected, found):
         assert same(one, two), (one, two)
+
+
+def test_forward_mode_differentiation_is_left_to_python() -> None:
+    def square(x):
+        return x * x + 1
+
+    with config.patch(raise_on_error=True), capture.enable():
+        square(torch.ones(3))  # captured outside of any level: the entry must not answer inside of one
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(torch.full((3,), 3.0), torch.ones(3))
+            tangent = torch.autograd.forward_ad.unpack_dual(square(dual)).tangent
+    assert torch.equal(tangent, torch.full((3,), 6.0))

@@ -147,7 +147,7 @@ def assert_equal(found: Any, expected: Any, where: str) -> None:
         assert found == expected, where
 
 
-EAGER = {"return_only_views", "float_argument"}  # programs that are left to eager as a whole
+EAGER = {"float_argument"}  # programs that are left to eager as a whole
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -10,8 +10,4 @@ KNOWN: dict[tuple[str, str], str] = {
         "complex",
         "float32",
     ): "out= of another complex dtype: eager raises, the functional form and a cast do not",
-    (
-        "nn.functional.batch_norm",
-        "bfloat16",
-    ): "the decomposition rounds elsewhere than eager's kernel; near zero the difference exceeds the tolerance",
 }
