@@ -277,12 +277,18 @@ def left_alone(x):
     return double_plus_one(x)
 
 
-@capture.disable(recursive=False)
-def only_this_frame(x):
-    return double_plus_one(x)
+@pytest.fixture
+def only_this_frame():
+    """Made for each test: tests of the hook below the API take all marks away."""
+
+    @capture.disable(recursive=False)
+    def frame(x):
+        return double_plus_one(x)
+
+    return frame
 
 
-def test_disable_decorators(found):
+def test_disable_decorators(found, only_this_frame):
     with capture.enable("eager"):
         assert torch.equal(left_alone(torch.ones(2)), torch.full((2,), 3.0))
         assert found.graph_count == 0
@@ -290,7 +296,7 @@ def test_disable_decorators(found):
     assert found.functions == ["double_plus_one"]
 
 
-def test_disable_not_recursive_stays_after_reset(found):
+def test_disable_not_recursive_stays_after_reset(found, only_this_frame):
     capture.reset()
     with capture.enable("eager"):
         only_this_frame(torch.ones(2))
