@@ -74,7 +74,7 @@ class Frame:
         self.code = code
         self.function = function
         self.globals: dict[str, Any] = function.__globals__
-        self.builtins: dict[str, Any] = function.__builtins__  # type: ignore[attr-defined]
+        self.builtins: dict[str, Any] = _builtins_of(function)
         self.locals = localsplus
         self.failures = failures
 
@@ -244,13 +244,18 @@ def _find_entry(
     return None, ()
 
 
+def _builtins_of(function: Any) -> dict[str, Any]:
+    """Untyped: type stubs disagree on whether functions have the attribute."""
+    found: dict[str, Any] = function.__builtins__
+    return found
+
+
 def _check(
     entry: Any, localsplus: tuple[Any, ...], function: types.FunctionType
 ) -> tuple[int, tuple[Any, ...]]:
     if entry.guards is None:
         return -1, ()
-    builtins = function.__builtins__  # type: ignore[attr-defined]
-    failed, slots = entry.guards.check(localsplus, function.__globals__, builtins, function)
+    failed, slots = entry.guards.check(localsplus, function.__globals__, _builtins_of(function), function)
     return failed, slots or ()
 
 
