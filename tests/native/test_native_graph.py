@@ -29,7 +29,7 @@ def eager(x, y, note):
 RECIPE = (("out", 0), ("out", 1), ("slot", 2), ("list", 2), ("dict", ("sum", "parts")))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def compiled():
     examples = [torch.ones(4), torch.ones(4)]
     with torch.no_grad():
