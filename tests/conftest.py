@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-import torch
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,12 +29,3 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert text == path.read_text(), f"{path} differs: run pytest --update-golden and read the difference"
 
     return check
-
-
-@pytest.fixture(autouse=True)
-def ordinary_modes():
-    """Each test begins with torch's ordinary modes, whatever another one has left behind."""
-    torch.set_autocast_enabled("cpu", False)
-    torch.set_grad_enabled(True)
-    torch.set_default_dtype(torch.float32)
-    yield
