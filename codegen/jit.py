@@ -154,7 +154,7 @@ class _Compiler:
 
     def __init__(self, target: Target) -> None:
         binding = _llvm()
-        self.machine = binding.Target.from_default_triple().create_target_machine(
+        self.machine = _llvm_target(target).create_target_machine(
             cpu=target.cpu, features="", opt=2, reloc="pic", codemodel="small", jit=True
         )
         self._builder = binding.create_pass_builder(
@@ -187,6 +187,16 @@ def _llvm() -> Any:
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     return binding
+
+
+def _llvm_target(target: Target) -> Any:
+    """LLVM's target for the architecture. Another one than this machine's serves to read the code (it can't be linked here)."""
+    binding = _llvm()
+    if binding.get_default_triple().split("-")[0] == target.architecture:
+        return binding.Target.from_default_triple()
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    return binding.Target.from_triple(f"{target.architecture}-unknown-linux-gnu")
 
 
 @cache

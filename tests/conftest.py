@@ -22,7 +22,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     def check(name: str, text: str) -> None:
         path = folder / name
         if request.config.getoption("--update-golden"):
-            folder.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
             return
         assert path.exists(), f"no golden file {path}: run pytest --update-golden and read what it writes"

@@ -11,6 +11,7 @@ Code is generated for a level, not for the exact processor: stored machine code 
 from __future__ import annotations
 
 import os
+import platform
 from dataclasses import dataclass
 from functools import cache
 
@@ -20,7 +21,8 @@ from codegen.llvm.types import SIZES
 @dataclass(frozen=True, slots=True)
 class Target:
     """`vector_bytes`: of the widest register. `sleef`: suffix of the Sleef functions in libtorch_cpu for that width, None where there are none.
-    `fma`: fused multiply-add is one instruction. `f16c`: so are conversions of half precision. `avx512`: masks are registers."""
+    `fma`: fused multiply-add is one instruction. `f16c`: so are conversions of half precision. `avx512`: masks are registers.
+    `architecture`: as platform.machine() calls it."""
 
     cpu: str
     vector_bytes: int
@@ -28,6 +30,7 @@ class Target:
     fma: bool
     f16c: bool
     avx512: bool
+    architecture: str = "x86_64"
 
     @staticmethod
     def level(name: str) -> Target:
@@ -49,6 +52,8 @@ class Target:
     @property
     def attributes(self) -> str:
         """Function attributes: without them LLVM prefers 256-bit registers on AVX-512 processors (1.5 times slower)."""
+        if self.architecture != "x86_64":
+            return "nounwind"
         bits = self.vector_bytes * 8
         return f'nounwind "min-legal-vector-width"="{bits}" "prefer-vector-width"="{bits}"'
 
@@ -57,7 +62,11 @@ LEVELS = {
     "x86-64": Target("x86-64", 16, None, fma=False, f16c=False, avx512=False),
     "x86-64-v3": Target("x86-64-v3", 32, "avx2", fma=True, f16c=True, avx512=False),
     "x86-64-v4": Target("x86-64-v4", 64, "avx512f", fma=True, f16c=True, avx512=True),
+    # NEON. No Sleef: which of its functions libtorch exports there was not looked up on such a machine.
+    "aarch64": Target("generic", 16, None, fma=True, f16c=True, avx512=False, architecture="aarch64"),
 }
+
+_ARM = {"aarch64", "arm64"}  # platform.machine() on Linux and on macOS
 
 # What a level promises beyond the one before, in LLVM's names (features that the emitted code can make use of).
 _REQUIRED = {
@@ -68,6 +77,8 @@ _REQUIRED = {
 
 @cache
 def _detect() -> Target:
+    if platform.machine() in _ARM:
+        return LEVELS["aarch64"]
     from llvmlite.binding import get_host_cpu_features
 
     features = get_host_cpu_features()

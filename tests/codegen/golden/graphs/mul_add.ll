@@ -1,0 +1,42 @@
+declare i64 @llvm.smin.i64(i64, i64)
+define i32 @k0(ptr %buffers, ptr %sizes, i64 %begin, i64 %end) nounwind "min-legal-vector-width"="256" "prefer-vector-width"="256" {
+start:
+  %t1 = getelementptr ptr, ptr %buffers, i64 0
+  %t2 = load ptr, ptr %t1, align 8
+  %t3 = getelementptr ptr, ptr %buffers, i64 1
+  %t4 = load ptr, ptr %t3, align 8
+  %t5 = getelementptr ptr, ptr %buffers, i64 2
+  %t6 = load ptr, ptr %t5, align 8
+  %starts = icmp eq i64 %begin, 0
+  %has_work = icmp sgt i64 %end, 0
+  %is_first = and i1 %starts, %has_work
+  br i1 %is_first, label %entry, label %elsewhere
+elsewhere:
+  ret i32 0
+entry:
+  br label %loop7
+loop7:
+  %t9 = phi i64 [ 0, %entry ], [ %t25, %loop7 ]
+  %t10 = call i64 @llvm.smin.i64(i64 %t9, i64 24)
+  %t11 = getelementptr float, ptr %t2, i64 %t10
+  %t12 = load <8 x float>, ptr %t11, align 4
+  %t13 = getelementptr float, ptr %t11, i64 8
+  %t14 = load <8 x float>, ptr %t13, align 4
+  %t15 = getelementptr float, ptr %t4, i64 %t10
+  %t16 = load <8 x float>, ptr %t15, align 4
+  %t17 = getelementptr float, ptr %t15, i64 8
+  %t18 = load <8 x float>, ptr %t17, align 4
+  %t19 = fmul <8 x float> %t12, %t16
+  %t20 = fmul <8 x float> %t14, %t18
+  %t21 = fadd <8 x float> %t19, splat (float 0x3FF0000000000000)
+  %t22 = fadd <8 x float> %t20, splat (float 0x3FF0000000000000)
+  %t23 = getelementptr float, ptr %t6, i64 %t10
+  store <8 x float> %t21, ptr %t23, align 4
+  %t24 = getelementptr float, ptr %t23, i64 8
+  store <8 x float> %t22, ptr %t24, align 4
+  %t25 = add nuw nsw i64 %t9, 16
+  %t26 = icmp slt i64 %t25, 40
+  br i1 %t26, label %loop7, label %after8
+after8:
+  ret i32 0
+}
