@@ -66,7 +66,7 @@ def run_callee(tx: Translator, callee: Translator) -> Variable:
 
 def special_call(tx: Translator, function: UserFunctionVariable, args: list[Variable]) -> Any:
     """Rules that go before inlining, in order; each gives a handler or None."""
-    from capture.variables.builtin import lookup
+    from capture.rules import lookup
     from capture.variables.nn_module import MODULE_METHODS, ModuleVariable
     from capture.variables.torch_wrappers import BY_CODE, is_kept_from_torch_compile, kept_from_torch_compile
 

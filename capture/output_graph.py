@@ -322,7 +322,9 @@ class OutputGraph:
 
     def wrap_result(self, value: Any, node: torch.fx.Node) -> Variable:
         """The result of an operation as a variable; parts of a tuple become `getitem` nodes."""
-        from capture.variables.sequence import ListVariable, NamedTupleVariable, TupleVariable
+        from capture.variables.lists import ListVariable
+        from capture.variables.named_tuple import NamedTupleVariable
+        from capture.variables.sequence import TupleVariable
         from capture.variables.tensor import TensorVariable
         from capture.wrap import constant
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from capture.variables.base import LazyVariable, Variable
 from capture.variables.constant import ConstantVariable
+from capture.variables.lists import ListVariable
 from capture.variables.mapping import DictVariable
-from capture.variables.sequence import ListVariable, TupleVariable
+from capture.variables.sequence import TupleVariable
 from capture.variables.tensor import TensorVariable
 from guards.source import ConstantSource, Source
 

@@ -178,7 +178,7 @@ def _realized_from(old: Variable, new: Variable) -> bool:
 
 
 def _apply_deque(code: PythonCode, variable: Any, before: list[Variable]) -> None:
-    from capture.variables.sequence import ListVariable
+    from capture.variables.lists import ListVariable
 
     _call_method(code, variable, "clear", [])
     _call_method(code, variable, "extend", [ListVariable(list(variable.items))])
@@ -215,7 +215,7 @@ def _apply_dict_subclass(code: PythonCode, variable: Any, before: dict[Any, Any]
 
 
 def _apply_set(code: PythonCode, variable: Any, before: dict[Any, Variable]) -> None:
-    from capture.variables.sequence import ListVariable
+    from capture.variables.lists import ListVariable
 
     gone = [item for name, item in before.items() if name not in variable.entries]
     for item in gone:
@@ -232,7 +232,8 @@ def _apply_object(code: PythonCode, variable: Any, before: Any) -> None:
 def _store_attributes(code: PythonCode, owner: Any, stores: dict[str, Variable]) -> None:
     import torch
 
-    from capture.variables.user_object import Deleted, lookup_type, plain_setattr
+    from capture.variables.class_lookup import lookup_type, plain_setattr
+    from capture.variables.user_object import Deleted
 
     setter = lookup_type(owner.python_type(), "__setattr__")
     plain = setter in (*plain_setattr(), torch.nn.Module.__setattr__, type.__setattr__)
@@ -264,8 +265,9 @@ def _apply_iterator(code: PythonCode, variable: Any, before: Any) -> None:
 def _tables() -> tuple[Any, Any]:
     from capture.variables.function import CellVariable
     from capture.variables.iterator import SequenceIterator
-    from capture.variables.mapping import DictVariable, SetVariable
-    from capture.variables.sequence import DequeVariable, ListVariable
+    from capture.variables.lists import DequeVariable, ListVariable
+    from capture.variables.mapping import DictVariable
+    from capture.variables.sets import SetVariable
     from capture.variables.user_object import ObjectVariable
 
     snapshots: list[tuple[type, Callable[[Any], Any]]] = [

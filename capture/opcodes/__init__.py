@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+from capture import wrapping
 from capture.opcodes import calls, collections, control, exceptions, names, operators, patterns, stack
 from capture.opcodes.registry import HANDLERS
-from capture.variables import autograd_function, super_object, torch_wrappers
+from capture.rules import families
 
 UNSUPPORTED: dict[str, str] = {
     "PRINT_EXPR": "interactive statements only",

@@ -9,8 +9,11 @@ from capture.variables.base import Variable, realize
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import raise_new
 from capture.variables.iterator import IteratorVariable
-from capture.variables.mapping import DictVariable, SetVariable, pairs_of
-from capture.variables.sequence import ListVariable, SliceVariable, TupleVariable
+from capture.variables.lists import ListVariable
+from capture.variables.mapping import DictVariable, pairs_of
+from capture.variables.ranges import SliceVariable
+from capture.variables.sequence import TupleVariable
+from capture.variables.sets import SetVariable
 
 if TYPE_CHECKING:
     from capture.bytecode.instructions import Instruction

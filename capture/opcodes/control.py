@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from capture.break_reasons import GraphBreak
 from capture.opcodes.registry import opcode
+from capture.rules import CALLS
+from capture.rules.iterators import next_item
 from capture.variables.base import Variable
-from capture.variables.builtin import CALLS, next_item
 from capture.variables.constant import ConstantVariable
 from capture.variables.generator import GeneratorVariable
 from capture.variables.tensor import TensorVariable

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from capture.break_reasons import GraphBreak
 from capture.opcodes.registry import opcode
 from capture.variables.base import ObservedException, Variable, realize
+from capture.variables.class_lookup import MISSING, class_attribute, lookup_type
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import ExceptionVariable, TracebackVariable, handled_exception, raise_new
 from capture.variables.opaque import OpaqueVariable
 from capture.variables.type_object import ClassVariable
-from capture.variables.user_object import MISSING, ObjectVariable, class_attribute, lookup_type
+from capture.variables.user_object import ObjectVariable
 
 if TYPE_CHECKING:
     from capture.bytecode.instructions import Instruction

@@ -10,8 +10,9 @@ from capture.break_reasons import GraphBreak
 from capture.opcodes.registry import opcode
 from capture.variables.exception import raise_new
 from capture.variables.function import CellVariable, ValueMethod
-from capture.variables.mapping import DictVariable, SetVariable
+from capture.variables.mapping import DictVariable
 from capture.variables.sequence import SequenceVariable
+from capture.variables.sets import SetVariable
 from capture.variables.tensor import TensorVariable
 from guards.source import ConstantSource
 

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 from capture.break_reasons import GraphBreak
 from capture.opcodes.registry import opcode
+from capture.rules import CALLS
 from capture.variables.base import ObservedException, Variable
-from capture.variables.builtin import CALLS
+from capture.variables.class_lookup import MISSING, lookup_type
 from capture.variables.constant import ConstantVariable
+from capture.variables.lists import DequeVariable, ListVariable
 from capture.variables.mapping import DictVariable
-from capture.variables.sequence import DequeVariable, ListVariable, RangeVariable, TupleVariable
+from capture.variables.ranges import RangeVariable
+from capture.variables.sequence import TupleVariable
 from capture.variables.type_object import ClassVariable
-from capture.variables.user_object import MISSING, lookup_type
 
 if TYPE_CHECKING:
     from capture.bytecode.instructions import Instruction

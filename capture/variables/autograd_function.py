@@ -19,8 +19,8 @@ from torch.autograd import Function
 
 from capture.break_reasons import GraphBreak
 from capture.polyfills import autograd_function as written
+from capture.rules import rule
 from capture.variables.base import ObservedException, Variable
-from capture.variables.builtin import rule
 from capture.variables.constant import ConstantVariable
 from capture.variables.sequence import TupleVariable
 from capture.variables.tensor import TensorVariable

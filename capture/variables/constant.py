@@ -91,6 +91,9 @@ class ConstantVariable(Variable):
         code.load_constant(self.value)
 
 
+NONE = ConstantVariable(None)
+
+
 class ConstantMethod(Variable):
     """A bound method of a literal, such as `", ".join`."""
 

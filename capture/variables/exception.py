@@ -59,7 +59,7 @@ class ExceptionVariable(Variable):
     # --- attributes ---
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        from capture.variables.user_object import MISSING, bind, lookup_type
+        from capture.variables.class_lookup import MISSING, bind, lookup_type
 
         if name in self.attributes:
             return self.attributes[name]
@@ -78,7 +78,7 @@ class ExceptionVariable(Variable):
         return bind(tx, self, self.cls, found, name)
 
     def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
-        from capture.variables.user_object import class_value, lookup_type
+        from capture.variables.class_lookup import class_value, lookup_type
 
         found = lookup_type(self.cls, name)
         if lookup_type(self.cls, "__setattr__") is not BaseException.__dict__["__setattr__"]:

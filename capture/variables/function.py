@@ -46,7 +46,7 @@ class CellVariable(Variable):
 
 
 class FunctionVariable(Variable):
-    """Base of Python functions. `code`, `scope` (globals) and cells by name say what inlining runs."""
+    """Base of functions written in Python."""
 
     def python_type(self) -> type:
         return types.FunctionType
@@ -61,6 +61,15 @@ class FunctionVariable(Variable):
         from capture.inline import call_function
 
         return call_function(tx, self, args, kwargs)
+
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        if name == "__get__" and args:
+            return BoundMethodVariable(self, args[0])
+        if name == "__call__":
+            return self.call(tx, args, kwargs)
+        return super().call_method(tx, name, args, kwargs)
 
 
 class UserFunctionVariable(FunctionVariable):
@@ -109,15 +118,6 @@ class UserFunctionVariable(FunctionVariable):
         return wrap(
             tx.output, getattr(self.function, name), AttrSource(self.source, name) if self.source else None
         )
-
-    def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
-    ) -> Variable:
-        if name == "__get__" and args:
-            return BoundMethodVariable(self, args[0])
-        if name == "__call__":
-            return self.call(tx, args, kwargs)
-        return super().call_method(tx, name, args, kwargs)
 
     def reconstruct(self, code: PythonCode) -> None:
         code.load_constant(self.function)
@@ -184,15 +184,6 @@ class NestedFunctionVariable(FunctionVariable):
         if name in ("__code__", "__defaults__", "__kwdefaults__", "__globals__", "__closure__"):
             raise GraphBreak("set_attr", value=self, name=name)
         self.attributes[name] = value
-
-    def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
-    ) -> Variable:
-        if name == "__get__" and args:
-            return BoundMethodVariable(self, args[0])
-        if name == "__call__":
-            return self.call(tx, args, kwargs)
-        return super().call_method(tx, name, args, kwargs)
 
     def reconstruct(self, code: PythonCode) -> None:
         from capture.variables.sequence import TupleVariable

@@ -121,7 +121,8 @@ class IndexIterator(IteratorVariable):
         return item
 
     def reconstruct(self, code: PythonCode) -> None:
-        from capture.variables.sequence import ListVariable, TupleVariable
+        from capture.variables.lists import ListVariable
+        from capture.variables.sequence import TupleVariable
 
         if self.position is None:
             code.load(TupleVariable([]))
@@ -163,7 +164,7 @@ class RangeIterator(IteratorVariable):
         return ConstantVariable(first)
 
     def reconstruct(self, code: PythonCode) -> None:
-        from capture.variables.sequence import RangeVariable
+        from capture.variables.ranges import RangeVariable
 
         code.load(RangeVariable(self.value))
         code.emit("GET_ITER")

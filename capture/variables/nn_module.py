@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from capture.variables.base import Variable
+from capture.variables.class_lookup import MISSING, class_value, lookup_type, plain_setattr
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import raise_new
-from capture.variables.user_object import MISSING, ObjectVariable, class_value, lookup_type, plain_setattr
+from capture.variables.user_object import ObjectVariable
 from guards.guard import length_match
 from guards.lookup import instance_dict
 from guards.source import AttrSource, ConstantSource

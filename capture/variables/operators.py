@@ -14,16 +14,19 @@ from typing import TYPE_CHECKING, Any
 from capture.break_reasons import GraphBreak
 from capture.variables import graph_float
 from capture.variables.base import Variable
+from capture.variables.class_lookup import lookup_type
 from capture.variables.compare import COMPARISONS, DUNDERS, SWAPPED, equal, same_object
 from capture.variables.constant import ConstantVariable, fold, raise_type_error
 from capture.variables.exception import raise_python
 from capture.variables.function import BoundMethodVariable
 from capture.variables.graph_float import GraphFloatVariable
-from capture.variables.mapping import DictVariable, DictViewVariable, SetVariable
-from capture.variables.sequence import DequeVariable, ListVariable, SequenceVariable, TupleVariable
+from capture.variables.lists import DequeVariable, ListVariable
+from capture.variables.mapping import DictVariable, DictViewVariable
+from capture.variables.sequence import SequenceVariable, TupleVariable
+from capture.variables.sets import SetVariable
 from capture.variables.symbolic import SymbolicVariable, compute, is_number
 from capture.variables.tensor import TensorVariable
-from capture.variables.user_object import ObjectVariable, lookup_type
+from capture.variables.user_object import ObjectVariable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

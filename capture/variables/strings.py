@@ -62,8 +62,10 @@ class _Text:
 
 def _printable(tx: Translator, value: Variable) -> object:
     """A real object with the same text."""
-    from capture.variables.mapping import DictVariable, SetVariable
-    from capture.variables.sequence import ListVariable, TupleVariable
+    from capture.variables.lists import ListVariable
+    from capture.variables.mapping import DictVariable
+    from capture.variables.sequence import TupleVariable
+    from capture.variables.sets import SetVariable
     from capture.variables.type_object import ClassVariable
     from capture.variables.user_object import ObjectVariable
 

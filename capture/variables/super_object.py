@@ -6,12 +6,13 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
+from capture.rules import rule
 from capture.variables.base import Variable
-from capture.variables.builtin import rule
 from capture.variables.exception import raise_new
 from capture.variables.function import BoundMethodVariable
-from capture.variables.type_object import ClassVariable, UnboundMethodVariable
-from capture.variables.user_object import BuiltinMethodVariable, ObjectVariable
+from capture.variables.native_method import BuiltinMethodVariable, UnboundMethodVariable
+from capture.variables.type_object import ClassVariable
+from capture.variables.user_object import ObjectVariable
 from guards.source import AttrSource, ConstantSource, Source, TypeAttrSource
 from guards.values import ObjectRef
 
@@ -85,7 +86,7 @@ class _BuiltinNew(Variable):
     """`super().__new__`, where it is object's."""
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-        from capture.variables.type_object import new_instance
+        from capture.variables.instance import new_instance
 
         if not args or not isinstance(args[0], ClassVariable):
             raise GraphBreak("call", value="object.__new__")

@@ -7,54 +7,32 @@ from typing import TYPE_CHECKING, Any
 from capture import torch_functions
 from capture.break_reasons import GraphBreak
 from capture.variables.base import NotConstant, Variable
-from capture.variables.constant import ConstantVariable, fold
+from capture.variables.builtin import BuiltinVariable
+from capture.variables.constant import fold
 from capture.variables.symbolic import SYMBOL_FUNCTIONS, compute
 from capture.variables.tensor import TensorVariable
 
 if TYPE_CHECKING:
-    from capture.reconstruct import PythonCode
     from capture.translator import Translator
-    from guards.source import Source
 
 
-class TorchFunctionVariable(Variable):
-    def __init__(self, function: Any, source: Source | None = None) -> None:
-        super().__init__(source)
-        self.function = function
-
-    def python_type(self) -> type:
-        return type(self.function)
-
+class TorchFunctionVariable(BuiltinVariable):
     def describe(self) -> str:
         return f"torch function {self.name()}"
 
     def name(self) -> str:
         return str(getattr(self.function, "__name__", self.function))
 
-    def real_value(self) -> Any:
-        return self.function
-
-    def as_proxy(self) -> Any:
-        return self.function
-
-    def truth(self, tx: Translator) -> bool:
-        return True
-
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        value = getattr(self.function, name, None)
-        if isinstance(value, (str, type(None))) and hasattr(self.function, name):
-            return ConstantVariable(value)
-        if torch_functions.kind_of(value) is not None:  # torch.ops.aten.add.Tensor
-            return TorchFunctionVariable(value)
-        raise GraphBreak("get_attr", value=self, name=name)
+        overload = getattr(self.function, name, None)
+        if torch_functions.kind_of(overload) is not None:  # torch.ops.aten.add.Tensor
+            return TorchFunctionVariable(overload)
+        return super().get_attr(tx, name)
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         if not kwargs and self.function in SYMBOL_FUNCTIONS:
             return compute(self.function, args) or fold(self.function, args, {})
         return KINDS[torch_functions.kind_of(self.function) or "outside"](self, tx, args, kwargs)
-
-    def reconstruct(self, code: PythonCode) -> None:
-        code.load_constant(self.function)
 
 
 def _operation(

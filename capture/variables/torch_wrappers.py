@@ -17,9 +17,9 @@ from torch.optim.optimizer import _get_value, _use_grad_for_differentiable
 from capture import polyfills
 from capture.break_reasons import GraphBreak
 from capture.polyfills import torch_wrappers as written
+from capture.rules import rule
 from capture.variables import graph_float
 from capture.variables.base import Variable
-from capture.variables.builtin import rule
 from capture.variables.tensor import TensorVariable
 from guards.source import ConstantSource
 

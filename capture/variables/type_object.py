@@ -1,4 +1,4 @@
-"""Classes: attribute look-up on them, and making instances."""
+"""Classes: attribute look-up on them, operators of their metaclasses; calling one is in `instance.py`."""
 
 from __future__ import annotations
 
@@ -6,21 +6,13 @@ import enum
 import types
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from capture.break_reasons import GraphBreak
 from capture.variables.base import Variable
+from capture.variables.class_lookup import MISSING, class_value, is_data_descriptor, lookup_type
 from capture.variables.constant import ConstantVariable, fold
-from capture.variables.exception import ExceptionVariable, raise_new
+from capture.variables.exception import raise_new
 from capture.variables.function import BoundMethodVariable
-from capture.variables.user_object import (
-    MISSING,
-    ObjectVariable,
-    class_value,
-    is_data_descriptor,
-    lookup_type,
-    native_base,
-)
+from capture.variables.native_method import ClassMethodVariable, UnboundMethodVariable
 
 if TYPE_CHECKING:
     from capture.reconstruct import PythonCode
@@ -147,7 +139,8 @@ class ClassVariable(Variable):
         return super().unpack(tx)
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-        from capture.variables.builtin import CALLS
+        from capture.rules import CALLS
+        from capture.variables.instance import INSTANCE_RULES
 
         handler = CALLS.get(self.cls)
         if handler is not None:
@@ -171,211 +164,3 @@ class ClassVariable(Variable):
 
     def reconstruct(self, code: PythonCode) -> None:
         code.load_constant(self.cls)
-
-
-class ClassMethodVariable(Variable):
-    """A class method or static method written in C, such as `dict.fromkeys`, `torch.Tensor._make_subclass`."""
-
-    def __init__(self, owner: ClassVariable, name: str) -> None:
-        super().__init__(None)
-        self.owner = owner
-        self.name = name
-
-    def python_type(self) -> type:
-        return types.BuiltinFunctionType
-
-    def describe(self) -> str:
-        return f"{self.owner.cls.__name__}.{self.name}"
-
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-        from capture.variables.builtin import CALLS, call_pure
-
-        function = getattr(self.owner.cls, self.name)
-        if self.owner.cls is dict and self.name == "fromkeys":
-            from capture.polyfills import dict_fromkeys
-
-            return tx.wrap_function(dict_fromkeys).call(tx, args, kwargs)
-        handler = CALLS.get(function)
-        if handler is not None:
-            return handler(tx, *args, **kwargs)
-        if self.name == "__new__" and args and isinstance(args[0], ClassVariable):
-            return new_instance(tx, args[0])
-        return call_pure(tx, function, args, kwargs)
-
-    def reconstruct(self, code: PythonCode) -> None:
-        code.load(self.owner)
-        code.emit("LOAD_ATTR", self.name)
-
-
-class UnboundMethodVariable(Variable):
-    """A method of a built-in class, unbound: `list.append`, `torch.Tensor.add`, `object.__setattr__`."""
-
-    def __init__(self, descriptor: Any, source: Source | None = None) -> None:
-        super().__init__(source)
-        self.descriptor = descriptor
-
-    def python_type(self) -> type:
-        return type(self.descriptor)
-
-    def describe(self) -> str:
-        return f"method {self.descriptor.__qualname__}"
-
-    def real_value(self) -> Any:
-        return self.descriptor
-
-    def truth(self, tx: Translator) -> bool:
-        return True
-
-    def get_attr(self, tx: Translator, name: str) -> Variable:
-        if name in ("__name__", "__qualname__", "__doc__"):
-            return ConstantVariable(getattr(self.descriptor, name))
-        return super().get_attr(tx, name)
-
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-        from capture.variables.builtin import call_descriptor_method
-
-        return call_descriptor_method(tx, self.descriptor, args, kwargs)
-
-    def reconstruct(self, code: PythonCode) -> None:
-        code.load_constant(self.descriptor)
-
-
-# --- making instances: rules in order, (does it apply to the class, make) ----------------------------------------------------
-
-
-IS_ABSTRACT = 1 << 20  # Py_TPFLAGS_IS_ABSTRACT
-
-
-def new_instance(tx: Translator, cls: ClassVariable) -> ObjectVariable:
-    """`object.__new__(cls)`. Objects with a finalizer are left to Python: when it runs depends on when the object is let go of."""
-    if lookup_type(cls.cls, "__del__") is not MISSING:
-        raise GraphBreak("finalizer", value=cls)
-    if cls.cls.__flags__ & IS_ABSTRACT:  # Python raises, naming the methods that are missing
-        raise GraphBreak("call", value=cls)
-    result = ObjectVariable(cls.cls)
-    tx.output.side_effects.remember_class_source(result, cls.source)
-    return result
-
-
-def _make_exception(
-    tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
-) -> Variable:
-    own_init = lookup_type(cls.cls, "__init__") not in BUILTIN_EXCEPTION_INITS
-    made_otherwise = isinstance(cls.cls.__new__, types.FunctionType) or type(cls.cls) is not type
-    if made_otherwise or (kwargs and not own_init) or issubclass(cls.cls, BaseExceptionGroup):
-        raise GraphBreak("call", value=cls)
-    result = ExceptionVariable(cls.cls, args)
-    tx.output.side_effects.remember_class_source(result, cls.source)
-    if own_init:
-        result.get_attr(tx, "__init__").call(tx, args, kwargs)
-    return result
-
-
-BUILTIN_EXCEPTION_INITS = frozenset(
-    c.__init__
-    for c in vars(__import__("builtins")).values()
-    if isinstance(c, type) and issubclass(c, BaseException)
-)
-
-
-def _is_named_tuple(cls: type) -> bool:
-    return issubclass(cls, tuple) and hasattr(cls, "_fields") and hasattr(cls, "_make")
-
-
-def _make_named_tuple(
-    tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
-) -> Variable:
-    from capture.variables.sequence import NamedTupleVariable, field_names, overrides_sequence
-    from capture.wrap import wrap
-
-    fields = field_names(cls.cls)
-    values = dict(zip(fields, args)) | kwargs
-    for name, default in getattr(cls.cls, "_field_defaults", {}).items():
-        if name not in values:
-            values[name] = wrap(tx.output, default, None)
-    base = _named_tuple_base(cls.cls)
-    own_new = lookup_type(cls.cls, "__new__") is not vars(base)["__new__"]
-    if len(args) > len(fields) or set(values) != set(fields) or own_new or overrides_sequence(cls.cls):
-        raise GraphBreak("call", value=cls)
-    return NamedTupleVariable([values[n] for n in fields], cls.cls)
-
-
-def _named_tuple_base(cls: type) -> type:
-    return next(c for c in cls.__mro__ if "_fields" in vars(c))
-
-
-def _make_constant(
-    tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
-) -> Variable:
-    return fold(cls.cls, args, kwargs)
-
-
-def _is_plain_class(cls: type) -> bool:
-    return (
-        type(cls).__call__ is type.__call__
-        and lookup_type(cls, "__new__") is object.__new__
-        and bool(cls.__flags__ & (1 << 9))  # a heap type: written in Python
-    )
-
-
-def _make_object(
-    tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
-) -> Variable:
-    result = new_instance(tx, cls)
-    result.call_method(tx, "__init__", args, kwargs)
-    return result
-
-
-def _is_container_class(cls: type) -> bool:
-    """A class written in Python on top of dict, list or set, with the `__new__` of that base."""
-    base = native_base(cls)
-    heap = bool(cls.__flags__ & (1 << 9))
-    return heap and base is not object and type(cls).__call__ is type.__call__ and cls.__new__ is base.__new__
-
-
-def new_base_value(base: type) -> Variable:
-    from capture.variables.mapping import DictVariable, SetVariable
-    from capture.variables.sequence import ListVariable
-
-    if issubclass(base, dict):
-        return DictVariable({}, cls=base)
-    return ListVariable([]) if base is list else SetVariable({})
-
-
-def _make_container(
-    tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
-) -> Variable:
-    result = new_instance(tx, cls)
-    result.base_value = new_base_value(native_base(cls.cls))
-    result.call_method(tx, "__init__", args, kwargs)
-    return result
-
-
-def _is_generic_new(cls: type) -> bool:
-    """A `__new__` written in Python, on top of object's."""
-    return (
-        isinstance(lookup_type(cls, "__new__"), staticmethod)
-        and type(cls).__call__ is type.__call__
-        and (not issubclass(cls, (torch.nn.Module, torch.Tensor, tuple, int, float, str, list, dict, set)))
-    )
-
-
-def _make_by_new(
-    tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
-) -> Variable:
-    new = class_value(tx, cls, lookup_type(cls.cls, "__new__").__func__, "__new__", "__func__")
-    result = new.call(tx, [cls, *args], kwargs)
-    if isinstance(result, ObjectVariable) and issubclass(result.cls, cls.cls):
-        result.call_method(tx, "__init__", args, kwargs)
-    return result
-
-
-CONSTANT_CLASSES = (torch.device, torch.dtype, torch.finfo, torch.iinfo, enum.Enum)
-INSTANCE_RULES: tuple[tuple[Any, Any], ...] = (
-    (lambda cls: issubclass(cls, BaseException), _make_exception),
-    (_is_named_tuple, _make_named_tuple),
-    (lambda cls: issubclass(cls, CONSTANT_CLASSES), _make_constant),
-    (_is_plain_class, _make_object),
-    (_is_container_class, _make_container),
-    (_is_generic_new, _make_by_new),
-)

@@ -5,16 +5,24 @@
 
 from __future__ import annotations
 
-import collections
-import functools
 import types
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
 from capture.variables.base import NotConstant, ObservedException, Variable
+from capture.variables.class_lookup import (
+    MISSING,
+    call_descriptor,
+    class_attribute,
+    class_value,
+    is_data_descriptor,
+    lookup_type,
+    plain_setattr,
+)
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import raise_new
-from capture.variables.function import BoundMethodVariable
+from capture.variables.native_base import class_constant, fill_base, maker_of, native_base
+from capture.variables.object_methods import OBJECT_METHOD_NAMES, OBJECT_METHODS
 from guards import guard as make_guard
 from guards.lookup import instance_dict
 from guards.source import TypeSource
@@ -24,8 +32,6 @@ if TYPE_CHECKING:
     from capture.reconstruct import PythonCode
     from capture.translator import Translator
     from guards.source import Source
-
-MISSING: Any = object()
 
 
 class Deleted(Variable):
@@ -316,7 +322,7 @@ class ObjectVariable(Variable):
         base = native_base(self.cls)
         if base is object and self.base_value is not None:
             raise GraphBreak("reconstruct", value=self)
-        code.call_object(maker_of(self.cls), [_class_constant(self.cls)])
+        code.call_object(maker_of(self.cls), [class_constant(self.cls)])
         code.store_as(self)
         if self.base_value is not None:
             fill_base(code, self, base)
@@ -327,224 +333,3 @@ class ObjectVariable(Variable):
             *self.attributes.values(),
             *(self.base_value.children() if self.base_value is not None else ()),
         ]
-
-
-#: built-in classes whose subclasses can be made and filled: class -> methods that add an item or a pair
-FILLABLE: dict[type, str] = {
-    dict: "__setitem__", collections.OrderedDict: "__setitem__", list: "append", set: "add",
-}  # fmt: skip
-
-
-def native_base(cls: type) -> type:
-    """The first class of the MRO that is not written in Python."""
-    return next(base for base in type.__dict__["__mro__"].__get__(cls) if base in FILLABLE or base is object)
-
-
-def maker_of(cls: type) -> Any:
-    """The `__new__` of the first class of the MRO that is written in C."""
-    mro = type.__dict__["__mro__"].__get__(cls)
-    return next(base for base in mro if not base.__flags__ & (1 << 9)).__new__
-
-
-def fill_base(code: PythonCode, owner: ObjectVariable, base: type) -> None:
-    """With the new object on the stack: put the items of its built-in base into it, past overridden methods."""
-    from capture.variables.mapping import DictVariable
-
-    held = owner.base_value
-    assert held is not None
-    rows: list[tuple[Variable, ...]] = [(item,) for item in held.children()]
-    if isinstance(held, DictVariable):
-        rows = list(held.entries.values())
-    for row in rows:
-        code.call_object(getattr(base, FILLABLE[base]), [owner, *row])
-        code.emit("POP_TOP")
-
-
-def _class_constant(cls: type) -> Variable:
-    from capture.variables.type_object import ClassVariable
-    from guards.source import ConstantSource
-
-    return ClassVariable(cls, ConstantSource(cls))
-
-
-# --- look-up on types --------------------------------------------------------------------------------------------------------
-
-
-def lookup_type(cls: type, name: str) -> Any:
-    """The raw entry of the MRO, MISSING if there is none. Runs no user code."""
-    for base in type.__dict__["__mro__"].__get__(cls):
-        namespace = type.__dict__["__dict__"].__get__(base)
-        if name in namespace:
-            return namespace[name]
-    return MISSING
-
-
-def is_data_descriptor(value: Any) -> bool:
-    return (
-        lookup_type(type(value), "__set__") is not MISSING
-        or lookup_type(type(value), "__delete__") is not MISSING
-    )
-
-
-@functools.cache
-def plain_setattr() -> frozenset[Any]:
-    return frozenset({object.__setattr__, object.__delattr__})
-
-
-def class_value(tx: Translator, owner: Variable, value: Any, name: str, field: str | None = None) -> Variable:
-    """A raw value found on the class of `owner` (or a field of it, such as a property's `fget`), with its source."""
-    from capture.wrap import wrap
-    from guards.source import AttrSource, ConstantSource, TypeAttrSource
-
-    source: Source | None = None
-    class_source = tx.output.class_source(owner)
-    if class_source is not None:
-        source = TypeAttrSource(class_source, name)
-        if field is not None:
-            source = AttrSource(source, field)
-    elif isinstance(value, (types.FunctionType, type)):
-        source = ConstantSource(value)
-    return wrap(tx.output, value, source)
-
-
-def class_attribute(tx: Translator, owner: Variable, cls: type, name: str) -> Variable | None:
-    """`owner.name` where the name is found on the type: bound as Python binds it. None where the class lacks it."""
-    found = lookup_type(cls, name)
-    if found is MISSING:
-        return None
-    return bind(tx, owner, cls, found, name)
-
-
-def bind(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> Variable:
-    from capture.variables.function import ValueMethod
-    from capture.wrap import wrap_class
-
-    if isinstance(found, types.FunctionType):
-        return BoundMethodVariable(class_value(tx, owner, found, name), owner)
-    if isinstance(found, staticmethod):
-        return class_value(tx, owner, found.__func__, name, "__func__")
-    if isinstance(found, classmethod):
-        return BoundMethodVariable(
-            class_value(tx, owner, found.__func__, name, "__func__"), wrap_class(tx.output, cls)
-        )
-    if isinstance(found, property) and found.fget is not None:
-        return class_value(tx, owner, found.fget, name, "fget").call(tx, [owner], {})
-    if isinstance(found, functools.cached_property):
-        value = class_value(tx, owner, found.func, name, "func").call(tx, [owner], {})
-        tx.output.side_effects.store_attr(owner, name, value)
-        return value
-    if isinstance(
-        found, (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
-    ):
-        return BuiltinMethodVariable(owner, found, name)
-    if lookup_type(type(found), "__get__") is not MISSING and not isinstance(
-        found, (type, types.BuiltinFunctionType)
-    ):
-        return call_descriptor(tx, owner, cls, found, name)
-    value = class_value(tx, owner, found, name)
-    return ValueMethod(value, "__call__") if value is None else value
-
-
-def call_descriptor(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> Variable:
-    """`type(found).__get__(found, owner, cls)` for a `__get__` written in Python."""
-    from capture.wrap import wrap_class
-
-    getter = lookup_type(type(found), "__get__")
-    if not isinstance(getter, types.FunctionType):
-        raise GraphBreak("property", name=name, value=owner)
-    descriptor = class_value(tx, owner, found, name)
-    return class_value(tx, descriptor, getter, "__get__").call(
-        tx, [descriptor, owner, wrap_class(tx.output, cls)], {}
-    )
-
-
-class BuiltinMethodVariable(Variable):
-    """A method written in C, bound to an object: `object.__setattr__`, `Exception.__init__`, `dict.__getitem__` of a subclass."""
-
-    def __init__(self, owner: Variable, descriptor: Any, name: str) -> None:
-        super().__init__(None)
-        self.owner = owner
-        self.descriptor = descriptor
-        self.name = name
-
-    def python_type(self) -> type:
-        return types.MethodWrapperType
-
-    def describe(self) -> str:
-        return f"method {self.descriptor.__qualname__}"
-
-    def truth(self, tx: Translator) -> bool:
-        return True
-
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-        from capture.variables.builtin import call_descriptor_method
-
-        return call_descriptor_method(tx, self.descriptor, [self.owner, *args], kwargs)
-
-    def reconstruct(self, code: PythonCode) -> None:
-        code.load(self.owner)
-        code.emit("LOAD_ATTR", self.name)
-
-    def children(self) -> list[Variable]:
-        return [self.owner]
-
-
-# --- object's own methods ----------------------------------------------------------------------------------------------------
-
-
-def _set_attribute(tx: Translator, owner: ObjectVariable, name: Variable, value: Variable) -> Variable:
-    owner.generic_set_attr(tx, name.as_constant(), value)
-    return ConstantVariable(None)
-
-
-def _delete_attribute(tx: Translator, owner: ObjectVariable, name: Variable) -> Variable:
-    owner.generic_del_attr(tx, name.as_constant())
-    return ConstantVariable(None)
-
-
-def _get_attribute(tx: Translator, owner: ObjectVariable, name: Variable) -> Variable:
-    found = owner.generic_get_attr(tx, name.as_constant())
-    if found is None:
-        raise raise_new(
-            AttributeError, f"'{owner.cls.__name__}' object has no attribute '{name.as_constant()}'"
-        )
-    return found
-
-
-def _init(tx: Translator, owner: ObjectVariable, *args: Variable, **kwargs: Variable) -> Variable:
-    if (args or kwargs) and lookup_type(owner.cls, "__init__") is object.__init__:
-        raise raise_new(TypeError, f"{owner.cls.__name__}() takes no arguments")
-    return ConstantVariable(None)
-
-
-def _equals(tx: Translator, owner: ObjectVariable, other: Variable) -> Variable:
-    from capture.variables.compare import same_object
-
-    return ConstantVariable(True if same_object(tx, owner, other) else NotImplemented)
-
-
-def _not_equals(tx: Translator, owner: ObjectVariable, other: Variable) -> Variable:
-    from capture.variables.operators import compare
-
-    if not owner.has_class_attribute("__eq__", below=object):
-        return ConstantVariable(NotImplemented)
-    return ConstantVariable(not compare(tx, "==", owner, other).truth(tx))
-
-
-def _not_ordered(tx: Translator, owner: ObjectVariable, other: Variable) -> Variable:
-    return ConstantVariable(NotImplemented)
-
-
-OBJECT_METHODS: dict[Any, Any] = {
-    object.__setattr__: _set_attribute,
-    object.__delattr__: _delete_attribute,
-    object.__getattribute__: _get_attribute,
-    object.__init__: _init,
-    object.__eq__: _equals,
-    object.__ne__: _not_equals,
-    object.__lt__: _not_ordered,  # type: ignore[operator]
-    object.__le__: _not_ordered,  # type: ignore[operator]
-    object.__gt__: _not_ordered,  # type: ignore[operator]
-    object.__ge__: _not_ordered,  # type: ignore[operator]
-}
-OBJECT_METHOD_NAMES = frozenset(f.__name__ for f in OBJECT_METHODS)

@@ -1,0 +1,83 @@
+"""Questions about one object: attributes by name, length, identity, hash, namespaces."""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING
+
+from capture.break_reasons import GraphBreak
+from capture.rules import rule
+from capture.variables.base import NotConstant, ObservedException, Variable
+from capture.variables.builtin import describe_all
+from capture.variables.constant import NONE, ConstantVariable, fold
+from capture.variables.user_object import ObjectVariable
+
+if TYPE_CHECKING:
+    from capture.translator import Translator
+
+
+@rule(len)
+def _len(tx: Translator, value: Variable) -> Variable:
+    length = getattr(value, "length", None)
+    if length is not None:
+        return tx.wrap_constant(length(tx))
+    return fold(len, [value], {})
+
+
+@rule(getattr)
+def _getattr(tx: Translator, value: Variable, name: Variable, default: Variable | None = None) -> Variable:
+    try:
+        return value.get_attr(tx, name.as_constant())
+    except ObservedException as raised:
+        if default is not None and issubclass(raised.variable.python_type(), AttributeError):
+            return default
+        raise
+
+
+@rule(hasattr)
+def _hasattr(tx: Translator, value: Variable, name: Variable) -> Variable:
+    try:
+        value.get_attr(tx, name.as_constant())
+    except ObservedException as raised:
+        if issubclass(raised.variable.python_type(), AttributeError):
+            return ConstantVariable(False)
+        raise
+    return ConstantVariable(True)
+
+
+@rule(setattr)
+def _setattr(tx: Translator, value: Variable, name: Variable, new: Variable) -> Variable:
+    value.set_attr(tx, name.as_constant(), new)
+    return NONE
+
+
+@rule(delattr)
+def _delattr(tx: Translator, value: Variable, name: Variable) -> Variable:
+    value.del_attr(tx, name.as_constant())
+    return NONE
+
+
+@rule(id)
+def _id(tx: Translator, value: Variable) -> Variable:
+    try:
+        real = value.real_value()
+    except NotConstant:
+        raise GraphBreak("builtin", name="id", value=value) from None
+    if value.source is None:
+        raise GraphBreak("builtin", name="id", value=value)
+    tx.output.guard_identity(value, real)
+    return ConstantVariable(id(real))
+
+
+@rule(hash)
+def _hash(tx: Translator, value: Variable) -> Variable:
+    if isinstance(value, ObjectVariable) and value.has_class_attribute("__hash__", below=object):
+        return value.call_method(tx, "__hash__", [], {})
+    return fold(hash, [value], {})
+
+
+@rule(builtins.globals, builtins.locals, builtins.vars, builtins.dir, builtins.exec, builtins.eval)
+def _namespace(tx: Translator, *args: Variable) -> Variable:
+    raise GraphBreak(
+        "builtin", name="globals, locals, vars, dir, exec or eval", value=describe_all(list(args))
+    )

@@ -1,0 +1,128 @@
+"""isinstance, issubclass, and the class of a value."""
+
+from __future__ import annotations
+
+import types
+import typing
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from capture.break_reasons import GraphBreak
+from capture.rules import rule
+from capture.variables.base import NotConstant, Variable
+from capture.variables.class_lookup import MISSING, lookup_type
+from capture.variables.constant import ConstantVariable, fold
+from capture.variables.exception import raise_new
+from capture.variables.sequence import TupleVariable
+from capture.variables.tensor import TensorVariable
+
+if TYPE_CHECKING:
+    from capture.translator import Translator
+
+
+def _classes(tx: Translator, value: Variable) -> Any:
+    """The second argument of isinstance as real classes."""
+    if isinstance(value, TupleVariable):
+        return tuple(_classes(tx, item) for item in value.unpack(tx))
+    try:
+        return value.real_value()
+    except NotConstant:
+        raise GraphBreak("builtin", name="isinstance", value=value) from None
+
+
+def _is_plain_check(classes: Any) -> bool:
+    """No user code decides: plain classes, ABCs and torch's own metaclasses over plain types."""
+    if isinstance(classes, tuple):
+        return all(map(_is_plain_check, classes))
+    if isinstance(classes, types.UnionType):
+        return all(map(_is_plain_check, typing.get_args(classes)))
+    check = getattr(type(classes), "__instancecheck__", None)
+    return not isinstance(check, types.FunctionType) or check.__module__.startswith(
+        ("abc", "torch", "typing", "enum")
+    )
+
+
+@rule(isinstance)
+def _isinstance(tx: Translator, value: Variable, classes: Variable) -> Variable:
+    kinds = _classes(tx, classes)
+    if not _is_plain_check(kinds):
+        return _user_check(tx, "__instancecheck__", value, classes)
+    try:
+        if isinstance(value, TensorVariable):
+            probe: Any = value.value if value.value is not None else value.fake
+            return ConstantVariable(_isinstance_tensor(probe, value.python_type(), kinds))
+        real = value.real_value()
+    except NotConstant:
+        return _issubclass_of_type(value, kinds)
+    return fold(isinstance, [_Held(real), _Held(kinds)], {})
+
+
+def _user_check(tx: Translator, name: str, value: Variable, classes: Variable) -> Variable:
+    """`__instancecheck__` or `__subclasscheck__` of a metaclass, inlined."""
+    from capture.variables.type_object import ClassVariable
+
+    if isinstance(classes, ClassVariable):
+        if name == "__instancecheck__" and value.python_type() is classes.cls:
+            return ConstantVariable(True)
+        result = classes.dunder(tx, name, [value])
+        if result is not None:
+            return ConstantVariable(result.truth(tx))
+    raise GraphBreak(
+        "builtin", name="isinstance" if name == "__instancecheck__" else "issubclass", value=classes
+    )
+
+
+class _Held(Variable):
+    """A real object passed to `fold`."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(None)
+        self.value = value
+
+    def as_constant(self) -> Any:
+        return self.value
+
+
+def _isinstance_tensor(probe: torch.Tensor, cls: type, kinds: Any) -> bool:
+    if isinstance(kinds, tuple):
+        return any(_isinstance_tensor(probe, cls, kind) for kind in kinds)
+    if isinstance(kinds, types.UnionType):
+        return any(_isinstance_tensor(probe, cls, kind) for kind in typing.get_args(kinds))
+    if kinds in (torch.Tensor, torch.nn.Parameter, torch.nn.parameter.Buffer) or type(kinds) is type:
+        return issubclass(cls, kinds)
+    if type(probe) is cls:
+        return isinstance(probe, kinds)
+    return isinstance(
+        torch.empty(0, dtype=probe.dtype), kinds
+    )  # torch.FloatTensor and the like look at the dtype
+
+
+def _issubclass_of_type(value: Variable, kinds: Any) -> Variable:
+    cls = value.python_type()
+    try:
+        return ConstantVariable(issubclass(cls, kinds))
+    except TypeError as error:
+        raise raise_new(TypeError, *error.args) from None
+
+
+@rule(issubclass)
+def _issubclass(tx: Translator, cls: Variable, classes: Variable) -> Variable:
+    kinds = _classes(tx, classes)
+    if not _is_plain_check(kinds):
+        return _user_check(tx, "__subclasscheck__", cls, classes)
+    return fold(issubclass, [_Held(_classes(tx, cls)), _Held(kinds)], {})
+
+
+@rule(callable)
+def _callable(tx: Translator, value: Variable) -> Variable:
+    return ConstantVariable(lookup_type(value.python_type(), "__call__") is not MISSING)
+
+
+@rule(type)
+def _type(tx: Translator, value: Variable, *rest: Variable, **kwargs: Variable) -> Variable:
+    from capture.wrap import wrap_class
+
+    if rest or kwargs:
+        raise GraphBreak("builtin", name="type", value=value)
+    return wrap_class(tx.output, value.python_type())

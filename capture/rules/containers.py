@@ -1,0 +1,133 @@
+"""Making containers: list, tuple, set, dict and their kin, ranges, slices; copies and sorted lists of them."""
+
+from __future__ import annotations
+
+import collections
+import copy
+import types
+from typing import TYPE_CHECKING
+
+import torch
+
+from capture.break_reasons import GraphBreak
+from capture.rules import CALLS, rule
+from capture.variables.base import Variable
+from capture.variables.constant import NONE, ConstantVariable, fold
+from capture.variables.lists import DequeVariable, ListVariable
+from capture.variables.mapping import DictVariable, pairs_of
+from capture.variables.named_tuple import NamedTupleVariable
+from capture.variables.ranges import RangeVariable, SliceVariable
+from capture.variables.sequence import SizeVariable, TupleVariable
+from capture.variables.sets import SetVariable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capture.translator import Translator
+
+
+@rule(list)
+def _list(tx: Translator, items: Variable | None = None) -> Variable:
+    return ListVariable(items.iterate(tx).unpack(tx) if items is not None else [])
+
+
+@rule(tuple)
+def _tuple(tx: Translator, items: Variable | None = None) -> Variable:
+    if type(items) is TupleVariable:
+        return items
+    return TupleVariable(items.iterate(tx).unpack(tx) if items is not None else [])
+
+
+@rule(tuple.__new__)
+def _new_tuple(tx: Translator, cls: Variable, items: Variable | None = None) -> Variable:
+    kind = cls.real_value()
+    values = items.iterate(tx).unpack(tx) if items is not None else []
+    if kind is tuple:
+        return TupleVariable(values)
+    if not hasattr(kind, "_fields"):
+        raise GraphBreak("call", value=cls)
+    return NamedTupleVariable(values, kind)
+
+
+@rule(set)
+def _set(tx: Translator, items: Variable | None = None) -> Variable:
+    return SetVariable.from_items(tx, items.iterate(tx).unpack(tx) if items is not None else [])
+
+
+@rule(frozenset)
+def _frozenset(tx: Translator, items: Variable | None = None) -> Variable:
+    return SetVariable.from_items(tx, items.iterate(tx).unpack(tx) if items is not None else [], frozenset)
+
+
+def _dict_of(cls: type) -> Callable[..., Variable]:
+    def make(tx: Translator, items: Variable | None = None, **kwargs: Variable) -> Variable:
+        result = DictVariable({}, cls=cls)
+        for key, value in pairs_of(tx, items) if items is not None else []:
+            result.set_item(tx, key, value)
+        for name, value in kwargs.items():
+            result.set_item(tx, ConstantVariable(name), value)
+        return result
+
+    return make
+
+
+CALLS[dict] = _dict_of(dict)
+
+
+CALLS[collections.OrderedDict] = _dict_of(collections.OrderedDict)
+
+
+@rule(collections.defaultdict)
+def _defaultdict(
+    tx: Translator, factory: Variable = NONE, items: Variable | None = None, **kwargs: Variable
+) -> Variable:
+    result = CALLS[dict](tx, *([items] if items is not None else []), **kwargs)
+    assert isinstance(result, DictVariable)
+    result.cls, result.factory = collections.defaultdict, factory
+    return result
+
+
+@rule(collections.deque)
+def _deque(tx: Translator, items: Variable | None = None, maxlen: Variable = NONE) -> Variable:
+    values = items.iterate(tx).unpack(tx) if items is not None else []
+    return DequeVariable(values, maxlen=maxlen.as_constant())
+
+
+@rule(range)
+def _range(tx: Translator, *args: Variable) -> Variable:
+    result = fold(range, list(args), {})
+    return result if isinstance(result, RangeVariable) else RangeVariable(result.as_constant())
+
+
+@rule(slice)
+def _slice(tx: Translator, *args: Variable) -> Variable:
+    parts = list(args) if len(args) > 1 else [NONE, *args]
+    return SliceVariable([*parts, *[NONE] * (3 - len(parts))])
+
+
+@rule(torch.Size)
+def _size(tx: Translator, items: Variable | None = None) -> Variable:
+    return SizeVariable(items.iterate(tx).unpack(tx) if items is not None else [])
+
+
+@rule(sorted)
+def _sorted(
+    tx: Translator, items: Variable, *, key: Variable | None = None, reverse: Variable | None = None
+) -> Variable:
+    from capture.variables.compare import sort_items
+
+    return ListVariable(sort_items(tx, items.iterate(tx).unpack(tx), key, reverse))
+
+
+@rule(types.MappingProxyType)
+def _mapping_proxy(tx: Translator, mapping: Variable) -> Variable:
+    return mapping
+
+
+@rule(copy.copy)
+def _copy(tx: Translator, value: Variable) -> Variable:
+    if isinstance(value, (ListVariable, DequeVariable, DictVariable, SetVariable)):
+        return value.call_method(tx, "copy", [], {})
+    if value.is_constant():
+        return value
+    raise GraphBreak("builtin", name="copy.copy", value=value)

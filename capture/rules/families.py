@@ -1,0 +1,19 @@
+"""All rules: importing this fills the table."""
+
+from __future__ import annotations
+
+from capture.rules import attributes, class_checks, containers, iterators, library, numbers, operators
+from capture.variables import autograd_function, super_object, torch_wrappers
+
+FAMILIES = (
+    attributes,
+    class_checks,
+    containers,
+    iterators,
+    library,
+    numbers,
+    operators,
+    autograd_function,
+    super_object,
+    torch_wrappers,
+)

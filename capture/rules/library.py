@@ -1,0 +1,102 @@
+"""Callables of the standard library, and functions that a frame calls for an effect or for what the interpreter knows."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import types
+import typing
+from typing import TYPE_CHECKING
+
+import torch
+
+from capture.break_reasons import GraphBreak
+from capture.rules import CALLS, rule
+from capture.variables.base import NotConstant, Variable
+from capture.variables.builtin import describe_all
+from capture.variables.constant import NONE
+from capture.variables.function import BoundMethodVariable, PartialVariable
+from capture.variables.library import MAKERS, LibraryCallable
+from capture.variables.sequence import TupleVariable
+from capture.variables.user_object import ObjectVariable
+from guards.source import ConstantSource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capture.translator import Translator
+
+
+@rule(functools.partial)
+def _partial(tx: Translator, function: Variable, *args: Variable, **kwargs: Variable) -> Variable:
+    if isinstance(function, PartialVariable):  # as functools does
+        return PartialVariable(function.function, [*function.args, *args], {**function.kwargs, **kwargs})
+    return PartialVariable(function, list(args), kwargs)
+
+
+def _library_callable(cls: type) -> Callable[..., Variable]:
+    return lambda tx, *args, **kwargs: LibraryCallable(cls, list(args), kwargs)
+
+
+for _cls in MAKERS:
+    CALLS[_cls] = _library_callable(_cls)
+
+
+@rule(types.SimpleNamespace)
+def _simple_namespace(tx: Translator, **kwargs: Variable) -> Variable:
+    result = ObjectVariable(types.SimpleNamespace)
+    result.attributes.update(kwargs)
+    return result
+
+
+@rule(types.MethodType)
+def _method(tx: Translator, function: Variable, owner: Variable) -> Variable:
+    return BoundMethodVariable(function, owner)
+
+
+@rule(typing.cast)
+def _cast(tx: Translator, kind: Variable, value: Variable) -> Variable:
+    return value
+
+
+@rule(property, staticmethod, classmethod)
+def _descriptor(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+    raise GraphBreak("builtin", name="property", value=describe_all(list(args)))
+
+
+@rule(inspect.signature)
+def _signature(tx: Translator, function: Variable) -> Variable:
+    """Of an existing function: its guard holds the code, and with it the signature."""
+    try:
+        result = inspect.signature(function.real_value())
+    except NotConstant:
+        raise GraphBreak("builtin", name="inspect.signature", value=function) from None
+    return tx.wrap(result, ConstantSource(result))
+
+
+@rule(sys.exc_info)
+def _exc_info(tx: Translator) -> Variable:
+    from capture.variables.exception import AmbientException, TracebackVariable, handled_exception
+    from capture.wrap import wrap_class
+
+    handled = handled_exception(tx)
+    if handled is None:
+        return TupleVariable([AmbientException(tx.output.root_step) for _ in range(3)])
+    trace = TracebackVariable(tx.output.root_step)
+    return TupleVariable([wrap_class(tx.output, handled.python_type()), handled, trace])
+
+
+@rule(torch._C._log_api_usage_once)
+def _no_effect(tx: Translator, *args: Variable) -> Variable:
+    return NONE
+
+
+@rule(print)
+def _print(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+    raise GraphBreak("builtin", name="print", value=describe_all(list(args)))
+
+
+@rule(object)
+def _object(tx: Translator) -> Variable:
+    return ObjectVariable(object)

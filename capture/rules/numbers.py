@@ -1,0 +1,100 @@
+"""Numbers and text: int, abs, round, str, repr, format, ..."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from capture.break_reasons import GraphBreak
+from capture.rules import CALLS, rule
+from capture.variables.base import Variable
+from capture.variables.constant import ConstantVariable, fold
+from capture.variables.operators import (
+    binary_operator,
+)
+from capture.variables.sequence import TupleVariable
+from capture.variables.symbolic import compute
+from capture.variables.tensor import TensorVariable
+from capture.variables.user_object import ObjectVariable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capture.translator import Translator
+
+
+def _number(cls: type, method: str) -> Callable[..., Variable]:
+    def make(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+        if args and isinstance(args[0], (TensorVariable, ObjectVariable)):
+            return args[0].call_method(tx, method, list(args[1:]), kwargs)
+        computed = compute(cls, list(args)) if len(args) == 1 else None
+        if computed is not None:
+            return computed
+        return fold(cls, list(args), kwargs)
+
+    return make
+
+
+CALLS[int] = _number(int, "__int__")
+
+
+CALLS[float] = _number(float, "__float__")
+
+
+CALLS[complex] = _number(complex, "__complex__")
+
+
+@rule(abs)
+def _abs(tx: Translator, value: Variable) -> Variable:
+    if isinstance(value, TensorVariable):
+        return tx.output.call_function(tx, torch.abs, [value], {})
+    if isinstance(value, ObjectVariable):
+        return value.call_method(tx, "__abs__", [], {})
+    return compute(abs, [value]) or fold(abs, [value], {})
+
+
+@rule(pow)
+def _pow(tx: Translator, base: Variable, exponent: Variable, modulus: Variable | None = None) -> Variable:
+    if modulus is not None:
+        return fold(pow, [base, exponent, modulus], {})
+    return binary_operator(tx, "**", base, exponent)
+
+
+@rule(round)
+def _round(tx: Translator, value: Variable, digits: Variable | None = None) -> Variable:
+    if isinstance(value, (TensorVariable, ObjectVariable)):
+        raise GraphBreak("builtin", name="round", value=value)
+    return fold(round, [value] if digits is None else [value, digits], {})
+
+
+@rule(divmod)
+def _divmod(tx: Translator, left: Variable, right: Variable) -> Variable:
+    if isinstance(left, ConstantVariable) and isinstance(right, ConstantVariable):
+        return fold(divmod, [left, right], {})
+    return TupleVariable([binary_operator(tx, "//", left, right), binary_operator(tx, "%", left, right)])
+
+
+@rule(str)
+def _str(
+    tx: Translator, value: Variable = ConstantVariable(""), *rest: Variable, **kwargs: Variable
+) -> Variable:
+    from capture.variables.strings import to_text
+
+    if rest or kwargs:
+        return fold(str, [value, *rest], kwargs)
+    return ConstantVariable(to_text(tx, value))
+
+
+@rule(repr)
+def _repr(tx: Translator, value: Variable) -> Variable:
+    from capture.variables.strings import to_repr
+
+    return ConstantVariable(to_repr(tx, value))
+
+
+@rule(format)
+def _format(tx: Translator, value: Variable, spec: Variable | None = None) -> Variable:
+    from capture.variables.strings import format_value
+
+    return format_value(tx, value, 0, spec)

@@ -1,0 +1,107 @@
+"""Look-up on types as Python does it: raw entries of the MRO, and binding them to an object (functions, properties, descriptors)."""
+
+from __future__ import annotations
+
+import functools
+import types
+from typing import TYPE_CHECKING, Any
+
+from capture.break_reasons import GraphBreak
+from capture.variables.base import Variable
+from capture.variables.function import BoundMethodVariable
+
+if TYPE_CHECKING:
+    from capture.translator import Translator
+    from guards.source import Source
+
+
+MISSING: Any = object()
+
+
+def lookup_type(cls: type, name: str) -> Any:
+    """The raw entry of the MRO, MISSING if there is none. Runs no user code."""
+    for base in type.__dict__["__mro__"].__get__(cls):
+        namespace = type.__dict__["__dict__"].__get__(base)
+        if name in namespace:
+            return namespace[name]
+    return MISSING
+
+
+def is_data_descriptor(value: Any) -> bool:
+    return (
+        lookup_type(type(value), "__set__") is not MISSING
+        or lookup_type(type(value), "__delete__") is not MISSING
+    )
+
+
+@functools.cache
+def plain_setattr() -> frozenset[Any]:
+    return frozenset({object.__setattr__, object.__delattr__})
+
+
+def class_value(tx: Translator, owner: Variable, value: Any, name: str, field: str | None = None) -> Variable:
+    """A raw value found on the class of `owner` (or a field of it, such as a property's `fget`), with its source."""
+    from capture.wrap import wrap
+    from guards.source import AttrSource, ConstantSource, TypeAttrSource
+
+    source: Source | None = None
+    class_source = tx.output.class_source(owner)
+    if class_source is not None:
+        source = TypeAttrSource(class_source, name)
+        if field is not None:
+            source = AttrSource(source, field)
+    elif isinstance(value, (types.FunctionType, type)):
+        source = ConstantSource(value)
+    return wrap(tx.output, value, source)
+
+
+def class_attribute(tx: Translator, owner: Variable, cls: type, name: str) -> Variable | None:
+    """`owner.name` where the name is found on the type: bound as Python binds it. None where the class lacks it."""
+    found = lookup_type(cls, name)
+    if found is MISSING:
+        return None
+    return bind(tx, owner, cls, found, name)
+
+
+def bind(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> Variable:
+    from capture.variables.function import ValueMethod
+    from capture.variables.native_method import BuiltinMethodVariable
+    from capture.wrap import wrap_class
+
+    if isinstance(found, types.FunctionType):
+        return BoundMethodVariable(class_value(tx, owner, found, name), owner)
+    if isinstance(found, staticmethod):
+        return class_value(tx, owner, found.__func__, name, "__func__")
+    if isinstance(found, classmethod):
+        return BoundMethodVariable(
+            class_value(tx, owner, found.__func__, name, "__func__"), wrap_class(tx.output, cls)
+        )
+    if isinstance(found, property) and found.fget is not None:
+        return class_value(tx, owner, found.fget, name, "fget").call(tx, [owner], {})
+    if isinstance(found, functools.cached_property):
+        value = class_value(tx, owner, found.func, name, "func").call(tx, [owner], {})
+        tx.output.side_effects.store_attr(owner, name, value)
+        return value
+    if isinstance(
+        found, (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
+    ):
+        return BuiltinMethodVariable(owner, found, name)
+    if lookup_type(type(found), "__get__") is not MISSING and not isinstance(
+        found, (type, types.BuiltinFunctionType)
+    ):
+        return call_descriptor(tx, owner, cls, found, name)
+    value = class_value(tx, owner, found, name)
+    return ValueMethod(value, "__call__") if value is None else value
+
+
+def call_descriptor(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> Variable:
+    """`type(found).__get__(found, owner, cls)` for a `__get__` written in Python."""
+    from capture.wrap import wrap_class
+
+    getter = lookup_type(type(found), "__get__")
+    if not isinstance(getter, types.FunctionType):
+        raise GraphBreak("property", name=name, value=owner)
+    descriptor = class_value(tx, owner, found, name)
+    return class_value(tx, descriptor, getter, "__get__").call(
+        tx, [descriptor, owner, wrap_class(tx.output, cls)], {}
+    )

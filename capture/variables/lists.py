@@ -1,0 +1,238 @@
+"""Lists and deques: sequences that change."""
+
+from __future__ import annotations
+
+import collections
+from typing import TYPE_CHECKING, Any
+
+from capture.variables.base import Variable, realize
+from capture.variables.constant import NONE, ConstantVariable
+from capture.variables.exception import raise_new
+from capture.variables.ranges import SliceVariable
+from capture.variables.sequence import SEQUENCE_METHODS, SequenceVariable, index_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capture.reconstruct import PythonCode
+    from capture.translator import Translator
+    from guards.source import Source
+
+
+class MutableSequence(SequenceVariable):
+    mutable = True
+
+    def as_proxy(self) -> Any:
+        return [i.as_proxy() for i in self.items]
+
+
+class ListVariable(MutableSequence):
+    builtin = list
+
+    def reconstruct(self, code: PythonCode) -> None:
+        for item in self.items:
+            code.load(item)
+        code.emit("BUILD_LIST", len(self.items))
+
+
+class DequeVariable(MutableSequence):
+    builtin = collections.deque
+
+    def __init__(
+        self,
+        items: list[Variable],
+        source: Source | None = None,
+        maxlen: int | None = None,
+        original: Any = None,
+    ) -> None:
+        super().__init__(items, source)
+        self.maxlen = maxlen
+        self.original = original
+        self.trim()
+
+    def like(self, items: list[Variable]) -> Variable:
+        return DequeVariable(items, maxlen=self.maxlen)
+
+    def guard_limit(self, tx: Translator) -> None:
+        """What follows depends on `maxlen`, which only the object itself knows."""
+        if self.original is not None:
+            tx.output.guard_identity(self, self.original)
+
+    def trim(self, left: bool = False) -> None:
+        if self.maxlen is not None and len(self.items) > self.maxlen:
+            self.items = self.items[: self.maxlen] if left else self.items[len(self.items) - self.maxlen :]
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        if name != "maxlen":
+            return super().get_attr(tx, name)
+        self.guard_limit(tx)
+        return ConstantVariable(self.maxlen)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.call_object(collections.deque, [ListVariable(self.items), ConstantVariable(self.maxlen)])
+
+
+def change(tx: Translator, sequence: Variable) -> None:
+    """To be called before a sequence is changed."""
+    if isinstance(sequence, DequeVariable):
+        sequence.guard_limit(tx)
+    tx.output.side_effects.will_mutate(sequence)
+
+
+def _append(self: MutableSequence, tx: Translator, value: Variable) -> Variable:
+    change(tx, self)
+    self.items.append(value)
+    if isinstance(self, DequeVariable):
+        self.trim()
+    return NONE
+
+
+def _extend(self: MutableSequence, tx: Translator, values: Variable) -> Variable:
+    new = values.unpack(tx)
+    change(tx, self)
+    self.items.extend(new)
+    if isinstance(self, DequeVariable):
+        self.trim()
+    return NONE
+
+
+def _insert(self: MutableSequence, tx: Translator, index: Variable, value: Variable) -> Variable:
+    change(tx, self)
+    self.items.insert(index_of(tx, index), value)
+    return NONE
+
+
+def _pop(self: MutableSequence, tx: Translator, index: Variable | None = None) -> Variable:
+    position = index_of(tx, index) if index is not None else -1
+    kind = "deque" if isinstance(self, DequeVariable) else "list"
+    if not self.items:
+        raise raise_new(IndexError, "pop from an empty deque" if kind == "deque" else "pop from empty list")
+    if not -len(self.items) <= position < len(self.items):
+        raise raise_new(IndexError, "pop index out of range")
+    change(tx, self)
+    return realize(tx, self.items.pop(position))
+
+
+def _remove(self: MutableSequence, tx: Translator, value: Variable) -> Variable:
+    from capture.variables.compare import equal_or_same
+
+    for index, item in enumerate(self.unpack(tx)):
+        if equal_or_same(tx, item, value):
+            change(tx, self)
+            del self.items[index]
+            return NONE
+    kind = self.python_type().__name__
+    raise raise_new(ValueError, f"{kind}.remove(x): x not in {kind}")
+
+
+def _clear(self: MutableSequence, tx: Translator) -> Variable:
+    change(tx, self)
+    self.items.clear()
+    return NONE
+
+
+def _reverse(self: MutableSequence, tx: Translator) -> Variable:
+    change(tx, self)
+    self.items.reverse()
+    return NONE
+
+
+def _copy(self: MutableSequence, tx: Translator) -> Variable:
+    if isinstance(self, DequeVariable):
+        self.guard_limit(tx)
+    return self.like(list(self.items))
+
+
+def _sort(
+    self: MutableSequence, tx: Translator, *, key: Variable | None = None, reverse: Variable | None = None
+) -> Variable:
+    from capture.variables.compare import sort_items
+
+    items = sort_items(tx, self.unpack(tx), key, reverse)
+    change(tx, self)
+    self.items[:] = items
+    return NONE
+
+
+def _set_item(self: MutableSequence, tx: Translator, key: Variable, value: Variable) -> Variable:
+    if isinstance(key, SliceVariable):
+        new = value.unpack(tx)
+        change(tx, self)
+        try:
+            self.items[key.as_slice()] = new
+        except ValueError as error:
+            raise raise_new(ValueError, *error.args) from None
+        return NONE
+    index = index_of(tx, key)
+    if not -len(self.items) <= index < len(self.items):
+        raise raise_new(IndexError, f"{self.python_type().__name__} assignment index out of range")
+    change(tx, self)
+    self.items[index] = value
+    return NONE
+
+
+def _del_item(self: MutableSequence, tx: Translator, key: Variable) -> Variable:
+    change(tx, self)
+    if isinstance(key, SliceVariable):
+        del self.items[key.as_slice()]
+        return NONE
+    index = index_of(tx, key)
+    if not -len(self.items) <= index < len(self.items):
+        raise raise_new(IndexError, f"{self.python_type().__name__} assignment index out of range")
+    del self.items[index]
+    return NONE
+
+
+def _append_left(self: MutableSequence, tx: Translator, value: Variable) -> Variable:
+    change(tx, self)
+    self.items.insert(0, value)
+    assert isinstance(self, DequeVariable)
+    self.trim(left=True)
+    return NONE
+
+
+def _extend_left(self: MutableSequence, tx: Translator, values: Variable) -> Variable:
+    for value in values.unpack(tx):
+        _append_left(self, tx, value)
+    return NONE
+
+
+def _pop_left(self: MutableSequence, tx: Translator) -> Variable:
+    if not self.items:
+        raise raise_new(IndexError, "pop from an empty deque")
+    change(tx, self)
+    return realize(tx, self.items.pop(0))
+
+
+def _rotate(self: MutableSequence, tx: Translator, steps: Variable = ConstantVariable(1)) -> Variable:
+    change(tx, self)
+    if self.items:
+        by = steps.as_constant() % len(self.items)
+        self.items[:] = self.items[-by:] + self.items[:-by] if by else self.items
+    return NONE
+
+
+def _in_place_add(self: MutableSequence, tx: Translator, other: Variable) -> Variable:
+    _extend(self, tx, other)
+    return self
+
+
+LIST_METHODS: dict[str, Callable[..., Variable]] = {
+    "append": _append,
+    "extend": _extend,
+    "insert": _insert,
+    "pop": _pop,
+    "remove": _remove,
+    "clear": _clear,
+    "reverse": _reverse,
+    "copy": _copy,
+    "sort": _sort,
+    "__setitem__": _set_item,
+    "__delitem__": _del_item,
+    "__iadd__": _in_place_add,
+    "appendleft": _append_left,
+    "extendleft": _extend_left,
+    "popleft": _pop_left,
+    "rotate": _rotate,
+}
+MutableSequence.methods = SEQUENCE_METHODS | LIST_METHODS

@@ -1,0 +1,92 @@
+"""Named tuples and struct sequences (`torch.return_types`)."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+from capture.variables.base import Variable
+from capture.variables.constant import ConstantVariable
+from capture.variables.sequence import TupleVariable
+
+if TYPE_CHECKING:
+    from capture.reconstruct import PythonCode
+    from capture.translator import Translator
+    from guards.source import Source
+
+
+class NamedTupleVariable(TupleVariable):
+    """An instance of a named tuple class or of a `torch.return_types` structure."""
+
+    def __init__(self, items: list[Variable], cls: type, source: Source | None = None) -> None:
+        super().__init__(items, source)
+        self.cls = cls
+
+    def python_type(self) -> type:
+        return self.cls
+
+    def as_constant(self) -> Any:
+        return self.build([i.as_constant() for i in self.items])
+
+    def build(self, values: list[Any]) -> Any:
+        make = getattr(self.cls, "_make", self.cls)
+        return make(values)
+
+    def like(self, items: list[Variable]) -> Variable:
+        return TupleVariable(items)
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        fields = field_names(self.cls)
+        if name in fields:
+            return self.get_item(tx, ConstantVariable(fields.index(name)))
+        if name in ("_fields", "n_fields", "n_sequence_fields"):
+            return tx.wrap_constant(getattr(self.cls, name))
+        from capture.variables.class_lookup import class_attribute
+
+        found = class_attribute(tx, self, self.cls, name)
+        return found if found is not None else super().get_attr(tx, name)
+
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        if name == "_replace" and not args:
+            items = list(self.items)
+            for field, value in kwargs.items():
+                items[field_names(self.cls).index(field)] = value
+            return NamedTupleVariable(items, self.cls)
+        if name == "_asdict":
+            from capture.variables.mapping import DictVariable
+
+            return DictVariable.from_strings(dict(zip(field_names(self.cls), self.unpack(tx))))
+        if isinstance(getattr(self.cls, name, None), types.FunctionType):
+            return self.get_attr(tx, name).call(tx, args, kwargs)
+        return super().call_method(tx, name, args, kwargs)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        if hasattr(self.cls, "_make"):
+            code.call_object(self.cls._make, [TupleVariable(self.items)])
+        else:
+            code.call_object(self.cls, [TupleVariable(self.items)])
+
+
+def overrides_sequence(cls: type) -> bool:
+    """Whether a named tuple class changes what a tuple does: its items are then not what its methods give."""
+    names = (
+        "__getitem__",
+        "__iter__",
+        "__len__",
+        "__eq__",
+        "__contains__",
+        "__add__",
+        "__hash__",
+        "__bool__",
+        "__getattribute__",
+    )
+    return any(isinstance(getattr(cls, name, None), types.FunctionType) for name in names)
+
+
+def field_names(cls: type) -> list[str]:
+    """Fields of a named tuple class, or of a struct sequence such as torch.return_types.max."""
+    if hasattr(cls, "_fields"):
+        return list(cls._fields)
+    return [n for n, v in vars(cls).items() if type(v).__name__ == "member_descriptor"]

@@ -1,0 +1,74 @@
+"""What `object`'s own methods do: `object.__setattr__(x, name, value)`, `super().__init__()`, ..."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from capture.variables.base import Variable
+from capture.variables.class_lookup import lookup_type
+from capture.variables.constant import ConstantVariable
+from capture.variables.exception import raise_new
+
+if TYPE_CHECKING:
+    from capture.translator import Translator
+    from capture.variables.user_object import ObjectVariable
+
+
+def _set_attribute(tx: Translator, owner: ObjectVariable, name: Variable, value: Variable) -> Variable:
+    owner.generic_set_attr(tx, name.as_constant(), value)
+    return ConstantVariable(None)
+
+
+def _delete_attribute(tx: Translator, owner: ObjectVariable, name: Variable) -> Variable:
+    owner.generic_del_attr(tx, name.as_constant())
+    return ConstantVariable(None)
+
+
+def _get_attribute(tx: Translator, owner: ObjectVariable, name: Variable) -> Variable:
+    found = owner.generic_get_attr(tx, name.as_constant())
+    if found is None:
+        raise raise_new(
+            AttributeError, f"'{owner.cls.__name__}' object has no attribute '{name.as_constant()}'"
+        )
+    return found
+
+
+def _init(tx: Translator, owner: ObjectVariable, *args: Variable, **kwargs: Variable) -> Variable:
+    if (args or kwargs) and lookup_type(owner.cls, "__init__") is object.__init__:
+        raise raise_new(TypeError, f"{owner.cls.__name__}() takes no arguments")
+    return ConstantVariable(None)
+
+
+def _equals(tx: Translator, owner: ObjectVariable, other: Variable) -> Variable:
+    from capture.variables.compare import same_object
+
+    return ConstantVariable(True if same_object(tx, owner, other) else NotImplemented)
+
+
+def _not_equals(tx: Translator, owner: ObjectVariable, other: Variable) -> Variable:
+    from capture.variables.operators import compare
+
+    if not owner.has_class_attribute("__eq__", below=object):
+        return ConstantVariable(NotImplemented)
+    return ConstantVariable(not compare(tx, "==", owner, other).truth(tx))
+
+
+def _not_ordered(tx: Translator, owner: ObjectVariable, other: Variable) -> Variable:
+    return ConstantVariable(NotImplemented)
+
+
+OBJECT_METHODS: dict[Any, Any] = {
+    object.__setattr__: _set_attribute,
+    object.__delattr__: _delete_attribute,
+    object.__getattribute__: _get_attribute,
+    object.__init__: _init,
+    object.__eq__: _equals,
+    object.__ne__: _not_equals,
+    object.__lt__: _not_ordered,  # type: ignore[operator]
+    object.__le__: _not_ordered,  # type: ignore[operator]
+    object.__gt__: _not_ordered,  # type: ignore[operator]
+    object.__ge__: _not_ordered,  # type: ignore[operator]
+}
+
+
+OBJECT_METHOD_NAMES = frozenset(f.__name__ for f in OBJECT_METHODS)

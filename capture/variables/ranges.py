@@ -1,0 +1,98 @@
+"""Ranges and slices."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from capture.variables.base import Variable
+from capture.variables.constant import ConstantVariable
+
+if TYPE_CHECKING:
+    from capture.reconstruct import PythonCode
+    from capture.translator import Translator
+    from guards.source import Source
+
+
+class RangeVariable(Variable):
+    """A range of known bounds."""
+
+    def __init__(self, value: range, source: Source | None = None) -> None:
+        super().__init__(source)
+        self.value = value
+
+    def python_type(self) -> type:
+        return range
+
+    def as_constant(self) -> Any:
+        return self.value
+
+    def truth(self, tx: Translator) -> bool:
+        return bool(self.value)
+
+    def length(self, tx: Translator) -> int:
+        return len(self.value)
+
+    def unpack(self, tx: Translator) -> list[Variable]:
+        return [ConstantVariable(i) for i in self.value]
+
+    def get_item(self, tx: Translator, key: Variable) -> Variable:
+        from capture.variables.constant import fold
+
+        return fold(operator.getitem, [self, key], {})
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        from capture.variables.constant import fold
+
+        return fold(getattr, [self, ConstantVariable(name)], {})
+
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        from capture.variables.constant import fold
+
+        return fold(getattr(self.value, name), args, kwargs)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        value = self.value
+        code.call_object(range, [ConstantVariable(v) for v in (value.start, value.stop, value.step)])
+
+
+class SliceVariable(Variable):
+    """slice(start, stop, step); parts may be tensors when it indexes a tensor."""
+
+    def __init__(self, parts: list[Variable], source: Source | None = None) -> None:
+        super().__init__(source)
+        self.parts = parts
+
+    def python_type(self) -> type:
+        return slice
+
+    def as_constant(self) -> Any:
+        return slice(*[p.as_constant() for p in self.parts])
+
+    def is_constant(self) -> bool:
+        return all(p.is_constant() for p in self.parts)
+
+    def as_slice(self) -> slice:
+        result = self.as_constant()
+        assert isinstance(result, slice)
+        return result
+
+    def as_proxy(self) -> Any:
+        return slice(*[p.as_proxy() for p in self.parts])
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        names = ("start", "stop", "step")
+        return self.parts[names.index(name)] if name in names else super().get_attr(tx, name)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        for part in self.parts:
+            code.load(part)
+        code.emit("BUILD_SLICE", 3)
+
+    def children(self) -> list[Variable]:
+        return list(self.parts)

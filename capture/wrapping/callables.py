@@ -1,0 +1,152 @@
+"""Existing callables: functions, methods, partials, cells, and what torch makes of its own functions."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from capture import torch_functions
+from capture.variables.base import LazyVariable, Variable
+from capture.variables.function import (
+    BoundMethodVariable,
+    CellVariable,
+    PartialVariable,
+    UserFunctionVariable,
+)
+from capture.variables.library import CachedFunctionVariable, LibraryCallable
+from capture.wrap import WRAPPERS, guard_identity, guard_type, wrap, wraps
+from guards import guard as make_guard
+from guards.source import (
+    AttrSource,
+    CellContentsSource,
+    ConstantSource,
+    MethodFieldSource,
+    Source,
+)
+
+if TYPE_CHECKING:
+    from capture.output_graph import OutputGraph
+
+
+def wrap_function(output: OutputGraph, value: types.FunctionType, source: Source | None) -> Variable:
+    from capture.variables.torch_function import TorchFunctionVariable
+
+    if torch_functions.kind_of(value) is not None:
+        guard_identity(output, value, source)
+        return TorchFunctionVariable(value, source)
+    if source is not None and not isinstance(source, ConstantSource):
+        output.guards.add(make_guard.function_match(source, value, defaults=False, closure=False))
+    return UserFunctionVariable(value, source)
+
+
+WRAPPERS[types.FunctionType] = wrap_function
+
+
+@wraps(
+    types.BuiltinFunctionType,
+    type(torch.ops.aten.add),
+    type(torch.ops.aten.add.Tensor),
+    functools._lru_cache_wrapper,
+)
+def wrap_builtin(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    from capture.rules import lookup
+    from capture.variables.builtin import BuiltinVariable
+    from capture.variables.torch_function import TorchFunctionVariable
+
+    owner = getattr(value, "__self__", None)
+    if (
+        owner is not None
+        and not isinstance(owner, (types.ModuleType, type))
+        and torch_functions.kind_of(value) is None
+    ):
+        return wrap_builtin_method(output, value, source)
+    guard_identity(output, value, source)
+    if isinstance(value, functools._lru_cache_wrapper):
+        return CachedFunctionVariable(value, ConstantSource(value))
+    if lookup(value) is None and torch_functions.kind_of(value) is not None:
+        return TorchFunctionVariable(value, source)
+    return BuiltinVariable(value, source)
+
+
+def wrap_builtin_method(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    """`[].append` found as a value: bound to an existing object."""
+    from capture.variables.function import ValueMethod
+    from capture.variables.opaque import OpaqueVariable
+
+    if source is None or isinstance(source, ConstantSource):
+        return ValueMethod(wrap(output, value.__self__, ConstantSource(value.__self__)), value.__name__)
+    guard_type(output, value, source)
+    return OpaqueVariable(
+        value,
+        source,
+        "method",
+        name=value.__name__,
+        value=f"{type(value.__self__).__name__} object {source.text}",
+    )
+
+
+@wraps(operator.itemgetter, operator.attrgetter, operator.methodcaller)
+def wrap_operator_callable(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    guard_identity(output, value, source)
+    made = value.__reduce__()
+    if made[0] is not type(value):  # methodcaller with keyword arguments
+        from capture.variables.opaque import OpaqueVariable
+
+        return OpaqueVariable(value, source, "unknown_type", value=type(value).__name__)
+    return LibraryCallable(
+        type(value), [wrap(output, item, ConstantSource(item)) for item in made[1]], {}, source
+    )
+
+
+@wraps(types.WrapperDescriptorType, types.MethodDescriptorType)
+def wrap_method_descriptor(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    from capture.variables.native_method import UnboundMethodVariable
+
+    guard_identity(output, value, source)
+    return UnboundMethodVariable(value, source)
+
+
+@wraps(types.MethodType)
+def wrap_method(output: OutputGraph, value: types.MethodType, source: Source | None) -> Variable:
+    guard_type(output, value, source)
+    parts = [
+        wrap(output, getattr(value, field), MethodFieldSource(source, field) if source else None)
+        for field in ("__func__", "__self__")
+    ]
+    return BoundMethodVariable(parts[0], parts[1], source)
+
+
+@wraps(functools.partial)
+def wrap_partial(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    guard_type(output, value, source)
+    parts = {
+        name: wrap(output, getattr(value, name), AttrSource(source, name) if source else None)
+        for name in ("func", "args", "keywords")
+    }
+    keywords = parts["keywords"]
+    keywords.guard_keys(_Context(output))  # type: ignore[attr-defined]
+    kwargs = {k: v for k, (_, v) in keywords.entries.items()}  # type: ignore[attr-defined]
+    context = _Context(output)
+    realized = {k: v.realize() if isinstance(v, LazyVariable) else v for k, v in kwargs.items()}
+    return PartialVariable(parts["func"], parts["args"].unpack(context), realized, source)  # type: ignore[arg-type]
+
+
+class _Context:
+    """Stands in for a translator where only its output is needed."""
+
+    def __init__(self, output: OutputGraph) -> None:
+        self.output = output
+
+
+@wraps(types.CellType)
+def wrap_cell(output: OutputGraph, value: types.CellType, source: Source | None) -> Variable:
+    try:
+        contents = value.cell_contents
+    except ValueError:
+        return CellVariable(None, source)
+    held = source if source is not None else ConstantSource(value)
+    return CellVariable(LazyVariable(output, contents, CellContentsSource(held)), source)

@@ -1,0 +1,131 @@
+"""Other existing objects: modules, classes, enum members, instances of user classes."""
+
+from __future__ import annotations
+
+import collections
+import enum
+import types
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from capture.variables.base import LazyVariable, Variable
+from capture.variables.constant import ConstantVariable
+from capture.variables.lists import ListVariable
+from capture.variables.named_tuple import field_names, overrides_sequence
+from capture.wrap import guard_identity, guard_type, wraps
+from capture.wrapping.containers import _dict_entries, wrap_named_tuple
+from guards import guard as make_guard
+from guards.lookup import instance_dict
+from guards.source import (
+    ConstantSource,
+    ItemSource,
+    Source,
+)
+
+if TYPE_CHECKING:
+    from capture.output_graph import OutputGraph
+
+
+@wraps(types.ModuleType)
+def wrap_python_module(output: OutputGraph, value: types.ModuleType, source: Source | None) -> Variable:
+    from capture.variables.python_module import PythonModuleVariable
+
+    guard_identity(output, value, source)
+    return PythonModuleVariable(value, ConstantSource(value))
+
+
+def wrap_type(output: OutputGraph, value: type, source: Source | None) -> Variable:
+    from capture.variables.type_object import ClassVariable
+
+    guard_identity(output, value, source)
+    return ClassVariable(value, ConstantSource(value))
+
+
+def wrap_enum(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    guard_identity(output, value, source)
+    return ConstantVariable(value, None)
+
+
+@wraps(weakref.ref)
+def wrap_weak_reference(output: OutputGraph, value: weakref.ref[Any], source: Source | None) -> Variable:
+    from capture.variables.weak_reference import WeakReferenceVariable
+
+    guard_type(output, value, source)
+    return WeakReferenceVariable(value, source or ConstantSource(value))
+
+
+def wrap_nn_module(output: OutputGraph, value: torch.nn.Module, source: Source | None) -> Variable:
+    from capture.variables.nn_module import ModuleVariable
+
+    guard_type(output, value, source)
+    return ModuleVariable(type(value), value, source or ConstantSource(value), output)
+
+
+def wrap_tensor_subclass(output: OutputGraph, value: torch.Tensor, source: Source | None) -> Variable:
+    from capture.variables.opaque import OpaqueVariable
+
+    guard_type(output, value, source)
+    return OpaqueVariable(value, source, "subclass", value=type(value).__name__)
+
+
+def wrap_object(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    """Any other object: by its type, attributes guarded one by one as they are read."""
+    from capture.variables.opaque import OpaqueVariable
+    from capture.variables.user_object import ObjectVariable
+
+    guard_type(output, value, source)
+    held = source or ConstantSource(value)
+    if isinstance(value, (dict, list)) and type(value).__flags__ & (1 << 9):
+        return wrap_container_subclass(output, value, held)
+    if isinstance(value, BASES_WITH_CONTENTS) or (
+        (type(value).__flags__ & (1 << 9)) == 0 and type(value) is not types.SimpleNamespace
+    ):
+        return OpaqueVariable(value, held, "unknown_type", value=f"{type(value).__name__} object {held.text}")
+    return ObjectVariable(type(value), value, held, output)
+
+
+def wrap_container_subclass(output: OutputGraph, value: Any, source: Source) -> Variable:
+    """An instance of a class on top of dict or list: an object whose built-in part is a container of its own."""
+    from capture.variables.mapping import DictVariable
+    from capture.variables.user_object import ObjectVariable
+
+    result = ObjectVariable(type(value), value, source, output)
+    if isinstance(value, dict):
+        result.base_value = DictVariable(
+            _dict_entries(output, value, source), source, cls=type(value), original=value
+        )
+    else:
+        output.guards.add(make_guard.length_match(source, value))
+        items: list[Variable] = [LazyVariable(output, x, ItemSource(source, i)) for i, x in enumerate(value)]
+        result.base_value = ListVariable(items, source)
+    return result
+
+
+BASES_WITH_CONTENTS = (
+    list,
+    tuple,
+    dict,
+    set,
+    frozenset,
+    str,
+    int,
+    float,
+    bytes,
+    BaseException,
+    collections.deque,
+)
+
+
+BASE_RULES: tuple[tuple[Any, Any], ...] = (
+    (lambda v: isinstance(v, type), wrap_type),
+    (lambda v: isinstance(v, enum.Enum), wrap_enum),
+    (lambda v: isinstance(v, torch.nn.Module) and instance_dict(v) is not None, wrap_nn_module),
+    (lambda v: isinstance(v, torch.Tensor), wrap_tensor_subclass),
+    (
+        lambda v: isinstance(v, tuple) and bool(field_names(type(v))) and not overrides_sequence(type(v)),
+        wrap_named_tuple,
+    ),
+    (lambda v: isinstance(v, types.ModuleType), wrap_python_module),
+)
