@@ -12,7 +12,6 @@ copied there at the end of the graph.
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,88 +22,16 @@ from torch import fx
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from codegen.behaviour import Behaviour, behaviour_of, has_argument, in_order, written_tensors
 from codegen.decompositions import BATCH_NORMS, HALF_PRECISION, TABLE
 from codegen.draws import draw
 from codegen.fake import FakeMode, FakeTensor, rule_of, to_fake
 from codegen.memory import Memories, Memory, Tracked, UntraceableError, View, item_of
-from codegen.shapes import RULES as SHAPE_RULES
 
 aten = torch.ops.aten
-IDENTITIES = frozenset((aten.detach.default, aten.alias.default))
-CONSTANTS = frozenset((aten.lift_fresh.default, aten.lift_fresh_copy.default, aten.lift.default))
-RESIZES = frozenset(("set_", "resize_", "resize_as_", "_resize_output_"))
-
-
-# --- what an operator does to its arguments, once for each operator ---------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Behaviour:
-    """`handle` records a call. `writes`: names and positions of the arguments written in place; `functional`: the operator that computes the
-    same and writes nothing."""
-
-    handle: str
-    writes: tuple[tuple[int, str], ...] = ()
-    functional: OpOverload | None = None
-
-
-@functools.cache
-def behaviour_of(func: OpOverload) -> Behaviour:
-    if func in TABLE:
-        return Behaviour("rewrite")
-    if func in CONSTANTS:
-        return Behaviour("constant")
-    schema = func._schema
-    arguments = enumerate(schema.arguments)
-    writes = tuple((i, a.name) for i, a in arguments if a.alias_info is not None and a.alias_info.is_write)
-    name = schema.name.partition("::")[2]
-    if writes:
-        if torch.Tag.inplace_view in func.tags or name in RESIZES:
-            return Behaviour("refuse")
-        if torch.Tag.nondeterministic_seeded in func.tags:
-            return Behaviour("draw") if name.endswith("_") else Behaviour("refuse")
-        functional = functional_of(func, name, {i for i, _ in writes})
-        return Behaviour("write" if functional is not None else "refuse", writes, functional)
-    if func in IDENTITIES:
-        return Behaviour("identity")
-    if not any("Tensor" in str(value.type) for value in schema.returns):
-        return Behaviour("query")
-    if func not in SHAPE_RULES and func.has_kernel_for_dispatch_key(
-        torch._C.DispatchKey.CompositeImplicitAutograd
-    ):
-        return Behaviour("composite")
-    return Behaviour("view" if func.is_view or func is aten._unsafe_view.default else "pure")
-
-
-def functional_of(func: OpOverload, name: str, written: set[int]) -> OpOverload | None:
-    """`add_.Tensor` -> `add.Tensor`; `add.out` -> the overload of `add` that has the same arguments but `out`."""
-    module = getattr(torch.ops, func.namespace)
-    if name.endswith("_"):
-        packet = getattr(module, SPECIAL_NAMES.get(name, name[:-1]), None)
-        return same_arguments(packet, func) if packet is not None else None
-    packet = func.overloadpacket
-    wanted = [(a.name, str(a.type)) for i, a in enumerate(func._schema.arguments) if i not in written]
-    for overload in packet.overloads():
-        candidate = getattr(packet, overload)
-        if [
-            (a.name, str(a.type)) for a in candidate._schema.arguments
-        ] == wanted and not candidate._schema.is_mutable:
-            return candidate
-    return None
-
-
-def same_arguments(packet: Any, func: OpOverload) -> OpOverload | None:
-    """The overload that takes what `func` takes. Not always the one of the same name: `pow_.Scalar` is `pow.Tensor_Scalar` in place."""
-    wanted = [str(a.type) for a in func._schema.arguments]
-    names = sorted(packet.overloads(), key=lambda name: name != func._overloadname)
-    for candidate in (getattr(packet, name) for name in names):
-        given = [str(a.type) for a in candidate._schema.arguments[: len(wanted)]]
-        if given == wanted and not candidate._schema.is_mutable:
-            return candidate
-    return None
-
-
-SPECIAL_NAMES = {"zero_": "zeros_like"}
+LEAVE_OUT_ALONE = (
+    torch.linalg.matrix_rank,
+)  # the tensors of this trace are of a subclass: they only return then
 
 
 # --- the recording mode -------------------------------------------------------------------------------------------------------------
@@ -281,15 +208,16 @@ class Recorder(TorchDispatchMode):
     ) -> Any:
         functional = behaviour.functional
         assert functional is not None
-        targets = [args[i] if i < len(args) else kwargs[name] for i, name in behaviour.writes]
-        if len(targets) == 1 and isinstance(targets[0], (list, tuple)):
-            targets = list(targets[0])
+        targets = written_tensors(behaviour, args, kwargs)
         layouts = [(target.shape, target.stride()) for target in targets]
         result = rule_of(func)(self.mode, func, args, kwargs)
-        if layouts != [(target.shape, target.stride()) for target in targets]:
-            raise UntraceableError(f"a call of {func} that resizes the tensor that it writes to")
-        names = {argument.name for argument in functional._schema.arguments}
-        rest = {name: value for name, value in kwargs.items() if name in names}
+        for target, layout in zip(targets, layouts):
+            if layout != (target.shape, target.stride()):
+                self.start_anew(func, target, layout[0])
+        rest = {name: value for name, value in kwargs.items() if has_argument(functional, name)}
+        if has_argument(functional, "dtype") and not has_argument(func, "dtype"):  # a constructor
+            rest |= {"dtype": targets[0].dtype, "device": targets[0].device}
+        args = in_order(func, args)
         if behaviour_of(functional).handle in ("rewrite", "composite"):
             with self:
                 self.write_results(targets, functional(*args, **rest))
@@ -299,17 +227,68 @@ class Recorder(TorchDispatchMode):
         )
         if len(targets) == 1 and isinstance(node.meta["val"], torch.Tensor):
             check_cast(node.meta["val"], targets[0])
+            check_drawn(func, node.meta["val"], targets[0])
             self.memories.write(self.find(targets[0]), node)
         else:
             for i, target in enumerate(targets):
                 self.memories.write(self.find(target), item_of(self.emit, node, i))
         return result
 
+    def start_anew(self, func: OpOverload, target: torch.Tensor, size: torch.Size) -> None:
+        """`target` was resized to hold the result: nothing is lost where it was empty and is the graph's own."""
+        tracked = self.find(target)
+        if tracked.memory.placeholder is not None or tracked.parent is not None or size.numel():
+            raise UntraceableError(f"a call of {func} that resizes the tensor that it writes to")
+        self.track(target, tracked.node)
+
     def write_results(self, targets: list[Any], made: Any) -> None:
         """The tensors that were computed go to those that were given."""
         for target, value in zip(targets, made if isinstance(made, (tuple, list)) else (made,)):
             check_cast(value, target)
             self.memories.write(self.find(target), self.memories.current(self.find(value)))
+
+    def record_mixed(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """New results, and besides some arguments are written: the functional form has those values as its last results."""
+        functional = behaviour.functional
+        assert functional is not None
+        with self:
+            made = functional(*args, **kwargs)
+        targets = written_tensors(behaviour, args, kwargs)
+        count = len(made) - len(targets)
+        self.write_results(targets, made[count:])
+        return made[0] if count == 1 else tuple(made[:count])
+
+    def record_relayout(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """`x.t_()`: from now on the tensor is a view of what it was, which a twin stands for."""
+        functional, tensor = behaviour.functional, args[0]
+        assert functional is not None
+        former = self.find(tensor)
+        if former.memory.placeholder is not None and former.parent is None:
+            raise UntraceableError(f"a call of {func} that changes the layout of an input")
+        twin = rule_of(aten.alias.default)(self.mode, aten.alias.default, (tensor,), {})
+        former.tensor = twin
+        self.tracked[id(twin)] = former
+        for node in self.graph.nodes:  # what was computed has the former layout
+            node.meta["val"] = with_twin(node.meta.get("val"), tensor, twin)
+        if functional is aten.detach.default:
+            self.track_view(tensor, self.memories.current(former), former, None)
+            return rule_of(func)(self.mode, func, args, kwargs)
+        value = rule_of(functional)(self.mode, functional, (twin, *args[1:]), kwargs)
+        node = self.append(functional, (self.memories.current(former), *args[1:]), kwargs, value)
+        self.track_view(tensor, node, former, View(functional, args[1:], kwargs))
+        return rule_of(func)(self.mode, func, args, kwargs)
+
+    def record_resize(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """To the size that it has: nothing to do."""
+        if kwargs.get("memory_format") is None and list(args[0].shape) == list(args[1]):
+            return args[0]
+        raise UntraceableError(f"a resize of a tensor of size {list(args[0].shape)} to {list(args[1])}")
 
     def record_refuse(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -475,6 +454,15 @@ class ModuleRunner:
         written = isinstance(out, torch.Tensor) and out.numel()
         return self.recorder.find(out).memory.version if written else None
 
+    def write_out(self, node: fx.Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Tensor:
+        """Where the operator left `out` alone: its result without `out`, copied there."""
+        out = kwargs["out"]
+        if node.target in LEAVE_OUT_ALONE:
+            made = self.call(node, args, {name: value for name, value in kwargs.items() if name != "out"})
+            if (made.dtype, made.shape) == (out.dtype, out.shape):
+                return out.copy_(made)
+        raise UntraceableError(f"a call of {node.target} that did not write to the tensor given as `out`")
+
     def run(self) -> list[Any]:
         values = self.values
         for node in self.module.graph.nodes:
@@ -483,13 +471,26 @@ class ModuleRunner:
                 versions = self.versions(kwargs.get("out"))
                 values[node] = self.call(node, args, kwargs)
                 if versions is not None and versions == self.versions(kwargs["out"]):
-                    raise UntraceableError(
-                        f"a call of {node.target} that did not write to the tensor given as `out`"
-                    )
+                    values[node] = self.write_out(node, args, kwargs)
             elif node.op == "output":
                 outputs = fx.node.map_arg(node.args[0], values.__getitem__)
                 return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
         raise TypeError("the graph has no output node")
+
+
+def with_twin(value: Any, tensor: torch.Tensor, twin: torch.Tensor) -> Any:
+    """`value` with `twin` in the places of `tensor`."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(with_twin(item, tensor, twin) for item in value)
+    return twin if value is tensor else value
+
+
+def check_drawn(func: OpOverload, value: torch.Tensor, target: torch.Tensor) -> None:
+    """Random numbers are drawn in the order of the memory."""
+    if torch.Tag.nondeterministic_seeded in func.tags and value.stride() != target.stride():
+        raise UntraceableError(
+            f"a call of {func} with a tensor that is laid out in another way than its result"
+        )
 
 
 def check_cast(value: torch.Tensor, target: torch.Tensor) -> None:

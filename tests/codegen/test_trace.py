@@ -12,10 +12,11 @@ import torch.nn.functional as F
 from torch import fx
 from torch._ops import OpOverload
 
+from codegen.behaviour import behaviour_of, functional_of
 from codegen.draws import draw
 from codegen.fake import fake_mode
 from codegen.memory import UntraceableError
-from codegen.trace import Trace, behaviour_of, functional_of, trace
+from codegen.trace import Trace, trace
 
 aten = torch.ops.aten
 
@@ -156,6 +157,51 @@ def test_what_has_no_functional_form_is_refused(name: str, function: Any) -> Non
         )
 
 
+def run_traced(function: Any, *inputs: Any) -> tuple[Any, ...]:
+    _, graph = traced(function, *inputs)
+    return fx.Interpreter(fx.GraphModule(graph.owning_module, graph)).run(*inputs)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: (x.clone().t_() @ x,),
+        lambda x: (x.clone().unsqueeze_(0).add_(1).squeeze_(0), x),
+        lambda x: (x.add(1).transpose_(0, 1).mul_(2).t_().sum(0),),
+        lambda x: (torch.arange(0, 4, 2, out=x.new_empty(2)) + x[:2, :2],),
+        lambda x: (torch.linalg.det(x, out=x.new_empty(())),),
+        lambda x: (torch.sort(x, out=(x.new_empty(0), x.new_empty(0, dtype=torch.int64)))[0] + 1,),
+    ],
+)
+def test_layouts_that_change_in_place(function: Any) -> None:
+    x = torch.randn(4, 4)
+    for mine, expected in zip(run_traced(function, x), function(x), strict=True):
+        assert torch.equal(mine, expected) and mine.stride() == expected.stride()
+
+
+def test_views_made_before_a_change_of_layout_see_later_writes() -> None:
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        y = x.clone()
+        row = y[0]
+        y.t_()
+        y[1].mul_(3)
+        return (row, y)
+
+    x = torch.randn(2, 3)
+    assert all(map(torch.equal, run_traced(function, x), function(x)))
+
+
+def test_a_written_argument_beside_a_result() -> None:
+    x, weight, mean, var = torch.randn(4, 3), torch.ones(3), torch.zeros(3), torch.ones(3)
+
+    def function(x: Any, weight: Any, mean: Any, var: Any) -> Any:
+        out = aten._batch_norm_with_update(x, weight, weight, mean, var, 0.5, 1e-5)[0]
+        return (out, mean + 1)
+
+    expected = function(x, weight, mean.clone(), var.clone())
+    assert all(map(torch.equal, run_traced(function, x, weight, mean.clone(), var.clone()), expected))
+
+
 def test_writes_to_inputs_on_one_memory_are_refused() -> None:
     base = torch.randn(4)
     with pytest.raises(UntraceableError, match="shares its memory"):
@@ -170,6 +216,9 @@ def test_writes_to_inputs_on_one_memory_are_refused() -> None:
         (aten.zero_.default, aten.zeros_like.default),
         (aten.index_put_.default, aten.index_put.default),
         (aten.sum.IntList_out, aten.sum.dim_IntList),
+        (aten.arange.start_out, aten.arange.start_step),
+        (aten.polygamma_.default, aten.polygamma.default),
+        (aten.squeeze_.dim, aten.squeeze.dim),
     ],
 )
 def test_functional_forms(op: OpOverload, expected: OpOverload) -> None:
