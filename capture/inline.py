@@ -11,6 +11,8 @@ from __future__ import annotations
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from capture import frame_filter, marks
 from capture.break_reasons import GraphBreak
 from capture.config import config
@@ -85,10 +87,19 @@ def special_call(tx: Translator, function: UserFunctionVariable, args: list[Vari
     for is_marked, marked_call in MARKED:
         if is_marked(value):
             return marked_call
+    if args and is_tensor_method(value, args[0]):
+        return lambda tx, f, args, kwargs: args[0].call_method(tx, value.__name__, args[1:], kwargs)
     why = frame_filter.why_not_inlined(value)
     if why is not None:
         raise GraphBreak("call_skipped", name=value.__qualname__, why=why)
     return None
+
+
+def is_tensor_method(function: Any, first: Variable) -> bool:
+    """`torch.Tensor.__rsub__(x, 2)`: a method that is written in Python, called through the class."""
+    from capture.variables.tensor import TensorVariable
+
+    return isinstance(first, TensorVariable) and vars(torch.Tensor).get(function.__name__) is function
 
 
 # --- marked functions ------------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.masked import _ops as masked
 
 
 def with_grad_mode_of_optimizer(func: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -34,3 +35,11 @@ class ProfilerRange:
 
 def profiler_range(name: str, args: str | None = None) -> ProfilerRange:
     return ProfilerRange(name, args)
+
+
+def input_where_unmasked(op: Any, input: Any, mask: Any, *args: Any) -> Any:
+    """`torch.masked._ops._combine_input_and_mask` of a plain tensor: without the class that it makes for masked tensors."""
+    if mask is None:
+        return input
+    neutral = masked._reduction_identity(op.__name__, input, *args)
+    return masked._where(masked._input_mask(input, mask=mask), input, neutral)

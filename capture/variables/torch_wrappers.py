@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.autograd.profiler
 from torch._library.custom_ops import CustomOpDef
+from torch.masked._ops import _combine_input_and_mask
 from torch.optim.optimizer import _get_value, _use_grad_for_differentiable
 
 from capture import polyfills
@@ -104,6 +105,11 @@ def _custom_operator(tx: Translator, definition: Variable, *args: Variable, **kw
     value = definition.real_value()
     tx.output.guard_identity(definition, value)
     return tx.output.call_function(tx, value._opoverload, list(args), kwargs)
+
+
+@rule(_combine_input_and_mask)
+def _masked_input(tx: Translator, *args: Variable) -> Variable:
+    return tx.wrap_function(written.input_where_unmasked).call(tx, list(args), {})
 
 
 polyfills.POLYFILLS[torch.autograd.profiler.record_function] = written.profiler_range

@@ -433,3 +433,27 @@ def clip_and_vectors(x):
     (p * 3).sum().backward()
     norm = nn.utils.clip_grad_norm_([p], 1.0)
     return norm, p.grad, nn.utils.parameters_to_vector([p])
+
+
+# --- Python code of torch that is part of the graph ---
+
+
+@case(graphs=1, ops=4, args=default_args)
+def tensor_methods_called_through_the_class(x):
+    return (
+        torch.Tensor.__rsub__(x, 2),
+        torch.Tensor.__rpow__(x, 2.0),
+        torch.Tensor.norm(x),
+        torch.Tensor.add(x, 1),
+    )
+
+
+@case(graphs=1, args=default_args)
+def masked_reductions(x):
+    mask = x > 0
+    return (
+        torch.masked.sum(x, 1, mask=mask),
+        torch.masked.amax(x, 0, mask=mask),
+        torch.masked.mean(x),
+        torch.masked.softmax(x, 1, mask=mask),
+    )
