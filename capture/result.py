@@ -71,6 +71,8 @@ def _instructions(output: OutputGraph, recipe: Recipe, value: Variable, seen: se
             return [("const", value.source.value)]
         return [("slot", recipe.slot(value.source))]
     if isinstance(value, TensorVariable):
+        if value.attributes:
+            raise NeedsPython
         return [("out", recipe.out(value.node))]
     if isinstance(value, ConstantVariable):
         return [("const", value.value)]

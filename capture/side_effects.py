@@ -9,6 +9,7 @@ All new values are built before the first change is made, so that nothing is rea
 from __future__ import annotations
 
 import collections
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
@@ -229,6 +230,12 @@ def _apply_object(code: PythonCode, variable: Any, before: Any) -> None:
     _store_attributes(code, variable, variable.attributes)
 
 
+def remove_attribute(owner: Any, name: str) -> None:
+    """`del owner.name`, where it is there: the frame may have set it before it deleted it."""
+    with contextlib.suppress(AttributeError):
+        delattr(owner, name)
+
+
 def _store_attributes(code: PythonCode, owner: Any, stores: dict[str, Variable]) -> None:
     import torch
 
@@ -239,8 +246,8 @@ def _store_attributes(code: PythonCode, owner: Any, stores: dict[str, Variable])
     plain = setter in (*plain_setattr(), torch.nn.Module.__setattr__, type.__setattr__)
     for name, value in stores.items():
         if isinstance(value, Deleted):
-            code.load(owner)
-            code.emit("DELETE_ATTR", name)
+            code.call_object(remove_attribute, [owner, ConstantVariable(name)])
+            code.emit("POP_TOP")
         elif plain:
             code.load(value)
             code.load(owner)
@@ -268,6 +275,7 @@ def _tables() -> tuple[Any, Any]:
     from capture.variables.lists import DequeVariable, ListVariable
     from capture.variables.mapping import DictVariable
     from capture.variables.sets import SetVariable
+    from capture.variables.tensor import TensorVariable
     from capture.variables.user_object import ObjectVariable
 
     snapshots: list[tuple[type, Callable[[Any], Any]]] = [
@@ -282,6 +290,7 @@ def _tables() -> tuple[Any, Any]:
         (DictVariable, _apply_dict),
         (SetVariable, _apply_set),
         (ObjectVariable, _apply_object),
+        (TensorVariable, _apply_object),
         (CellVariable, _apply_cell),
         (SequenceIterator, _apply_iterator),
     ]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from capture.break_reasons import GraphBreak
+from capture.variables import tensor_attributes
 from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable
 
@@ -130,7 +131,6 @@ OUTSIDE = frozenset(
         "record_stream",
         "module_load",
         "_backward_hooks",
-        "detach_",
         "__hash__",
     ]
 )
@@ -144,6 +144,7 @@ class TensorVariable(Variable):
         self.node = node
         self.fake = fake
         self.value: torch.Tensor | None = None  # the existing tensor, where there is one
+        self.attributes: dict[str, Variable] = {}  # set by the program
 
     def python_type(self) -> type:
         return torch.nn.Parameter if isinstance(self.value, torch.nn.Parameter) else torch.Tensor
@@ -179,7 +180,7 @@ class TensorVariable(Variable):
         ]
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        stored = tx.output.side_effects.pending_attr(self, name)
+        stored = tensor_attributes.load(self, tx, name) if name in self.attributes else None
         if stored is not None:
             return stored
         special = TENSOR_ATTRIBUTES.get(name)
@@ -192,21 +193,24 @@ class TensorVariable(Variable):
         return self._other_attribute(tx, name)
 
     def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
-        """`tensor.grad = ...` of an existing tensor: stored behind the graph."""
-        if name != "grad" or self.source is None or not _fits_as_grad(self, value):
+        """`tensor.grad = ...` of an existing tensor, and the program's own attributes: stored behind the graph."""
+        if name != "grad":
+            tensor_attributes.store(self, tx, name, value)
+        elif self.source is None or not _fits_as_grad(self, value):
             raise GraphBreak("set_attr", value=self, name=name)
-        tx.output.side_effects.store_attr(self, name, value)
+        else:
+            tx.output.side_effects.store_attr(self, name, value)
+
+    def del_attr(self, tx: Translator, name: str) -> None:
+        tensor_attributes.delete(self, tx, name)
 
     def _other_attribute(self, tx: Translator, name: str) -> Variable:
         from capture.variables.exception import raise_new
         from capture.variables.function import ValueMethod
 
-        if self.value is not None and name in getattr(self.value, "__dict__", {}):
-            from capture.wrap import wrap
-            from guards.source import AttrSource
-
-            assert self.source is not None
-            return wrap(tx.output, self.value.__dict__[name], AttrSource(self.source, name))
+        own = tensor_attributes.load(self, tx, name)
+        if own is not None:
+            return own
         found = getattr(torch.Tensor, name, None)
         if callable(found):
             return ValueMethod(self, name)
@@ -262,6 +266,11 @@ class TensorVariable(Variable):
 
     def reconstruct(self, code: PythonCode) -> None:
         code.load_output(self.node)
+        if self.attributes:
+            tensor_attributes.rebuild(self, code)
+
+    def children(self) -> list[Variable]:
+        return list(self.attributes.values())
 
 
 # --- attributes and methods with rules of their own --------------------------------------------------------------------------
@@ -315,6 +324,16 @@ def _iter(self: TensorVariable, tx: Translator) -> Variable:
     return self.iterate(tx)
 
 
+def _detach_in_place(self: TensorVariable, tx: Translator) -> Variable:
+    """Of a result: from here on, the variable stands for the detached tensor. Of an input it changes what the caller holds."""
+    if self.source is not None or self.fake._is_view():
+        raise GraphBreak("method", name="detach_", value=self)
+    detached = tx.output.call_method(tx, "detach", [self], {})
+    assert isinstance(detached, TensorVariable)
+    self.node, self.fake = detached.node, detached.fake
+    return self
+
+
 def _get_item(self: TensorVariable, tx: Translator, key: Variable) -> Variable:
     return tx.output.call_function(tx, operator.getitem, [self, key], {})
 
@@ -332,6 +351,7 @@ TENSOR_ATTRIBUTES: dict[str, Callable[[TensorVariable, Translator], Variable]] =
 }
 TENSOR_METHODS: dict[str, Callable[..., Variable]] = {
     "type": _type_name,
+    "detach_": _detach_in_place,
     "__iter__": _iter,
     "__getitem__": _get_item,
     "__setitem__": _set_item,

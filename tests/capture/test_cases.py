@@ -26,6 +26,7 @@ from tests.capture import (
     cases_library,
     cases_modules,
     cases_resume,
+    cases_tensor_attributes,
     cases_torch,
     cases_values,
 )
@@ -40,6 +41,7 @@ MODULES = (
     cases_library,
     cases_modules,
     cases_resume,
+    cases_tensor_attributes,
     cases_torch,
     cases_values,
 )
@@ -66,7 +68,8 @@ def same(left: Any, right: Any, seen: frozenset[tuple[int, int]] = frozenset()) 
         return type(left) is type(right)
     if isinstance(left, torch.Tensor):
         alike = left.dtype == right.dtype and left.shape == right.shape and left.stride() == right.stride()
-        return alike and left.requires_grad == right.requires_grad and torch.equal(left, right)
+        alike = alike and left.requires_grad == right.requires_grad and torch.equal(left, right)
+        return alike and same(vars(left), vars(right), seen | {(id(left), id(right))})
     if isinstance(left, (type, enum.Enum, types.ModuleType)):
         return left is right
     if isinstance(left, weakref.ReferenceType):
