@@ -314,7 +314,7 @@ def detached(x):
     return value_and_gradients(x * y, x)
 
 
-@case(graphs=2, ops=2, args=one_leaf)
+@case(graphs=1, ops=3, args=one_leaf)
 def detached_in_place(x):
     y = x * 2
     y.detach_()
@@ -367,7 +367,7 @@ def retained_gradient(x):
     return y.grad, x.grad
 
 
-@case(graphs=2, ops=2)
+@case(graphs=1, ops=2)
 def attribute_on_tensor(x):
     x.note = "seen"
     y = x * 2
