@@ -46,14 +46,16 @@ def is_cheap(node: fx.Node) -> bool:
 class Parts:
     """The forward gives `results` first (what the module's outputs are made of), then `extra` values that only the backward needs. The
     backward takes `saved_inputs` (positions of inputs), `saved_results` (positions in all that the forward gives), and one tangent for each
-    of `differentiable`; it gives a gradient or None for each input."""
+    of `differentiable`; it gives a gradient for each input that is `wanted`, None for the others."""
 
     forward: fx.Graph
     backward: fx.Graph
+    input_count: int
     result_count: int
     saved_inputs: list[int]
     saved_results: list[int]
     differentiable: list[int]
+    wanted: list[int]
 
 
 def partition(joint: Joint) -> Parts:
@@ -76,10 +78,12 @@ def partition(joint: Joint) -> Parts:
     return Parts(
         forward=copy_graph(joint, forward, placeholders, given),
         backward=copy_graph(joint, [*again, *live], [*inputs, *computed, *joint.tangents], joint.grads),
+        input_count=len(placeholders),
         result_count=len(results),
         saved_inputs=[placeholders.index(node) for node in inputs],
         saved_results=[given.index(node) for node in computed],
         differentiable=joint.differentiable(),
+        wanted=[i for i, grad in enumerate(joint.grads) if grad is not None],
     )
 
 

@@ -5,16 +5,15 @@ Out: `TrainingGraph`: called with the graph's placeholders, gives a tuple whose 
 
     loss, = graph(x, w);  loss.backward()   ->   forward kernels now, backward kernels when autograd asks
 
-One `torch.autograd.Function` a graph. The backward is compiled when it is first needed. Saved values go through `save_for_backward`, so that
-eager's rules hold: a saved tensor that was written to since raises, a second backward without retain_graph raises, hooks run.
+One node of autograd's graph a call, built by `_capture.TrainingFunction`. The backward is compiled when it is first needed. Values are saved as
+eager saves them, so that its rules hold: a saved tensor that was written to since raises, a second backward without retain_graph raises, hooks run.
 Outputs that are inputs or views are made outside the function, where autograd can see what they are.
 """
 
 from __future__ import annotations
 
-import operator
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -48,7 +47,6 @@ class TrainingGraph:
         self.use_kernels = kernels
         self.outputs = list(joint.outputs)
         self.forward = assemble(parts.forward, store=store, kernels=kernels, silent=joint.trace.silent_inputs)
-        self.backward: CompiledGraph | None = None
         self.fallback = fallback
         self.lock = threading.Lock()
         self.function = make_function(self)
@@ -82,15 +80,31 @@ class TrainingGraph:
             return index
         return args[index] if source == "input" else results[index]
 
+    @property
+    def backward(self) -> CompiledGraph | None:
+        compiled: CompiledGraph | None = self.function.backward
+        return compiled
+
     def compiled_backward(self) -> CompiledGraph:
         with self.lock:
-            if self.backward is None:
-                self.backward = assemble(
+            if self.function.backward is None:
+                self.function.backward = assemble(
                     self.parts.backward, store=self.store, kernels=self.use_kernels, conform=True
                 )
-            return self.backward
+            return self.function.backward
 
-    def zeros_for(self, grads: list[Any]) -> list[Any]:
+    def run_backward(self, saved: tuple[Any, ...], tangents: Sequence[Any]) -> tuple[Any, ...]:
+        """The gradients of all inputs: the first time, under create_graph, and where gradients of results are missing (None)."""
+        if any(tangent is None for tangent in tangents):  # not `None in tangents`: that asks the tensors
+            tangents = self.zeros_for(tangents)
+        compiled = self.compiled_backward()
+        if not torch.is_grad_enabled():
+            return compiled(*saved, *tangents)
+        with torch.no_grad():
+            results = compiled(*saved, *tangents)
+        return once(results)
+
+    def zeros_for(self, grads: Sequence[Any]) -> list[Any]:
         """Zeros in place of the gradients that nobody sent."""
         layouts = self.tangent_layouts
         return [
@@ -147,66 +161,43 @@ class ViewsGraph:
         return getattr(self.forward, name)
 
 
-def make_function(graph: TrainingGraph) -> Callable[..., tuple[Any, ...]]:
-    """The graph's autograd function, as a callable past `torch.autograd.Function.apply` (whose checks for functorch cost half of a small
-    graph's time; graphs are not called under functorch transforms)."""
-    parts, forward = graph.parts, graph.forward
+def make_function(graph: TrainingGraph) -> Any:
+    """The graph's forward as a function that autograd knows. Its nodes are built natively; where that can't be, by `wrap`."""
+    parts = graph.parts
+    return _capture.TrainingFunction(
+        graph.forward,
+        in_python(graph),
+        graph.run_backward,
+        arguments=parts.input_count,
+        results=parts.result_count,
+        differentiable=tuple(parts.differentiable),
+        saved_arguments=tuple(parts.saved_inputs),
+        saved_results=tuple(parts.saved_results),
+        wanted=tuple(parts.wanted),
+    )
+
+
+def in_python(graph: TrainingGraph) -> Callable[..., tuple[Any, ...]]:
+    """What gives the values that the forward made a node of `torch.autograd.Function`: (all that the forward gave, *arguments) -> results.
+
+    Called past `torch.autograd.Function.apply`, whose checks are for functorch: graphs are not called under its transforms."""
+    parts = graph.parts
     count = parts.result_count
     silent = [i for i in range(count) if i not in parts.differentiable]
-    all_results_are_outputs = len(forward_outputs(parts)) == count
-    saved = values_saver(tuple(parts.saved_inputs), tuple(parts.saved_results))
 
     class CapturedGraph(torch.autograd.Function):
         @staticmethod
-        def forward(ctx: Any, *args: Any) -> Any:
-            results = forward(*args)
-            ctx.to_save = saved(
-                args, results
-            )  # what save_for_backward and its like set, without a call for each
-            ctx.materialize_grads = False
-            if silent:
-                ctx.non_differentiable = tuple([results[i] for i in silent])
-            return results if all_results_are_outputs else results[:count]
+        def forward(ctx: Any, given: tuple[Any, ...], *args: Any) -> Any:
+            ctx.save_for_backward(*[args[i] for i in parts.saved_inputs], *[given[i] for i in parts.saved_results])
+            ctx.set_materialize_grads(False)
+            ctx.mark_non_differentiable(*[given[i] for i in silent])
+            return given[:count]
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
-            return run_backward(graph, ctx, grads)
+            return None, *graph.run_backward(ctx.saved_tensors, [grads[i] for i in parts.differentiable])
 
-    # what autograd calls: at once, not after a search for `backward`
-    CapturedGraph._backward_cls.apply = lambda ctx, *grads: run_backward(graph, ctx, grads)  # type: ignore[attr-defined]
     return super(torch.autograd.Function, CapturedGraph).apply
-
-
-def values_saver(inputs: tuple[int, ...], results: tuple[int, ...]) -> Callable[[Any, Any], tuple[Any, ...]]:
-    """A function of (inputs, results) that gives those to save; small cases without a loop."""
-    if not results:
-        if not inputs:
-            return lambda args, _: ()
-        if len(inputs) == 1:
-            (only,) = inputs
-            return lambda args, _: (args[only],)
-        pick = operator.itemgetter(*inputs)
-        return lambda args, _: pick(args)
-    return lambda args, made: (*[args[i] for i in inputs], *[made[i] for i in results])
-
-
-def forward_outputs(parts: Parts) -> tuple[Any, ...]:
-    output = next(node for node in reversed(parts.forward.nodes) if node.op == "output")
-    values = output.args[0]
-    assert isinstance(values, tuple)
-    return values
-
-
-def run_backward(graph: TrainingGraph, ctx: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-    tangents = [grads[i] for i in graph.parts.differentiable]
-    if any(tangent is None for tangent in tangents):  # not `None in tangents`: that asks the tensors, 20 us
-        tangents = graph.zeros_for(tangents)
-    compiled = graph.backward or graph.compiled_backward()
-    if not torch.is_grad_enabled():
-        return compiled(*ctx.saved_tensors, *tangents)
-    with torch.no_grad():
-        results = compiled(*ctx.saved_tensors, *tangents)
-    return once(results)
 
 
 def once(results: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -1,0 +1,248 @@
+/* What our autograd nodes do when autograd runs, releases or destroys them: the vtable of autograd_node.h.
+ *
+ * In:  gradients of the results, from the engine, without the GIL.
+ * Out: a gradient for each edge.
+ *
+ * A C++ exception (a saved tensor that was written to, a second backward, an error in Python) passes through these functions: what they
+ * hold is let go by cleanup attributes, which the compiler turns into landing pads (-fexceptions).
+ */
+#include "autograd_node.h"
+
+#include <string.h>
+
+#include "capture_native.h"
+#include "tensor_access.h"
+#include "torch_symbols.h"
+
+#define CLEANUP(function) __attribute__((cleanup(function)))
+#define FEW 16
+
+/* --- things held while an exception may pass ----------------------------------------------------------------------------------- */
+
+typedef struct {
+    TensorPointer few[FEW], *items;
+    int64_t count;
+} Tensors;
+
+static void tensors_start(Tensors *tensors, int64_t capacity)
+{
+    tensors->count = 0;
+    tensors->items = capacity <= FEW ? tensors->few : malloc((size_t)capacity * sizeof(TensorPointer));
+}
+
+static void tensors_end(Tensors *tensors)
+{
+    for (int64_t i = 0; i < tensors->count; i++) {
+        if (tensors->items[i] != no_tensor) {
+            autograd_symbols.assign(&no_tensor, &tensors->items[i]);
+        }
+    }
+    if (tensors->items != tensors->few) {
+        free(tensors->items);
+    }
+}
+
+static void unlock(pthread_mutex_t **mutex) { pthread_mutex_unlock(*mutex); }
+static void release_gil(PyGILState_STATE *state) { PyGILState_Release(*state); }
+
+typedef struct {
+    PyObject *few[2 * FEW], **items;
+    int64_t count;
+} Objects;
+
+static int objects_start(Objects *objects, int64_t count)
+{
+    objects->count = 0;
+    objects->items = count <= 2 * FEW ? objects->few : PyMem_New(PyObject *, count);
+    if (objects->items == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    memset(objects->items, 0, (size_t)count * sizeof(PyObject *));
+    objects->count = count;
+    return 0;
+}
+
+static void objects_end(Objects *objects)
+{
+    for (int64_t i = 0; i < objects->count; i++) {
+        Py_XDECREF(objects->items[i]);
+    }
+    if (objects->items != objects->few) {
+        PyMem_Free(objects->items);
+    }
+}
+
+/* --- apply --------------------------------------------------------------------------------------------------------------------- */
+
+enum { TYPE = 1, DESTROY, DELETE, INCREF_PYOBJECT = 5, RELEASE_VARIABLES = 11, APPLY = 18, VTABLE_WORDS };
+
+/* One more reference, as c10::intrusive_ptr takes it: the second one of an object with a Python half keeps that alive. The engine has the first. */
+static Node *new_reference(Node *node)
+{
+    int64_t references = (int64_t)__atomic_add_fetch(&node->references, 1, __ATOMIC_RELAXED);
+    if (references < 0 && (uint32_t)references == 2) {
+        ((void (*)(const Node *))node->vtable[INCREF_PYOBJECT - 2])(node);
+    }
+    return node;
+}
+
+/* A result was saved without its node, which `unpack` gives back to it (and takes over). What was freed already: unpack throws before it looks. */
+static void unpack_saved(Node *node, Tensors *out)
+{
+    const TrainingFunction *function = node->function;
+    pthread_mutex_t *locked CLEANUP(unlock) = &node->mutex;
+    pthread_mutex_lock(locked);
+    for (char *saved = node->saved; saved != node->saved_end; saved += saved_bytes) {
+        bool own = out->count >= function->nsaved_arguments &&
+                   is_differentiable_result(function, function->saved_results[out->count - function->nsaved_arguments]);
+        Node *taken = own && *(TensorPointer *)saved != no_tensor ? new_reference(node) : NULL;
+        autograd_symbols.unpack(&out->items[out->count], saved, &taken); /* throws where it was written to, or freed */
+        out->count++;
+    }
+}
+
+/* Saved tensors, then the gradients of the differentiable results; a gradient that nobody sent is NULL. */
+static int wrap_arguments(const TrainingFunction *function, Tensors *saved, const TensorVector *grads, Objects *out)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < saved->count; i++) {
+        out->items[n++] = torch_symbols.wrap((Handle)&saved->items[i]);
+        if (out->items[n - 1] == NULL) {
+            return -1;
+        }
+    }
+    for (int64_t i = 0; i < function->ndifferentiable; i++) {
+        if (grads->begin[i] != no_tensor) {
+            out->items[n] = torch_symbols.wrap((Handle)&grads->begin[i]);
+            if (out->items[n] == NULL) {
+                return -1;
+            }
+        }
+        n++;
+    }
+    return 0;
+}
+
+static PyObject *tuple_of(PyObject *const *items, int64_t count)
+{
+    PyObject *tuple = PyTuple_New(count);
+    for (int64_t i = 0; tuple != NULL && i < count; i++) {
+        PyTuple_SET_ITEM(tuple, i, Py_NewRef(items[i] == NULL ? Py_None : items[i]));
+    }
+    return tuple;
+}
+
+/* The first time, under create_graph, and where gradients are missing: Python knows what to do. */
+static int run_in_python(TrainingFunction *function, const Objects *arguments, Objects *out)
+{
+    int64_t nsaved = function->nsaved_arguments + function->nsaved_results;
+    PyObject *saved = tuple_of(arguments->items, nsaved), *tangents = tuple_of(arguments->items + nsaved, function->ndifferentiable);
+    PyObject *grads = saved == NULL || tangents == NULL ? NULL : PyObject_CallFunctionObjArgs(function->run_backward, saved, tangents, NULL);
+    Py_XDECREF(saved);
+    Py_XDECREF(tangents);
+    if (grads != NULL && !(PyTuple_Check(grads) && PyTuple_GET_SIZE(grads) == function->arguments)) {
+        PyErr_Format(PyExc_TypeError, "run_backward gave %R, expected a tuple of %lld items", grads, (long long)function->arguments);
+        Py_CLEAR(grads);
+    }
+    for (int64_t i = 0; grads != NULL && i < function->arguments; i++) {
+        out->items[i] = Py_NewRef(PyTuple_GET_ITEM(grads, i));
+    }
+    int status = grads == NULL ? -1 : 0;
+    Py_XDECREF(grads);
+    return status;
+}
+
+static int run_backward(TrainingFunction *function, const Objects *arguments, Objects *out)
+{
+    bool complete = function->backward != NULL && !torch_symbols.grad_mode();
+    for (int64_t i = 0; i < arguments->count && complete; i++) {
+        complete = arguments->items[i] != NULL;
+    }
+    if (!complete) {
+        return run_in_python(function, arguments, out);
+    }
+    return compiled_graph_run(function->backward, arguments->items, arguments->count, out->items);
+}
+
+static void give_grads(const TrainingFunction *function, const Objects *grads, TensorVector *out)
+{
+    size_t count = (size_t)function->nwanted;
+    out->begin = autograd_symbols.allocate((count > 0 ? count : 1) * sizeof(TensorPointer));
+    out->end = out->capacity = out->begin + count;
+    for (size_t i = 0; i < count; i++) {
+        PyObject *grad = grads->items[function->wanted[i]];
+        out->begin[i] = no_tensor;
+        if (grad != Py_None) {
+            autograd_symbols.assign(tensor_handle(grad), &out->begin[i]);
+        }
+    }
+}
+
+static TensorVector *node_apply(TensorVector *out, Node *node, TensorVector *grads)
+{
+    TrainingFunction *function = node->function;
+    Tensors saved CLEANUP(tensors_end);
+    tensors_start(&saved, function->nsaved_arguments + function->nsaved_results);
+    unpack_saved(node, &saved);
+    PyGILState_STATE gil CLEANUP(release_gil) = PyGILState_Ensure();
+    Objects arguments CLEANUP(objects_end) = {.count = 0, .items = arguments.few};
+    Objects results CLEANUP(objects_end) = {.count = 0, .items = results.few};
+    if (objects_start(&arguments, saved.count + function->ndifferentiable) < 0 || objects_start(&results, function->arguments) < 0 ||
+        wrap_arguments(function, &saved, grads, &arguments) < 0 || run_backward(function, &arguments, &results) < 0) {
+        throw_python_error();
+    }
+    give_grads(function, &results, out);
+    return out;
+}
+
+static void node_release(Node *node)
+{
+    pthread_mutex_lock(&node->mutex);
+    for (char *saved = node->saved; saved != node->saved_end; saved += saved_bytes) {
+        autograd_symbols.reset_saved(saved);
+    }
+    pthread_mutex_unlock(&node->mutex);
+}
+
+/* --- the end of a node --------------------------------------------------------------------------------------------------------- */
+
+/* The last node that is alive lets go of the function. */
+static void let_go(TrainingFunction *function)
+{
+    if (__atomic_sub_fetch(&function->nodes, 1, __ATOMIC_ACQ_REL) == 0 && Py_IsInitialized()) {
+        PyGILState_STATE gil = PyGILState_Ensure();
+        Py_DECREF(function);
+        PyGILState_Release(gil);
+    }
+}
+
+static void node_destroy(Node *node)
+{
+    TrainingFunction *function = node->function;
+    ((void (*)(Node *))autograd_symbols.index_vtable[DESTROY])(node);
+    let_go(function);
+}
+
+static void node_delete(Node *node)
+{
+    TrainingFunction *function = node->function;
+    ((void (*)(Node *))autograd_symbols.index_vtable[DELETE])(node);
+    let_go(function);
+}
+
+void **autograd_vtable(void)
+{
+    static void *vtable[VTABLE_WORDS], *type[3];
+    if (vtable[APPLY] == NULL) {
+        memcpy(vtable, autograd_symbols.node_vtable, sizeof vtable);
+        memcpy(type, autograd_symbols.index_type, sizeof type); /* its class, name and base */
+        type[1] = "21CapturedGraphBackward";                   /* what grad_fn.name() tells */
+        vtable[TYPE] = type;
+        vtable[DESTROY] = (void *)node_destroy;
+        vtable[DELETE] = (void *)node_delete;
+        vtable[RELEASE_VARIABLES] = (void *)node_release;
+        vtable[APPLY] = (void *)node_apply;
+    }
+    return vtable + 2;
+}

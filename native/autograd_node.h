@@ -1,0 +1,119 @@
+/* A node of torch's autograd graph, built in C.
+ *
+ * The object that autograd sees is a `torch::autograd::generated::IndexBackward0`, the simplest of torch's own nodes that has a list of saved
+ * tensors: its memory layout, its destructor and its SavedVariables are torch's; the virtual functions `apply` and `release_variables`
+ * are ours (native/autograd_apply.c). So a saved tensor is checked for writes, goes through the user's saved-tensor hooks and is freed as eager's.
+ */
+#ifndef CAPTURE_AUTOGRAD_NODE_H
+#define CAPTURE_AUTOGRAD_NODE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef void *TensorPointer; /* at::Tensor: a pointer to its TensorImpl */
+typedef struct Node Node;
+
+typedef struct { /* std::vector<at::Tensor> */
+    TensorPointer *begin, *end, *capacity;
+} TensorVector;
+
+typedef struct { /* torch::autograd::Edge */
+    Node *function;
+    uint32_t input;
+} Edge;
+
+/* The callable that makes nodes: what each of them runs. */
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *forward;       /* CompiledGraph: arguments -> results, then values to save */
+    PyObject *backward;      /* CompiledGraph: saved, tangents -> a gradient or None for each argument; NULL until it is compiled */
+    PyObject *wrap;          /* wrap(all that the forward gave, *args): the results with a node made in Python */
+    PyObject *run_backward;  /* run_backward(saved, tangents): where `backward` is not enough */
+    int64_t *words;          /* the four lists below */
+    int64_t arguments, given, results;
+    int64_t ndifferentiable, nsaved_arguments, nsaved_results, nwanted;
+    const int64_t *differentiable, *saved_arguments, *saved_results;
+    const int64_t *wanted;   /* arguments that get a gradient: one edge each */
+    int64_t nodes;           /* that are alive: together they hold one reference to this object */
+} TrainingFunction;
+
+static inline bool is_differentiable_result(const TrainingFunction *function, int64_t result)
+{
+    for (int64_t i = 0; i < function->ndifferentiable; i++) {
+        if (function->differentiable[i] == result) {
+            return true;
+        }
+    }
+    return false;
+}
+
+#define METADATA_BYTES 96
+#define FEW_METADATA 2
+
+struct Node { /* IndexBackward0; autograd_layout.c verifies it against a real one */
+    void *const *vtable;
+    uint64_t references; /* weak in the upper half, strong in the lower */
+    uint64_t sequence, topological;
+    bool has_parent;
+    uint64_t thread;
+    pthread_mutex_t mutex;
+    Edge *edges, *edges_end, *edges_capacity;
+    void *pyobj, *anomaly;
+    void *pre_hooks[3], *tensor_pre_hooks[3];
+    struct { /* std::unordered_map, empty */
+        void **buckets;
+        uint64_t nbuckets;
+        void *first;
+        uint64_t count;
+        float load;
+        uint64_t next_resize;
+        void *single;
+    } retains_grad_hooks;
+    void *post_hooks[3];
+    char *metadata; /* c10::SmallVector<InputMetadata, 2> */
+    uint32_t nmetadata, metadata_capacity;
+    _Alignas(8) char few_metadata[FEW_METADATA * METADATA_BYTES];
+    char *saved, *saved_end, *saved_capacity; /* std::vector<SavedVariable> */
+    bool released;
+    TrainingFunction *function; /* where torch keeps the TensorOptions of an index: plain bytes */
+    void *sizes[3];
+};
+
+/* torch's functions that work on nodes, by name in torch's libraries. */
+typedef struct {
+    void **node_vtable, **index_vtable, **index_type;
+    void (*gradient_edge)(Edge *out, const void *tensor);
+    void (*set_gradient_edge)(const void *tensor, Edge *moved);
+    void (*new_metadata)(void *place, const void *tensor);
+    void (*new_saved)(void *place, const void *tensor, bool is_output, bool is_inplace_on_view);
+    void (*unpack)(TensorPointer *out, const void *saved, Node **saved_for);
+    void (*reset_saved)(void *saved);
+    uint64_t (*next_sequence)(void), (*thread)(void);
+    const void *(*saved_hooks)(void);
+    const bool *anomaly_mode;
+    int (*assign)(const void *from, void *to); /* *to = *from, of at::Tensor */
+    void *(*allocate)(size_t);                 /* operator new */
+} AutogradSymbols;
+extern AutogradSymbols autograd_symbols;
+extern size_t saved_bytes;  /* sizeof(SavedVariable) */
+extern void *plain_meta;    /* the vtable of AutogradMeta: of tensors that are no views */
+extern TensorPointer no_tensor;
+
+/* Whether nodes can be built here: 1, or 0 where this torch is another one than expected, -1 with an exception. Looks once. */
+int autograd_layout_ready(void);
+/* Do saved tensors go through hooks of the user on this thread? */
+bool saved_tensor_hooks_active(void);
+/* The tensor has a forward-mode gradient. */
+bool has_forward_grad(PyObject *tensor);
+
+/* Throws the Python exception that is set as the C++ exception that torch turns into it again. Does not return. Needs the GIL. */
+_Noreturn void throw_python_error(void);
+
+/* autograd_apply.c: the virtual functions of our nodes. */
+void **autograd_vtable(void);
+
+#endif

@@ -1,0 +1,287 @@
+"""_capture.TrainingFunction: nodes of autograd's graph that are built in C, against what eager does."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import fx
+
+import _capture
+from codegen.compile_fx import compile_fx
+
+Function = Callable[..., Any]
+
+
+def compiled(function: Function, *args: torch.Tensor) -> Any:
+    graph = compile_fx(fx.symbolic_trace(function), args)
+    graph(*args)
+    assert type(graph.function).__name__ == "TrainingFunction"
+    return graph
+
+
+def product(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor]:
+    return (x * y.exp() + 1,)
+
+
+def inputs() -> tuple[torch.Tensor, torch.Tensor]:
+    torch.manual_seed(0)
+    return torch.randn(4, requires_grad=True), torch.randn(4, requires_grad=True)
+
+
+def native(tensor: torch.Tensor) -> bool:
+    return type(tensor.grad_fn).__name__ == "CppFunction"
+
+
+def check(function: Function, *args: torch.Tensor) -> Any:
+    """The gradients of all arguments, against eager; gives the compiled graph."""
+    graph = compiled(function, *args)
+    outs, expected = graph(*args), function(*args)
+    wanted = [a for a in args if a.requires_grad]
+    for out, eager in zip(outs, expected):
+        assert out.requires_grad == eager.requires_grad and out.is_leaf == eager.is_leaf
+        torch.testing.assert_close(out, eager)
+    seeds = [torch.randn_like(out) for out in outs if out.requires_grad]
+    ours = torch.autograd.grad([out for out in outs if out.requires_grad], wanted, seeds, allow_unused=True)
+    theirs = torch.autograd.grad([e for e in expected if e.requires_grad], wanted, seeds, allow_unused=True)
+    for mine, other in zip(ours, theirs):
+        assert (mine is None) == (other is None)
+        if other is not None:
+            torch.testing.assert_close(mine, other)
+    return graph
+
+
+def test_nodes_are_native_with_this_torch() -> None:
+    _capture.calibrate()
+    assert _capture.autograd_nodes_native()
+    x, y = inputs()
+    (out,) = compiled(product, x, y)(x, y)
+    assert native(out)
+    assert out.grad_fn is not None and out.grad_fn.name() == "CapturedGraphBackward"
+    assert [edge[0].variable for edge in out.grad_fn.next_functions] == [x, y]  # type: ignore[union-attr]
+
+
+PROGRAMS: list[tuple[str, Function]] = [
+    ("a saved argument", product),
+    ("a saved result", lambda x, y: (torch.softmax(x * y, 0),)),
+    ("nothing saved", lambda x, y: (x + y,)),
+    ("three results", lambda x, y: (x.exp(), y.sin() * x, x.tanh())),
+    ("a result without gradient", lambda x, y: (x.exp() * y, x.argmax(), x > y)),
+    ("an unused argument", lambda x, y: (x.exp(),)),
+    ("a result that is saved for another", lambda x, y: (x.exp(), x.exp() * y)),
+]
+
+
+@pytest.mark.parametrize(("name", "function"), PROGRAMS, ids=[name for name, _ in PROGRAMS])
+def test_gradients(name: str, function: Function) -> None:
+    x, y = inputs()
+    graph = check(function, x, y)
+    assert native(graph(x, y)[0])
+
+
+def test_arguments_with_history_and_a_later_program() -> None:
+    x, y = inputs()
+    graph = compiled(product, x, y)
+    (out,) = graph(x * 2, y.sin())
+    (again,) = graph(out, y)
+    again.sum().backward()
+    ours = x.grad, y.grad
+    x.grad = y.grad = None
+    product(product(x * 2, y.sin())[0], y)[0].sum().backward()
+    torch.testing.assert_close(ours, (x.grad, y.grad))
+
+
+def test_only_one_of_the_results_is_used() -> None:
+    x, y = inputs()
+    function = lambda x, y: (x.exp() * y, y.sin())  # noqa: E731
+    graph = compiled(function, x, y)
+    for i in range(2):
+        ours = torch.autograd.grad(graph(x, y)[i].sum(), (x, y), allow_unused=True)
+        theirs = torch.autograd.grad(function(x, y)[i].sum(), (x, y), materialize_grads=True)
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_a_second_backward_raises_unless_retained() -> None:
+    x, y = inputs()
+    for function in (product, PROGRAMS[1][1]):
+        (out,) = compiled(function, x, y)(x, y)
+        out.sum().backward(retain_graph=True)
+        out.sum().backward()
+        with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+            out.sum().backward()
+
+
+def test_a_write_to_what_is_saved_raises() -> None:
+    x, y = torch.randn(4), torch.randn(4, requires_grad=True)
+    (out,) = compiled(product, x, y)(x, y)
+    x.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()
+    (out,) = compiled(PROGRAMS[1][1], x, y)(x, y)
+    kept = out.sum()
+    out.detach().mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        kept.backward()
+
+
+def test_an_error_of_the_backward_keeps_its_type() -> None:
+    x, y = inputs()
+
+    class Own(Exception):
+        pass
+
+    graph = compile_fx(fx.symbolic_trace(product), (x, y))
+
+    def fail(*args: Any) -> Any:
+        raise Own("from within")
+
+    lists = {"differentiable": (0,), "saved_arguments": (0,), "saved_results": (), "wanted": (0, 1)}
+    function = _capture.TrainingFunction(graph.forward, fail, fail, arguments=2, results=1, **lists)  # type: ignore[union-attr]
+    (out,) = function(x, y)
+    assert native(out)
+    for _ in range(2):
+        with pytest.raises(Own, match="from within"):
+            out.sum().backward()
+    (fresh,) = graph(x, y)
+    fresh.sum().backward()  # the engine is as it was
+
+
+def test_second_derivatives_raise() -> None:
+    x, y = inputs()
+    (out,) = compiled(product, x, y)(x, y)
+    (grad,) = torch.autograd.grad(out.sum(), y, create_graph=True)
+    with pytest.raises(RuntimeError, match="differentiated twice"):
+        grad.sum().backward()
+
+
+def test_hooks_and_retained_gradients() -> None:
+    x, y = inputs()
+    (out,) = compiled(product, x, y)(x, y)
+    seen = []
+    out.register_hook(lambda grad: seen.append("tensor") or grad * 2)
+    assert out.grad_fn is not None
+    out.grad_fn.register_hook(lambda grads, outs: seen.append("node"))
+    out.grad_fn.register_prehook(lambda outs: seen.append("before"))
+    out.retain_grad()
+    out.backward(torch.ones(4))
+    assert seen == ["tensor", "before", "node"]
+    torch.testing.assert_close(out.grad, torch.full((4,), 2.0))
+    torch.testing.assert_close(x.grad, 2 * y.exp().detach())
+
+
+def test_where_the_node_is_made_by_python() -> None:
+    x, y = inputs()
+    graph = compiled(product, x, y)
+    packed: list[torch.Tensor] = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t) or t, lambda t: t):
+        (hooked,) = graph(x, y)
+    with torch.autograd.set_detect_anomaly(True):
+        (watched,) = graph(x, y)
+        assert not native(watched)
+    (of_view,) = graph(x.view(2, 2).view(4), y)
+    assert packed and not native(hooked) and not native(of_view)
+    for out in (hooked, watched, of_view):
+        ours = torch.autograd.grad(out.sum(), (x, y))
+        torch.testing.assert_close(ours, torch.autograd.grad(product(x, y)[0].sum(), (x, y)))
+
+
+def test_without_grad_mode_there_is_no_node() -> None:
+    x, y = inputs()
+    graph = compiled(product, x, y)
+    with torch.no_grad():
+        assert not graph(x, y)[0].requires_grad
+
+
+def test_forward_gradients_raise() -> None:
+    x, y = inputs()
+    graph = compiled(product, x, y)
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(x, torch.ones(4))
+        with pytest.raises(RuntimeError):
+            graph(dual, y)
+
+
+def test_an_inference_tensor_is_not_saved() -> None:
+    y = torch.randn(4, requires_grad=True)
+    graph = compiled(product, torch.randn(4), y)
+    with torch.inference_mode():
+        x = torch.randn(4)
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved"):
+        graph(x, y)
+
+
+def test_nothing_is_kept() -> None:
+    x, y = torch.randn(4), torch.randn(4, requires_grad=True)
+    for function in (product, PROGRAMS[1][1], PROGRAMS[3][1], PROGRAMS[6][1]):
+        graph = compiled(function, x, y)
+        outs = graph(x, y)
+        sum(out.sum() for out in outs).backward()
+        node = outs[0].grad_fn
+        watch = [weakref.ref(out) for out in outs]
+        del outs
+        assert all(ref() is None for ref in watch)
+        del node
+        last = weakref.ref(graph)
+        del graph
+        gc.collect()
+        assert last() is None
+
+
+def test_a_node_outlives_its_graph() -> None:
+    x, y = inputs()
+    graph = compiled(product, x, y)
+    (out,) = graph(x, y)
+    del graph
+    gc.collect()
+    out.sum().backward()
+    torch.testing.assert_close(x.grad, y.exp().detach())
+
+
+def test_a_long_chain_is_freed_without_recursion() -> None:
+    x, y = inputs()
+    graph = compiled(product, x, y)
+    out = x
+    for _ in range(20_000):
+        (out,) = graph(out, y)
+    watch = weakref.ref(out)
+    del out
+    assert watch() is None
+
+
+def test_backward_in_several_threads() -> None:
+    x, y = inputs()
+    graph = compiled(PROGRAMS[1][1], x, y)
+    (out,) = graph(x, y)
+    expected = torch.autograd.grad(out.sum(), (x, y), retain_graph=True)
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for _ in range(200):
+                torch.testing.assert_close(torch.autograd.grad(out.sum(), (x, y), retain_graph=True), expected)
+                torch.testing.assert_close(torch.autograd.grad(graph(x, y)[0].sum(), (x, y)), expected)
+        except BaseException as failure:  # reported below, in the main thread
+            failures.append(failure)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    x, y = inputs()
+    graph = compiled(product, x, y)
+    good = {"arguments": 2, "results": 1, "differentiable": (0,), "saved_arguments": (), "saved_results": (), "wanted": (0,)}
+    for wrong in ({"results": 9}, {"differentiable": (1,)}, {"saved_arguments": (2,)}, {"wanted": (-1,)}):
+        with pytest.raises((TypeError, ValueError)):
+            _capture.TrainingFunction(graph.forward, print, print, **{**good, **wrong})
+    with pytest.raises(TypeError):
+        graph.function.backward = print
