@@ -188,7 +188,9 @@ def in_python(graph: TrainingGraph) -> Callable[..., tuple[Any, ...]]:
     class CapturedGraph(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, given: tuple[Any, ...], *args: Any) -> Any:
-            ctx.save_for_backward(*[args[i] for i in parts.saved_inputs], *[given[i] for i in parts.saved_results])
+            ctx.save_for_backward(
+                *[args[i] for i in parts.saved_inputs], *[given[i] for i in parts.saved_results]
+            )
             ctx.set_materialize_grads(False)
             ctx.mark_non_differentiable(*[given[i] for i in silent])
             return given[:count]
