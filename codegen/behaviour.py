@@ -42,8 +42,11 @@ def behaviour_of(func: OpOverload) -> Behaviour:
     if func in CONSTANTS:
         return Behaviour("constant")
     schema = func._schema
-    arguments = enumerate(schema.arguments)
-    writes = tuple((i, a.name) for i, a in arguments if a.alias_info is not None and a.alias_info.is_write)
+    written = [
+        (i, a) for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write
+    ]
+    outs = [(i, a) for i, a in written if a.is_out]
+    writes = tuple((i, a.name) for i, a in outs or written)
     name = schema.name.partition("::")[2]
     if writes:
         if func is aten.resize_.default:
@@ -82,7 +85,7 @@ def functional_of(func: OpOverload, name: str, written: set[int]) -> OpOverload 
     left_out = OPTIONS - {name for name, _ in wanted}
     for candidate in (getattr(packet, overload) for overload in packet.overloads()):
         given = [(a.name, str(a.type)) for a in candidate._schema.arguments if a.name not in left_out]
-        if given == wanted and not candidate._schema.is_mutable:
+        if given == wanted and (candidate in TABLE or not candidate._schema.is_mutable):
             return candidate
     return None
 

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from codegen import rewritings_half as _half  # noqa: F401  (enters its forms in OWN)
 from codegen.rewritings import OWN, specialised
 
 aten = torch.ops.aten
@@ -135,10 +136,6 @@ def overload_named(name: str) -> OpOverload:
     packet, _, overload = name.partition(".")
     return getattr(getattr(aten, packet), overload or "default")
 
-
-#: eager keeps float32 between their steps for inputs of half precision, the rewritten form rounds: left to eager
-BATCH_NORMS = frozenset(overload_named(name) for name in REWRITTEN if "batch_norm" in name)
-HALF_PRECISION = (torch.bfloat16, torch.float16)
 
 GENERAL: dict[OpOverload, Callable[..., Any]] = {
     op: torch._decomp.decomposition_table[op] for op in map(overload_named, REWRITTEN)

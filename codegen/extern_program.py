@@ -15,8 +15,8 @@ import torch
 from torch import fx
 
 from codegen.ir import Const
+from codegen.module_runner import fetch
 from codegen.program import BufferInfo, ExternStep, Program, Ref
-from codegen.trace import fetch
 
 
 def extern_program(graph: fx.Graph) -> Program:

@@ -351,6 +351,7 @@ def raise_dynamic_shape(
 
 
 rule(aten.item.default)(raise_data_dependent)
+rule(aten.complex.out, aten.polar.out)(run_on_zeros)  # their meta kernels take an `out` of any dtype
 
 
 @rule(aten.index.Tensor, aten._unsafe_index.Tensor)

@@ -18,37 +18,44 @@ from torch._ops import OpOverload
 aten = torch.ops.aten
 Rewriting = Callable[..., Any]
 WIDE = (torch.float32, torch.float64)
+HALF = (torch.bfloat16, torch.float16)
 
 
 class Own:
-    """A body, and the position of the tensor argument whose dtype decides whether it is taken."""
+    """A body, the position of the tensor argument whose dtype decides whether it is taken, and the dtypes that it is for."""
 
-    def __init__(self, body: Rewriting, probe: int) -> None:
+    def __init__(self, body: Rewriting, probe: int, dtypes: tuple[torch.dtype, ...]) -> None:
         self.body = body
         self.probe = probe
+        self.dtypes = dtypes
 
 
-OWN: dict[OpOverload, Own] = {}
+OWN: dict[OpOverload, list[Own]] = {}
 
 
-def rewriting(op: OpOverload, probe: int = 0) -> Callable[[Rewriting], Rewriting]:
+def rewriting(
+    *ops: OpOverload, probe: int = 0, dtypes: tuple[torch.dtype, ...] = WIDE
+) -> Callable[[Rewriting], Rewriting]:
     def register(body: Rewriting) -> Rewriting:
-        OWN[op] = Own(body, probe)
+        for op in ops:
+            OWN.setdefault(op, []).append(Own(body, probe, dtypes))
         return body
 
     return register
 
 
-def specialised(own: Own, general: Rewriting) -> Rewriting:
-    """Our body where the probed tensor has a WIDE dtype, dims and elements, and the body does not decline; torch's rule elsewhere."""
+def specialised(owns: list[Own], general: Rewriting) -> Rewriting:
+    """The first of our bodies that is for the dtype of the probed tensor and does not decline; torch's rule elsewhere, and for tensors
+    without dims or elements."""
 
-    @functools.wraps(own.body)
+    @functools.wraps(owns[0].body)
     def rewrite(*args: Any, **kwargs: Any) -> Any:
-        tensor = args[own.probe]
-        if tensor.dtype in WIDE and tensor.numel() > 0 and tensor.dim() > 0:
-            result = own.body(*args, **kwargs)
-            if result is not NotImplemented:
-                return result
+        for own in owns:
+            tensor = args[own.probe]
+            if tensor.dtype in own.dtypes and tensor.numel() > 0 and tensor.dim() > 0:
+                result = own.body(*args, **kwargs)
+                if result is not NotImplemented:
+                    return result
         return general(*args, **kwargs)
 
     return rewrite

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -23,15 +23,12 @@ from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from codegen.behaviour import Behaviour, behaviour_of, has_argument, in_order, written_tensors
-from codegen.decompositions import BATCH_NORMS, HALF_PRECISION, TABLE
+from codegen.decompositions import TABLE
 from codegen.draws import draw
 from codegen.fake import FakeMode, FakeTensor, rule_of, to_fake
 from codegen.memory import Memories, Memory, Tracked, UntraceableError, View, item_of
 
 aten = torch.ops.aten
-LEAVE_OUT_ALONE = (
-    torch.linalg.matrix_rank,
-)  # the tensors of this trace are of a subclass: they only return then
 
 
 # --- the recording mode -------------------------------------------------------------------------------------------------------------
@@ -123,8 +120,6 @@ class Recorder(TorchDispatchMode):
     def record_rewrite(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        if func in BATCH_NORMS and args[0].dtype in HALF_PRECISION:
-            raise UntraceableError(f"{func} of {args[0].dtype}, which eager rounds at other places")
         outside = self.memories.silent
         self.memories.silent = outside or not func._schema.is_mutable
         try:
@@ -153,6 +148,8 @@ class Recorder(TorchDispatchMode):
         result = rule_of(func)(self.mode, func, args, kwargs)
         node = self.append(func, self.node_of(args), {k: self.node_of(v) for k, v in kwargs.items()}, result)
         if isinstance(result, torch.Tensor):
+            if result.layout is not torch.strided:
+                raise UntraceableError(f"a result of {func} with the layout {result.layout}")
             self.track(result, node)
         elif isinstance(result, (list, tuple)):
             for i, item in enumerate(result):
@@ -209,19 +206,19 @@ class Recorder(TorchDispatchMode):
         functional = behaviour.functional
         assert functional is not None
         targets = written_tensors(behaviour, args, kwargs)
-        layouts = [(target.shape, target.stride()) for target in targets]
-        result = rule_of(func)(self.mode, func, args, kwargs)
-        for target, layout in zip(targets, layouts):
-            if layout != (target.shape, target.stride()):
-                self.start_anew(func, target, layout[0])
         rest = {name: value for name, value in kwargs.items() if has_argument(functional, name)}
         if has_argument(functional, "dtype") and not has_argument(func, "dtype"):  # a constructor
             rest |= {"dtype": targets[0].dtype, "device": targets[0].device}
-        args = in_order(func, args)
         if behaviour_of(functional).handle in ("rewrite", "composite"):
             with self:
-                self.write_results(targets, functional(*args, **rest))
-            return result
+                made = functional(*args, **rest)
+            made = made if isinstance(made, (tuple, list)) else (made,)
+            if any(value.shape != target.shape for value, target in zip(made, targets)):
+                self.run_writing(func, targets, args, kwargs)
+            self.write_results(targets, made)
+            return returned(func, targets)
+        result = self.run_writing(func, targets, args, kwargs)
+        args = in_order(func, args)
         node = self.emit(
             functional, self.node_of(args), {name: self.node_of(value) for name, value in rest.items()}
         )
@@ -234,6 +231,17 @@ class Recorder(TorchDispatchMode):
                 self.memories.write(self.find(target), item_of(self.emit, node, i))
         return result
 
+    def run_writing(
+        self, func: OpOverload, targets: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """The call on the fake tensors: raises eager's errors, and resizes what it writes to."""
+        layouts = [(target.shape, target.stride()) for target in targets]
+        result = rule_of(func)(self.mode, func, args, kwargs)
+        for target, layout in zip(targets, layouts):
+            if layout != (target.shape, target.stride()):
+                self.start_anew(func, target, layout[0])
+        return result
+
     def start_anew(self, func: OpOverload, target: torch.Tensor, size: torch.Size) -> None:
         """`target` was resized to hold the result: nothing is lost where it was empty and is the graph's own."""
         tracked = self.find(target)
@@ -243,7 +251,7 @@ class Recorder(TorchDispatchMode):
 
     def write_results(self, targets: list[Any], made: Any) -> None:
         """The tensors that were computed go to those that were given."""
-        for target, value in zip(targets, made if isinstance(made, (tuple, list)) else (made,)):
+        for target, value in zip(targets, made):
             check_cast(value, target)
             self.memories.write(self.find(target), self.memories.current(self.find(value)))
 
@@ -389,6 +397,8 @@ def is_effect(node: fx.Node) -> bool:
 def trace(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -> Trace:
     """Run the module's graph on the fake twins of `inputs` and record it. Raises UntraceableError, or what the operators raise."""
     recorder = Recorder(mode)
+    from codegen.module_runner import ModuleRunner
+
     runner = ModuleRunner(module, recorder)
     with mode:
         fakes = [to_fake(mode, value) if isinstance(value, torch.Tensor) else value for value in inputs]
@@ -398,84 +408,10 @@ def trace(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -> Trac
         return Trace(recorder, fakes, runner.lifted, outputs)
 
 
-@dataclass(slots=True)
-class ModuleRunner:
-    """Calls the nodes of the module's graph one by one."""
-
-    module: fx.GraphModule
-    recorder: Recorder
-    values: dict[fx.Node, Any] = field(default_factory=dict)
-    lifted: list[torch.Tensor] = field(default_factory=list)
-    states: dict[fx.Node, dict[str, Any]] = field(
-        default_factory=dict
-    )  # of called modules: their parameters and buffers, as fakes
-
-    def place(self, fakes: Sequence[Any]) -> None:
-        """Placeholders for the module's inputs, and for the tensors that it holds itself."""
-        nodes = [node for node in self.module.graph.nodes if node.op == "placeholder"]
-        if len(nodes) != len(fakes):
-            raise TypeError(f"the graph has {len(nodes)} placeholders and was given {len(fakes)} inputs")
-        for node, fake in zip(nodes, fakes):
-            self.recorder.placeholder(node.name, fake)
-            self.values[node] = fake
-        for node in self.module.graph.nodes:
-            if node.op == "get_attr":
-                self.values[node] = self.lift(fetch(self.module, str(node.target)))
-            elif node.op == "call_module":
-                self.states[node] = self.lift_state(fetch(self.module, str(node.target)))
-
-    def lift(self, value: Any) -> Any:
-        if not isinstance(value, torch.Tensor):
-            return value
-        fake = to_fake(self.recorder.mode, value)
-        if id(fake) not in self.recorder.tracked:
-            self.recorder.placeholder(f"lifted_{len(self.lifted)}", fake)
-            self.lifted.append(value)
-        return fake
-
-    def lift_state(self, module: torch.nn.Module) -> dict[str, Any]:
-        tensors = (
-            *module.named_parameters(remove_duplicate=False),
-            *module.named_buffers(remove_duplicate=False),
-        )
-        return {name: self.lift(tensor) for name, tensor in tensors}
-
-    def call(self, node: fx.Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if node.op == "call_function":
-            return node.target(*args, **kwargs)  # type: ignore[operator]
-        if node.op == "call_method":
-            return getattr(args[0], str(node.target))(*args[1:], **kwargs)
-        return torch.func.functional_call(
-            fetch(self.module, str(node.target)), self.states[node], args, kwargs
-        )
-
-    def versions(self, out: Any) -> int | None:
-        """How often `out` has been written. Some of torch's operators do not write to it where it is a tensor subclass, as fake tensors are."""
-        written = isinstance(out, torch.Tensor) and out.numel()
-        return self.recorder.find(out).memory.version if written else None
-
-    def write_out(self, node: fx.Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Tensor:
-        """Where the operator left `out` alone: its result without `out`, copied there."""
-        out = kwargs["out"]
-        if node.target in LEAVE_OUT_ALONE:
-            made = self.call(node, args, {name: value for name, value in kwargs.items() if name != "out"})
-            if (made.dtype, made.shape) == (out.dtype, out.shape):
-                return out.copy_(made)
-        raise UntraceableError(f"a call of {node.target} that did not write to the tensor given as `out`")
-
-    def run(self) -> list[Any]:
-        values = self.values
-        for node in self.module.graph.nodes:
-            if node.op in ("call_function", "call_method", "call_module"):
-                args, kwargs = fx.node.map_arg((node.args, node.kwargs), values.__getitem__)
-                versions = self.versions(kwargs.get("out"))
-                values[node] = self.call(node, args, kwargs)
-                if versions is not None and versions == self.versions(kwargs["out"]):
-                    values[node] = self.write_out(node, args, kwargs)
-            elif node.op == "output":
-                outputs = fx.node.map_arg(node.args[0], values.__getitem__)
-                return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
-        raise TypeError("the graph has no output node")
+def returned(func: OpOverload, targets: list[Any]) -> Any:
+    """What an operator returns that was given the tensors for its results."""
+    count = len(func._schema.returns)
+    return tuple(targets) if count > 1 else targets[0] if count else None
 
 
 def with_twin(value: Any, tensor: torch.Tensor, twin: torch.Tensor) -> Any:
@@ -497,10 +433,3 @@ def check_cast(value: torch.Tensor, target: torch.Tensor) -> None:
     """Eager refuses to write floats to integers, and the like."""
     if not torch.can_cast(value.dtype, target.dtype):
         raise UntraceableError(f"a write of {value.dtype} to a tensor of {target.dtype}")
-
-
-def fetch(module: torch.nn.Module, path: str) -> Any:
-    value: Any = module
-    for part in path.split("."):
-        value = getattr(value, part)
-    return value

@@ -17,7 +17,7 @@ import torch
 from codegen.lower.promotion import as_operand, common_dtype, compute_dtype, is_float
 from codegen.lower.registry import lowering
 from codegen.lower.scalar_math import add, apply, both, compare, invert, mul, nonzero, sub, unless_zero, where
-from codegen.lower.tensor_expr import TensorExpr, cast, copy_of, expand, fill
+from codegen.lower.tensor_expr import TensorExpr, cast, copy_of, expand, fill, representable
 
 aten = torch.ops.aten
 
@@ -153,6 +153,7 @@ def _scaled_sum(op: str, ctx: Any, left: Any, right: Any, alpha: Any) -> TensorE
     if alpha == 1 and not isinstance(alpha, bool):
         return _round(ctx, apply(op, first, second))
     if is_float(first.dtype):  # eager: one rounding
+        alpha = representable(alpha, ctx.dtype)
         return _round(ctx, apply("fma", second, -alpha if op == "sub" else alpha, first))
     return _round(ctx, apply(op, first, mul(second, alpha)))
 
@@ -218,10 +219,6 @@ def _float_remainder(left: TensorExpr, right: TensorExpr) -> TensorExpr:
     return where(both(compare("ne", remainder, 0), opposite), add(remainder, right), remainder)
 
 
-def _trunc_quotient(left: TensorExpr, right: TensorExpr) -> TensorExpr:
-    return apply("trunc", apply("div", left, right))
-
-
 def _divided(ctx: Any, left: Any, right: Any, floats: Callable[..., TensorExpr], integers: str) -> TensorExpr:
     first, second = _operands(ctx, left, right)
     if is_float(first.dtype):
@@ -229,7 +226,7 @@ def _divided(ctx: Any, left: Any, right: Any, floats: Callable[..., TensorExpr],
     return unless_zero(integers, first, second)
 
 
-@lowering(aten.div.Tensor, aten.div.Scalar)
+@lowering(aten.div.Tensor, aten.div.Scalar, aten.true_divide.Tensor)
 def div(ctx: Any, left: Any, right: Any) -> TensorExpr:
     return _round(ctx, apply("div", *_operands(ctx, left, right)))
 
@@ -238,7 +235,13 @@ def div(ctx: Any, left: Any, right: Any) -> TensorExpr:
 def div_mode(ctx: Any, left: Any, right: Any, rounding_mode: str | None = None) -> TensorExpr:
     if rounding_mode is None:
         return div(ctx, left, right)
-    floats = {"floor": _floor_quotient, "trunc": _trunc_quotient}[rounding_mode]
+
+    def trunc_quotient(left: TensorExpr, right: TensorExpr) -> TensorExpr:
+        """The quotient is rounded to the type of the result before it is truncated."""
+        quotient = apply("div", left, right)
+        return apply("trunc", cast(_round(ctx, quotient), quotient.dtype))
+
+    floats = {"floor": _floor_quotient, "trunc": trunc_quotient}[rounding_mode]
     return _divided(ctx, left, right, floats, {"floor": "floordiv", "trunc": "truncdiv"}[rounding_mode])
 
 

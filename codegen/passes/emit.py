@@ -130,7 +130,7 @@ class _Emitter:
         if not member.inner:
             number = (
                 self._constant("i64", 0)
-                if value.dtype != value.source.dtype
+                if value.combine.startswith("arg")
                 else self.value(value.source, member.coordinates)
             )
             self.results[member.root] = number

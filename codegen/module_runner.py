@@ -1,0 +1,108 @@
+"""Calls the nodes of a module's graph one by one, on fake tensors, while a recorder looks on.
+
+In:  `fx.GraphModule` at the level of torch calls, a `Recorder`, the fake twins of its inputs.
+Out: the module's outputs; tensors that the module itself holds have become placeholders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import fx
+
+from codegen.fake import to_fake
+from codegen.memory import UntraceableError
+from codegen.trace import Recorder
+
+#: the tensors of a trace are of a subclass: these only return then
+LEAVE_OUT_ALONE = (torch.linalg.matrix_rank,)
+
+
+@dataclass(slots=True)
+class ModuleRunner:
+    """Calls the nodes of the module's graph one by one."""
+
+    module: fx.GraphModule
+    recorder: Recorder
+    values: dict[fx.Node, Any] = field(default_factory=dict)
+    lifted: list[torch.Tensor] = field(default_factory=list)
+    states: dict[fx.Node, dict[str, Any]] = field(
+        default_factory=dict
+    )  # of called modules: their parameters and buffers, as fakes
+
+    def place(self, fakes: Sequence[Any]) -> None:
+        """Placeholders for the module's inputs, and for the tensors that it holds itself."""
+        nodes = [node for node in self.module.graph.nodes if node.op == "placeholder"]
+        if len(nodes) != len(fakes):
+            raise TypeError(f"the graph has {len(nodes)} placeholders and was given {len(fakes)} inputs")
+        for node, fake in zip(nodes, fakes):
+            self.recorder.placeholder(node.name, fake)
+            self.values[node] = fake
+        for node in self.module.graph.nodes:
+            if node.op == "get_attr":
+                self.values[node] = self.lift(fetch(self.module, str(node.target)))
+            elif node.op == "call_module":
+                self.states[node] = self.lift_state(fetch(self.module, str(node.target)))
+
+    def lift(self, value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        fake = to_fake(self.recorder.mode, value)
+        if id(fake) not in self.recorder.tracked:
+            self.recorder.placeholder(f"lifted_{len(self.lifted)}", fake)
+            self.lifted.append(value)
+        return fake
+
+    def lift_state(self, module: torch.nn.Module) -> dict[str, Any]:
+        tensors = (
+            *module.named_parameters(remove_duplicate=False),
+            *module.named_buffers(remove_duplicate=False),
+        )
+        return {name: self.lift(tensor) for name, tensor in tensors}
+
+    def call(self, node: fx.Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if node.op == "call_function":
+            return node.target(*args, **kwargs)  # type: ignore[operator]
+        if node.op == "call_method":
+            return getattr(args[0], str(node.target))(*args[1:], **kwargs)
+        return torch.func.functional_call(
+            fetch(self.module, str(node.target)), self.states[node], args, kwargs
+        )
+
+    def versions(self, out: Any) -> int | None:
+        """How often `out` has been written. Some of torch's operators do not write to it where it is a tensor subclass, as fake tensors are."""
+        written = isinstance(out, torch.Tensor) and out.numel()
+        return self.recorder.find(out).memory.version if written else None
+
+    def write_out(self, node: fx.Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Tensor:
+        """Where the operator left `out` alone: its result without `out`, copied there."""
+        out = kwargs["out"]
+        if node.target in LEAVE_OUT_ALONE:
+            made = self.call(node, args, {name: value for name, value in kwargs.items() if name != "out"})
+            if (made.dtype, made.shape) == (out.dtype, out.shape):
+                return out.copy_(made)
+        raise UntraceableError(f"a call of {node.target} that did not write to the tensor given as `out`")
+
+    def run(self) -> list[Any]:
+        values = self.values
+        for node in self.module.graph.nodes:
+            if node.op in ("call_function", "call_method", "call_module"):
+                args, kwargs = fx.node.map_arg((node.args, node.kwargs), values.__getitem__)
+                versions = self.versions(kwargs.get("out"))
+                values[node] = self.call(node, args, kwargs)
+                if versions is not None and versions == self.versions(kwargs["out"]):
+                    values[node] = self.write_out(node, args, kwargs)
+            elif node.op == "output":
+                outputs = fx.node.map_arg(node.args[0], values.__getitem__)
+                return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
+        raise TypeError("the graph has no output node")
+
+
+def fetch(module: torch.nn.Module, path: str) -> Any:
+    value: Any = module
+    for part in path.split("."):
+        value = getattr(value, part)
+    return value
