@@ -95,12 +95,16 @@ NOT_INLINED_TORCH = (
 INLINED_TORCH = ("torch.autograd.grad_mode",)
 
 
+#: file names of code without a file that is not the user's; other code made at run time (exec, notebooks, fx modules) is
+GENERATED = ("<frozen ", "<__array_function__ internals>")
+
+
 @functools.lru_cache(maxsize=8192)
 def why_not_captured(code: CodeType) -> str | None:
     """A reason to run frames of this code object in the default evaluator."""
     path = code.co_filename
-    if path.startswith("<") and not path.startswith(("<ipython", "<doctest", "<stdin>", "<string>")):
-        return "generated code"
+    if path.startswith(GENERATED):
+        return "generated code of the standard library"
     if path.startswith(OUR_PACKAGES):
         return "part of capture"
     if path.startswith(_TORCH):

@@ -19,6 +19,7 @@ from torch import fx
 
 from codegen.fake import FakeMode
 from codegen.memory import Tracked, UntraceableError, View
+from codegen.shapes.spec import like
 from codegen.trace import Trace, trace
 
 
@@ -95,7 +96,8 @@ def add_backward(joint: Joint) -> None:
         return
     tangents = []
     for i, target in enumerate(targets):
-        tangent = traced.recorder.mode.like(target)  # type: ignore[arg-type]
+        # Dense, whatever the output is: gradients of elements that share memory are not one number.
+        tangent = traced.recorder.mode.new(like(target), target.device)
         joint.tangents.append(traced.recorder.placeholder(f"tangent_{i}", tangent))
         tangents.append(tangent)
     wanted = [value for value in traced.inputs if isinstance(value, torch.Tensor) and value.requires_grad]

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from codegen.shapes.spec import RULES, Spec, aten, contiguous, dense_strides, like
+from codegen.shapes.spec import RULES, Spec, aten, contiguous, iterated_strides, like
 
 Operand = Any  # a tensor or a number
 COMPLEX = (torch.complex64, torch.complex128, torch.complex32)
@@ -96,7 +96,9 @@ def elementwise(operands: Sequence[Operand], dtype: torch.dtype, compute: torch.
     shape = broadcast(operands)
     if shape is None:
         return NotImplemented
-    return Spec(shape, dense_strides(shape, operand_strides(operands, shape, compute or dtype)), dtype)
+    strides = operand_strides(operands, shape, compute or dtype)
+    same_shape = all(tuple(getattr(operand, "shape", ())) == shape for operand in operands)
+    return Spec(shape, iterated_strides(shape, strides, same_shape), dtype)
 
 
 def to_float(dtype: torch.dtype) -> torch.dtype:
@@ -107,8 +109,8 @@ def has_bool(operands: Sequence[Operand]) -> bool:
     return any(isinstance(operand, torch.Tensor) and operand.dtype is torch.bool for operand in operands)
 
 
-def promote_rule(count: int, kind: str) -> Any:
-    """kind: the dtype of the result. "float": the common one, integers become the default dtype. "bool": a truth value. "any": the common one.
+def promote_rule(count: int, kind: str, parameters: bool = False) -> Any:
+    """parameters: numbers are not broadcast. kind: the dtype of the result. "float": the common one, integers become the default dtype. "bool": a truth value. "any": the common one.
     "number": the same; truth values are not sure. "floating": the same; only floats are sure."""
 
     def run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -122,6 +124,8 @@ def promote_rule(count: int, kind: str) -> Any:
             or (kind == "floating" and not dtype.is_floating_point)
         ):
             return NotImplemented
+        if parameters:
+            operands = tuple(operand for operand in operands if isinstance(operand, torch.Tensor))
         if kind == "bool":
             return elementwise(operands, torch.bool, dtype)
         return elementwise(operands, to_float(dtype) if kind == "float" else dtype)
@@ -163,6 +167,8 @@ BOOL_BINARY = """eq.Tensor ne.Tensor lt.Tensor le.Tensor gt.Tensor ge.Tensor eq.
     logical_and logical_or logical_xor"""
 PROMOTE_TERNARY = "addcmul addcdiv lerp.Scalar lerp.Tensor clamp clamp.Tensor"
 OPERAND_COUNTS = {"lerp.Scalar": 2}
+# Their numbers are parameters of the kernel; other operators make tensors of numbers, which are broadcast.
+UNARY_WITH_NUMBERS = ("pow.Tensor_Scalar", "clamp_min", "clamp_max", "clamp")
 
 
 def overloads(packet: str, overload: str) -> list[Any]:
@@ -173,7 +179,7 @@ def overloads(packet: str, overload: str) -> list[Any]:
 def register(names: str, count: int, kind: str) -> None:
     for name in names.split():
         packet, _, overload = name.partition(".")
-        body = promote_rule(OPERAND_COUNTS.get(name, count), kind)
+        body = promote_rule(OPERAND_COUNTS.get(name, count), kind, name in UNARY_WITH_NUMBERS)
         for op in overloads(packet, overload or "default"):
             RULES[op] = body
         for op in overloads(packet + "_", overload or "default"):

@@ -59,45 +59,63 @@ def is_contiguous(tensor: torch.Tensor) -> bool:
 
 
 def like(tensor: torch.Tensor, dtype: torch.dtype | None = None) -> Spec:
-    """As `empty_like` with `torch.preserve_format`: strides kept where dense and not overlapping, else by the elementwise rule."""
+    """As `empty_like` with `torch.preserve_format`: strides kept where dense and not overlapping, else packed in the order of their size."""
     shape, strides = tuple(tensor.shape), tensor.stride()
-    return Spec(shape, dense_strides(shape, (strides,)), dtype or tensor.dtype)
+    if not is_dense(shape, strides):
+        strides = packed(shape, fastest_first(shape, (strides,)), empty=1)
+    return Spec(shape, tuple(strides), dtype or tensor.dtype)
 
 
 def is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """No gaps, no overlaps, in some order of the dims."""
+    """No gaps, no overlaps, in some order of the dims. Nothing at all has neither."""
+    if 0 in shape:
+        return True
     expected = 1
-    for stride, size in sorted(((stride, size) for size, stride in zip(shape, strides) if size != 1)):
-        if size == 0:
-            return True
+    for stride, size in sorted(((stride, size) for size, stride in zip(shape, strides) if size > 1)):
         if stride != expected:
             return False
         expected *= size
     return True
 
 
-def dense_strides(shape: tuple[int, ...], operands: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """The strides that TensorIterator gives an output it allocates; `operands` are the inputs' strides broadcast to `shape` (0 where
-    expanded): the layout of the inputs where they agree, else their dims in the order of the first inputs' strides."""
-    if not operands or not shape:
+def iterated_strides(
+    shape: tuple[int, ...], operands: Sequence[Sequence[int]], same_shape: bool
+) -> tuple[int, ...]:
+    """The strides that TensorIterator gives an output it allocates. `operands`: the inputs' strides broadcast to `shape`, 0 where expanded.
+    `same_shape`: no input is broadcast (a number is, unless the shape is ()): then inputs that agree on a dense layout decide, else the dims
+    are ordered by the first inputs' strides."""
+    if same_shape and operands:
+        if all(same_layout(shape, strides, row_major(shape)) for strides in operands):
+            return row_major(shape)
+        if len(shape) == 4:
+            pixels_first = packed(shape, (1, 3, 2, 0), empty=1)
+            if all(same_layout(shape, strides, pixels_first) for strides in operands):
+                return pixels_first
+        first = tuple(operands[0])
+        if is_dense(shape, first) and all(tuple(strides) == first for strides in operands):
+            return first
+    order = fastest_first(shape, operands)
+    if order == list(range(len(shape) - 1, -1, -1)):
         return row_major(shape)
-    contiguous_strides = row_major(shape)
-    if all(same_layout(shape, strides, contiguous_strides) for strides in operands):
-        return contiguous_strides
-    first = tuple(operands[0])
-    if all(tuple(strides) == first for strides in operands) and is_dense(shape, first):
-        return first
-    if 0 in shape:
-        return row_major(shape) if len(operands) > 1 else permuted(shape, operands)
-    return permuted(shape, operands)
+    return packed(shape, order, empty=0)
 
 
 def same_layout(shape: Sequence[int], left: Sequence[int], right: Sequence[int]) -> bool:
-    return all(size == 1 or a == b for size, a, b in zip(shape, left, right))
+    """Every element has the same place: the stride of a dim of size 1 does not matter, nor any where there are no elements."""
+    return 0 in shape or all(size == 1 or a == b for size, a, b in zip(shape, left, right))
 
 
-def permuted(shape: tuple[int, ...], operands: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Dims ordered from fastest to slowest, by insertion, as the operands' strides say; then packed in that order."""
+def packed(shape: Sequence[int], order: Sequence[int], *, empty: int) -> tuple[int, ...]:
+    """Strides without gaps, the first dim of `order` the fastest. A dim without elements counts as `empty` of them."""
+    strides, step = [0] * len(shape), 1
+    for dim in order:
+        strides[dim] = step
+        step *= shape[dim] or empty
+    return tuple(strides)
+
+
+def fastest_first(shape: Sequence[int], operands: Sequence[Sequence[int]]) -> list[int]:
+    """The dims ordered, by insertion, as the operands' strides say."""
     order = list(range(len(shape) - 1, -1, -1))
     for i in range(1, len(order)):
         at = i
@@ -108,11 +126,7 @@ def permuted(shape: tuple[int, ...], operands: Sequence[Sequence[int]]) -> tuple
                 at = j
             elif comparison < 0:
                 break
-    strides, step = [0] * len(shape), 1
-    for dim in order:
-        strides[dim] = step
-        step *= max(shape[dim], 1)
-    return tuple(strides)
+    return order
 
 
 def compare(first: int, second: int, shape: Sequence[int], operands: Sequence[Sequence[int]]) -> int:

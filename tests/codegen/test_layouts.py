@@ -1,0 +1,56 @@
+"""The strides that operators give their results, over random layouts: gaps, overlaps, dims of size 0 and 1 in any order."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import torch
+
+from codegen.fake import FakeMode, fake_mode
+from codegen.shapes import Spec
+
+OPERATORS = {
+    "number": lambda x, y: x * 2,
+    "parameter": lambda x, y: x.clamp(0, 1),
+    "binary": lambda x, y: x + y,
+    "comparison": lambda x, y: x < y,
+    "unary": lambda x, y: x.relu(),
+    "three": lambda x, y: torch.where(x > 0, x, y),
+    "clone": lambda x, y: x.clone(),
+    "cast": lambda x, y: x.double(),
+    "empty_like": lambda x, y: torch.empty_like(x),
+    "flip": lambda x, y: x.flip(0),
+}
+
+
+def random_strides(shape: list[int], choose: random.Random) -> list[int]:
+    strides, step = [0] * len(shape), 1
+    for dim in choose.sample(range(len(shape)), len(shape)):
+        strides[dim] = step * (choose.choice((1, 1, 1, 2, 0)) if choose.random() < 0.5 else 1)
+        if choose.random() < 0.9:  # else the next dim overlaps with this one
+            step = max(step, strides[dim]) * max(shape[dim], 1)
+    return strides
+
+
+def random_pair(choose: random.Random) -> list[torch.Tensor]:
+    """Two tensors that broadcast; the second may miss dims of the first."""
+    shape = [choose.choice((0, 1, 2, 3)) for _ in range(choose.randrange(1, 5))]
+    other = [1 if choose.random() < 0.3 else size for size in shape][choose.random() < 0.3 :]
+    return [torch.empty_strided(sizes, random_strides(sizes, choose)) for sizes in (shape, other)]
+
+
+def fake(mode: FakeMode, tensor: torch.Tensor) -> torch.Tensor:
+    return mode.new(Spec(tuple(tensor.shape), tensor.stride(), tensor.dtype), tensor.device)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_strides(name: str) -> None:
+    operator, choose, mode = OPERATORS[name], random.Random(name), fake_mode()
+    for _ in range(400):
+        pair = random_pair(choose)
+        with mode:
+            found = operator(*(fake(mode, tensor) for tensor in pair))
+        expected = operator(*pair)
+        layouts = [(tuple(tensor.shape), tensor.stride()) for tensor in pair]
+        assert (found.shape, found.stride()) == (expected.shape, expected.stride()), layouts
