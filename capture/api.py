@@ -142,6 +142,7 @@ def wrap(fn: Any, region: Any, arguments: Mapping[str, Any]) -> Any:
     """A function or module that runs in `region`; `arguments` make the same region again (after
     unpickling).
     """
+    hooks.request(fn)
     if isinstance(fn, torch.nn.Module):
         return wrap_module(fn, region, arguments)
     if isinstance(fn, type):

@@ -9,9 +9,11 @@ library and tools that run Python frames around the user's (test runners, debugg
 
 from __future__ import annotations
 
+import dis
 import functools
 import os
 import sysconfig
+import weakref
 from types import CodeType, FunctionType
 
 import torch
@@ -95,16 +97,36 @@ NOT_INLINED_TORCH = (
 INLINED_TORCH = ("torch.autograd.grad_mode",)
 
 
-#: file names of code without a file that is not the user's; other code made at run time (exec, notebooks, fx modules) is
-GENERATED = ("<frozen ", "<__array_function__ internals>")
+#: file names of code without a file that is not the user's; other code made at run time (exec, notebooks) is. Graphs of torch.fx are
+#: what backends run, who may write them anew: frames of those would be captured without end.
+GENERATED = ("<frozen ", "<__array_function__ internals>", "<eval_with_key>")
+#: by address: code objects compare by value
+_requested: weakref.WeakValueDictionary[int, CodeType] = weakref.WeakValueDictionary()
+
+
+def request(function: object) -> CodeType | None:
+    """The user asked to capture this function (a bound method's, a module's forward): it is, wherever it comes from. Its code, if it has one."""
+    if isinstance(function, torch.nn.Module):
+        function = type(function).forward
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    if not isinstance(code, CodeType):
+        return None
+    _requested[id(code)] = code
+    return code
+
+
+def why_not_captured(code: CodeType) -> str | None:
+    """A reason to run frames of this code object in the default evaluator."""
+    if _reads_frame(code):
+        return "it may read its own local variables"
+    return None if id(code) in _requested else _why_not_from_there(code)
 
 
 @functools.lru_cache(maxsize=8192)
-def why_not_captured(code: CodeType) -> str | None:
-    """A reason to run frames of this code object in the default evaluator."""
+def _why_not_from_there(code: CodeType) -> str | None:
     path = code.co_filename
     if path.startswith(GENERATED):
-        return "generated code of the standard library"
+        return "generated code"
     if path.startswith(OUR_PACKAGES):
         return "part of capture"
     if path.startswith(_TORCH):
@@ -118,13 +140,24 @@ def why_not_captured(code: CodeType) -> str | None:
         return "module level"
     if code.co_name.startswith("<") and code.co_name != "<lambda>":
         return "comprehension or generator expression"
-    if READS_FRAME & set(code.co_names):
-        return "it may read its own local variables"
     return None
 
 
-#: names by which a function gets at its own frame, which has to be Python's then
-READS_FRAME = frozenset(("locals", "eval", "exec", "_getframe", "currentframe"))
+#: names by which a function gets at its own frame, which has to be Python's then: of builtins, and of attributes or imported functions
+READS_FRAME = frozenset(("locals", "eval", "exec"))
+READS_FRAMES = frozenset(("_getframe", "currentframe"))
+
+
+@functools.lru_cache(maxsize=8192)
+def _reads_frame(code: CodeType) -> bool:
+    names = set(code.co_names)
+    if names & READS_FRAMES:
+        return True
+    # `model.eval()` is no call of the builtin.
+    return bool(names & READS_FRAME) and any(
+        step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval in READS_FRAME
+        for step in dis.get_instructions(code)
+    )
 
 
 def why_not_now() -> str | None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import _capture
 import torch
 
-from capture import settrace_hook
+from capture import frame_filter, settrace_hook
 from capture.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -102,6 +102,13 @@ def leave_alone(code: types.CodeType) -> None:
     """Never capture frames of this code, also after `forget_all`."""
     _left_alone[id(code)] = code
     _capture.skip_code(code)
+
+
+def request(function: Any) -> None:
+    """Capture this function's own frames although their kind is left alone, unless the user said so of this very code."""
+    code = frame_filter.request(function)
+    if code is not None and id(code) not in _left_alone:
+        _capture.unskip_code(code)
 
 
 def forget_all() -> None:

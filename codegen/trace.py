@@ -127,7 +127,20 @@ class Recorder(TorchDispatchMode):
                 result = TABLE[func](*args, **kwargs)
         finally:
             self.memories.silent = outside
-        return self.record_pure(func, behaviour, args, kwargs) if result is NotImplemented else result
+        if result is NotImplemented:
+            return self.record_pure(func, behaviour, args, kwargs)
+        return self.laid_out(func, args, kwargs, result)
+
+    def laid_out(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+        """What a rewriting computed, with the strides that the operator itself gives where these are known and others."""
+        if func not in SHAPE_RULES or not isinstance(result, torch.Tensor) or func._schema.is_mutable:
+            return result
+        own = rule_of(func)(self.mode, func, args, kwargs)
+        if own.stride() == result.stride():
+            return result
+        with self:
+            place = torch.empty_strided(own.shape, own.stride(), dtype=own.dtype, device=own.device)
+            return aten.copy.default(place, result)
 
     def record_query(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]

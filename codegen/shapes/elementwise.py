@@ -153,16 +153,17 @@ def inplace_rule(functional: Any) -> Any:
 FLOAT_UNARY = """exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sigmoid erf erfc
     erfinv reciprocal lgamma digamma"""
 SAME_UNARY = "neg positive abs relu sign floor ceil round trunc frac square sgn"
-ACTIVATIONS = """hardswish hardsigmoid silu mish gelu elu celu selu leaky_relu hardtanh softplus nan_to_num threshold hardshrink softshrink relu6
+ACTIVATIONS = """hardswish hardsigmoid silu mish gelu elu celu selu leaky_relu softplus threshold hardshrink softshrink relu6
     log_sigmoid_backward"""
-BOOL_UNARY = "logical_not isnan isinf isfinite signbit"
+BOOL_UNARY = "logical_not isnan isfinite signbit"
 LOGICAL_BINARY = """add.Tensor mul.Tensor add.Scalar mul.Scalar maximum minimum bitwise_and.Tensor bitwise_or.Tensor bitwise_xor.Tensor
     bitwise_and.Scalar bitwise_or.Scalar bitwise_xor.Scalar"""
 PROMOTE_BINARY = """sub.Tensor sub.Scalar rsub.Tensor rsub.Scalar fmax fmin remainder.Tensor remainder.Scalar fmod.Tensor fmod.Scalar floor_divide floor_divide.Scalar
     pow.Tensor_Tensor pow.Tensor_Scalar clamp_min clamp_max clamp_min.Tensor clamp_max.Tensor"""
 FLOAT_PAIRS = """hypot sigmoid_backward tanh_backward threshold_backward silu_backward mish_backward hardswish_backward
     hardsigmoid_backward gelu_backward leaky_relu_backward hardtanh_backward softplus_backward"""
-FLOAT_BINARY = "div.Tensor div.Scalar true_divide.Tensor atan2 xlogy.Tensor logaddexp"
+FLOAT_BINARY = """div.Tensor div.Scalar true_divide.Tensor atan2 xlogy.Tensor logaddexp logaddexp2 nextafter copysign.Tensor
+    copysign.Scalar"""
 BOOL_BINARY = """eq.Tensor ne.Tensor lt.Tensor le.Tensor gt.Tensor ge.Tensor eq.Scalar ne.Scalar lt.Scalar le.Scalar gt.Scalar ge.Scalar
     logical_and logical_or logical_xor"""
 PROMOTE_TERNARY = "addcmul addcdiv lerp.Scalar lerp.Tensor clamp clamp.Tensor"
@@ -220,7 +221,21 @@ def pow_scalar(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return contiguous(args[1].shape, result_type(args[:2]))
 
 
+def as_the_operand(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Operators that write into `empty_like` of their operand instead of what TensorIterator would allocate."""
+    return like(args[0]) if args[0].dtype.is_floating_point else NotImplemented
+
+
+def is_infinite(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Eager compares the magnitude, a tensor of its own, with a number."""
+    magnitude = elementwise(args, torch.bool, args[0].dtype)
+    return Spec(magnitude.shape, iterated_strides(magnitude.shape, (magnitude.strides,), False), torch.bool)
+
+
+RULES[aten.isinf.default] = is_infinite
 RULES[aten.where.self] = where
+for _op in (aten.hardtanh.default, aten.nan_to_num.default, aten.deg2rad.default, aten.rad2deg.default):
+    RULES[_op] = as_the_operand
 RULES[aten.pow.Scalar] = pow_scalar
 for _overload in ("Tensor_mode", "Scalar_mode"):
     RULES[getattr(aten.div, _overload)] = div_mode

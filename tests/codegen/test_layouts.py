@@ -6,7 +6,9 @@ import random
 
 import pytest
 import torch
+from torch import fx
 
+from codegen.compile_fx import compile_fx
 from codegen.fake import FakeMode, fake_mode
 from codegen.shapes import Spec
 
@@ -16,6 +18,9 @@ OPERATORS = {
     "binary": lambda x, y: x + y,
     "comparison": lambda x, y: x < y,
     "unary": lambda x, y: x.relu(),
+    "like": lambda x, y: torch.nn.functional.hardtanh(x),
+    "composite": lambda x, y: x.isinf(),
+    "sign": lambda x, y: torch.copysign(x, y),
     "three": lambda x, y: torch.where(x > 0, x, y),
     "clone": lambda x, y: x.clone(),
     "cast": lambda x, y: x.double(),
@@ -42,6 +47,14 @@ def random_pair(choose: random.Random) -> list[torch.Tensor]:
 
 def fake(mode: FakeMode, tensor: torch.Tensor) -> torch.Tensor:
     return mode.new(Spec(tuple(tensor.shape), tensor.stride(), tensor.dtype), tensor.device)
+
+
+def test_rewritten_operators_keep_their_strides() -> None:
+    """elu is computed by other operators, whose results are laid out in another way."""
+    x = torch.empty_strided((1, 3, 1), (2, 4, 2)).fill_(0.5)
+    graph = fx.symbolic_trace(lambda x: (torch.nn.functional.elu(x),))
+    with torch.no_grad():
+        assert compile_fx(graph, [x])(x)[0].stride() == torch.nn.functional.elu(x).stride() == (1, 1, 1)
 
 
 @pytest.mark.parametrize("name", OPERATORS)

@@ -1,0 +1,86 @@
+"""Which frames are captured: code without a file, code that was asked for, functions that read their own frame."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import fx
+
+import capture
+
+x = torch.ones(3, 4)
+
+
+class Counting:
+    """A backend that notes the graphs it gets, and writes their code anew as backends may."""
+
+    def __init__(self) -> None:
+        self.graphs = 0
+
+    def __call__(self, gm, example_inputs):
+        self.graphs += 1
+        gm.recompile()
+        return gm.forward
+
+
+@pytest.fixture
+def backend():
+    return Counting()
+
+
+def made_at_run_time():
+    namespace = {}
+    exec(compile("def f(x):\n    return x * 2 + 1", "<made here>", "exec"), namespace)
+    return namespace["f"]
+
+
+def test_code_without_a_file_is_captured(backend):
+    f = made_at_run_time()
+    assert torch.equal(capture.compile(f, backend=backend)(x), x * 2 + 1)
+    assert backend.graphs == 1
+
+
+def test_graph_modules_are_captured_where_asked_for_alone(backend):
+    module = fx.symbolic_trace(lambda x: (x + 1).relu())
+    with capture.enable(backend=backend):
+        module(x)
+    assert backend.graphs == 0
+    assert torch.equal(capture.compile(module, backend=backend)(x), x + 1)
+    assert backend.graphs == 1
+
+
+def test_functions_of_torch_are_captured_where_asked_for(backend):
+    with capture.enable(backend=backend):
+        F.softmax(x, -1)
+    assert backend.graphs == 0
+    assert torch.equal(capture.compile(F.softmax, backend=backend)(x, -1), F.softmax(x, -1))
+    assert backend.graphs == 1
+
+
+def test_asking_does_not_overrule_disable(backend):
+    f = capture.disable(lambda x: x + 1, recursive=False)
+    assert torch.equal(capture.compile(f, backend=backend)(x), x + 1)
+    assert backend.graphs == 0
+
+
+def test_the_method_eval_is_not_the_builtin(backend):
+    module = torch.nn.Linear(4, 4)
+
+    def f(x):
+        module.eval()
+        return module(x)
+
+    capture.compile(f, backend=backend)(x)
+    assert backend.graphs == 1
+    assert not module.training
+
+
+@pytest.mark.parametrize(
+    "read", [lambda x: sorted(locals()), lambda x: eval("x") is x, lambda x: inspect.currentframe().f_code]
+)
+def test_functions_that_read_their_own_frame_are_left_alone(backend, read):
+    assert capture.compile(read, backend=backend)(x) == read(x)
+    assert backend.graphs == 0
