@@ -27,6 +27,7 @@ from codegen.decompositions import TABLE
 from codegen.draws import draw
 from codegen.fake import FakeMode, FakeTensor, rule_of, to_fake
 from codegen.memory import Memories, Memory, Tracked, UntraceableError, View, item_of
+from codegen.shapes import RULES as SHAPE_RULES
 
 aten = torch.ops.aten
 
