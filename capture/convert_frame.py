@@ -137,6 +137,7 @@ def translate(frame: Any, settings: CaptureSettings, seen: Seen) -> Capture:
             tx.output.forget_objects()
             raise
         finally:
+            tx.output.leave_all_contexts()
             state.restore()
 
 
@@ -149,6 +150,7 @@ def finish(
 ) -> Capture:
     """Make the frame's code; decide whether there is anything to capture."""
     reason = signal.as_reason() if signal is not None else None
+    tx.output.is_broken = signal is not None
     operations = tx.output.operation_count()
     if reason is not None:
         if settings.fullgraph:

@@ -256,9 +256,7 @@ def bind_arguments(
             raise raise_new(TypeError, f"{code.co_qualname}() got multiple values for argument '{name}'")
         (bound if takes else extra)[name] = value
     if extra and not code.co_flags & CO_VARKEYWORDS:
-        raise raise_new(
-            TypeError, f"{code.co_qualname}() got an unexpected keyword argument '{next(iter(extra))}'"
-        )
+        raise raise_new(TypeError, _unexpected(code, positional, extra))
     if rest and not code.co_flags & CO_VARARGS:
         raise raise_new(
             TypeError, _too_many(code, len(defaults), len(args), sum(name in bound for name in keyword_only))
@@ -271,6 +269,16 @@ def bind_arguments(
     if code.co_flags & CO_VARKEYWORDS:
         bound[code.co_varnames[position]] = DictVariable.from_strings(extra)
     return bound
+
+
+def _unexpected(code: CodeType, positional: tuple[str, ...], extra: dict[str, Variable]) -> str:
+    only_positional = [name for name in positional[: code.co_posonlyargcount] if name in extra]
+    if only_positional:
+        listed = ", ".join(only_positional)
+        return (
+            f"{code.co_qualname}() got some positional-only arguments passed as keyword arguments: '{listed}'"
+        )
+    return f"{code.co_qualname}() got an unexpected keyword argument '{next(iter(extra))}'"
 
 
 def _too_many(code: CodeType, default_count: int, given: int, keyword_only: int) -> str:

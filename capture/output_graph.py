@@ -20,7 +20,8 @@ from torch._subclasses.fake_tensor import (
     DynamicOutputShapeException,
     FakeTensor,
 )
-from torch.autograd import forward_ad
+from torch.amp import autocast_mode
+from torch.autograd import forward_ad, grad_mode
 
 from capture.break_reasons import GraphBreak, SkipFrame
 from capture.config import config
@@ -89,6 +90,10 @@ class OutputGraph:
         self.symbols = Symbols(self, policy or SizePolicy(False, Seen()))
         self.translator: Translator | None = None  # the frame whose instruction runs
         self.state_changes: list[tuple[Any, list[Any]]] = []
+        self.open_autocasts: list[tuple[Variable, torch.fx.Node]] = []
+        self.open_inference: list[torch.fx.Node] = []
+        self._open_contexts: list[Any] = []  # entered by the translation itself
+        self.is_broken = False  # the frame goes on behind the graph
         self.instructions = 0
         self.root_step = 0  # instructions of the captured frame itself that are done
         self._modes_at_entry = read_modes()
@@ -353,10 +358,30 @@ class OutputGraph:
 
     def change_state(self, tx: Translator, function: Any, args: list[Any]) -> Variable:
         """A function that changes the mode of the thread: done now, in the graph, and for the code behind the graph."""
-        function(*args)
-        self.graph.call_function(function, tuple(args))
+        result = function(*args)
+        node = self.state_node(function, tuple(args))
+        node.meta["in_context"] = any(t.code.co_name == "__enter__" for t in tx.chain())
         self.state_changes.append((function, args))
-        return ConstantVariable(None)
+        return ConstantVariable(result)
+
+    def state_node(self, function: Any, args: tuple[Any, ...]) -> torch.fx.Node:
+        """A call in the graph that changes the mode of the thread."""
+        node = self.graph.call_function(function, args)
+        node.meta["changes_state"] = True
+        return node
+
+    def enter_context(self, manager: Any) -> None:
+        """`manager` was entered, to be left when the translation ends at the latest."""
+        self._open_contexts.append(manager)
+
+    def leave_context(self, manager: Any) -> None:
+        if not self._open_contexts or self._open_contexts[-1] is not manager:
+            raise GraphBreak("with_context", value=type(manager).__name__)
+        self._open_contexts.pop().__exit__(None, None, None)
+
+    def leave_all_contexts(self) -> None:
+        while self._open_contexts:
+            self._open_contexts.pop().__exit__(None, None, None)
 
     def state_is_as_at_entry(self) -> bool:
         return not self.state_changes or read_modes() == self._modes_at_entry
@@ -404,6 +429,8 @@ class OutputGraph:
 
     def finished_module(self, outputs: list[torch.fx.Node], name: str) -> torch.fx.GraphModule:
         """The graph with its outputs, without placeholders that nothing reads."""
+        self._leave_modes()
+        drop_idle_grad_changes(self.graph)
         used = self.used_inputs()
         for item in self.inputs:
             if item not in used:
@@ -413,6 +440,17 @@ class OutputGraph:
         self.graph.output(tuple(outputs))
         class_name = re.sub(r"\W", "_", name) or "graph"
         return torch.fx.GraphModule(torch.nn.Module(), self.graph, class_name=f"Captured_{class_name}")
+
+    def _leave_modes(self) -> None:
+        """The graph leaves the thread as it found it: what goes on behind it enters again."""
+        for node in reversed(self.open_inference):
+            self.state_node(grad_mode._exit_inference_mode, (node,))
+        for _, node in reversed(self.open_autocasts):
+            self.state_node(autocast_mode._exit_autocast, (node,))
+        changes = [n for n in self.graph.nodes if n.target is torch._C._set_grad_enabled]
+        before = self._modes_at_entry["grad"]
+        if self.is_broken and changes and changes[-1].meta["in_context"] and changes[-1].args[0] != before:
+            self.state_node(torch._C._set_grad_enabled, (before,))
 
     def finished_guards(self) -> GuardSet:
         """With the guard that tensors share memory as they do now, and those of the symbols."""
@@ -427,8 +465,25 @@ class OutputGraph:
 
     def operation_count(self) -> int:
         """Nodes that do something. Changes of state alone need no graph: they are replayed."""
-        count = sum(1 for n in self.graph.nodes if n.op.startswith("call_"))
-        return 0 if count == len(self.state_changes) else count
+        calls = [n for n in self.graph.nodes if n.op.startswith("call_")]
+        return 0 if all("changes_state" in n.meta for n in calls) else len(calls)
+
+
+def drop_idle_grad_changes(graph: torch.fx.Graph) -> None:
+    """Grad mode set to what it is, or set twice without an operation between."""
+    setter = torch._C._set_grad_enabled
+    kept: list[torch.fx.Node] = []
+    modes: list[Any] = [torch.is_grad_enabled()]  # at the start, then behind each of those kept that set it
+    for node in [n for n in graph.nodes if n.op.startswith("call_")]:
+        if node.target is setter:
+            if kept and kept[-1].target is setter:
+                graph.erase_node(kept.pop())
+                modes.pop()
+            if node.args[0] == modes[-1]:
+                graph.erase_node(node)
+                continue
+            modes.append(node.args[0])
+        kept.append(node)
 
 
 def _input_name(source: Source) -> str:

@@ -12,8 +12,7 @@ import collections
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from capture.break_reasons import GraphBreak
-from capture.variables.base import Variable
+from capture.variables.base import Deleted, Variable
 from capture.variables.constant import ConstantVariable
 
 if TYPE_CHECKING:
@@ -74,6 +73,13 @@ class SideEffects:
     def store_global(self, namespace: dict[str, Any], name: str, value: Variable) -> None:
         self._globals[id(namespace), name] = (namespace, value)
 
+    def delete_global(self, namespace: dict[str, Any], name: str, held: bool) -> None:
+        """`held`: there was one before the frame."""
+        if held:
+            self._globals[id(namespace), name] = (namespace, Deleted())
+        else:
+            del self._globals[id(namespace), name]
+
     def pending_global(self, namespace: dict[str, Any], name: str) -> Variable | None:
         held = self._globals.get((id(namespace), name))
         return held[1] if held is not None else None
@@ -87,7 +93,7 @@ class SideEffects:
 
     def roots(self) -> list[Variable]:
         """Variables that the replay needs."""
-        values = [v for _, v in self._globals.values()]
+        values = [v for _, v in self._globals.values() if not isinstance(v, Deleted)]
         for variable in self._mutated.values():
             values.extend([variable, *variable.children(), *self._attributes.get(id(variable), {}).values()])
         return values
@@ -104,14 +110,13 @@ class SideEffects:
         for variable in mutated:
             self._apply(code, variable)
         for (_, name), (namespace, value) in self._globals.items():
-            code.load(value)
+            if not isinstance(value, Deleted):
+                code.load(value)
             code.load_constant(namespace)
             code.load_constant(name)
-            code.emit("STORE_SUBSCR")
+            code.emit("DELETE_SUBSCR" if isinstance(value, Deleted) else "STORE_SUBSCR")
 
     def _build(self, code: PythonCode, value: Variable) -> None:
-        from capture.variables.user_object import Deleted
-
         if isinstance(value, Deleted):
             return
         value = code.output.resolve(value)
@@ -129,8 +134,6 @@ class SideEffects:
 
     def fill_new_object(self, code: PythonCode, variable: Any) -> None:
         """With a new bare object on the stack: give it its attributes (it stays there)."""
-        from capture.variables.user_object import Deleted
-
         for name, value in variable.attributes.items():
             if isinstance(value, Deleted):
                 continue
@@ -240,7 +243,6 @@ def _store_attributes(code: PythonCode, owner: Any, stores: dict[str, Variable])
     import torch
 
     from capture.variables.class_lookup import lookup_type, plain_setattr
-    from capture.variables.user_object import Deleted
 
     setter = lookup_type(owner.python_type(), "__setattr__")
     plain = setter in (*plain_setattr(), torch.nn.Module.__setattr__, type.__setattr__)
@@ -258,11 +260,10 @@ def _store_attributes(code: PythonCode, owner: Any, stores: dict[str, Variable])
 
 
 def _apply_cell(code: PythonCode, variable: Any, before: Any) -> None:
-    if variable.contents is None:
-        raise GraphBreak("mutation", value=variable)
-    code.load(variable.contents)
+    if variable.contents is not None:
+        code.load(variable.contents)
     code.load(variable)
-    code.emit("STORE_ATTR", "cell_contents")
+    code.emit("DELETE_ATTR" if variable.contents is None else "STORE_ATTR", "cell_contents")
 
 
 def _apply_iterator(code: PythonCode, variable: Any, before: Any) -> None:

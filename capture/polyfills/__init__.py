@@ -5,6 +5,7 @@ Each gives the same values, exceptions and order of calls as the function that i
 
 from __future__ import annotations
 
+import collections
 import functools
 import itertools
 import math
@@ -297,4 +298,22 @@ MADE_CALLABLES: dict[type, Callable[..., Any]] = {
 
 
 def dict_fromkeys(keys: Iterable[Any], value: Any = None) -> dict[Any, Any]:
-    return dict.fromkeys(keys, value)
+    result = {}
+    for key in keys:
+        result[key] = value
+    return result
+
+
+def results_until(function: Callable[[], Any], sentinel: Any) -> Iterator[Any]:
+    """`iter(function, sentinel)`."""
+    while True:
+        value = function()
+        if sentinel is value or sentinel == value:
+            return
+        yield value
+
+
+@stands_for(collections._count_elements)  # type: ignore[attr-defined]
+def count_elements(counts: Any, items: Iterable[Any], /) -> None:
+    for item in items:
+        counts[item] = counts.get(item, 0) + 1

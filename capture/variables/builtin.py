@@ -10,6 +10,7 @@ from capture.break_reasons import GraphBreak
 from capture.rules import lookup
 from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable, fold
+from capture.variables.iterator import IteratorVariable
 from capture.variables.sequence import SequenceVariable
 from capture.variables.symbolic import EXTREMES, compute, extreme, is_symbolic
 
@@ -72,7 +73,8 @@ def call_pure(tx: Translator, function: Any, args: list[Variable], kwargs: dict[
     if computed is not None:
         return computed
     if function in EXTREMES and not kwargs:
-        items = args if len(args) > 1 else args[0].unpack(tx) if args else []
+        one = len(args) == 1 and not isinstance(args[0], IteratorVariable)  # an iterator would be used up
+        items = args[0].unpack(tx) if one else args if len(args) > 1 else []
         largest = extreme(function, items)
         if largest is not None:
             return largest

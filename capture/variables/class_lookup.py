@@ -36,7 +36,8 @@ def is_data_descriptor(value: Any) -> bool:
 
 @functools.cache
 def plain_setattr() -> frozenset[Any]:
-    return frozenset({object.__setattr__, object.__delattr__})
+    namespace = types.SimpleNamespace
+    return frozenset({object.__setattr__, object.__delattr__, namespace.__setattr__, namespace.__delattr__})
 
 
 def class_value(tx: Translator, owner: Variable, value: Any, name: str, field: str | None = None) -> Variable:

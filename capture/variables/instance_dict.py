@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from capture.variables.base import LazyVariable, Variable
+from capture.variables.base import Deleted, LazyVariable, Variable
 from capture.variables.constant import ConstantVariable
 from capture.variables.mapping import DictVariable
 from guards import guard as make_guard
@@ -26,8 +26,6 @@ class InstanceDictVariable(DictVariable):
 
     @property
     def entries(self) -> dict[Any, tuple[Variable, Variable]]:
-        from capture.variables.user_object import Deleted
-
         owner = self.owner
         names: dict[str, Variable | None] = dict.fromkeys(
             instance_dict(owner.value) or () if owner.value is not None else ()
@@ -75,7 +73,6 @@ class InstanceDictVariable(DictVariable):
 
     def del_item(self, tx: Translator, key: Variable) -> Variable:
         from capture.variables.exception import raise_new
-        from capture.variables.user_object import Deleted
 
         value = self.find(tx, key)
         if value is None:

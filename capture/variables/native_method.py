@@ -31,9 +31,8 @@ def call_descriptor_method(
     special = OBJECT_METHODS.get(descriptor)
     if special is not None and isinstance(owner, ObjectVariable):
         return special(tx, owner, *rest, **kwargs)
-    if isinstance(owner, ExceptionVariable) and descriptor.__name__ == "__init__":
-        owner.args = list(rest)
-        return NONE
+    if isinstance(owner, ExceptionVariable):
+        return owner.call_native(tx, descriptor, rest, kwargs)
     if isinstance(owner, ObjectVariable):
         if owner.base_value is not None:
             if descriptor.__name__ == "__init__":

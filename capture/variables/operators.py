@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
 from capture.variables import graph_float
-from capture.variables.base import Variable
+from capture.variables.base import NotConstant, Variable
 from capture.variables.class_lookup import lookup_type
 from capture.variables.compare import COMPARISONS, DUNDERS, SWAPPED, equal, same_object
 from capture.variables.constant import ConstantVariable, fold, raise_type_error
@@ -27,6 +27,7 @@ from capture.variables.sets import SetVariable
 from capture.variables.symbolic import SymbolicVariable, compute, is_number
 from capture.variables.tensor import TensorVariable
 from capture.variables.user_object import ObjectVariable
+from guards.source import ConstantSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -204,6 +205,17 @@ def _merge(tx: Translator, left: Any, right: Any) -> Variable:
     return result
 
 
+def _union_of_types(tx: Translator, left: Variable, right: Variable) -> Variable:
+    """`int | str`, `int | None`."""
+    try:
+        union = left.real_value() | right.real_value()
+    except NotConstant:
+        raise GraphBreak("operator", name="|", value=left) from None
+    except TypeError as error:
+        raise raise_python(error) from None
+    return tx.wrap(union, ConstantSource(union))
+
+
 def _container_rule(symbol: str, left: Variable, right: Variable) -> Any:
     if symbol == "+" and isinstance(left, SequenceVariable) and isinstance(right, SequenceVariable):
         same = {tuple: TupleVariable, list: ListVariable}
@@ -223,6 +235,8 @@ def _container_rule(symbol: str, left: Variable, right: Variable) -> Any:
         return SET_RULES[symbol] if isinstance(right, (SetVariable, DictViewVariable)) else None
     if symbol == "|" and isinstance(left, DictVariable) and isinstance(right, DictVariable):
         return _merge
+    if symbol == "|" and type in (left.python_type(), right.python_type()):
+        return _union_of_types
     return None
 
 

@@ -9,7 +9,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
-from capture.variables.base import NotConstant, ObservedException, Variable
+from capture.variables.base import Deleted, NotConstant, ObservedException, Variable
 from capture.variables.class_lookup import (
     MISSING,
     call_descriptor,
@@ -32,10 +32,6 @@ if TYPE_CHECKING:
     from capture.reconstruct import PythonCode
     from capture.translator import Translator
     from guards.source import Source
-
-
-class Deleted(Variable):
-    """An attribute that the frame deleted."""
 
 
 class ObjectVariable(Variable):

@@ -132,7 +132,7 @@ def break_in_user_with(x):
     return y, log
 
 
-@case(2, 4)
+@case(2, 5)
 def break_in_nested_with(x):
     log = []
     with Quiet(log), torch.no_grad():

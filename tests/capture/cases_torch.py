@@ -329,7 +329,7 @@ def transformer_layer_eval(model, x):
 
 @case(
     graphs=6,
-    ops=14,
+    ops=15,
     args=module_on(
         lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 2),
         3,

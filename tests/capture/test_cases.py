@@ -20,6 +20,7 @@ from capture.protocols import CaptureSettings
 from tests.capture import (
     cases_autograd,
     cases_classes,
+    cases_contexts,
     cases_effects,
     cases_flow,
     cases_language,
@@ -35,6 +36,7 @@ from tests.capture.registry import CASES, Case
 MODULES = (
     cases_autograd,
     cases_classes,
+    cases_contexts,
     cases_effects,
     cases_flow,
     cases_language,
