@@ -285,7 +285,7 @@ def _with_traceback(self: ExceptionVariable, tx: Translator, trace: Variable) ->
 
 
 def _add_note(self: ExceptionVariable, tx: Translator, note: Variable) -> Variable:
-    from capture.variables.sequence import ListVariable
+    from capture.variables.lists import ListVariable
 
     notes = self.attributes.setdefault("__notes__", ListVariable([]))
     notes.call_method(tx, "append", [note], {})
