@@ -14,7 +14,7 @@ from guards import source as s
 from guards.global_state import DTYPE_CODES
 from guards.guard import Guard
 from guards.kinds import GuardKind
-from guards.shapes import shape_operator_numbers
+from guards.shapes import float_bits, shape_operator_numbers
 from guards.tensor_properties import TensorProperties
 from guards.values import ObjectRef
 
@@ -183,6 +183,7 @@ def _shape_expression(encoder: Encoder, guard: Guard, index: int) -> None:
     operands: list[int] = []
     for token in guard.payload.code:
         argument = 0 if len(token) == 1 else registers[token[1]] if token[0] == "load" else token[1]
+        argument = float_bits(argument) if type(argument) is float else argument
         operands += [numbers[token[0]], argument]
     encoder.emit("CHECK_SHAPE", operands=operands, guard=index)
 

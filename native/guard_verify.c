@@ -153,14 +153,13 @@ static int shape_is_sound(const Reader *reader, const int64_t *operands)
     int depth = 0;
     for (int64_t i = 0; i < operands[0]; i++) {
         int64_t op = operands[1 + 2 * i];
-        int unary = op == SHAPE_NOT || op == SHAPE_NEG, push = op == SHAPE_LOAD || op == SHAPE_CONST;
-        if (op < 0 || op >= SHAPE_COUNT || depth < (push ? 0 : unary ? 1 : 2)) {
+        if (op < 0 || op >= SHAPE_COUNT || depth < shape_arity[op]) {
             return refuse(reader, "a shape expression is not postfix");
         }
         if (op == SHAPE_LOAD && use_register(reader, 'S', operands[2 + 2 * i]) < 0) {
             return -1;
         }
-        depth += push ? 1 : unary ? 0 : -1;
+        depth += 1 - shape_arity[op];
         if (depth > SHAPE_DEPTH) {
             return refuse(reader, "a shape expression is too deep");
         }
@@ -241,11 +240,11 @@ PyObject *guard_instruction_table(void)
 PyObject *guard_shape_operators(void)
 {
     return Py_BuildValue("("
-#define X(name) "s"
+#define X(name, arity) "s"
                          SHAPE_OPERATORS(X)
 #undef X
                          ")",
-#define X(name) #name,
+#define X(name, arity) #name,
                          SHAPE_OPERATORS(X)
 #undef X
                          NULL);
