@@ -41,6 +41,11 @@ class FloatsAsTensors:
         return self.graph(*given)
 
 
+def bit_length(number: int) -> int:
+    """`number.bit_length()`"""
+    return number.bit_length()
+
+
 def float_of(tensor: torch.Tensor) -> torch.Tensor:
     """`tensor.item()` as a 0-d tensor of its own."""
     return tensor.detach().reshape(()).to(torch.float64, copy=True)

@@ -31,7 +31,7 @@ from capture.symbols import SizesAsNumbers, Symbols
 from capture.thread_state import read_modes
 from capture.variables.base import LazyVariable, Variable
 from capture.variables.constant import ConstantVariable
-from capture.variables.symbolic import proxy_for
+from capture.variables.symbolic import as_number, is_symbolic, proxy_for
 from codegen.fake import check_supported, fake_mode, to_fake
 from guards import guard as make_guard
 from guards import shapes
@@ -287,7 +287,14 @@ class OutputGraph:
             return graph_float.tensor_operation(tx, target, args, kwargs)
         proxies = tuple(proxy_for(target, a) for a in args)
         keywords = {k: proxy_for(target, v) for k, v in kwargs.items()}
-        value = self._propagate(kind, target, proxies, keywords)
+        try:
+            value = self._propagate(kind, target, proxies, keywords)
+        except SizesAsNumbers:
+            if not any(map(is_symbolic, [*args, *kwargs.values()])):
+                raise
+            proxies = tuple(as_number(proxy, a) for proxy, a in zip(proxies, args))
+            keywords = {k: as_number(proxy, kwargs[k]) for k, proxy in keywords.items()}
+            value = self._propagate(kind, target, proxies, keywords)
         node = self.graph.create_node(kind, target, proxies, keywords)
         node.meta["stack_trace"] = "".join(traceback.format_list(tx.user_stack()))
         same = _argument_returned(value, [*args, *kwargs.values()])
@@ -306,7 +313,7 @@ class OutputGraph:
             with self.fake_mode, self._dispatcher():
                 if kind == "call_method":
                     return getattr(values[0], target)(*values[1:], **keywords)
-                return target(*values, **keywords)
+                return self._fake_form(target)(*values, **keywords)
         except DataDependentOutputException:
             raise GraphBreak("data_dependent_value", what=name) from None
         except DynamicOutputShapeException:
@@ -318,6 +325,14 @@ class OutputGraph:
                 raise SizesAsNumbers(f"{name}: {error}") from error
             text = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
             raise GraphBreak("torch_op_failed", name=name, error=text) from error
+
+    def _fake_form(self, target: Any) -> Any:
+        """What stands for a function that reads its numbers in C++, where some of them may be symbols."""
+        if self.symbols.env is None:
+            return target
+        from codegen.fake_symbolic import FAKE_FORMS
+
+        return FAKE_FORMS.get(target, target)
 
     def _dispatcher(self) -> Any:
         """Composite operators run by their Python bodies on symbols: those in C++ want numbers."""

@@ -10,11 +10,11 @@ from capture.break_reasons import GraphBreak
 from capture.rules import CALLS, rule
 from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable, fold
+from capture.variables.number_rules import compute
 from capture.variables.operators import (
     binary_operator,
 )
 from capture.variables.sequence import TupleVariable
-from capture.variables.symbolic import compute
 from capture.variables.tensor import TensorVariable
 from capture.variables.user_object import ObjectVariable
 
@@ -65,7 +65,8 @@ def _pow(tx: Translator, base: Variable, exponent: Variable, modulus: Variable |
 def _round(tx: Translator, value: Variable, digits: Variable | None = None) -> Variable:
     if isinstance(value, (TensorVariable, ObjectVariable)):
         raise GraphBreak("builtin", name="round", value=value)
-    return fold(round, [value] if digits is None else [value, digits], {})
+    args = [value] if digits is None else [value, digits]
+    return compute(round, args) or fold(round, args, {})
 
 
 @rule(divmod)

@@ -11,8 +11,9 @@ from capture.rules import lookup
 from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable, fold
 from capture.variables.iterator import IteratorVariable
+from capture.variables.number_rules import EXTREMES, compute, extreme
 from capture.variables.sequence import SequenceVariable
-from capture.variables.symbolic import EXTREMES, compute, extreme, is_symbolic
+from capture.variables.symbolic import is_symbolic
 
 if TYPE_CHECKING:
     from capture.reconstruct import PythonCode

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
 from capture.variables.base import NotConstant, Variable
+from capture.variables.symbolic import is_symbolic
 
 if TYPE_CHECKING:
     from capture.translator import Translator
@@ -26,6 +27,8 @@ def same_object(tx: Translator, left: Variable, right: Variable) -> bool:
     if left.is_constant() and right.is_constant():
         if left.python_type() is not right.python_type():
             return False
+        if is_symbolic(left) or is_symbolic(right):
+            return left.python_type() is not float and equal_numbers(tx, left, right)
         one, two = left.as_constant(), right.as_constant()
         if type(one) is not type(two):
             return False
@@ -34,6 +37,11 @@ def same_object(tx: Translator, left: Variable, right: Variable) -> bool:
         return left.real_value() is right.real_value()
     except NotConstant:
         return False
+
+
+def equal_numbers(tx: Translator, left: Variable, right: Variable) -> bool:
+    """Of two numbers of one type, one symbolic: guards fix the answer, not the numbers."""
+    return equal(tx, left, right) if left.python_type() is int else left.truth(tx) == right.truth(tx)
 
 
 def equal_or_same(tx: Translator, left: Variable, right: Variable) -> bool:

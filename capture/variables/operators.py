@@ -22,9 +22,10 @@ from capture.variables.function import BoundMethodVariable
 from capture.variables.graph_float import GraphFloatVariable
 from capture.variables.lists import DequeVariable, ListVariable
 from capture.variables.mapping import DictVariable, DictViewVariable
+from capture.variables.number_rules import compute, is_number
 from capture.variables.sequence import SequenceVariable, TupleVariable
 from capture.variables.sets import SetVariable
-from capture.variables.symbolic import SymbolicVariable, compute, is_number
+from capture.variables.symbolic import SymbolicVariable
 from capture.variables.tensor import TensorVariable
 from capture.variables.user_object import ObjectVariable
 from guards.source import ConstantSource

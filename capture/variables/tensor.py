@@ -44,7 +44,6 @@ CONSTANT_ATTRIBUTES = frozenset(
         "is_nested",
         "is_sparse_csr",
         "itemsize",
-        "nbytes",
         "names",
         "is_ipu",
         "is_vulkan",
@@ -61,7 +60,6 @@ CONSTANT_METHODS = frozenset(
         "size",
         "dim",
         "numel",
-        "nelement",
         "ndimension",
         "stride",
         "is_contiguous",
@@ -308,6 +306,14 @@ def _grad_fn(self: TensorVariable, tx: Translator) -> Variable:
     raise GraphBreak("get_attr", value=self, name="grad_fn")
 
 
+def _nbytes(self: TensorVariable, tx: Translator) -> Variable:
+    return tx.wrap_constant(self.fake.numel() * self.fake.itemsize)
+
+
+def _nelement(self: TensorVariable, tx: Translator) -> Variable:
+    return tx.wrap_constant(self.fake.numel())
+
+
 def _class(self: TensorVariable, tx: Translator) -> Variable:
     from capture.wrap import wrap_class
 
@@ -348,10 +354,12 @@ TENSOR_ATTRIBUTES: dict[str, Callable[[TensorVariable, Translator], Variable]] =
     "grad": _grad,
     "grad_fn": _grad_fn,
     "__class__": _class,
+    "nbytes": _nbytes,
 }
 TENSOR_METHODS: dict[str, Callable[..., Variable]] = {
     "type": _type_name,
     "detach_": _detach_in_place,
+    "nelement": _nelement,
     "__iter__": _iter,
     "__getitem__": _get_item,
     "__setitem__": _set_item,

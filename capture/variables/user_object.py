@@ -280,11 +280,14 @@ class ObjectVariable(Variable):
             result = self.dunder(tx, "__len__", [])
         return True if result is None else result.truth(tx)
 
-    def length(self, tx: Translator) -> int:
+    def len_variable(self, tx: Translator) -> Variable:
         result = self.dunder(tx, "__len__", [])
         if result is None:
             raise raise_new(TypeError, f"object of type '{self.cls.__name__}' has no len()")
-        value = result.as_constant()
+        return result
+
+    def length(self, tx: Translator) -> int:
+        value = self.len_variable(tx).as_constant()
         assert isinstance(value, int)
         return value
 
