@@ -19,6 +19,7 @@ from capture.config import config
 from capture.scope import Scope
 from capture.translator import Translator
 from capture.variables.base import LazyVariable, ObservedException, Variable
+from capture.variables.compiled_callable import call_original, is_compiled, is_torch_compiled
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import raise_new
 from capture.variables.function import (
@@ -152,6 +153,8 @@ def _is_function(module: str, name: str) -> Any:
 MARKED: tuple[tuple[Any, Any], ...] = (
     (is_dispatch, dispatch),
     (marks.is_disabled, _disabled),
+    (is_compiled, call_original("_capture_original")),
+    (is_torch_compiled, call_original("_torchdynamo_orig_callable")),
     (marks.is_allowed_in_graph, _in_graph),
     (marks.has_constant_result, _constant_result),
     (_is_function("capture.api", "graph_break"), _explicit_break),

@@ -23,6 +23,7 @@ from torch._subclasses.fake_tensor import (
 from torch.amp import autocast_mode
 from torch.autograd import forward_ad, grad_mode
 
+from capture.assertions import Assertions
 from capture.break_reasons import GraphBreak, SkipFrame
 from capture.config import config
 from capture.side_effects import SideEffects
@@ -81,11 +82,12 @@ class FloatInput(GraphInput):
 
 
 class OutputGraph:
-    def __init__(self, policy: SizePolicy | None = None) -> None:
+    def __init__(self, policy: SizePolicy | None = None, *, break_at_assertions: bool = False) -> None:
         self.graph = torch.fx.Graph()
         self.inputs: list[GraphInput] = []
         self.guards = GuardSet([make_guard.global_state(), _no_forward_mode()])
         self.side_effects = SideEffects()
+        self.assertions = Assertions(break_at_assertions)
         self.fake_mode = fake_mode()
         self.symbols = Symbols(self, policy or SizePolicy(False, Seen()))
         self.translator: Translator | None = None  # the frame whose instruction runs

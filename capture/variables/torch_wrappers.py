@@ -19,7 +19,7 @@ from capture import polyfills
 from capture.break_reasons import GraphBreak
 from capture.polyfills import torch_wrappers as written
 from capture.rules import rule
-from capture.variables import graph_float, torch_contexts
+from capture.variables import compiled_callable, graph_float, torch_contexts
 from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable
 from capture.variables.tensor import TensorVariable
@@ -80,7 +80,7 @@ def kept_from_torch_compile(
 ) -> Variable:
     """A break as it is one there; but torch.compile also disables parts of optimizers, once it was used anywhere in the process."""
     original = function.function.__dict__["_torchdynamo_orig_callable"]
-    if not original.__module__.startswith("torch.optim."):
+    if not (original.__module__ or "").startswith("torch.optim."):
         raise GraphBreak("call_disabled", name=original.__qualname__)
     return tx.wrap(original, ConstantSource(original)).call(tx, args, kwargs)
 
@@ -92,6 +92,7 @@ BY_CODE: dict[types.CodeType, Any] = {
     inner_code(_use_grad_for_differentiable, "_use_grad"): _optimizer_method,
     inner_code(torch._compile._disable_dynamo, "inner"): _kept_from_compilers,
     **torch_contexts.METHODS,
+    **compiled_callable.MODULE_METHODS,
 }
 
 

@@ -18,8 +18,10 @@ from capture.config import config
 from capture.convert_frame import Converter
 from capture.protocols import CaptureSettings
 from tests.capture import (
+    cases_assertions,
     cases_autograd,
     cases_classes,
+    cases_compiled,
     cases_contexts,
     cases_effects,
     cases_flow,
@@ -34,8 +36,10 @@ from tests.capture import (
 from tests.capture.registry import CASES, Case
 
 MODULES = (
+    cases_assertions,
     cases_autograd,
     cases_classes,
+    cases_compiled,
     cases_contexts,
     cases_effects,
     cases_flow,
