@@ -101,6 +101,7 @@ SIMPLE: dict[GuardKind, tuple[str, Callable[[Any], list[Any]]]] = {
     ),
     GuardKind.WEAKREF_ALIVE: ("CHECK_WEAKREF", lambda _: []),
     GuardKind.ITERATOR_POSITION: ("CHECK_ITERATOR", lambda position: [position]),
+    GuardKind.BUFFER: ("CHECK_BUFFER", lambda properties: properties.words()),
     GuardKind.NO_ATTRIBUTE: ("CHECK_NO_ATTRIBUTE", lambda name: [sys.intern(name)]),
     GuardKind.HAS_ATTRIBUTE: ("CHECK_HAS_ATTRIBUTE", lambda p: [sys.intern(p[0]), p[1]]),
     GuardKind.DICT_CONTAINS: ("CHECK_DICT_CONTAINS", lambda p: [p[0], p[1]]),

@@ -100,6 +100,42 @@ int guard_check_set(PyObject *object, const int64_t *operands)
     return 1;
 }
 
+/* --- buffers -------------------------------------------------------------------------------------------------------------- */
+
+enum { B_TYPE, B_FORMAT, B_READONLY, B_COUNT, B_DIMS };
+
+static int buffer_fits(const Py_buffer *view, const int64_t *o)
+{
+    int64_t format = 0;
+    size_t length = view->format != NULL ? strlen(view->format) : 0;
+    if (length >= sizeof format || view->readonly != o[B_READONLY] || 2 * (int64_t)view->ndim != o[B_COUNT]) {
+        return 0;
+    }
+    memcpy(&format, view->format, length);
+    const int64_t *sizes = o + B_DIMS, *strides = sizes + view->ndim;
+    int same = format == o[B_FORMAT];
+    for (int i = 0; same && i < view->ndim; i++) {
+        same = view->shape[i] == sizes[i] && view->strides[i] == strides[i];
+    }
+    return same;
+}
+
+/* The one check that calls foreign code: the C function by which an object of the guarded class, NumPy's array, shows its memory. */
+int guard_check_buffer(PyObject *object, const int64_t *o)
+{
+    Py_buffer view;
+    if ((int64_t)(uintptr_t)Py_TYPE(object) != o[B_TYPE]) {
+        return 0;
+    }
+    if (PyObject_GetBuffer(object, &view, PyBUF_STRIDES | PyBUF_FORMAT) < 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    int fits_it = buffer_fits(&view, o);
+    PyBuffer_Release(&view);
+    return fits_it;
+}
+
 /* --- tensors -------------------------------------------------------------------------------------------------------------- */
 
 enum { T_TYPE, T_DTYPE, T_DEVICE, T_KEYS, T_REQUIRES_GRAD, T_LEAF, T_NDIM, T_COUNT, T_DIMS };
