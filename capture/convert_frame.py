@@ -23,10 +23,10 @@ from capture import backends, collection, frame_code, frame_filter, log, observe
 from capture.assertions import AssertionsAsBreaks
 from capture.break_reasons import BreakReason, GraphBreak, SkipFrame
 from capture.config import config
+from capture.converted_inputs import ConvertedInputs
 from capture.counters import counters
 from capture.errors import CaptureError, InternalError, Unsupported
-from capture.number_operations import FloatsAsTensors
-from capture.output_graph import FloatInput, OutputGraph
+from capture.output_graph import OutputGraph
 from capture.recompiles import check_limit
 from capture.result import Recipe, result_recipe
 from capture.root import RootTranslator
@@ -254,8 +254,8 @@ def compile_graph(
     compiled = backends.call(settings, module, [i.example for i in used])
     observe.current().on_compile_time("backend", time.perf_counter() - started, frame.code)
     direct = getattr(compiled, "direct_call", compiled)
-    floats = tuple(place for place, i in enumerate(used) if isinstance(i, FloatInput))
-    return FloatsAsTensors(direct, floats) if floats else direct
+    places = tuple((place, i.convert) for place, i in enumerate(used) if i.convert is not None)
+    return ConvertedInputs(direct, places) if places else direct
 
 
 def after_graph_failure(mutates: bool, error: BaseException) -> None:

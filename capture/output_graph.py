@@ -26,6 +26,7 @@ from torch.autograd import forward_ad, grad_mode
 from capture.assertions import Assertions
 from capture.break_reasons import GraphBreak, SkipFrame
 from capture.config import config
+from capture.converted_inputs import Conversion, number_as_tensor
 from capture.side_effects import SideEffects
 from capture.size_policy import Seen, SizePolicy
 from capture.symbols import SizesAsNumbers, Symbols
@@ -43,6 +44,7 @@ from guards.tensor_properties import storage_key
 
 if TYPE_CHECKING:
     from capture.translator import Translator
+    from capture.variables.tensor import TensorVariable
 
 
 def version_of(value: Any) -> int | None:
@@ -61,6 +63,8 @@ def _no_forward_mode() -> Guard:
 class GraphInput:
     """A placeholder: where the tensor (or the int that is a symbol) comes from, and its value."""
 
+    convert: Conversion | None = None  # makes the tensor of what is found there
+
     def __init__(self, source: Source, node: torch.fx.Node, value: Any) -> None:
         self.source = source
         self.node = node
@@ -74,11 +78,19 @@ class GraphInput:
 
 
 class FloatInput(GraphInput):
-    """A float that changes from call to call: the graph takes it as a 0-d tensor (`number_operations.FloatsAsTensors`)."""
+    """A float that changes from call to call: the graph takes it as a 0-d tensor."""
+
+    convert = staticmethod(number_as_tensor)
 
     @property
     def example(self) -> Any:
-        return torch.tensor(self.value, dtype=torch.float64)
+        return number_as_tensor(self.value)
+
+
+class ArrayInput(GraphInput):
+    """A NumPy array: the graph takes the tensor that shares its memory, which is `value` here."""
+
+    convert = staticmethod(torch.from_numpy)
 
 
 class OutputGraph:
@@ -236,6 +248,16 @@ class OutputGraph:
             known = FloatInput(source, node, value)
             self.inputs.append(known)
         return InputFloatVariable(self, known.node, value, source)
+
+    def add_array_input(self, array: Any, tensor: torch.Tensor, source: Source) -> TensorVariable:
+        """A NumPy array, and the tensor on its memory."""
+        from capture.variables.tensor import TensorVariable
+
+        fake = to_fake(self.fake_mode, tensor)
+        node = self._placeholder(_input_name(source), fake)
+        self.inputs.append(ArrayInput(source, node, tensor))
+        self.guards.add(make_guard.buffer_match(source, array))
+        return TensorVariable(node, fake)
 
     def tensor_inputs(self) -> list[GraphInput]:
         return [i for i in self.inputs if isinstance(i.value, torch.Tensor)]
@@ -421,6 +443,12 @@ class OutputGraph:
         if not self.mutates_inputs():
             return
         storages = [storage_key(i.value) for i in self.tensor_inputs()]
+        if len(storages) > 1 and any(isinstance(i, ArrayInput) for i in self.tensor_inputs()):
+            # whether arrays share memory is guarded nowhere
+            raise SkipFrame(
+                "an input is written to, which may share its memory with an array",
+                guards=self.finished_guards(),
+            )
         for item in self.mutated_inputs():
             if storages.count(storage_key(item.value)) > 1:
                 text = f"{item.source.text} is written to and shares its memory with another input"
@@ -474,7 +502,9 @@ class OutputGraph:
         for guard in self.symbols.guards():
             self.guards.add(guard)
         tensors = [
-            (i.source, i.value) for i in self.tensor_inputs() if not isinstance(i.source, ConstantSource)
+            (i.source, i.value)
+            for i in self.tensor_inputs()
+            if not isinstance(i.source, ConstantSource) and not isinstance(i, ArrayInput)
         ]
         if len(tensors) > 1:
             self.guards.add(make_guard.tensor_aliasing([s for s, _ in tensors], [t for _, t in tensors]))

@@ -16,7 +16,7 @@ import torch
 
 from capture.break_reasons import GraphBreak
 from capture.variables.base import Variable
-from capture.variables.constant import LITERALS, TORCH_CONSTANTS, ConstantVariable
+from capture.variables.constant import LITERALS, NUMPY_CONSTANTS, TORCH_CONSTANTS, ConstantVariable
 from capture.variables.graph_float import GraphFloatVariable
 from capture.variables.lists import ListVariable
 from capture.variables.named_tuple import NamedTupleVariable
@@ -75,7 +75,9 @@ def constant(value: Any) -> Variable:
         return RangeVariable(value)
     if type(value) is slice:
         return SliceVariable([constant(v) for v in (value.start, value.stop, value.step)])
-    if type(value) in LITERALS or isinstance(value, (*TORCH_CONSTANTS, enum.Enum, torch.finfo, torch.iinfo)):
+    if type(value) in LITERALS or isinstance(
+        value, (*TORCH_CONSTANTS, *NUMPY_CONSTANTS, enum.Enum, torch.finfo, torch.iinfo)
+    ):
         return ConstantVariable(value)
     if isinstance(value, SYMBOLIC):
         return from_symbolic(value)

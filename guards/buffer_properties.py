@@ -26,7 +26,11 @@ class BufferProperties:
     def of(cls, value: Any) -> BufferProperties:
         view = memoryview(value)
         return cls(
-            ObjectRef(type(value)), view.format, tuple(view.shape), tuple(view.strides or ()), view.readonly
+            ObjectRef(type(value)),
+            view.format,
+            tuple(view.shape or ()),
+            tuple(view.strides or ()),
+            view.readonly,
         )
 
     @property

@@ -22,8 +22,8 @@ from typing import Any
 
 import torch
 
-from guards.buffer_properties import LONGEST_FORMAT, BufferProperties
 from guards import shapes
+from guards.buffer_properties import LONGEST_FORMAT, BufferProperties
 from guards.global_state import read_global_state
 from guards.kinds import GuardKind
 from guards.lookup import dict_items, has_attribute, instance_dict, isinstance_raw, safe_repr

@@ -11,6 +11,7 @@ from capture.rules import CALLS, rule
 from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable, fold
 from capture.variables.number_rules import compute
+from capture.variables.numpy_array import NumpyVariable, operation
 from capture.variables.operators import (
     binary_operator,
 )
@@ -49,6 +50,8 @@ CALLS[complex] = _number(complex, "__complex__")
 def _abs(tx: Translator, value: Variable) -> Variable:
     if isinstance(value, TensorVariable):
         return tx.output.call_function(tx, torch.abs, [value], {})
+    if isinstance(value, NumpyVariable):
+        return operation(tx, "operator", "abs", [value], {})
     if isinstance(value, ObjectVariable):
         return value.call_method(tx, "__abs__", [], {})
     return compute(abs, [value]) or fold(abs, [value], {})

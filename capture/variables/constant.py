@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
 import torch
 
 from capture.break_reasons import GraphBreak
@@ -22,6 +23,8 @@ LITERALS: tuple[type, ...] = (
     int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented),
 )  # fmt: skip
 TORCH_CONSTANTS: tuple[type, ...] = (torch.dtype, torch.device, torch.layout, torch.memory_format)
+
+NUMPY_CONSTANTS: tuple[type, ...] = (np.dtype, np.generic)
 
 
 def is_literal(value: Any) -> bool:

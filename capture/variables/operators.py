@@ -12,7 +12,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
-from capture.variables import graph_float
+from capture.variables import graph_float, numpy_array
 from capture.variables.base import NotConstant, Variable
 from capture.variables.class_lookup import lookup_type
 from capture.variables.compare import COMPARISONS, DUNDERS, SWAPPED, equal, same_object
@@ -23,6 +23,7 @@ from capture.variables.graph_float import GraphFloatVariable
 from capture.variables.lists import DequeVariable, ListVariable
 from capture.variables.mapping import DictVariable, DictViewVariable
 from capture.variables.number_rules import compute, is_number
+from capture.variables.numpy_array import NumpyVariable
 from capture.variables.sequence import SequenceVariable, TupleVariable
 from capture.variables.sets import SetVariable
 from capture.variables.symbolic import SymbolicVariable
@@ -60,6 +61,8 @@ UNARY: dict[str, tuple[Any, str]] = {
 
 def unary_operator(tx: Translator, symbol: str, value: Variable) -> Variable:
     function, method = UNARY[symbol]
+    if isinstance(value, NumpyVariable):
+        return numpy_array.operator_on_arrays(tx, symbol, function, [value])
     if isinstance(value, TensorVariable):
         return tx.output.call_function(tx, function, [value], {})
     if isinstance(value, ObjectVariable):
@@ -71,6 +74,8 @@ def unary_operator(tx: Translator, symbol: str, value: Variable) -> Variable:
 
 def binary_operator(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
     function, _, name = BINARY[symbol]
+    if isinstance(left, NumpyVariable) or isinstance(right, NumpyVariable):
+        return numpy_array.operator_on_arrays(tx, symbol, function, [left, right])
     if isinstance(left, ObjectVariable) or isinstance(right, ObjectVariable):
         return _user_operator(tx, symbol, name, left, right)
     if isinstance(left, TensorVariable) or isinstance(right, TensorVariable):
@@ -114,6 +119,8 @@ EMPTY_STANDS_FOR = frozenset(
 
 def in_place_operator(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
     _, function, name = BINARY[symbol]
+    if isinstance(left, NumpyVariable):
+        return numpy_array.operator_on_arrays(tx, symbol, function, [left, right])
     if isinstance(left, TensorVariable):
         return tx.output.call_function(tx, function, [left, right], {})
     if isinstance(left, ObjectVariable):
@@ -247,6 +254,10 @@ def _container_rule(symbol: str, left: Variable, right: Variable) -> Any:
 def compare(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
     """`left symbol right` for the six rich comparisons."""
     left, right = tx.output.resolve(left), tx.output.resolve(right)
+    if isinstance(left, NumpyVariable) or isinstance(right, NumpyVariable):
+        return numpy_array.operator_on_arrays(tx, symbol, COMPARISONS[symbol], [left, right])
+    if numpy_array.is_dtype(left) or numpy_array.is_dtype(right):
+        return numpy_array.compare_dtypes(COMPARISONS[symbol], left, right)
     if isinstance(left, ObjectVariable) or isinstance(right, ObjectVariable):
         return _user_compare(tx, symbol, left, right)
     if isinstance(left, TensorVariable) or isinstance(right, TensorVariable):
@@ -353,7 +364,7 @@ def contains(tx: Translator, container: Variable, item: Variable) -> Variable:
 
     if isinstance(container, ConstantVariable):
         return fold(operator.contains, [container, item], {})
-    if isinstance(container, TensorVariable):
+    if isinstance(container, (TensorVariable, NumpyVariable)):
         return container.call_method(tx, "__contains__", [item], {})
     if isinstance(container, ObjectVariable) and not container.has_class_attribute("__contains__"):
         from capture.variables.compare import equal_or_same

@@ -99,7 +99,6 @@ OUTSIDE = frozenset(
         "register_post_accumulate_grad_hook",
         "retain_grad",
         "requires_grad_",
-        "numpy",
         "data_ptr",
         "untyped_storage",
         "storage",
@@ -326,6 +325,14 @@ def _type_name(self: TensorVariable, tx: Translator, *args: Variable, **kwargs: 
     return ConstantVariable(self.fake.type())
 
 
+def _numpy(self: TensorVariable, tx: Translator, **kwargs: Variable) -> Variable:
+    from capture.variables.numpy_array import from_tensor
+
+    if kwargs:
+        raise GraphBreak("method", name="numpy", value=self)
+    return from_tensor(tx, self)
+
+
 def _iter(self: TensorVariable, tx: Translator) -> Variable:
     return self.iterate(tx)
 
@@ -358,6 +365,7 @@ TENSOR_ATTRIBUTES: dict[str, Callable[[TensorVariable, Translator], Variable]] =
 }
 TENSOR_METHODS: dict[str, Callable[..., Variable]] = {
     "type": _type_name,
+    "numpy": _numpy,
     "detach_": _detach_in_place,
     "nelement": _nelement,
     "__iter__": _iter,

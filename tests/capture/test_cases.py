@@ -11,6 +11,7 @@ from contextlib import redirect_stdout
 from typing import Any
 
 import _capture
+import numpy as np
 import pytest
 import torch
 
@@ -28,6 +29,7 @@ from tests.capture import (
     cases_language,
     cases_library,
     cases_modules,
+    cases_numpy,
     cases_resume,
     cases_tensor_attributes,
     cases_torch,
@@ -46,6 +48,7 @@ MODULES = (
     cases_language,
     cases_library,
     cases_modules,
+    cases_numpy,
     cases_resume,
     cases_tensor_attributes,
     cases_torch,
@@ -76,6 +79,14 @@ def same(left: Any, right: Any, seen: frozenset[tuple[int, int]] = frozenset()) 
         alike = left.dtype == right.dtype and left.shape == right.shape and left.stride() == right.stride()
         alike = alike and left.requires_grad == right.requires_grad and torch.equal(left, right)
         return alike and same(vars(left), vars(right), seen | {(id(left), id(right))})
+    if isinstance(left, (np.ndarray, np.generic)):
+        alike = left.dtype == right.dtype and left.shape == right.shape
+        alike = alike and all(n == 1 or a == b for n, a, b in zip(left.shape, left.strides, right.strides))
+        if left.dtype.kind not in "fc":
+            return alike and bool(np.all(left == right))
+        return alike and np.allclose(
+            left, right, rtol=1e-5, equal_nan=True
+        )  # sums and sines of another library
     if isinstance(left, (type, enum.Enum, types.ModuleType)):
         return left is right
     if isinstance(left, weakref.ReferenceType):
