@@ -201,7 +201,9 @@ class Planner:
 
     def made_by_pointer(self) -> set[str]:
         """Buffers that kernels and native products make, and nobody takes as a tensor."""
-        made = {name for i, step in enumerate(self.program.steps) if not self.is_call(i) for name in made_by(step)}
+        made = {
+            name for i, step in enumerate(self.program.steps) if not self.is_call(i) for name in made_by(step)
+        }
         return made - self.tensors - self.roots.keys()
 
     def is_whole(self, step: ViewStep) -> bool:
