@@ -114,10 +114,8 @@ class PythonCode:
             self.emit("LOAD_FAST", f"___slot_{index}")
 
     def load_output(self, node: torch.fx.Node) -> None:
-        self.emit("LOAD_FAST", f"___out_{self.output_index(node)}")
-
-    def output_index(self, node: torch.fx.Node) -> int:
-        return self.outputs.setdefault(node, len(self.outputs))
+        index = self.outputs.setdefault(node, len(self.outputs))
+        self.emit("LOAD_FAST", f"___out_{index}")
 
     def _build(self, variable: Variable) -> None:
         key = id(variable)

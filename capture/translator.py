@@ -24,7 +24,6 @@ from capture.variables.exception import ExceptionVariable, handled_exception, ra
 from capture.variables.function import CellVariable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from types import FunctionType
 
     from capture.output_graph import OutputGraph
@@ -123,16 +122,14 @@ class Translator:
             lookup_line=False,
         )
 
-    def chain(self) -> Iterator[Translator]:
-        """This frame and its callers, up to the captured one."""
-        translator: Translator | None = self
-        while translator is not None:
-            yield translator
-            translator = translator.parent
-
     def user_stack(self) -> list[traceback.FrameSummary]:
         """The user's frames, outermost first."""
-        return [translator.frame_summary() for translator in self.chain()][::-1]
+        frames = []
+        translator: Translator | None = self
+        while translator is not None:
+            frames.append(translator.frame_summary())
+            translator = translator.parent
+        return frames[::-1]
 
     # --- the value stack ---
 

@@ -153,13 +153,14 @@ static int shape_is_sound(const Reader *reader, const int64_t *operands)
     int depth = 0;
     for (int64_t i = 0; i < operands[0]; i++) {
         int64_t op = operands[1 + 2 * i];
-        if (op < 0 || op >= SHAPE_COUNT || depth < shape_arity[op]) {
+        int unary = op == SHAPE_NOT || op == SHAPE_NEG, push = op == SHAPE_LOAD || op == SHAPE_CONST;
+        if (op < 0 || op >= SHAPE_COUNT || depth < (push ? 0 : unary ? 1 : 2)) {
             return refuse(reader, "a shape expression is not postfix");
         }
         if (op == SHAPE_LOAD && use_register(reader, 'S', operands[2 + 2 * i]) < 0) {
             return -1;
         }
-        depth += 1 - shape_arity[op];
+        depth += push ? 1 : unary ? 0 : -1;
         if (depth > SHAPE_DEPTH) {
             return refuse(reader, "a shape expression is too deep");
         }
@@ -176,7 +177,6 @@ static int is_sound(Reader *reader, int op, const int64_t *operands)
     case OP_CHECK_HAS_ATTRIBUTE: return name_is_str(reader, operands);
     case OP_CHECK_DISTINCT: return registers_in_list(reader, operands, 1);
     case OP_CHECK_ALIASING: return registers_in_list(reader, operands, 2);
-    case OP_CHECK_BUFFER: return operands[3] % 2 == 0 ? 0 : refuse(reader, "sizes without strides");
     case OP_CHECK_SHAPE: return shape_is_sound(reader, operands);
     case OP_CHECK_TENSOR: /* ndim, and a count of sizes or of sizes and strides */
         if (operands[6] < 0 || (operands[7] != operands[6] && operands[7] != 2 * operands[6])) {
@@ -241,11 +241,11 @@ PyObject *guard_instruction_table(void)
 PyObject *guard_shape_operators(void)
 {
     return Py_BuildValue("("
-#define X(name, arity) "s"
+#define X(name) "s"
                          SHAPE_OPERATORS(X)
 #undef X
                          ")",
-#define X(name, arity) #name,
+#define X(name) #name,
                          SHAPE_OPERATORS(X)
 #undef X
                          NULL);

@@ -14,8 +14,7 @@ from capture.variables.base import NotConstant, Variable
 from capture.variables.class_lookup import MISSING, lookup_type
 from capture.variables.constant import ConstantVariable, fold
 from capture.variables.exception import raise_new
-from capture.variables.sequence import SizeVariable, TupleVariable
-from capture.variables.symbolic import is_symbolic
+from capture.variables.sequence import TupleVariable
 from capture.variables.tensor import TensorVariable
 
 if TYPE_CHECKING:
@@ -47,8 +46,6 @@ def _is_plain_check(classes: Any) -> bool:
 @rule(isinstance)
 def _isinstance(tx: Translator, value: Variable, classes: Variable) -> Variable:
     kinds = _classes(tx, classes)
-    if is_symbolic(value) or isinstance(value, SizeVariable):
-        return _issubclass_of_type(value, kinds)
     if not _is_plain_check(kinds):
         return _user_check(tx, "__instancecheck__", value, classes)
     try:

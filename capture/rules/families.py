@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from capture.rules import (
-    attributes,
-    class_checks,
-    containers,
-    iterators,
-    library,
-    numbers,
-    numpy_calls,
-    operators,
-)
+from capture.rules import attributes, class_checks, containers, iterators, library, numbers, operators
 from capture.variables import autograd_function, super_object, torch_wrappers
 
 FAMILIES = (
@@ -21,7 +12,6 @@ FAMILIES = (
     iterators,
     library,
     numbers,
-    numpy_calls,
     operators,
     autograd_function,
     super_object,

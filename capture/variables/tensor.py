@@ -44,6 +44,7 @@ CONSTANT_ATTRIBUTES = frozenset(
         "is_nested",
         "is_sparse_csr",
         "itemsize",
+        "nbytes",
         "names",
         "is_ipu",
         "is_vulkan",
@@ -60,6 +61,7 @@ CONSTANT_METHODS = frozenset(
         "size",
         "dim",
         "numel",
+        "nelement",
         "ndimension",
         "stride",
         "is_contiguous",
@@ -99,6 +101,7 @@ OUTSIDE = frozenset(
         "register_post_accumulate_grad_hook",
         "retain_grad",
         "requires_grad_",
+        "numpy",
         "data_ptr",
         "untyped_storage",
         "storage",
@@ -305,14 +308,6 @@ def _grad_fn(self: TensorVariable, tx: Translator) -> Variable:
     raise GraphBreak("get_attr", value=self, name="grad_fn")
 
 
-def _nbytes(self: TensorVariable, tx: Translator) -> Variable:
-    return tx.wrap_constant(self.fake.numel() * self.fake.itemsize)
-
-
-def _nelement(self: TensorVariable, tx: Translator) -> Variable:
-    return tx.wrap_constant(self.fake.numel())
-
-
 def _class(self: TensorVariable, tx: Translator) -> Variable:
     from capture.wrap import wrap_class
 
@@ -323,14 +318,6 @@ def _type_name(self: TensorVariable, tx: Translator, *args: Variable, **kwargs: 
     if args or kwargs:
         return tx.output.call_method(tx, "type", [self, *args], kwargs)
     return ConstantVariable(self.fake.type())
-
-
-def _numpy(self: TensorVariable, tx: Translator, **kwargs: Variable) -> Variable:
-    from capture.variables.numpy_array import from_tensor
-
-    if kwargs:
-        raise GraphBreak("method", name="numpy", value=self)
-    return from_tensor(tx, self)
 
 
 def _iter(self: TensorVariable, tx: Translator) -> Variable:
@@ -361,13 +348,10 @@ TENSOR_ATTRIBUTES: dict[str, Callable[[TensorVariable, Translator], Variable]] =
     "grad": _grad,
     "grad_fn": _grad_fn,
     "__class__": _class,
-    "nbytes": _nbytes,
 }
 TENSOR_METHODS: dict[str, Callable[..., Variable]] = {
     "type": _type_name,
-    "numpy": _numpy,
     "detach_": _detach_in_place,
-    "nelement": _nelement,
     "__iter__": _iter,
     "__getitem__": _get_item,
     "__setitem__": _set_item,

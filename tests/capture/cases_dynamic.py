@@ -1,13 +1,59 @@
-"""Sizes that change: which are symbols, branches on them, breaks and errors (see dynamic_registry)."""
+"""Sizes and ints that change between calls: programs, the calls, and how many graphs they take.
+
+    @calls(rows(2, 3, 5), graphs=1)
+    def doubled(x): return x * 2
+
+`rows(...)` are 4-wide matrices with that many rows. `dynamic=True` is the default here; None is automatic. `ops`: nodes of all graphs together.
+"""
 
 from __future__ import annotations
 
+import collections
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Any
 
 import torch
+import torch.nn.functional as F
 
 import capture
-from tests.capture.dynamic_registry import calls, rows, tensor, with_int
+
+
+@dataclass
+class DynamicCase:
+    function: Callable[..., Any]
+    calls: list[tuple[Any, ...]]
+    graphs: int
+    ops: int | None
+    dynamic: bool | None
+
+
+CASES: list[DynamicCase] = []
+
+
+def calls(
+    arguments: list[tuple[Any, ...]], graphs: int = 1, ops: int | None = None, dynamic: bool | None = True
+) -> Callable[[Any], Any]:
+    def register(function: Any) -> Any:
+        CASES.append(DynamicCase(function, arguments, graphs, ops, dynamic))
+        return function
+
+    return register
+
+
+def tensor(*shape: int) -> torch.Tensor:
+    return torch.arange(math.prod(shape), dtype=torch.float32).reshape(shape) / 7
+
+
+def rows(*counts: int) -> list[tuple[Any, ...]]:
+    return [(tensor(n, 4),) for n in counts]
+
+
+def with_int(*values: Any) -> list[tuple[Any, ...]]:
+    return [(tensor(3, 4), n) for n in values]
+
 
 # --- which sizes are symbols ---------------------------------------------------------------------------------------------------
 
@@ -87,6 +133,381 @@ def three_dims(x):
 @calls([(tensor(9, 4)[n:],) for n in (1, 2, 5)], graphs=1)
 def storage_offsets(x):
     return x * 3
+
+
+Pair = collections.namedtuple("Pair", "a b")
+
+
+class Holder:
+    def __init__(self, n):
+        self.n = n
+
+
+# --- sizes as values --------------------------------------------------------------------------------------------------------------
+
+
+@calls(rows(2, 3, 5), graphs=1, ops=1)
+def sizes_are_returned(x):
+    return x + 1, x.shape[0], x.size(0), x.size(), x.shape, len(x), x.numel(), x.stride(), x.dim()
+
+
+@calls(rows(2, 3, 5), graphs=1, ops=1)
+def arithmetic_is_returned(x):
+    n = x.shape[0]
+    return (
+        x + 1,
+        n + 1,
+        2 * n,
+        n - 5,
+        n // 2,
+        n % 3,
+        n**2,
+        -n,
+        abs(-n),
+        n / 2,
+        divmod(n, 2),
+        +n,
+        7 - n,
+        2**n,
+        n * 1.5,
+    )
+
+
+@calls(rows(2, 3, 5), graphs=1, ops=1)
+def numbers_made_of_sizes(x):
+    n = x.shape[0]
+    return (
+        x + 1,
+        float(n),
+        int(n),
+        int(n / 2),
+        math.sqrt(n),
+        math.floor(n / 2),
+        math.ceil(n / 2),
+        n**0.5,
+        bool(n),
+        n.real,
+    )
+
+
+@calls(rows(5, 3, 6), graphs=1)
+def extremes(x):
+    n = x.shape[0]
+    return x.new_zeros(max(n, 4), min(n, 100), max(2, 4 * n, 1)), max(n, 2), min([n, 9])
+
+
+@calls(rows(2, 3, 5), graphs=1)
+def products_and_sums(x):
+    return x.reshape(math.prod(x.shape)), sum(x.shape), x.shape.numel(), sum([x.shape[0], 1])
+
+
+@calls(rows(2, 3, 5), graphs=1)
+def sizes_in_containers(x):
+    d = {"n": x.shape[0], "all": [*x.shape, x.shape[0] + 1]}
+    t = (d["n"], d["all"][0])
+    return x * d["n"] + t[1], d, t
+
+
+@calls(rows(2, 3, 5), graphs=1)
+def sizes_in_a_named_tuple(x):
+    pair = Pair(x.shape[0], 2)
+    return x + pair.a, pair
+
+
+@calls(rows(2, 3, 5), graphs=1)
+def questions_about_types(x):
+    n = x.shape[0]
+    if n is None or not isinstance(n, int) or isinstance(n, (str, list)) or type(n) is not int:
+        return x
+    return x + n, n == "n", n != None, n == (1,)  # noqa: E711
+
+
+@calls(rows(2, 3, 5), graphs=3)
+def text_fixes_a_size(x):
+    return x + 1, f"{x.shape[0]} rows"
+
+
+@calls(rows(2, 3, 5), graphs=3)
+def str_fixes_a_size(x):
+    return x + 1, str(x.shape)
+
+
+@calls(rows(2, 3, 5), graphs=3)
+def a_dict_key_fixes_a_size(x):
+    return x + {2: 1, 3: 2, 5: 3}[x.shape[0]]
+
+
+@calls(rows(2, 3), graphs=2)
+def a_list_index_fixes_a_size(x):
+    return x + [1, 2, 3, 4][x.shape[0]]
+
+
+@calls(rows(2, 3), graphs=2)
+def repeating_a_list_fixes_a_size(x):
+    return x + sum([1.0] * x.shape[0])
+
+
+@calls(rows(2, 3), graphs=2)
+def a_hash_fixes_a_size(x):
+    return x + 1, hash(x.shape[0])
+
+
+@calls(rows(2, 3, 4), graphs=1)
+def a_lambda_over_a_size(x):
+    n = x.shape[0]
+    return (lambda k: x[: k + n])(1)
+
+
+@calls(rows(2, 3, 5), graphs=1)
+def unpacking_a_shape(x):
+    b, d = x.shape
+    *lead, last = x.size()
+    return x.view(b, 2, d // 2), x.view(*lead, 2, last // 2)
+
+
+@calls(rows(2, 3, 5), graphs=1)
+def slices_of_a_shape(x):
+    return x.expand(3, *x.shape), x.view(x.shape[:-1] + (2, 2)), x.shape[::-1]
+
+
+# --- operations with sizes -----------------------------------------------------------------------------------------------------------
+
+
+@calls(rows(2, 3, 5), graphs=1, ops=2)
+def arithmetic_that_reaches_the_graph(x):
+    return x * (x.shape[0] + 1)
+
+
+@calls(rows(2, 3, 5), graphs=1, ops=1)
+def a_size_makes_no_node(x):
+    return x * x.shape[0]
+
+
+@calls(rows(2, 3, 5), graphs=1)
+def mean_by_hand(x):
+    return x.sum(0) / x.shape[0], x * (1.0 / x.size(0)), x * x.size(0) ** -0.5, x / math.sqrt(x.size(0))
+
+
+@calls(rows(2, 3, 5), graphs=1)
+def views(x):
+    return (
+        x.view(-1),
+        x.reshape(x.shape[0], -1, 2),
+        x.flatten(),
+        x.view(x.shape[0] * 2, 2),
+        x.unflatten(1, (2, 2)),
+    )
+
+
+@calls(rows(2, 3, 5), graphs=1)
+def factories(x):
+    n = x.size(0)
+    return (
+        torch.zeros(n, 3),
+        torch.ones(n),
+        torch.full((n, 2), 1.5),
+        torch.arange(n),
+        torch.empty(n, 0),
+        torch.eye(n),
+    )
+
+
+@calls(rows(2, 3, 5), graphs=1)
+def new_tensors(x):
+    return (
+        x.new_zeros(x.shape),
+        x.new_ones(x.size(0), 2),
+        torch.zeros_like(x),
+        x.new_full((x.shape[0] + 1,), 2.0),
+    )
+
+
+@calls(rows(2, 3, 5), graphs=1)
+def positions(x):
+    return (
+        x + torch.arange(x.shape[0])[:, None],
+        torch.arange(0, x.shape[0], 2),
+        torch.arange(x.shape[0] - 1, -1, -1),
+    )
+
+
+@calls(rows(2, 3, 5), graphs=1)
+def joining(x):
+    return (
+        torch.cat([x, x, x]),
+        torch.stack([x, x]),
+        torch.cat([x, x]).shape[0],
+        torch.stack([x, x]).view(-1, 4),
+    )
+
+
+@calls(rows(5, 6, 9), graphs=1)
+def slicing(x):
+    n = x.shape[0]
+    return x[1:], x[: n - 1], x[n // 2 :], x[:-1], x[:, :2], x[::2], x[1:] - x[:-1], x[-3:]
+
+
+@calls(rows(5, 6, 9), graphs=1)
+def narrow_and_roll(x):
+    return (
+        x.narrow(0, 1, x.shape[0] - 2),
+        x.roll(1, 0),
+        x.flip(0),
+        torch.chunk(x, 2, dim=1),
+        x.split(2, dim=-1),
+    )
+
+
+@calls(rows(3, 5, 6), graphs=1)
+def attention(x):
+    q = x[None]
+    scores = q @ q.transpose(-2, -1) / math.sqrt(q.size(-1))
+    mask = torch.triu(torch.ones(x.shape[0], x.shape[0], dtype=torch.bool), diagonal=1)
+    return F.softmax(scores.masked_fill(mask, float("-inf")), dim=-1) @ q
+
+
+@calls(rows(3, 5, 6), graphs=1)
+def fused_attention(x):
+    q = x[None, None]
+    return F.scaled_dot_product_attention(q, q, q, is_causal=True)
+
+
+@calls(rows(2, 3, 5), graphs=1)
+def expand_and_repeat(x):
+    return (
+        x[None].expand(3, -1, -1),
+        x.unsqueeze(1).expand(x.shape[0], 3, 4),
+        x.repeat(2, 1),
+        x.sum(1, keepdim=True).expand(x.shape),
+    )
+
+
+@calls(rows(2, 3, 5), graphs=1)
+def reductions(x):
+    return (
+        x.sum(),
+        x.mean(0),
+        x.max(dim=0),
+        x.argmax(1),
+        x.std(1),
+        x.norm(),
+        x.cumsum(0),
+        x.softmax(0),
+        x.amax(1),
+        x.prod(0),
+    )
+
+
+@calls(rows(2, 3, 5), graphs=1)
+def in_place(x):
+    y = x.clone()
+    y[0] = 1
+    y[:, 1] = x.shape[0]
+    y += 1
+    y.mul_(2).clamp_(max=9)
+    return y
+
+
+@calls([(tensor(n, 3, 8, 8),) for n in (2, 4, 5)], graphs=1)
+def convolutions(x):
+    y = F.max_pool2d(F.conv2d(x, torch.ones(2, 3, 3, 3), padding=1).relu(), 2)
+    return F.adaptive_avg_pool2d(y, 1).flatten(1)
+
+
+@calls([(tensor(n, 3, 8, 8),) for n in (2, 4, 5)], graphs=1)
+def normalisations(x):
+    return F.group_norm(x, 3), F.layer_norm(x, (8, 8)), F.interpolate(x, scale_factor=2), F.pad(x, (1, 1))
+
+
+@calls([(torch.arange(n) % 4, tensor(n, 4)) for n in (3, 5, 6)], graphs=1, ops=5)
+def indices(index, x):
+    return x[index % 2] + 1, x[:, index % 3]
+
+
+@calls([(torch.arange(n) % 4, tensor(n, 4)) for n in (2, 4, 5)], graphs=1)
+def losses(target, x):
+    return (
+        F.cross_entropy(x, target),
+        F.mse_loss(x, x + 1),
+        F.one_hot(target, 4),
+        F.embedding(target, torch.eye(4)),
+        x[target % 2],
+    )
+
+
+@calls(rows(2, 3, 5), graphs=1)
+def einsum(x):
+    return torch.einsum("bi,bj->bij", x, x), torch.where(x > 1, x, 0), torch.outer(x[:, 0], x[:, 1])
+
+
+@calls([(tensor(n, 4), tensor(4, 3)) for n in (2, 3, 6)], graphs=2, dynamic=None)
+def automatic_with_a_fixed_weight(x, w):
+    return (x @ w).relu()
+
+
+@calls(rows(2, 3), graphs=2)
+def iterating_over_rows(x):
+    return sum(row * 2 for row in x)
+
+
+@calls(rows(2, 3, 2), graphs=2)
+def a_loop_over_the_size(x):
+    y = torch.zeros(4)
+    for i in range(x.shape[0]):
+        y = y + x[i]
+    return y
+
+
+@calls(rows(2, 3, 5), graphs=1)
+def a_loop_over_a_fixed_size(x):
+    y = 0
+    for i in range(x.shape[1] // 2) if False else range(2):
+        y = y + x[:, i]
+    return y
+
+
+@calls([(tensor(n, 4),) for n in (3, 5, 6)], graphs=1)
+def the_last_row(x):
+    return x[x.shape[0] - 1] * 2
+
+
+@calls([([tensor(n, 4), tensor(n + 1, 4)],) for n in (2, 3, 5)], graphs=2, dynamic=None)
+def tensors_in_a_list(tensors):
+    return [t * 2 for t in tensors], torch.cat(tensors)
+
+
+@calls([({"a": tensor(n, 4), "b": tensor(n + 1)},) for n in (2, 3, 5)], graphs=2, dynamic=None)
+def tensors_in_a_dict(tensors):
+    return {name: t + t.shape[0] for name, t in tensors.items()}
+
+
+@calls(rows(3, 5, 6), graphs=1)
+def sizes_through_objects_and_cells(x):
+    total = 0
+
+    def add(n):
+        nonlocal total
+        total += n
+
+    add(x.shape[0])
+    add(2)
+    holder = Holder(total)
+    holder.half = holder.n // 2
+    return x * holder.n + holder.half, total
+
+
+@calls(rows(3, 5, 6), graphs=2)
+def matching_a_shape(x):
+    match x.shape:
+        case (3, _):
+            return x + 1
+        case (_, n):
+            return x * n
+
+
+@calls(rows(3, 5, 7), graphs=1)
+def questions_to_a_generator(x):
+    return x + 1 if all(n > 2 for n in x.shape) and any(n == 4 for n in x.shape) else x
 
 
 # --- branches -----------------------------------------------------------------------------------------------------------------------
