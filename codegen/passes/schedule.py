@@ -150,10 +150,17 @@ def _kernel(draft: Draft, body: list[ir.Stmt]) -> ir.Kernel:
         ir.Buffer(name, dtype, name in draft.written, TORCH_DTYPES[dtype].itemsize)
         for name, dtype in draft.buffers.items()
     )
+    return ir.Kernel(draft.name, buffers, _symbols(draft), body, splittable=_is_splittable(body))
+
+
+def _is_splittable(body: list[ir.Stmt]) -> bool:
+    """One parallel loop. No part of an empty loop runs: then nothing may be stored beside it."""
     loops = [statement for statement in body if isinstance(statement, ir.Loop)]
-    return ir.Kernel(
-        draft.name, buffers, _symbols(draft), body, splittable=len(loops) == 1 and loops[0].parallel
-    )
+    if len(loops) != 1 or not loops[0].parallel:
+        return False
+    extent = loops[0].extent
+    has_parts = isinstance(extent, ir.Const) and extent.value > 0
+    return has_parts or not any(isinstance(statement, ir.Store) for statement in body)
 
 
 def _symbols(draft: Draft) -> tuple[str, ...]:

@@ -96,3 +96,7 @@ def test_shared_values_do_not_explode():
 
     program = check(function, torch.randn(16), native=False)
     assert sum(len(str(kernel)) for kernel in kernels(program)) < 400_000
+
+
+def test_a_number_is_stored_beside_an_empty_loop():
+    check(lambda x, y: (torch.minimum(x * 2, y.exp()), y.exp()), torch.empty(0, 3), torch.tensor(0.5))
