@@ -44,9 +44,10 @@ def _place_to_borrow(group: Group, member: Member, stages: dict[Root, int], take
     target = lender.root.targets[0]
     same_place = target.shape == member.root.value.shape and target.dtype == member.root.value.dtype
     untouched = not any(target.buffer in root.loads for root in group.members)
+    usable = same_place and untouched and target.buffer not in taken
     return (
         target
-        if same_place and untouched and target.buffer not in taken and _reads_in_place(lender, member)
+        if usable and _reads_in_place(lender, member) and _is_last(lender, member, group, stages)
         else None
     )
 
@@ -54,3 +55,34 @@ def _place_to_borrow(group: Group, member: Member, stages: dict[Root, int], take
 def _reads_in_place(lender: Member, member: Member) -> bool:
     """True where the lender reads only the element that it will overwrite."""
     return all(access == lender.root.axes for dep, access in lender.root.reads if dep is member.root)
+
+
+def _is_last(lender: Member, member: Member, group: Group, stages: dict[Root, int]) -> bool:
+    """Whether nobody needs `member` once the lender has overwritten an element of it: not even a member that computes the lender, or another
+    reader, again at elements of its own choice."""
+    readers = _all_readers(member.root, group)
+    late = [root for root in readers if root is not lender.root and stages[root] >= stages[lender.root]]
+    return all(
+        dep is not member.root
+        and access == root.axes
+        and group.members[dep].coordinates == group.members[root].coordinates
+        for root in late
+        for dep, access in root.reads
+        if dep is member.root or (dep in readers and not dep.is_reduction)
+    )
+
+
+def _all_readers(root: Root, group: Group) -> set[Root]:
+    """The members that read it, and those that read these."""
+    found: set[Root] = set()
+    pending = [root]
+    while pending:
+        current = pending.pop()
+        new = {
+            other
+            for other in group.members
+            if other not in found and any(dep is current for dep, _ in other.reads)
+        }
+        found |= new
+        pending.extend(new)
+    return found

@@ -78,3 +78,13 @@ def test_strided_input_is_written():
 
 def test_written_from_a_broadcast():
     check(lambda x, y: x.copy_(y), torch.randn(8, 10), torch.randn(10))
+
+
+def test_what_was_overwritten_is_not_read_again_at_another_element():
+    """exp waits in the output's memory; gather computes atan again at an index, which needs exp there."""
+
+    def f(x):
+        y = torch.atan(torch.softmax(x, 0) + 1)
+        return y, y.gather(0, (y * 0).long())
+
+    check(f, torch.rand(64))
