@@ -69,28 +69,31 @@ class Joint:
 def trace_joint(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -> Joint:
     """Trace the module; where an output requires grad, its backward too. Raises UntraceableError, or what the operators raise."""
     joint = Joint(trace(module, inputs, mode))
-    if any(needs_backward(joint.trace, value) for value in joint.trace.outputs):
+    if any(concerns_autograd(joint.trace, value) for value in joint.trace.outputs if isinstance(value, torch.Tensor)):
         with mode:
             add_backward(joint)
     return joint
 
 
-def needs_backward(traced: Trace, value: Any) -> bool:
-    """Without grad mode, a view of an input that requires grad says that it does too; autograd has nothing to do with it."""
-    if not isinstance(value, torch.Tensor) or not value.requires_grad:
-        return False
-    return torch.is_grad_enabled() or traced.recorder.find(value).memory.placeholder is None
+def concerns_autograd(traced: Trace, value: torch.Tensor) -> bool:
+    """Whether the output has a gradient, or would have one as a view of an input, but was detached. Without grad mode, a view of an input that
+    requires grad says that it does too; autograd has nothing to do with it."""
+    place = traced.recorder.find(value).memory.placeholder
+    if not value.requires_grad:
+        return place is not None and bool(place.meta["val"].requires_grad)
+    return torch.is_grad_enabled() or place is None
 
 
 def add_backward(joint: Joint) -> None:
     traced = joint.trace
-    if not torch.is_grad_enabled():
-        raise UntraceableError("outputs that require grad although grad mode is off around the graph")
-    check_written_inputs(traced)
+    if torch.is_grad_enabled():
+        check_written_inputs(traced)
     classify_outputs(joint)
     traced.copy_back()
     joint.boundary = len(traced.graph.nodes)
     targets = [joint.results[i] for i in joint.differentiable()]
+    if targets and not torch.is_grad_enabled():
+        raise UntraceableError("outputs that require grad although grad mode is off around the graph")
     if not targets:
         joint.has_views = True
         return
