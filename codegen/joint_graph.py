@@ -69,7 +69,11 @@ class Joint:
 def trace_joint(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -> Joint:
     """Trace the module; where an output requires grad, its backward too. Raises UntraceableError, or what the operators raise."""
     joint = Joint(trace(module, inputs, mode))
-    if any(concerns_autograd(joint.trace, value) for value in joint.trace.outputs if isinstance(value, torch.Tensor)):
+    if any(
+        concerns_autograd(joint.trace, value)
+        for value in joint.trace.outputs
+        if isinstance(value, torch.Tensor)
+    ):
         with mode:
             add_backward(joint)
     return joint

@@ -134,10 +134,15 @@ class Recorder(TorchDispatchMode):
 
     def laid_out(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
         """What a rewriting computed, with the strides that the operator itself gives where these are known and others."""
-        if func not in SHAPE_RULES or not isinstance(result, torch.Tensor) or func._schema.is_mutable:
+        if func not in SHAPE_RULES or func._schema.is_mutable:
             return result
         own = rule_of(func)(self.mode, func, args, kwargs)
-        if own.stride() == result.stride():
+        if isinstance(result, torch.Tensor):
+            return self.restrided(result, own)
+        return tuple(self.restrided(*pair) for pair in zip(result, own, strict=True))
+
+    def restrided(self, result: Any, own: Any) -> Any:
+        if result is None or own is None or own.stride() == result.stride():
             return result
         with self:
             place = torch.empty_strided(own.shape, own.stride(), dtype=own.dtype, device=own.device)

@@ -1,0 +1,272 @@
+"""Random tensor programs as source text: a few to two dozen operators over three inputs of random layouts.
+
+    Program(7).source      ->  "def f(a, b, c):\n    v0 = a.sum(-1, keepdim=True)\n    ..."
+    Program(7).inputs()    ->  [a, b, c]: dense, transposed, strided or expanded
+
+The same seed gives the same program. Numbers stay small, so that rounding stays small; what is chaotic all the same shows in a run in
+float64, which the comparison asks.
+"""
+
+from __future__ import annotations
+
+import linecache
+import math
+import random
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+Shape = tuple[int, ...]
+NAMES = ("a", "b", "c")
+SHAPES: list[Shape] = [(), (1,), (5,), (17,), (3, 4), (4, 1), (2, 3, 4), (64,), (8, 16), (1, 7), (33, 3), (2, 1, 5), (4, 4), (0, 3), (2, 2, 3, 2)]  # fmt: skip
+LARGEST = 4000  # elements
+
+UNARY = """torch.exp({}.clamp(-3, 3)) | torch.tanh({}) | torch.sigmoid({}) | {}.abs() | -{} | {}.relu() | torch.sin({}) | ({}.abs() + 0.5).log()
+    | ({}.abs() + 0.1).sqrt() | {} * 2 | {} + 1 | 1 - {} | {} / 3 | F.gelu({}) | F.silu({}) | F.softplus({}) | {}.square() | F.elu({})
+    | {}.clamp(-1, 1) | {}.sign() | {}.floor() | {}.round() | torch.erf({}) | F.leaky_relu({}, 0.1) | {}.reciprocal().clamp(-5, 5) | {} ** 2
+    | {}.clone() | {}.contiguous() | F.hardtanh({}) | torch.rsqrt({}.abs() + 1) | {}.detach() | torch.nan_to_num({}) | {}.double().float()
+    | {}.half().float() | {}.bfloat16().float() | F.dropout({}, 0.0, True) | torch.expm1({}.clamp(-2, 2)) | torch.log1p({}.abs())
+    | torch.atan({})""".split("|")
+BINARY = """{} + {} | {} - {} | {} * {} | {} / ({}.abs() + 1) | torch.maximum({}, {}) | torch.minimum({}, {}) | torch.where({} > 0, {}, {})
+    | torch.atan2({}, {}) | torch.hypot({}, {}) | {}.lerp({}, 0.3) | torch.add({}, {}, alpha=2) | torch.where({} > {}, 1.0, 0.0)
+    | torch.fmod({}, {}.abs() + 1) | torch.remainder({}, {}.abs() + 1) | ({} > {}).float() | ({} <= {}).to(torch.float32)
+    | torch.copysign({}, {}) | torch.addcmul({}, {}, {}, value=0.5)""".split("|")
+# {k}: ", keepdim=..."; the dim is reduced
+REDUCTIONS = """{x}.sum({d}{k}) | {x}.mean({d}{k}) | {x}.amax({d}{k}) | {x}.amin({d}{k}) | {x}.logsumexp({d}{k}) | {x}.max({d}{k}).values
+    | {x}.clamp(-1.5, 1.5).prod({d}{k}) | ({x} + 0.01).norm(dim={d}{k}) | {x}.argmax({d}{k}).float() | {x}.argmin({d}{k}).float()
+    | ({x} > 1).any({d}{k}).float() | ({x} > 0).sum({d}{k}).float()""".split("|")
+SPREADS = """{x}.var({d}{k}) | ({x}.var({d}{k}) + 0.1).sqrt()""".split("|")  # of at least two elements
+ALONG = """F.softmax({x}, {d}) | F.log_softmax({x}, {d}) | {x}.cumsum({d}) | {x}.flip({d}) | {x}.cummax({d}).values | {x}.sort({d}).values
+    | {x}.roll(2, {d})""".split("|")  # keep the shape
+WRITES = """{y}.mul_(0.5) | {y}.add_({x}, alpha=0.5) | {y}.relu_() | {y}.copy_({x} * 3) | {y}.masked_fill_({y} < 0, 0.25) | {y} *= 1.5""".split(
+    "|"
+)
+PARTIAL_WRITES = """{y}[0] = -2 | {y}[1:] += 1.5 | {y}[..., :1].zero_()""".split("|")  # of at least one dim
+
+
+class Program:
+    """`source` defines f; `needs_grad`: whether the inputs require grad and gradients are to be compared."""
+
+    def __init__(self, seed: int) -> None:
+        self.choose = random.Random(seed)
+        self.needs_grad = self.choose.random() < 0.5
+        shapes = [self.choose.choice(SHAPES) for _ in NAMES]
+        if self.choose.random() < 0.6:
+            shapes[1] = shapes[0]
+        self._inputs = [random_layout(self.choose, shape) for shape in shapes]
+        self.values: list[tuple[str, Shape]] = list(zip(NAMES, shapes))
+        self.lines: list[str] = []
+        for _ in range(self.choose.randrange(3, 22)):
+            self.choose.choice(STEPS)(self, *self.pick())
+        outputs = self.choose.sample(self.values, self.choose.randrange(1, 4)) + [self.values[-1]]
+        results = ", ".join(name for name, _ in outputs)
+        self.source = "\n    ".join(["def f(a, b, c):", *self.lines, f"return ({results},)\n"])
+        self.seed = seed
+
+    def pick(self) -> tuple[str, Shape]:
+        return self.choose.choice(self.values[-6:] if self.choose.random() < 0.7 else self.values)
+
+    def define(self, expression: str, shape: Any, name: str = "v") -> str:
+        name = f"{name}{len(self.lines)}"
+        self.lines.append(f"{name} = {expression.strip()}")
+        self.values.append((name, tuple(shape)))
+        return name
+
+    def inputs(self, double: bool = False) -> list[torch.Tensor]:
+        """Fresh tensors of the same values and layouts."""
+        copies = []
+        for tensor in self._inputs:
+            memory = (tensor.double() if double else tensor).untyped_storage().clone()
+            fresh = torch.empty(0, dtype=torch.float64 if double else torch.float32)
+            if double:  # the conversion is laid out anew
+                fresh = tensor.double()
+            else:
+                fresh.set_(memory, tensor.storage_offset(), tensor.shape, tensor.stride())
+            copies.append(fresh.requires_grad_() if self.needs_grad else fresh)
+        return copies
+
+    def function(self) -> Callable[..., Any]:
+        name = f"<random program {self.seed}>"
+        linecache.cache[name] = (len(self.source), None, self.source.splitlines(keepends=True), name)
+        namespace: dict[str, Any] = {"torch": torch, "F": F}
+        exec(compile(self.source, name, "exec"), namespace)
+        return namespace["f"]  # type: ignore[no-any-return]
+
+
+def random_layout(choose: random.Random, shape: Shape) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(choose.randrange(10**6))
+    kind = choose.choice(("dense", "dense", "transposed", "strided", "expanded")) if shape else "dense"
+    if kind == "transposed" and len(shape) >= 2:
+        return torch.randn((*shape[:-2], shape[-1], shape[-2]), generator=generator).transpose(-1, -2)
+    if kind == "strided":
+        return torch.randn((*shape[:-1], shape[-1] * 2), generator=generator)[..., ::2]
+    if kind == "expanded" and len(shape) >= 2:
+        return torch.randn((1, *shape[1:]), generator=generator).expand(shape)
+    return torch.randn(shape, generator=generator)
+
+
+# --- steps: each adds one operator to the program, or none where the value does not suit it --------------------------------------
+
+
+def unary(program: Program, x: str, shape: Shape) -> None:
+    program.define(program.choose.choice(UNARY).replace("{}", x), shape)
+
+
+def binary(program: Program, x: str, shape: Shape) -> None:
+    template = program.choose.choice(BINARY)
+    operands = [x]
+    for _ in range(template.count("{}") - 1):
+        fitting = [(y, both) for y, other in program.values if (both := broadcast(shape, other)) is not None]
+        y, shape = program.choose.choice(fitting)
+        operands.append(y)
+    program.choose.shuffle(operands)
+    program.define(template.format(*operands), shape)
+
+
+def broadcast(shape: Shape, other: Shape) -> Shape | None:
+    try:
+        both = tuple(torch.broadcast_shapes(shape, other))
+    except RuntimeError:
+        return None
+    return both if both == shape or math.prod(both) < LARGEST else None
+
+
+def reduction(program: Program, x: str, shape: Shape) -> None:
+    if not shape:
+        return
+    dim, keep = program.choose.randrange(len(shape)), program.choose.random() < 0.5
+    if shape[dim] == 0:
+        return
+    template = program.choose.choice(REDUCTIONS + (SPREADS if shape[dim] > 1 else []))
+    left = (*shape[:dim], *([1] if keep else []), *shape[dim + 1 :])
+    program.define(template.format(x=x, d=dim - len(shape), k=f", keepdim={keep}"), left)
+
+
+def along(program: Program, x: str, shape: Shape) -> None:
+    if shape and 0 not in shape:
+        dim = program.choose.randrange(-len(shape), len(shape))
+        program.define(program.choose.choice(ALONG).format(x=x, d=dim), shape)
+
+
+def everything(program: Program, x: str, shape: Shape) -> None:
+    if math.prod(shape):
+        program.define(f"{x}.{program.choose.choice(('sum', 'mean', 'max', 'min'))}()", ())
+
+
+def permute(program: Program, x: str, shape: Shape) -> None:
+    order = program.choose.sample(range(len(shape)), len(shape))
+    program.define(f"{x}.permute({order})", [shape[dim] for dim in order])
+
+
+def reshape(program: Program, x: str, shape: Shape) -> None:
+    total = math.prod(shape)
+    if total:
+        rows = program.choose.choice([n for n in range(1, total + 1) if total % n == 0])
+        program.define(f"{x}.reshape({rows}, {total // rows})", (rows, total // rows))
+
+
+def flatten(program: Program, x: str, shape: Shape) -> None:
+    program.define(f"{x}.flatten()", (math.prod(shape),))
+
+
+def squeeze(program: Program, x: str, shape: Shape) -> None:
+    program.define(f"{x}.squeeze()", [size for size in shape if size != 1])
+
+
+def unsqueeze(program: Program, x: str, shape: Shape) -> None:
+    if len(shape) < 4:
+        dim = program.choose.randrange(len(shape) + 1)
+        program.define(f"{x}.unsqueeze({dim})", (*shape[:dim], 1, *shape[dim:]))
+
+
+def part(program: Program, x: str, shape: Shape) -> None:
+    dims = [dim for dim, size in enumerate(shape) if size > 1]
+    if dims:
+        dim = program.choose.choice(dims)
+        start = program.choose.randrange(shape[dim] - 1)
+        stop, step = program.choose.randrange(start + 1, shape[dim] + 1), program.choose.choice((1, 1, 2, 3))
+        size = len(range(start, stop, step))
+        program.define(f"{x}[{':, ' * dim}{start}:{stop}:{step}]", (*shape[:dim], size, *shape[dim + 1 :]))
+
+
+def select(program: Program, x: str, shape: Shape) -> None:
+    dims = [dim for dim, size in enumerate(shape) if size]
+    if dims:
+        dim = program.choose.choice(dims)
+        index = program.choose.randrange(-shape[dim], shape[dim])
+        program.define(f"{x}.select({dim}, {index})", (*shape[:dim], *shape[dim + 1 :]))
+
+
+def expand(program: Program, x: str, shape: Shape) -> None:
+    if len(shape) < 4 and math.prod(shape) < LARGEST / 8:
+        program.define(f"{x}.expand{(3, *shape)}", (3, *shape))
+
+
+def join(program: Program, x: str, shape: Shape) -> None:
+    if shape and math.prod(shape) < LARGEST / 8:
+        dim = program.choose.randrange(len(shape))
+        program.define(
+            f"torch.cat([{x}, {x} * 0.5], {dim})", (*shape[:dim], shape[dim] * 2, *shape[dim + 1 :])
+        )
+
+
+def windows(program: Program, x: str, shape: Shape) -> None:
+    if 0 < len(shape) < 4 and shape[-1] >= 3:
+        program.define(f"{x}.unfold(-1, 3, 1)", (*shape[:-1], shape[-1] - 2, 3))
+
+
+def pad(program: Program, x: str, shape: Shape) -> None:
+    if shape:
+        program.define(f"F.pad({x}, (1, 2))", (*shape[:-1], shape[-1] + 3))
+
+
+def triangle(program: Program, x: str, shape: Shape) -> None:
+    if len(shape) >= 2:
+        program.define(f"{x}.tril({program.choose.randrange(-1, 2)})", shape)
+
+
+def mask(program: Program, x: str, shape: Shape) -> None:
+    program.define(f"{x}.masked_fill({x} > 0.5, {program.choose.choice(('0.0', '-1.0', '2'))})", shape)
+
+
+def gather(program: Program, x: str, shape: Shape) -> None:
+    if shape and shape[-1]:
+        program.define(f"{x}.gather(-1, ({x} * 0).long())", shape)
+
+
+def rows(program: Program, x: str, shape: Shape) -> None:
+    if shape and shape[0]:
+        program.define(f"{x}[torch.tensor([{shape[0] - 1}, 0])]", (2, *shape[1:]))
+
+
+def product(program: Program, x: str, shape: Shape) -> None:
+    if len(shape) == 2 and 0 not in shape and max(shape) <= 64:
+        program.define(f"{x} @ {x}.t() / {shape[1]}", (shape[0], shape[0]))
+
+
+def linear(program: Program, x: str, shape: Shape) -> None:
+    if len(shape) == 2 and 0 not in shape:
+        program.define(f"F.linear({x}, {x}[:2]) / {shape[1]}", (shape[0], min(2, shape[0])))
+
+
+def normalise(program: Program, x: str, shape: Shape) -> None:
+    if shape and shape[-1] > 1 and 0 not in shape:
+        program.define(f"F.layer_norm({x}, ({shape[-1]},), eps=0.1)", shape)
+
+
+def write(program: Program, x: str, shape: Shape) -> None:
+    if x in NAMES and not program.needs_grad and program.choose.random() < 0.35:
+        y = x
+    else:
+        y = program.define(f"{x}.clone()", shape, "w")
+    partial = shape and 0 not in shape
+    template = program.choose.choice(WRITES + (PARTIAL_WRITES if partial else []))
+    program.lines.append(template.strip().format(x=x, y=y))
+
+
+STEPS = [
+    *[unary] * 9, *[binary] * 7, *[reduction] * 3, *[write] * 3, along, everything, permute, reshape, flatten, squeeze, unsqueeze, part, part,
+    select, expand, join, windows, pad, triangle, mask, gather, rows, product, linear, normalise,
+]  # fmt: skip

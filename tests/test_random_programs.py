@@ -1,0 +1,66 @@
+"""Random programs, captured and compiled, against eager: values, strides, written inputs, gradients, errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import capture
+from tests.random_programs import Program
+
+FAST, SLOW, BATCH = 4, 24, 25  # batches of programs
+
+
+def run(program: Program, function: Callable[..., Any], double: bool = False) -> tuple[Any, list[Any]]:
+    """What can be told of the results exactly, and the values: results, inputs afterwards, gradients. Or the error."""
+    inputs = program.inputs(double)
+    try:
+        with torch.set_grad_enabled(program.needs_grad):
+            results = function(*inputs)
+            if program.needs_grad:
+                differentiable = [result for result in results if result.requires_grad]
+                loss = sum((result * weights_like(result)).sum() for result in differentiable)
+                if differentiable:
+                    loss.backward()
+    except RuntimeError as error:
+        return (type(error), str(error)), []
+    layouts = [(result.shape, result.stride(), result.dtype, result.requires_grad) for result in results]
+    gradients = [value.grad for value in inputs]
+    return (layouts, [g is None for g in gradients]), [*results, *inputs, *gradients]
+
+
+def weights_like(result: torch.Tensor) -> torch.Tensor:
+    return torch.arange(result.numel(), dtype=result.dtype).reshape(result.shape).cos() + 0.5
+
+
+def differences(expected: list[Any], found: list[Any], exact: list[Any]) -> list[str]:
+    """Values that differ by more than rounding: where the float64 run agrees with eager on more digits."""
+    texts = []
+    for i, (left, right, precise) in enumerate(zip(expected, found, exact, strict=True)):
+        if left is None or torch.allclose(left, right, rtol=2e-4, atol=2e-5, equal_nan=True):
+            continue
+        noise = (left.double() - precise).abs().max()
+        if noise < 1e-4:
+            texts.append(f"value {i}: {left} became {right}")
+    return texts
+
+
+@pytest.mark.parametrize(
+    "batch", [*range(FAST), *(pytest.param(n, marks=pytest.mark.slow) for n in range(FAST, SLOW))]
+)
+def test_same_as_eager(batch: int) -> None:
+    for seed in range(batch * BATCH, (batch + 1) * BATCH):
+        program = Program(seed)
+        function = program.function()
+        outcome, expected = run(program, function)
+        _, exact = run(program, function, double=True)
+        captured = capture.compile(function, dynamic=True if seed % 4 == 0 else None)
+        for _ in range(2):  # the second call finds what the first one left
+            again, found = run(program, captured)
+            assert again == outcome, f"seed {seed}:\n{program.source}"
+            wrong = differences(expected, found, exact or expected)  # float32 parts may not fit float64 ones
+            assert not wrong, f"seed {seed}:\n{program.source}\n" + "\n".join(wrong)
+        capture.reset()
