@@ -27,7 +27,7 @@ from capture.config import config
 from capture.side_effects import SideEffects
 from capture.size_policy import Seen, SizePolicy
 from capture.symbols import SizesAsNumbers, Symbols
-from capture.thread_state import read_modes
+from capture.thread_state import AS_ONE_STEP, read_modes
 from capture.variables.base import LazyVariable, Variable
 from capture.variables.constant import ConstantVariable
 from capture.variables.symbolic import proxy_for
@@ -36,7 +36,17 @@ from guards import guard as make_guard
 from guards import shapes
 from guards.guard import Guard
 from guards.guard_set import GuardSet
-from guards.source import AttrSource, ConstantSource, ModuleAttrSource, ShapeSource, Source, TypeSource
+from guards.source import (
+    HEAP_TYPE,
+    AttrSource,
+    ConstantSource,
+    ModuleAttrSource,
+    ShapeSource,
+    Source,
+    StateSource,
+    TypeAttrSource,
+    TypeSource,
+)
 from guards.tensor_properties import storage_key
 
 if TYPE_CHECKING:
@@ -93,6 +103,7 @@ class OutputGraph:
         self.root_step = 0  # instructions of the captured frame itself that are done
         self._modes_at_entry = read_modes()
         self._objects: dict[int, tuple[Any, Variable]] = {}
+        self._class_entries: dict[tuple[int, str], type] = {}  # guarded already; keeps the classes alive
         self._last_placeholder: torch.fx.Node | None = None
         self._finished = False
 
@@ -115,6 +126,8 @@ class OutputGraph:
     def forget_objects(self) -> None:
         """At the end: variables and this graph refer to each other; objects of the program shall not live on with them."""
         self._objects.clear()
+        self._class_entries.clear()
+        self.fake_mode.forget_tensors()
         self.inputs = []
         self.side_effects = SideEffects()
         self.translator = None
@@ -135,6 +148,12 @@ class OutputGraph:
             self.guards.add(make_guard.id_match(first, second.value))
         else:
             self.guards.add(make_guard.object_aliasing(first, second))
+
+    def guard_distinct(self, first: Variable, second: Variable) -> None:
+        """The places of two variables hold two objects. (A constant is guarded by its value, a new object is another one anyway.)"""
+        sources = [v.source for v in (first, second)]
+        if not any(s is None or isinstance(s, ConstantSource) for s in sources):
+            self.guards.add(make_guard.objects_distinct(sources))  # type: ignore[arg-type]
 
     def guard_identity(self, variable: Variable, value: Any) -> None:
         if variable.source is not None and not isinstance(variable.source, ConstantSource):
@@ -170,6 +189,33 @@ class OutputGraph:
     def guard_no_attribute(self, variable: Variable, name: str) -> None:
         if variable.source is not None and not isinstance(variable.source, ConstantSource):
             self.guards.add(make_guard.no_attr(variable.source, name))
+
+    def guard_class_entry(self, owner: Variable, cls: type, name: str) -> None:
+        """What follows depends on what the class (of `owner`, or `owner` itself) and its bases have under the name, or on their lacking it.
+
+        Once for each class: an object is guarded to be of its class anyway. Classes written in C don't change.
+        """
+        from capture.variables.class_lookup import MISSING, lookup_type
+
+        source = self.class_source(owner)
+        if source is None or not cls.__flags__ & HEAP_TYPE or (id(cls), name) in self._class_entries:
+            return
+        self._class_entries[id(cls), name] = cls
+        found = lookup_type(cls, name)
+        if found is MISSING:
+            self.guards.add(make_guard.class_lacks(source, name))
+        else:
+            self.guards.add(make_guard.id_match(TypeAttrSource(source, name), found))
+
+    def guard_state(self, reader: Any, args: tuple[Any, ...] = ()) -> None:
+        """What follows depends on what the built-in function says about the process: as it stood at the frame's entry."""
+        changed = self._modes_at_entry
+        at_entry: dict[Any, Any] = {
+            torch.get_autocast_dtype: changed["autocast_dtype"]["cpu"],
+            torch.is_autocast_cache_enabled: changed["autocast_cache"],
+        }
+        value = at_entry[reader] if reader in at_entry else reader(*args)
+        self.guards.add(make_guard.constant_match(StateSource(reader, args), value))
 
     def class_source(self, variable: Variable) -> Source | None:
         """Where the class of an object can be reached; of a class, the class itself."""
@@ -353,6 +399,7 @@ class OutputGraph:
 
     def change_state(self, tx: Translator, function: Any, args: list[Any]) -> Variable:
         """A function that changes the mode of the thread: done now, in the graph, and for the code behind the graph."""
+        function = AS_ONE_STEP.get(function, function)
         function(*args)
         self.graph.call_function(function, tuple(args))
         self.state_changes.append((function, args))

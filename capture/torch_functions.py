@@ -75,6 +75,18 @@ CONSTANT_FUNCTIONS = [
     "torch._C._is_fwd_grad_enabled",
 ]
 
+# Of those, what reads a state that may change and that no other guard looks at -> the built-in function that says what it is.
+STATE_READERS: dict[Any, tuple[Any, tuple[Any, ...]]] = {
+    torch.get_num_threads: (torch.get_num_threads, ()),
+    torch.is_anomaly_enabled: (torch.is_anomaly_enabled, ()),
+    torch.is_warn_always_enabled: (torch._C._get_warnAlways, ()),
+    torch._C._get_mkldnn_enabled: (torch._C._get_mkldnn_enabled, ()),
+    torch._C._get_cudnn_enabled: (torch._C._get_cudnn_enabled, ()),
+    torch.get_autocast_dtype: (torch.get_autocast_dtype, ("cpu",)),
+    torch.get_autocast_cpu_dtype: (torch.get_autocast_dtype, ("cpu",)),
+    torch.is_autocast_cache_enabled: (torch.is_autocast_cache_enabled, ()),
+}
+
 STATE_FUNCTIONS = [
     "torch._C._set_grad_enabled",
     "torch.set_autocast_enabled",

@@ -79,6 +79,11 @@ class FakeMode(FakeTensorMode):
         self.memo: WeakIdKeyDictionary = WeakIdKeyDictionary()
         self.storages: dict[int, tuple[StorageWeakRef, torch.UntypedStorage]] = {}
 
+    def forget_tensors(self) -> None:
+        """Which real tensors the fake ones stand for. (`torch.utils.swap_tensors` refuses a tensor that has weak references.)"""
+        self.memo.clear()
+        self.storages.clear()
+
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         return False  # the decorator that this switches off imports torch._dynamo at its first call

@@ -26,6 +26,7 @@ from guards.root_sources import cell_contents
 from guards.source_base import DerivedSource
 from guards.values import ObjectRef
 
+HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _MODULE_DICT: Any = vars(ModuleType)["__dict__"]
 
 
@@ -140,7 +141,9 @@ class MroItemSource(DerivedSource):
         return type_mro(owner)[self.index]
 
 
-FUNCTION_FIELDS = ("__code__", "__defaults__", "__kwdefaults__", "__closure__", "__globals__")
+FUNCTION_FIELDS = (
+    "__code__", "__defaults__", "__kwdefaults__", "__closure__", "__globals__", "__name__", "__qualname__", "__doc__", "__module__",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +158,25 @@ class FunctionFieldSource(DerivedSource):
 
     def read(self, owner: Any) -> Any:
         return function_field(owner, self.field)
+
+
+CLASS_NAMES = ("__name__", "__qualname__")
+
+
+@dataclass(frozen=True, eq=False)
+class ClassNameSource(DerivedSource):
+    """`parent` is a class written in Python; its `__name__` or `__qualname__`, past properties of the metaclass."""
+
+    field: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.parent.text}.{self.field}"
+
+    def read(self, owner: Any) -> Any:
+        if not isinstance_raw(owner, type) or not owner.__flags__ & HEAP_TYPE:
+            raise Unresolved(f"no class written in Python: {safe_repr(owner)}")
+        return type.__dict__[self.field].__get__(owner)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from guards.lookup import (
     has_attribute,
     instance_dict,
     isinstance_raw,
+    type_lookup,
 )
 from guards.namespace import FrameNamespace
 from guards.shapes import ShapeOverflow
@@ -178,6 +179,11 @@ def _no_attribute(guard: Guard, values: tuple[Any, ...]) -> bool:
 def _has_attribute(guard: Guard, values: tuple[Any, ...]) -> bool:
     name, present = guard.payload
     return has_attribute(values[0], name) == present
+
+
+@check(GuardKind.CLASS_LACKS)
+def _class_lacks(guard: Guard, values: tuple[Any, ...]) -> bool:
+    return isinstance_raw(values[0], type) and type_lookup(values[0], guard.payload, guard) is guard
 
 
 @check(GuardKind.DICT_CONTAINS)

@@ -40,6 +40,7 @@ LOADS: dict[type[s.Source], LoadRow] = {
     s.DictSource: ("LOAD_DICT", lambda e, x: []),
     s.TypeSource: ("LOAD_TYPE", lambda e, x: []),
     s.MroItemSource: ("LOAD_MRO_ITEM", lambda e, x: [x.index]),
+    s.ClassNameSource: ("LOAD_CLASS_NAME", lambda e, x: [s.CLASS_NAMES.index(x.field)]),
     s.FunctionFieldSource: ("LOAD_FUNCTION_FIELD", lambda e, x: [s.FUNCTION_FIELDS.index(x.field)]),
     s.CellContentsSource: ("LOAD_CELL", lambda e, x: []),
     s.MethodFieldSource: ("LOAD_METHOD_FIELD", lambda e, x: [0 if x.field == "__self__" else 1]),
@@ -103,6 +104,7 @@ SIMPLE: dict[GuardKind, tuple[str, Callable[[Any], list[Any]]]] = {
     GuardKind.ITERATOR_POSITION: ("CHECK_ITERATOR", lambda position: [position]),
     GuardKind.NO_ATTRIBUTE: ("CHECK_NO_ATTRIBUTE", lambda name: [sys.intern(name)]),
     GuardKind.HAS_ATTRIBUTE: ("CHECK_HAS_ATTRIBUTE", lambda p: [sys.intern(p[0]), p[1]]),
+    GuardKind.CLASS_LACKS: ("CHECK_CLASS_LACKS", lambda name: [sys.intern(name)]),
     GuardKind.DICT_CONTAINS: ("CHECK_DICT_CONTAINS", lambda p: [p[0], p[1]]),
     GuardKind.DICT_KEYS: ("CHECK_DICT_KEYS", list),
     GuardKind.SET_CONTENTS: ("CHECK_SET", list),
@@ -122,8 +124,11 @@ def check(encoder: Encoder, guard: Guard, index: int) -> None:
 
 @encoder(GuardKind.CONSTANT)
 def _constant(encoder: Encoder, guard: Guard, index: int) -> None:
-    register = encoder.register_of(guard.source, index)
     value = guard.payload
+    if isinstance(guard.source, s.StateSource):
+        encoder.emit("CHECK_STATE", operands=[guard.source.function, guard.source.args, value], guard=index)
+        return
+    register = encoder.register_of(guard.source, index)
     if type(value) is int and INT64_MIN <= value <= INT64_MAX:
         encoder.emit("CHECK_INT", b=register, operands=[value], guard=index)
     elif value is None or type(value) is bool:

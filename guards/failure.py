@@ -77,6 +77,7 @@ _CONDITIONS: dict[GuardKind, Callable[[Guard], str]] = {
     ),
     GuardKind.NO_ATTRIBUTE: lambda g: f"{g.payload!r} not in {g.source.text}.__dict__",
     GuardKind.HAS_ATTRIBUTE: lambda g: f"hasattr({g.source.text}, {g.payload[0]!r}) is {g.payload[1]}",
+    GuardKind.CLASS_LACKS: lambda g: f"no {g.payload!r} in {g.source.text} and its bases",
     GuardKind.DICT_CONTAINS: lambda g: (
         f"{_name(g.payload[0])} {'' if g.payload[1] else 'not '}in {g.source.text}"
     ),
@@ -137,6 +138,7 @@ _NEW_VALUES: dict[GuardKind, Callable[[Guard, Any], str]] = {
     GuardKind.FUNCTION: lambda g, v: _function_text(v),
     GuardKind.NO_ATTRIBUTE: lambda g, v: f"{g.payload!r} is in its __dict__",
     GuardKind.HAS_ATTRIBUTE: lambda g, v: _outcome(v, g.payload[0]),
+    GuardKind.CLASS_LACKS: lambda g, v: f"{g.payload!r} is there",
     GuardKind.DICT_CONTAINS: lambda g, v: _now_keys(v),
     GuardKind.DICT_KEYS: lambda g, v: _now_keys(v),
 }

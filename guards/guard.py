@@ -225,6 +225,11 @@ def has_attr(source: Source, value: Any, name: str) -> Guard:
     return Guard((source,), GuardKind.HAS_ATTRIBUTE, (name, has_attribute(value, name)))
 
 
+def class_lacks(source: Source, name: str) -> Guard:
+    """`source` is a class: neither it nor a base has the name (what the metaclass has does not count)."""
+    return Guard((source,), GuardKind.CLASS_LACKS, name)
+
+
 def function_match(source: Source, fn: FunctionType, *, defaults: bool = True, closure: bool = True) -> Guard:
     """A plain function with the same code, the same objects as defaults and the same cells.
 

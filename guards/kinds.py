@@ -30,6 +30,7 @@ class GuardKind(enum.Enum):
     GLOBAL_STATE = 40  # grad mode, inference mode, autocast, default dtype, deterministic flags, modes
     NO_ATTRIBUTE = 50  # the instance dict lacks the name
     HAS_ATTRIBUTE = 51  # outcome of hasattr
+    CLASS_LACKS = 49  # no class of the MRO has the name
     DICT_CONTAINS = 52  # key present or absent
     DICT_KEYS = 60  # exactly these keys in this order
     SET_CONTENTS = 80

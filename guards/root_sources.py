@@ -153,6 +153,24 @@ class GlobalStateSource(Source):
         raise Unresolved("global state is not an object; guard it with guard.global_state()")
 
 
+@dataclass(frozen=True, eq=False)
+class StateSource(Source):
+    """What a built-in function says about the state of the process: `torch.get_num_threads()`. For `guard.constant_match` alone.
+
+    The function must be one that runs no code of the program, changes nothing and is cheap.
+    """
+
+    function: Any
+    args: tuple[Any, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return f"{self.function.__name__}({', '.join(map(safe_repr, self.args))})"
+
+    def resolve(self, frame: FrameNamespace) -> Any:
+        return self.function(*self.args)
+
+
 def cell_contents(cell: Any) -> Any:
     """What a cell holds. Raises Unresolved for an empty one."""
     if type(cell) is not CellType:

@@ -9,9 +9,12 @@ Out: read by guards (what to check), by `guards.program` (how to load it), by fa
 from __future__ import annotations
 
 from guards.attribute_sources import (
+    CLASS_NAMES,
     FUNCTION_FIELDS,
+    HEAP_TYPE,
     AttrSource,
     CellContentsSource,
+    ClassNameSource,
     DictSource,
     FunctionFieldSource,
     MethodFieldSource,
@@ -41,6 +44,7 @@ from guards.root_sources import (
     GlobalsSource,
     GlobalStateSource,
     LocalSource,
+    StateSource,
 )
 from guards.source_base import (
     DerivedSource,
@@ -48,11 +52,14 @@ from guards.source_base import (
 )
 
 __all__ = [
+    "CLASS_NAMES",
     "FUNCTION_FIELDS",
+    "HEAP_TYPE",
     "AttrSource",
     "BuiltinSource",
     "CellContentsSource",
     "CellSource",
+    "ClassNameSource",
     "ConstantSource",
     "DequeItemSource",
     "DerivedSource",
@@ -75,6 +82,7 @@ __all__ = [
     "MroItemSource",
     "ShapeSource",
     "Source",
+    "StateSource",
     "TypeAttrSource",
     "TypeSource",
     "WeakrefSource",

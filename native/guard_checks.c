@@ -183,6 +183,19 @@ int guard_check_global_state(const int64_t *operands)
     return operands[0] == GLOBAL_STATE_FIELDS && tensor_global_state_is(operands + 1);
 }
 
+int guard_check_state(const int64_t *operands)
+{
+    int collecting = PyGC_Disable(); /* the answer is a new object: no finalizer may run meanwhile */
+    PyObject *answer = PyObject_CallObject((PyObject *)(uintptr_t)operands[0], (PyObject *)(uintptr_t)operands[1]);
+    int same = answer != NULL && constant_equal((PyObject *)(uintptr_t)operands[2], answer);
+    Py_XDECREF(answer);
+    PyErr_Clear();
+    if (collecting) {
+        PyGC_Enable();
+    }
+    return same;
+}
+
 /* --- between places ------------------------------------------------------------------------------------------------------- */
 
 /* An open hash table in the program's scratch: returns the position that was entered first with this key. */

@@ -26,6 +26,7 @@
     X(LOAD_TYPE, "ds", "")                                                                                       \
     X(LOAD_MRO_ITEM, "ds", "i")                                                                                  \
     X(LOAD_FUNCTION_FIELD, "ds", "i") /* number in FUNCTION_FIELDS */                                            \
+    X(LOAD_CLASS_NAME, "ds", "i") /* 0: __name__, 1: __qualname__ */                                             \
     X(LOAD_CELL, "ds", "")                                                                                       \
     X(LOAD_METHOD_FIELD, "ds", "i")   /* 0 __self__, 1 __func__ */                                               \
     X(LOAD_ITEM, "ds", "i")                                                                                      \
@@ -54,8 +55,10 @@
     X(CHECK_TENSOR, "-s", "aiiiiii*i") /* type, dtype, device, keys, requires_grad, is_leaf or -1, ndim, sizes then strides (-1: free) */ \
     X(CHECK_FUNCTION, "-s", "")       /* a plain function */                                                     \
     X(CHECK_GLOBAL_STATE, "--", "*i")                                                                            \
+    X(CHECK_STATE, "--", "ooo") /* a built-in function, its arguments, what it answers */                        \
     X(CHECK_NO_ATTRIBUTE, "-s", "k..")                                                                             \
     X(CHECK_HAS_ATTRIBUTE, "-s", "k..i")                                                                           \
+    X(CHECK_CLASS_LACKS, "-s", "k..")                                                                              \
     X(CHECK_DICT_CONTAINS, "-s", "k..i")                                                                           \
     X(CHECK_DICT_KEYS, "-s", "*k..")                                                                               \
     X(CHECK_SET, "-s", "*k..")                                                                                     \

@@ -7,7 +7,8 @@
 /* Numbers as in guards.source.FUNCTION_FIELDS. */
 static const size_t FUNCTION_FIELDS[] = {
     offsetof(PyFunctionObject, func_code), offsetof(PyFunctionObject, func_defaults), offsetof(PyFunctionObject, func_kwdefaults),
-    offsetof(PyFunctionObject, func_closure), offsetof(PyFunctionObject, func_globals),
+    offsetof(PyFunctionObject, func_closure), offsetof(PyFunctionObject, func_globals),   offsetof(PyFunctionObject, func_name),
+    offsetof(PyFunctionObject, func_qualname), offsetof(PyFunctionObject, func_doc),      offsetof(PyFunctionObject, func_module),
 };
 
 static PyObject *load_function_field(PyObject *owner, const int64_t *operands)
@@ -17,6 +18,16 @@ static PyObject *load_function_field(PyObject *owner, const int64_t *operands)
     }
     PyObject *value = *(PyObject **)((char *)owner + FUNCTION_FIELDS[operands[0]]);
     return value == NULL ? Py_None : value;
+}
+
+/* A name of a class that is written in Python: those of others do not change. */
+static PyObject *load_class_name(PyObject *owner, const int64_t *operands)
+{
+    if (!PyType_Check(owner) || !PyType_HasFeature((PyTypeObject *)owner, Py_TPFLAGS_HEAPTYPE)) {
+        return NULL;
+    }
+    PyHeapTypeObject *type = (PyHeapTypeObject *)owner;
+    return operands[0] == 0 ? type->ht_name : type->ht_qualname;
 }
 
 static PyObject *load_module_dict(PyObject *owner, const int64_t *operands)
@@ -121,6 +132,7 @@ static const Load LOADS[OP_COUNT] = {
     [OP_LOAD_TYPE] = load_type,
     [OP_LOAD_MRO_ITEM] = load_mro_item,
     [OP_LOAD_FUNCTION_FIELD] = load_function_field,
+    [OP_LOAD_CLASS_NAME] = load_class_name,
     [OP_LOAD_CELL] = load_cell,
     [OP_LOAD_METHOD_FIELD] = load_method_field,
     [OP_LOAD_DEQUE_ITEM] = load_deque_item,

@@ -86,6 +86,12 @@ static int attribute_outcome_is(PyObject *owner, int64_t *operands)
     return raw_attribute(owner, (RawKey *)operands, cache, &value) == operands[3];
 }
 
+static int class_lacks(PyObject *owner, int64_t *operands)
+{
+    PyObject *value;
+    return PyType_Check(owner) && raw_type_attribute((PyTypeObject *)owner, (RawKey *)operands, NULL, &value) == RAW_ABSENT;
+}
+
 static int key_outcome_is(PyObject *dict, int64_t *operands)
 {
     PyObject *value;
@@ -186,8 +192,10 @@ int guard_program_run(PyObject *self, const FrameState *frame, PyObject **slots)
         CHECK_LIST(CHECK_TENSOR, guard_check_tensor(registers[B], o));
         CHECK(CHECK_FUNCTION, PyFunction_Check(registers[B]));
         CHECK_LIST(CHECK_GLOBAL_STATE, guard_check_global_state(o));
+        CHECK(CHECK_STATE, guard_check_state(o));
         CHECK(CHECK_NO_ATTRIBUTE, lacks_attribute(registers[B], o));
         CHECK(CHECK_HAS_ATTRIBUTE, attribute_outcome_is(registers[B], o));
+        CHECK(CHECK_CLASS_LACKS, class_lacks(registers[B], o));
         CHECK(CHECK_DICT_CONTAINS, key_outcome_is(registers[B], o));
         CHECK_LIST(CHECK_DICT_KEYS, guard_check_dict_keys(registers[B], o));
         CHECK_LIST(CHECK_SET, guard_check_set(registers[B], o));

@@ -135,6 +135,12 @@ static int name_is_str(const Reader *reader, const int64_t *operands)
     return operands[0] == 0 && PyUnicode_CheckExact((PyObject *)(uintptr_t)operands[1]) ? 0 : refuse(reader, "a name is not a str");
 }
 
+static int is_state_function(const Reader *reader, const int64_t *operands)
+{
+    int good = PyCFunction_CheckExact((PyObject *)(uintptr_t)operands[0]) && PyTuple_CheckExact((PyObject *)(uintptr_t)operands[1]);
+    return good ? 0 : refuse(reader, "a state is read by something else than a built-in function");
+}
+
 static int registers_in_list(const Reader *reader, const int64_t *operands, int step)
 {
     if (operands[0] * 2 > reader->program->table_size) {
@@ -174,7 +180,9 @@ static int is_sound(Reader *reader, int op, const int64_t *operands)
     case OP_LOAD_ATTR:
     case OP_LOAD_TYPE_ATTR:
     case OP_CHECK_NO_ATTRIBUTE:
-    case OP_CHECK_HAS_ATTRIBUTE: return name_is_str(reader, operands);
+    case OP_CHECK_HAS_ATTRIBUTE:
+    case OP_CHECK_CLASS_LACKS: return name_is_str(reader, operands);
+    case OP_CHECK_STATE: return is_state_function(reader, operands);
     case OP_CHECK_DISTINCT: return registers_in_list(reader, operands, 1);
     case OP_CHECK_ALIASING: return registers_in_list(reader, operands, 2);
     case OP_CHECK_SHAPE: return shape_is_sound(reader, operands);

@@ -14,7 +14,7 @@ from capture.variables.mapping import DictVariable
 from capture.variables.sequence import SequenceVariable
 from capture.variables.sets import SetVariable
 from capture.variables.tensor import TensorVariable
-from guards.source import ConstantSource
+from guards.source import ConstantSource, DictItemSource
 
 if TYPE_CHECKING:
     from capture.bytecode.instructions import Instruction
@@ -135,8 +135,9 @@ def _import_name(tx: Translator, instruction: Instruction) -> None:
         name = importlib.util.resolve_name("." * level + name, tx.scope.globals.get("__package__") or "")
     if name not in sys.modules:
         raise GraphBreak("import", name=name)
-    module = sys.modules[name if names else name.split(".")[0]]
-    tx.push(tx.wrap(module, ConstantSource(module)))
+    name = name if names else name.split(".")[0]
+    loaded = ConstantSource(sys.modules, "sys.modules")
+    tx.push(tx.wrap(sys.modules[name], DictItemSource(loaded, name)))
 
 
 @opcode("IMPORT_FROM")

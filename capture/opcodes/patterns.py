@@ -60,16 +60,18 @@ def _match_class(tx: Translator, instruction: Instruction) -> None:
         return
     if not isinstance(cls, ClassVariable):
         raise GraphBreak("opcode", name="MATCH_CLASS")
-    found = _attributes(tx, cls.cls, subject, instruction.arg or 0, names)
+    found = _attributes(tx, cls, subject, instruction.arg or 0, names)
     tx.push(ConstantVariable(None) if found is None else TupleVariable(found))
 
 
 def _attributes(
-    tx: Translator, cls: type, subject: Variable, count: int, names: tuple[str, ...]
+    tx: Translator, cls_variable: ClassVariable, subject: Variable, count: int, names: tuple[str, ...]
 ) -> list[Variable] | None:
+    cls = cls_variable.cls
     result: list[Variable] = []
     fields: tuple[str, ...] = ()
     if count:
+        tx.output.guard_class_entry(cls_variable, cls, "__match_args__")
         declared = lookup_type(cls, "__match_args__")
         if declared is MISSING and issubclass(cls, SELF_MATCHING) and count == 1:
             result.append(subject)

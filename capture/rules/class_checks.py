@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import types
 import typing
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from capture.variables.constant import ConstantVariable, fold
 from capture.variables.exception import raise_new
 from capture.variables.sequence import TupleVariable
 from capture.variables.tensor import TensorVariable
+from capture.variables.user_object import ObjectVariable
 
 if TYPE_CHECKING:
     from capture.translator import Translator
@@ -43,9 +45,19 @@ def _is_plain_check(classes: Any) -> bool:
     )
 
 
+def _guard_registrations(tx: Translator, kinds: Any) -> None:
+    """An abstract base class answers for classes that were registered with it: any registration changes the token."""
+    if isinstance(kinds, (tuple, types.UnionType)):
+        for kind in kinds if isinstance(kinds, tuple) else typing.get_args(kinds):
+            _guard_registrations(tx, kind)
+    elif isinstance(kinds, abc.ABCMeta):
+        tx.output.guard_state(abc.get_cache_token)
+
+
 @rule(isinstance)
 def _isinstance(tx: Translator, value: Variable, classes: Variable) -> Variable:
     kinds = _classes(tx, classes)
+    _guard_registrations(tx, kinds)
     if not _is_plain_check(kinds):
         return _user_check(tx, "__instancecheck__", value, classes)
     try:
@@ -109,6 +121,7 @@ def _issubclass_of_type(value: Variable, kinds: Any) -> Variable:
 @rule(issubclass)
 def _issubclass(tx: Translator, cls: Variable, classes: Variable) -> Variable:
     kinds = _classes(tx, classes)
+    _guard_registrations(tx, kinds)
     if not _is_plain_check(kinds):
         return _user_check(tx, "__subclasscheck__", cls, classes)
     return fold(issubclass, [_Held(_classes(tx, cls)), _Held(kinds)], {})
@@ -116,6 +129,8 @@ def _issubclass(tx: Translator, cls: Variable, classes: Variable) -> Variable:
 
 @rule(callable)
 def _callable(tx: Translator, value: Variable) -> Variable:
+    if isinstance(value, ObjectVariable):
+        return ConstantVariable(value.has_class_attribute("__call__"))
     return ConstantVariable(lookup_type(value.python_type(), "__call__") is not MISSING)
 
 

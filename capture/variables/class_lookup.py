@@ -41,6 +41,20 @@ def plain_setattr() -> frozenset[Any]:
     return frozenset({object.__setattr__, object.__delattr__})
 
 
+NATIVE_MODULES = frozenset(("builtins", "collections", "functools", "types"))
+
+
+def reads_attributes_plainly(reader: Any) -> bool:
+    """Whether a `__getattribute__` is object's, or that of a built-in base that does the same. (Other C types keep attributes their own way.)"""
+    if reader is object.__getattribute__:
+        return True
+    return (
+        isinstance(reader, types.WrapperDescriptorType)
+        and reader.__objclass__.__module__ in NATIVE_MODULES
+        and reader.__objclass__ not in (type, super, types.ModuleType)
+    )
+
+
 def class_value(tx: Translator, owner: Variable, value: Any, name: str, field: str | None = None) -> Variable:
     """A raw value found on the class of `owner` (or a field of it, such as a property's `fget`), with its source."""
     from capture.wrap import wrap

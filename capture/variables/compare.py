@@ -23,6 +23,7 @@ def same_object(tx: Translator, left: Variable, right: Variable) -> bool:
     if not (left.identity_known and right.identity_known):
         raise GraphBreak("compare", name="is", value=left if right.identity_known else right)
     if left.mutable or right.mutable:
+        tx.output.guard_distinct(left, right)
         return False
     if left.is_constant() and right.is_constant():
         if left.python_type() is not right.python_type():
@@ -32,9 +33,12 @@ def same_object(tx: Translator, left: Variable, right: Variable) -> bool:
             return False
         return one is two or (type(one) in (int, str, float, bytes) and one == two)
     try:
-        return left.real_value() is right.real_value()
+        same = left.real_value() is right.real_value()
     except NotConstant:
         return False
+    if not same:
+        tx.output.guard_distinct(left, right)
+    return same
 
 
 def equal_or_same(tx: Translator, left: Variable, right: Variable) -> bool:

@@ -12,12 +12,14 @@ from capture.break_reasons import GraphBreak
 from capture.dispatcher import own_code
 from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable
+from guards import guard as make_guard
 
 if TYPE_CHECKING:
     from capture.reconstruct import PythonCode
     from capture.translator import Translator
     from guards.source import Source
 
+FUNCTION_NAMES = ("__name__", "__qualname__", "__doc__", "__module__")
 CO_GENERATOR_KINDS = 0x20 | 0x80 | 0x200  # generator, coroutine, async generator
 
 
@@ -94,14 +96,11 @@ class UserFunctionVariable(FunctionVariable):
     def get_attr(self, tx: Translator, name: str) -> Variable:
         from capture.variables.exception import raise_new
         from capture.wrap import wrap
-        from guards.source import AttrSource, DictItemSource, DictSource, FunctionFieldSource
+        from guards.source import FUNCTION_FIELDS, AttrSource, DictItemSource, DictSource, FunctionFieldSource
 
-        if name in ("__name__", "__qualname__", "__doc__", "__module__"):
-            return ConstantVariable(getattr(self.function, name))
-        if (
-            name in ("__code__", "__defaults__", "__kwdefaults__", "__closure__", "__globals__")
-            and self.source
-        ):
+        if name in FUNCTION_FIELDS and (self.source or name in FUNCTION_NAMES):
+            if self.source is None:
+                return wrap(tx.output, getattr(self.function, name), None)
             return wrap(tx.output, getattr(self.function, name), FunctionFieldSource(self.source, name))
         if name in self.function.__dict__:
             if self.source is None:
@@ -114,6 +113,8 @@ class UserFunctionVariable(FunctionVariable):
         if name == "__dict__":
             raise GraphBreak("get_attr", value=self, name=name)
         if not hasattr(self.function, name):
+            if self.source is not None:
+                tx.output.guards.add(make_guard.no_attr(self.source, name))
             raise raise_new(AttributeError, f"'function' object has no attribute '{name}'")
         return wrap(
             tx.output, getattr(self.function, name), AttrSource(self.source, name) if self.source else None

@@ -26,11 +26,13 @@ IS_ABSTRACT = 1 << 20  # Py_TPFLAGS_IS_ABSTRACT
 
 def new_instance(tx: Translator, cls: ClassVariable) -> ObjectVariable:
     """`object.__new__(cls)`. Objects with a finalizer are left to Python: when it runs depends on when the object is let go of."""
+    for name in ("__new__", "__init__", "__del__"):
+        tx.output.guard_class_entry(cls, cls.cls, name)
     if lookup_type(cls.cls, "__del__") is not MISSING:
         raise GraphBreak("finalizer", value=cls)
     if cls.cls.__flags__ & IS_ABSTRACT:  # Python raises, naming the methods that are missing
         raise GraphBreak("call", value=cls)
-    result = ObjectVariable(cls.cls)
+    result = ObjectVariable(cls.cls, output=tx.output)
     tx.output.side_effects.remember_class_source(result, cls.source)
     return result
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from capture.variables.base import Variable
-from capture.variables.class_lookup import MISSING, class_value, lookup_type, plain_setattr
+from capture.variables.class_lookup import plain_setattr
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import raise_new
 from capture.variables.user_object import ObjectVariable
-from guards.guard import length_match
+from guards.guard import dict_contains, length_match
 from guards.lookup import instance_dict
 from guards.source import AttrSource, ConstantSource
 
@@ -27,12 +27,19 @@ GLOBAL_HOOKS = (
     "_global_backward_pre_hooks",
 )
 
+# As torch has them: a program may put others in their places.
+MODULE_CALL = torch.nn.Module.__call__
+MODULE_CALL_IMPL = torch.nn.Module._call_impl
+MODULE_GETATTR = torch.nn.Module.__getattr__
+MODULE_SETATTR = torch.nn.Module.__setattr__
+
 
 class ModuleVariable(ObjectVariable):
     def describe(self) -> str:
         return f"module {self.cls.__name__}" + (f" {self.source.text}" if self.source else "")
 
-    def missing_attribute(self, tx: Translator, name: str) -> Variable | None:
+    def registered(self, tx: Translator, name: str) -> Variable | None:
+        """What `nn.Module.__getattr__` finds."""
         from capture.wrap import wrap
 
         namespace = instance_dict(self.value) if self.value is not None else None
@@ -43,6 +50,11 @@ class ModuleVariable(ObjectVariable):
                 if pending is not None:
                     return pending
                 return wrap(tx.output, held[name], AttrSource(self.source, name) if self.source else None)
+        for registry in REGISTRIES if self.source is not None else ():
+            held = namespace.get(registry) if namespace is not None else None
+            if held is not None:
+                assert self.source is not None
+                tx.output.guards.add(dict_contains(AttrSource(self.source, registry), name, False))
         return None
 
     def has_registered(self, name: str) -> bool:
@@ -51,18 +63,15 @@ class ModuleVariable(ObjectVariable):
             name in (namespace.get(registry) or ()) for registry in REGISTRIES
         )
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
-        found = self.generic_get_attr(tx, name)
-        if found is not None:
-            return found
-        getter = lookup_type(self.cls, "__getattr__")
-        if getter is not torch.nn.Module.__getattr__ and getter is not MISSING:
-            return class_value(tx, self, getter, "__getattr__").call(tx, [self, ConstantVariable(name)], {})
-        raise raise_new(AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'")
+    def fallback_get_attr(self, tx: Translator, name: str) -> Variable:
+        if self.class_entry("__getattr__") is not MODULE_GETATTR:
+            return super().fallback_get_attr(tx, name)
+        self.class_entry(name)
+        return module_get_attribute(tx, self, ConstantVariable(name))
 
     def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
-        setter = lookup_type(self.cls, "__setattr__")
-        if setter is torch.nn.Module.__setattr__:
+        setter = self.class_entry("__setattr__")
+        if setter is MODULE_SETATTR:
             module_set_attribute(tx, self, ConstantVariable(name), value)
         elif setter in plain_setattr():
             self.generic_set_attr(tx, name, value)
@@ -70,7 +79,10 @@ class ModuleVariable(ObjectVariable):
             super().set_attr(tx, name, value)
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-        if lookup_type(self.cls, "__call__") is not torch.nn.Module.__call__ or self.value is None:
+        as_written = (
+            self.class_entry("__call__") is MODULE_CALL and self.class_entry("_call_impl") is MODULE_CALL_IMPL
+        )
+        if not as_written or self.value is None:
             return super().call(tx, args, kwargs)
         if self.has_hooks(tx):
             return self.get_attr(tx, "_call_impl").call(tx, args, kwargs)
@@ -95,7 +107,7 @@ class ModuleVariable(ObjectVariable):
 def module_get_attribute(tx: Translator, owner: Any, name: Variable) -> Variable:
     """`nn.Module.__getattr__(owner, name)` called by an override."""
     key = name.as_constant()
-    found = owner.missing_attribute(tx, key)
+    found = owner.registered(tx, key)
     if found is None:
         raise raise_new(AttributeError, f"'{owner.cls.__name__}' object has no attribute '{key}'")
     return found
@@ -114,6 +126,6 @@ def module_set_attribute(tx: Translator, owner: Any, name: Variable, value: Vari
 
 
 MODULE_METHODS = {
-    torch.nn.Module.__getattr__: module_get_attribute,
-    torch.nn.Module.__setattr__: module_set_attribute,
+    MODULE_GETATTR: module_get_attribute,
+    MODULE_SETATTR: module_set_attribute,
 }

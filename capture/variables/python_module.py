@@ -10,6 +10,7 @@ import torch._VF
 
 from capture.break_reasons import GraphBreak
 from capture.variables.base import Variable
+from guards import guard as make_guard
 
 if TYPE_CHECKING:
     from capture.translator import Translator
@@ -49,6 +50,8 @@ class PythonModuleVariable(Variable):
         try:
             value = getattr(self.module, name)  # a submodule imported lazily, or the module's own __getattr__
         except AttributeError as error:
+            if self.source is not None:
+                tx.output.guards.add(make_guard.has_attr(self.source, self.module, name))
             raise raise_new(AttributeError, *error.args) from None
         if isinstance(value, types.ModuleType) or name in namespace:
             return wrap(tx.output, value, ModuleAttrSource(self.source, name) if self.source else None)

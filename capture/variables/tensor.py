@@ -51,8 +51,6 @@ CONSTANT_ATTRIBUTES = frozenset(
         "is_maia",
         "is_mtia",
         "is_xla",
-        "output_nr",
-        "retains_grad",
         "name",
     ]
 )
@@ -320,6 +318,17 @@ def _type_name(self: TensorVariable, tx: Translator, *args: Variable, **kwargs: 
     return ConstantVariable(self.fake.type())
 
 
+def _of_graph(name: str) -> Callable[[TensorVariable, Translator], Variable]:
+    """Where a tensor stands in autograd's own graph: known of leaves alone."""
+
+    def read(self: TensorVariable, tx: Translator) -> Variable:
+        if not self.fake.is_leaf:
+            raise GraphBreak("get_attr", value=self, name=name)
+        return ConstantVariable(getattr(self.fake, name))
+
+    return read
+
+
 def _iter(self: TensorVariable, tx: Translator) -> Variable:
     return self.iterate(tx)
 
@@ -347,6 +356,8 @@ TENSOR_ATTRIBUTES: dict[str, Callable[[TensorVariable, Translator], Variable]] =
     "data": _data,
     "grad": _grad,
     "grad_fn": _grad_fn,
+    "output_nr": _of_graph("output_nr"),
+    "retains_grad": _of_graph("retains_grad"),
     "__class__": _class,
 }
 TENSOR_METHODS: dict[str, Callable[..., Variable]] = {

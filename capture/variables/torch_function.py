@@ -56,6 +56,9 @@ def _constant(
         except NotConstant:
             raise GraphBreak("builtin", name=self.name(), value=argument) from None
 
+    reader = torch_functions.STATE_READERS.get(self.function)
+    if reader is not None:
+        tx.output.guard_state(*reader)
     return tx.wrap_constant(self.function(*map(value, args), **{k: value(v) for k, v in kwargs.items()}))
 
 

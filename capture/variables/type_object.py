@@ -13,6 +13,7 @@ from capture.variables.constant import ConstantVariable, fold
 from capture.variables.exception import raise_new
 from capture.variables.function import BoundMethodVariable
 from capture.variables.native_method import ClassMethodVariable, UnboundMethodVariable
+from guards.source import CLASS_NAMES, HEAP_TYPE, ClassNameSource, TypeAttrSource
 
 if TYPE_CHECKING:
     from capture.reconstruct import PythonCode
@@ -48,10 +49,9 @@ class ClassVariable(Variable):
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
         from capture.wrap import wrap, wrap_class
-        from guards.source import TypeAttrSource
 
         if name in CLASS_CONSTANTS:
-            return ConstantVariable(getattr(self.cls, name))
+            return self._constant(tx, name)
         if name == "__class__":
             return wrap_class(tx.output, type(self.cls))
         if name in ("__mro__", "__bases__"):
@@ -87,7 +87,17 @@ class ClassVariable(Variable):
             raise GraphBreak("property", name=name, value=self)
         return wrap(tx.output, found, TypeAttrSource(self.source, name) if self.source else None)
 
+    def _constant(self, tx: Translator, name: str) -> Variable:
+        from capture.wrap import wrap
+
+        if self.source is None or not self.cls.__flags__ & HEAP_TYPE:
+            return ConstantVariable(getattr(self.cls, name))
+        if name in CLASS_NAMES:
+            return wrap(tx.output, getattr(self.cls, name), ClassNameSource(self.source, name))
+        return wrap(tx.output, lookup_type(self.cls, name), TypeAttrSource(self.source, name))
+
     def _from_metaclass(self, tx: Translator, name: str, meta: Any) -> Variable:
+        tx.output.guard_class_entry(self, self.cls, name)
         if meta is MISSING:
             getter = lookup_type(type(self.cls), "__getattr__")
             if isinstance(getter, types.FunctionType):

@@ -18,6 +18,7 @@ from capture.variables.class_lookup import (
     is_data_descriptor,
     lookup_type,
     plain_setattr,
+    reads_attributes_plainly,
 )
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import raise_new
@@ -25,7 +26,7 @@ from capture.variables.native_base import defines_operators, make_native
 from capture.variables.object_methods import OBJECT_METHOD_NAMES, OBJECT_METHODS
 from guards import guard as make_guard
 from guards.lookup import instance_dict
-from guards.source import TypeSource
+from guards.source import HEAP_TYPE
 
 if TYPE_CHECKING:
     from capture.output_graph import OutputGraph
@@ -73,23 +74,20 @@ class ObjectVariable(Variable):
 
     def has_class_attribute(self, name: str, below: type | None = None) -> bool:
         """Whether the class has the attribute (`below`: defined before that base in the MRO)."""
-        found = lookup_type(self.cls, name)
-        if found is MISSING:
-            self.guard_class_lacks(name)
+        found = self.class_entry(name)
         return found is not MISSING and (below is None or found is not lookup_type(below, name))
 
-    def guard_class_lacks(self, name: str) -> None:
-        """What follows depends on the class not having the attribute."""
-        if self.output is not None and self.source is not None:
-            self.output.guards.add(make_guard.has_attr(TypeSource(self.source), self.cls, name))
+    def class_entry(self, name: str) -> Any:
+        """The raw entry of the class, MISSING if there is none: guarded, since what follows depends on it."""
+        if self.output is not None:
+            self.output.guard_class_entry(self, self.cls, name)
+        return lookup_type(self.cls, name)
 
     # --- attributes ---
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        reader = lookup_type(self.cls, "__getattribute__")
-        if isinstance(
-            reader, types.WrapperDescriptorType
-        ):  # object's, or that of a built-in base, which does the same
+        reader = self.class_entry("__getattribute__")
+        if reads_attributes_plainly(reader):
             found = self.generic_get_attr(tx, name)
             return found if found is not None else self.fallback_get_attr(tx, name)
         if not isinstance(reader, types.FunctionType):
@@ -107,11 +105,9 @@ class ObjectVariable(Variable):
 
     def fallback_get_attr(self, tx: Translator, name: str) -> Variable:
         """What Python does where the attribute is not found: `__getattr__`, else AttributeError."""
-        getter = lookup_type(self.cls, "__getattr__")
-        self.guard_class_lacks(name)
-        if getter is MISSING:
-            self.guard_class_lacks("__getattr__")
-        else:
+        self.class_entry(name)
+        getter = self.class_entry("__getattr__")
+        if getter is not MISSING:
             return class_value(tx, self, getter, "__getattr__").call(tx, [self, ConstantVariable(name)], {})
         raise raise_new(AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'")
 
@@ -126,10 +122,19 @@ class ObjectVariable(Variable):
             return self.read_descriptor(tx, name, found)
         own = self.instance_attribute(tx, name)
         if own is not None:
+            if found is not MISSING:
+                self.guard_no_data_descriptor(tx, name, found)
             return own
         if found is MISSING:
-            return self.missing_attribute(tx, name)
+            return None
         return class_attribute(tx, self, self.cls, name)
+
+    def guard_no_data_descriptor(self, tx: Translator, name: str, found: Any) -> None:
+        """The class has an entry of that name, which would come first if it had a `__set__` or `__delete__`."""
+        if type(found).__flags__ & HEAP_TYPE:
+            descriptor = class_value(tx, self, found, name)
+            for method in ("__set__", "__delete__"):
+                tx.output.guard_class_entry(descriptor, type(found), method)
 
     def instance_attribute(self, tx: Translator, name: str) -> Variable | None:
         """From the instance dict: what the frame stored, else what was there."""
@@ -148,7 +153,7 @@ class ObjectVariable(Variable):
         return None
 
     def reads_attributes_plainly(self) -> bool:
-        return isinstance(lookup_type(self.cls, "__getattribute__"), types.WrapperDescriptorType)
+        return reads_attributes_plainly(lookup_type(self.cls, "__getattribute__"))
 
     def attribute_source(self, name: str) -> Source | None:
         """Of an entry of the instance dict; past a `__getattribute__` written in Python, by way of the dict itself."""
@@ -177,10 +182,6 @@ class ObjectVariable(Variable):
         if self.namespace is None:
             self.namespace = InstanceDictVariable(self)
         return self.namespace
-
-    def missing_attribute(self, tx: Translator, name: str) -> Variable | None:
-        """Hook for classes that keep attributes elsewhere (nn.Module)."""
-        return None
 
     def read_descriptor(self, tx: Translator, name: str, found: Any) -> Variable:
         from capture.wrap import wrap
@@ -213,7 +214,7 @@ class ObjectVariable(Variable):
         raise GraphBreak("property", name=name, value=self)
 
     def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
-        setter = lookup_type(self.cls, "__setattr__")
+        setter = self.class_entry("__setattr__")
         if setter in plain_setattr():
             self.generic_set_attr(tx, name, value)
         else:
@@ -242,7 +243,7 @@ class ObjectVariable(Variable):
         tx.output.side_effects.store_attr(self, name, value)
 
     def del_attr(self, tx: Translator, name: str) -> None:
-        deleter = lookup_type(self.cls, "__delattr__")
+        deleter = self.class_entry("__delattr__")
         if deleter in plain_setattr():
             self.generic_del_attr(tx, name)
         else:
@@ -279,7 +280,7 @@ class ObjectVariable(Variable):
     def call_method(
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        special = OBJECT_METHODS.get(lookup_type(self.cls, name)) if name in OBJECT_METHOD_NAMES else None
+        special = OBJECT_METHODS.get(self.class_entry(name)) if name in OBJECT_METHOD_NAMES else None
         if special is not None:
             return special(tx, self, *args, **kwargs)
         if name.startswith("__") and name.endswith("__"):

@@ -21,6 +21,7 @@ from capture.variables.sequence import SizeVariable, TupleVariable
 from capture.variables.sets import SetVariable
 from capture.wrap import constant, guard_identity, guard_type, wrap, wraps
 from guards import guard as make_guard
+from guards.lookup import dict_items
 from guards.source import (
     AttrSource,
     ConstantSource,
@@ -107,7 +108,7 @@ def _dict_entries(
     output: OutputGraph, value: Any, source: Source | None
 ) -> dict[Any, tuple[Variable, Variable]]:
     entries: dict[Any, tuple[Variable, Variable]] = {}
-    for position, (key, item) in enumerate(dict.items(value)):
+    for position, (key, item) in enumerate(dict_items(value)):
         if is_guardable_constant(key):
             key_variable = constant(key)
             held = (

@@ -4,47 +4,29 @@ from __future__ import annotations
 
 import collections
 import math
-import types
-from collections.abc import Callable
-from dataclasses import dataclass
+import os
+import random
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 import capture
 from capture.config import config
+from tests.capture import worlds_language, worlds_modules, worlds_process, worlds_tensors
+from tests.capture.worlds import (
+    WORLDS,
+    World,
+    X,
+    arguments_world,
+    module_world,
+    thing_world,
+    with_globals,
+    world,
+)
 
-X = torch.arange(12.0).reshape(3, 4)
-
-
-@dataclass
-class World:
-    """`make()` gives (function, change): call, change, call again, eagerly and captured."""
-
-    name: str
-    make: Callable[[], tuple[Callable[..., Any], Callable[[], Any]]]
-
-
-WORLDS: list[World] = []
-
-
-def world(make: Any) -> Any:
-    WORLDS.append(World(make.__name__, make))
-    return make
-
-
-def in_module(source: str) -> dict[str, Any]:
-    """A module of its own, so that its globals can be changed."""
-    module = types.ModuleType("changing_world")
-    module.__dict__.update(torch=torch, math=math, X=X)
-    exec(compile(source, __file__, "exec"), module.__dict__)
-    return module.__dict__
-
-
-def with_globals(source: str, change: str) -> Any:
-    namespace = in_module(source)
-    return namespace["f"], lambda: exec(change, namespace)
+MODULES = (worlds_language, worlds_modules, worlds_process, worlds_tensors)
 
 
 @world
@@ -185,27 +167,6 @@ def closure_of_helper():
     return f, change
 
 
-class Thing:
-    level = 1
-
-    def __init__(self):
-        self.k = 1
-        self.items = [1]
-
-    def g(self, x):
-        return x + self.k
-
-    @property
-    def p(self):
-        return 3
-
-
-def thing_world(body: Callable[[Any], Any], change: Callable[[Any, type], Any]) -> Any:
-    cls = type("Thing", (), {k: v for k, v in vars(Thing).items() if k not in ("__dict__", "__weakref__")})
-    thing = cls()
-    return (lambda: body(thing)), (lambda: change(thing, cls))
-
-
 @world
 def attribute():
     return thing_world(lambda t: X + t.k, lambda t, c: setattr(t, "k", 5))
@@ -272,14 +233,6 @@ def len_dunder_patched():
 @world
 def nested_list_attribute():
     return thing_world(lambda t: X + len(t.items), lambda t, c: t.items.append(1))
-
-
-def module_world(change: Callable[[torch.nn.Module], Any], body: Any = None) -> Any:
-    torch.manual_seed(0)
-    net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(1.0), torch.nn.BatchNorm1d(4))
-    net[2].momentum = 0.5
-    net.eval()
-    return (lambda: (body or (lambda n: n(X)))(net)), (lambda: change(net))
 
 
 @world
@@ -349,19 +302,6 @@ def library_constant():
 
     f.restore = lambda: setattr(math, "pi", saved)
     return f, change
-
-
-def arguments_world(*calls: tuple[Any, ...]) -> Any:
-    """The same function with other arguments: `change` moves on to the next."""
-    remaining = list(calls)
-
-    def use(*args):
-        a, b = args
-        if isinstance(b, torch.Tensor) and isinstance(a, torch.Tensor):
-            return a * b, a is b, a.dtype, a.stride(), a.requires_grad
-        return X * 1, a, b, type(a), type(b)
-
-    return (lambda: use(*remaining[0])), (lambda: remaining.pop(0))
 
 
 @world
@@ -437,6 +377,11 @@ def reset_process_state() -> None:
     torch.set_grad_enabled(True)
     torch.set_default_dtype(torch.float32)
     torch.set_autocast_enabled("cpu", False)
+    for name in [name for name in os.environ if name.startswith("ZZ_")]:
+        del os.environ[name]
+    random.seed(0)
+    np.random.seed(0)
+    torch.manual_seed(0)
 
 
 def same(left: Any, right: Any) -> bool:
@@ -473,10 +418,9 @@ def two_calls(made: Any, captured: bool) -> list[Any]:
 
 @pytest.mark.parametrize("changing", WORLDS, ids=lambda w: w.name)
 def test_world(changing: World) -> None:
-    torch.manual_seed(0)
+    reset_process_state()
     expected = two_calls(changing.make(), captured=False)
     capture.reset()
-    torch.manual_seed(0)
     with config.patch(raise_on_error=True):
         found = two_calls(changing.make(), captured=True)
     for one, two in zip(expected, found):

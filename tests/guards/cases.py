@@ -116,6 +116,12 @@ def make_function(default: Any = 1, *, keyword: Any = 2) -> Any:
     return inner
 
 
+def _more_threads(w: World) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(before + 1)
+    w.stack.callback(torch.set_num_threads, before)
+
+
 def leave(context: Any) -> Any:
     return lambda w: w.stack.enter_context(context())
 
@@ -279,6 +285,16 @@ ATTRIBUTES = [
          {"another": put("x", make_function(5))},
          {"default": put("x", make_function(6)), "keyword": put("x", make_function(5, keyword=3)), "closure": do("x.__closure__[0].cell_contents.append(1)"),
           "no default": do("x.__defaults__ = None"), "empty cell": do("del x.__closure__[0].cell_contents")}),
+    Case("function names", lambda: {"x": make_function()}, lambda w: [g.constant_match(s.FunctionFieldSource(X, n), getattr(w.x, n)) for n in
+         ("__name__", "__qualname__", "__doc__", "__module__")], {"code": do("x.__code__ = (lambda captured: lambda: captured)(1).__code__")},
+         {"name": do("x.__name__ = 'a'"), "qualname": do("x.__qualname__ = 'a'"), "doc": do("x.__doc__ = 'a'"), "module": do("x.__module__ = 'a'"), "builtin": put("x", len)}),
+    Case("class names", lambda: {"x": type("Named", (Plain,), {})}, lambda w: [g.constant_match(s.ClassNameSource(X, n), "Named") for n in s.CLASS_NAMES],
+         {"attribute": do("x.a = 1")}, {"name": do("x.__name__ = 'a'"), "qualname": do("x.__qualname__ = 'a'"), "of C": put("x", int), "no class": put("x", 1)}),
+    Case("class lacks", lambda: {"x": Child(), "y": Child}, lambda w: [g.class_lacks(s.TypeSource(X), "b"), g.class_lacks(s.TypeSource(X), "__call__"), g.class_lacks(Y, "mro")],
+         {"on the object": do("x.b = 1")}, {"added": _patch_class(Child, "b", 1), "on the base": _patch_class(Plain, "b", 1), "call": _patch_class(Child, "__call__", len),
+          "no class": put("y", 1)}),
+    Case("state of the process", lambda: {"x": 1}, lambda w: [g.constant_match(s.StateSource(f, a), f(*a)) for f, a in
+         ((torch.get_num_threads, ()), (torch.get_autocast_dtype, ("cpu",)))], {"other": put("x", 2)}, {"threads": _more_threads}),
     Case("Python module", lambda: {"x": ModuleType("m")}, lambda w: (w.x.__dict__.update(a=1), [g.constant_match(s.ModuleAttrSource(X, "a"), 1), g.constant_match(A, 1)])[1],
          {"more": do("x.b = 1")}, {"changed": do("x.a = 2"), "deleted": do("del x.a"), "object": put("x", lambda: Plain(a=1, b=2) and 1)}),
     Case("module", _module_world, lambda w: [*g.module_match(X, w.x), g.tensor_match(WEIGHT, w.x[0].weight), g.id_match(WEIGHT, w.x[0].weight)],

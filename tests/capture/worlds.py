@@ -1,0 +1,86 @@
+"""Worlds that change between two calls, as cases: `make()` gives (function, change); call, change, call again, eagerly and captured."""
+
+from __future__ import annotations
+
+import math
+import sys
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+X = torch.arange(12.0).reshape(3, 4)
+
+
+@dataclass
+class World:
+    """`make()` gives (function, change): call, change, call again, eagerly and captured."""
+
+    name: str
+    make: Callable[[], tuple[Callable[..., Any], Callable[[], Any]]]
+
+
+WORLDS: list[World] = []
+
+
+def world(make: Any) -> Any:
+    WORLDS.append(World(make.__name__, make))
+    return make
+
+
+def in_module(source: str) -> dict[str, Any]:
+    """A module of its own, so that its globals can be changed."""
+    module = types.ModuleType("changing_world")
+    sys.modules[module.__name__] = module  # where dataclasses look
+    module.__dict__.update(torch=torch, math=math, X=X)
+    exec(compile(source, __file__, "exec"), module.__dict__)
+    return module.__dict__
+
+
+def with_globals(source: str, change: str) -> Any:
+    namespace = in_module(source)
+    return namespace["f"], lambda: exec(change, namespace)
+
+
+class Thing:
+    level = 1
+
+    def __init__(self):
+        self.k = 1
+        self.items = [1]
+
+    def g(self, x):
+        return x + self.k
+
+    @property
+    def p(self):
+        return 3
+
+
+def thing_world(body: Callable[[Any], Any], change: Callable[[Any, type], Any]) -> Any:
+    cls = type("Thing", (), {k: v for k, v in vars(Thing).items() if k not in ("__dict__", "__weakref__")})
+    thing = cls()
+    return (lambda: body(thing)), (lambda: change(thing, cls))
+
+
+def module_world(change: Callable[[torch.nn.Module], Any], body: Any = None) -> Any:
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(1.0), torch.nn.BatchNorm1d(4))
+    net[2].momentum = 0.5
+    net.eval()
+    return (lambda: (body or (lambda n: n(X)))(net)), (lambda: change(net))
+
+
+def arguments_world(*calls: tuple[Any, ...]) -> Any:
+    """The same function with other arguments: `change` moves on to the next."""
+    remaining = list(calls)
+
+    def use(*args):
+        a, b = args
+        if isinstance(b, torch.Tensor) and isinstance(a, torch.Tensor):
+            return a * b, a is b, a.dtype, a.stride(), a.requires_grad
+        return X * 1, a, b, type(a), type(b)
+
+    return (lambda: use(*remaining[0])), (lambda: remaining.pop(0))
