@@ -135,3 +135,6 @@ def _documented_forward(cls: Any) -> Any:
         return self._capture_forward(*args, **kwargs)
 
     return forward
+
+
+FORWARD = _documented_forward(torch.nn.Module).__code__

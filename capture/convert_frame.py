@@ -20,12 +20,13 @@ import torch.fx
 
 import cache
 from capture import backends, collection, frame_code, frame_filter, log, observe
+from capture.assertions import AssertionsAsBreaks
 from capture.break_reasons import BreakReason, GraphBreak, SkipFrame
 from capture.config import config
+from capture.converted_inputs import ConvertedInputs
 from capture.counters import counters
 from capture.errors import CaptureError, InternalError, Unsupported
-from capture.number_operations import FloatsAsTensors
-from capture.output_graph import FloatInput, OutputGraph
+from capture.output_graph import OutputGraph
 from capture.recompiles import check_limit
 from capture.result import Recipe, result_recipe
 from capture.root import RootTranslator
@@ -49,6 +50,8 @@ class Converter:
         self.history = SizeHistory()
 
     def __call__(self, frame: Any) -> Any:
+        if frame_filter.callback_of_torch_compile():  # the frame is its own, and so would be all frames below
+            return None
         why = frame_filter.why_not_captured(frame.code)
         if why is not None:
             _capture.skip_code(frame.code)
@@ -78,6 +81,9 @@ class Converter:
         counters["frames"]["captured"] += 1
         cache.install(frame.code, entry)
         return entry
+
+
+frame_filter.hide_from_torch_compile(Converter.__call__.__code__)
 
 
 class Capture:
@@ -112,10 +118,11 @@ def translate(frame: Any, settings: CaptureSettings, seen: Seen) -> Capture:
     policy = SizePolicy(config.dynamic if settings.dynamic is None else settings.dynamic, seen)
     break_at: int | None = None
     reason: GraphBreak | None = None
+    break_at_assertions = False
     while True:
         started = time.perf_counter()
         state = ThreadState.capture()
-        tx = RootTranslator(OutputGraph(policy), frame)
+        tx = RootTranslator(OutputGraph(policy, break_at_assertions=break_at_assertions), frame)
         try:
             value = tx.run_to_break(break_at)
             observe.current().on_compile_time("translate", time.perf_counter() - started, frame.code)
@@ -133,10 +140,14 @@ def translate(frame: Any, settings: CaptureSettings, seen: Seen) -> Capture:
         except SizesAsNumbers:
             policy, break_at, reason = policy.as_numbers(), None, None
             tx.output.forget_objects()
+        except AssertionsAsBreaks:
+            break_at_assertions, break_at, reason = True, None, None
+            tx.output.forget_objects()
         except SkipFrame:
             tx.output.forget_objects()
             raise
         finally:
+            tx.output.leave_all_contexts()
             state.restore()
 
 
@@ -149,6 +160,7 @@ def finish(
 ) -> Capture:
     """Make the frame's code; decide whether there is anything to capture."""
     reason = signal.as_reason() if signal is not None else None
+    tx.output.is_broken = signal is not None
     operations = tx.output.operation_count()
     if reason is not None:
         if settings.fullgraph:
@@ -163,6 +175,7 @@ def finish(
         log.get("graph_breaks")("%s", reason)
     elif not operations:
         raise SkipFrame("no torch operations", guards=tx.output.finished_guards() if tx.saw_torch else None)
+    tx.output.assertions.check(tx.output)
     tx.output.check_aliasing()
     capture = Capture(tx, value, reason)
     make_code(capture)
@@ -173,7 +186,8 @@ def make_code(capture: Capture) -> None:
     """What runs in place of the frame: a recipe for the value of one graph, or Python code around it."""
     tx = capture.tx
     if capture.value is not None:
-        capture.recipe = result_recipe(tx.output, capture.value)
+        if not tx.output.assertions:
+            capture.recipe = result_recipe(tx.output, capture.value)
         if capture.recipe is None:
             capture.code = frame_code.code_for_return(tx, capture.value)
     else:
@@ -196,6 +210,7 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
         assert capture.code is not None
         capture.code.on_failure = functools.partial(after_graph_failure, output_mutates)
         code = frame_code.assemble(capture.code, graph, inputs)
+        frame_filter.hide_from_torch_compile(code)
         slots = capture.code.slots
     started = time.perf_counter()
     program = encode(guards, slots, frame.code)
@@ -239,8 +254,8 @@ def compile_graph(
     compiled = backends.call(settings, module, [i.example for i in used])
     observe.current().on_compile_time("backend", time.perf_counter() - started, frame.code)
     direct = getattr(compiled, "direct_call", compiled)
-    floats = tuple(place for place, i in enumerate(used) if isinstance(i, FloatInput))
-    return FloatsAsTensors(direct, floats) if floats else direct
+    places = tuple((place, i.convert) for place, i in enumerate(used) if i.convert is not None)
+    return ConvertedInputs(direct, places) if places else direct
 
 
 def after_graph_failure(mutates: bool, error: BaseException) -> None:

@@ -50,6 +50,7 @@ class FrameCode:
     body: list[Any]
     outputs: list[torch.fx.Node]
     slots: list[Source]
+    conditions: list[int]  # outputs that have to be true
     globals: dict[str, Any]
     on_failure: Any = None  # called with the exception of a graph that raised; may raise itself
 
@@ -80,8 +81,9 @@ def code_for_break(tx: Translator) -> FrameCode:
 
 def _finish(tx: Translator, code: PythonCode) -> FrameCode:
     names = argument_names(tx.code)
+    conditions = [code.output_index(node) for node in tx.output.assertions.nodes()]
     return FrameCode(
-        tx.code, names, code.instructions, list(code.outputs), list(code.slots), tx.scope.globals
+        tx.code, names, code.instructions, list(code.outputs), list(code.slots), conditions, tx.scope.globals
     )
 
 
@@ -145,19 +147,27 @@ def _call_graph(
     code += [Instr("PRECALL", len(inputs)), Instr("CALL", len(inputs)), TryEnd(region)]
     code.append(Instr("UNPACK_SEQUENCE", count))
     code += [Instr("STORE_FAST", f"___out_{i}") for i in range(count)]
-    return code, [failed, *_run_eagerly(frame_code)]
+    eagerly = Label()
+    for index in frame_code.conditions:
+        code += [Instr("LOAD_FAST", f"___out_{index}"), Instr("POP_JUMP_FORWARD_IF_FALSE", eagerly)]
+    return code, [failed, *_report_failure(frame_code), eagerly, *_run_eagerly(frame_code)]
 
 
-def _run_eagerly(frame_code: FrameCode) -> list[Any]:
-    """With the graph's exception on the stack: nothing has happened yet, so Python runs the frame from its start and raises its own."""
-    original, names = frame_code.original, frame_code.argument_names
+def _report_failure(frame_code: FrameCode) -> list[Any]:
+    """With the graph's exception on the stack: goes on only where nothing has happened yet."""
     code = [
         Instr("STORE_FAST", "___error"),
         Instr("PUSH_NULL"),
         Instr("LOAD_CONST", held_constant(frame_code.on_failure)),
     ]
     code += [Instr("LOAD_FAST", "___error"), Instr("PRECALL", 1), Instr("CALL", 1), Instr("POP_TOP")]
-    code += [Instr("LOAD_CONST", None), Instr("STORE_FAST", "___error"), Instr("PUSH_NULL")]  # type: ignore[arg-type]
+    return [*code, Instr("LOAD_CONST", None), Instr("STORE_FAST", "___error")]  # type: ignore[arg-type]
+
+
+def _run_eagerly(frame_code: FrameCode) -> list[Any]:
+    """Python runs the frame from its start, in place of this one, and raises its own exception."""
+    original, names = frame_code.original, frame_code.argument_names
+    code = [Instr("PUSH_NULL"), Instr("LOAD_CONST", held_constant(_capture.Continuation))]
     code += [Instr("PUSH_NULL"), Instr("LOAD_CONST", held_constant(types.FunctionType))]
     twin = eager_twin(original)
     _capture.skip_code(twin)  # here and not where it is made: a reset takes all marks away
@@ -169,7 +179,8 @@ def _run_eagerly(frame_code: FrameCode) -> list[Any]:
     )
     code += [Instr("PRECALL", 5), Instr("CALL", 5)]
     code += [Instr("LOAD_FAST", name) for name in names]
-    return [*code, Instr("PRECALL", len(names)), Instr("CALL", len(names)), Instr("RETURN_VALUE")]
+    code.append(Instr("BUILD_TUPLE", len(names)))
+    return [*code, Instr("PRECALL", 2), Instr("CALL", 2), Instr("RETURN_VALUE")]
 
 
 @functools.lru_cache(maxsize=4096)

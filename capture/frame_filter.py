@@ -173,6 +173,21 @@ def why_not_now() -> str | None:
     return None
 
 
+_torch_compile = torch._C._dynamo.eval_frame  # C only: there without an import of torch's Python compiler
+
+
+#: of this thread; None or False: torch.compile is not at work
+callback_of_torch_compile = _torch_compile.get_eval_frame_callback
+
+
+def hide_from_torch_compile(code: CodeType) -> None:
+    """Frames of this code are not captured by torch.compile; those that they call are, where it is at work."""
+    action = _torch_compile._FrameAction
+    _torch_compile.set_code_exec_strategy(
+        code, _torch_compile._FrameExecStrategy(action.SKIP, action.DEFAULT)
+    )
+
+
 def saves_through_hooks() -> bool:
     return torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
 

@@ -19,6 +19,7 @@ from capture.config import config
 from capture.scope import Scope
 from capture.translator import Translator
 from capture.variables.base import LazyVariable, ObservedException, Variable
+from capture.variables.compiled_callable import call_original, is_compiled, is_torch_compiled
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import raise_new
 from capture.variables.function import (
@@ -152,6 +153,8 @@ def _is_function(module: str, name: str) -> Any:
 MARKED: tuple[tuple[Any, Any], ...] = (
     (is_dispatch, dispatch),
     (marks.is_disabled, _disabled),
+    (is_compiled, call_original("_capture_original")),
+    (is_torch_compiled, call_original("_torchdynamo_orig_callable")),
     (marks.is_allowed_in_graph, _in_graph),
     (marks.has_constant_result, _constant_result),
     (_is_function("capture.api", "graph_break"), _explicit_break),
@@ -256,9 +259,7 @@ def bind_arguments(
             raise raise_new(TypeError, f"{code.co_qualname}() got multiple values for argument '{name}'")
         (bound if takes else extra)[name] = value
     if extra and not code.co_flags & CO_VARKEYWORDS:
-        raise raise_new(
-            TypeError, f"{code.co_qualname}() got an unexpected keyword argument '{next(iter(extra))}'"
-        )
+        raise raise_new(TypeError, _unexpected(code, positional, extra))
     if rest and not code.co_flags & CO_VARARGS:
         raise raise_new(
             TypeError, _too_many(code, len(defaults), len(args), sum(name in bound for name in keyword_only))
@@ -271,6 +272,16 @@ def bind_arguments(
     if code.co_flags & CO_VARKEYWORDS:
         bound[code.co_varnames[position]] = DictVariable.from_strings(extra)
     return bound
+
+
+def _unexpected(code: CodeType, positional: tuple[str, ...], extra: dict[str, Variable]) -> str:
+    only_positional = [name for name in positional[: code.co_posonlyargcount] if name in extra]
+    if only_positional:
+        listed = ", ".join(only_positional)
+        return (
+            f"{code.co_qualname}() got some positional-only arguments passed as keyword arguments: '{listed}'"
+        )
+    return f"{code.co_qualname}() got an unexpected keyword argument '{next(iter(extra))}'"
 
 
 def _too_many(code: CodeType, default_count: int, given: int, keyword_only: int) -> str:

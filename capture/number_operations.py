@@ -27,18 +27,9 @@ def runs_for_real(values: Any) -> bool:
     return not torch._C._len_torch_dispatch_stack() and not any(isinstance(v, FakeTensor) for v in values)
 
 
-class FloatsAsTensors:
-    """Calls a graph that takes tensors where the frame has floats."""
-
-    def __init__(self, graph: Callable[..., Any], places: tuple[int, ...]) -> None:
-        self.graph = graph
-        self.places = places
-
-    def __call__(self, *args: Any) -> Any:
-        given = list(args)
-        for place in self.places:
-            given[place] = torch.tensor(given[place], dtype=torch.float64)
-        return self.graph(*given)
+def bit_length(number: int) -> int:
+    """`number.bit_length()`"""
+    return number.bit_length()
 
 
 def float_of(tensor: torch.Tensor) -> torch.Tensor:

@@ -20,17 +20,20 @@ from torch._subclasses.fake_tensor import (
     DynamicOutputShapeException,
     FakeTensor,
 )
-from torch.autograd import forward_ad
+from torch.amp import autocast_mode
+from torch.autograd import forward_ad, grad_mode
 
+from capture.assertions import Assertions
 from capture.break_reasons import GraphBreak, SkipFrame
 from capture.config import config
+from capture.converted_inputs import Conversion, number_as_tensor
 from capture.side_effects import SideEffects
 from capture.size_policy import Seen, SizePolicy
 from capture.symbols import SizesAsNumbers, Symbols
 from capture.thread_state import AS_ONE_STEP, read_modes
 from capture.variables.base import LazyVariable, Variable
 from capture.variables.constant import ConstantVariable
-from capture.variables.symbolic import proxy_for
+from capture.variables.symbolic import as_number, is_symbolic, proxy_for
 from codegen.fake import check_supported, fake_mode, to_fake
 from guards import guard as make_guard
 from guards import shapes
@@ -51,6 +54,7 @@ from guards.tensor_properties import storage_key
 
 if TYPE_CHECKING:
     from capture.translator import Translator
+    from capture.variables.tensor import TensorVariable
 
 
 def version_of(value: Any) -> int | None:
@@ -69,6 +73,8 @@ def _no_forward_mode() -> Guard:
 class GraphInput:
     """A placeholder: where the tensor (or the int that is a symbol) comes from, and its value."""
 
+    convert: Conversion | None = None  # makes the tensor of what is found there
+
     def __init__(self, source: Source, node: torch.fx.Node, value: Any) -> None:
         self.source = source
         self.node = node
@@ -82,23 +88,36 @@ class GraphInput:
 
 
 class FloatInput(GraphInput):
-    """A float that changes from call to call: the graph takes it as a 0-d tensor (`number_operations.FloatsAsTensors`)."""
+    """A float that changes from call to call: the graph takes it as a 0-d tensor."""
+
+    convert = staticmethod(number_as_tensor)
 
     @property
     def example(self) -> Any:
-        return torch.tensor(self.value, dtype=torch.float64)
+        return number_as_tensor(self.value)
+
+
+class ArrayInput(GraphInput):
+    """A NumPy array: the graph takes the tensor that shares its memory, which is `value` here."""
+
+    convert = staticmethod(torch.from_numpy)
 
 
 class OutputGraph:
-    def __init__(self, policy: SizePolicy | None = None) -> None:
+    def __init__(self, policy: SizePolicy | None = None, *, break_at_assertions: bool = False) -> None:
         self.graph = torch.fx.Graph()
         self.inputs: list[GraphInput] = []
         self.guards = GuardSet([make_guard.global_state(), _no_forward_mode()])
         self.side_effects = SideEffects()
+        self.assertions = Assertions(break_at_assertions)
         self.fake_mode = fake_mode()
         self.symbols = Symbols(self, policy or SizePolicy(False, Seen()))
         self.translator: Translator | None = None  # the frame whose instruction runs
         self.state_changes: list[tuple[Any, list[Any]]] = []
+        self.open_autocasts: list[tuple[Variable, torch.fx.Node]] = []
+        self.open_inference: list[torch.fx.Node] = []
+        self._open_contexts: list[Any] = []  # entered by the translation itself
+        self.is_broken = False  # the frame goes on behind the graph
         self.instructions = 0
         self.root_step = 0  # instructions of the captured frame itself that are done
         self._modes_at_entry = read_modes()
@@ -276,6 +295,16 @@ class OutputGraph:
             self.inputs.append(known)
         return InputFloatVariable(self, known.node, value, source)
 
+    def add_array_input(self, array: Any, tensor: torch.Tensor, source: Source) -> TensorVariable:
+        """A NumPy array, and the tensor on its memory."""
+        from capture.variables.tensor import TensorVariable
+
+        fake = to_fake(self.fake_mode, tensor)
+        node = self._placeholder(_input_name(source), fake)
+        self.inputs.append(ArrayInput(source, node, tensor))
+        self.guards.add(make_guard.buffer_match(source, array))
+        return TensorVariable(node, fake)
+
     def tensor_inputs(self) -> list[GraphInput]:
         return [i for i in self.inputs if isinstance(i.value, torch.Tensor)]
 
@@ -328,7 +357,14 @@ class OutputGraph:
             return graph_float.tensor_operation(tx, target, args, kwargs)
         proxies = tuple(proxy_for(target, a) for a in args)
         keywords = {k: proxy_for(target, v) for k, v in kwargs.items()}
-        value = self._propagate(kind, target, proxies, keywords)
+        try:
+            value = self._propagate(kind, target, proxies, keywords)
+        except SizesAsNumbers:
+            if not any(map(is_symbolic, [*args, *kwargs.values()])):
+                raise
+            proxies = tuple(as_number(proxy, a) for proxy, a in zip(proxies, args))
+            keywords = {k: as_number(proxy, kwargs[k]) for k, proxy in keywords.items()}
+            value = self._propagate(kind, target, proxies, keywords)
         node = self.graph.create_node(kind, target, proxies, keywords)
         node.meta["stack_trace"] = "".join(traceback.format_list(tx.user_stack()))
         same = _argument_returned(value, [*args, *kwargs.values()])
@@ -347,7 +383,7 @@ class OutputGraph:
             with self.fake_mode, self._dispatcher():
                 if kind == "call_method":
                     return getattr(values[0], target)(*values[1:], **keywords)
-                return target(*values, **keywords)
+                return self._fake_form(target)(*values, **keywords)
         except DataDependentOutputException:
             raise GraphBreak("data_dependent_value", what=name) from None
         except DynamicOutputShapeException:
@@ -359,6 +395,14 @@ class OutputGraph:
                 raise SizesAsNumbers(f"{name}: {error}") from error
             text = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
             raise GraphBreak("torch_op_failed", name=name, error=text) from error
+
+    def _fake_form(self, target: Any) -> Any:
+        """What stands for a function that reads its numbers in C++, where some of them may be symbols."""
+        if self.symbols.env is None:
+            return target
+        from codegen.fake_symbolic import FAKE_FORMS
+
+        return FAKE_FORMS.get(target, target)
 
     def _dispatcher(self) -> Any:
         """Composite operators run by their Python bodies on symbols: those in C++ want numbers."""
@@ -400,10 +444,30 @@ class OutputGraph:
     def change_state(self, tx: Translator, function: Any, args: list[Any]) -> Variable:
         """A function that changes the mode of the thread: done now, in the graph, and for the code behind the graph."""
         function = AS_ONE_STEP.get(function, function)
-        function(*args)
-        self.graph.call_function(function, tuple(args))
+        result = function(*args)
+        node = self.state_node(function, tuple(args))
+        node.meta["in_context"] = any(t.code.co_name == "__enter__" for t in tx.chain())
         self.state_changes.append((function, args))
-        return ConstantVariable(None)
+        return ConstantVariable(result)
+
+    def state_node(self, function: Any, args: tuple[Any, ...]) -> torch.fx.Node:
+        """A call in the graph that changes the mode of the thread."""
+        node = self.graph.call_function(function, args)
+        node.meta["changes_state"] = True
+        return node
+
+    def enter_context(self, manager: Any) -> None:
+        """`manager` was entered, to be left when the translation ends at the latest."""
+        self._open_contexts.append(manager)
+
+    def leave_context(self, manager: Any) -> None:
+        if not self._open_contexts or self._open_contexts[-1] is not manager:
+            raise GraphBreak("with_context", value=type(manager).__name__)
+        self._open_contexts.pop().__exit__(None, None, None)
+
+    def leave_all_contexts(self) -> None:
+        while self._open_contexts:
+            self._open_contexts.pop().__exit__(None, None, None)
 
     def state_is_as_at_entry(self) -> bool:
         return not self.state_changes or read_modes() == self._modes_at_entry
@@ -426,6 +490,12 @@ class OutputGraph:
         if not self.mutates_inputs():
             return
         storages = [storage_key(i.value) for i in self.tensor_inputs()]
+        if len(storages) > 1 and any(isinstance(i, ArrayInput) for i in self.tensor_inputs()):
+            # whether arrays share memory is guarded nowhere
+            raise SkipFrame(
+                "an input is written to, which may share its memory with an array",
+                guards=self.finished_guards(),
+            )
         for item in self.mutated_inputs():
             if storages.count(storage_key(item.value)) > 1:
                 text = f"{item.source.text} is written to and shares its memory with another input"
@@ -451,6 +521,8 @@ class OutputGraph:
 
     def finished_module(self, outputs: list[torch.fx.Node], name: str) -> torch.fx.GraphModule:
         """The graph with its outputs, without placeholders that nothing reads."""
+        self._leave_modes()
+        drop_idle_grad_changes(self.graph)
         used = self.used_inputs()
         for item in self.inputs:
             if item not in used:
@@ -461,12 +533,25 @@ class OutputGraph:
         class_name = re.sub(r"\W", "_", name) or "graph"
         return torch.fx.GraphModule(torch.nn.Module(), self.graph, class_name=f"Captured_{class_name}")
 
+    def _leave_modes(self) -> None:
+        """The graph leaves the thread as it found it: what goes on behind it enters again."""
+        for node in reversed(self.open_inference):
+            self.state_node(grad_mode._exit_inference_mode, (node,))
+        for _, node in reversed(self.open_autocasts):
+            self.state_node(autocast_mode._exit_autocast, (node,))
+        changes = [n for n in self.graph.nodes if n.target is torch._C._set_grad_enabled]
+        before = self._modes_at_entry["grad"]
+        if self.is_broken and changes and changes[-1].meta["in_context"] and changes[-1].args[0] != before:
+            self.state_node(torch._C._set_grad_enabled, (before,))
+
     def finished_guards(self) -> GuardSet:
         """With the guard that tensors share memory as they do now, and those of the symbols."""
         for guard in self.symbols.guards():
             self.guards.add(guard)
         tensors = [
-            (i.source, i.value) for i in self.tensor_inputs() if not isinstance(i.source, ConstantSource)
+            (i.source, i.value)
+            for i in self.tensor_inputs()
+            if not isinstance(i.source, ConstantSource) and not isinstance(i, ArrayInput)
         ]
         if len(tensors) > 1:
             self.guards.add(make_guard.tensor_aliasing([s for s, _ in tensors], [t for _, t in tensors]))
@@ -474,8 +559,25 @@ class OutputGraph:
 
     def operation_count(self) -> int:
         """Nodes that do something. Changes of state alone need no graph: they are replayed."""
-        count = sum(1 for n in self.graph.nodes if n.op.startswith("call_"))
-        return 0 if count == len(self.state_changes) else count
+        calls = [n for n in self.graph.nodes if n.op.startswith("call_")]
+        return 0 if all("changes_state" in n.meta for n in calls) else len(calls)
+
+
+def drop_idle_grad_changes(graph: torch.fx.Graph) -> None:
+    """Grad mode set to what it is, or set twice without an operation between."""
+    setter = torch._C._set_grad_enabled
+    kept: list[torch.fx.Node] = []
+    modes: list[Any] = [torch.is_grad_enabled()]  # at the start, then behind each of those kept that set it
+    for node in [n for n in graph.nodes if n.op.startswith("call_")]:
+        if node.target is setter:
+            if kept and kept[-1].target is setter:
+                graph.erase_node(kept.pop())
+                modes.pop()
+            if node.args[0] == modes[-1]:
+                graph.erase_node(node)
+                continue
+            modes.append(node.args[0])
+        kept.append(node)
 
 
 def _input_name(source: Source) -> str:

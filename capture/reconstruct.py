@@ -114,8 +114,10 @@ class PythonCode:
             self.emit("LOAD_FAST", f"___slot_{index}")
 
     def load_output(self, node: torch.fx.Node) -> None:
-        index = self.outputs.setdefault(node, len(self.outputs))
-        self.emit("LOAD_FAST", f"___out_{index}")
+        self.emit("LOAD_FAST", f"___out_{self.output_index(node)}")
+
+    def output_index(self, node: torch.fx.Node) -> int:
+        return self.outputs.setdefault(node, len(self.outputs))
 
     def _build(self, variable: Variable) -> None:
         key = id(variable)

@@ -7,7 +7,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from capture.variables.base import Variable
+from capture.variables.base import Deleted, Variable
 from capture.variables.exception import raise_new
 from guards import guard as make_guard
 from guards.source import (
@@ -15,6 +15,7 @@ from guards.source import (
     ConstantSource,
     DictItemSource,
     GlobalSource,
+    GlobalsSource,
     ModuleAttrSource,
     Source,
 )
@@ -46,17 +47,29 @@ class Scope:
         from capture.wrap import wrap
 
         pending = output.pending_global(self.globals, name)
-        if pending is not None:
+        deleted = isinstance(pending, Deleted)
+        if pending is not None and not deleted:
             return pending
-        if name in self.globals:
+        if name in self.globals and not deleted:
             return wrap(output, self.globals[name], self.source_of(name))
+        if not deleted:
+            self._guard_presence(output, name)
         if name in self.builtins:
-            if self.root:
-                output.guards.add(make_guard.builtin_not_hidden(name))
-            else:
-                output.guards.add(make_guard.dict_contains(ConstantSource(self.globals), name, False))
             return wrap(output, self.builtins[name], BuiltinSource(name))
         raise raise_new(NameError, f"name '{name}' is not defined")
+
+    def delete(self, output: OutputGraph, name: str) -> None:
+        """`del name` of a global. Raises the program's NameError."""
+        pending = output.pending_global(self.globals, name)
+        held = name in self.globals
+        self._guard_presence(output, name)
+        if isinstance(pending, Deleted) or (pending is None and not held):
+            raise raise_new(NameError, f"name '{name}' is not defined")
+        output.side_effects.delete_global(self.globals, name, held)
+
+    def _guard_presence(self, output: OutputGraph, name: str) -> None:
+        namespace: Source = GlobalsSource() if self.root else ConstantSource(self.globals)
+        output.guards.add(make_guard.dict_contains(namespace, name, name in self.globals))
 
     def load_globals(self, code: PythonCode) -> None:
         code.load_constant(self.globals)

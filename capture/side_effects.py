@@ -12,8 +12,7 @@ import collections
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from capture.break_reasons import GraphBreak
-from capture.variables.base import Variable
+from capture.variables.base import Deleted, Variable
 from capture.variables.constant import ConstantVariable
 
 if TYPE_CHECKING:
@@ -74,6 +73,13 @@ class SideEffects:
     def store_global(self, namespace: dict[str, Any], name: str, value: Variable) -> None:
         self._globals[id(namespace), name] = (namespace, value)
 
+    def delete_global(self, namespace: dict[str, Any], name: str, held: bool) -> None:
+        """`held`: there was one before the frame."""
+        if held:
+            self._globals[id(namespace), name] = (namespace, Deleted())
+        else:
+            del self._globals[id(namespace), name]
+
     def pending_global(self, namespace: dict[str, Any], name: str) -> Variable | None:
         held = self._globals.get((id(namespace), name))
         return held[1] if held is not None else None
@@ -87,7 +93,7 @@ class SideEffects:
 
     def roots(self) -> list[Variable]:
         """Variables that the replay needs."""
-        values = [v for _, v in self._globals.values()]
+        values = [v for _, v in self._globals.values() if not isinstance(v, Deleted)]
         for variable in self._mutated.values():
             values.extend([variable, *variable.children(), *self._attributes.get(id(variable), {}).values()])
         return values
@@ -104,14 +110,13 @@ class SideEffects:
         for variable in mutated:
             self._apply(code, variable)
         for (_, name), (namespace, value) in self._globals.items():
-            code.load(value)
+            if not isinstance(value, Deleted):
+                code.load(value)
             code.load_constant(namespace)
             code.load_constant(name)
-            code.emit("STORE_SUBSCR")
+            code.emit("DELETE_SUBSCR" if isinstance(value, Deleted) else "STORE_SUBSCR")
 
     def _build(self, code: PythonCode, value: Variable) -> None:
-        from capture.variables.user_object import Deleted
-
         if isinstance(value, Deleted):
             return
         value = code.output.resolve(value)
@@ -129,8 +134,6 @@ class SideEffects:
 
     def fill_new_object(self, code: PythonCode, variable: Any) -> None:
         """With a new bare object on the stack: give it its attributes (it stays there)."""
-        from capture.variables.user_object import Deleted
-
         for name, value in variable.attributes.items():
             if isinstance(value, Deleted):
                 continue
@@ -158,18 +161,20 @@ def _call_method(code: PythonCode, owner: Variable, name: str, args: list[Variab
 
 
 def _apply_list(code: PythonCode, variable: Any, before: list[Variable]) -> None:
-    """`xs[k:] = [...]` with k the length of what is unchanged at the front; past the methods of a subclass."""
-    from capture.variables.lists import ListVariable
-    from capture.variables.ranges import SliceVariable
-
+    """`xs[k:] = [...]` with k the length of what is unchanged at the front."""
     same = 0
     for old, new in zip(before, variable.items):
         if old is not new and not _realized_from(old, new):
             break
         same += 1
-    rest = SliceVariable([ConstantVariable(same), ConstantVariable(None), ConstantVariable(None)])
-    code.call_object(list.__setitem__, [variable, rest, ListVariable(variable.items[same:])])
-    code.emit("POP_TOP")
+    for item in variable.items[same:]:
+        code.load(item)
+    code.emit("BUILD_LIST", len(variable.items) - same)
+    code.load(variable)
+    code.load_constant(same)
+    code.load_constant(None)
+    code.emit("BUILD_SLICE", 2)
+    code.emit("STORE_SUBSCR")
 
 
 def _realized_from(old: Variable, new: Variable) -> bool:
@@ -179,17 +184,13 @@ def _realized_from(old: Variable, new: Variable) -> bool:
 def _apply_deque(code: PythonCode, variable: Any, before: list[Variable]) -> None:
     from capture.variables.lists import ListVariable
 
-    for function, args in (
-        (collections.deque.clear, []),
-        (collections.deque.extend, [ListVariable(list(variable.items))]),
-    ):
-        code.call_object(function, [variable, *args])
-        code.emit("POP_TOP")
+    _call_method(code, variable, "clear", [])
+    _call_method(code, variable, "extend", [ListVariable(list(variable.items))])
 
 
 def _apply_dict(code: PythonCode, variable: Any, before: dict[Any, Any]) -> None:
     entries = variable.entries
-    if variable.held_by_subclass:
+    if variable.cls not in PLAIN_DICTS:
         _apply_dict_subclass(code, variable, before)
         return
     if list(entries)[: len(before)] != list(before):
@@ -202,6 +203,9 @@ def _apply_dict(code: PythonCode, variable: Any, before: dict[Any, Any]) -> None
             code.load(variable)
             code.load(key)
             code.emit("STORE_SUBSCR")
+
+
+PLAIN_DICTS = (dict, collections.OrderedDict, collections.defaultdict)
 
 
 def _apply_dict_subclass(code: PythonCode, variable: Any, before: dict[Any, Any]) -> None:
@@ -219,12 +223,10 @@ def _apply_set(code: PythonCode, variable: Any, before: dict[Any, Variable]) -> 
 
     gone = [item for name, item in before.items() if name not in variable.entries]
     for item in gone:
-        code.call_object(set.discard, [variable, item])
-        code.emit("POP_TOP")
+        _call_method(code, variable, "discard", [item])
     added = [item for name, item in variable.entries.items() if name not in before]
     if added:
-        code.call_object(set.update, [variable, ListVariable(added)])
-        code.emit("POP_TOP")
+        _call_method(code, variable, "update", [ListVariable(added)])
 
 
 def _apply_object(code: PythonCode, variable: Any, before: Any) -> None:
@@ -241,7 +243,6 @@ def _store_attributes(code: PythonCode, owner: Any, stores: dict[str, Variable])
     import torch
 
     from capture.variables.class_lookup import lookup_type, plain_setattr
-    from capture.variables.user_object import Deleted
 
     setter = lookup_type(owner.python_type(), "__setattr__")
     plain = setter in (*plain_setattr(), torch.nn.Module.__setattr__, type.__setattr__)
@@ -259,11 +260,10 @@ def _store_attributes(code: PythonCode, owner: Any, stores: dict[str, Variable])
 
 
 def _apply_cell(code: PythonCode, variable: Any, before: Any) -> None:
-    if variable.contents is None:
-        raise GraphBreak("mutation", value=variable)
-    code.load(variable.contents)
+    if variable.contents is not None:
+        code.load(variable.contents)
     code.load(variable)
-    code.emit("STORE_ATTR", "cell_contents")
+    code.emit("DELETE_ATTR" if variable.contents is None else "STORE_ATTR", "cell_contents")
 
 
 def _apply_iterator(code: PythonCode, variable: Any, before: Any) -> None:

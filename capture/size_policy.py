@@ -73,17 +73,20 @@ class SizePolicy:
 
     def dynamic_dims(
         self, tensor: torch.Tensor, source: Source, of_module: Callable[[Source], bool]
-    ) -> dict[int, marks.DimRange]:
-        """The dims that are symbols. A module's own tensors are not, nor is a tensor that the guards know by identity."""
+    ) -> dict[int, marks.DimRange | None]:
+        """The dims that are symbols. A module's own tensors are not, nor is a tensor that the guards know by identity.
+
+        None: nothing is known of the dim, and with sizes equal to its own it shares a symbol. One that is marked or changed has its own.
+        """
         if self.dynamic is False or isinstance(source.root, ConstantSource):
             return {}
         static = marks.static_dims(tensor)
         marked = {dim: bounds for dim, bounds in marks.dynamic_dims(tensor).items() if dim not in static}
         if isinstance(tensor, torch.nn.Parameter) or of_module(source):
-            return marked
-        changed = self._changed_dims(tensor, source.text)
-        dims = range(tensor.dim()) if self.dynamic else changed
-        return {dim: marked.get(dim, _UNBOUNDED) for dim in {*dims, *marked} if dim not in static}
+            return {**marked}
+        alone = {**dict.fromkeys(self._changed_dims(tensor, source.text), _UNBOUNDED), **marked}
+        dims = range(tensor.dim()) if self.dynamic else ()
+        return {dim: alone.get(dim) for dim in {*dims, *alone} if dim not in static}
 
     def as_numbers(self) -> SizePolicy:
         """The policy under which nothing is symbolic."""

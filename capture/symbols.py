@@ -6,7 +6,8 @@ Out: sizes and strides as `SymInt`s for the fake tensor; placeholders of the gra
 
     x[s0, 4]:  placeholder s0 (= x.size(0)), placeholder l_x_;   if x.shape[0] > 8: ...   ->   guard  8 < x.size(0)
 
-Sizes 0 and 1 are numbers; sizes that are equal now share a symbol (the guards say so). A condition that is no integer arithmetic fixes its symbols.
+Sizes 0 and 1 are numbers; sizes that are equal now share a symbol (the guards say so), unless they are known to change. A condition that
+the guard program can't compute fixes its symbols.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from guards.source import ShapeSource, Source
 if TYPE_CHECKING:
     from capture.output_graph import OutputGraph
     from capture.variables.base import Variable
+    from capture.variables.symbolic import SymbolicVariable
     from codegen.size_env import SizeEnv
 
 Layout = tuple[list[Any], list[Any]]
@@ -49,7 +51,11 @@ class Symbols:
         ] = {}  # by symbol: the places that hold its value, the first is read
         self.leaves: dict[Any, Variable] = {}
         self.nodes: dict[Any, torch.fx.Node] = {}
+        self.opaque: dict[
+            Any, Variable
+        ] = {}  # by function and operands: numbers that are no algebra of the symbols
         self._ints: dict[Source, Variable] = {}
+        self._computed: dict[Any, torch.fx.Node] = {}
 
     def environment(self) -> SizeEnv:
         if self.env is None:
@@ -89,12 +95,10 @@ class Symbols:
                 strides[dim] = sizes[below] * strides[below]
         return (sizes, strides), dims
 
-    def _new_size(self, source: Source, value: int, bounds: DimRange) -> Any:
-        bounded = not (bounds.minimum is bounds.maximum is None)
+    def _new_size(self, source: Source, value: int, bounds: DimRange | None) -> Any:
         env = self.environment()
-        size = env.new_size(
-            value, source.text, duck=not bounded, minimum=bounds.minimum, maximum=bounds.maximum
-        )
+        low, high = (None, None) if bounds is None else (bounds.minimum, bounds.maximum)
+        size = env.new_size(value, source.text, duck=bounds is None, minimum=low, maximum=high)
         assert isinstance(size, torch.SymInt)
         self._record(env.symbol_of(size), source, value, size)
         return size
@@ -134,6 +138,27 @@ class Symbols:
             self.leaves[symbol] = SymbolicVariable(self, number, source=self.sources[symbol][0])
         return self.leaves[symbol]
 
+    def add_opaque(self, key: Any, variable: SymbolicVariable) -> None:
+        """A number with a symbol of its own, found again by how it is computed, and by its symbol."""
+        self.opaque[key] = variable
+        (symbol,) = variable.value.node.expr.free_symbols
+        self.leaves[symbol] = variable
+
+    def node_of(self, variable: SymbolicVariable) -> torch.fx.Node:
+        """The node that computes a number: one for each expression, however the program came by it."""
+        assert variable.function is not None
+        expression = variable.value.node.expr
+        if expression in self.nodes:
+            return self.nodes[expression]
+        if expression not in self._computed:
+            operands = tuple(
+                o.as_node() if hasattr(o, "as_node") else o.as_proxy() for o in variable.operands
+            )
+            node = self.output.graph.call_function(variable.function, operands)
+            node.meta["example_value"] = variable.value
+            self._computed[expression] = node
+        return self._computed[expression]
+
     def nodes_in(self, values: Iterable[Any]) -> set[torch.fx.Node]:
         """Placeholders of the symbols in the sizes and strides of these fake tensors."""
         if self.env is None:
@@ -154,9 +179,8 @@ class Symbols:
         result: list[Guard] = []
         for symbol, sources in self.sources.items():
             result += self._guards_of(symbol, sources)
-        places = {symbol: sources[0] for symbol, sources in self.sources.items()}
         for condition in self.env.guards:
-            result += self._condition(condition, places)
+            result += self._condition(condition)
         return result
 
     def _guards_of(self, symbol: Any, sources: list[Source]) -> list[Guard]:
@@ -174,23 +198,52 @@ class Symbols:
         result += [make_guard.int_range(source, None, None) for source in sources if not source.is_int]
         return result
 
-    def _condition(self, condition: Any, places: dict[Any, Source]) -> list[Guard]:
-        """The guard of one condition of the environment, with the user's lines that asked for it."""
-        assert self.env is not None
+    def _condition(self, condition: Any) -> list[Guard]:
+        """The guard of one condition of the environment, with the user's lines that asked for it. One that can't be computed fixes its symbols."""
         try:
+            places = {symbol: self._expression(symbol) for symbol in condition.expr.free_symbols}
             expressions = [shapes.from_sympy(condition.expr, places)]
         except ValueError:
-            values = self.env.backed_var_to_val
             expressions = [
-                shapes.apply("eq", shapes.load(places[symbol]), shapes.constant(int(values[symbol])))
-                for symbol in sorted(condition.expr.free_symbols, key=str)
+                self._present(symbol) for symbol in self._leaves_below(condition.expr.free_symbols)
             ]
         lines: traceback.StackSummary | None = condition.sloc.maybe_user_loc
         return [make_guard.shape_expression(e).with_stack(lines) for e in expressions if e.sources]
 
+    def _expression(self, symbol: Any) -> shapes.ShapeExpression:
+        """Where the value of a symbol is read, or how it is computed from what is read. Raises ValueError."""
+        from capture.variables.number_guards import expression_of
 
-def _within(bounds: DimRange, size: int) -> bool:
+        return (
+            shapes.load(self.sources[symbol][0])
+            if symbol in self.sources
+            else expression_of(self.leaves[symbol])
+        )
+
+    def _present(self, symbol: Any) -> shapes.ShapeExpression:
+        assert self.env is not None
+        value = int(self.env.backed_var_to_val[symbol])
+        return shapes.apply("eq", shapes.load(self.sources[symbol][0]), shapes.constant(value))
+
+    def _leaves_below(self, symbols: Iterable[Any]) -> list[Any]:
+        """The sizes and ints behind symbols."""
+        found: set[Any] = set()
+        pending = list(symbols)
+        while pending:
+            symbol = pending.pop()
+            if symbol in self.sources:
+                found.add(symbol)
+            else:
+                for operand in self.leaves[symbol].children():
+                    value: Any = getattr(operand, "value", None)
+                    pending += value.node.expr.free_symbols if hasattr(value, "node") else ()
+        return sorted(found, key=str)
+
+
+def _within(bounds: DimRange | None, size: int) -> bool:
     """A size beside the bounds that the user promised stays a number."""
+    if bounds is None:
+        return True
     low, high = bounds.minimum, bounds.maximum
     return (low is None or low <= size) and (high is None or size <= high)
 

@@ -40,7 +40,7 @@ class ThreadState:
 
 
 def read_modes() -> dict[str, Any]:
-    """Everything that the functions of `torch_functions.STATE_FUNCTIONS` change."""
+    """Everything that the functions of `torch_functions.STATE_FUNCTIONS` and torch's context managers change."""
     nesting = torch.autocast_increment_nesting() - 1
     torch.autocast_decrement_nesting()
     return {
@@ -49,10 +49,14 @@ def read_modes() -> dict[str, Any]:
         "autocast_dtype": {d: torch.get_autocast_dtype(d) for d in DEVICES},
         "autocast_cache": torch.is_autocast_cache_enabled(),
         "autocast_nesting": nesting,
+        "inference": torch.is_inference_mode_enabled(),
+        "torch_function": torch._C._is_torch_function_enabled(),
+        "torch_function_modes": torch._C._is_torch_function_all_disabled(),
     }
 
 
 def write_modes(modes: dict[str, Any]) -> None:
+    """Those that can be set; the others belong to managers, which have to be left."""
     torch._C._set_grad_enabled(modes["grad"])
     for device in DEVICES:
         torch.set_autocast_enabled(device, modes["autocast"][device])

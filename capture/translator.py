@@ -24,6 +24,7 @@ from capture.variables.exception import ExceptionVariable, handled_exception, ra
 from capture.variables.function import CellVariable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import FunctionType
 
     from capture.output_graph import OutputGraph
@@ -122,14 +123,16 @@ class Translator:
             lookup_line=False,
         )
 
-    def user_stack(self) -> list[traceback.FrameSummary]:
-        """The user's frames, outermost first."""
-        frames = []
+    def chain(self) -> Iterator[Translator]:
+        """This frame and its callers, up to the captured one."""
         translator: Translator | None = self
         while translator is not None:
-            frames.append(translator.frame_summary())
+            yield translator
             translator = translator.parent
-        return frames[::-1]
+
+    def user_stack(self) -> list[traceback.FrameSummary]:
+        """The user's frames, outermost first."""
+        return [translator.frame_summary() for translator in self.chain()][::-1]
 
     # --- the value stack ---
 

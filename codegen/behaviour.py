@@ -51,7 +51,7 @@ def behaviour_of(func: OpOverload) -> Behaviour:
     if writes:
         if func is aten.resize_.default:
             return Behaviour("resize")
-        if name in RESIZES:
+        if name in RESIZES or func is aten.as_strided_.default:
             return Behaviour("refuse")
         if torch.Tag.nondeterministic_seeded in func.tags and name.endswith("_") and func not in FUNCTIONAL:
             return Behaviour("draw")

@@ -21,6 +21,7 @@ from torch._subclasses.fake_tensor import (
     DynamicOutputShapeException,
     UnsupportedOperatorException,
 )
+from torch.autograd import grad_mode
 
 from codegen.compiled import CompiledGraph, EagerGraph, assemble, is_available, run_eagerly
 from codegen.fake import UnsupportedTensor, fake_mode
@@ -53,6 +54,10 @@ def compile_fx(
     """
     try:
         check_inputs(example_inputs)
+        inside = without_inference_region(gm)
+        if inside is not gm:
+            with torch.inference_mode():
+                return InInferenceMode(compile_fx(inside, example_inputs, store=store, kernels=kernels))
         joint = trace_joint(gm, example_inputs, fake_mode())
         finish = (
             finish_training if joint.is_training else finish_views if joint.has_views else finish_inference
@@ -66,6 +71,40 @@ def compile_fx(
     ) as error:  # an operator refused its arguments: so will eager, with the user's line in its traceback
         log.info("the graph runs through eager: tracing it raised %s: %s", type(error).__name__, error)
         return EagerGraph(gm, f"{type(error).__name__}: {error}")
+
+
+ENTER, LEAVE = grad_mode._enter_inference_mode, grad_mode._exit_inference_mode
+
+
+def without_inference_region(gm: fx.GraphModule) -> fx.GraphModule:
+    """`gm` itself, or without the calls that put all of it into inference mode. UntraceableError where it is in that mode in part only."""
+    calls = [node for node in gm.graph.nodes if node.op.startswith("call_")]
+    if not any(node.target in (ENTER, LEAVE) for node in calls):
+        return gm
+    first, last = calls[0], calls[-1]
+    whole = first.target is ENTER and first.args[0] is True and last.target is LEAVE
+    if not whole or any(node.target in (ENTER, LEAVE) for node in calls[1:-1]):
+        raise UntraceableError("a part of the graph is in inference mode")
+    inside = fx.GraphModule(gm, gm.graph.__deepcopy__({}))
+    names = (last.name, first.name)
+    for name in names:
+        inside.graph.erase_node(next(node for node in inside.graph.nodes if node.name == name))
+    inside.recompile()
+    return inside
+
+
+class InInferenceMode:
+    """A compiled graph, each call of which runs in inference mode."""
+
+    def __init__(self, graph: Any) -> None:
+        self.graph = graph
+
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        with torch.inference_mode():
+            return self.graph(*args)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.graph, name)
 
 
 def check_inputs(example_inputs: Sequence[Any]) -> None:

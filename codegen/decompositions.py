@@ -50,8 +50,6 @@ REWRITTEN = [
     "binary_cross_entropy_with_logits",
     "soft_margin_loss",
     "soft_margin_loss_backward",
-    "gelu",
-    "gelu_backward",
     "silu",
     "silu_backward",
     "mish",

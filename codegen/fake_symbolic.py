@@ -88,3 +88,40 @@ def run_as_others(
             return True, decomposition(*args, **kwargs)
         results = func.decompose(*args, **kwargs)
     return results is not NotImplemented, results
+
+
+# --- functions that read their numbers in C++ --------------------------------------------------------------------------------
+
+
+def tensor_of(
+    data: Any, *, dtype: torch.dtype | None = None, device: Any = None, **settings: Any
+) -> torch.Tensor:
+    """`torch.tensor(data)` as far as its layout goes."""
+    kinds: set[type] = set()
+    shape = _shape_of(data, kinds)
+    if not kinds & set(SYMBOLIC):
+        return torch.tensor(data, dtype=dtype, device=device, **settings)
+    if dtype is None:
+        real = kinds & {float, torch.SymFloat}
+        dtype = (
+            torch.get_default_dtype()
+            if real
+            else torch.int64
+            if kinds - {bool, torch.SymBool}
+            else torch.bool
+        )
+    return torch.empty(shape, dtype=dtype, device=device, **settings)
+
+
+def _shape_of(data: Any, kinds: set[type]) -> list[int]:
+    if not isinstance(data, (list, tuple)):
+        kinds.add(type(data))
+        return []
+    shapes = [_shape_of(item, kinds) for item in data]
+    if any(shape != shapes[0] for shape in shapes):
+        raise ValueError(f"expected sequence of equal length, got {data}")
+    return [len(data), *(shapes[0] if shapes else [])]
+
+
+#: by function: what gives the layout of its result where some of its numbers are symbols
+FAKE_FORMS: dict[Any, Any] = {torch.tensor: tensor_of}

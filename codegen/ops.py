@@ -16,6 +16,7 @@ of mul and add into fma other than the op `fma`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -91,6 +92,10 @@ def _fma(left: Tensor, right: Tensor, addend: Tensor) -> Tensor:
     return wide.to(left.dtype)
 
 
+def _normal_cdf(value: Tensor) -> Tensor:
+    return (torch.erf(value * math.sqrt(0.5)) + 1) * 0.5
+
+
 def _not(value: Tensor) -> Tensor:
     return torch.bitwise_not(value)
 
@@ -153,6 +158,9 @@ _ROWS = [
     _spec("atanh", 1, FLOATS, "same", 30, torch.atanh),
     _spec("erf", 1, FLOATS, "same", 16, torch.erf),
     _spec("erfc", 1, FLOATS, "same", 24, torch.erfc),
+    _spec(
+        "normal_cdf", 1, FLOATS, "same", 16, _normal_cdf
+    ),  # (1 + erf(x / sqrt(2))) / 2: exact to a rounding of 1, not of the result
     _spec("sigmoid", 1, FLOATS, "same", 14, torch.sigmoid),  # 1 / (1 + exp(-x))
     _spec("lgamma", 1, FLOATS, "same", 60, torch.lgamma),
     _spec("isnan", 1, FLOATS, "b8", 1, torch.isnan),

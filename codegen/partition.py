@@ -26,10 +26,13 @@ from codegen.memory import UntraceableError
 from codegen.trace import drop_unused
 
 aten = torch.ops.aten
-CHEAP_VIEWS = frozenset((
-    aten.view.default, aten._unsafe_view.default, aten.reshape.default, aten.t.default, aten.transpose.int, aten.permute.default,
-    aten.unsqueeze.default, aten.squeeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.expand.default, aten.slice.Tensor, aten.select.int,
-    aten.alias.default, aten._to_copy.default, aten.clone.default, aten.copy.default, aten.full.default, aten.full_like.default,
+PARTS = frozenset((aten.slice.Tensor, aten.select.int))
+VIEWS = PARTS | frozenset((
+    aten.view.default, aten._unsafe_view.default, aten.t.default, aten.transpose.int, aten.permute.default, aten.unsqueeze.default,
+    aten.squeeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.expand.default, aten.alias.default,
+))  # fmt: skip
+CHEAP_VIEWS = VIEWS | frozenset((
+    aten.reshape.default, aten._to_copy.default, aten.clone.default, aten.copy.default, aten.full.default, aten.full_like.default,
     aten.zeros_like.default, aten.ones_like.default, aten.scalar_tensor.default, aten.zeros.default, aten.ones.default,
 ))  # fmt: skip
 
@@ -101,16 +104,26 @@ def needed(backward: list[fx.Node], grads: list[fx.Node | None]) -> list[fx.Node
 def frontier_of(forward: list[fx.Node], live: list[fx.Node]) -> list[fx.Node]:
     """Values of the forward that the backward reads, in order. Of a call with several results: the results."""
     read = {argument for node in live for argument in node.all_input_nodes}
-    grads_of_forward = [node for node in forward if node in read]
-    return [node for node in grads_of_forward if not isinstance(node.meta["val"], (tuple, list))]
+    return [node for node in forward if node in read and not isinstance(node.meta["val"], (tuple, list))]
+
+
+def base_of(node: fx.Node) -> fx.Node:
+    """What `node` is a view of, through any number of views; itself where it is none, or a part of something that need not be stored whole."""
+    base, is_part = node, False
+    while base.target in VIEWS:
+        is_part |= base.target in PARTS
+        base = base.all_input_nodes[0]
+    return node if is_part and is_cheap(base) else base
 
 
 def choose_saved(frontier: list[fx.Node], results: list[fx.Node]) -> tuple[list[fx.Node], list[fx.Node]]:
-    """Of the values that the backward reads: those to save, and the nodes to compute again (in order)."""
+    """Of the values that the backward reads: those to save, and the nodes to compute again (in order). A view is made again from its
+    base: the memory is the same, and so are its writes."""
     saved: list[fx.Node] = []
     again: list[fx.Node] = []
-    available = {node for node in frontier if not is_cheap(node) or node in results}
-    for node in frontier:
+    bases = dict.fromkeys(base_of(node) for node in frontier)
+    available = {node for node in bases if not is_cheap(node) or node in results}
+    for node in sorted({*bases, *frontier}):
         chain = None if node in available else recipe(node, available)
         if chain is None:
             saved.append(node)

@@ -6,7 +6,8 @@ Out: `LaunchPlan`: int64 words and a table of objects.
     mm(x, w) -> t;  k0: t -> y     ->     WORKSPACE t; GEMM x w t; NEW y; KERNEL k0 t y
 
 Each buffer becomes a slot. A buffer that only kernels and native products touch lives in the workspace, where places are reused when their
-last reader is done; what an operator takes or the caller gets is a tensor, released after its last use.
+last reader is done; what an operator takes or the caller gets is a tensor, released after its last use. Where that is a view of a whole buffer which
+is no tensor itself, the tensor is made in the view's shape at once, and the buffer is its memory.
 """
 
 from __future__ import annotations
@@ -138,6 +139,7 @@ class Planner:
     matmuls: dict[int, MatmulLaunch] = field(default_factory=dict)  # by position of the step
     tensors: set[str] = field(default_factory=set)  # buffers that must be tensor objects
     roots: dict[str, str] = field(default_factory=dict)  # whose memory a buffer is on
+    shaped: dict[str, str] = field(default_factory=dict)  # by buffer: the view that is made in its place
     last_use: dict[str, int] = field(default_factory=dict)  # of the memory of a root
     offsets: dict[str, int] = field(default_factory=dict)
     slots: dict[str, int] = field(default_factory=dict)
@@ -186,9 +188,29 @@ class Planner:
         for position, step in enumerate(self.program.steps):
             if self.is_call(position):
                 self.tensors.update((*reads_of(step), *made_by(step)))
+        plain = self.made_by_pointer()
         for step in reversed(self.program.steps):
-            if isinstance(step, ViewStep) and step.output in self.tensors:
+            if not isinstance(step, ViewStep) or step.output not in self.tensors:
+                continue
+            if step.base in plain and step.base not in self.shaped and self.is_whole(step):
+                self.shaped[step.base] = step.output
+            else:
+                self.shaped.pop(step.base, None)
+                plain.discard(step.base)
                 self.tensors.add(step.base)
+
+    def made_by_pointer(self) -> set[str]:
+        """Buffers that kernels and native products make, and nobody takes as a tensor."""
+        made = {
+            name for i, step in enumerate(self.program.steps) if not self.is_call(i) for name in made_by(step)
+        }
+        return made - self.tensors - self.roots.keys()
+
+    def is_whole(self, step: ViewStep) -> bool:
+        """The view is its base in another shape."""
+        view, base = self.layouts[step.output], self.layouts[step.base]
+        same = view.dtype == base.dtype and view.nbytes == base.nbytes
+        return same and number(step.offset) == 0
 
     def find_last_uses(self) -> None:
         for position, step in enumerate(self.program.steps):
@@ -203,7 +225,7 @@ class Planner:
         born: dict[str, int] = {}
         for position, step in enumerate(self.program.steps):
             for name in made_by(step):
-                if name not in self.tensors and name not in self.roots:
+                if name not in self.tensors and name not in self.roots and name not in self.shaped:
                     born.setdefault(name, position)
         placed: list[tuple[int, int, int, int]] = []  # begin, end in bytes; birth, death in steps
         for name in sorted(born, key=lambda name: -self.layouts[name].nbytes):
@@ -239,6 +261,9 @@ class Planner:
         self.defined.add(name)
         if name in self.offsets:
             self.emit(WORKSPACE, self.slots[name], self.offsets[name])
+        elif name in self.shaped:
+            self.define(self.shaped[name])
+            self.emit(POINTER, self.slots[name], self.slots[self.shaped[name]], 0)
         else:
             self.emit(NEW, self.slots[name], self.spec(self.layouts[name]))
 
@@ -289,6 +314,8 @@ class Planner:
         self.bump(written_of(step))
 
     def write_view(self, step: ViewStep) -> None:
+        if self.shaped.get(step.base) == step.output:
+            return
         layout, offset = self.layouts[step.output], number(step.offset)
         self.defined.add(step.output)
         if step.output in self.tensors:

@@ -1,6 +1,6 @@
 """Our own forms of common operators, on float32 and float64 tensors.
 
-    aten.gelu(x)   ->   x * 0.5 * (1 + erf(x * 0.7071))
+    aten.silu(x)   ->   x * sigmoid(x)
 
 The same as torch's rules in `torch._decomp`, which import sympy on the way: 0.4 s at the first compilation.
 """
@@ -8,7 +8,6 @@ The same as torch's rules in `torch._decomp`, which import sympy on the way: 0.4
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -217,38 +216,6 @@ def mse_loss_backward(
 @rewriting(aten.sgn.default)
 def sgn(tensor: torch.Tensor) -> torch.Tensor:
     return aten.sign(tensor)
-
-
-TANH_SCALE = math.sqrt(2 / math.pi)
-TANH_CUBE = 0.044715
-
-
-def gelu_inner(tensor: torch.Tensor) -> torch.Tensor:
-    cube = aten.mul(aten.mul(tensor, tensor), tensor)
-    return aten.tanh(aten.mul(aten.add(tensor, aten.mul(cube, TANH_CUBE)), TANH_SCALE))
-
-
-def normal_cdf(tensor: torch.Tensor) -> torch.Tensor:
-    return aten.mul(aten.add(aten.erf(aten.mul(tensor, math.sqrt(0.5))), 1), 0.5)
-
-
-@rewriting(aten.gelu.default)
-def gelu(tensor: torch.Tensor, *, approximate: str = "none") -> torch.Tensor:
-    if approximate == "tanh":
-        return aten.mul(aten.mul(tensor, 0.5), aten.add(gelu_inner(tensor), 1))
-    return aten.mul(tensor, normal_cdf(tensor))
-
-
-@rewriting(aten.gelu_backward.default)
-def gelu_backward(grad: torch.Tensor, tensor: torch.Tensor, *, approximate: str = "none") -> torch.Tensor:
-    square = aten.mul(tensor, tensor)
-    if approximate == "tanh":
-        inner = gelu_inner(tensor)
-        slope = aten.mul(aten.add(aten.mul(square, 3 * TANH_CUBE), 1), TANH_SCALE)
-        right = aten.mul(aten.mul(aten.mul(tensor, 0.5), aten.rsub(aten.mul(inner, inner), 1)), slope)
-        return aten.mul(grad, aten.add(aten.mul(aten.add(inner, 1), 0.5), right))
-    density = aten.mul(aten.exp(aten.mul(square, -0.5)), 1 / math.sqrt(2 * math.pi))
-    return aten.mul(grad, aten.add(normal_cdf(tensor), aten.mul(tensor, density)))
 
 
 @rewriting(aten.silu.default)

@@ -13,6 +13,7 @@ imported where the first symbol is needed.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import sys
 import types
@@ -22,6 +23,7 @@ from typing import Any
 
 import sympy  # type: ignore[import-untyped]
 import torch
+from sympy import oo
 from torch._logging import trace_structured
 from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv, SLoc, ValueRangesSLoc
@@ -43,6 +45,7 @@ class SizeEnv(ShapeEnv):
         with _without_validator():
             super().__init__()
         self.log = quiet
+        self._opaque = itertools.count()
         self.bounds: dict[sympy.Symbol, tuple[int | None, int | None]] = {}
         self.user_line: Any = (
             None  # called where a guard is added; what it returns stands in the guard's `sloc`
@@ -72,6 +75,23 @@ class SizeEnv(ShapeEnv):
     def new_int(self, value: int, name: str) -> torch.SymInt:
         """An int of the program: any value."""
         return self.wrap(self._new_symbol(value, name, None, None, positive=None), value)
+
+    def new_opaque(self, value: bool | float) -> torch.SymInt | torch.SymFloat | torch.SymBool:
+        """A number of which nothing is known but its present value."""
+        kind = type(value)
+        name = f"{'zf' if kind is float else 'so'}{next(self._opaque)}"
+        symbol = sympy.Symbol(
+            name, integer=None if kind is float else True, real=True
+        )  # 3.0 is an integer to sympy
+        self.backed_var_to_val[symbol] = sympy.Float(value) if kind is float else sympy.Integer(value)
+        self.var_to_sources[symbol] = []
+        self.var_to_range[symbol] = ValueRanges(-oo, oo) if kind is float else ValueRanges(-int_oo, int_oo)
+        self.var_to_range_sloc[symbol] = ValueRangesSLoc(UNKNOWN, UNKNOWN)
+        self.symbol_guard_counter[symbol] = 0
+        if kind is bool:
+            return torch.SymBool(SymNode(sympy.Eq(symbol, 1), self, bool, value))
+        number = SymNode(symbol, self, kind, value)
+        return torch.SymFloat(number) if kind is float else torch.SymInt(number)
 
     def wrap(self, expression: sympy.Basic, hint: int) -> torch.SymInt:
         return torch.SymInt(SymNode(expression, self, int, hint))

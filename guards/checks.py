@@ -134,6 +134,11 @@ def _tensor_match(guard: Guard, values: tuple[Any, ...]) -> bool:
     return guard.payload.mismatch(values[0]) is None
 
 
+@check(GuardKind.BUFFER)
+def _buffer(guard: Guard, values: tuple[Any, ...]) -> bool:
+    return guard.payload.mismatch(values[0]) is None
+
+
 @check(GuardKind.TENSOR_ALIASING)
 def _tensor_aliasing(guard: Guard, values: tuple[Any, ...]) -> bool:
     import torch

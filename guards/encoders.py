@@ -14,7 +14,7 @@ from guards import source as s
 from guards.global_state import DTYPE_CODES
 from guards.guard import Guard
 from guards.kinds import GuardKind
-from guards.shapes import shape_operator_numbers
+from guards.shapes import float_bits, shape_operator_numbers
 from guards.tensor_properties import TensorProperties
 from guards.values import ObjectRef
 
@@ -102,6 +102,7 @@ SIMPLE: dict[GuardKind, tuple[str, Callable[[Any], list[Any]]]] = {
     ),
     GuardKind.WEAKREF_ALIVE: ("CHECK_WEAKREF", lambda _: []),
     GuardKind.ITERATOR_POSITION: ("CHECK_ITERATOR", lambda position: [position]),
+    GuardKind.BUFFER: ("CHECK_BUFFER", lambda properties: properties.words()),
     GuardKind.NO_ATTRIBUTE: ("CHECK_NO_ATTRIBUTE", lambda name: [sys.intern(name)]),
     GuardKind.HAS_ATTRIBUTE: ("CHECK_HAS_ATTRIBUTE", lambda p: [sys.intern(p[0]), p[1]]),
     GuardKind.CLASS_LACKS: ("CHECK_CLASS_LACKS", lambda name: [sys.intern(name)]),
@@ -188,6 +189,7 @@ def _shape_expression(encoder: Encoder, guard: Guard, index: int) -> None:
     operands: list[int] = []
     for token in guard.payload.code:
         argument = 0 if len(token) == 1 else registers[token[1]] if token[0] == "load" else token[1]
+        argument = float_bits(argument) if type(argument) is float else argument
         operands += [numbers[token[0]], argument]
     encoder.emit("CHECK_SHAPE", operands=operands, guard=index)
 

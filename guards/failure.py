@@ -71,6 +71,7 @@ _CONDITIONS: dict[GuardKind, Callable[[Guard], str]] = {
     GuardKind.WEAKREF_ALIVE: lambda g: f"{g.source.text}() is not None",
     GuardKind.ITERATOR_POSITION: lambda g: f"{g.source.text} is at item {g.payload}",
     GuardKind.TENSOR_MATCH: lambda g: f"{g.source.text}: {g.payload.text}",
+    GuardKind.BUFFER: lambda g: f"{g.source.text}: {g.payload.text}",
     GuardKind.FUNCTION: lambda g: f"{g.source.text}.__code__ is {g.payload[0].text}",
     GuardKind.GLOBAL_STATE: lambda g: (
         "global state: " + ", ".join(f"{k}={v}" for k, v in g.payload._asdict().items())
@@ -135,6 +136,7 @@ _NEW_VALUES: dict[GuardKind, Callable[[Guard, Any], str]] = {
     GuardKind.BOOL: lambda g, v: _length_text(v),
     GuardKind.GRAD_NONE: lambda g, v: "grad is not None" if g.payload else "grad is None",
     GuardKind.TENSOR_MATCH: lambda g, v: g.payload.mismatch(v) or "equal by now",
+    GuardKind.BUFFER: lambda g, v: g.payload.mismatch(v) or "equal by now",
     GuardKind.FUNCTION: lambda g, v: _function_text(v),
     GuardKind.NO_ATTRIBUTE: lambda g, v: f"{g.payload!r} is in its __dict__",
     GuardKind.HAS_ATTRIBUTE: lambda g, v: _outcome(v, g.payload[0]),

@@ -23,6 +23,7 @@ from typing import Any
 import torch
 
 from guards import shapes
+from guards.buffer_properties import LONGEST_FORMAT, BufferProperties
 from guards.global_state import read_global_state
 from guards.kinds import GuardKind
 from guards.lookup import dict_items, has_attribute, instance_dict, isinstance_raw, safe_repr
@@ -210,6 +211,17 @@ def iterator_position(source: Source, iterator: Any) -> Guard:
     if type(iterator) not in (type(iter([])), type(iter(()))) or len(state) != 3:
         raise GuardError(f"{source.text} is no live list or tuple iterator: {safe_repr(iterator)}")
     return Guard((source,), GuardKind.ITERATOR_POSITION, state[2])
+
+
+def buffer_match(source: Source, value: Any) -> Guard:
+    """Class, element format, shape and strides of an object with a buffer. Raises GuardError for formats that are more than a few characters.
+
+    Only for classes written in C, whose buffers are given out without running user code.
+    """
+    properties = BufferProperties.of(value)
+    if len(properties.format) > LONGEST_FORMAT:
+        raise GuardError(f"{source.text} has elements of format {properties.format!r}")
+    return Guard((source,), GuardKind.BUFFER, properties)
 
 
 # --- attributes, functions, modules ----------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ class GuardKind(enum.Enum):
     ITERATOR_POSITION = 15
     TENSOR_MATCH = 30  # dtype, shape, strides, device, requires_grad, dispatch keys, type
     FUNCTION = 31  # code, defaults, keyword defaults, closure
+    BUFFER = 35  # class, element format, shape, strides of an object with a buffer (a NumPy array)
     GLOBAL_STATE = 40  # grad mode, inference mode, autocast, default dtype, deterministic flags, modes
     NO_ATTRIBUTE = 50  # the instance dict lacks the name
     HAS_ATTRIBUTE = 51  # outcome of hasattr

@@ -100,6 +100,42 @@ int guard_check_set(PyObject *object, const int64_t *operands)
     return 1;
 }
 
+/* --- buffers -------------------------------------------------------------------------------------------------------------- */
+
+enum { B_TYPE, B_FORMAT, B_READONLY, B_COUNT, B_DIMS };
+
+static int buffer_fits(const Py_buffer *view, const int64_t *o)
+{
+    int64_t format = 0;
+    size_t length = view->format != NULL ? strlen(view->format) : 0;
+    if (length >= sizeof format || view->readonly != o[B_READONLY] || 2 * (int64_t)view->ndim != o[B_COUNT]) {
+        return 0;
+    }
+    memcpy(&format, view->format, length);
+    const int64_t *sizes = o + B_DIMS, *strides = sizes + view->ndim;
+    int same = format == o[B_FORMAT];
+    for (int i = 0; same && i < view->ndim; i++) {
+        same = view->shape[i] == sizes[i] && view->strides[i] == strides[i];
+    }
+    return same;
+}
+
+/* The one check that calls foreign code: the C function by which an object of the guarded class, NumPy's array, shows its memory. */
+int guard_check_buffer(PyObject *object, const int64_t *o)
+{
+    Py_buffer view;
+    if ((int64_t)(uintptr_t)Py_TYPE(object) != o[B_TYPE]) {
+        return 0;
+    }
+    if (PyObject_GetBuffer(object, &view, PyBUF_STRIDES | PyBUF_FORMAT) < 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    int fits_it = buffer_fits(&view, o);
+    PyBuffer_Release(&view);
+    return fits_it;
+}
+
 /* --- tensors -------------------------------------------------------------------------------------------------------------- */
 
 enum { T_TYPE, T_DTYPE, T_DEVICE, T_KEYS, T_REQUIRES_GRAD, T_LEAF, T_NDIM, T_COUNT, T_DIMS };
@@ -236,65 +272,4 @@ int guard_check_aliasing(GuardProgram *program, const int64_t *operands)
         }
     }
     return 1;
-}
-
-/* --- shapes ---------------------------------------------------------------------------------------------------------------- */
-
-static int64_t floor_mod(int64_t a, int64_t b)
-{
-    int64_t r = b == -1 ? 0 : a % b;
-    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
-
-/* One operator on the top of the stack (`b` above `a`); 0 where the value leaves 64 bits or is undefined. */
-static int apply(int64_t op, int64_t a, int64_t b, int64_t *out)
-{
-    switch (op) {
-    case SHAPE_ADD: return !__builtin_add_overflow(a, b, out);
-    case SHAPE_SUB: return !__builtin_sub_overflow(a, b, out);
-    case SHAPE_MUL: return !__builtin_mul_overflow(a, b, out);
-    case SHAPE_FLOORDIV:
-        if (b == 0 || (a == INT64_MIN && b == -1)) {
-            return 0;
-        }
-        *out = a / b - (a % b != 0 && (a < 0) != (b < 0));
-        return 1;
-    case SHAPE_MOD:
-        if (b == 0) {
-            return 0;
-        }
-        *out = floor_mod(a, b);
-        return 1;
-    case SHAPE_MAX: *out = a > b ? a : b; return 1;
-    case SHAPE_MIN: *out = a < b ? a : b; return 1;
-    case SHAPE_EQ: *out = a == b; return 1;
-    case SHAPE_NE: *out = a != b; return 1;
-    case SHAPE_LT: *out = a < b; return 1;
-    case SHAPE_LE: *out = a <= b; return 1;
-    case SHAPE_AND: *out = a && b; return 1;
-    case SHAPE_OR: *out = a || b; return 1;
-    case SHAPE_NOT: *out = !b; return 1;
-    case SHAPE_NEG: return !__builtin_sub_overflow((int64_t)0, b, out);
-    default: return 0;
-    }
-}
-
-int guard_check_shape(const int64_t *ints, const int64_t *operands)
-{
-    int64_t stack[SHAPE_DEPTH];
-    int top = 0; /* guard_verify.c has checked the depth */
-    for (int64_t i = 0; i < operands[0]; i++) {
-        int64_t op = operands[1 + 2 * i], argument = operands[2 + 2 * i];
-        if (op == SHAPE_LOAD || op == SHAPE_CONST) {
-            stack[top++] = op == SHAPE_LOAD ? ints[argument] : argument;
-            continue;
-        }
-        int unary = op == SHAPE_NOT || op == SHAPE_NEG;
-        int64_t *target = &stack[top - (unary ? 1 : 2)];
-        if (!apply(op, *target, stack[top - 1], target)) {
-            return 0;
-        }
-        top -= !unary;
-    }
-    return stack[0] != 0;
 }

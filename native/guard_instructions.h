@@ -53,6 +53,7 @@
     X(CHECK_WEAKREF, "-s", "")                                                                                   \
     X(CHECK_ITERATOR, "-s", "i")                                                                                 \
     X(CHECK_TENSOR, "-s", "aiiiiii*i") /* type, dtype, device, keys, requires_grad, is_leaf or -1, ndim, sizes then strides (-1: free) */ \
+    X(CHECK_BUFFER, "-s", "aii*i")    /* type, element format, read-only, sizes then strides */                   \
     X(CHECK_FUNCTION, "-s", "")       /* a plain function */                                                     \
     X(CHECK_GLOBAL_STATE, "--", "*i")                                                                            \
     X(CHECK_STATE, "--", "ooo") /* a built-in function, its arguments, what it answers */                        \
@@ -83,15 +84,21 @@ enum {
 #undef X
 };
 
-/* Operators of CHECK_SHAPE, in the order of guards.shapes.OPERATORS, behind the two loads. */
+/* Operators of CHECK_SHAPE with their number of operands, in the order of guards.shapes.OPERATORS, behind the two loads. */
 #define SHAPE_OPERATORS(X)                                                                                       \
-    X(LOAD) X(CONST) X(ADD) X(SUB) X(MUL) X(FLOORDIV) X(MOD) X(MAX) X(MIN) X(EQ) X(NE) X(LT) X(LE) X(AND) X(OR) X(NOT) X(NEG)
+    X(LOAD, 0) X(CONST, 0) X(ADD, 2) X(SUB, 2) X(MUL, 2) X(FLOORDIV, 2) X(MOD, 2) X(MAX, 2) X(MIN, 2)            \
+    X(EQ, 2) X(NE, 2) X(LT, 2) X(LE, 2) X(AND, 2) X(OR, 2) X(NOT, 1) X(NEG, 1)                                   \
+    X(BIT_AND, 2) X(BIT_OR, 2) X(BIT_XOR, 2) X(LSHIFT, 2) X(RSHIFT, 2) X(BIT_LENGTH, 1) X(ISQRT, 1)              \
+    X(FLOAT, 1) X(FADD, 2) X(FSUB, 2) X(FMUL, 2) X(FDIV, 2) X(FPOW, 2) X(FEQ, 2) X(FNE, 2) X(FLT, 2) X(FLE, 2)   \
+    X(FNEG, 1) X(FABS, 1) X(TRUNC, 1) X(FLOOR, 1) X(CEIL, 1) X(ROUND, 1)                                         \
+    X(SQRT, 1) X(EXP, 1) X(LOG, 1) X(LOG2, 1) X(LOG10, 1) X(SIN, 1) X(COS, 1) X(TANH, 1)
 typedef enum {
-#define X(name) SHAPE_##name,
+#define X(name, arity) SHAPE_##name,
     SHAPE_OPERATORS(X)
 #undef X
     SHAPE_COUNT
 } ShapeOp;
+extern const char shape_arity[SHAPE_COUNT];
 #define SHAPE_DEPTH 64
 
 #endif

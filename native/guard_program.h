@@ -55,6 +55,7 @@ int guard_check_length(PyObject *object, int64_t length);
 int guard_check_bool(PyObject *object, int64_t expected);
 int guard_check_iterator(PyObject *object, int64_t position);
 int guard_check_tensor(PyObject *object, const int64_t *operands);
+int guard_check_buffer(PyObject *object, const int64_t *operands);
 int guard_check_global_state(const int64_t *operands);
 int guard_check_state(const int64_t *operands);
 int guard_check_dict_keys(PyObject *object, const int64_t *operands);

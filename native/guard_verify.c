@@ -159,14 +159,13 @@ static int shape_is_sound(const Reader *reader, const int64_t *operands)
     int depth = 0;
     for (int64_t i = 0; i < operands[0]; i++) {
         int64_t op = operands[1 + 2 * i];
-        int unary = op == SHAPE_NOT || op == SHAPE_NEG, push = op == SHAPE_LOAD || op == SHAPE_CONST;
-        if (op < 0 || op >= SHAPE_COUNT || depth < (push ? 0 : unary ? 1 : 2)) {
+        if (op < 0 || op >= SHAPE_COUNT || depth < shape_arity[op]) {
             return refuse(reader, "a shape expression is not postfix");
         }
         if (op == SHAPE_LOAD && use_register(reader, 'S', operands[2 + 2 * i]) < 0) {
             return -1;
         }
-        depth += push ? 1 : unary ? 0 : -1;
+        depth += 1 - shape_arity[op];
         if (depth > SHAPE_DEPTH) {
             return refuse(reader, "a shape expression is too deep");
         }
@@ -185,6 +184,7 @@ static int is_sound(Reader *reader, int op, const int64_t *operands)
     case OP_CHECK_STATE: return is_state_function(reader, operands);
     case OP_CHECK_DISTINCT: return registers_in_list(reader, operands, 1);
     case OP_CHECK_ALIASING: return registers_in_list(reader, operands, 2);
+    case OP_CHECK_BUFFER: return operands[3] % 2 == 0 ? 0 : refuse(reader, "sizes without strides");
     case OP_CHECK_SHAPE: return shape_is_sound(reader, operands);
     case OP_CHECK_TENSOR: /* ndim, and a count of sizes or of sizes and strides */
         if (operands[6] < 0 || (operands[7] != operands[6] && operands[7] != 2 * operands[6])) {
@@ -249,11 +249,11 @@ PyObject *guard_instruction_table(void)
 PyObject *guard_shape_operators(void)
 {
     return Py_BuildValue("("
-#define X(name) "s"
+#define X(name, arity) "s"
                          SHAPE_OPERATORS(X)
 #undef X
                          ")",
-#define X(name) #name,
+#define X(name, arity) #name,
                          SHAPE_OPERATORS(X)
 #undef X
                          NULL);

@@ -107,6 +107,26 @@ FITS = (
         4.0,
         7,
     ),
+    Fit(
+        "ERFC_LOG2",
+        "log2(erfc(x)) / x, 0 <= x <= 4.2; exact where erfc is large",
+        lambda x: mpmath.log(mpmath.erfc(x), 2) / x,
+        lambda x: x,
+        lambda x: x * mpmath.erfc(x) * mpmath.log(2) / 2,
+        1e-3,
+        4.2,
+        7,
+    ),
+    Fit(
+        "EXP2_SHORT",
+        "2**r, |r| <= 1/2; to 1.2e-7",
+        lambda r: mpmath.power(2, r),
+        lambda r: r,
+        lambda r: 1 / mpmath.power(2, r),
+        -0.5,
+        0.5,
+        5,
+    ),
 )
 
 

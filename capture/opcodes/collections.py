@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capture.opcodes.registry import opcode
-from capture.variables.base import Variable, realize
+from capture.variables.base import ObservedException, Variable, realize
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import raise_new
 from capture.variables.iterator import IteratorVariable
@@ -121,12 +121,21 @@ def _dict_merge(tx: Translator, instruction: Instruction) -> None:
     assert isinstance(target, DictVariable)
     for key, value in pairs:
         if target.find(tx, key) is not None:
-            function = tx.stack[-_count(instruction) - 2]
-            name = function.describe().split(" ")[-1]
-            raise raise_new(
-                TypeError, f"{name}() got multiple values for keyword argument '{key.as_constant()}'"
+            function = realize(tx, tx.stack[-_count(instruction) - 2])
+            text = (
+                f"{_full_name(tx, function)} got multiple values for keyword argument '{key.as_constant()}'"
             )
+            raise raise_new(TypeError, text)
         target.set_item(tx, key, value)
+
+
+def _full_name(tx: Translator, function: Variable) -> str:
+    """As errors of a call name the function: with its module, unless that is `builtins`."""
+    try:
+        name, module = (function.get_attr(tx, n).as_constant() for n in ("__qualname__", "__module__"))
+    except ObservedException:
+        return f"{function.python_type().__name__} object"
+    return f"{name}()" if module in (None, "builtins") else f"{module}.{name}()"
 
 
 # --- unpacking ---------------------------------------------------------------------------------------------------------------

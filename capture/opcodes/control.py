@@ -31,7 +31,9 @@ def branch_truth(tx: Translator, value: Variable) -> bool:
 
 @opcode("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_TRUE")
 def _jump_if_true(tx: Translator, instruction: Instruction) -> None:
-    if branch_truth(tx, tx.pop()):
+    value = tx.pop()
+    asserted = isinstance(value, TensorVariable) and tx.output.assertions.take(tx, value)
+    if asserted or branch_truth(tx, value):
         tx.jump(instruction.target)
 
 

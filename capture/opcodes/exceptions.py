@@ -10,7 +10,9 @@ from capture.variables.base import ObservedException, Variable, realize
 from capture.variables.class_lookup import MISSING, class_attribute, lookup_type
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import ExceptionVariable, TracebackVariable, handled_exception, raise_new
+from capture.variables.function import ValueMethod
 from capture.variables.opaque import OpaqueVariable
+from capture.variables.torch_contexts import NativeContextVariable
 from capture.variables.type_object import ClassVariable
 from capture.variables.user_object import ObjectVariable
 
@@ -113,6 +115,8 @@ def _before_with(tx: Translator, instruction: Instruction) -> None:
 
 
 def _context_method(tx: Translator, manager: Variable, name: str) -> Variable:
+    if isinstance(manager, NativeContextVariable):
+        return ValueMethod(manager, name)
     if not isinstance(manager, ObjectVariable):
         raise GraphBreak("with_context", value=manager)
     if lookup_type(manager.cls, name) is MISSING:

@@ -90,7 +90,7 @@ def _store_global(tx: Translator, instruction: Instruction) -> None:
 
 @opcode("DELETE_GLOBAL")
 def _delete_global(tx: Translator, instruction: Instruction) -> None:
-    raise GraphBreak("mutation", value=f"global {instruction.value}")
+    tx.scope.delete(tx.output, instruction.value)
 
 
 # --- attributes --------------------------------------------------------------------------------------------------------------

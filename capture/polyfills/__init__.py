@@ -297,16 +297,23 @@ MADE_CALLABLES: dict[type, Callable[..., Any]] = {
 }
 
 
-def dict_fromkeys(cls: Any, keys: Iterable[Any], value: Any = None, /) -> Any:
-    """The class method that a dict class inherits from dict or OrderedDict."""
-    result = cls()
+def dict_fromkeys(keys: Iterable[Any], value: Any = None) -> dict[Any, Any]:
+    result = {}
     for key in keys:
         result[key] = value
     return result
 
 
+def results_until(function: Callable[[], Any], sentinel: Any) -> Iterator[Any]:
+    """`iter(function, sentinel)`."""
+    while True:
+        value = function()
+        if sentinel is value or sentinel == value:
+            return
+        yield value
+
+
 @stands_for(collections._count_elements)  # type: ignore[attr-defined]
-def count_elements(mapping: Any, iterable: Iterable[Any]) -> None:
-    get = mapping.get
-    for item in iterable:
-        mapping[item] = get(item, 0) + 1
+def count_elements(counts: Any, items: Iterable[Any], /) -> None:
+    for item in items:
+        counts[item] = counts.get(item, 0) + 1

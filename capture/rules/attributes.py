@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
 from capture.rules import rule
 from capture.variables.base import NotConstant, ObservedException, Variable
 from capture.variables.builtin import describe_all
 from capture.variables.constant import NONE, ConstantVariable, fold
+from capture.variables.operators import compare
+from capture.variables.symbolic import is_symbolic
 from capture.variables.user_object import ObjectVariable
 
 if TYPE_CHECKING:
     from capture.translator import Translator
 
 
+def _checked_length(value: Any) -> int:
+    """`len()` of an object whose `__len__` returned this."""
+    return len(type("sized", (), {"__len__": lambda _: value})())
+
+
 @rule(len)
 def _len(tx: Translator, value: Variable) -> Variable:
+    if isinstance(value, ObjectVariable):
+        made = value.len_variable(tx)
+        is_size = is_symbolic(made) and made.python_type() is int
+        if is_size and compare(tx, ">=", made, ConstantVariable(0)).truth(tx):
+            return made
+        return fold(_checked_length, [made], {})
     length = getattr(value, "length", None)
     if length is not None:
         return tx.wrap_constant(length(tx))
@@ -76,13 +89,8 @@ def _hash(tx: Translator, value: Variable) -> Variable:
     return fold(hash, [value], {})
 
 
-@rule(vars)
-def _vars(tx: Translator, value: Variable | None = None) -> Variable:
-    if value is None:
-        raise GraphBreak("builtin", name="vars", value="no arguments")
-    return value.get_attr(tx, "__dict__")
-
-
-@rule(builtins.globals, builtins.locals, builtins.dir, builtins.exec, builtins.eval)
+@rule(builtins.globals, builtins.locals, builtins.vars, builtins.dir, builtins.exec, builtins.eval)
 def _namespace(tx: Translator, *args: Variable) -> Variable:
-    raise GraphBreak("builtin", name="globals, locals, dir, exec or eval", value=describe_all(list(args)))
+    raise GraphBreak(
+        "builtin", name="globals, locals, vars, dir, exec or eval", value=describe_all(list(args))
+    )

@@ -15,7 +15,8 @@ from capture.variables.base import NotConstant, Variable
 from capture.variables.class_lookup import MISSING, lookup_type
 from capture.variables.constant import ConstantVariable, fold
 from capture.variables.exception import raise_new
-from capture.variables.sequence import TupleVariable
+from capture.variables.sequence import SizeVariable, TupleVariable
+from capture.variables.symbolic import is_symbolic
 from capture.variables.tensor import TensorVariable
 from capture.variables.user_object import ObjectVariable
 
@@ -57,6 +58,8 @@ def _guard_registrations(tx: Translator, kinds: Any) -> None:
 @rule(isinstance)
 def _isinstance(tx: Translator, value: Variable, classes: Variable) -> Variable:
     kinds = _classes(tx, classes)
+    if is_symbolic(value) or isinstance(value, SizeVariable):
+        return _issubclass_of_type(value, kinds)
     _guard_registrations(tx, kinds)
     if not _is_plain_check(kinds):
         return _user_check(tx, "__instancecheck__", value, classes)

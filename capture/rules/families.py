@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from capture.rules import attributes, class_checks, containers, iterators, library, numbers, operators
+from capture.rules import (
+    attributes,
+    class_checks,
+    containers,
+    iterators,
+    library,
+    numbers,
+    numpy_calls,
+    operators,
+)
 from capture.variables import autograd_function, super_object, torch_wrappers
 
 FAMILIES = (
@@ -12,6 +21,7 @@ FAMILIES = (
     iterators,
     library,
     numbers,
+    numpy_calls,
     operators,
     autograd_function,
     super_object,

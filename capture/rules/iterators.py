@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from capture.break_reasons import GraphBreak
 from capture.rules import rule
 from capture.variables.base import ObservedException, Variable
 from capture.variables.constant import ConstantVariable
@@ -15,7 +14,9 @@ from capture.variables.iterator import (
     CountIterator,
     EnumerateIterator,
     IteratorVariable,
+    RangeIterator,
 )
+from capture.variables.ranges import RangeVariable
 from capture.variables.sequence import TupleVariable
 from capture.variables.user_object import ObjectVariable
 
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
 @rule(iter)
 def _iter(tx: Translator, value: Variable, sentinel: Variable | None = None) -> Variable:
     if sentinel is not None:
-        raise GraphBreak("builtin", name="iter", value=value)
+        from capture.polyfills import results_until
+
+        return tx.wrap_function(results_until).call(tx, [value, sentinel], {})
+    if isinstance(value, RangeVariable):
+        return RangeIterator(value.value)
     return value.iterate(tx)
 
 

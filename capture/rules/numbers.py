@@ -10,12 +10,12 @@ from capture.break_reasons import GraphBreak
 from capture.rules import CALLS, rule
 from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable, fold
+from capture.variables.number_rules import compute
+from capture.variables.numpy_array import NumpyVariable, operation
 from capture.variables.operators import (
     binary_operator,
-    user_operator,
 )
 from capture.variables.sequence import TupleVariable
-from capture.variables.symbolic import compute
 from capture.variables.tensor import TensorVariable
 from capture.variables.user_object import ObjectVariable
 
@@ -50,6 +50,8 @@ CALLS[complex] = _number(complex, "__complex__")
 def _abs(tx: Translator, value: Variable) -> Variable:
     if isinstance(value, TensorVariable):
         return tx.output.call_function(tx, torch.abs, [value], {})
+    if isinstance(value, NumpyVariable):
+        return operation(tx, "operator", "abs", [value], {})
     if isinstance(value, ObjectVariable):
         return value.call_method(tx, "__abs__", [], {})
     return compute(abs, [value]) or fold(abs, [value], {})
@@ -58,25 +60,20 @@ def _abs(tx: Translator, value: Variable) -> Variable:
 @rule(pow)
 def _pow(tx: Translator, base: Variable, exponent: Variable, modulus: Variable | None = None) -> Variable:
     if modulus is not None:
-        if isinstance(base, ObjectVariable):
-            return base.call_method(tx, "__pow__", [exponent, modulus], {})
         return fold(pow, [base, exponent, modulus], {})
     return binary_operator(tx, "**", base, exponent)
 
 
 @rule(round)
 def _round(tx: Translator, value: Variable, digits: Variable | None = None) -> Variable:
-    if isinstance(value, ObjectVariable):
-        return value.call_method(tx, "__round__", [] if digits is None else [digits], {})
-    if isinstance(value, TensorVariable):
+    if isinstance(value, (TensorVariable, ObjectVariable)):
         raise GraphBreak("builtin", name="round", value=value)
-    return fold(round, [value] if digits is None else [value, digits], {})
+    args = [value] if digits is None else [value, digits]
+    return compute(round, args) or fold(round, args, {})
 
 
 @rule(divmod)
 def _divmod(tx: Translator, left: Variable, right: Variable) -> Variable:
-    if isinstance(left, ObjectVariable) or isinstance(right, ObjectVariable):
-        return user_operator(tx, "divmod()", "divmod", left, right)
     if isinstance(left, ConstantVariable) and isinstance(right, ConstantVariable):
         return fold(divmod, [left, right], {})
     return TupleVariable([binary_operator(tx, "//", left, right), binary_operator(tx, "%", left, right)])

@@ -134,6 +134,10 @@ class NullVariable(Variable):
         code.emit("PUSH_NULL")
 
 
+class Deleted(Variable):
+    """Stands for an attribute or a global that the frame deleted."""
+
+
 class LazyVariable(Variable):
     """A local or item not looked at yet: no guard until something uses it."""
 

@@ -10,9 +10,10 @@ from capture.break_reasons import GraphBreak
 from capture.rules import lookup
 from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable, fold
-from capture.variables.native_base import plain_argument
+from capture.variables.iterator import IteratorVariable
+from capture.variables.number_rules import EXTREMES, compute, extreme
 from capture.variables.sequence import SequenceVariable
-from capture.variables.symbolic import EXTREMES, compute, extreme, is_symbolic
+from capture.variables.symbolic import is_symbolic
 
 if TYPE_CHECKING:
     from capture.reconstruct import PythonCode
@@ -69,16 +70,12 @@ def call_pure(tx: Translator, function: Any, args: list[Variable], kwargs: dict[
     """Call a function without side effects on constants; break for anything else."""
     from capture.polyfills import POLYFILLS
 
-    args = list(map(plain_argument, args))
     computed = compute(function, args) if not kwargs else None
     if computed is not None:
         return computed
-    if (
-        function in EXTREMES
-        and not kwargs
-        and (len(args) > 1 or (args and isinstance(args[0], SequenceVariable)))
-    ):
-        items = args if len(args) > 1 else args[0].unpack(tx)
+    if function in EXTREMES and not kwargs:
+        one = len(args) == 1 and not isinstance(args[0], IteratorVariable)  # an iterator would be used up
+        items = args[0].unpack(tx) if one else args if len(args) > 1 else []
         largest = extreme(function, items)
         if largest is not None:
             return largest

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import collections
 import functools
 import types
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
 from capture.variables.base import Variable
-from capture.variables.constant import ConstantVariable
 from capture.variables.function import BoundMethodVariable
 
 if TYPE_CHECKING:
@@ -38,7 +36,8 @@ def is_data_descriptor(value: Any) -> bool:
 
 @functools.cache
 def plain_setattr() -> frozenset[Any]:
-    return frozenset({object.__setattr__, object.__delattr__})
+    namespace = types.SimpleNamespace
+    return frozenset({object.__setattr__, object.__delattr__, namespace.__setattr__, namespace.__delattr__})
 
 
 NATIVE_MODULES = frozenset(("builtins", "collections", "functools", "types"))
@@ -102,8 +101,6 @@ def bind(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> V
         found, (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
     ):
         return BuiltinMethodVariable(owner, found, name)
-    if isinstance(found, collections._tuplegetter) and getattr(owner, "base_value", None) is not None:  # type: ignore[attr-defined]
-        return owner.base_value.get_item(tx, ConstantVariable(found.__reduce__()[1][0]))  # type: ignore[attr-defined]
     if lookup_type(type(found), "__get__") is not MISSING and not isinstance(
         found, (type, types.BuiltinFunctionType)
     ):

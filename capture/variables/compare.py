@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
 from capture.variables.base import NotConstant, Variable
-from capture.variables.native_base import plain_operand
+from capture.variables.symbolic import is_symbolic
 
 if TYPE_CHECKING:
     from capture.translator import Translator
@@ -28,6 +28,8 @@ def same_object(tx: Translator, left: Variable, right: Variable) -> bool:
     if left.is_constant() and right.is_constant():
         if left.python_type() is not right.python_type():
             return False
+        if is_symbolic(left) or is_symbolic(right):
+            return left.python_type() is not float and equal_numbers(tx, left, right)
         one, two = left.as_constant(), right.as_constant()
         if type(one) is not type(two):
             return False
@@ -39,6 +41,11 @@ def same_object(tx: Translator, left: Variable, right: Variable) -> bool:
     if not same:
         tx.output.guard_distinct(left, right)
     return same
+
+
+def equal_numbers(tx: Translator, left: Variable, right: Variable) -> bool:
+    """Of two numbers of one type, one symbolic: guards fix the answer, not the numbers."""
+    return equal(tx, left, right) if left.python_type() is int else left.truth(tx) == right.truth(tx)
 
 
 def equal_or_same(tx: Translator, left: Variable, right: Variable) -> bool:
@@ -142,14 +149,6 @@ def has_own_hash(cls: type) -> bool:
     )
 
 
-def hashes_by_identity(cls: type) -> bool:
-    """Whether equal keys of this class are one object."""
-    import torch
-
-    by_identity = (object.__hash__, type.__hash__, torch.Tensor.__hash__, torch.nn.Module.__hash__)
-    return getattr(cls, "__hash__", None) in by_identity and not has_own_hash(cls)
-
-
 def hash_key(tx: Translator, variable: Variable) -> Any:
     """A key such that two variables are the same dict key exactly if their keys are equal."""
     from capture.variables.exception import raise_new
@@ -157,9 +156,6 @@ def hash_key(tx: Translator, variable: Variable) -> Any:
     from capture.variables.user_object import ObjectVariable
 
     variable = tx.output.resolve(variable)
-    plain = plain_operand(variable, "__hash__", "__eq__")
-    if plain.python_type().__hash__ is not None:
-        variable = plain
     if type(variable) is TupleVariable:
         try:
             value = variable.as_constant()

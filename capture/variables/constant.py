@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
 import torch
 
 from capture.break_reasons import GraphBreak
@@ -22,6 +23,8 @@ LITERALS: tuple[type, ...] = (
     int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented),
 )  # fmt: skip
 TORCH_CONSTANTS: tuple[type, ...] = (torch.dtype, torch.device, torch.layout, torch.memory_format)
+
+NUMPY_CONSTANTS: tuple[type, ...] = (np.dtype, np.generic)
 
 
 def is_literal(value: Any) -> bool:
@@ -78,8 +81,6 @@ class ConstantVariable(Variable):
             from capture.variables.strings import format_template
 
             return format_template(tx, self.value, args, kwargs)
-        if name == "__iter__" and not args:
-            return self.iterate(tx)
         if not hasattr(self.value, name):
             return self.get_attr(tx, name)
         return fold(getattr(self.value, name), args, kwargs)
@@ -136,18 +137,16 @@ def refusal(name: str, value: Variable) -> GraphBreak:
 def fold(function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
     """Call `function` on constants now. An exception becomes the program's own; a non-constant argument breaks the graph."""
     from capture.variables.exception import raise_python
-    from capture.variables.native_base import plain_argument
     from capture.wrap import constant
 
     try:
-        values = [plain_argument(a).as_constant() for a in args]
-        keywords = {k: plain_argument(v).as_constant() for k, v in kwargs.items()}
+        values = [a.as_constant() for a in args]
+        keywords = {k: v.as_constant() for k, v in kwargs.items()}
     except NotConstant as error:
         raise refusal(getattr(function, "__name__", repr(function)), error.args[0]) from None
     try:
-        result = function(*values, **keywords)
+        return constant(function(*values, **keywords))
     except ObservedException:
         raise
     except Exception as error:
         raise raise_python(error) from None
-    return constant(result)

@@ -106,23 +106,33 @@ class ExceptionVariable(Variable):
         from capture.variables.constant import ConstantVariable
         from capture.variables.strings import to_repr, to_text
 
-        if name == "with_traceback" and len(args) == 1:
-            return self
         if name in ("__str__", "__repr__") and not args:
             return ConstantVariable(to_text(tx, self) if name == "__str__" else to_repr(tx, self))
         return super().call_method(tx, name, args, kwargs)
+
+    def call_native(
+        self, tx: Translator, descriptor: Any, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        """A method written in C, past those that the class overrides."""
+        handler = NATIVE_METHODS.get(descriptor.__name__)
+        if handler is None:
+            raise GraphBreak("method", name=descriptor.__qualname__, value=self)
+        result: Variable = handler(self, tx, *args, **kwargs)
+        return result
 
     # --- text ---
 
     def text(self, tx: Translator) -> str:
         """`str(exception)`."""
+        own = self._written(tx, "__str__")
+        return own if own is not None else self.native_text(tx)
+
+    def native_text(self, tx: Translator) -> str:
+        """What the `__str__` of the built-in class says."""
         from capture.variables.sequence import TupleVariable
         from capture.variables.strings import to_repr, to_text
 
-        own = self._written(tx, "__str__")
-        if own is not None:
-            return own
-        writer = self.cls.__str__
+        writer: Any = native_exception(self.cls).__str__
         if writer is KeyError.__str__ and len(self.args) == 1:
             return to_repr(tx, self.args[0])
         if writer in PLAIN_TEXTS:
@@ -135,13 +145,15 @@ class ExceptionVariable(Variable):
 
     def representation(self, tx: Translator) -> str:
         """`repr(exception)`."""
+        own = self._written(tx, "__repr__")
+        return own if own is not None else self.native_representation(tx)
+
+    def native_representation(self, tx: Translator) -> str:
+        """What the `__repr__` of the built-in class says."""
         from capture.variables.sequence import TupleVariable
         from capture.variables.strings import to_repr
 
-        own = self._written(tx, "__repr__")
-        if own is not None:
-            return own
-        if self.cls.__repr__ is not BaseException.__repr__:
+        if native_exception(self.cls).__repr__ is not BaseException.__repr__:
             raise GraphBreak("builtin", name="repr", value=self)
         if len(self.args) == 1:
             return f"{self.cls.__name__}({to_repr(tx, self.args[0])})"
@@ -214,12 +226,7 @@ class AmbientException(Variable):
 
 def handled_exception(tx: Translator) -> Variable | None:
     """The exception whose `except` block runs, in this frame or around its call; None: not known, the captured frame handles none."""
-    translator: Translator | None = tx
-    while translator is not None:
-        if translator.handled:
-            return translator.handled[-1]
-        translator = translator.parent
-    return None
+    return next((t.handled[-1] for t in tx.chain() if t.handled), None)
 
 
 def _none() -> Variable:
@@ -257,6 +264,40 @@ FIELDS: dict[str, Any] = {
     "__context__": lambda self, tx: self.context or _none(),
     "__suppress_context__": _suppress_context,
     "__traceback__": _traceback,
+}
+
+
+def _native_init(self: ExceptionVariable, tx: Translator, *args: Variable) -> Variable:
+    self.args = list(args)
+    return _none()
+
+
+def _native_str(self: ExceptionVariable, tx: Translator) -> Variable:
+    return tx.wrap_constant(self.native_text(tx))
+
+
+def _native_repr(self: ExceptionVariable, tx: Translator) -> Variable:
+    return tx.wrap_constant(self.native_representation(tx))
+
+
+def _with_traceback(self: ExceptionVariable, tx: Translator, trace: Variable) -> Variable:
+    return self
+
+
+def _add_note(self: ExceptionVariable, tx: Translator, note: Variable) -> Variable:
+    from capture.variables.lists import ListVariable
+
+    notes = self.attributes.setdefault("__notes__", ListVariable([]))
+    notes.call_method(tx, "append", [note], {})
+    return _none()
+
+
+NATIVE_METHODS: dict[str, Any] = {
+    "__init__": _native_init,
+    "__str__": _native_str,
+    "__repr__": _native_repr,
+    "with_traceback": _with_traceback,
+    "add_note": _add_note,
 }
 
 

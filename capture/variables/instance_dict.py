@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from capture.variables.base import LazyVariable, Variable
+from capture.variables.base import Deleted, LazyVariable, Variable
 from capture.variables.constant import ConstantVariable
 from capture.variables.mapping import DictVariable
 from guards import guard as make_guard
@@ -26,8 +26,6 @@ class InstanceDictVariable(DictVariable):
 
     @property
     def entries(self) -> dict[Any, tuple[Variable, Variable]]:
-        from capture.variables.user_object import Deleted
-
         owner = self.owner
         names: dict[str, Variable | None] = dict.fromkeys(
             instance_dict(owner.value) or () if owner.value is not None else ()
@@ -75,17 +73,12 @@ class InstanceDictVariable(DictVariable):
 
     def del_item(self, tx: Translator, key: Variable) -> Variable:
         from capture.variables.exception import raise_new
-        from capture.variables.user_object import Deleted
 
         value = self.find(tx, key)
         if value is None:
             raise raise_new(KeyError, key.as_constant())
         tx.output.side_effects.store_attr(self.owner, key.as_constant(), Deleted())
         return value
-
-    def clear(self, tx: Translator) -> None:
-        for key in self.unpack(tx):
-            self.del_item(tx, key)
 
     def reconstruct(self, code: PythonCode) -> None:
         code.load(self.owner)

@@ -72,11 +72,10 @@ class DequeVariable(MutableSequence):
         code.call_object(collections.deque, [ListVariable(self.items), ConstantVariable(self.maxlen)])
 
 
-def change(tx: Translator, sequence: Variable, moves: bool = True) -> None:
-    """To be called before a sequence is changed. `moves`: items come, go or change places in the sense of a deque's iterator."""
+def change(tx: Translator, sequence: Variable) -> None:
+    """To be called before a sequence is changed."""
     if isinstance(sequence, DequeVariable):
         sequence.guard_limit(tx)
-        sequence.changes += moves
     tx.output.side_effects.will_mutate(sequence)
 
 
@@ -116,16 +115,14 @@ def _pop(self: MutableSequence, tx: Translator, index: Variable | None = None) -
 
 def _remove(self: MutableSequence, tx: Translator, value: Variable) -> Variable:
     from capture.variables.compare import equal_or_same
-    from capture.variables.strings import to_repr
 
     for index, item in enumerate(self.unpack(tx)):
         if equal_or_same(tx, item, value):
             change(tx, self)
             del self.items[index]
             return NONE
-    if isinstance(self, DequeVariable):
-        raise raise_new(ValueError, f"{to_repr(tx, value)} is not in deque")
-    raise raise_new(ValueError, "list.remove(x): x not in list")
+    kind = self.python_type().__name__
+    raise raise_new(ValueError, f"{kind}.remove(x): x not in {kind}")
 
 
 def _clear(self: MutableSequence, tx: Translator) -> Variable:
@@ -135,7 +132,7 @@ def _clear(self: MutableSequence, tx: Translator) -> Variable:
 
 
 def _reverse(self: MutableSequence, tx: Translator) -> Variable:
-    change(tx, self, moves=False)
+    change(tx, self)
     self.items.reverse()
     return NONE
 
@@ -169,7 +166,7 @@ def _set_item(self: MutableSequence, tx: Translator, key: Variable, value: Varia
     index = index_of(tx, key)
     if not -len(self.items) <= index < len(self.items):
         raise raise_new(IndexError, f"{self.python_type().__name__} assignment index out of range")
-    change(tx, self, moves=False)
+    change(tx, self)
     self.items[index] = value
     return NONE
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import types
 from typing import TYPE_CHECKING, Any
+
+import torch
 
 from capture.break_reasons import GraphBreak
 from capture.variables.base import Variable
@@ -10,6 +13,13 @@ from capture.variables.base import Variable
 if TYPE_CHECKING:
     from capture.translator import Translator
     from guards.source import Source
+
+
+METHODS_IN_C = (
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    type(torch._C._InferenceMode.__exit__),
+)
 
 
 class OpaqueVariable(Variable):
@@ -40,6 +50,12 @@ class OpaqueVariable(Variable):
         raise self.breaks()
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
+        """A method written in C can be had; calling it is what breaks."""
+        from capture.variables.function import ValueMethod
+        from capture.variables.user_object import lookup_type
+
+        if isinstance(lookup_type(type(self.value), name), METHODS_IN_C):
+            return ValueMethod(self, name)
         raise self.breaks()
 
     def set_attr(self, tx: Translator, name: str, value: Variable) -> None:

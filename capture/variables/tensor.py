@@ -44,7 +44,6 @@ CONSTANT_ATTRIBUTES = frozenset(
         "is_nested",
         "is_sparse_csr",
         "itemsize",
-        "nbytes",
         "names",
         "is_ipu",
         "is_vulkan",
@@ -59,7 +58,6 @@ CONSTANT_METHODS = frozenset(
         "size",
         "dim",
         "numel",
-        "nelement",
         "ndimension",
         "stride",
         "is_contiguous",
@@ -99,7 +97,6 @@ OUTSIDE = frozenset(
         "register_post_accumulate_grad_hook",
         "retain_grad",
         "requires_grad_",
-        "numpy",
         "data_ptr",
         "untyped_storage",
         "storage",
@@ -306,6 +303,14 @@ def _grad_fn(self: TensorVariable, tx: Translator) -> Variable:
     raise GraphBreak("get_attr", value=self, name="grad_fn")
 
 
+def _nbytes(self: TensorVariable, tx: Translator) -> Variable:
+    return tx.wrap_constant(self.fake.numel() * self.fake.itemsize)
+
+
+def _nelement(self: TensorVariable, tx: Translator) -> Variable:
+    return tx.wrap_constant(self.fake.numel())
+
+
 def _class(self: TensorVariable, tx: Translator) -> Variable:
     from capture.wrap import wrap_class
 
@@ -327,6 +332,14 @@ def _of_graph(name: str) -> Callable[[TensorVariable, Translator], Variable]:
         return ConstantVariable(getattr(self.fake, name))
 
     return read
+
+
+def _numpy(self: TensorVariable, tx: Translator, **kwargs: Variable) -> Variable:
+    from capture.variables.numpy_array import from_tensor
+
+    if kwargs:
+        raise GraphBreak("method", name="numpy", value=self)
+    return from_tensor(tx, self)
 
 
 def _iter(self: TensorVariable, tx: Translator) -> Variable:
@@ -359,10 +372,13 @@ TENSOR_ATTRIBUTES: dict[str, Callable[[TensorVariable, Translator], Variable]] =
     "output_nr": _of_graph("output_nr"),
     "retains_grad": _of_graph("retains_grad"),
     "__class__": _class,
+    "nbytes": _nbytes,
 }
 TENSOR_METHODS: dict[str, Callable[..., Variable]] = {
     "type": _type_name,
+    "numpy": _numpy,
     "detach_": _detach_in_place,
+    "nelement": _nelement,
     "__iter__": _iter,
     "__getitem__": _get_item,
     "__setitem__": _set_item,

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from capture.break_reasons import GraphBreak
-from capture.variables.base import Variable
+from capture.variables.base import Deleted, Variable
 from capture.variables.exception import raise_new
-from capture.variables.user_object import Deleted
 from guards.source import AttrSource
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from capture.break_reasons import GraphBreak
 from capture.variables.base import NotConstant, Variable
 from capture.variables.builtin import BuiltinVariable
 from capture.variables.constant import fold
-from capture.variables.symbolic import SYMBOL_FUNCTIONS, compute
+from capture.variables.number_rules import SYMBOL_FUNCTIONS, compute
 from capture.variables.tensor import TensorVariable
 
 if TYPE_CHECKING:

@@ -19,8 +19,9 @@ from capture import polyfills
 from capture.break_reasons import GraphBreak
 from capture.polyfills import torch_wrappers as written
 from capture.rules import rule
-from capture.variables import graph_float
+from capture.variables import compiled_callable, graph_float, torch_contexts
 from capture.variables.base import Variable
+from capture.variables.constant import ConstantVariable
 from capture.variables.tensor import TensorVariable
 from guards.source import ConstantSource
 
@@ -79,7 +80,7 @@ def kept_from_torch_compile(
 ) -> Variable:
     """A break as it is one there; but torch.compile also disables parts of optimizers, once it was used anywhere in the process."""
     original = function.function.__dict__["_torchdynamo_orig_callable"]
-    if not original.__module__.startswith("torch.optim."):
+    if not (original.__module__ or "").startswith("torch.optim."):
         raise GraphBreak("call_disabled", name=original.__qualname__)
     return tx.wrap(original, ConstantSource(original)).call(tx, args, kwargs)
 
@@ -90,6 +91,8 @@ PLAIN_PYTHON = ("Optimizer.zero_grad",)
 BY_CODE: dict[types.CodeType, Any] = {
     inner_code(_use_grad_for_differentiable, "_use_grad"): _optimizer_method,
     inner_code(torch._compile._disable_dynamo, "inner"): _kept_from_compilers,
+    **torch_contexts.METHODS,
+    **compiled_callable.MODULE_METHODS,
 }
 
 
@@ -110,6 +113,29 @@ def _custom_operator(tx: Translator, definition: Variable, *args: Variable, **kw
 @rule(_combine_input_and_mask)
 def _masked_input(tx: Translator, *args: Variable) -> Variable:
     return tx.wrap_function(written.input_where_unmasked).call(tx, list(args), {})
+
+
+@rule(torch.profiler.profile, torch.autograd.profiler.profile)
+def _profile(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+    """`with profile():` of which nobody reads the results has none."""
+    following = [instruction.name for instruction in tx.instructions[tx.index : tx.index + 2]]
+    if following != ["BEFORE_WITH", "POP_TOP"] or not kwargs.keys() <= WITHOUT_READERS:
+        raise GraphBreak("call_skipped", name="profile", why="its results can be read")
+    return tx.wrap_function(written.profiler_range).call(tx, [ConstantVariable("profile")], {})
+
+
+WITHOUT_READERS = frozenset(
+    [
+        "activities",
+        "use_cpu",
+        "use_cuda",
+        "record_shapes",
+        "profile_memory",
+        "with_stack",
+        "with_flops",
+        "with_modules",
+    ]
+)
 
 
 polyfills.POLYFILLS[torch.autograd.profiler.record_function] = written.profiler_range

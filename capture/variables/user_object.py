@@ -9,7 +9,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
-from capture.variables.base import NotConstant, ObservedException, Variable
+from capture.variables.base import Deleted, NotConstant, ObservedException, Variable
 from capture.variables.class_lookup import (
     MISSING,
     call_descriptor,
@@ -22,7 +22,7 @@ from capture.variables.class_lookup import (
 )
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import raise_new
-from capture.variables.native_base import defines_operators, make_native
+from capture.variables.native_base import class_constant, fill_base, maker_of, native_base
 from capture.variables.object_methods import OBJECT_METHOD_NAMES, OBJECT_METHODS
 from guards import guard as make_guard
 from guards.lookup import instance_dict
@@ -33,10 +33,6 @@ if TYPE_CHECKING:
     from capture.reconstruct import PythonCode
     from capture.translator import Translator
     from guards.source import Source
-
-
-class Deleted(Variable):
-    """An attribute that the frame deleted."""
 
 
 class ObjectVariable(Variable):
@@ -52,9 +48,8 @@ class ObjectVariable(Variable):
         self.value = value
         self.output = output  # of an existing object: where its attributes are wrapped
         self.attributes: dict[str, Variable] = {}
-        #: of a class on top of a built-in one (class Foo(list)): what that holds
+        #: new objects of built-in subclasses (class Foo(list)) keep their base's contents here
         self.base_value: Variable | None = None
-        self.namespace: Variable | None = None  # `__dict__`, once asked for
 
     def python_type(self) -> type:
         return self.cls
@@ -66,11 +61,6 @@ class ObjectVariable(Variable):
         if self.value is None:
             raise NotConstant(self)
         return self.value
-
-    def as_proxy(self) -> Any:
-        if self.base_value is not None and not defines_operators(self.cls):
-            return self.base_value.as_proxy()
-        return super().as_proxy()
 
     def has_class_attribute(self, name: str, below: type | None = None) -> bool:
         """Whether the class has the attribute (`below`: defined before that base in the MRO)."""
@@ -179,9 +169,7 @@ class ObjectVariable(Variable):
     def dict_variable(self, tx: Translator) -> Variable:
         from capture.variables.instance_dict import InstanceDictVariable
 
-        if self.namespace is None:
-            self.namespace = InstanceDictVariable(self)
-        return self.namespace
+        return InstanceDictVariable(self)
 
     def read_descriptor(self, tx: Translator, name: str, found: Any) -> Variable:
         from capture.wrap import wrap
@@ -207,8 +195,6 @@ class ObjectVariable(Variable):
             return wrap(tx.output, value, AttrSource(self.source, name) if self.source else None)
         if name == "__dict__":
             return self.dict_variable(tx)
-        if self.base_value is not None and isinstance(found, types.GetSetDescriptorType):
-            return self.base_value.get_attr(tx, name)
         if isinstance(lookup_type(type(found), "__get__"), types.FunctionType):
             return call_descriptor(tx, self, self.cls, found, name)
         raise GraphBreak("property", name=name, value=self)
@@ -295,11 +281,14 @@ class ObjectVariable(Variable):
             result = self.dunder(tx, "__len__", [])
         return True if result is None else result.truth(tx)
 
-    def length(self, tx: Translator) -> int:
+    def len_variable(self, tx: Translator) -> Variable:
         result = self.dunder(tx, "__len__", [])
         if result is None:
             raise raise_new(TypeError, f"object of type '{self.cls.__name__}' has no len()")
-        value = result.as_constant()
+        return result
+
+    def length(self, tx: Translator) -> int:
+        value = self.len_variable(tx).as_constant()
         assert isinstance(value, int)
         return value
 
@@ -330,7 +319,13 @@ class ObjectVariable(Variable):
 
     def reconstruct(self, code: PythonCode) -> None:
         """A bare instance, then what a built-in base holds, then its attributes."""
-        make_native(code, self)
+        base = native_base(self.cls)
+        if base is object and self.base_value is not None:
+            raise GraphBreak("reconstruct", value=self)
+        code.call_object(maker_of(self.cls), [class_constant(self.cls)])
+        code.store_as(self)
+        if self.base_value is not None:
+            fill_base(code, self, base)
         code.output.side_effects.fill_new_object(code, self)
 
     def children(self) -> list[Variable]:

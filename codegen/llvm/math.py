@@ -270,6 +270,25 @@ def _erf_f32(code: Code, x: str) -> str:
     return code.select(is_near, "f32", near, far)
 
 
+@emits("normal_cdf")
+def _normal_cdf(code: Code, dtype: str, x: str) -> str:
+    """float32: with c = erfc(|x| / sqrt(2)) / 2 it is c on the left of 0 and 1 - c on the right. c = 2**(z * Q(z)): one polynomial and a power of two."""
+    half = code.constant(dtype, 0.5)
+    z = code.binary("fmul", dtype, x, code.constant(dtype, math.sqrt(0.5)))
+    if dtype == "f64":
+        erf = EMITTERS["erf"](code, dtype, z)
+        return code.binary("fmul", dtype, code.binary("fadd", dtype, erf, code.constant(dtype, 1)), half)
+    z = code.intrinsic("fabs", "f32", z)
+    quotient = code.polynomial("f32", polynomials.ERFC_LOG2, _limited(code, z, None, 4.2))
+    logarithm = _limited(code, code.binary("fmul", "f32", z, quotient), -151, None)
+    n, exponent = _rounded(code, logarithm, 1)
+    power = code.polynomial("f32", polynomials.EXP2_SHORT, code.binary("fsub", "f32", logarithm, n))
+    n = code.binary("fsub", "f32", n, code.constant("f32", 1))  # half of it
+    tail = _scaled(code, power, n, code.binary("sub", "i32", exponent, code.constant("i32", 1)))
+    is_left = code.compare("fcmp olt", "f32", x, code.constant("f32", 0))
+    return code.select(is_left, "f32", tail, code.binary("fsub", "f32", code.constant("f32", 1), tail))
+
+
 # --- logarithm ---------------------------------------------------------------------------------------------------------------
 
 

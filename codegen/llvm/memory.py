@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from codegen.ir import Load, Store
+from codegen.ir import Const, Load, Store
 from codegen.llvm.errors import EmitError
 from codegen.llvm.function_text import Frame
 from codegen.llvm.index import Address
@@ -229,10 +229,16 @@ def _store_lanes(emitter: KernelEmitter, address: Address, value: Value, mask: V
 
 
 def _add_lanes(emitter: KernelEmitter, address: Address, value: Value, mask: Value | None) -> None:
-    """Lane after lane, in their order: several lanes may mean the same element."""
+    """Side by side at once; else lane after lane, in their order: several lanes may mean the same element."""
     function, lanes = emitter.function, emitter.lanes
     code = Code(function, emitter.target, function.depth, lanes)
     active = _both(code, emitter.mask, None if mask is None else code.operand(mask))
+    if lanes > 1 and address.step == 1 and not emitter.kernel.splittable:
+        before = _load_lanes(emitter, Load(-1, "", Const(0), value.dtype), address, mask)
+        operation = "fadd" if value.dtype in FLOATS else "add"
+        total = code.binary(operation, value.dtype, before.text, code.operand(value))
+        _store_lanes(emitter, address, Value(total, value.dtype, lanes, function.depth), mask)
+        return
     if lanes == 1:
         function.guarded(active, lambda: _add_one(emitter, value.dtype, address.pointer, value.text))
         return

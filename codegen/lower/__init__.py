@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from torch import fx
 
-from codegen.lower import creation, indexing, joining, pointwise, reduction, view
+from codegen.lower import activation, creation, indexing, joining, pointwise, reduction, scattering, view
 from codegen.lower.graph import Lowering
 from codegen.program import Program
 
 __all__ = ["FAMILIES", "Lowering", "lower_graph"]
 
-FAMILIES = (pointwise, reduction, view, indexing, creation, joining)
+FAMILIES = (pointwise, activation, reduction, view, indexing, scattering, creation, joining)
 
 
 def lower_graph(graph: fx.Graph) -> Program:

@@ -22,13 +22,13 @@ from codegen.lower.tensor_expr import TensorExpr, cast, copy_of, expand, fill, r
 aten = torch.ops.aten
 
 
-def _operands(ctx: Any, *args: Any, common: str | None = None) -> list[TensorExpr]:
+def operands(ctx: Any, *args: Any, common: str | None = None) -> list[TensorExpr]:
     """The arguments in the type of computation of the result, broadcast to its shape."""
     common = common or ctx.dtype
     return [as_operand(arg, compute_dtype(common), ctx.shape, common) for arg in args]
 
 
-def _round(ctx: Any, value: TensorExpr) -> TensorExpr:
+def rounded(ctx: Any, value: TensorExpr) -> TensorExpr:
     return cast(value, ctx.dtype)
 
 
@@ -43,14 +43,14 @@ _UNARY_FLOAT = [
 def _register_unary_float(name: str) -> None:
     @lowering(getattr(aten, name).default)
     def unary(ctx: Any, value: TensorExpr) -> TensorExpr:
-        return _round(ctx, apply(name, *_operands(ctx, value)))
+        return rounded(ctx, apply(name, *operands(ctx, value)))
 
 
 def _register_rounding(name: str, op: str) -> None:
     @lowering(getattr(aten, name).default)
     def rounding(ctx: Any, value: TensorExpr) -> TensorExpr:
-        (operand,) = _operands(ctx, value)
-        return _round(ctx, apply(op, operand)) if is_float(operand.dtype) else copy_of(value)
+        (operand,) = operands(ctx, value)
+        return rounded(ctx, apply(op, operand)) if is_float(operand.dtype) else copy_of(value)
 
 
 def _register_unary(name: str, op: str) -> None:
@@ -58,7 +58,7 @@ def _register_unary(name: str, op: str) -> None:
     def unary(ctx: Any, value: TensorExpr) -> TensorExpr:
         if value.dtype == "b8" and op in ("abs", "sign"):
             return copy_of(value)
-        return _round(ctx, apply(op, *_operands(ctx, value)))
+        return rounded(ctx, apply(op, *operands(ctx, value)))
 
 
 def _register_test(name: str, integer: bool) -> None:
@@ -76,13 +76,13 @@ def _register_test(name: str, integer: bool) -> None:
 def _register_binary(name: str, op: str, overloads: str) -> None:
     @lowering(*(getattr(getattr(aten, name), overload) for overload in overloads.split()))
     def binary(ctx: Any, left: Any, right: Any) -> TensorExpr:
-        return _round(ctx, apply(op, *_operands(ctx, left, right)))
+        return rounded(ctx, apply(op, *operands(ctx, left, right)))
 
 
 def _register_comparison(name: str) -> None:
     @lowering(getattr(aten, name).Tensor, getattr(aten, name).Scalar)
     def comparison(ctx: Any, left: Any, right: Any) -> TensorExpr:
-        return compare(name, *_operands(ctx, left, right, common=common_dtype((left, right))))
+        return compare(name, *operands(ctx, left, right, common=common_dtype((left, right))))
 
 
 def _register_logical(name: str, op: str) -> None:
@@ -130,32 +130,32 @@ def logical_not(ctx: Any, value: TensorExpr) -> TensorExpr:
 
 @lowering(aten.fmin.default)
 def fmin(ctx: Any, left: TensorExpr, right: TensorExpr) -> TensorExpr:
-    return _round(ctx, apply("fmin" if is_float(ctx.dtype) else "min", *_operands(ctx, left, right)))
+    return rounded(ctx, apply("fmin" if is_float(ctx.dtype) else "min", *operands(ctx, left, right)))
 
 
 @lowering(aten.fmax.default)
 def fmax(ctx: Any, left: TensorExpr, right: TensorExpr) -> TensorExpr:
-    return _round(ctx, apply("fmax" if is_float(ctx.dtype) else "max", *_operands(ctx, left, right)))
+    return rounded(ctx, apply("fmax" if is_float(ctx.dtype) else "max", *operands(ctx, left, right)))
 
 
 @lowering(aten.copysign.Tensor, aten.copysign.Scalar)
 def copysign(ctx: Any, left: TensorExpr, right: Any) -> TensorExpr:
-    return _round(ctx, apply("copysign", *_operands(ctx, left, right)))
+    return rounded(ctx, apply("copysign", *operands(ctx, left, right)))
 
 
 # --- sums and products ----------------------------------------------------------------------------------------------------------
 
 
 def _scaled_sum(op: str, ctx: Any, left: Any, right: Any, alpha: Any) -> TensorExpr:
-    first, second = _operands(ctx, left, right)
+    first, second = operands(ctx, left, right)
     if isinstance(alpha, TensorExpr):
         return NotImplemented
     if alpha == 1 and not isinstance(alpha, bool):
-        return _round(ctx, apply(op, first, second))
+        return rounded(ctx, apply(op, first, second))
     if is_float(first.dtype):  # eager: one rounding
         alpha = representable(alpha, ctx.dtype)
-        return _round(ctx, apply("fma", second, -alpha if op == "sub" else alpha, first))
-    return _round(ctx, apply(op, first, mul(second, alpha)))
+        return rounded(ctx, apply("fma", second, -alpha if op == "sub" else alpha, first))
+    return rounded(ctx, apply(op, first, mul(second, alpha)))
 
 
 @lowering(aten.add.Tensor, aten.add.Scalar)
@@ -175,26 +175,26 @@ def rsub(ctx: Any, left: Any, right: Any, alpha: Any = 1) -> TensorExpr:
 
 @lowering(aten.addcmul.default)
 def addcmul(ctx: Any, base: Any, left: Any, right: Any, value: Any = 1) -> TensorExpr:
-    base, left, right = _operands(ctx, base, left, right)
+    base, left, right = operands(ctx, base, left, right)
     scaled = left if value == 1 else mul(left, value)
-    return _round(ctx, add(base, mul(scaled, right)))
+    return rounded(ctx, add(base, mul(scaled, right)))
 
 
 @lowering(aten.addcdiv.default)
 def addcdiv(ctx: Any, base: Any, left: Any, right: Any, value: Any = 1) -> TensorExpr:
-    base, left, right = _operands(ctx, base, left, right)
+    base, left, right = operands(ctx, base, left, right)
     scaled = left if value == 1 else mul(left, value)
-    return _round(ctx, add(base, apply("div", scaled, right)))
+    return rounded(ctx, add(base, apply("div", scaled, right)))
 
 
 @lowering(aten.lerp.Scalar, aten.lerp.Tensor)
 def lerp(ctx: Any, start: Any, end: Any, weight: Any) -> TensorExpr:
     """The formula with the smaller error, as eager: chosen by |weight| < 0.5."""
-    start, end, weight = _operands(ctx, start, end, weight)
+    start, end, weight = operands(ctx, start, end, weight)
     distance = sub(end, start)
     low = add(start, mul(weight, distance))
     high = sub(end, mul(distance, sub(1.0, weight)))
-    return _round(ctx, where(compare("lt", apply("abs", weight), 0.5), low, high))
+    return rounded(ctx, where(compare("lt", apply("abs", weight), 0.5), low, high))
 
 
 # --- division ---------------------------------------------------------------------------------------------------------------------
@@ -220,15 +220,15 @@ def _float_remainder(left: TensorExpr, right: TensorExpr) -> TensorExpr:
 
 
 def _divided(ctx: Any, left: Any, right: Any, floats: Callable[..., TensorExpr], integers: str) -> TensorExpr:
-    first, second = _operands(ctx, left, right)
+    first, second = operands(ctx, left, right)
     if is_float(first.dtype):
-        return _round(ctx, floats(first, second))
+        return rounded(ctx, floats(first, second))
     return unless_zero(integers, first, second)
 
 
 @lowering(aten.div.Tensor, aten.div.Scalar, aten.true_divide.Tensor)
 def div(ctx: Any, left: Any, right: Any) -> TensorExpr:
-    return _round(ctx, apply("div", *_operands(ctx, left, right)))
+    return rounded(ctx, apply("div", *operands(ctx, left, right)))
 
 
 @lowering(aten.div.Tensor_mode, aten.div.Scalar_mode)
@@ -239,7 +239,7 @@ def div_mode(ctx: Any, left: Any, right: Any, rounding_mode: str | None = None) 
     def trunc_quotient(left: TensorExpr, right: TensorExpr) -> TensorExpr:
         """The quotient is rounded to the type of the result before it is truncated."""
         quotient = apply("div", left, right)
-        return apply("trunc", cast(_round(ctx, quotient), quotient.dtype))
+        return apply("trunc", cast(rounded(ctx, quotient), quotient.dtype))
 
     floats = {"floor": _floor_quotient, "trunc": trunc_quotient}[rounding_mode]
     return _divided(ctx, left, right, floats, {"floor": "floordiv", "trunc": "truncdiv"}[rounding_mode])
@@ -279,21 +279,21 @@ def pow_scalar(ctx: Any, base: TensorExpr, exponent: Any) -> TensorExpr:
         return NotImplemented
     if exponent == 0:
         return fill(ctx.shape, ctx.dtype, 1)
-    (operand,) = _operands(ctx, base)
+    (operand,) = operands(ctx, base)
     if exponent == 1:
-        return copy_of(_round(ctx, operand))
+        return copy_of(rounded(ctx, operand))
     if not is_float(operand.dtype):
-        return _round(ctx, _POWERS[exponent](operand)) if exponent in (2, 3) else NotImplemented
+        return rounded(ctx, _POWERS[exponent](operand)) if exponent in (2, 3) else NotImplemented
     if exponent in _POWERS:
-        return _round(ctx, _POWERS[exponent](operand))
-    return _round(ctx, apply("pow", operand, float(exponent)))
+        return rounded(ctx, _POWERS[exponent](operand))
+    return rounded(ctx, apply("pow", operand, float(exponent)))
 
 
 @lowering(aten.pow.Tensor_Tensor)
 def pow_tensor(ctx: Any, base: TensorExpr, exponent: TensorExpr) -> TensorExpr:
     if not is_float(ctx.dtype):
         return NotImplemented
-    return _round(ctx, apply("pow", *_operands(ctx, base, exponent)))
+    return rounded(ctx, apply("pow", *operands(ctx, base, exponent)))
 
 
 @lowering(aten.pow.Scalar)
@@ -302,8 +302,8 @@ def pow_of_scalar(ctx: Any, base: Any, exponent: TensorExpr) -> TensorExpr:
         return NotImplemented
     if base == 1:
         return fill(ctx.shape, ctx.dtype, 1)
-    (operand,) = _operands(ctx, exponent)
-    return _round(ctx, apply("exp2", operand) if base == 2 else apply("pow", float(base), operand))
+    (operand,) = operands(ctx, exponent)
+    return rounded(ctx, apply("exp2", operand) if base == 2 else apply("pow", float(base), operand))
 
 
 # --- selection --------------------------------------------------------------------------------------------------------------------
@@ -326,11 +326,11 @@ def masked_fill(ctx: Any, base: TensorExpr, mask: TensorExpr, value: Any) -> Ten
 
 @lowering(aten.clamp.default, aten.clamp.Tensor)
 def clamp(ctx: Any, value: TensorExpr, low: Any = None, high: Any = None) -> TensorExpr:
-    (result,) = _operands(ctx, value)
+    (result,) = operands(ctx, value)
     for op, bound in (("max", low), ("min", high)):
         if bound is not None:
-            result = apply(op, result, *_operands(ctx, bound))
-    return _round(ctx, result)
+            result = apply(op, result, *operands(ctx, bound))
+    return rounded(ctx, result)
 
 
 @lowering(aten.clamp_min.default, aten.clamp_min.Tensor)
@@ -351,14 +351,14 @@ def relu(ctx: Any, value: TensorExpr) -> TensorExpr:
 @lowering(aten.threshold.default)
 def threshold(ctx: Any, value: TensorExpr, limit: Any, replacement: Any) -> TensorExpr:
     """value <= limit ? replacement : value; NaN stays."""
-    (operand,) = _operands(ctx, value)
-    return _round(ctx, where(compare("le", operand, limit), replacement, operand))
+    (operand,) = operands(ctx, value)
+    return rounded(ctx, where(compare("le", operand, limit), replacement, operand))
 
 
 @lowering(aten.threshold_backward.default)
 def threshold_backward(ctx: Any, gradient: TensorExpr, value: TensorExpr, limit: Any) -> TensorExpr:
-    grad, operand = _operands(ctx, gradient, value)
-    return _round(ctx, where(compare("le", operand, limit), 0, grad))
+    grad, operand = operands(ctx, gradient, value)
+    return rounded(ctx, where(compare("le", operand, limit), 0, grad))
 
 
 @lowering(aten.isfinite.default)
@@ -385,14 +385,14 @@ _register_infinity("isneginf", -math.inf)
 
 @lowering(aten.tanh_backward.default)
 def tanh_backward(ctx: Any, gradient: TensorExpr, output: TensorExpr) -> TensorExpr:
-    grad, out = _operands(ctx, gradient, output)
-    return _round(ctx, mul(grad, sub(1.0, mul(out, out))))
+    grad, out = operands(ctx, gradient, output)
+    return rounded(ctx, mul(grad, sub(1.0, mul(out, out))))
 
 
 @lowering(aten.sigmoid_backward.default)
 def sigmoid_backward(ctx: Any, gradient: TensorExpr, output: TensorExpr) -> TensorExpr:
-    grad, out = _operands(ctx, gradient, output)
-    return _round(ctx, mul(mul(grad, sub(1.0, out)), out))
+    grad, out = operands(ctx, gradient, output)
+    return rounded(ctx, mul(mul(grad, sub(1.0, out)), out))
 
 
 # --- copies and casts -------------------------------------------------------------------------------------------------------------

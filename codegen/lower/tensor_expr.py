@@ -180,6 +180,32 @@ class Joined(TensorExpr):
         self.dim = dim
 
 
+class Scattered(TensorExpr):
+    """Not a tensor: the elements of `source`, each written to a computed place of the buffer that it is stored to, one after the other.
+
+    The shape is that of `source`. `coordinates[d]` is, for dimension d of the buffer (of sizes `into`), the number of a dimension of the source,
+    or an integer tensor of the source's shape, as in `Gather`. `adds`: to what is there.
+    """
+
+    __slots__ = ("adds", "coordinates", "into", "source", "wraps")
+
+    def __init__(
+        self,
+        source: TensorExpr,
+        into: Shape,
+        coordinates: tuple[int | TensorExpr, ...],
+        wraps: bool,
+        adds: bool,
+    ) -> None:
+        depth = max([source.depth, *(c.depth for c in coordinates if isinstance(c, TensorExpr))])
+        super().__init__(source.shape, source.dtype, depth + 1)
+        self.source = source
+        self.into = into
+        self.coordinates = coordinates
+        self.wraps = wraps
+        self.adds = adds
+
+
 # --- index transformations of views ----------------------------------------------------------------------------------------
 
 

@@ -32,6 +32,7 @@ class DraftStore:
     buffer: str
     index: Index
     value: int
+    adds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,7 @@ class Draft:
     dtypes: dict[int, str] = field(default_factory=dict)
     buffers: dict[str, str] = field(default_factory=dict)
     written: set[str] = field(default_factory=set)
+    in_order: bool = False  # iterations may write to one place
 
     def new_value(self, dtype: str) -> int:
         number = len(self.dtypes)

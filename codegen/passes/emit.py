@@ -26,6 +26,8 @@ from codegen.lower.tensor_expr import (
     Padded,
     Position,
     Reduce,
+    Scattered,
+    Shape,
     SizeValue,
     Stored,
     TensorExpr,
@@ -91,6 +93,8 @@ class _Emitter:
         for member in members:
             if member.root.is_reduction:
                 closing += self._reduce(member)
+            elif isinstance(member.root.value, Scattered):
+                self._scatter(member, member.root.value)
             else:
                 self._store(member, self._compute(member))
         self.draft.body += self.row.statements
@@ -122,6 +126,16 @@ class _Emitter:
             (self.inner if member.inner and not member.root.is_reduction else self.row).statements.append(
                 store
             )
+
+    def _scatter(self, member: Member, value: Scattered) -> None:
+        place = self._places(value.coordinates, value.into, value.wraps, member.coordinates, None)
+        number = self.value(value.source, member.coordinates)
+        self.draft.in_order = True
+        for target in member.root.targets:
+            self._buffer(target.buffer, target.dtype)
+            self.draft.written.add(target.buffer)
+            store = DraftStore(target.buffer, self._element(target, place), number, value.adds)
+            self.row.statements.append(store)
 
     def _reduce(self, member: Member) -> list[tuple[Member, str]]:
         """The update of an accumulator; nothing to accumulate over one element."""
@@ -223,20 +237,31 @@ class _Emitter:
         return self._op("where", (inside, number, self._constant(value.dtype, value.fill)), value.dtype)
 
     def _gather(self, value: Gather, indices: Indices, mask: int | None) -> int:
+        place = self._places(value.coordinates, value.base.shape, value.wraps, indices, mask)
+        return self.value(value.base, place, mask)
+
+    def _places(
+        self,
+        coordinates: tuple[int | TensorExpr, ...],
+        shape: Shape,
+        wraps: bool,
+        indices: Indices,
+        mask: int | None,
+    ) -> Indices:
+        """The element of a tensor of that shape that computed coordinates mean."""
         place: list[Index] = []
-        for coordinate, size in zip(value.coordinates, value.base.shape, strict=True):
+        for coordinate, size in zip(coordinates, shape, strict=True):
             if isinstance(coordinate, int):
                 place.append(indices[coordinate])
             else:
-                place.append(
-                    indirect(self._looked_up(value, self.value(coordinate, indices, mask), size, mask))
-                )
-        return self.value(value.base, tuple(place), mask)
+                number = self.value(coordinate, indices, mask)
+                place.append(indirect(self._looked_up(number, size, wraps, mask)))
+        return tuple(place)
 
-    def _looked_up(self, value: Gather, number: int, size: Index, mask: int | None) -> int:
+    def _looked_up(self, number: int, size: Index, wraps: bool, mask: int | None) -> int:
         """The checked index, negative ones counted from the end."""
         extent = self._index_value(size)
-        if value.wraps:
+        if wraps:
             negative = self._op("lt", (number, self._constant("i64", 0)), "b8")
             number = self._op("where", (negative, self._op("add", (number, extent), "i64"), number), "i64")
         low = self._op("ge", (number, self._constant("i64", 0)), "b8")

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from codegen import index_algebra as ix
 from codegen.index_algebra import Index
 from codegen.lower.graph import Lowering
+from codegen.lower.tensor_expr import Scattered
 from codegen.passes.align import fit, open_group, rebase
 from codegen.passes.calls import effects_before, step_reads, step_writes
 from codegen.passes.group import Group, Member
@@ -116,8 +117,10 @@ def fuse(lowering: Lowering, roots: list[Root]) -> tuple[list[Group], Dependenci
 
 
 def _join_any(dependencies: Dependencies, groups: list[Group], root: Root) -> bool:
+    if isinstance(root.value, Scattered):  # its loops run in order
+        return False
     for group in _nearest(dependencies, groups, root):
-        if len(group.members) >= MAX_MEMBERS or _meets_through_memory(group, root):
+        if len(group.members) >= MAX_MEMBERS or _meets_through_memory(group, root) or _scatters(group):
             continue
         if dependencies.needs_group_elsewhere(root, group):
             continue
@@ -127,6 +130,10 @@ def _join_any(dependencies: Dependencies, groups: list[Group], root: Root) -> bo
             dependencies.group_of[root] = group
             return True
     return False
+
+
+def _scatters(group: Group) -> bool:
+    return any(isinstance(root.value, Scattered) for root in group.members)
 
 
 def _meets_through_memory(group: Group, root: Root) -> bool:

@@ -77,7 +77,9 @@ def _final(statement: Statement) -> ir.Stmt:
             statement.number, statement.buffer, index, statement.dtype, statement.mask, statement.other
         )
     if isinstance(statement, DraftStore):
-        return ir.Store(statement.buffer, to_expr(statement.index), statement.value)
+        return ir.Store(
+            statement.buffer, to_expr(statement.index), statement.value, atomic_add=statement.adds
+        )
     if isinstance(statement, DraftIndex):
         return ir.IndexOp(statement.number, to_expr(statement.index))
     return statement

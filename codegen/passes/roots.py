@@ -20,6 +20,7 @@ from codegen.lower.tensor_expr import (
     Map,
     Padded,
     Reduce,
+    Scattered,
     Shape,
     Stored,
     TensorExpr,
@@ -68,6 +69,8 @@ def children(value: TensorExpr) -> tuple[TensorExpr, ...]:
         return (value.value, value.condition)
     if isinstance(value, Gather):
         return (value.base, *(c for c in value.coordinates if isinstance(c, TensorExpr)))
+    if isinstance(value, Scattered):
+        return (value.source, *(c for c in value.coordinates if isinstance(c, TensorExpr)))
     return ()
 
 
@@ -171,6 +174,8 @@ def _collect_reads(root: Root, roots: dict[TensorExpr, Root]) -> None:
         reader.read(root.value.source, root.axes)
     else:
         reader.read_parts(root.value, root.axes)
+    if isinstance(root.value, Scattered):  # what it leaves as it is has to be there
+        root.loads.update(target.buffer for target in root.targets)
 
 
 class _Reader:
@@ -210,6 +215,10 @@ class _Reader:
             self.read(
                 value.base, tuple(self._coordinate(coordinate, indices) for coordinate in value.coordinates)
             )
+        elif isinstance(value, Scattered):
+            for coordinate in value.coordinates:
+                self._coordinate(coordinate, indices)
+            self.read(value.source, indices)
 
     def _coordinate(self, coordinate: int | TensorExpr, indices: Indices) -> Index:
         if isinstance(coordinate, int):

@@ -20,7 +20,7 @@ from codegen import ir
 from codegen.index_algebra import Index, atoms_of, to_expr
 from codegen.ops import OPS, TORCH_DTYPES
 from codegen.passes.axes import arrange_axes, stride_of
-from codegen.passes.draft import Draft, DraftLoad, DraftStore, Phase
+from codegen.passes.draft import Draft, DraftIndex, DraftLoad, DraftStore, Phase
 from codegen.passes.long_sums import add_partial_sums, block_long_sums
 from codegen.passes.place import Nest
 from codegen.passes.tiles import tile_transposed
@@ -41,7 +41,7 @@ def schedule(draft: Draft) -> ir.Kernel:
             phase.axes = _long_axis_last(phase.axes, draft)
     else:
         draft.outer = _long_axis_last(draft.outer, draft)
-        tile = tile_transposed(draft)
+        tile = None if draft.in_order else tile_transposed(draft)
     block_long_sums(draft, in_lanes=column is not None)
     nest = Nest(draft, draft.outer)
     for item in draft.body:
@@ -50,6 +50,8 @@ def schedule(draft: Draft) -> ir.Kernel:
         else:
             nest.place_one(item)
     vector = draft.outer[-1] if draft.outer and (column is not None or not draft.phases()) else None
+    if draft.in_order and vector is not None and not _separates_stores(draft, vector):
+        vector = None
     loops = [_outer_loop(draft, name, name == vector) for name in draft.outer]
     if tile is not None:
         loops[-1].extent = tile
@@ -58,7 +60,32 @@ def schedule(draft: Draft) -> ir.Kernel:
 
 def _outer_loop(draft: Draft, name: str, vector: bool) -> ir.Loop:
     unroll = (_columns_in_flight(draft) if draft.phases() else _flight(draft)) if vector else 1
-    return ir.Loop(name, to_expr(draft.ranges.extents[name]), parallel=True, vector=vector, unroll=unroll)
+    extent = to_expr(draft.ranges.extents[name])
+    return ir.Loop(name, extent, parallel=not draft.in_order, vector=vector, unroll=unroll)
+
+
+def _separates_stores(draft: Draft, axis: str) -> bool:
+    """True where iterations of the loop over `axis` write side by side, whatever the kernel computes."""
+    varying = _varying(draft, axis)
+    stores = [s for s in draft.statements() if isinstance(s, DraftStore)]
+    return all(stride_of(s.index, axis) == 1 and not _computed(s.index) & varying for s in stores)
+
+
+def _varying(draft: Draft, axis: str) -> set[int]:
+    """Values that may differ from one position of the axis to the next."""
+    found: set[int] = set()
+    for s in draft.statements():
+        if isinstance(s, (DraftLoad, DraftIndex)):
+            if axis in atoms_of(s.index) or _computed(s.index) & found:
+                found.add(s.number)
+        elif isinstance(s, ir.Op) and found.intersection(s.args):
+            found.add(s.number)
+    return found
+
+
+def _computed(index: Index) -> set[int]:
+    """Values of the kernel that are part of the index."""
+    return {int(atom[1:]) for atom in atoms_of(index) if atom.startswith("%")}
 
 
 def _columns_in_flight(draft: Draft) -> int:

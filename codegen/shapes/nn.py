@@ -256,7 +256,8 @@ def stack(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     "select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter", "tril", "triu", "fill.Scalar", "copy", "repeat", "flip", "roll",
     "scatter.src", "scatter.value", "scatter_add", "index_add", "index_put", "sort", "topk", "fill_.Tensor", "masked_fill.Scalar",
     "masked_fill.Tensor", "masked_fill_.Scalar", "masked_fill_.Tensor", "scatter_.src", "scatter_.value", "scatter_add_", "index_put_",
-    "index_add_", "elu", "upsample_nearest2d", "upsample_bilinear2d",
+    "index_add_", "index_fill.int_Scalar", "index_fill.int_Tensor", "index_fill_.int_Scalar", "index_fill_.int_Tensor", "elu", "upsample_nearest2d",
+    "upsample_bilinear2d",
 )  # fmt: skip
 def ask_eager(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """No rule: the operator is run on zeros, which all of these accept."""

@@ -93,26 +93,26 @@ def numpy_random(x):
 # --- numpy ---
 
 
-@case(graphs=2, ops=2)
+@case(graphs=1, ops=6)
 def to_numpy_and_back(x):
     a = (x * 2).numpy()
-    return torch.from_numpy(np.sin(a)) + 1, a.sum(), a.shape
+    return torch.from_numpy(np.floor(a)) + 1, a.sum(), a.shape
 
 
 ARRAY = np.ones((2, 4), np.float32)
 
 
-@case(graphs=1, ops=2)
+@case(graphs=1, ops=5)
 def numpy_array_of_the_module(x):
     return torch.from_numpy(ARRAY) + x[0], float((ARRAY * 2).sum())
 
 
-@case(graphs=1, ops=1)
+@case(graphs=1, ops=3)
 def numpy_scalar(x):
     return x * np.float32(2.5) + np.sqrt(2.0) + np.pi
 
 
-@case(graphs=1, ops=3)
+@case(graphs=1, ops=8)
 def tensor_from_numpy_array(x):
     return torch.tensor(np.arange(3)) + torch.as_tensor(np.ones(3)) + x[:, 0]
 
@@ -329,7 +329,7 @@ def transformer_layer_eval(model, x):
 
 @case(
     graphs=6,
-    ops=14,
+    ops=15,
     args=module_on(
         lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 2),
         3,

@@ -255,16 +255,26 @@ def generator_stays(x):
     return y * 2, (i for i in range(3))
 
 
-NUMBER = 3
+WEIGHT = torch.nn.Parameter(torch.ones(3, 4))
+
+
+class CountingCalls(torch.autograd.Function):
+    calls = []
+
+    @staticmethod
+    def forward(ctx, x):
+        CountingCalls.calls.append(1)
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2
 
 
 @meets("mutation")
-def deletes_global(x):
-    global NUMBER
-    y = x * NUMBER
-    del NUMBER
-    NUMBER = 3
-    return y * 2
+def function_with_effects(x):
+    y = x + WEIGHT
+    return CountingCalls.apply(y).detach() * 2
 
 
 class Final:

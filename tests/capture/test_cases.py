@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import copy
 import enum
 import io
@@ -12,6 +11,7 @@ from contextlib import redirect_stdout
 from typing import Any
 
 import _capture
+import numpy as np
 import pytest
 import torch
 
@@ -19,43 +19,39 @@ from capture.config import config
 from capture.convert_frame import Converter
 from capture.protocols import CaptureSettings
 from tests.capture import (
+    cases_assertions,
     cases_autograd,
     cases_classes,
-    cases_dicts,
-    cases_dunders,
+    cases_compiled,
+    cases_contexts,
     cases_effects,
     cases_flow,
     cases_language,
     cases_library,
-    cases_lists,
     cases_modules,
+    cases_numpy,
     cases_resume,
-    cases_sequences,
-    cases_sets,
     cases_tensor_attributes,
     cases_torch,
-    cases_user_classes,
     cases_values,
 )
 from tests.capture.registry import CASES, Case
 
 MODULES = (
+    cases_assertions,
     cases_autograd,
     cases_classes,
-    cases_dicts,
-    cases_dunders,
+    cases_compiled,
+    cases_contexts,
     cases_effects,
     cases_flow,
     cases_language,
     cases_library,
-    cases_lists,
     cases_modules,
+    cases_numpy,
     cases_resume,
-    cases_sequences,
-    cases_sets,
     cases_tensor_attributes,
     cases_torch,
-    cases_user_classes,
     cases_values,
 )
 
@@ -83,6 +79,14 @@ def same(left: Any, right: Any, seen: frozenset[tuple[int, int]] = frozenset()) 
         alike = left.dtype == right.dtype and left.shape == right.shape and left.stride() == right.stride()
         alike = alike and left.requires_grad == right.requires_grad and torch.equal(left, right)
         return alike and same(vars(left), vars(right), seen | {(id(left), id(right))})
+    if isinstance(left, (np.ndarray, np.generic)):
+        alike = left.dtype == right.dtype and left.shape == right.shape
+        alike = alike and all(n == 1 or a == b for n, a, b in zip(left.shape, left.strides, right.strides))
+        if left.dtype.kind not in "fc":
+            return alike and bool(np.all(left == right))
+        return alike and np.allclose(
+            left, right, rtol=1e-5, equal_nan=True
+        )  # sums and sines of another library
     if isinstance(left, (type, enum.Enum, types.ModuleType)):
         return left is right
     if isinstance(left, weakref.ReferenceType):
@@ -99,12 +103,8 @@ def pairs(left: Any, right: Any) -> list[tuple[Any, Any]]:
     return list(zip(one, two)) if len(one) == len(two) else [(1, 2)]
 
 
-#: compared item by item, not by `==`
-VIEWS = (type({}.keys()), type({}.values()), type({}.items()), collections.deque)
-
-
 def has_parts(value: Any) -> bool:
-    return isinstance(value, (*VIEWS, dict, list, tuple, types.FunctionType, types.MethodType)) or (
+    return isinstance(value, (dict, list, tuple, types.FunctionType, types.MethodType)) or (
         type(value).__eq__ is object.__eq__ or bool(attributes(value))
     )
 
@@ -116,8 +116,8 @@ def parts(value: Any) -> list[Any]:
     if isinstance(value, types.MethodType):
         return [value.__func__, value.__self__]
     items: list[Any] = [*value.keys(), *value.values()] if isinstance(value, dict) else []
-    if isinstance(value, (*VIEWS, list, tuple)):
-        items = [*value, getattr(value, "maxlen", None)]
+    if isinstance(value, (list, tuple)):
+        items = list(value)
     return [len(items), *items, *attributes(value).items()]
 
 

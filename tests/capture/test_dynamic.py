@@ -14,8 +14,11 @@ import torch
 import capture
 from capture import sized_graph
 from capture.config import config
-from tests.capture.cases_dynamic import CASES, DynamicCase, rows, tensor
+from tests.capture import cases_dynamic, cases_dynamic_operations, cases_dynamic_values
+from tests.capture.dynamic_registry import CASES, DynamicCase, rows, tensor
 from tests.capture.test_cases import Counting, outcome, same
+
+MODULES = (cases_dynamic, cases_dynamic_operations, cases_dynamic_values)
 
 
 @pytest.fixture(autouse=True)

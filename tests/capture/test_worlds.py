@@ -13,7 +13,9 @@ import pytest
 import torch
 
 import capture
+from capture import frame_filter
 from capture.config import config
+from capture.counters import counters
 from tests.capture import worlds_language, worlds_modules, worlds_process, worlds_tensors
 from tests.capture.worlds import (
     WORLDS,
@@ -437,3 +439,17 @@ def test_forward_mode_differentiation_is_left_to_python() -> None:
             dual = torch.autograd.forward_ad.make_dual(torch.full((3,), 3.0), torch.ones(3))
             tangent = torch.autograd.forward_ad.unpack_dual(square(dual)).tangent
     assert torch.equal(tangent, torch.full((3,), 6.0))
+
+
+def test_frames_below_torch_compile_are_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    def double(x):
+        return x * 2
+
+    monkeypatch.setattr(frame_filter, "callback_of_torch_compile", lambda: object())
+    before = counters["frames"]["captured"]
+    with config.patch(raise_on_error=True), capture.enable(backend="eager"):
+        assert torch.equal(double(torch.ones(3)), torch.full((3,), 2.0))
+        assert counters["frames"]["captured"] == before
+        monkeypatch.undo()
+        double(torch.ones(3))
+    assert counters["frames"]["captured"] == before + 1

@@ -413,3 +413,21 @@ barred = [m for m in sys.modules if m.startswith(("torch._dynamo", "torch._induc
 assert not barred, barred
 """
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_graph_in_inference_mode() -> None:
+    """As a whole: compiled, and its results are inference tensors. In part: eager."""
+    x = torch.randn(3, 4)
+    for whole in (True, False):
+        graph = torch.fx.Graph()
+        placeholder = graph.placeholder("x")
+        before = placeholder if whole else graph.call_function(torch.neg, (placeholder,))
+        mode = graph.call_function(torch.autograd.grad_mode._enter_inference_mode, (True,))
+        result = graph.call_function(torch.mul, (before, 2))
+        graph.call_function(torch.autograd.grad_mode._exit_inference_mode, (mode,))
+        graph.output((result,))
+        compiled = compile_fx(torch.fx.GraphModule(torch.nn.Module(), graph), [x])
+        assert isinstance(compiled, EagerGraph) is not whole
+        (got,) = compiled(x)
+        assert got.is_inference() and torch.equal(got, x * 2 if whole else -x * 2)
+        assert not torch.is_inference_mode_enabled()

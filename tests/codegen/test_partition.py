@@ -70,6 +70,18 @@ def test_products_and_reductions_are_not_computed_again() -> None:
     assert aten.amax.default not in calls(parts.backward)
 
 
+def test_the_base_of_a_view_is_saved() -> None:
+    parts = parts_of(lambda x, w, b: (F.linear(x, w, b).relu(),), leaf(3, 4), leaf(5, 4), leaf(5))
+    assert parts.saved_inputs == [0, 1] and extra(parts) == []
+    parts = parts_of(lambda x: (x[0] * x[1],), leaf(2, 3))
+    assert parts.saved_inputs == [0] and extra(parts) == []
+
+
+def test_a_part_of_something_that_is_not_stored_is_saved_alone() -> None:
+    parts = parts_of(lambda x, y: ((x * 2)[:1] * y,), leaf(9), leaf(1))
+    assert extra(parts) == [aten.slice.Tensor]
+
+
 def test_random_draws_are_saved() -> None:
     parts = parts_of(lambda x: (F.dropout(x, 0.5, True),), leaf(3))
     drawn = [target for target in calls(parts.forward) if not hasattr(target, "_schema")]

@@ -11,6 +11,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import torch
 
 from guards import guard as g
@@ -207,6 +208,10 @@ CONTAINERS = [
           "hostile": put("x", lambda: {Hostile(), "b", 1}), "list": put("x", lambda: [1, "a", (2, 3)])}),
     Case("set of objects", lambda: (lambda k: {"x": {k}, "y": k})(torch.ones(2)), lambda w: [g.set_contents(X, w.x)], {"rebuilt": lambda w: w.names.update(x={w.y})},
          {"equal": put("x", lambda: {torch.ones(2)})}),
+    Case("array", lambda: {"x": np.ones((2, 3), np.float32)}, lambda w: [g.buffer_match(X, w.x)], {"other": put("x", lambda: np.zeros((2, 3), np.float32))},
+         {"dtype": put("x", lambda: np.ones((2, 3))), "shape": put("x", lambda: np.ones((3, 2), np.float32)), "dims": put("x", lambda: np.ones(6, np.float32)),
+          "strides": put("x", lambda: np.ones((3, 2), np.float32).T), "frozen": do("x.setflags(write=False)"),
+          "no number": put("x", lambda: np.ones((2, 3), "M8[s]")), "list": put("x", lambda: [1]), "bytes": put("x", lambda: b"abc")}),
     Case("items", lambda: {"x": [1, (2, [3])], "y": deque([5, 6]), "z": Point(7, 8)},
          lambda w: [g.constant_match(s.ItemSource(X, 0), 1), g.constant_match(s.ItemSource(s.ItemSource(s.ItemSource(X, 1), 1), 0), 3),
                     g.constant_match(s.DequeItemSource(Y, 1), 6), g.constant_match(s.ItemSource(Z, 1, "b"), 8)],

@@ -21,7 +21,6 @@ from guards.source import (
     GradSource,
     ItemSource,
     LocalSource,
-    ShapeSource,
 )
 from tests.guards.world import World, X, Y
 
@@ -177,7 +176,7 @@ def test_shape_expression_text_and_sympy() -> None:
     import sympy
 
     s0, s1 = sympy.symbols("s0 s1", integer=True, positive=True)
-    places = {s0: ShapeSource(X, "size", 0), s1: Y}
+    places = {s0: size(X, 0), s1: load(Y)}
     expression = from_sympy(sympy.Eq(sympy.Mod(s0 * s1 + 3, 4), 1), places)
     for a in range(1, 6):
         for b in range(1, 6):

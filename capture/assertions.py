@@ -1,0 +1,64 @@
+"""`assert` on the values of a tensor, without a break.
+
+In:  the condition, a tensor; the instruction behind the jump over `raise AssertionError`.
+Out: the graph goes on as if it holds, with a node that says so; the condition is an output of the graph. Where it does not hold when the
+     graph has run, nothing has happened yet: Python runs the frame from its start and raises the program's own AssertionError.
+
+That wants a graph that writes to no input, and a condition that is not written to later on: else the frame is translated again, with a break.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+if TYPE_CHECKING:
+    from capture.output_graph import OutputGraph
+    from capture.translator import Translator
+    from capture.variables.tensor import TensorVariable
+
+
+class AssertionsAsBreaks(Exception):
+    """The graph can't be run again: translate once more, with a break at each assertion."""
+
+
+class Assertions:
+    """Those of one graph. `break_at_each`: none is taken into the graph."""
+
+    def __init__(self, break_at_each: bool) -> None:
+        self.break_at_each = break_at_each
+        self._conditions: list[tuple[TensorVariable, int]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._conditions)
+
+    def take(self, tx: Translator, condition: TensorVariable) -> bool:
+        """Whether the assertion that follows is in the graph now."""
+        if self.break_at_each or not _is_assertion(tx) or condition.fake.numel() != 1:
+            return False
+        from capture.variables.constant import ConstantVariable
+
+        tx.output.call_function(tx, torch._assert_async, [condition, ConstantVariable(_message(tx))], {})
+        self._conditions.append((condition, condition.fake._version))
+        return True
+
+    def check(self, output: OutputGraph) -> None:
+        """Raises AssertionsAsBreaks."""
+        written = any(c.fake._version != version for c, version in self._conditions)
+        if self._conditions and (written or output.mutates_inputs()):
+            raise AssertionsAsBreaks
+
+    def nodes(self) -> list[torch.fx.Node]:
+        return [condition.node for condition, _ in self._conditions]
+
+
+def _is_assertion(tx: Translator) -> bool:
+    return tx.instructions[tx.index].name == "LOAD_ASSERTION_ERROR"
+
+
+def _message(tx: Translator) -> str:
+    """For readers of the graph; who runs the program sees Python's."""
+    following = tx.instructions[tx.index + 1]
+    text = following.value if following.name == "LOAD_CONST" else None
+    return text if isinstance(text, str) else "assertion error"

@@ -1,0 +1,35 @@
+"""Graphs that take tensors where the frame has something else: floats that change from call to call, NumPy's arrays.
+
+In:  a graph, and for some of its places how to make the tensor.
+Out: a callable that takes what the frame has.
+
+    graph(x, scale)   ->   graph(x, torch.tensor(scale, dtype=torch.float64))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+Conversion = Callable[[Any], torch.Tensor]
+
+
+def number_as_tensor(value: float) -> torch.Tensor:
+    """A Python float without loss."""
+    return torch.tensor(value, dtype=torch.float64)
+
+
+class ConvertedInputs:
+    """Calls `graph` with the arguments at these places converted."""
+
+    def __init__(self, graph: Callable[..., Any], places: tuple[tuple[int, Conversion], ...]) -> None:
+        self.graph = graph
+        self.places = places
+
+    def __call__(self, *args: Any) -> Any:
+        given = list(args)
+        for place, convert in self.places:
+            given[place] = convert(given[place])
+        return self.graph(*given)

@@ -1,0 +1,189 @@
+"""NumPy code on tensors: the functions that graph nodes of such code call.
+
+In:  tensors that share their memory with NumPy's arrays.
+Out: `graph_function(kind, name)`, which does on tensors what NumPy does on arrays (by `torch._numpy`), and conversions at the graph's borders.
+
+    np.sin(a) + 1   ->   sin = numpy_sin(a); add = numpy_add(sin, 1)
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils._pytree import tree_map
+
+# Functions that torch._numpy carries out as NumPy does, to the dtype, shape and aliasing of the result (which is checked at each use).
+# Left out: what depends on ties (argsort), on signs that LAPACK chooses, on random streams, and what raises for values only.
+ELEMENTWISE = """abs absolute add arccos arccosh arcsin arcsinh arctan arctan2 arctanh bitwise_and bitwise_not bitwise_or bitwise_xor cbrt ceil
+    conj conjugate copysign cos cosh deg2rad degrees divide equal exp exp2 expm1 fabs float_power floor floor_divide fmax fmin fmod greater
+    greater_equal heaviside hypot invert isfinite isinf isnan less less_equal log log10 log1p log2 logaddexp logaddexp2 logical_and
+    logical_not logical_or logical_xor matmul maximum minimum mod multiply negative nextafter not_equal positive power rad2deg
+    radians reciprocal remainder rint sign signbit sin sinc sinh sqrt square subtract tan tanh true_divide trunc"""
+REDUCTIONS = "all amax amin any argmax argmin average count_nonzero cumprod cumsum max mean median min prod ptp std sum var"
+SHAPES = """array_split atleast_1d atleast_2d atleast_3d broadcast_to column_stack concatenate diag diagonal diagflat dsplit dstack expand_dims
+    flip fliplr flipud hsplit hstack moveaxis ravel repeat reshape roll rollaxis rot90 split squeeze stack swapaxes tile
+    transpose tril triu vsplit vstack"""
+OTHERS = """allclose array_equal around clip copy cross dot einsum imag inner isclose kron nan_to_num outer real round searchsorted sort take
+    take_along_axis tensordot trace vander vdot where diff"""
+CREATION = """arange array asarray ascontiguousarray empty empty_like eye full full_like identity linspace logspace meshgrid ones ones_like
+    tri zeros zeros_like"""
+LINEAR_ALGEBRA = "linalg.det linalg.inv linalg.matrix_power linalg.norm linalg.solve"
+FOURIER = "fft.fft fft.ifft fft.rfft fft.irfft fft.fft2 fft.ifft2 fft.fftshift fft.ifftshift"
+
+METHODS = frozenset(
+    [
+        "all",
+        "any",
+        "argmax",
+        "argmin",
+        "astype",
+        "clip",
+        "copy",
+        "cumprod",
+        "cumsum",
+        "diagonal",
+        "dot",
+        "flatten",
+        "max",
+        "mean",
+        "min",
+        "prod",
+        "ptp",
+        "ravel",
+        "repeat",
+        "reshape",
+        "round",
+        "squeeze",
+        "std",
+        "sum",
+        "swapaxes",
+        "take",
+        "trace",
+        "transpose",
+        "var",
+    ]
+)
+ARRAY_ATTRIBUTES = frozenset(("T", "real", "imag"))
+
+
+def find(namespace: Any, path: str) -> Any:
+    """The function at a dotted path below a namespace; None where there is none."""
+    for name in path.split("."):
+        namespace = getattr(namespace, name, None)
+    return namespace
+
+
+def supported_functions() -> dict[str, Any]:
+    """Path below numpy -> the function."""
+    groups = (ELEMENTWISE, REDUCTIONS, SHAPES, OTHERS, CREATION, LINEAR_ALGEBRA, FOURIER)
+    paths = [path for group in groups for path in group.split()]
+    found = {path: find(np, path) for path in paths}
+    return {path: function for path, function in found.items() if function is not None}
+
+
+def numpy_callable(kind: str, name: str) -> Callable[..., Any]:
+    """What the node does, on NumPy's arrays."""
+    if kind == "function":
+        function: Callable[..., Any] = find(np, name)
+        return function
+    return SHARED[kind](name)
+
+
+def _tensor_callable(kind: str, name: str) -> Callable[..., Any]:
+    if kind != "function":
+        return SHARED[kind](name)
+    import torch._numpy as on_tensors
+
+    found: Callable[..., Any] = find(on_tensors, name)
+    return found
+
+
+def _method(name: str) -> Callable[..., Any]:
+    return lambda array, *args, **kwargs: getattr(array, name)(*args, **kwargs)
+
+
+def _attribute(name: str) -> Callable[..., Any]:
+    return operator.attrgetter(name)
+
+
+#: kinds whose code is the same for both array classes
+SHARED: dict[str, Callable[[str], Callable[..., Any]]] = {
+    "operator": lambda name: getattr(operator, name),
+    "method": _method,
+    "attribute": _attribute,
+}
+
+
+@functools.cache
+def graph_function(kind: str, name: str) -> Callable[..., Any]:
+    """The target of a node: takes and gives tensors."""
+    from torch._numpy import _dtypes_impl, ndarray
+
+    if (
+        _dtypes_impl._default_dtypes is None
+    ):  # found in a configuration of torch.compile otherwise, whose import takes a second
+        numpy_default = torch.float64, torch.complex128, torch.int64
+        _dtypes_impl._default_dtypes = _dtypes_impl.DefaultDTypes(*numpy_default)  # type: ignore[assignment]
+    function = _tensor_callable(kind, name)
+    if name in CORRECTIONS:
+        function = CORRECTIONS[name](function)
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = tree_map(lambda v: ndarray(v) if isinstance(v, torch.Tensor) else v, (args, kwargs))
+        return tree_map(lambda v: v.tensor if isinstance(v, ndarray) else v, function(*args, **kwargs))
+
+    run.__name__ = run.__qualname__ = "numpy_" + name.replace(".", "_")
+    return run
+
+
+def _on_floats(function: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy divides integers in double precision."""
+
+    def as_float(value: Any) -> Any:
+        is_whole = hasattr(value, "tensor") and not (
+            value.tensor.is_floating_point() or value.tensor.is_complex()
+        )
+        return value.astype("float64") if is_whole else value
+
+    return lambda left, right, **kwargs: function(as_float(left), as_float(right), **kwargs)
+
+
+#: what torch._numpy does in another precision than NumPy
+CORRECTIONS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = dict.fromkeys(
+    ("truediv", "divide", "true_divide"), _on_floats
+)
+
+
+def with_strides(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
+    """A copy in the given layout."""
+    return torch.empty_strided(tuple(tensor.shape), strides, dtype=tensor.dtype).copy_(tensor)
+
+
+# --- borders of the graph ------------------------------------------------------------------------------------------------------
+
+
+def array_of(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
+    """The array that shares a result's memory."""
+    return tensor.numpy()
+
+
+def scalar_of(tensor: torch.Tensor) -> np.generic:
+    """A NumPy number, as NumPy's own functions return where an array would have no dimensions."""
+    number: Any = tensor.numpy()[()]
+    return number
+
+
+def stand_in(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
+    """An array of the same dtype and layout as a (fake) tensor, filled with values that any function takes: integers are good indices,
+    matrices are regular."""
+    shape = tuple(tensor.shape)
+    empty = torch.empty_strided(shape, tensor.stride(), dtype=tensor.dtype)
+    if not tensor.dtype.is_floating_point and not tensor.dtype.is_complex:
+        return empty.fill_(0).numpy()
+    spread = torch.arange(empty.numel(), dtype=torch.float64).mul_(0.618).remainder_(1).add_(0.5)
+    return empty.copy_(spread.reshape(shape)).numpy()

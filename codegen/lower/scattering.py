@@ -1,0 +1,246 @@
+"""Writes to computed places.
+
+    aten.scatter_add(base, 0, index, source)   ->   a buffer with a copy of base, and Scattered(source, (index, 1), adds) stored to it
+
+An index out of range fails the kernel; eager then raises its own error. Sums in half precision are left to eager, which rounds each addition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from codegen.index_algebra import Index, row_major
+from codegen.lower.graph import Store, strides_of
+from codegen.lower.indexing import index_coordinates, spread, with_dim
+from codegen.lower.pointwise import add_lowering
+from codegen.lower.promotion import as_operand
+from codegen.lower.registry import lowering
+from codegen.lower.scalar_math import apply, both, compare, where
+from codegen.lower.tensor_expr import (
+    Gather,
+    Scattered,
+    Shape,
+    Stored,
+    TensorExpr,
+    cast,
+    expand,
+    fill,
+    numel,
+    reshape,
+)
+from codegen.lower.view import strided_slice
+
+aten = torch.ops.aten
+
+
+def scattered(
+    ctx: Any,
+    base: TensorExpr,
+    source: TensorExpr,
+    coordinates: tuple[int | TensorExpr, ...],
+    *,
+    wraps: bool,
+    adds: bool,
+    into: Shape | None = None,
+) -> Any:
+    """A copy of `base` with `source` written to it. `into`: other sizes under which the row-major result is written to."""
+    if adds and ctx.dtype in ("b8", "bf16", "f16"):
+        return NotImplemented
+    result = ctx.new_buffer(ctx.name, "temp", ctx.val.dtype, ctx.shape, strides_of(ctx.val))
+    place = result
+    if into is not None:
+        if result.strides != row_major(result.shape):
+            return NotImplemented
+        place = Stored(into, result.dtype, result.buffer, row_major(into))
+    ctx.stores.append(Store(reshape(cast(base, ctx.dtype), ctx.shape), result))
+    ctx.stores.append(Store(Scattered(cast(source, ctx.dtype), place.shape, coordinates, wraps, adds), place))
+    return result
+
+
+def _along(rank: int, dim: int, place: TensorExpr) -> tuple[int | TensorExpr, ...]:
+    return tuple(place if d == dim else d for d in range(rank))
+
+
+def _line(ctx: Any, indices: TensorExpr, shape: Shape, dim: int) -> TensorExpr:
+    """A vector of indices along `dim` of `shape`."""
+    return spread(cast(reshape(indices, (shape[dim],)), "i64"), shape, (dim,))
+
+
+def cut(value: TensorExpr, shape: Shape) -> TensorExpr:
+    """The corner of `value` that has that shape."""
+    for dim, size in enumerate(shape):
+        if value.shape[dim] != size:
+            value = strided_slice(value, dim, 0, 1, size)
+    return value
+
+
+# --- one index for each element ---------------------------------------------------------------------------------------------------
+
+
+def scatter(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, source: Any, adds: bool) -> Any:
+    into = None if base.shape else (1,)
+    base, indices = with_dim(base), with_dim(indices)
+    dim %= len(base.shape)
+    if isinstance(source, TensorExpr):
+        source = cut(with_dim(source), indices.shape)
+    else:
+        source = as_operand(source, ctx.dtype, indices.shape)
+    coordinates = _along(len(base.shape), dim, cast(indices, "i64"))
+    return scattered(ctx, base, source, coordinates, wraps=False, adds=adds, into=into)
+
+
+@lowering(aten.scatter_add.default)
+def scatter_add(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, source: TensorExpr) -> Any:
+    return scatter(ctx, base, dim, indices, source, True)
+
+
+@lowering(aten.scatter_reduce.two)
+def scatter_reduce(
+    ctx: Any,
+    base: TensorExpr,
+    dim: int,
+    indices: TensorExpr,
+    source: TensorExpr,
+    reduce: str,
+    include_self: bool = True,
+) -> Any:
+    if reduce != "sum" or not include_self:
+        return NotImplemented
+    return scatter(ctx, base, dim, indices, source, True)
+
+
+@lowering(aten.scatter.value)
+def scatter_value(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, value: Any) -> Any:
+    return _chosen(ctx, base, dim, indices, value) or scatter(ctx, base, dim, indices, value, False)
+
+
+@lowering(aten.scatter.src)
+def scatter_source(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, source: TensorExpr) -> Any:
+    whole = source.shape == indices.shape
+    chosen = _chosen(ctx, base, dim, indices, source) if whole else None
+    return chosen or scatter(ctx, base, dim, indices, source, False)
+
+
+def _chosen(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, source: Any) -> TensorExpr | None:
+    """One write for each line along `dim`: every element asks whether it is the one that is written."""
+    from codegen.lower.indexing import size_value
+    from codegen.lower.tensor_expr import Checked, Position
+
+    rank = len(base.shape)
+    dim %= max(rank, 1)
+    expected = tuple(1 if d == dim else size for d, size in enumerate(base.shape))
+    if rank == 0 or indices.shape != expected:
+        return None
+    place = cast(indices, "i64")
+    valid = both(compare("ge", place, 0), compare("lt", place, size_value(base.shape[dim], expected)))
+    checked = expand(Checked(place, valid), ctx.shape)
+    return where(
+        compare("eq", Position(ctx.shape, dim), checked), as_operand(source, ctx.dtype, ctx.shape), base
+    )
+
+
+@lowering(aten.scatter.reduce, aten.scatter.value_reduce)
+def scatter_with(
+    ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, source: Any, *, reduce: str
+) -> Any:
+    return scatter(ctx, base, dim, indices, source, True) if reduce == "add" else NotImplemented
+
+
+# --- one index for each slice -------------------------------------------------------------------------------------------------------
+
+
+@lowering(aten.index_add.default)
+def index_add(
+    ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, source: TensorExpr, *, alpha: Any = 1
+) -> Any:
+    into = None if base.shape else (1,)
+    base, source = with_dim(base), with_dim(source)
+    dim %= len(base.shape)
+    if alpha != 1:
+        if isinstance(alpha, TensorExpr) or (isinstance(alpha, float) and source.dtype not in ("f32", "f64")):
+            return NotImplemented
+        source = apply("mul", source, alpha)
+    place = _along(len(base.shape), dim, _line(ctx, indices, source.shape, dim))
+    return scattered(ctx, base, source, place, wraps=False, adds=True, into=into)
+
+
+@lowering(aten.index_copy.default)
+def index_copy(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, source: TensorExpr) -> Any:
+    into = None if base.shape else (1,)
+    base, source = with_dim(base), with_dim(source)
+    dim %= len(base.shape)
+    place = _along(len(base.shape), dim, _line(ctx, indices, source.shape, dim))
+    return scattered(ctx, base, source, place, wraps=False, adds=False, into=into)
+
+
+@lowering(aten.index_fill.int_Scalar, aten.index_fill.int_Tensor)
+def index_fill(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, value: Any) -> Any:
+    into = None if base.shape else (1,)
+    base = with_dim(base)
+    dim %= len(base.shape)
+    count = numel(indices.shape)
+    shape = tuple(count if d == dim else size for d, size in enumerate(base.shape))
+    source = as_operand(value, ctx.dtype, shape)
+    place = _along(len(base.shape), dim, _line(ctx, indices, shape, dim))
+    return scattered(ctx, base, source, place, wraps=True, adds=False, into=into)
+
+
+@lowering(aten.embedding_dense_backward.default)
+def embedding_backward(
+    ctx: Any, grad: TensorExpr, indices: TensorExpr, count: Any, padding: int, by_frequency: bool
+) -> Any:
+    if by_frequency:
+        return NotImplemented
+    rows = spread(cast(indices, "i64"), grad.shape, range(len(indices.shape)))
+    source = grad if padding < 0 else where(compare("eq", rows, padding), 0, grad)
+    flat = (numel(indices.shape), ctx.shape[1])
+    base = fill(ctx.shape, ctx.dtype, 0)
+    return scattered(ctx, base, reshape(source, flat), (reshape(rows, flat), 1), wraps=False, adds=True)
+
+
+# --- several indices ------------------------------------------------------------------------------------------------------------------
+
+
+@lowering(aten.index_put.default, aten._unsafe_index_put.default)
+def index_put(
+    ctx: Any,
+    base: TensorExpr,
+    indices: Sequence[TensorExpr | None],
+    values: TensorExpr,
+    accumulate: bool = False,
+) -> Any:
+    found = index_coordinates(base.shape, indices)
+    if found is None:
+        return _masked_put(ctx, base, indices, values, accumulate)
+    shape, coordinates = found
+    return scattered(ctx, base, expand(values, shape), coordinates, wraps=True, adds=accumulate)
+
+
+def _masked_put(
+    ctx: Any, base: TensorExpr, indices: Sequence[TensorExpr | None], values: TensorExpr, accumulate: bool
+) -> Any:
+    """One number to where a mask over leading dims is true."""
+    (mask, *others) = indices
+    if mask is None or others or mask.dtype != "b8" or numel(values.shape) != 1:
+        return NotImplemented
+    wanted = spread(mask, ctx.shape, range(len(mask.shape)))
+    value = as_operand(reshape(values, ()), ctx.dtype, ctx.shape)
+    return where(wanted, add_lowering(ctx, base, value) if accumulate else value, base)
+
+
+@lowering(aten.take.default)
+def take(ctx: Any, base: TensorExpr, indices: TensorExpr) -> Any:
+    flat = reshape(base, (numel(base.shape),))
+    return Gather(flat, ctx.shape, (cast(indices, "i64"),), wraps=True)
+
+
+@lowering(aten.put.default)
+def put(ctx: Any, base: TensorExpr, indices: TensorExpr, source: TensorExpr, accumulate: bool = False) -> Any:
+    count: Index = numel(indices.shape)
+    place = cast(reshape(indices, (count,)), "i64")
+    flat = reshape(source, (count,))
+    into = (numel(ctx.shape),)
+    return scattered(ctx, base, flat, (place,), wraps=True, adds=accumulate, into=into)
