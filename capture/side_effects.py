@@ -161,20 +161,18 @@ def _call_method(code: PythonCode, owner: Variable, name: str, args: list[Variab
 
 
 def _apply_list(code: PythonCode, variable: Any, before: list[Variable]) -> None:
-    """`xs[k:] = [...]` with k the length of what is unchanged at the front."""
+    """`xs[k:] = [...]` with k the length of what is unchanged at the front; past the methods of a subclass."""
+    from capture.variables.lists import ListVariable
+    from capture.variables.ranges import SliceVariable
+
     same = 0
     for old, new in zip(before, variable.items):
         if old is not new and not _realized_from(old, new):
             break
         same += 1
-    for item in variable.items[same:]:
-        code.load(item)
-    code.emit("BUILD_LIST", len(variable.items) - same)
-    code.load(variable)
-    code.load_constant(same)
-    code.load_constant(None)
-    code.emit("BUILD_SLICE", 2)
-    code.emit("STORE_SUBSCR")
+    rest = SliceVariable([ConstantVariable(same), ConstantVariable(None), ConstantVariable(None)])
+    code.call_object(list.__setitem__, [variable, rest, ListVariable(variable.items[same:])])
+    code.emit("POP_TOP")
 
 
 def _realized_from(old: Variable, new: Variable) -> bool:
@@ -184,13 +182,17 @@ def _realized_from(old: Variable, new: Variable) -> bool:
 def _apply_deque(code: PythonCode, variable: Any, before: list[Variable]) -> None:
     from capture.variables.lists import ListVariable
 
-    _call_method(code, variable, "clear", [])
-    _call_method(code, variable, "extend", [ListVariable(list(variable.items))])
+    for function, args in (
+        (collections.deque.clear, []),
+        (collections.deque.extend, [ListVariable(list(variable.items))]),
+    ):
+        code.call_object(function, [variable, *args])
+        code.emit("POP_TOP")
 
 
 def _apply_dict(code: PythonCode, variable: Any, before: dict[Any, Any]) -> None:
     entries = variable.entries
-    if variable.cls not in PLAIN_DICTS:
+    if variable.held_by_subclass:
         _apply_dict_subclass(code, variable, before)
         return
     if list(entries)[: len(before)] != list(before):
@@ -203,9 +205,6 @@ def _apply_dict(code: PythonCode, variable: Any, before: dict[Any, Any]) -> None
             code.load(variable)
             code.load(key)
             code.emit("STORE_SUBSCR")
-
-
-PLAIN_DICTS = (dict, collections.OrderedDict, collections.defaultdict)
 
 
 def _apply_dict_subclass(code: PythonCode, variable: Any, before: dict[Any, Any]) -> None:
@@ -223,10 +222,12 @@ def _apply_set(code: PythonCode, variable: Any, before: dict[Any, Variable]) -> 
 
     gone = [item for name, item in before.items() if name not in variable.entries]
     for item in gone:
-        _call_method(code, variable, "discard", [item])
+        code.call_object(set.discard, [variable, item])
+        code.emit("POP_TOP")
     added = [item for name, item in variable.entries.items() if name not in before]
     if added:
-        _call_method(code, variable, "update", [ListVariable(added)])
+        code.call_object(set.update, [variable, ListVariable(added)])
+        code.emit("POP_TOP")
 
 
 def _apply_object(code: PythonCode, variable: Any, before: Any) -> None:

@@ -19,9 +19,11 @@ from capture.variables.base import Variable
 from capture.variables.constant import LITERALS, NUMPY_CONSTANTS, TORCH_CONSTANTS, ConstantVariable
 from capture.variables.graph_float import GraphFloatVariable
 from capture.variables.lists import ListVariable
+from capture.variables.mapping import DictVariable
 from capture.variables.named_tuple import NamedTupleVariable
 from capture.variables.ranges import RangeVariable, SliceVariable
 from capture.variables.sequence import SizeVariable, TupleVariable
+from capture.variables.sets import SetVariable
 from capture.variables.symbolic import SYMBOLIC, SymbolicVariable, from_symbolic
 from guards import guard as make_guard
 from guards.source import (
@@ -73,6 +75,10 @@ def constant(value: Any) -> Variable:
         return ListVariable([constant(v) for v in value])
     if type(value) is range:
         return RangeVariable(value)
+    if type(value) is dict:
+        return DictVariable({k: (constant(k), constant(v)) for k, v in value.items()})
+    if type(value) in (set, frozenset):
+        return SetVariable({item: constant(item) for item in value}, cls=type(value))
     if type(value) is slice:
         return SliceVariable([constant(v) for v in (value.start, value.stop, value.step)])
     if type(value) in LITERALS or isinstance(

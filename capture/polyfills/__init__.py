@@ -297,8 +297,9 @@ MADE_CALLABLES: dict[type, Callable[..., Any]] = {
 }
 
 
-def dict_fromkeys(keys: Iterable[Any], value: Any = None) -> dict[Any, Any]:
-    result = {}
+def dict_fromkeys(cls: Any, keys: Iterable[Any], value: Any = None, /) -> Any:
+    """The class method that a dict class inherits from dict or OrderedDict."""
+    result = cls()
     for key in keys:
         result[key] = value
     return result
@@ -315,5 +316,6 @@ def results_until(function: Callable[[], Any], sentinel: Any) -> Iterator[Any]:
 
 @stands_for(collections._count_elements)  # type: ignore[attr-defined]
 def count_elements(counts: Any, items: Iterable[Any], /) -> None:
+    get = counts.get
     for item in items:
-        counts[item] = counts.get(item, 0) + 1
+        counts[item] = get(item, 0) + 1

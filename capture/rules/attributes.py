@@ -89,8 +89,13 @@ def _hash(tx: Translator, value: Variable) -> Variable:
     return fold(hash, [value], {})
 
 
-@rule(builtins.globals, builtins.locals, builtins.vars, builtins.dir, builtins.exec, builtins.eval)
+@rule(vars)
+def _vars(tx: Translator, value: Variable | None = None) -> Variable:
+    if value is None:
+        raise GraphBreak("builtin", name="vars", value="no arguments")
+    return value.get_attr(tx, "__dict__")
+
+
+@rule(builtins.globals, builtins.locals, builtins.dir, builtins.exec, builtins.eval)
 def _namespace(tx: Translator, *args: Variable) -> Variable:
-    raise GraphBreak(
-        "builtin", name="globals, locals, vars, dir, exec or eval", value=describe_all(list(args))
-    )
+    raise GraphBreak("builtin", name="globals, locals, dir, exec or eval", value=describe_all(list(args)))

@@ -13,12 +13,14 @@ from capture.break_reasons import GraphBreak
 from capture.rules import CALLS, rule
 from capture.variables.base import Variable
 from capture.variables.constant import NONE, ConstantVariable, fold
+from capture.variables.instance import native_new
 from capture.variables.lists import DequeVariable, ListVariable
 from capture.variables.mapping import DictVariable, pairs_of
-from capture.variables.named_tuple import NamedTupleVariable
+from capture.variables.named_tuple import NamedTupleVariable, overrides_sequence
 from capture.variables.ranges import RangeVariable, SliceVariable
 from capture.variables.sequence import SizeVariable, TupleVariable
 from capture.variables.sets import SetVariable
+from capture.variables.views import MappingProxyVariable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,8 +46,8 @@ def _new_tuple(tx: Translator, cls: Variable, items: Variable | None = None) -> 
     values = items.iterate(tx).unpack(tx) if items is not None else []
     if kind is tuple:
         return TupleVariable(values)
-    if not hasattr(kind, "_fields"):
-        raise GraphBreak("call", value=cls)
+    if not hasattr(kind, "_fields") or overrides_sequence(kind):
+        return native_new(tx, tuple, cls, [TupleVariable(values)], {})
     return NamedTupleVariable(values, kind)
 
 
@@ -121,7 +123,9 @@ def _sorted(
 
 @rule(types.MappingProxyType)
 def _mapping_proxy(tx: Translator, mapping: Variable) -> Variable:
-    return mapping
+    if not isinstance(mapping, DictVariable):
+        raise GraphBreak("builtin", name="MappingProxyType", value=mapping)
+    return MappingProxyVariable(mapping)
 
 
 @rule(copy.copy)

@@ -14,9 +14,7 @@ from capture.variables.iterator import (
     CountIterator,
     EnumerateIterator,
     IteratorVariable,
-    RangeIterator,
 )
-from capture.variables.ranges import RangeVariable
 from capture.variables.sequence import TupleVariable
 from capture.variables.user_object import ObjectVariable
 
@@ -30,8 +28,6 @@ def _iter(tx: Translator, value: Variable, sentinel: Variable | None = None) -> 
         from capture.polyfills import results_until
 
         return tx.wrap_function(results_until).call(tx, [value, sentinel], {})
-    if isinstance(value, RangeVariable):
-        return RangeIterator(value.value)
     return value.iterate(tx)
 
 

@@ -14,6 +14,7 @@ from capture.variables.number_rules import compute
 from capture.variables.numpy_array import NumpyVariable, operation
 from capture.variables.operators import (
     binary_operator,
+    user_operator,
 )
 from capture.variables.sequence import TupleVariable
 from capture.variables.tensor import TensorVariable
@@ -60,13 +61,17 @@ def _abs(tx: Translator, value: Variable) -> Variable:
 @rule(pow)
 def _pow(tx: Translator, base: Variable, exponent: Variable, modulus: Variable | None = None) -> Variable:
     if modulus is not None:
+        if isinstance(base, ObjectVariable):
+            return base.call_method(tx, "__pow__", [exponent, modulus], {})
         return fold(pow, [base, exponent, modulus], {})
     return binary_operator(tx, "**", base, exponent)
 
 
 @rule(round)
 def _round(tx: Translator, value: Variable, digits: Variable | None = None) -> Variable:
-    if isinstance(value, (TensorVariable, ObjectVariable)):
+    if isinstance(value, ObjectVariable):
+        return value.call_method(tx, "__round__", [] if digits is None else [digits], {})
+    if isinstance(value, TensorVariable):
         raise GraphBreak("builtin", name="round", value=value)
     args = [value] if digits is None else [value, digits]
     return compute(round, args) or fold(round, args, {})
@@ -74,6 +79,8 @@ def _round(tx: Translator, value: Variable, digits: Variable | None = None) -> V
 
 @rule(divmod)
 def _divmod(tx: Translator, left: Variable, right: Variable) -> Variable:
+    if isinstance(left, ObjectVariable) or isinstance(right, ObjectVariable):
+        return user_operator(tx, "divmod()", "divmod", left, right)
     if isinstance(left, ConstantVariable) and isinstance(right, ConstantVariable):
         return fold(divmod, [left, right], {})
     return TupleVariable([binary_operator(tx, "//", left, right), binary_operator(tx, "%", left, right)])

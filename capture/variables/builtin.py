@@ -11,6 +11,7 @@ from capture.rules import lookup
 from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable, fold
 from capture.variables.iterator import IteratorVariable
+from capture.variables.native_base import plain_argument
 from capture.variables.number_rules import EXTREMES, compute, extreme
 from capture.variables.sequence import SequenceVariable
 from capture.variables.symbolic import is_symbolic
@@ -70,6 +71,7 @@ def call_pure(tx: Translator, function: Any, args: list[Variable], kwargs: dict[
     """Call a function without side effects on constants; break for anything else."""
     from capture.polyfills import POLYFILLS
 
+    args = list(map(plain_argument, args))
     computed = compute(function, args) if not kwargs else None
     if computed is not None:
         return computed

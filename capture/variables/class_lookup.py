@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import types
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
 from capture.variables.base import Variable
+from capture.variables.constant import ConstantVariable
 from capture.variables.function import BoundMethodVariable
 
 if TYPE_CHECKING:
@@ -101,6 +103,8 @@ def bind(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> V
         found, (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
     ):
         return BuiltinMethodVariable(owner, found, name)
+    if isinstance(found, collections._tuplegetter) and getattr(owner, "base_value", None) is not None:  # type: ignore[attr-defined]
+        return owner.base_value.get_item(tx, ConstantVariable(found.__reduce__()[1][0]))  # type: ignore[attr-defined]
     if lookup_type(type(found), "__get__") is not MISSING and not isinstance(
         found, (type, types.BuiltinFunctionType)
     ):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
 from capture.variables.base import NotConstant, Variable
+from capture.variables.native_base import plain_operand
 from capture.variables.symbolic import is_symbolic
 
 if TYPE_CHECKING:
@@ -149,6 +150,14 @@ def has_own_hash(cls: type) -> bool:
     )
 
 
+def hashes_by_identity(cls: type) -> bool:
+    """Whether equal keys of this class are one object."""
+    import torch
+
+    by_identity = (object.__hash__, type.__hash__, torch.Tensor.__hash__, torch.nn.Module.__hash__)
+    return getattr(cls, "__hash__", None) in by_identity and not has_own_hash(cls)
+
+
 def hash_key(tx: Translator, variable: Variable) -> Any:
     """A key such that two variables are the same dict key exactly if their keys are equal."""
     from capture.variables.exception import raise_new
@@ -156,6 +165,9 @@ def hash_key(tx: Translator, variable: Variable) -> Any:
     from capture.variables.user_object import ObjectVariable
 
     variable = tx.output.resolve(variable)
+    plain = plain_operand(variable, "__hash__", "__eq__")
+    if plain.python_type().__hash__ is not None:
+        variable = plain
     if type(variable) is TupleVariable:
         try:
             value = variable.as_constant()

@@ -81,6 +81,8 @@ class ConstantVariable(Variable):
             from capture.variables.strings import format_template
 
             return format_template(tx, self.value, args, kwargs)
+        if name == "__iter__" and not args:
+            return self.iterate(tx)
         if not hasattr(self.value, name):
             return self.get_attr(tx, name)
         return fold(getattr(self.value, name), args, kwargs)
@@ -137,16 +139,18 @@ def refusal(name: str, value: Variable) -> GraphBreak:
 def fold(function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
     """Call `function` on constants now. An exception becomes the program's own; a non-constant argument breaks the graph."""
     from capture.variables.exception import raise_python
+    from capture.variables.native_base import plain_argument
     from capture.wrap import constant
 
     try:
-        values = [a.as_constant() for a in args]
-        keywords = {k: v.as_constant() for k, v in kwargs.items()}
+        values = [plain_argument(a).as_constant() for a in args]
+        keywords = {k: plain_argument(v).as_constant() for k, v in kwargs.items()}
     except NotConstant as error:
         raise refusal(getattr(function, "__name__", repr(function)), error.args[0]) from None
     try:
-        return constant(function(*values, **keywords))
+        result = function(*values, **keywords)
     except ObservedException:
         raise
     except Exception as error:
         raise raise_python(error) from None
+    return constant(result)

@@ -41,7 +41,7 @@ def _make_exception(
     tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     own_init = lookup_type(cls.cls, "__init__") not in BUILTIN_EXCEPTION_INITS
-    made_otherwise = isinstance(cls.cls.__new__, types.FunctionType) or type(cls.cls) is not type
+    made_otherwise = isinstance(cls.cls.__new__, types.FunctionType)
     if made_otherwise or (kwargs and not own_init) or issubclass(cls.cls, BaseExceptionGroup):
         raise GraphBreak("call", value=cls)
     result = ExceptionVariable(cls.cls, args)
@@ -58,14 +58,19 @@ BUILTIN_EXCEPTION_INITS = frozenset(
 )
 
 
-def _is_named_tuple(cls: type) -> bool:
-    return issubclass(cls, tuple) and hasattr(cls, "_fields") and hasattr(cls, "_make")
+def _is_plain_named_tuple(cls: type) -> bool:
+    from capture.variables.named_tuple import overrides_sequence
+
+    if not (issubclass(cls, tuple) and hasattr(cls, "_fields") and hasattr(cls, "_make")):
+        return False
+    own_new = lookup_type(cls, "__new__") is not vars(_named_tuple_base(cls))["__new__"]
+    return not own_new and not overrides_sequence(cls)
 
 
 def _make_named_tuple(
     tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    from capture.variables.named_tuple import NamedTupleVariable, field_names, overrides_sequence
+    from capture.variables.named_tuple import NamedTupleVariable, field_names
     from capture.wrap import wrap
 
     fields = field_names(cls.cls)
@@ -73,9 +78,7 @@ def _make_named_tuple(
     for name, default in getattr(cls.cls, "_field_defaults", {}).items():
         if name not in values:
             values[name] = wrap(tx.output, default, None)
-    base = _named_tuple_base(cls.cls)
-    own_new = lookup_type(cls.cls, "__new__") is not vars(base)["__new__"]
-    if len(args) > len(fields) or set(values) != set(fields) or own_new or overrides_sequence(cls.cls):
+    if len(args) > len(fields) or set(values) != set(fields):
         raise GraphBreak("call", value=cls)
     return NamedTupleVariable([values[n] for n in fields], cls.cls)
 
@@ -92,8 +95,7 @@ def _make_constant(
 
 def _is_plain_class(cls: type) -> bool:
     return (
-        type(cls).__call__ is type.__call__
-        and lookup_type(cls, "__new__") is object.__new__
+        lookup_type(cls, "__new__") is object.__new__
         and bool(cls.__flags__ & (1 << 9))  # a heap type: written in Python
     )
 
@@ -106,28 +108,37 @@ def _make_object(
     return result
 
 
-def _is_container_class(cls: type) -> bool:
-    """A class written in Python on top of dict, list or set, with the `__new__` of that base."""
+def _is_native_subclass(cls: type) -> bool:
+    """A class written in Python on top of a built-in one with contents, with the `__new__` of that base."""
     base = native_base(cls)
-    heap = bool(cls.__flags__ & (1 << 9))
-    return heap and base is not object and type(cls).__call__ is type.__call__ and cls.__new__ is base.__new__
+    return bool(cls.__flags__ & (1 << 9)) and base is not object and cls.__new__ is base.__new__
 
 
-def _make_container(
+def _make_native_subclass(
     tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    result = new_instance(tx, cls)
-    result.base_value = new_base_value(native_base(cls.cls))
+    result = native_new(tx, native_base(cls.cls), cls, args, kwargs)
     result.call_method(tx, "__init__", args, kwargs)
     return result
 
 
+def native_new(
+    tx: Translator, base: type, cls: Variable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    """`base.__new__(cls, *args, **kwargs)` for a built-in class."""
+    if not isinstance(cls, ClassVariable) or native_base(cls.cls) is not base:
+        raise GraphBreak("call", value=f"{base.__name__}.__new__")
+    if cls.cls is base:
+        return cls.make_instance(tx, args, kwargs)
+    result = new_instance(tx, cls)
+    result.base_value = new_base_value(tx, base, args, kwargs)
+    return result
+
+
 def _is_generic_new(cls: type) -> bool:
-    """A `__new__` written in Python, on top of object's."""
-    return (
-        isinstance(lookup_type(cls, "__new__"), staticmethod)
-        and type(cls).__call__ is type.__call__
-        and (not issubclass(cls, (torch.nn.Module, torch.Tensor, tuple, int, float, str, list, dict, set)))
+    """A `__new__` written in Python."""
+    return isinstance(lookup_type(cls, "__new__"), staticmethod) and not issubclass(
+        cls, (torch.nn.Module, torch.Tensor)
     )
 
 
@@ -138,6 +149,10 @@ def _make_by_new(
     result = new.call(tx, [cls, *args], kwargs)
     if isinstance(result, ObjectVariable) and issubclass(result.cls, cls.cls):
         result.call_method(tx, "__init__", args, kwargs)
+    elif issubclass(result.python_type(), cls.cls) and isinstance(
+        lookup_type(cls.cls, "__init__"), types.FunctionType
+    ):
+        raise GraphBreak("call", value=cls)
     return result
 
 
@@ -146,9 +161,9 @@ CONSTANT_CLASSES = (torch.device, torch.dtype, torch.finfo, torch.iinfo, enum.En
 
 INSTANCE_RULES: tuple[tuple[Any, Any], ...] = (
     (lambda cls: issubclass(cls, BaseException), _make_exception),
-    (_is_named_tuple, _make_named_tuple),
+    (_is_plain_named_tuple, _make_named_tuple),
     (lambda cls: issubclass(cls, CONSTANT_CLASSES), _make_constant),
     (_is_plain_class, _make_object),
-    (_is_container_class, _make_container),
+    (_is_native_subclass, _make_native_subclass),
     (_is_generic_new, _make_by_new),
 )

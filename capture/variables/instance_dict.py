@@ -80,6 +80,10 @@ class InstanceDictVariable(DictVariable):
         tx.output.side_effects.store_attr(self.owner, key.as_constant(), Deleted())
         return value
 
+    def clear(self, tx: Translator) -> None:
+        for key in self.unpack(tx):
+            self.del_item(tx, key)
+
     def reconstruct(self, code: PythonCode) -> None:
         code.load(self.owner)
         code.emit("LOAD_ATTR", "__dict__")

@@ -5,6 +5,7 @@ Each has `next_item(tx) -> Variable | None` (None: exhausted).
 
 from __future__ import annotations
 
+import collections
 import itertools
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +101,61 @@ class SequenceIterator(IteratorVariable):
         return self.remaining()
 
 
+class EntriesIterator(SequenceIterator):
+    """`iter(d)` of a dict, of one of its views, or of a set: Python refuses to go on once keys have come or gone.
+
+    `owner`: what holds the keys; `iterable`: what was iterated over.
+    """
+
+    def __init__(self, items: list[Variable], owner: Any, iterable: Any) -> None:
+        super().__init__(
+            items,
+            kind=type(iter(iterable.python_type()()) if iterable is owner else ITERATORS[iterable.kind]),
+        )
+        self.owner = owner
+        self.iterable = iterable
+        self.changes = owner.key_changes
+        self.size = len(items)
+
+    def next_item(self, tx: Translator) -> Variable | None:
+        if self.changes != self.owner.key_changes:
+            self._refuse()
+        return super().next_item(tx)
+
+    def _refuse(self) -> None:
+        kind = self.owner.python_type()
+        if issubclass(kind, collections.OrderedDict):
+            raise raise_new(RuntimeError, "OrderedDict mutated during iteration")
+        if (
+            len(self.owner.entries) == self.size
+        ):  # one key came, one went: what Python does depends on where they lie
+            raise GraphBreak("iterate", value=self.owner)
+        name = "dictionary" if issubclass(kind, dict) else "Set"
+        raise raise_new(RuntimeError, f"{name} changed size during iteration")
+
+    def reconstruct(self, code: PythonCode) -> None:
+        if self.owner.source is not None and code.output.side_effects.is_mutated(self.owner):
+            super().reconstruct(code)
+        else:
+            from capture.variables.constant import ConstantVariable
+
+            code.call_object(advanced, [self.iterable, ConstantVariable(self.position)])
+
+    def children(self) -> list[Variable]:
+        return [self.iterable, *self.remaining()]
+
+
+ITERATORS: dict[str, Any] = {kind: iter(getattr({}, kind)()) for kind in ("keys", "values", "items")}
+
+
+def advanced(iterable: Any, count: int) -> Any:
+    """An iterator that has given `count` items already."""
+    iterator = iter(iterable)
+    for _ in range(count):
+        next(iterator)
+    return iterator
+
+
 class IndexIterator(IteratorVariable):
     """`iter(sequence)`: reads by index, so it sees what is appended meanwhile, as Python's does."""
 
@@ -107,11 +163,14 @@ class IndexIterator(IteratorVariable):
         super().__init__(None)
         self.sequence = sequence
         self.position: int | None = 0
+        self.changes = sequence.changes
 
     def python_type(self) -> type:
         return type(iter(self.sequence.python_type()()))
 
     def next_item(self, tx: Translator) -> Variable | None:
+        if self.changes != self.sequence.changes:  # only deques count them
+            raise raise_new(RuntimeError, "deque mutated during iteration")
         if self.position is None or self.position >= len(self.sequence.items):
             self.position = None
             return None

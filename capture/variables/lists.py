@@ -72,10 +72,11 @@ class DequeVariable(MutableSequence):
         code.call_object(collections.deque, [ListVariable(self.items), ConstantVariable(self.maxlen)])
 
 
-def change(tx: Translator, sequence: Variable) -> None:
-    """To be called before a sequence is changed."""
+def change(tx: Translator, sequence: Variable, moves: bool = True) -> None:
+    """To be called before a sequence is changed. `moves`: items come, go or change places in the sense of a deque's iterator."""
     if isinstance(sequence, DequeVariable):
         sequence.guard_limit(tx)
+        sequence.changes += moves
     tx.output.side_effects.will_mutate(sequence)
 
 
@@ -115,14 +116,16 @@ def _pop(self: MutableSequence, tx: Translator, index: Variable | None = None) -
 
 def _remove(self: MutableSequence, tx: Translator, value: Variable) -> Variable:
     from capture.variables.compare import equal_or_same
+    from capture.variables.strings import to_repr
 
     for index, item in enumerate(self.unpack(tx)):
         if equal_or_same(tx, item, value):
             change(tx, self)
             del self.items[index]
             return NONE
-    kind = self.python_type().__name__
-    raise raise_new(ValueError, f"{kind}.remove(x): x not in {kind}")
+    if isinstance(self, DequeVariable):
+        raise raise_new(ValueError, f"{to_repr(tx, value)} is not in deque")
+    raise raise_new(ValueError, "list.remove(x): x not in list")
 
 
 def _clear(self: MutableSequence, tx: Translator) -> Variable:
@@ -132,7 +135,7 @@ def _clear(self: MutableSequence, tx: Translator) -> Variable:
 
 
 def _reverse(self: MutableSequence, tx: Translator) -> Variable:
-    change(tx, self)
+    change(tx, self, moves=False)
     self.items.reverse()
     return NONE
 
@@ -166,7 +169,7 @@ def _set_item(self: MutableSequence, tx: Translator, key: Variable, value: Varia
     index = index_of(tx, key)
     if not -len(self.items) <= index < len(self.items):
         raise raise_new(IndexError, f"{self.python_type().__name__} assignment index out of range")
-    change(tx, self)
+    change(tx, self, moves=False)
     self.items[index] = value
     return NONE
 

@@ -10,7 +10,8 @@ from capture.variables.base import ObservedException, Variable, realize
 from capture.variables.compare import ForeignKey, equal_or_same, hash_key
 from capture.variables.constant import NONE, ConstantVariable
 from capture.variables.exception import ExceptionVariable, raise_new
-from capture.variables.sets import SET_METHODS, SetVariable, iterator_of, length_of
+from capture.variables.sets import iterator_of, length_of
+from capture.variables.views import DictViewVariable, MappingProxyVariable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +44,11 @@ class DictVariable(Variable):
         self.cls = cls
         self.factory = factory
         self.original = original
+        #: of an existing object whose class is written on top of `cls`
+        self.held_by_subclass = False
         self.keys_guarded = original is None
+        #: how often keys came, went or moved: iterators watch it
+        self.key_changes = 0
 
     @classmethod
     def from_strings(cls, values: dict[str, Variable]) -> DictVariable:
@@ -134,6 +139,7 @@ class DictVariable(Variable):
         self.guard_keys(tx)
         tx.output.side_effects.will_mutate(self)
         held = self.entries.get(name)
+        self.key_changes += held is None
         self.entries[name] = (held[0] if held else key, value)
 
     def del_item(self, tx: Translator, key: Variable) -> Variable:
@@ -142,13 +148,25 @@ class DictVariable(Variable):
             raise ObservedException(ExceptionVariable(KeyError, [key]))
         self.guard_keys(tx)
         tx.output.side_effects.will_mutate(self)
+        self.key_changes += 1
         del self.entries[self.key_of(tx, key)]
         return value
+
+    def clear(self, tx: Translator) -> None:
+        self.guard_keys(tx)
+        tx.output.side_effects.will_mutate(self)
+        self.key_changes += len(self.entries)
+        self.entries.clear()
 
     def equals(self, tx: Translator, other: DictVariable) -> bool:
         self.guard_keys(tx)
         other.guard_keys(tx)
         if self.entries.keys() != other.entries.keys():
+            return False
+        ordered = issubclass(self.cls, collections.OrderedDict) and issubclass(
+            other.cls, collections.OrderedDict
+        )
+        if ordered and list(self.entries) != list(other.entries):
             return False
         mine, theirs = self.values(tx), [other.find(tx, k) for k, _ in self.entries.values()]
         return all(equal_or_same(tx, a, b) for a, b in zip(mine, theirs) if b is not None)
@@ -159,6 +177,11 @@ class DictVariable(Variable):
         if name == "default_factory" and self.cls is collections.defaultdict:
             return self.factory or NONE
         return method_of_value(tx, self, name)
+
+    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+        if self.cls is not collections.defaultdict or name != "default_factory" or self.source is not None:
+            raise GraphBreak("set_attr", value=self, name=name)
+        self.factory = value
 
     def call_method(
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
@@ -171,9 +194,9 @@ class DictVariable(Variable):
         return method(self, tx, *args, **kwargs)
 
     def iterate(self, tx: Translator) -> Variable:
-        from capture.variables.iterator import SequenceIterator
+        from capture.variables.iterator import EntriesIterator
 
-        return SequenceIterator(self.unpack(tx), kind=type(iter({})))
+        return EntriesIterator(self.unpack(tx), self, self)
 
     def reconstruct(self, code: PythonCode) -> None:
         if self.cls is collections.defaultdict:
@@ -190,70 +213,6 @@ class DictVariable(Variable):
 
     def children(self) -> list[Variable]:
         return [v for entry in self.entries.values() for v in entry]
-
-
-class MappingProxyVariable(DictVariable):
-    """types.MappingProxyType over an existing dict; read only."""
-
-    mutable = False
-
-    def set_item(self, tx: Translator, key: Variable, value: Variable) -> None:
-        raise raise_new(TypeError, "'mappingproxy' object does not support item assignment")
-
-
-class DictViewVariable(Variable):
-    """`d.keys()`, `d.values()`, `d.items()`."""
-
-    def __init__(self, owner: DictVariable, kind: str) -> None:
-        super().__init__(None)
-        self.owner = owner
-        self.kind = kind
-
-    def python_type(self) -> type:
-        return type(getattr({}, self.kind)())
-
-    def unpack(self, tx: Translator) -> list[Variable]:
-        from capture.variables.sequence import TupleVariable
-
-        if self.kind == "keys":
-            return self.owner.unpack(tx)
-        if self.kind == "values":
-            return self.owner.values(tx)
-        return [TupleVariable([k, v]) for k, v in self.owner.items(tx)]
-
-    def truth(self, tx: Translator) -> bool:
-        return self.owner.truth(tx)
-
-    def length(self, tx: Translator) -> int:
-        return self.owner.length(tx)
-
-    def as_set(self, tx: Translator) -> SetVariable:
-        return SetVariable.from_items(tx, self.unpack(tx))
-
-    def call_method(
-        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
-    ) -> Variable:
-        from capture.variables.function import missing_method
-
-        if name == "__contains__" and len(args) == 1:
-            if self.kind == "keys":
-                return _dict_contains(self.owner, tx, args[0])
-            return ConstantVariable(any(equal_or_same(tx, i, args[0]) for i in self.unpack(tx)))
-        if name == "__iter__" and not args:
-            return self.iterate(tx)
-        if name == "__len__" and not args:
-            return ConstantVariable(self.length(tx))
-        if self.kind == "keys" and name in SET_METHODS:
-            return self.as_set(tx).call_method(tx, name, args, kwargs)
-        raise missing_method(self, name)
-
-    def reconstruct(self, code: PythonCode) -> None:
-        code.load(self.owner)
-        code.emit("LOAD_METHOD", self.kind)
-        code.call(0)
-
-    def children(self) -> list[Variable]:
-        return [self.owner]
 
 
 # --- dict methods: functions (dict, tx, *args, **kwargs) -----------------------------------------------------------------------
@@ -315,6 +274,7 @@ def _update(
 
 def pairs_of(tx: Translator, value: Variable) -> list[tuple[Variable, Variable]]:
     """What `dict(value)` takes: a mapping's items, or an iterable of pairs."""
+    value = value.mapping if isinstance(value, MappingProxyVariable) else value
     if isinstance(value, DictVariable):
         return value.items(tx)
     if hasattr(value, "has_class_attribute") and value.has_class_attribute("keys"):
@@ -337,16 +297,13 @@ def pairs_of(tx: Translator, value: Variable) -> list[tuple[Variable, Variable]]
 
 
 def _dict_clear(self: DictVariable, tx: Translator) -> Variable:
-    self.guard_keys(tx)
-    tx.output.side_effects.will_mutate(self)
-    self.entries.clear()
+    self.clear(tx)
     return NONE
 
 
 def _dict_copy(self: DictVariable, tx: Translator) -> Variable:
     self.guard_keys(tx)
-    cls = dict if isinstance(self, MappingProxyVariable) else self.cls
-    return DictVariable(dict(self.entries), cls=cls, factory=self.factory)
+    return DictVariable(dict(self.entries), cls=self.cls, factory=self.factory)
 
 
 def _move_to_end(

@@ -1,26 +1,42 @@
-"""The built-in part of an instance of a class written on top of dict, list or set: how it is made, and filled when it is rebuilt."""
+"""The built-in part of an instance of a class written on top of a built-in one (`class Name(str)`, `class Config(dict)`).
+
+Such an instance is an `ObjectVariable` whose `base_value` is the variable that an instance of the built-in class would be. What the class does
+not define itself is asked of that part.
+"""
 
 from __future__ import annotations
 
 import collections
+import functools
+import types
 from typing import TYPE_CHECKING, Any
 
+from capture.break_reasons import GraphBreak
 from capture.variables.base import Variable
+from capture.variables.class_lookup import lookup_type
 
 if TYPE_CHECKING:
     from capture.reconstruct import PythonCode
+    from capture.translator import Translator
     from capture.variables.user_object import ObjectVariable
 
-
-#: built-in classes whose subclasses can be made and filled: class -> methods that add an item or a pair
+#: their contents are given to `__new__`
+IMMUTABLE_BASES: frozenset[type] = frozenset({int, float, complex, str, bytes, tuple, frozenset})
+LITERAL_BASES: frozenset[type] = frozenset({int, float, complex, str, bytes})
+#: their contents are given to `__init__`; class -> method that adds an item or a pair
 FILLABLE: dict[type, str] = {
-    dict: "__setitem__", collections.OrderedDict: "__setitem__", list: "append", set: "add",
+    dict: "__setitem__", collections.OrderedDict: "__setitem__", collections.defaultdict: "__setitem__",
+    list: "append", collections.deque: "append", set: "add",
 }  # fmt: skip
 
 
 def native_base(cls: type) -> type:
-    """The first class of the MRO that is not written in Python."""
-    return next(base for base in type.__dict__["__mro__"].__get__(cls) if base in FILLABLE or base is object)
+    """The first class of the MRO that has contents of its own, else object."""
+    return next(
+        base
+        for base in type.__dict__["__mro__"].__get__(cls)
+        if base in FILLABLE or base in IMMUTABLE_BASES or base is object
+    )
 
 
 def maker_of(cls: type) -> Any:
@@ -29,15 +45,80 @@ def maker_of(cls: type) -> Any:
     return next(base for base in mro if not base.__flags__ & (1 << 9)).__new__
 
 
-def fill_base(code: PythonCode, owner: ObjectVariable, base: type) -> None:
-    """With the new object on the stack: put the items of its built-in base into it, past overridden methods."""
-    from capture.variables.mapping import DictVariable
+def new_base_value(
+    tx: Translator, base: type, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable | None:
+    """What `base.__new__` makes of its arguments."""
+    from capture.rules import CALLS
 
-    held = owner.base_value
-    assert held is not None
+    if base is object:
+        return None
+    made: Variable = CALLS[base](tx, *args, **kwargs) if base in IMMUTABLE_BASES else CALLS[base](tx)
+    if base in LITERAL_BASES and not made.is_constant():
+        raise GraphBreak("call", value=f"{base.__name__}.__new__")
+    return made
+
+
+# --- operations that the class leaves to its base ------------------------------------------------------------------------------------
+
+
+def plain_operand(value: Variable, *methods: str) -> Variable:
+    """The built-in part of an instance whose class does not change what these methods do; any other value as it is."""
+    base = getattr(value, "base_value", None)
+    if base is None or not isinstance(base, Variable):
+        return value
+    cls, kind = value.python_type(), base.python_type()
+    unchanged = all(lookup_type(cls, name) is lookup_type(kind, name) for name in methods)
+    return base if unchanged else value
+
+
+def plain_argument(value: Variable) -> Variable:
+    """The literal behind an instance whose class defines no operator, where a function written in C gets it."""
+    base = getattr(value, "base_value", None)
+    if base is None or base.python_type() not in LITERAL_BASES:
+        return value
+    return value if defines_operators(value.python_type()) else base
+
+
+@functools.lru_cache(maxsize=1024)
+def defines_operators(cls: type) -> bool:
+    """Whether a method with a special name, other than those that make instances, is written in Python."""
+    makes = ("__new__", "__init__", "__init_subclass__", "__class_getitem__")
+    return any(
+        isinstance(value, types.FunctionType) and name.startswith("__") and name.endswith("__")
+        for base in cls.__mro__
+        for name, value in vars(base).items()
+        if name not in makes
+    )
+
+
+# --- output -----------------------------------------------------------------------------------------------------------------------------
+
+
+def make_native(code: PythonCode, owner: ObjectVariable) -> None:
+    """Leave a new instance with the contents of its built-in part on the stack, past overridden methods."""
+    base, held = native_base(owner.cls), owner.base_value
+    immutable = base in IMMUTABLE_BASES
+    contents = [held] if immutable and held is not None else []
+    code.call_object(maker_of(owner.cls), [class_constant(owner.cls), *contents])
+    code.store_as(owner)
+    if held is not None and not immutable:
+        _fill(code, owner, base, held)
+
+
+def _fill(code: PythonCode, owner: ObjectVariable, base: type, held: Any) -> None:
+    from capture.variables.constant import NONE, ConstantVariable
+    from capture.variables.sequence import TupleVariable
+
     rows: list[tuple[Variable, ...]] = [(item,) for item in held.children()]
-    if isinstance(held, DictVariable):
+    if issubclass(base, dict):
         rows = list(held.entries.values())
+    if base is collections.defaultdict:
+        code.call_object(base.__init__, [owner, held.factory or NONE])
+        code.emit("POP_TOP")
+    if base is collections.deque:
+        code.call_object(base.__init__, [owner, TupleVariable([]), ConstantVariable(held.maxlen)])
+        code.emit("POP_TOP")
     for row in rows:
         code.call_object(getattr(base, FILLABLE[base]), [owner, *row])
         code.emit("POP_TOP")
@@ -48,13 +129,3 @@ def class_constant(cls: type) -> Variable:
     from guards.source import ConstantSource
 
     return ClassVariable(cls, ConstantSource(cls))
-
-
-def new_base_value(base: type) -> Variable:
-    from capture.variables.lists import ListVariable
-    from capture.variables.mapping import DictVariable
-    from capture.variables.sets import SetVariable
-
-    if issubclass(base, dict):
-        return DictVariable({}, cls=base)
-    return ListVariable([]) if base is list else SetVariable({})

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import collections
 import types
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
 from capture.variables.base import Variable
+from capture.variables.compare import COMPARISONS, DUNDERS
 from capture.variables.constant import NONE, ConstantVariable
 from capture.variables.exception import ExceptionVariable, raise_new
-from capture.variables.lists import ListVariable
-from capture.variables.mapping import DictVariable
+from capture.variables.native_base import IMMUTABLE_BASES, plain_argument
 from capture.variables.object_methods import OBJECT_METHODS
 from capture.variables.user_object import ObjectVariable
 
@@ -31,27 +32,105 @@ def call_descriptor_method(
     special = OBJECT_METHODS.get(descriptor)
     if special is not None and isinstance(owner, ObjectVariable):
         return special(tx, owner, *rest, **kwargs)
+    if descriptor in TYPE_METHODS:
+        return TYPE_METHODS[descriptor](tx, owner, *rest, **kwargs)
     if isinstance(owner, ExceptionVariable):
         return owner.call_native(tx, descriptor, rest, kwargs)
     if isinstance(owner, ObjectVariable):
-        if owner.base_value is not None:
-            if descriptor.__name__ == "__init__":
-                return _fill_from(tx, owner.base_value, rest, kwargs)
-            if descriptor is dict.__getitem__ and owner.has_class_attribute("__missing__"):
-                assert isinstance(owner.base_value, DictVariable)
-                held = owner.base_value.find(tx, rest[0])
-                return held if held is not None else owner.call_method(tx, "__missing__", rest, {})
-            return owner.base_value.call_method(tx, descriptor.__name__, rest, kwargs)
-        raise GraphBreak("method", name=descriptor.__qualname__, value=owner)
+        if owner.base_value is None:
+            raise GraphBreak("method", name=descriptor.__qualname__, value=owner)
+        return _call_on_base(tx, descriptor, owner, rest, kwargs)
     return owner.call_method(tx, descriptor.__name__, rest, kwargs)
 
 
-def _fill_from(tx: Translator, base: Variable, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-    """`dict.__init__`, `list.__init__`, `set.__init__` of a subclass instance."""
+def _call_on_base(
+    tx: Translator, descriptor: Any, owner: ObjectVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    base: Any = owner.base_value
+    if descriptor.__name__ == "__init__":
+        return _fill_from(tx, base, args, kwargs)
+    if descriptor is dict.__getitem__ and owner.has_class_attribute("__missing__"):
+        held = base.find(tx, args[0])
+        return held if held is not None else owner.call_method(tx, "__missing__", args, {})
+    if descriptor is collections.defaultdict.__missing__ and base.factory is not None:
+        value = base.factory.call(tx, [], {})
+        owner.call_method(tx, "__setitem__", [args[0], value], {})
+        return value
+    if descriptor.__name__ in OF_ITS_CLASS.get(base.python_type(), ()):
+        raise GraphBreak("method", name=descriptor.__qualname__, value=owner)
+    symbol = OPERATORS.get(descriptor.__name__)
+    if symbol is not None and len(args) == 1:
+        return _operate(tx, symbol, base, args[0])
+    result: Variable = base.call_method(tx, descriptor.__name__, list(map(plain_argument, args)), kwargs)
+    return owner if result is base else result
+
+
+def _operate(tx: Translator, symbol: str, base: Variable, other: Variable) -> Variable:
+    """An operator of the base class, called by way of `super()` or by its name."""
+    from capture.variables.operators import binary_operator, compare
+
+    other = plain_argument(other)
+    carry_out = compare if symbol in COMPARISONS else binary_operator
+    kinds = base.python_type(), other.python_type()
+    if not issubclass(kinds[1], kinds[0]) and not (base.is_constant() and other.is_constant()):
+        return ConstantVariable(NotImplemented)
+    return carry_out(tx, symbol, base, other)
+
+
+#: operators of containers, which have no method of that name (those of literals are called)
+OPERATORS = {name: symbol for symbol, name in DUNDERS.items()} | {
+    f"__{name}__": symbol
+    for symbol, name in (("+", "add"), ("|", "or"), ("&", "and"), ("-", "sub"), ("^", "xor"))
+}
+#: methods whose result is of the class of the instance, which may have to be called for it
+OF_ITS_CLASS: dict[type, tuple[str, ...]] = {
+    collections.OrderedDict: ("copy", "__or__", "__ror__"),
+    collections.defaultdict: ("copy", "__copy__", "__or__", "__ror__"),
+    collections.deque: ("copy", "__copy__", "__add__", "__mul__", "__rmul__"),
+}
+
+
+def _fill_from(tx: Translator, base: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    """`dict.__init__`, `list.__init__`, `set.__init__`, ... of a subclass instance."""
+    kind = base.python_type()
+    if kind in IMMUTABLE_BASES:
+        return NONE
+    if kind is collections.defaultdict and args:
+        base.factory, args = args[0], args[1:]
+    if kind is collections.deque:
+        limit = kwargs.pop("maxlen", args[1] if len(args) > 1 else NONE)
+        base.maxlen, args = limit.as_constant(), args[:1]
     if args or kwargs:
-        method = "extend" if isinstance(base, ListVariable) else "update"
+        method = "update" if issubclass(kind, (dict, set)) else "extend"
         base.call_method(tx, method, args, kwargs)
     return NONE
+
+
+def _call_class(tx: Translator, cls: Any, *args: Variable, **kwargs: Variable) -> Variable:
+    result: Variable = cls.make_instance(tx, list(args), kwargs)
+    return result
+
+
+def _instance_check(tx: Translator, cls: Any, value: Variable) -> Variable:
+    return ConstantVariable(issubclass(value.python_type(), cls.cls))
+
+
+def _subclass_check(tx: Translator, cls: Any, other: Variable) -> Variable:
+    return ConstantVariable(cls.cls in other.real_value().__mro__)
+
+
+def _set_class_attribute(tx: Translator, cls: Any, name: Variable, value: Variable) -> Variable:
+    tx.output.side_effects.store_attr(cls, name.as_constant(), value)
+    return NONE
+
+
+#: what the methods of `type` do, called by way of `super()` in a metaclass
+TYPE_METHODS: dict[Any, Any] = {
+    type.__call__: _call_class,
+    type.__instancecheck__: _instance_check,
+    type.__subclasscheck__: _subclass_check,
+    type.__setattr__: _set_class_attribute,
+}
 
 
 class BuiltinMethodVariable(Variable):
@@ -131,19 +210,19 @@ class ClassMethodVariable(Variable):
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         from capture.rules import CALLS
         from capture.variables.builtin import call_pure
-        from capture.variables.instance import new_instance
+        from capture.variables.instance import native_new
         from capture.variables.type_object import ClassVariable
 
         function = getattr(self.owner.cls, self.name)
-        if self.owner.cls is dict and self.name == "fromkeys":
+        if self.name == "fromkeys" and issubclass(self.owner.cls, dict):
             from capture.polyfills import dict_fromkeys
 
-            return tx.wrap_function(dict_fromkeys).call(tx, args, kwargs)
+            return tx.wrap_function(dict_fromkeys).call(tx, [self.owner, *args], kwargs)
         handler = CALLS.get(function)
         if handler is not None:
             return handler(tx, *args, **kwargs)
         if self.name == "__new__" and args and isinstance(args[0], ClassVariable):
-            return new_instance(tx, args[0])
+            return native_new(tx, self.owner.cls, args[0], args[1:], kwargs)
         return call_pure(tx, function, args, kwargs)
 
     def reconstruct(self, code: PythonCode) -> None:

@@ -34,7 +34,8 @@ def _get_attribute(tx: Translator, owner: ObjectVariable, name: Variable) -> Var
 
 
 def _init(tx: Translator, owner: ObjectVariable, *args: Variable, **kwargs: Variable) -> Variable:
-    if (args or kwargs) and lookup_type(owner.cls, "__init__") is object.__init__:
+    plain = lookup_type(owner.cls, "__init__") is object.__init__
+    if (args or kwargs) and plain and lookup_type(owner.cls, "__new__") is object.__new__:
         raise raise_new(TypeError, f"{owner.cls.__name__}() takes no arguments")
     return ConstantVariable(None)
 

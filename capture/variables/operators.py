@@ -21,14 +21,17 @@ from capture.variables.exception import raise_python
 from capture.variables.function import BoundMethodVariable
 from capture.variables.graph_float import GraphFloatVariable
 from capture.variables.lists import DequeVariable, ListVariable
-from capture.variables.mapping import DictVariable, DictViewVariable
+from capture.variables.mapping import DictVariable
+from capture.variables.native_base import plain_argument, plain_operand
 from capture.variables.number_rules import compute, is_number
 from capture.variables.numpy_array import NumpyVariable
+from capture.variables.opaque import OpaqueVariable
 from capture.variables.sequence import SequenceVariable, TupleVariable
 from capture.variables.sets import SetVariable
 from capture.variables.symbolic import SymbolicVariable
 from capture.variables.tensor import TensorVariable
 from capture.variables.user_object import ObjectVariable
+from capture.variables.views import DictViewVariable, MappingProxyVariable
 from guards.source import ConstantSource
 
 if TYPE_CHECKING:
@@ -63,6 +66,7 @@ def unary_operator(tx: Translator, symbol: str, value: Variable) -> Variable:
     function, method = UNARY[symbol]
     if isinstance(value, NumpyVariable):
         return numpy_array.operator_on_arrays(tx, symbol, function, [value])
+    value = plain_operand(value, method)
     if isinstance(value, TensorVariable):
         return tx.output.call_function(tx, function, [value], {})
     if isinstance(value, ObjectVariable):
@@ -76,8 +80,9 @@ def binary_operator(tx: Translator, symbol: str, left: Variable, right: Variable
     function, _, name = BINARY[symbol]
     if isinstance(left, NumpyVariable) or isinstance(right, NumpyVariable):
         return numpy_array.operator_on_arrays(tx, symbol, function, [left, right])
+    left, right = (plain_operand(v, f"__{name}__", f"__r{name}__") for v in (left, right))
     if isinstance(left, ObjectVariable) or isinstance(right, ObjectVariable):
-        return _user_operator(tx, symbol, name, left, right)
+        return user_operator(tx, symbol, name, left, right)
     if isinstance(left, TensorVariable) or isinstance(right, TensorVariable):
         return tx.output.call_function(tx, function, [left, right], {})
     if graph_float.is_among((left, right)):
@@ -150,7 +155,7 @@ IN_PLACE_METHODS = {
 }
 
 
-def _user_operator(tx: Translator, symbol: str, name: str, left: Variable, right: Variable) -> Variable:
+def user_operator(tx: Translator, symbol: str, name: str, left: Variable, right: Variable) -> Variable:
     """Python's protocol: the right operand's reflected method first if its class is a proper subclass of the left's."""
     attempts = [(left, f"__{name}__", right), (right, f"__r{name}__", left)]
     kinds = left.python_type(), right.python_type()
@@ -163,12 +168,11 @@ def _user_operator(tx: Translator, symbol: str, name: str, left: Variable, right
             if not owner.has_class_attribute(method):
                 continue
             result = owner.call_method(tx, method, [other], {})
-        elif isinstance(owner, TensorVariable) and not method.startswith("__r"):
-            continue  # a tensor meets an unknown object: its own method gives NotImplemented
-        elif getattr(owner.python_type(), method, None) is None or owner.is_constant():
-            continue
         else:
-            continue
+            other = plain_argument(other)
+            if not (owner.is_constant() and other.is_constant() and hasattr(owner.python_type(), method)):
+                continue  # a tensor or a container meets an unknown object: its own method gives NotImplemented
+            result = owner.call_method(tx, method, [other], {})
         if not result.is_exactly(NotImplemented):
             return result
     return raise_type_error(
@@ -208,8 +212,11 @@ SET_RULES = {
 
 
 def _merge(tx: Translator, left: Any, right: Any) -> Variable:
-    result: Variable = left.call_method(tx, "copy", [], {})
-    result.call_method(tx, "update", [right], {})
+    """Of the class of the left dict; a plain one leaves it to the right one's `__ror__`."""
+    kind = left if left.cls is not dict else right
+    result = DictVariable(cls=kind.cls, factory=kind.factory)
+    for operand in (left, right):
+        result.call_method(tx, "update", [operand], {})
     return result
 
 
@@ -222,6 +229,22 @@ def _union_of_types(tx: Translator, left: Variable, right: Variable) -> Variable
     except TypeError as error:
         raise raise_python(error) from None
     return tx.wrap(union, ConstantSource(union))
+
+
+def _combine_views(symbol: str) -> Any:
+    def apply(tx: Translator, left: Variable, right: Variable) -> Variable:
+        one, two = (SetVariable.from_items(tx, v.iterate(tx).unpack(tx)) for v in (left, right))
+        return SET_RULES[symbol](tx, one, two)
+
+    return apply
+
+
+def _proxied(value: Variable) -> Variable:
+    return value.mapping if isinstance(value, MappingProxyVariable) else value
+
+
+def _is_set_view(value: Variable) -> bool:
+    return isinstance(value, DictViewVariable) and value.kind != "values"
 
 
 def _container_rule(symbol: str, left: Variable, right: Variable) -> Any:
@@ -239,12 +262,16 @@ def _container_rule(symbol: str, left: Variable, right: Variable) -> Any:
             pair[1], (ConstantVariable, SymbolicVariable)
         ):
             return _repeat if issubclass(pair[1].python_type(), int) else None
-    if symbol in SET_RULES and isinstance(left, (SetVariable, DictViewVariable)):
-        return SET_RULES[symbol] if isinstance(right, (SetVariable, DictViewVariable)) else None
-    if symbol == "|" and isinstance(left, DictVariable) and isinstance(right, DictVariable):
-        return _merge
+    if symbol in SET_RULES and (_is_set_view(left) or _is_set_view(right)):
+        return _combine_views(symbol)
+    if symbol in SET_RULES and isinstance(left, SetVariable) and isinstance(right, SetVariable):
+        return SET_RULES[symbol]
     if symbol == "|" and type in (left.python_type(), right.python_type()):
         return _union_of_types
+    if symbol == "|":
+        left, right = _proxied(left), _proxied(right)
+        if isinstance(left, DictVariable) and isinstance(right, DictVariable):
+            return lambda tx, a, b: _merge(tx, left, right)
     return None
 
 
@@ -253,7 +280,8 @@ def _container_rule(symbol: str, left: Variable, right: Variable) -> Any:
 
 def compare(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
     """`left symbol right` for the six rich comparisons."""
-    left, right = tx.output.resolve(left), tx.output.resolve(right)
+    methods = DUNDERS[symbol], DUNDERS[SWAPPED[symbol]]
+    left, right = (plain_operand(tx.output.resolve(v), *methods) for v in (left, right))
     if isinstance(left, NumpyVariable) or isinstance(right, NumpyVariable):
         return numpy_array.operator_on_arrays(tx, symbol, COMPARISONS[symbol], [left, right])
     if numpy_array.is_dtype(left) or numpy_array.is_dtype(right):
@@ -265,7 +293,7 @@ def compare(tx: Translator, symbol: str, left: Variable, right: Variable) -> Var
     left, right = graph_float.as_constants((left, right))
     if graph_float.is_among((left, right)):
         raise GraphBreak("data_dependent_value", what=f"comparison {symbol} of a float read from a tensor")
-    left, right = _as_set(tx, left), _as_set(tx, right)
+    left, right = _as_set(tx, _proxied(left)), _as_set(tx, _proxied(right))
     if isinstance(left, SequenceVariable) and isinstance(right, SequenceVariable):
         return _compare_sequences(tx, symbol, left, right)
     if isinstance(left, DictVariable) and isinstance(right, DictVariable) and symbol in ("==", "!="):
@@ -310,6 +338,12 @@ def _equal_otherwise(tx: Translator, left: Variable, right: Variable) -> bool:
         return same_object(tx, left.owner, right.owner) and equal(tx, left.function, right.function)
     kinds = left.python_type(), right.python_type()
     by_identity = any(lookup_type(kind, "__eq__") is object.__eq__ for kind in kinds)
+    for value in (left, right):
+        if (
+            isinstance(value, OpaqueVariable)
+            and lookup_type(value.python_type(), "__eq__") is not object.__eq__
+        ):
+            raise value.breaks()
     written = any(isinstance(lookup_type(kind, "__eq__"), types.FunctionType) for kind in kinds)
     if written or not (by_identity or kinds[0] is not kinds[1] or kinds[0] is type):
         raise GraphBreak("compare", name="==", value=left)
@@ -362,6 +396,7 @@ def contains(tx: Translator, container: Variable, item: Variable) -> Variable:
     """`item in container`."""
     from capture.variables.type_object import ClassVariable
 
+    container = plain_operand(container, "__contains__", "__iter__")
     if isinstance(container, ConstantVariable):
         return fold(operator.contains, [container, item], {})
     if isinstance(container, (TensorVariable, NumpyVariable)):
@@ -371,7 +406,7 @@ def contains(tx: Translator, container: Variable, item: Variable) -> Variable:
 
         iterator = container.iterate(tx)
         return ConstantVariable(any(equal_or_same(tx, i, item) for i in iterator.unpack(tx)))
-    if isinstance(container, (SequenceVariable, DictVariable, SetVariable, DictViewVariable, ObjectVariable)):
+    if isinstance(container, CONTAINERS):
         result = container.call_method(tx, "__contains__", [item], {})
         return ConstantVariable(result.truth(tx))
     if isinstance(container, ClassVariable):
@@ -385,8 +420,19 @@ def contains(tx: Translator, container: Variable, item: Variable) -> Variable:
     return ConstantVariable(any(equal_or_same(tx, i, item) for i in container.unpack(tx)))
 
 
+CONTAINERS = (
+    SequenceVariable,
+    DictVariable,
+    SetVariable,
+    DictViewVariable,
+    MappingProxyVariable,
+    ObjectVariable,
+)
+
+
 def get_item(tx: Translator, container: Variable, key: Variable) -> Variable:
     """`container[key]`."""
+    key = plain_argument(key)
     if isinstance(container, TensorVariable):
         if isinstance(key, SymbolicVariable) and key.python_type() is int and container.fake.ndim:
             return tx.output.call_method(

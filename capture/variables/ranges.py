@@ -43,15 +43,28 @@ class RangeVariable(Variable):
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
         from capture.variables.constant import fold
+        from capture.variables.function import method_of_value
 
-        return fold(getattr, [self, ConstantVariable(name)], {})
+        if name in ("start", "stop", "step"):
+            return fold(getattr, [self, ConstantVariable(name)], {})
+        return method_of_value(tx, self, name)
 
     def call_method(
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         from capture.variables.constant import fold
+        from capture.variables.function import missing_method
 
+        if name == "__iter__" and not args:
+            return self.iterate(tx)
+        if not callable(getattr(range, name, None)):
+            raise missing_method(self, name)
         return fold(getattr(self.value, name), args, kwargs)
+
+    def iterate(self, tx: Translator) -> Variable:
+        from capture.variables.iterator import RangeIterator
+
+        return RangeIterator(self.value)
 
     def reconstruct(self, code: PythonCode) -> None:
         value = self.value

@@ -14,6 +14,7 @@ from capture.break_reasons import GraphBreak
 from capture.variables.base import Variable, realize
 from capture.variables.constant import ConstantVariable, raise_type_error
 from capture.variables.exception import raise_new
+from capture.variables.native_base import plain_argument
 from capture.variables.ranges import SliceVariable
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ class SequenceVariable(Variable):
 
     builtin: ClassVar[Any]
     methods: ClassVar[dict[str, Callable[..., Variable]]]
+    #: how often items came, went or moved, where iterators watch it
+    changes = 0
 
     def __init__(self, items: list[Variable], source: Source | None = None) -> None:
         super().__init__(source)
@@ -147,6 +150,7 @@ def _product(tx: Translator, items: list[Variable]) -> Variable:
 
 def index_of(tx: Translator, key: Variable) -> int:
     """The int that `key.__index__()` gives."""
+    key = plain_argument(key)
     if not key.is_constant():
         raise GraphBreak("operator", name="index", value=key)
     try:

@@ -29,6 +29,8 @@ class SetVariable(Variable):
         super().__init__(source)
         self.entries = entries
         self.cls = cls
+        #: how often items came or went: iterators watch it
+        self.key_changes = 0
 
     @classmethod
     def from_items(cls, tx: Translator, items: Iterable[Variable], kind: type = set) -> SetVariable:
@@ -68,6 +70,11 @@ class SetVariable(Variable):
                 raise GraphBreak("iterate", value=self)
             return [self.entries[k] for k in set(self.entries)]
         return list(self.entries.values())
+
+    def iterate(self, tx: Translator) -> Variable:
+        from capture.variables.iterator import EntriesIterator
+
+        return EntriesIterator(self.unpack(tx), self, self)
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
         from capture.variables.function import method_of_value
@@ -185,6 +192,7 @@ SET_METHODS: dict[str, Callable[..., Variable]] = {
 def _add(self: SetVariable, tx: Translator, item: Variable) -> Variable:
     key = hash_key(tx, item)
     tx.output.side_effects.will_mutate(self)
+    self.key_changes += key not in self.entries
     self.entries.setdefault(key, item)
     return NONE
 
@@ -192,6 +200,7 @@ def _add(self: SetVariable, tx: Translator, item: Variable) -> Variable:
 def _discard(self: SetVariable, tx: Translator, item: Variable) -> Variable:
     key = hash_key(tx, item)
     tx.output.side_effects.will_mutate(self)
+    self.key_changes += key in self.entries
     self.entries.pop(key, None)
     return NONE
 
@@ -215,6 +224,7 @@ def _replacing(method: Callable[..., Variable]) -> Callable[..., Variable]:
         result = method(self, tx, *others)
         tx.output.side_effects.will_mutate(self)
         assert isinstance(result, SetVariable)
+        self.key_changes += self.entries.keys() != result.entries.keys()
         self.entries = result.entries
         return NONE
 
@@ -223,6 +233,7 @@ def _replacing(method: Callable[..., Variable]) -> Callable[..., Variable]:
 
 def _set_clear(self: SetVariable, tx: Translator) -> Variable:
     tx.output.side_effects.will_mutate(self)
+    self.key_changes += len(self.entries)
     self.entries = {}
     return NONE
 

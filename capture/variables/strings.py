@@ -11,6 +11,7 @@ from capture.break_reasons import GraphBreak
 from capture.variables.base import NotConstant, Variable, realize
 from capture.variables.constant import ConstantVariable, fold
 from capture.variables.exception import ExceptionVariable, raise_python
+from capture.variables.native_base import plain_argument, plain_operand
 
 if TYPE_CHECKING:
     from capture.translator import Translator
@@ -40,6 +41,7 @@ def to_repr(tx: Translator, value: Variable) -> str:
 
     if isinstance(value, ExceptionVariable):
         return value.representation(tx)
+    value = _plain_text(value)
     if isinstance(value, ObjectVariable) and value.has_class_attribute("__repr__", below=object):
         text = value.call_method(tx, "__repr__", [], {}).as_constant()
         assert isinstance(text, str)
@@ -48,6 +50,12 @@ def to_repr(tx: Translator, value: Variable) -> str:
         return repr(_printable(tx, value))
     except NotConstant:
         raise GraphBreak("builtin", name="repr", value=value) from None
+
+
+def _plain_text(value: Variable) -> Variable:
+    """Of an instance of a built-in class's subclass that does not say what its text is: the value with that text."""
+    base = plain_operand(value, "__repr__", "__str__")
+    return base if base.python_type() in (int, float, complex, str, bytes, list, tuple, dict) else value
 
 
 class _Text:
@@ -69,7 +77,7 @@ def _printable(tx: Translator, value: Variable) -> object:
     from capture.variables.type_object import ClassVariable
     from capture.variables.user_object import ObjectVariable
 
-    value = tx.output.resolve(value)
+    value = plain_argument(tx.output.resolve(value))
     if isinstance(value, ClassVariable):
         return value.cls
     if isinstance(value, (ObjectVariable, ExceptionVariable)):
@@ -205,8 +213,9 @@ class _TwoTexts(_Text):
 def _shown(tx: Translator, value: Variable) -> Variable:
     from capture.variables.mapping import DictVariable
 
+    value = plain_argument(value)
     if value.is_constant():
         return value
-    if isinstance(value, DictVariable):
+    if isinstance(value, DictVariable) or getattr(value, "base_value", None) is not None:
         raise GraphBreak("builtin", name="%", value=value)  # may be asked for its items
     return _Shown(to_text(tx, value), to_repr(tx, value))

@@ -37,17 +37,21 @@ class SuperVariable(Variable):
         return f"super({self.after.__name__}, {self.owner.describe()})"
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        cls = self.owner.cls if isinstance(self.owner, ClassVariable) else self.owner.python_type()
+        cls = self.owner.python_type() if self.is_bound() else self.owner.real_value()
         found = find_after(cls, self.after, name)
         if found is MISSING:
             raise raise_new(AttributeError, f"'super' object has no attribute '{name}'")
         return self._bind(tx, found, name)
 
+    def is_bound(self) -> bool:
+        """Whether the owner is an instance of the class (a class: of that metaclass), not a class below it."""
+        return not isinstance(self.owner, ClassVariable) or self.after not in self.owner.cls.__mro__
+
     def _bind(self, tx: Translator, found: Any, name: str) -> Variable:
         owner = self.owner
         if isinstance(found, types.FunctionType):
             function = tx.wrap(found, self._source(tx, name, found))
-            return function if isinstance(owner, ClassVariable) else BoundMethodVariable(function, owner)
+            return BoundMethodVariable(function, owner) if self.is_bound() else function
         if isinstance(found, staticmethod):
             return tx.wrap(found.__func__, self._source(tx, name, found, "__func__"))
         if isinstance(found, classmethod):
@@ -57,12 +61,10 @@ class SuperVariable(Variable):
             )
         if isinstance(found, (types.WrapperDescriptorType, types.MethodDescriptorType)):
             return (
-                UnboundMethodVariable(found)
-                if isinstance(owner, ClassVariable)
-                else BuiltinMethodVariable(owner, found, name)
+                BuiltinMethodVariable(owner, found, name) if self.is_bound() else UnboundMethodVariable(found)
             )
         if isinstance(found, types.BuiltinFunctionType):
-            return _BuiltinNew() if name == "__new__" and found is object.__new__ else _refuse(self, name)
+            return _BuiltinNew(found.__self__) if name == "__new__" else _refuse(self, name)
         if isinstance(found, property) and isinstance(owner, ObjectVariable):
             return tx.wrap(found.fget, self._source(tx, name, found, "fget")).call(tx, [owner], {})
         if hasattr(type(found), "__get__"):
@@ -71,7 +73,7 @@ class SuperVariable(Variable):
 
     def _source(self, tx: Translator, name: str, found: Any, field: str | None = None) -> Source:
         owner = self.owner
-        classes = owner.source if isinstance(owner, ClassVariable) else tx.output.class_source(owner)
+        classes = tx.output.class_source(owner) if self.is_bound() else owner.source
         if classes is None:
             return ConstantSource(found if field is None else getattr(found, field))
         source: Source = TypeAttrSource(classes, name, ObjectRef(self.after))
@@ -83,14 +85,18 @@ def _refuse(owner: SuperVariable, name: str) -> Variable:
 
 
 class _BuiltinNew(Variable):
-    """`super().__new__`, where it is object's."""
+    """`super().__new__`, where it is that of a built-in class."""
+
+    def __init__(self, base: Any) -> None:
+        super().__init__()
+        self.base = base
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-        from capture.variables.instance import new_instance
+        from capture.variables.instance import native_new
 
-        if not args or not isinstance(args[0], ClassVariable):
-            raise GraphBreak("call", value="object.__new__")
-        return new_instance(tx, args[0])
+        if not args:
+            raise GraphBreak("call", value=f"{self.base.__name__}.__new__")
+        return native_new(tx, self.base, args[0], args[1:], kwargs)
 
 
 def find_after(cls: type, after: type, name: str) -> Any:

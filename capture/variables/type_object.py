@@ -99,6 +99,11 @@ class ClassVariable(Variable):
     def _from_metaclass(self, tx: Translator, name: str, meta: Any) -> Variable:
         tx.output.guard_class_entry(self, self.cls, name)
         if meta is MISSING:
+            getter = lookup_type(type(self.cls), "__getattr__")
+            if isinstance(getter, types.FunctionType):
+                return class_value(tx, self.metaclass(tx), getter, "__getattr__").call(
+                    tx, [self, ConstantVariable(name)], {}
+                )
             raise raise_new(AttributeError, f"type object '{self.cls.__name__}' has no attribute '{name}'")
         if isinstance(meta, types.FunctionType):
             return BoundMethodVariable(class_value(tx, self.metaclass(tx), meta, name), self)
@@ -108,6 +113,10 @@ class ClassVariable(Variable):
         from capture.wrap import wrap_class
 
         return wrap_class(tx.output, type(self.cls))
+
+    def has_class_attribute(self, name: str, below: type | None = None) -> bool:
+        """Whether the metaclass has an operator written in Python."""
+        return isinstance(lookup_type(type(self.cls), name), types.FunctionType)
 
     def dunder(self, tx: Translator, name: str, args: list[Variable]) -> Variable | None:
         """An operator on the class itself, written in Python in its metaclass; None where there is none."""
@@ -139,7 +148,10 @@ class ClassVariable(Variable):
         own = self.dunder(tx, "__getitem__", [key])
         if own is not None:
             return own
-        if hasattr(self.cls, "__class_getitem__"):  # list[int] and the like: a typing construct
+        found = lookup_type(self.cls, "__class_getitem__")
+        if isinstance(found, classmethod) and found.__func__.__module__ != "typing":
+            return self.get_attr(tx, "__class_getitem__").call(tx, [key], {})
+        if found is not MISSING:  # list[int] and the like: a typing construct
             return self
         raise raise_new(TypeError, f"type '{self.cls.__name__}' is not subscriptable")
 
@@ -149,6 +161,13 @@ class ClassVariable(Variable):
         return super().unpack(tx)
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        own = lookup_type(type(self.cls), "__call__")
+        if isinstance(own, types.FunctionType) and not isinstance(self.cls, enum.EnumMeta):
+            return class_value(tx, self.metaclass(tx), own, "__call__").call(tx, [self, *args], kwargs)
+        return self.make_instance(tx, args, kwargs)
+
+    def make_instance(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        """`type.__call__`."""
         from capture.rules import CALLS
         from capture.variables.instance import INSTANCE_RULES
 

@@ -22,7 +22,7 @@ from capture.variables.class_lookup import (
 )
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import raise_new
-from capture.variables.native_base import class_constant, fill_base, maker_of, native_base
+from capture.variables.native_base import defines_operators, make_native
 from capture.variables.object_methods import OBJECT_METHOD_NAMES, OBJECT_METHODS
 from guards import guard as make_guard
 from guards.lookup import instance_dict
@@ -48,8 +48,9 @@ class ObjectVariable(Variable):
         self.value = value
         self.output = output  # of an existing object: where its attributes are wrapped
         self.attributes: dict[str, Variable] = {}
-        #: new objects of built-in subclasses (class Foo(list)) keep their base's contents here
+        #: of a class on top of a built-in one (class Foo(list)): what that holds
         self.base_value: Variable | None = None
+        self.namespace: Variable | None = None  # `__dict__`, once asked for
 
     def python_type(self) -> type:
         return self.cls
@@ -61,6 +62,11 @@ class ObjectVariable(Variable):
         if self.value is None:
             raise NotConstant(self)
         return self.value
+
+    def as_proxy(self) -> Any:
+        if self.base_value is not None and not defines_operators(self.cls):
+            return self.base_value.as_proxy()
+        return super().as_proxy()
 
     def has_class_attribute(self, name: str, below: type | None = None) -> bool:
         """Whether the class has the attribute (`below`: defined before that base in the MRO)."""
@@ -169,7 +175,9 @@ class ObjectVariable(Variable):
     def dict_variable(self, tx: Translator) -> Variable:
         from capture.variables.instance_dict import InstanceDictVariable
 
-        return InstanceDictVariable(self)
+        if self.namespace is None:
+            self.namespace = InstanceDictVariable(self)
+        return self.namespace
 
     def read_descriptor(self, tx: Translator, name: str, found: Any) -> Variable:
         from capture.wrap import wrap
@@ -195,6 +203,8 @@ class ObjectVariable(Variable):
             return wrap(tx.output, value, AttrSource(self.source, name) if self.source else None)
         if name == "__dict__":
             return self.dict_variable(tx)
+        if self.base_value is not None and isinstance(found, types.GetSetDescriptorType):
+            return self.base_value.get_attr(tx, name)
         if isinstance(lookup_type(type(found), "__get__"), types.FunctionType):
             return call_descriptor(tx, self, self.cls, found, name)
         raise GraphBreak("property", name=name, value=self)
@@ -319,13 +329,7 @@ class ObjectVariable(Variable):
 
     def reconstruct(self, code: PythonCode) -> None:
         """A bare instance, then what a built-in base holds, then its attributes."""
-        base = native_base(self.cls)
-        if base is object and self.base_value is not None:
-            raise GraphBreak("reconstruct", value=self)
-        code.call_object(maker_of(self.cls), [class_constant(self.cls)])
-        code.store_as(self)
-        if self.base_value is not None:
-            fill_base(code, self, base)
+        make_native(code, self)
         code.output.side_effects.fill_new_object(code, self)
 
     def children(self) -> list[Variable]:

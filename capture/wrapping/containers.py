@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import collections
-import enum
+import gc
 import types
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from capture.variables.base import LazyVariable, Variable
+from capture.variables.compare import ByIdentity, ForeignKey, hashes_by_identity
 from capture.variables.constant import ConstantVariable
 from capture.variables.lists import DequeVariable, ListVariable
+from capture.variables.mapping import DictVariable
 from capture.variables.named_tuple import NamedTupleVariable
+from capture.variables.native_base import LITERAL_BASES
 from capture.variables.ranges import RangeVariable, SliceVariable
 from capture.variables.sequence import SizeVariable, TupleVariable
-from capture.wrap import constant, guard_type, wrap, wraps
+from capture.variables.sets import SetVariable
+from capture.wrap import constant, guard_identity, guard_type, wrap, wraps
 from guards import guard as make_guard
 from guards.lookup import dict_items
 from guards.source import (
@@ -35,17 +39,26 @@ if TYPE_CHECKING:
     from capture.output_graph import OutputGraph
 
 
-@wraps(tuple, list)
+@wraps(tuple, list, collections.deque)
 def wrap_sequence(output: OutputGraph, value: Any, source: Source | None) -> Variable:
-    cls = TupleVariable if type(value) is tuple else ListVariable
-    if source is None:
-        return cls([wrap(output, item, None) for item in value])
     guard_type(output, value, source)
+    return sequence_of(output, value, type(value), source)
+
+
+def sequence_of(output: OutputGraph, value: Any, base: type, source: Source | None) -> Variable:
+    items = _items(output, value, base, source)
+    if base is collections.deque:
+        return DequeVariable(items, source, value.maxlen, original=value if source is not None else None)
+    return (TupleVariable if base is tuple else ListVariable)(items, source)
+
+
+def _items(output: OutputGraph, value: Any, base: Any, source: Source | None) -> list[Variable]:
+    """The items that `base` sees, each by its index."""
+    if source is None:
+        return [wrap(output, item, None) for item in base.__iter__(value)]
     output.guards.add(make_guard.length_match(source, value))
-    items: list[Variable] = [
-        LazyVariable(output, item, ItemSource(source, i)) for i, item in enumerate(value)
-    ]
-    return cls(items, source)
+    place = DequeItemSource if base is collections.deque else ItemSource
+    return [LazyVariable(output, item, place(source, i)) for i, item in enumerate(base.__iter__(value))]
 
 
 @wraps(torch.Size)
@@ -56,57 +69,46 @@ def wrap_size(output: OutputGraph, value: torch.Size, source: Source | None) -> 
 
 
 def wrap_named_tuple(output: OutputGraph, value: Any, source: Source | None) -> Variable:
-    if source is None:
-        return NamedTupleVariable([wrap(output, item, None) for item in value], type(value))
     guard_type(output, value, source)
-    output.guards.add(make_guard.length_match(source, value))
-    items: list[Variable] = [
-        LazyVariable(output, item, ItemSource(source, i)) for i, item in enumerate(value)
-    ]
-    return NamedTupleVariable(items, type(value), source)
+    return NamedTupleVariable(_items(output, value, tuple, source), type(value), source)
 
 
-@wraps(collections.deque)
-def wrap_deque(output: OutputGraph, value: Any, source: Source | None) -> Variable:
-    guard_type(output, value, source)
-    if source is None:
-        return DequeVariable([wrap(output, item, None) for item in value], maxlen=value.maxlen)
-    output.guards.add(make_guard.length_match(source, value))
-    items: list[Variable] = [
-        LazyVariable(output, item, DequeItemSource(source, i)) for i, item in enumerate(value)
-    ]
-    return DequeVariable(items, source, value.maxlen, original=value)
+@wraps(types.MappingProxyType)
+def wrap_mapping_proxy(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    """By identity, which fixes what it shows; that is a dict like others."""
+    from capture.variables.opaque import OpaqueVariable
+    from capture.variables.views import MappingProxyVariable
+
+    guard_identity(output, value, source)
+    (held,) = gc.get_referents(value)
+    mapping = wrap(output, held, ConstantSource(held))
+    if not isinstance(mapping, DictVariable):
+        return OpaqueVariable(value, source, "unknown_type", value=f"mappingproxy of {mapping.describe()}")
+    return MappingProxyVariable(mapping, source)
 
 
-@wraps(dict, collections.OrderedDict, collections.defaultdict, types.MappingProxyType)
+@wraps(dict, collections.OrderedDict, collections.defaultdict)
 def wrap_dict(output: OutputGraph, value: Any, source: Source | None) -> Variable:
-    from capture.variables.mapping import DictVariable, MappingProxyVariable
-
-    if isinstance(value, types.MappingProxyType):
-        if source is None:
-            return MappingProxyVariable(_dict_entries(output, value, None), None)
-        raise_source = source
-        output.guards.add(make_guard.id_match(raise_source, value))
-        return MappingProxyVariable(_dict_entries(output, value, None), source)
     guard_type(output, value, source)
+    return dict_of(output, value, type(value), source)
+
+
+def dict_of(output: OutputGraph, value: Any, base: type, source: Source | None) -> DictVariable:
     factory = None
-    if isinstance(value, collections.defaultdict):
+    if base is collections.defaultdict:
         factory = wrap(
             output, value.default_factory, AttrSource(source, "default_factory") if source else None
         )
     original = value if source is not None else None
-    return DictVariable(
-        _dict_entries(output, value, source), source, cls=type(value), factory=factory, original=original
-    )
+    entries = _dict_entries(output, value, source)
+    return DictVariable(entries, source, cls=base, factory=factory, original=original)
 
 
 def _dict_entries(
     output: OutputGraph, value: Any, source: Source | None
 ) -> dict[Any, tuple[Variable, Variable]]:
-    from capture.variables.compare import ByIdentity, ForeignKey, has_own_hash
-
     entries: dict[Any, tuple[Variable, Variable]] = {}
-    for position, (key, item) in enumerate(dict_items(value) if isinstance(value, dict) else value.items()):
+    for position, (key, item) in enumerate(dict_items(value)):
         if is_guardable_constant(key):
             key_variable = constant(key)
             held = (
@@ -124,38 +126,40 @@ def _dict_entries(
                 if source
                 else wrap(output, item, None)
             )
-            by_object = ForeignKey if has_own_hash(type(key)) else ByIdentity
-            name = (
-                key
-                if isinstance(key_variable, ConstantVariable) or _hashes_itself(key)
-                else by_object(key_variable)
-            )
-            entries[name] = (key_variable, held)
+            entries[_name_of_key(key, key_variable)] = (key_variable, held)
     return entries
 
 
-def _hashes_itself(key: Any) -> bool:
-    return callable(key) and not isinstance(key, (type, torch.nn.Module))
+def _name_of_key(key: Any, variable: Variable) -> Any:
+    """As `hash_key` gives it."""
+    if isinstance(variable, ConstantVariable):
+        return key
+    if hashes_by_identity(type(key)):
+        return ByIdentity(variable)
+    return key if isinstance(key, types.BuiltinFunctionType) else ForeignKey(variable)
 
 
 @wraps(set, frozenset)
 def wrap_set(output: OutputGraph, value: Any, source: Source | None) -> Variable:
-    from capture.variables.compare import ByIdentity, has_own_hash
-    from capture.variables.opaque import OpaqueVariable
-    from capture.variables.sets import SetVariable
-
     guard_type(output, value, source)
-    entries: dict[Any, Variable] = {}
-    if len(value) > 1000:
-        return OpaqueVariable(value, source, "iterate", value=f"a set of {len(value)} items")
-    if any(has_own_hash(type(item)) and not isinstance(item, enum.Enum) for item in value):
+    return set_of(output, value, type(value), source)
+
+
+def set_of(output: OutputGraph, value: Any, base: Any, source: Source | None) -> Variable:
+    from capture.variables.opaque import OpaqueVariable
+
+    items = list(base.__iter__(value))
+    if len(items) > 1000:
+        return OpaqueVariable(value, source, "iterate", value=f"a set of {len(items)} items")
+    if not all(is_guardable_constant(i) or hashes_by_identity(type(i)) for i in items):
         return OpaqueVariable(value, source, "iterate", value="a set of objects with their own __hash__")
     if source is not None:
         output.guards.add(make_guard.set_contents(source, value))
-    for item in value:
+    entries: dict[Any, Variable] = {}
+    for item in items:
         variable = constant(item) if is_guardable_constant(item) else wrap(output, item, ConstantSource(item))
         entries[item if is_guardable_constant(item) else ByIdentity(variable)] = variable
-    return SetVariable(entries, source, cls=type(value))
+    return SetVariable(entries, source, cls=base)
 
 
 @wraps(range)
@@ -201,3 +205,21 @@ def wrap_sequence_iterator(output: OutputGraph, value: Any, source: Source | Non
     iterator = SequenceIterator(items, source, type(value))
     iterator.position = position
     return iterator
+
+
+def contents(output: OutputGraph, value: Any, base: Any, source: Source) -> Variable:
+    """The built-in part of an instance of a class on top of `base`."""
+    if base in LITERAL_BASES:
+        guard_identity(output, value, source)
+        return ConstantVariable(LITERAL_OF[base](value))
+    if issubclass(base, dict):
+        result = dict_of(output, value, base, source)
+        result.held_by_subclass = True
+        return result
+    return (set_of if base in (set, frozenset) else sequence_of)(output, value, base, source)
+
+
+#: the plain value in an instance of a subclass, past its own methods
+LITERAL_OF: dict[type, Any] = {
+    int: int.__index__, float: float.__float__, complex: complex.__complex__, str: str.__str__, bytes: bytes.__bytes__,
+}  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import enum
 import types
 import weakref
@@ -10,17 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from capture.variables.base import LazyVariable, Variable
+from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable
-from capture.variables.lists import ListVariable
 from capture.variables.named_tuple import field_names, overrides_sequence
+from capture.variables.native_base import maker_of, native_base
 from capture.wrap import guard_identity, guard_type, wraps
-from capture.wrapping.containers import _dict_entries, wrap_named_tuple
-from guards import guard as make_guard
+from capture.wrapping.containers import contents, wrap_named_tuple
 from guards.lookup import instance_dict
 from guards.source import (
     ConstantSource,
-    ItemSource,
     Source,
 )
 
@@ -77,45 +74,26 @@ def wrap_object(output: OutputGraph, value: Any, source: Source | None) -> Varia
 
     guard_type(output, value, source)
     held = source or ConstantSource(value)
-    if isinstance(value, (dict, list)) and type(value).__flags__ & (1 << 9):
-        return wrap_container_subclass(output, value, held)
-    if isinstance(value, BASES_WITH_CONTENTS) or (
-        (type(value).__flags__ & (1 << 9)) == 0 and type(value) is not types.SimpleNamespace
-    ):
+    heap = bool(type(value).__flags__ & (1 << 9))
+    base = native_base(type(value))
+    if heap and base is not object and maker_of(type(value)) is base.__new__:
+        return wrap_native_subclass(output, value, base, held)
+    if isinstance(value, BaseException) or (not heap and type(value) is not types.SimpleNamespace):
         return OpaqueVariable(value, held, "unknown_type", value=f"{type(value).__name__} object {held.text}")
     return ObjectVariable(type(value), value, held, output)
 
 
-def wrap_container_subclass(output: OutputGraph, value: Any, source: Source) -> Variable:
-    """An instance of a class on top of dict or list: an object whose built-in part is a container of its own."""
-    from capture.variables.mapping import DictVariable
+def wrap_native_subclass(output: OutputGraph, value: Any, base: type, source: Source) -> Variable:
+    """An instance of a class on top of a built-in one: an object whose built-in part is a value of its own."""
+    from capture.variables.opaque import OpaqueVariable
     from capture.variables.user_object import ObjectVariable
 
+    part = contents(output, value, base, source)
+    if isinstance(part, OpaqueVariable):
+        return part
     result = ObjectVariable(type(value), value, source, output)
-    if isinstance(value, dict):
-        result.base_value = DictVariable(
-            _dict_entries(output, value, source), source, cls=type(value), original=value
-        )
-    else:
-        output.guards.add(make_guard.length_match(source, value))
-        items: list[Variable] = [LazyVariable(output, x, ItemSource(source, i)) for i, x in enumerate(value)]
-        result.base_value = ListVariable(items, source)
+    result.base_value = part
     return result
-
-
-BASES_WITH_CONTENTS = (
-    list,
-    tuple,
-    dict,
-    set,
-    frozenset,
-    str,
-    int,
-    float,
-    bytes,
-    BaseException,
-    collections.deque,
-)
 
 
 BASE_RULES: tuple[tuple[Any, Any], ...] = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import enum
 import io
@@ -24,15 +25,21 @@ from tests.capture import (
     cases_classes,
     cases_compiled,
     cases_contexts,
+    cases_dicts,
+    cases_dunders,
     cases_effects,
     cases_flow,
     cases_language,
     cases_library,
+    cases_lists,
     cases_modules,
     cases_numpy,
     cases_resume,
+    cases_sequences,
+    cases_sets,
     cases_tensor_attributes,
     cases_torch,
+    cases_user_classes,
     cases_values,
 )
 from tests.capture.registry import CASES, Case
@@ -43,15 +50,21 @@ MODULES = (
     cases_classes,
     cases_compiled,
     cases_contexts,
+    cases_dicts,
+    cases_dunders,
     cases_effects,
     cases_flow,
     cases_language,
     cases_library,
+    cases_lists,
     cases_modules,
     cases_numpy,
     cases_resume,
+    cases_sequences,
+    cases_sets,
     cases_tensor_attributes,
     cases_torch,
+    cases_user_classes,
     cases_values,
 )
 
@@ -103,8 +116,12 @@ def pairs(left: Any, right: Any) -> list[tuple[Any, Any]]:
     return list(zip(one, two)) if len(one) == len(two) else [(1, 2)]
 
 
+#: compared item by item, not by `==`
+VIEWS = (type({}.keys()), type({}.values()), type({}.items()), collections.deque)
+
+
 def has_parts(value: Any) -> bool:
-    return isinstance(value, (dict, list, tuple, types.FunctionType, types.MethodType)) or (
+    return isinstance(value, (*VIEWS, dict, list, tuple, types.FunctionType, types.MethodType)) or (
         type(value).__eq__ is object.__eq__ or bool(attributes(value))
     )
 
@@ -116,8 +133,8 @@ def parts(value: Any) -> list[Any]:
     if isinstance(value, types.MethodType):
         return [value.__func__, value.__self__]
     items: list[Any] = [*value.keys(), *value.values()] if isinstance(value, dict) else []
-    if isinstance(value, (list, tuple)):
-        items = list(value)
+    if isinstance(value, (*VIEWS, list, tuple)):
+        items = [*value, getattr(value, "maxlen", None)]
     return [len(items), *items, *attributes(value).items()]
 
 
