@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-from codegen import rewritings_half as _half  # noqa: F401  (enters its forms in OWN)
+from codegen import rewritings_basic, rewritings_half, special_functions
 from codegen.rewritings import OWN, specialised
 
 aten = torch.ops.aten
@@ -127,7 +127,16 @@ REWRITTEN = [
     "unsqueeze_copy",
     "alias_copy",
     "narrow_copy",
+    "renorm",
+    "count_nonzero",
+    "count_nonzero.dim_IntList",
+    "unfold_copy",
+    "_unsafe_masked_index",
+    "_unsafe_masked_index_put_accumulate",
+    "rrelu_with_noise_backward",
 ]
+#: modules that enter forms of their own in OWN
+ENTERED = (rewritings_basic, rewritings_half, special_functions)
 
 
 def overload_named(name: str) -> OpOverload:
@@ -138,4 +147,11 @@ def overload_named(name: str) -> OpOverload:
 GENERAL: dict[OpOverload, Callable[..., Any]] = {
     op: torch._decomp.decomposition_table[op] for op in map(overload_named, REWRITTEN)
 }
-TABLE = {op: specialised(OWN[op], body) if op in OWN else body for op, body in GENERAL.items()}
+
+
+def left_as_it_is(*args: Any, **kwargs: Any) -> Any:
+    """Where torch has no rule, or we do not use it."""
+    return NotImplemented
+
+
+TABLE = GENERAL | {op: specialised(forms, GENERAL.get(op, left_as_it_is)) for op, forms in OWN.items()}

@@ -150,6 +150,8 @@ _ROWS = [
     _spec("acos", 1, FLOATS, "same", 24, torch.acos),
     _spec("atan", 1, FLOATS, "same", 20, torch.atan),
     _spec("atan2", 2, FLOATS, "same", 30, torch.atan2),
+    _spec("hypot", 2, FLOATS, "same", 16, torch.hypot),
+    _spec("nextafter", 2, FLOATS, "same", 12, torch.nextafter),
     _spec("sinh", 1, FLOATS, "same", 24, torch.sinh),
     _spec("cosh", 1, FLOATS, "same", 24, torch.cosh),
     _spec("tanh", 1, FLOATS, "same", 14, torch.tanh),

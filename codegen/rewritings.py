@@ -21,37 +21,42 @@ HALF = (torch.bfloat16, torch.float16)
 
 
 class Own:
-    """A body, the position of the tensor argument whose dtype decides whether it is taken, and the dtypes that it is for."""
+    """A body, the position of the tensor argument that decides whether it is taken, the dtypes that it is for, and whether it is also for
+    tensors without dims or elements."""
 
-    def __init__(self, body: Rewriting, probe: int, dtypes: tuple[torch.dtype, ...]) -> None:
+    def __init__(
+        self, body: Rewriting, probe: int, dtypes: tuple[torch.dtype, ...], any_size: bool = False
+    ) -> None:
         self.body = body
         self.probe = probe
         self.dtypes = dtypes
+        self.any_size = any_size
+
+    def is_for(self, tensor: torch.Tensor) -> bool:
+        return tensor.dtype in self.dtypes and (self.any_size or (tensor.numel() > 0 and tensor.dim() > 0))
 
 
 OWN: dict[OpOverload, list[Own]] = {}
 
 
 def rewriting(
-    *ops: OpOverload, probe: int = 0, dtypes: tuple[torch.dtype, ...] = WIDE
+    *ops: OpOverload, probe: int = 0, dtypes: tuple[torch.dtype, ...] = WIDE, any_size: bool = False
 ) -> Callable[[Rewriting], Rewriting]:
     def register(body: Rewriting) -> Rewriting:
         for op in ops:
-            OWN.setdefault(op, []).append(Own(body, probe, dtypes))
+            OWN.setdefault(op, []).append(Own(body, probe, dtypes, any_size))
         return body
 
     return register
 
 
 def specialised(owns: list[Own], general: Rewriting) -> Rewriting:
-    """The first of our bodies that is for the dtype of the probed tensor and does not decline; torch's rule elsewhere, and for tensors
-    without dims or elements."""
+    """The first of our bodies that is for the probed tensor and does not decline; torch's rule elsewhere."""
 
     @functools.wraps(owns[0].body)
     def rewrite(*args: Any, **kwargs: Any) -> Any:
         for own in owns:
-            tensor = args[own.probe]
-            if tensor.dtype in own.dtypes and tensor.numel() > 0 and tensor.dim() > 0:
+            if own.is_for(args[own.probe]):
                 result = own.body(*args, **kwargs)
                 if result is not NotImplemented:
                     return result

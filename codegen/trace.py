@@ -230,7 +230,7 @@ class Recorder(TorchDispatchMode):
             rest |= {"dtype": targets[0].dtype, "device": targets[0].device}
         if behaviour_of(functional).handle in ("rewrite", "composite"):
             with self:
-                made = functional(*args, **rest)
+                made = functional(*in_order(func, args), **rest)
             made = made if isinstance(made, (tuple, list)) else (made,)
             if any(value.shape != target.shape for value, target in zip(made, targets)):
                 self.run_writing(func, targets, args, kwargs)

@@ -29,6 +29,8 @@ SLEEF = {
         ("atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "lgamma", "pow"), "u10"
     ),
     "erfc": "u15",
+    "hypot": "u05",
+    "nextafter": "",
 }
 
 # Adding it rounds a float32 to an integer, which then stands in the low bits.

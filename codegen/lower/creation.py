@@ -32,6 +32,7 @@ def full(ctx: Any, like: Any, *arguments: Any, **options: Any) -> TensorExpr:
     aten.new_empty.default,
     aten.empty_strided.default,
     aten.new_empty_strided.default,
+    aten._efficientzerotensor.default,
 )
 def zeros(ctx: Any, *arguments: Any, **options: Any) -> TensorExpr:
     """Memory that eager leaves undefined is zero here."""
@@ -55,10 +56,23 @@ def fill_lowering(ctx: Any, like: TensorExpr, value: Any) -> TensorExpr:
 
 def _sequence(ctx: Any, start: Any, step: Any) -> TensorExpr:
     """start + step * i where every element is exact; the rounding of other steps is eager's own business."""
-    if isinstance(start, Poly) or isinstance(step, Poly) or not (_whole(start) and _whole(step)):
+    if isinstance(start, Poly) or isinstance(step, Poly):
         return NotImplemented
+    if not (_whole(start) and _whole(step)):
+        return _fractions(ctx, start, step)
     position = mul(Position(ctx.shape, 0), int(step)) if step != 1 else Position(ctx.shape, 0)
     return cast(add(position, int(start)) if start else position, ctx.dtype)
+
+
+def _fractions(ctx: Any, start: Any, step: Any) -> TensorExpr:
+    (size,) = ctx.shape
+    exact = all((value * FINEST).is_integer() and abs(value) < COARSEST for value in (start, step))
+    if not exact or ctx.dtype not in ("f32", "f64") or not isinstance(size, int) or size > COARSEST:
+        return NotImplemented
+    return add(mul(cast(Position(ctx.shape, 0), ctx.dtype), step), start)
+
+
+FINEST, COARSEST = 64, 2**8  # parts of 1, and numbers up to which their products are exact
 
 
 def _whole(value: Any) -> bool:

@@ -15,7 +15,7 @@ import torch
 
 from codegen.index_algebra import Index, plus
 from codegen.lower.registry import lowering
-from codegen.lower.scalar_math import both, compare, where
+from codegen.lower.scalar_math import apply, both, compare, where
 from codegen.lower.tensor_expr import (
     Gather,
     Padded,
@@ -128,6 +128,40 @@ def size_value(value: Index, shape: tuple[Index, ...]) -> Any:
     return value if isinstance(value, int) else expand(SizeValue(value), shape)
 
 
+@lowering(aten.diagonal_scatter.default)
+def diagonal_scatter(
+    ctx: Any, base: TensorExpr, source: TensorExpr, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> TensorExpr:
+    rank = len(base.shape)
+    row, column = dim1 % rank, dim2 % rank
+    along_diagonal = row if offset >= 0 else column
+    padded = Padded(
+        cast(source, ctx.dtype), (*source.shape[:-1], base.shape[along_diagonal]), (0,) * len(source.shape), 0
+    )
+    others = [d for d in range(rank) if d not in (row, column)]
+    distance = apply("sub", Position(ctx.shape, column), Position(ctx.shape, row))
+    here = compare("eq", distance, size_value(offset, ctx.shape))
+    return where(here, spread(padded, ctx.shape, [*others, along_diagonal]), base)
+
+
+def stepped_scatter(
+    ctx: Any, base: TensorExpr, source: TensorExpr, dim: int, begin: Index, step: Any
+) -> TensorExpr:
+    """Spread along `dim` with gaps of step - 1, then as one piece; in the gaps the base stays."""
+    count = source.shape[dim]
+    if not isinstance(begin, int) or not isinstance(step, int) or not isinstance(count, int):
+        return NotImplemented
+    lifted = (*source.shape[: dim + 1], 1, *source.shape[dim + 1 :])
+    gaps = (*lifted[: dim + 1], step, *lifted[dim + 2 :])
+    spaced = (*source.shape[:dim], count * step, *source.shape[dim + 1 :])
+    wide = reshape(Padded(reshape(cast(source, ctx.dtype), lifted), gaps, (0,) * len(gaps), 0), spaced)
+    moved = Padded(wide, ctx.shape, tuple(begin if d == dim else 0 for d in range(len(ctx.shape))), 0)
+    distance = apply("sub", Position(ctx.shape, dim), size_value(begin, ctx.shape))
+    inside = both(compare("ge", distance, 0), compare("lt", distance, count * step))
+    on_step = compare("eq", apply("rem", distance, step), 0)
+    return where(both(inside, on_step), moved, base)
+
+
 @lowering(aten.slice_scatter.default)
 def slice_scatter(
     ctx: Any,
@@ -140,8 +174,10 @@ def slice_scatter(
 ) -> TensorExpr:
     dim %= len(base.shape)
     begin = clamp_start(start, base.shape[dim])
-    if step != 1 or begin is None:
+    if begin is None:
         return NotImplemented
+    if step != 1:
+        return stepped_scatter(ctx, base, source, dim, begin, step)
     position = Position(ctx.shape, dim)
     stop = plus(begin, source.shape[dim])
     inside = both(

@@ -110,6 +110,8 @@ for _name, _op, _overloads in (
     ("maximum", "max", "default"),
     ("minimum", "min", "default"),
     ("atan2", "atan2", "default"),
+    ("hypot", "hypot", "default"),
+    ("nextafter", "nextafter", "default"),
     ("bitwise_and", "and", "Tensor Scalar Scalar_Tensor"),
     ("bitwise_or", "or", "Tensor Scalar Scalar_Tensor"),
     ("bitwise_xor", "xor", "Tensor Scalar Scalar_Tensor"),

@@ -179,7 +179,7 @@ def unfold(ctx: Any, base: TensorExpr, dim: int, size: int, step: int) -> Tensor
     """Windows: the new last dimension runs within a window."""
     rank = len(base.shape)
     if rank == 0:
-        return NotImplemented
+        return affine_view(base, ctx.shape, ())
     coordinates = [along(d) for d in range(rank)]
     coordinates[dim % rank] = Coordinate(((dim % rank, step), (rank, 1)))
     return affine_view(base, ctx.shape, tuple(coordinates))
