@@ -30,7 +30,7 @@ from capture.converted_inputs import Conversion, number_as_tensor
 from capture.side_effects import SideEffects
 from capture.size_policy import Seen, SizePolicy
 from capture.symbols import SizesAsNumbers, Symbols
-from capture.thread_state import AS_ONE_STEP, read_modes
+from capture.thread_state import read_modes
 from capture.variables.base import LazyVariable, Variable
 from capture.variables.constant import ConstantVariable
 from capture.variables.symbolic import as_number, is_symbolic, proxy_for
@@ -443,7 +443,6 @@ class OutputGraph:
 
     def change_state(self, tx: Translator, function: Any, args: list[Any]) -> Variable:
         """A function that changes the mode of the thread: done now, in the graph, and for the code behind the graph."""
-        function = AS_ONE_STEP.get(function, function)
         result = function(*args)
         node = self.state_node(function, tuple(args))
         node.meta["in_context"] = any(t.code.co_name == "__enter__" for t in tx.chain())

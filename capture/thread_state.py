@@ -67,13 +67,3 @@ def write_modes(modes: dict[str, Any]) -> None:
         nesting = torch.autocast_decrement_nesting()
     while nesting < modes["autocast_nesting"]:
         nesting = torch.autocast_increment_nesting()
-
-
-def leave_autocast() -> None:
-    """One level less; the casts of weights are kept only within the outermost one. (How many there are is known when it runs.)"""
-    if torch.autocast_decrement_nesting() == 0:
-        torch.clear_autocast_cache()
-
-
-# Changes of state that a program goes on to ask about -> the same with what follows from the answer.
-AS_ONE_STEP = {torch.autocast_decrement_nesting: leave_autocast}
