@@ -34,10 +34,13 @@ from capture.size_policy import Seen, SizeHistory, SizePolicy
 from capture.symbols import SizesAsNumbers
 from capture.thread_state import ThreadState
 from capture.variables.base import Variable
+from guards.failure import explain_failure
+from guards.namespace import FrameNamespace
 from guards.program import encode
 
 if TYPE_CHECKING:
     from capture.protocols import CaptureSettings
+    from guards.guard_set import GuardSet
 
 _lock = threading.RLock()  # one capture at a time: code objects are shared between threads
 
@@ -200,6 +203,8 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
         return eager_entry(frame, capture, settings)
     output = capture.output
     graph = compile_graph(output, capture.outputs, settings, frame)
+    if graph is None and capture.recipe is not None:
+        raise SkipFrame("no torch operations", guards=output.finished_guards())
     inputs = [i.source for i in output.used_inputs()]
     guards = output.finished_guards()
     output_mutates = output.mutates_inputs()
@@ -214,6 +219,7 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
         slots = capture.code.slots
     started = time.perf_counter()
     program = encode(guards, slots, frame.code)
+    check_first_run(frame, guards, program)
     observe.current().on_compile_time("guards", time.perf_counter() - started, frame.code)
     observe.current().on_guards([g.text for g in guards], frame.code)
     if log.get("guards").enabled:
@@ -230,6 +236,17 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
     return entry
 
 
+def check_first_run(frame: Any, guards: GuardSet, program: Any) -> None:
+    """The guards hold for the frame that they were made from; if not, no call would ever pass them, and each would be a recompile."""
+    failed, _ = program.check(frame.locals, frame.globals, frame.builtins, frame.function)
+    if failed != -1:
+        names = (frame.globals, frame.builtins)
+        namespace = FrameNamespace.from_localsplus(
+            frame.code, frame.locals, _capture.NULL, names, frame.function
+        )
+        raise AssertionError(f"a guard fails at once: {explain_failure(guards, failed, namespace).text}")
+
+
 def eager_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
     """Under the guards of what was seen so far, the frame is Python's."""
     guards = capture.output.finished_guards()
@@ -241,6 +258,7 @@ def eager_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
 def compile_graph(
     output: OutputGraph, outputs: list[torch.fx.Node], settings: CaptureSettings, frame: Any
 ) -> Any:
+    output.drop_unused_items(outputs)
     if not output.operation_count():
         return None
     module = output.finished_module(outputs, frame.code.co_name)
@@ -251,7 +269,11 @@ def compile_graph(
         log.get("graph")("%s:\n%s", frame.code.co_qualname, module.print_readable(print_output=False))
     started = time.perf_counter()
     used = output.used_inputs()
-    compiled = backends.call(settings, module, [i.example for i in used])
+    state = ThreadState.capture()
+    try:  # a backend may run the graph, and with it what the graph does to the thread
+        compiled = backends.call(settings, module, [i.example for i in used])
+    finally:
+        state.restore()
     observe.current().on_compile_time("backend", time.perf_counter() - started, frame.code)
     direct = getattr(compiled, "direct_call", compiled)
     places = tuple((place, i.convert) for place, i in enumerate(used) if i.convert is not None)

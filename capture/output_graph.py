@@ -9,6 +9,7 @@ One `OutputGraph` serves one attempt to translate one frame, inlined calls inclu
 from __future__ import annotations
 
 import contextlib
+import operator
 import re
 import traceback
 from typing import TYPE_CHECKING, Any
@@ -139,6 +140,10 @@ class OutputGraph:
         held = self._objects.get(id(value))
         return held[1] if held is not None else None
 
+    def object_of(self, variable: Variable) -> Any:
+        """The existing object behind a variable; None where the frame made it, or where it is a mere constant."""
+        return next((value for value, known in self._objects.values() if known is variable), None)
+
     def remember_object(self, value: Any, variable: Variable) -> None:
         self._objects[id(value)] = (value, variable)
 
@@ -193,8 +198,9 @@ class OutputGraph:
 
     def guard_dict_contains(self, variable: Any, key: Any, mapping: Any) -> None:
         from capture.variables.compare import ByIdentity, ByUser
+        from capture.variables.identity import IdentityKey
 
-        if isinstance(key, (ByIdentity, ByUser)) or variable.side_changed(self):
+        if isinstance(key, (ByIdentity, ByUser, IdentityKey)) or variable.side_changed(self):
             variable.keys_guarded = True
             self.guard_dict_keys(variable.source, mapping)
         elif variable.source is not None:
@@ -365,6 +371,8 @@ class OutputGraph:
             proxies = tuple(as_number(proxy, a) for proxy, a in zip(proxies, args))
             keywords = {k: as_number(proxy, kwargs[k]) for k, proxy in keywords.items()}
             value = self._propagate(kind, target, proxies, keywords)
+        if isinstance(value, bool):
+            return ConstantVariable(value)  # a question about types and layouts, answered
         node = self.graph.create_node(kind, target, proxies, keywords)
         node.meta["stack_trace"] = "".join(traceback.format_list(tx.user_stack()))
         same = _argument_returned(value, [*args, *kwargs.values()])
@@ -431,8 +439,6 @@ class OutputGraph:
         return constant(value)
 
     def _item(self, value: Any, node: torch.fx.Node, index: int) -> Variable:
-        import operator
-
         if not isinstance(value[index], (torch.Tensor, tuple, list)):
             from capture.wrap import constant
 
@@ -509,6 +515,15 @@ class OutputGraph:
                 self.graph.erase_node(node)
 
     # --- finishing ---
+
+    def drop_unused_items(self, outputs: list[torch.fx.Node]) -> None:
+        """Parts of results, and static slices of tensors, that nothing reads: they can't fail and change nothing."""
+        for node in reversed(list(self.graph.nodes)):
+            if node.target is operator.getitem and not node.users and node not in outputs:
+                indices: list[torch.fx.Node] = []
+                torch.fx.node.map_arg(node.args[1], indices.append)
+                if not indices:
+                    self.graph.erase_node(node)
 
     def used_inputs(self) -> list[GraphInput]:
         """Inputs that some operation reads, and the symbols in the sizes of those."""

@@ -73,6 +73,7 @@ CONSTANT_FUNCTIONS = [
     "torch.distributed.is_available",
     "torch.distributed.is_initialized",
     "torch._C._is_fwd_grad_enabled",
+    "torch._C._len_torch_dispatch_stack",
 ]
 
 # Of those, what reads a state that may change and that no other guard looks at -> the built-in function that says what it is.
@@ -166,9 +167,7 @@ def _tables() -> dict[int, tuple[str, Any]]:
         namespace = _find(path)
         for name in dir(namespace):
             value = getattr(namespace, name, None)
-            if isinstance(value, types.BuiltinFunctionType) or (
-                isinstance(value, types.FunctionType) and value.__module__ in OPERATION_MODULES
-            ):
+            if isinstance(value, types.BuiltinFunctionType) or _is_operation(value):
                 table[id(value)] = ("graph", value)
     for kind, paths in (
         ("constant", CONSTANT_FUNCTIONS),
@@ -182,6 +181,15 @@ def _tables() -> dict[int, tuple[str, Any]]:
     return table
 
 
+def _is_operation(function: Any) -> bool:
+    """Of torch's own Python functions: the public ones. Their helpers (checks of masks and dtypes) are inlined."""
+    return (
+        isinstance(function, types.FunctionType)
+        and function.__module__ in OPERATION_MODULES
+        and not function.__name__.startswith("_")
+    )
+
+
 def kind_of(function: Any) -> str | None:
     held = _tables().get(id(function))
     if held is not None:
@@ -190,7 +198,7 @@ def kind_of(function: Any) -> str | None:
         return "graph"
     if isinstance(function, types.FunctionType):
         name = function.__module__
-        if name in OPERATION_MODULES and not function.__name__.startswith("__"):
+        if _is_operation(function):
             return "graph"
         if name == "torch.jit" or (name or "").startswith("torch.jit."):
             return "outside"

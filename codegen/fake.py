@@ -327,6 +327,8 @@ def run_on_zeros(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs
         return value
 
     def to_fake_again(value: Any) -> Any:
+        if isinstance(value, (bool, int, float)):
+            raise DataDependentOutputException(func)  # the zeros' own, as far as anybody knows
         if isinstance(value, torch.Tensor):
             itself = next((fake for zeros, fake in twins if zeros is value), None)
             meta = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=META)

@@ -10,7 +10,7 @@ The backward part is what autograd itself computes: `torch.autograd.grad` runs o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,6 +56,9 @@ class Joint:
     grads: list[fx.Node | None] = field(default_factory=list)  # one for each input
     boundary: int = 0  # nodes of the forward
     has_views: bool = False  # outputs that require grad are views of inputs, and no result does
+    writes: list[tuple[int, int]] = field(
+        default_factory=list
+    )  # (input, result): to be copied into it where autograd sees it
 
     @property
     def is_training(self) -> bool:
@@ -69,14 +72,19 @@ class Joint:
 def trace_joint(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -> Joint:
     """Trace the module; where an output requires grad, its backward too. Raises UntraceableError, or what the operators raise."""
     joint = Joint(trace(module, inputs, mode))
-    if any(
-        concerns_autograd(joint.trace, value)
-        for value in joint.trace.outputs
-        if isinstance(value, torch.Tensor)
-    ):
+    leaves = [isinstance(value, torch.Tensor) and value.requires_grad for value in inputs]
+    outputs = [value for value in joint.trace.outputs if isinstance(value, torch.Tensor)]
+    if differentiable_writes(joint.trace) or any(concerns_autograd(joint.trace, value) for value in outputs):
         with mode:
-            add_backward(joint)
+            add_backward(joint, leaves)
     return joint
+
+
+def differentiable_writes(traced: Trace) -> list[Tracked]:
+    """Inputs that require grad now that they have been written."""
+    if not torch.is_grad_enabled():
+        return []
+    return [tracked for tracked in traced.written if tracked.tensor.requires_grad]
 
 
 def concerns_autograd(traced: Trace, value: torch.Tensor) -> bool:
@@ -88,12 +96,17 @@ def concerns_autograd(traced: Trace, value: torch.Tensor) -> bool:
     return torch.is_grad_enabled() or place is None
 
 
-def add_backward(joint: Joint) -> None:
+def add_backward(joint: Joint, leaves: list[bool]) -> None:
+    """`leaves`: which inputs required grad before the graph ran."""
     traced = joint.trace
-    if torch.is_grad_enabled():
-        check_written_inputs(traced)
-    classify_outputs(joint)
-    traced.copy_back()
+    number = classify_outputs(joint)
+    written = differentiable_writes(traced)
+    for tracked in written:
+        place = next((i for i, value in enumerate(traced.inputs) if value is tracked.tensor), None)
+        if place is None or leaves[place]:
+            raise UntraceableError("a write to an input that requires grad")
+        joint.writes.append((place, number(tracked.tensor)))
+    traced.copy_back(outside=written)
     joint.boundary = len(traced.graph.nodes)
     targets = [joint.results[i] for i in joint.differentiable()]
     if targets and not torch.is_grad_enabled():
@@ -107,7 +120,7 @@ def add_backward(joint: Joint) -> None:
         tangent = traced.recorder.mode.new(like(target), target.device)
         joint.tangents.append(traced.recorder.placeholder(f"tangent_{i}", tangent))
         tangents.append(tangent)
-    wanted = [value for value in traced.inputs if isinstance(value, torch.Tensor) and value.requires_grad]
+    wanted = [value for value, is_leaf in zip(traced.inputs, leaves) if is_leaf]
     wanted += [fake for fake in lifted_fakes(traced) if fake.requires_grad]
     with traced.recorder:
         grads = run_autograd(targets, tangents, wanted)
@@ -129,14 +142,8 @@ def lifted_fakes(traced: Trace) -> list[torch.Tensor]:
     return [traced.recorder.mode.memo[tensor] for tensor in traced.lifted]
 
 
-def check_written_inputs(traced: Trace) -> None:
-    for tracked in traced.written:
-        if tracked.tensor.requires_grad:
-            raise UntraceableError("a write to an input that requires grad")
-
-
-def classify_outputs(joint: Joint) -> None:
-    """Fill `results` and `outputs`."""
+def classify_outputs(joint: Joint) -> Callable[[torch.Tensor], int]:
+    """Fill `results` and `outputs`. Gives the function that says which result a tensor is, and makes it one."""
     traced = joint.trace
     places = {
         id(value): i
@@ -168,6 +175,7 @@ def classify_outputs(joint: Joint) -> None:
             joint.outputs.append(replay_of(item, False, result(root_of(item).tensor)))
         else:
             joint.outputs.append(("result", result(value)))
+    return result
 
 
 def root_of(tracked: Tracked) -> Tracked:

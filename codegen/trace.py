@@ -366,10 +366,12 @@ class Trace:
             ):
                 raise UntraceableError("a write to an expanded input")
 
-    def copy_back(self) -> None:
-        """Append the copies into the inputs that were written."""
+    def copy_back(self, outside: Sequence[Tracked] = ()) -> None:
+        """Append the copies into the inputs that were written, but for those that are copied outside of the graph."""
         self.check_writes()
         for tracked in self.written:
+            if tracked in outside:
+                continue
             placeholder = tracked.memory.placeholder
             assert placeholder is not None
             final = self.recorder.memories.current(tracked)

@@ -7,7 +7,7 @@ Out: `TrainingGraph`: called with the graph's placeholders, gives a tuple whose 
 
 One node of autograd's graph a call, built by `_capture.TrainingFunction`. The backward is compiled when it is first needed. Values are saved as
 eager saves them, so that its rules hold: a saved tensor that was written to since raises, a second backward without retain_graph raises, hooks run.
-Outputs that are inputs or views are made outside the function, where autograd can see what they are.
+Outputs that are inputs or views are made outside the function, where autograd can see what they are; so are differentiable writes to inputs.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class TrainingGraph:
         self.fallback = fallback
         self.lock = threading.Lock()
         self.function = make_function(self)
-        self.direct = all(kind == ("result", i) for i, kind in enumerate(self.outputs))
+        self.writes = joint.writes
+        self.direct = not self.writes and all(kind == ("result", i) for i, kind in enumerate(self.outputs))
         #: the quickest way to call the graph: past this object where it has nothing to add. It raises _capture.CheckFailed where a
         #: check in a kernel fails; the caller runs the program eagerly then, nothing has been written.
         self.direct_call = self.function if self.direct and not self.lifted else self
@@ -69,6 +70,8 @@ class TrainingGraph:
             return self.fallback(*args)
         if self.direct:
             return results
+        for place, result in self.writes:
+            args[place].copy_(results[result])
         return tuple(self.output(kind, args, results) for kind in self.outputs)
 
     @staticmethod

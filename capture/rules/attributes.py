@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
 from capture.rules import rule
-from capture.variables.base import NotConstant, ObservedException, Variable
+from capture.variables.base import ObservedException, Variable, realize
 from capture.variables.builtin import describe_all
 from capture.variables.constant import NONE, ConstantVariable, fold
+from capture.variables.identity import IdentityVariable
 from capture.variables.operators import compare
 from capture.variables.symbolic import is_symbolic
 from capture.variables.user_object import ObjectVariable
@@ -72,14 +73,7 @@ def _delattr(tx: Translator, value: Variable, name: Variable) -> Variable:
 
 @rule(id)
 def _id(tx: Translator, value: Variable) -> Variable:
-    try:
-        real = value.real_value()
-    except NotConstant:
-        raise GraphBreak("builtin", name="id", value=value) from None
-    if value.source is None:
-        raise GraphBreak("builtin", name="id", value=value)
-    tx.output.guard_identity(value, real)
-    return ConstantVariable(id(real))
+    return IdentityVariable(tx, realize(tx, value))
 
 
 @rule(hash)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from capture.break_reasons import GraphBreak
+from capture.polyfills import copying
 from capture.rules import CALLS, rule
 from capture.variables.base import Variable
 from capture.variables.constant import NONE, ConstantVariable, fold
@@ -134,4 +135,4 @@ def _copy(tx: Translator, value: Variable) -> Variable:
         return value.call_method(tx, "copy", [], {})
     if value.is_constant():
         return value
-    raise GraphBreak("builtin", name="copy.copy", value=value)
+    return tx.wrap_function(copying.copy_object).call(tx, [value], {})

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
 from capture.variables.base import NotConstant, Variable
+from capture.variables.identity import IdentityKey, IdentityVariable
 from capture.variables.native_base import plain_operand
 from capture.variables.symbolic import is_symbolic
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from capture.translator import Translator
 
 
@@ -158,13 +161,17 @@ def hashes_by_identity(cls: type) -> bool:
     return getattr(cls, "__hash__", None) in by_identity and not has_own_hash(cls)
 
 
-def hash_key(tx: Translator, variable: Variable) -> Any:
-    """A key such that two variables are the same dict key exactly if their keys are equal."""
+def hash_key(tx: Translator, variable: Variable, among: Iterable[Any] = ()) -> Any:
+    """A key such that two variables are the same dict key exactly if their keys are equal. `among`: the keys that it will be compared with."""
     from capture.variables.exception import raise_new
     from capture.variables.sequence import TupleVariable
     from capture.variables.user_object import ObjectVariable
 
     variable = tx.output.resolve(variable)
+    if isinstance(variable, IdentityVariable) and not (
+        any(isinstance(key, int) for key in among) and variable.is_constant()
+    ):
+        return IdentityKey(variable)
     plain = plain_operand(variable, "__hash__", "__eq__")
     if plain.python_type().__hash__ is not None:
         variable = plain

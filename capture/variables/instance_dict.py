@@ -9,7 +9,7 @@ from capture.variables.constant import ConstantVariable
 from capture.variables.mapping import DictVariable
 from guards import guard as make_guard
 from guards.lookup import instance_dict
-from guards.source import AttrSource, DictSource
+from guards.source import DictSource
 
 if TYPE_CHECKING:
     from capture.reconstruct import PythonCode
@@ -45,9 +45,9 @@ class InstanceDictVariable(DictVariable):
     def _existing(self, name: str) -> Variable:
         owner = self.owner
         assert owner.source is not None and owner.output is not None
-        return LazyVariable(
-            owner.output, (instance_dict(owner.value) or {})[name], AttrSource(owner.source, name)
-        )
+        source = owner.attribute_source(name)
+        assert source is not None
+        return LazyVariable(owner.output, (instance_dict(owner.value) or {})[name], source)
 
     def guard_keys(self, tx: Translator) -> None:
         owner = self.owner

@@ -84,7 +84,7 @@ class DictVariable(Variable):
         """The hash key; of an existing dict with keys whose `__eq__` only Python can ask, a break unless it is one of those objects."""
         foreign = {k.variable: k for k in self.entries if isinstance(k, ForeignKey)}
         if not foreign:
-            return hash_key(tx, key)
+            return hash_key(tx, key, self.entries)
         held = foreign.get(tx.output.resolve(key))
         if held is None:
             raise GraphBreak("builtin", name="hash", value=key)

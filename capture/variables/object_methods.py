@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copyreg
 from typing import TYPE_CHECKING, Any
 
+from capture.polyfills import copying
 from capture.variables.base import Variable
 from capture.variables.class_lookup import lookup_type
 from capture.variables.constant import ConstantVariable
@@ -58,6 +60,23 @@ def _not_ordered(tx: Translator, owner: ObjectVariable, other: Variable) -> Vari
     return ConstantVariable(NotImplemented)
 
 
+def _reduce_ex(tx: Translator, owner: ObjectVariable, *args: Variable) -> Variable:
+    return tx.wrap_function(copying.reduce_ex).call(tx, [owner, *args], {})
+
+
+def _reduce(tx: Translator, owner: ObjectVariable, *args: Variable) -> Variable:
+    return tx.wrap_function(copying.reduce).call(tx, [owner, *args], {})
+
+
+def _get_state(tx: Translator, owner: ObjectVariable) -> Variable:
+    from capture.variables.sequence import TupleVariable
+
+    names = copyreg._slotnames(owner.cls)  # type: ignore[attr-defined]
+    return tx.wrap_function(copying.getstate).call(
+        tx, [owner, TupleVariable([*map(ConstantVariable, names)])], {}
+    )
+
+
 OBJECT_METHODS: dict[Any, Any] = {
     object.__setattr__: _set_attribute,
     object.__delattr__: _delete_attribute,
@@ -69,6 +88,9 @@ OBJECT_METHODS: dict[Any, Any] = {
     object.__le__: _not_ordered,  # type: ignore[operator]
     object.__gt__: _not_ordered,  # type: ignore[operator]
     object.__ge__: _not_ordered,  # type: ignore[operator]
+    object.__reduce_ex__: _reduce_ex,
+    object.__reduce__: _reduce,
+    object.__getstate__: _get_state,
 }
 
 

@@ -20,6 +20,7 @@ from capture.variables.constant import ConstantVariable, fold, raise_type_error
 from capture.variables.exception import raise_python
 from capture.variables.function import BoundMethodVariable
 from capture.variables.graph_float import GraphFloatVariable
+from capture.variables.identity import IdentityVariable, same_identity
 from capture.variables.lists import DequeVariable, ListVariable
 from capture.variables.mapping import DictVariable
 from capture.variables.native_base import plain_argument, plain_operand
@@ -305,6 +306,8 @@ def compare(tx: Translator, symbol: str, left: Variable, right: Variable) -> Var
         return ConstantVariable(keys[symbol])
     if isinstance(left, SymbolicVariable) or isinstance(right, SymbolicVariable):
         return _compare_symbolic(symbol, left, right)
+    if isinstance(left, IdentityVariable) and isinstance(right, IdentityVariable) and symbol in ("==", "!="):
+        return ConstantVariable(same_identity(left, right) == (symbol == "=="))
     if left.is_constant() and right.is_constant():
         return fold(COMPARISONS[symbol], [left, right], {})
     if symbol in ("==", "!="):

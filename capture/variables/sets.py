@@ -116,7 +116,7 @@ def _as_entries(tx: Translator, value: Variable) -> dict[Any, Variable]:
 
 
 def _set_contains(self: SetVariable, tx: Translator, item: Variable) -> Variable:
-    return ConstantVariable(hash_key(tx, item) in self.entries)
+    return ConstantVariable(hash_key(tx, item, self.entries) in self.entries)
 
 
 def _set_copy(self: SetVariable, tx: Translator) -> Variable:
@@ -190,7 +190,7 @@ SET_METHODS: dict[str, Callable[..., Variable]] = {
 
 
 def _add(self: SetVariable, tx: Translator, item: Variable) -> Variable:
-    key = hash_key(tx, item)
+    key = hash_key(tx, item, self.entries)
     tx.output.side_effects.will_mutate(self)
     self.key_changes += key not in self.entries
     self.entries.setdefault(key, item)
@@ -198,7 +198,7 @@ def _add(self: SetVariable, tx: Translator, item: Variable) -> Variable:
 
 
 def _discard(self: SetVariable, tx: Translator, item: Variable) -> Variable:
-    key = hash_key(tx, item)
+    key = hash_key(tx, item, self.entries)
     tx.output.side_effects.will_mutate(self)
     self.key_changes += key in self.entries
     self.entries.pop(key, None)
@@ -206,7 +206,7 @@ def _discard(self: SetVariable, tx: Translator, item: Variable) -> Variable:
 
 
 def _set_remove(self: SetVariable, tx: Translator, item: Variable) -> Variable:
-    if hash_key(tx, item) not in self.entries:
+    if hash_key(tx, item, self.entries) not in self.entries:
         raise ObservedException(ExceptionVariable(KeyError, [item]))
     return _discard(self, tx, item)
 

@@ -101,7 +101,8 @@ class ObjectVariable(Variable):
 
     def fallback_get_attr(self, tx: Translator, name: str) -> Variable:
         """What Python does where the attribute is not found: `__getattr__`, else AttributeError."""
-        self.class_entry(name)
+        if name != "__dict__":  # a matter of the layout, which stays
+            self.class_entry(name)
         getter = self.class_entry("__getattr__")
         if getter is not MISSING:
             return class_value(tx, self, getter, "__getattr__").call(tx, [self, ConstantVariable(name)], {})
@@ -139,7 +140,7 @@ class ObjectVariable(Variable):
         if name in self.attributes:
             pending = self.attributes[name]
             return None if isinstance(pending, Deleted) else pending
-        if name == "__dict__":
+        if name == "__dict__" and self.cls.__dictoffset__:
             return self.dict_variable(tx)
         namespace = instance_dict(self.value) if self.value is not None else None
         if namespace is not None and name in namespace:

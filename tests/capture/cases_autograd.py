@@ -407,3 +407,11 @@ def forward_mode(x):
 def double_backward_of_softmax(x):
     (g,) = torch.autograd.grad(F.softmax(x, 1)[:, 0].sum(), x, create_graph=True)
     return value_and_gradients(g.square(), x)
+
+
+@case(graphs=3, ops=8, args=one_leaf)
+def differentiable_values_written_into_an_input(w):
+    kept = torch.zeros(3, 4)
+    kept.tolist()
+    kept[:2] += w[1:] * 2
+    return kept, kept.requires_grad, *value_and_gradients(kept, w)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+from torch._subclasses.fake_tensor import DataDependentOutputException
 
 from codegen.fake import FakeTensor, UnsupportedTensor, fake_mode, to_fake
 
@@ -232,10 +233,19 @@ def test_constants_can_be_read_back() -> None:
             torch.zeros(3)[torch.zeros(3) > 0]
 
 
+def test_answers_that_depend_on_data_are_not_made_up() -> None:
+    """Run on zeros, the operator would say that all rows start at the left."""
+    mode = fake_mode()
+    x, mask = to_fake(mode, torch.randn(2, 4, 3)), to_fake(mode, torch.ones(2, 4).bool())
+    with mode, pytest.raises(DataDependentOutputException):
+        torch._nested_tensor_from_mask_left_aligned(x, mask)
+
+
 def test_nothing_barred_is_imported() -> None:
     script = """
 import sys, torch
 import torch.nn.functional as F
+from torch._subclasses.fake_tensor import DataDependentOutputException
 from codegen.fake import fake_mode, to_fake
 mode = fake_mode()
 w, x = (to_fake(mode, t) for t in (torch.randn(4, 4, requires_grad=True), torch.randn(3, 4)))

@@ -69,13 +69,14 @@ def test_gradients_of_non_leaf_inputs() -> None:
     assert joint.grads[0] is not None
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x, y: (x.mul_(y), x + 1),
-        lambda x, y: (y.mul_(x), y + 1),
-    ],
-)
-def test_writes_that_autograd_has_to_know_are_refused(function: Any) -> None:
+def test_write_to_an_input_that_requires_grad_is_refused() -> None:
     with pytest.raises(UntraceableError, match="requires grad"):
-        joint_of(function, leaf(3) * 1, torch.randn(3))
+        joint_of(lambda x, y: (x.mul_(y), x + 1), leaf(3) * 1, torch.randn(3))
+
+
+def test_differentiable_write_is_copied_outside_of_the_graph() -> None:
+    """An input that did not require grad, and does once it is written."""
+    joint = joint_of(lambda x, y: (y.mul_(x), y + 1), leaf(3), torch.randn(3))
+    assert joint.outputs == [("input", 1), ("result", 0)] and joint.writes == [(1, 1)]
+    assert joint.grads[0] is not None and joint.grads[1] is None
+    assert not any(node.target is torch.ops.aten.copy_.default for node in joint.trace.graph.nodes)
