@@ -164,13 +164,14 @@ def eager_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callab
 @register("llvm")
 def llvm_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
     """Native code for the whole graph, and for its backward where an input wants gradients."""
-    from codegen.compile_fx import compile_fx
+    from codegen.compile_fx import compile_for_sizes, compile_fx
 
     compile_graph = functools.partial(compile_fx, store=kernel_store())
     if any(type(value) is int for value in example_inputs):
         from capture.sized_graph import SizedGraph
 
-        return SizedGraph(gm, example_inputs, compile_graph)
+        symbolic = compile_for_sizes(gm, example_inputs, store=kernel_store())
+        return SizedGraph(gm, example_inputs, compile_graph, symbolic)
     return compile_graph(gm, example_inputs)
 
 

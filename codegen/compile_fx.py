@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import fx
@@ -23,12 +23,15 @@ from torch._subclasses.fake_tensor import (
 )
 from torch.autograd import grad_mode
 
-from codegen.compiled import CompiledGraph, EagerGraph, assemble, is_available, run_eagerly
+from codegen.compiled import CompiledGraph, EagerGraph, assemble, calibrate, is_available, run_eagerly
 from codegen.fake import UnsupportedTensor, fake_mode
 from codegen.joint_graph import Joint, trace_joint
 from codegen.memory import UntraceableError
 from codegen.partition import partition
 from codegen.training import TrainingGraph, ViewsGraph
+
+if TYPE_CHECKING:
+    from codegen.symbolic_graph import SymbolicGraph
 
 log = logging.getLogger("capture.codegen")
 
@@ -71,6 +74,24 @@ def compile_fx(
     ) as error:  # an operator refused its arguments: so will eager, with the user's line in its traceback
         log.info("the graph runs through eager: tracing it raised %s: %s", type(error).__name__, error)
         return EagerGraph(gm, f"{type(error).__name__}: {error}")
+
+
+def compile_for_sizes(
+    gm: fx.GraphModule, example_inputs: Sequence[Any], *, store: Any = None
+) -> SymbolicGraph | None:
+    """Compile a graph whose int placeholders are symbols of its sizes, once for all of them. None where it has no such form: the log
+    `capture.codegen` says why."""
+    from codegen.symbolic_graph import NotSymbolic, compile_symbolic
+
+    try:
+        check_inputs(example_inputs)
+        if without_inference_region(gm) is not gm:
+            raise NotSymbolic("an inference mode region")
+        calibrate()
+        return compile_symbolic(gm, example_inputs, store=store, fallback=EagerFallback(gm, []))
+    except Exception as reason:  # whatever symbols can't do: numbers will
+        log.info("the graph is compiled for each of its sizes: %s: %s", type(reason).__name__, reason)
+        return None
 
 
 ENTER, LEAVE = grad_mode._enter_inference_mode, grad_mode._exit_inference_mode

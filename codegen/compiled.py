@@ -18,7 +18,7 @@ from typing import Any
 from torch import fx
 
 from codegen.extern_program import extern_program
-from codegen.plan import PlanOptions, build_plan
+from codegen.plan import LaunchPlan, PlanOptions, build_plan
 from codegen.program import KernelStep, Program
 
 try:
@@ -131,6 +131,13 @@ def link(
 
         compiled = compile_kernels(kernels, store=store)
     plan = build_plan(program, {kernel.name: kernel.address for kernel in compiled}, options)
+    return planned(program, compiled, plan, fallback)
+
+
+def planned(
+    program: Program, compiled: list[Any], plan: LaunchPlan, fallback: Callable[..., Any] | None
+) -> CompiledGraph:
+    """The callable of a launch plan."""
     graph = CompiledGraph(plan.words, plan.objects, fallback)
     graph.program = program
     graph.compiled = compiled

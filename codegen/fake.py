@@ -195,6 +195,16 @@ def rule_of(func: OpOverload) -> Rule:
     return general_rule_of(func)
 
 
+def run_rule(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The operator on fake tensors of `mode`, which is the innermost mode."""
+    if mode.shape_env is not None:
+        from codegen.fake_symbolic import is_symbolic
+
+        if is_symbolic(args) or is_symbolic(kwargs.values()):
+            return func(*args, **kwargs)
+    return rule_of(func)(mode, func, args, kwargs)
+
+
 def general_rule_of(func: OpOverload) -> Rule:
     if torch.Tag.data_dependent_output in func.tags:
         return raise_data_dependent

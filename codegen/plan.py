@@ -12,6 +12,7 @@ is no tensor itself, the tensor is made in the view's shape at once, and the buf
 
 from __future__ import annotations
 
+import operator
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from typing import Any
 import torch
 
 from codegen.direct_calls import callable_of
-from codegen.ir import Const, Expr, Kernel, Loop
+from codegen.ir import Binary, Const, Expr, Kernel, Loop, Sym
 from codegen.matmul_launch import MatmulLaunch, native_matmul
 from codegen.program import BufferInfo, ExternStep, KernelStep, Program, Ref, Step, ViewStep
 
@@ -35,6 +36,9 @@ SCALAR_TYPES: dict[torch.dtype, int] = {
     torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4, torch.float16: 5, torch.float32: 6, torch.float64: 7,
     torch.complex32: 8, torch.complex64: 9, torch.complex128: 10, torch.bool: 11, torch.bfloat16: 15, torch.uint16: 27, torch.uint32: 28, torch.uint64: 29,
 }  # fmt: skip
+
+
+SIZES = (Const, Sym, Binary)
 
 
 class UnplannableError(ValueError):
@@ -55,11 +59,13 @@ class LaunchPlan:
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
     """conform_inputs: arguments of another layout are copied into the expected one (gradients come in any layout) where else they are an error.
-    silent: written inputs whose version is not raised. integers: the values of the inputs that are numbers; other values are refused."""
+    silent: written inputs whose version is not raised. integers: the values of the inputs that are numbers; other values are refused.
+    sizes: the values of the symbols in the program's sizes."""
 
     conform_inputs: bool = False
     silent: frozenset[str] = frozenset()
     integers: Mapping[str, int] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +92,20 @@ class Layout:
         ) * self.dtype.itemsize
 
 
-def number(expr: Expr) -> int:
+ARITHMETIC: dict[str, Callable[[int, int], int]] = {
+    "add": operator.add, "mul": operator.mul, "floordiv": operator.floordiv, "mod": operator.mod, "min": min, "max": max,
+}  # fmt: skip
+
+
+def number(expr: Expr, sizes: Mapping[str, int]) -> int:
+    """The value of a size."""
     if isinstance(expr, Const):
         return expr.value
+    if isinstance(expr, Sym) and expr.name in sizes:
+        return sizes[expr.name]
+    if isinstance(expr, Binary):
+        return ARITHMETIC[expr.op](number(expr.left, sizes), number(expr.right, sizes))
     raise UnplannableError(f"a size that is known only at run time: {expr}")
-
-
-def numbers(exprs: Iterable[Expr]) -> tuple[int, ...]:
-    return tuple(number(expr) for expr in exprs)
 
 
 def refs_in(value: Any) -> list[str]:
@@ -153,7 +165,7 @@ class Planner:
     # --- analysis
 
     def analyse(self) -> None:
-        self.layouts = {name: layout_of(info) for name, info in self.program.buffers.items()}
+        self.layouts = {name: self.layout_of(info) for name, info in self.program.buffers.items()}
         for position, step in enumerate(self.program.steps):
             if isinstance(step, ExternStep):
                 launch = native_matmul(step, self.layouts)
@@ -168,6 +180,12 @@ class Planner:
             *(name for name in self.program.buffers if name not in self.program.inputs),
         ]
         self.slots = {name: slot for slot, name in enumerate(names)}
+
+    def number(self, expr: Expr) -> int:
+        return number(expr, self.options.sizes)
+
+    def layout_of(self, info: BufferInfo) -> Layout:
+        return Layout(info.dtype, tuple(map(self.number, info.shape)), tuple(map(self.number, info.strides)))
 
     def is_call(self, position: int) -> bool:
         return isinstance(self.program.steps[position], ExternStep) and position not in self.matmuls
@@ -210,7 +228,7 @@ class Planner:
         """The view is its base in another shape."""
         view, base = self.layouts[step.output], self.layouts[step.base]
         same = view.dtype == base.dtype and view.nbytes == base.nbytes
-        return same and number(step.offset) == 0
+        return same and self.number(step.offset) == 0
 
     def find_last_uses(self) -> None:
         for position, step in enumerate(self.program.steps):
@@ -305,18 +323,25 @@ class Planner:
         work = max((self.layouts[name].numel for name in step.buffers), default=0)
         head = (
             self.addresses[step.kernel.name],
-            split_extent(step.kernel),
+            self.split_extent(step.kernel),
             work,
             self.object(step.kernel.name),
         )
         slots = [self.slots[name] for name in step.buffers]
-        self.emit(KERNEL, *head, len(slots), len(step.sizes), *slots, *numbers(step.sizes))
+        self.emit(KERNEL, *head, len(slots), len(step.sizes), *slots, *map(self.number, step.sizes))
         self.bump(written_of(step))
+
+    def split_extent(self, kernel: Kernel) -> int:
+        """The range [0, n) that a splittable kernel runs over."""
+        if not kernel.splittable:
+            return 0
+        loop = next(statement for statement in kernel.body if isinstance(statement, Loop))
+        return self.number(loop.extent)
 
     def write_view(self, step: ViewStep) -> None:
         if self.shaped.get(step.base) == step.output:
             return
-        layout, offset = self.layouts[step.output], number(step.offset)
+        layout, offset = self.layouts[step.output], self.number(step.offset)
         self.defined.add(step.output)
         if step.output in self.tensors:
             self.uses_torch = True
@@ -372,10 +397,10 @@ class Planner:
     def argument(self, value: Any, program: list[int]) -> None:
         if isinstance(value, Ref):
             program += (ARG_SLOT, self.slots[value.name])
-        elif isinstance(value, Const):
-            program += (ARG_OBJECT, self.object(value.value))
+        elif isinstance(value, SIZES):
+            program += (ARG_OBJECT, self.object(self.number(value)))
         elif isinstance(value, (list, tuple)) and (
-            refs_in(value) or any(isinstance(item, Const) for item in value)
+            refs_in(value) or any(isinstance(item, SIZES) for item in value)
         ):
             for item in value:
                 self.argument(item, program)
@@ -405,7 +430,7 @@ class Planner:
             if isinstance(item, str):
                 words += (0, self.slots[item])
             else:
-                words += (1, self.object(item.value if isinstance(item, Const) else item))
+                words += (1, self.object(self.number(item) if isinstance(item, SIZES) else item))
         return words
 
     def finish(self) -> LaunchPlan:
@@ -450,18 +475,6 @@ WRITERS: dict[type, Callable[[Planner, Any], None]] = {
     ExternStep: Planner.write_call,
     ViewStep: Planner.write_view,
 }
-
-
-def layout_of(info: BufferInfo) -> Layout:
-    return Layout(info.dtype, numbers(info.shape), numbers(info.strides))
-
-
-def split_extent(kernel: Kernel) -> int:
-    """The range [0, n) that a splittable kernel runs over."""
-    if not kernel.splittable:
-        return 0
-    loop = next(statement for statement in kernel.body if isinstance(statement, Loop))
-    return number(loop.extent)
 
 
 def double_bits(value: float) -> int:

@@ -25,11 +25,22 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from codegen.behaviour import Behaviour, behaviour_of, has_argument, in_order, written_tensors
 from codegen.decompositions import TABLE
 from codegen.draws import draw
-from codegen.fake import FakeMode, FakeTensor, rule_of, to_fake
+from codegen.fake import FakeMode, FakeTensor, run_rule, to_fake
 from codegen.memory import Memories, Memory, Tracked, UntraceableError, View, item_of
 from codegen.shapes import RULES as SHAPE_RULES
 
 aten = torch.ops.aten
+
+
+@dataclass(frozen=True, slots=True)
+class Symbolic:
+    """A number that depends on sizes, as an argument of a node. (fx takes a bare one for a mistake.)"""
+
+    value: Any
+
+
+def as_argument(value: Any) -> Any:
+    return Symbolic(value) if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)) else value
 
 
 # --- the recording mode -------------------------------------------------------------------------------------------------------------
@@ -100,10 +111,12 @@ class Recorder(TorchDispatchMode):
         if func is operator.getitem:
             value = values[0][0][values[0][1]]
         else:
-            value = rule_of(func)(self.mode, func, *values)
+            value = run_rule(self.mode, func, *values)
         return self.append(func, args, kwargs, value)
 
     def append(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], value: Any) -> fx.Node:
+        if self.mode.shape_env is not None:
+            args, kwargs = fx.node.map_aggregate((args, kwargs), as_argument)
         node = self.graph.create_node("call_function", func, args, kwargs)
         node.meta["val"] = value
         return node
@@ -136,7 +149,7 @@ class Recorder(TorchDispatchMode):
         """What a rewriting computed, with the strides that the operator itself gives where these are known and others."""
         if func not in SHAPE_RULES or func._schema.is_mutable:
             return result
-        own = rule_of(func)(self.mode, func, args, kwargs)
+        own = run_rule(self.mode, func, args, kwargs)
         if isinstance(result, torch.Tensor):
             return self.restrided(result, own)
         return tuple(self.restrided(*pair) for pair in zip(result, own, strict=True))
@@ -152,7 +165,7 @@ class Recorder(TorchDispatchMode):
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """A question about a tensor (its device, its layout): nothing to compute when the graph runs."""
-        return rule_of(func)(self.mode, func, args, kwargs)
+        return run_rule(self.mode, func, args, kwargs)
 
     def record_composite(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -164,7 +177,7 @@ class Recorder(TorchDispatchMode):
     def record_pure(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        result = rule_of(func)(self.mode, func, args, kwargs)
+        result = run_rule(self.mode, func, args, kwargs)
         node = self.append(func, self.node_of(args), {k: self.node_of(v) for k, v in kwargs.items()}, result)
         if isinstance(result, torch.Tensor):
             if result.layout is not torch.strided:
@@ -179,7 +192,7 @@ class Recorder(TorchDispatchMode):
     def record_view(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        result = rule_of(func)(self.mode, func, args, kwargs)
+        result = run_rule(self.mode, func, args, kwargs)
         parent = self.find(args[0])
         node = self.append(func, (self.memories.current(parent), *args[1:]), kwargs, result)
         if isinstance(result, torch.Tensor):
@@ -195,7 +208,7 @@ class Recorder(TorchDispatchMode):
     def record_identity(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        result = rule_of(func)(self.mode, func, args, kwargs)
+        result = run_rule(self.mode, func, args, kwargs)
         parent = self.find(args[0])
         self.track_view(result, self.memories.current(parent), parent, None)
         return result
@@ -206,14 +219,14 @@ class Recorder(TorchDispatchMode):
         """`torch.tensor(...)`: each run of the graph has a tensor of its own, which may be written to or returned."""
         if isinstance(args[0], FakeTensor):
             return self.record_identity(func, behaviour, args, kwargs)
-        result = rule_of(func)(self.mode, func, args, kwargs)
+        result = run_rule(self.mode, func, args, kwargs)
         self.track(result, self.emit(aten.clone.default, (self.constant(args[0], result),), {}))
         return result
 
     def record_draw(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        target = rule_of(func)(self.mode, func, args, kwargs)
+        target = run_rule(self.mode, func, args, kwargs)
         given = (func, list(target.shape), list(target.stride()), target.dtype, *args[1:])
         node = self.append(draw, given, kwargs, self.mode.like(target))
         self.memories.write(self.find(target), node)
@@ -255,7 +268,7 @@ class Recorder(TorchDispatchMode):
     ) -> Any:
         """The call on the fake tensors: raises eager's errors, and resizes what it writes to."""
         layouts = [(target.shape, target.stride()) for target in targets]
-        result = rule_of(func)(self.mode, func, args, kwargs)
+        result = run_rule(self.mode, func, args, kwargs)
         for target, layout in zip(targets, layouts):
             if layout != (target.shape, target.stride()):
                 self.start_anew(func, target, layout[0])
@@ -296,18 +309,18 @@ class Recorder(TorchDispatchMode):
         former = self.find(tensor)
         if former.memory.placeholder is not None and former.parent is None:
             raise UntraceableError(f"a call of {func} that changes the layout of an input")
-        twin = rule_of(aten.alias.default)(self.mode, aten.alias.default, (tensor,), {})
+        twin = run_rule(self.mode, aten.alias.default, (tensor,), {})
         former.tensor = twin
         self.tracked[id(twin)] = former
         for node in self.graph.nodes:  # what was computed has the former layout
             node.meta["val"] = with_twin(node.meta.get("val"), tensor, twin)
         if functional is aten.detach.default:
             self.track_view(tensor, self.memories.current(former), former, None)
-            return rule_of(func)(self.mode, func, args, kwargs)
-        value = rule_of(functional)(self.mode, functional, (twin, *args[1:]), kwargs)
+            return run_rule(self.mode, func, args, kwargs)
+        value = run_rule(self.mode, functional, (twin, *args[1:]), kwargs)
         node = self.append(functional, (self.memories.current(former), *args[1:]), kwargs, value)
         self.track_view(tensor, node, former, View(functional, args[1:], kwargs))
-        return rule_of(func)(self.mode, func, args, kwargs)
+        return run_rule(self.mode, func, args, kwargs)
 
     def record_resize(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -394,7 +407,7 @@ class Trace:
 
     def finish(self, outputs: Sequence[Any]) -> fx.Graph:
         """Close the graph with these outputs (nodes, numbers, None) and drop what nobody uses."""
-        self.graph.output(tuple(outputs))
+        self.graph.output(tuple(map(as_argument, outputs)))
         drop_unused(self.graph)
         return self.graph
 

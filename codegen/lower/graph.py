@@ -22,6 +22,7 @@ from codegen.lower.registry import LOWERINGS
 from codegen.lower.tensor_expr import Shape, Stored, TensorExpr, View
 from codegen.ops import IR_DTYPES
 from codegen.program import BufferInfo, ExternStep, Program, Ref, ViewStep
+from codegen.trace import Symbolic
 
 MAX_DEPTH = 150  # definitions that are nested deeper are stored: the passes recurse over them
 
@@ -134,8 +135,12 @@ class Lowering:
         function = LOWERINGS.get(node.target)
         if function is None or not _all_known(node):
             return NotImplemented
-        args, kwargs = fx.node.map_arg((node.args, node.kwargs), self.values.__getitem__)
+        args, kwargs = fx.node.map_aggregate((node.args, node.kwargs), self._argument)
         return function(self, *args, **kwargs)
+
+    def _argument(self, value: Any) -> Any:
+        """A node's value, or a size as an index; anything else as it is."""
+        return self.values[value] if isinstance(value, fx.Node) else _as_scalar(value)
 
     def _scalar_call(self, node: fx.Node) -> None:
         """Arithmetic of sizes comes out of the shapes; a number read from a tensor is an extern result."""
@@ -167,8 +172,8 @@ class Lowering:
         return Stored(shape, IR_DTYPES.get(val.dtype, str(val.dtype)), name, strides)
 
     def _extern(self, node: fx.Node) -> Any:
-        args = fx.node.map_arg(node.args, self._extern_argument)
-        kwargs = fx.node.map_arg(node.kwargs, self._extern_argument)
+        args = fx.node.map_aggregate(node.args, self._extern_argument)
+        kwargs = fx.node.map_aggregate(node.kwargs, self._extern_argument)
         results = self.val if isinstance(self.val, (tuple, list)) else (self.val,)
         values = [self._extern_result(node.name, val) for val in results]
         names = tuple(value.buffer if isinstance(value, Stored) else None for value in values)
@@ -176,10 +181,10 @@ class Lowering:
         self.steps.append(ExternStep(node.target, tuple(args), dict(kwargs), names, mutates))
         return tuple(values) if isinstance(self.val, (tuple, list)) else values[0]
 
-    def _extern_argument(self, node: fx.Node) -> Any:
-        value = self.values[node]
+    def _extern_argument(self, argument: Any) -> Any:
+        value = self._argument(argument)
         if isinstance(value, TensorExpr):
-            return Ref(self.tensor_for(value, node.meta.get("val"), node.name))
+            return Ref(self.tensor_for(value, argument.meta.get("val"), argument.name))
         return to_expr(value) if isinstance(value, Poly) else value
 
     def _extern_result(self, hint: str, val: Any) -> Any:
@@ -258,7 +263,9 @@ class Lowering:
         for item in outputs:
             if isinstance(item, fx.Node) and item not in self.outputs:
                 self.outputs[item] = self._output_value(item)
-        self.program.outputs = [self.outputs[item] if isinstance(item, fx.Node) else item for item in outputs]
+        self.program.outputs = [
+            self.outputs[item] if isinstance(item, fx.Node) else _as_expr(item) for item in outputs
+        ]
 
     def _output_value(self, item: fx.Node) -> Any:
         value = self.values[item]
@@ -322,7 +329,17 @@ def strides_of(val: torch.Tensor) -> tuple[Index, ...]:
 
 
 def _as_scalar(val: Any) -> Any:
+    if isinstance(val, Symbolic):
+        return _as_scalar(val.value)
+    if isinstance(val, (torch.SymFloat, torch.SymBool)):
+        raise NotImplementedError(f"{val}: a kernel takes no float or truth value that depends on sizes")
     return ix.from_size(val) if isinstance(val, torch.SymInt) else val
+
+
+def _as_expr(val: Any) -> Any:
+    """An output that is a number; one that depends on sizes is an expression of them."""
+    value = _as_scalar(val)
+    return to_expr(value) if isinstance(value, Poly) else value
 
 
 def _all_known(node: fx.Node) -> bool:

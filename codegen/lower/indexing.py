@@ -25,6 +25,7 @@ from codegen.lower.tensor_expr import (
     TensorExpr,
     affine_view,
     along,
+    broadcast,
     cast,
     expand,
     numel,
@@ -84,7 +85,7 @@ def index_coordinates(
     items = [item for item in indices if item is not None]
     if any(item.dtype not in ("i64", "i32") for item in items):
         return None
-    picked = tuple(torch.broadcast_shapes(*(item.shape for item in items)))
+    picked = broadcast(item.shape for item in items)
     adjacent = given == list(range(given[0], given[0] + len(given)))
     first = given[0] if adjacent else 0
     kept = [size for dim, size in enumerate(shape) if dim not in given]

@@ -12,6 +12,7 @@ views. Nodes compare by identity; a node that is used twice is one node.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -336,6 +337,18 @@ def representable(value: float | int | bool, dtype: str) -> float | int | bool:
     if dtype == "i64" and isinstance(value, int):
         return int(value)
     return torch.tensor(value).to(TORCH_DTYPES[dtype]).item()
+
+
+def broadcast(shapes: Iterable[Shape]) -> Shape:
+    """The shape that tensors of these shapes are expanded to: they fit, as tracing found."""
+    result: list[Index] = []
+    for shape in shapes:
+        missing: list[Index] = [1] * (len(shape) - len(result))
+        result = missing + result
+        for dim in range(-len(shape), 0):
+            if shape[dim] != 1:
+                result[dim] = shape[dim]
+    return tuple(result)
 
 
 def numel(shape: Shape) -> Index:
