@@ -491,18 +491,23 @@ class OutputGraph:
         return bool(self.mutated_inputs())
 
     def check_aliasing(self) -> None:
-        """A write to an input that shares its memory with another input is left to Python."""
+        """A write to an input that shares its memory with another input is left to Python where autograd records either: it changes both."""
         if not self.mutates_inputs():
             return
-        storages = [storage_key(i.value) for i in self.tensor_inputs()]
-        if len(storages) > 1 and any(isinstance(i, ArrayInput) for i in self.tensor_inputs()):
+        inputs = self.tensor_inputs()
+        if len(inputs) > 1 and any(isinstance(i, ArrayInput) for i in inputs):
             # whether arrays share memory is guarded nowhere
             raise SkipFrame(
                 "an input is written to, which may share its memory with an array",
                 guards=self.finished_guards(),
             )
+        sharing: dict[int, list[bool]] = {}
+        for item in inputs:
+            recorded = item.node.meta["example_value"].requires_grad
+            sharing.setdefault(storage_key(item.value), []).append(recorded)
         for item in self.mutated_inputs():
-            if storages.count(storage_key(item.value)) > 1:
+            recorded = sharing[storage_key(item.value)]
+            if len(recorded) > 1 and any(recorded):
                 text = f"{item.source.text} is written to and shares its memory with another input"
                 raise SkipFrame(text, guards=self.finished_guards())
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import types
 from typing import TYPE_CHECKING, Any
 
 from capture.variables.base import Deleted, Variable
 from capture.variables.constant import ConstantVariable
+from guards.lookup import instance_dict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,6 +62,16 @@ class SideEffects:
         """`owner.name = value` without running user code."""
         self.will_mutate(owner)
         self._attributes_of(owner)[name] = value
+
+    def delete_attr(self, owner: Variable, name: str) -> None:
+        """`del owner.name` without running user code. What only the frame put there is as if it had never been."""
+        from capture.variables.user_object import Deleted
+
+        value = getattr(owner, "value", None)
+        if value is not None and held_by_itself(value, name):
+            self.store_attr(owner, name, Deleted())
+        else:
+            self._attributes_of(owner).pop(name, None)
 
     def _attributes_of(self, owner: Variable) -> dict[str, Variable]:
         own = getattr(owner, "attributes", None)
@@ -146,6 +158,20 @@ class SideEffects:
             code.load(value)
             code.call(3)
             code.emit("POP_TOP")
+
+
+def held_by_itself(value: Any, name: str) -> bool:
+    """Whether the object has the name in its dict or in a slot."""
+    from capture.variables.class_lookup import lookup_type
+
+    slot = lookup_type(type(value), name)
+    if isinstance(slot, types.MemberDescriptorType):
+        try:
+            slot.__get__(value)
+        except AttributeError:
+            return False
+        return True
+    return name in (instance_dict(value) or {})
 
 
 def _call_method(code: PythonCode, owner: Variable, name: str, args: list[Variable]) -> None:

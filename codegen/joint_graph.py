@@ -99,6 +99,10 @@ def concerns_autograd(traced: Trace, value: torch.Tensor) -> bool:
 def add_backward(joint: Joint, leaves: list[bool]) -> None:
     """`leaves`: which inputs required grad before the graph ran."""
     traced = joint.trace
+    if traced.recorder.memories.written_as_data:
+        raise UntraceableError(
+            "a write through Tensor.data, which autograd does not see, among operations that it records"
+        )
     number = classify_outputs(joint)
     written = differentiable_writes(traced)
     for tracked in written:
@@ -184,11 +188,21 @@ def root_of(tracked: Tracked) -> Tracked:
     return tracked
 
 
+def check_views(value: torch.Tensor, root: torch.Tensor) -> None:
+    """Views made outside have the gradients of views: a custom function that gives one has its own."""
+    step = value.grad_fn
+    while step is not None and step is not root.grad_fn:
+        if isinstance(step, torch.autograd.function.BackwardCFunction):
+            raise UntraceableError(f"{type(step).__name__} of a view")
+        step = step.next_functions[0][0] if step.next_functions else None
+
+
 def replay_of(tracked: Tracked, from_input: bool, base: int) -> Replay:
     views: list[View | None] = []
     current = tracked
     while current.parent is not None:
         views.append(current.view)
         current = current.parent
+    check_views(tracked.tensor, current.tensor)
     detach = current.tensor.requires_grad and not tracked.tensor.requires_grad
     return Replay(from_input, base, views[::-1], detach)

@@ -59,6 +59,7 @@ class Tracked:
     version: int = 0
     parent: Tracked | None = None
     view: View | None = None
+    is_data: bool = False  # `x.data`: writes through it are not autograd's business
 
 
 Emit = Callable[[Any, tuple[Any, ...], dict[str, Any]], fx.Node]
@@ -71,6 +72,7 @@ class Memories:
     emit: Emit
     written: list[Tracked] = field(default_factory=list)
     silent: bool = False  # the writes that come now do not raise the tensor's version in eager
+    written_as_data: bool = False  # some write went through `x.data`
 
     def current(self, tracked: Tracked) -> fx.Node:
         """The node that holds what the tensor contains now."""
@@ -91,17 +93,19 @@ class Memories:
         """The tensor as views of `root`, the node that stands for the memory itself (a placeholder)."""
         return root if tracked.parent is None else self.replay(tracked, self.rebuild(tracked.parent, root))
 
-    def write(self, tracked: Tracked, node: fx.Node) -> None:
+    def write(self, tracked: Tracked, node: fx.Node, as_data: bool = False) -> None:
         """The tensor, and with it its memory, contains `node` from now on."""
+        as_data = as_data or tracked.is_data
         node = self.conform(tracked, node)
         if tracked.parent is None:
             if tracked.memory.version == 0:
                 self.written.append(tracked)
             tracked.memory.version += 1
-            tracked.memory.is_silent &= self.silent
+            tracked.memory.is_silent &= self.silent or as_data
+            self.written_as_data |= as_data
         else:
             parent = tracked.parent
-            self.write(parent, self.scatter(parent, tracked.view, node))
+            self.write(parent, self.scatter(parent, tracked.view, node), as_data)
         tracked.node, tracked.version = node, tracked.memory.version
 
     def conform(self, tracked: Tracked, node: fx.Node) -> fx.Node:

@@ -65,7 +65,10 @@ class ModuleRunner:
 
     def call(self, node: fx.Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if node.op == "call_function":
-            return node.target(*args, **kwargs)  # type: ignore[operator]
+            value = node.target(*args, **kwargs)  # type: ignore[operator]
+            if node.target is getattr and args[1] == "data":
+                self.recorder.find(value).is_data = True
+            return value
         if node.op == "call_method":
             return getattr(args[0], str(node.target))(*args[1:], **kwargs)
         return torch.func.functional_call(

@@ -77,7 +77,7 @@ class InstanceDictVariable(DictVariable):
         value = self.find(tx, key)
         if value is None:
             raise raise_new(KeyError, key.as_constant())
-        tx.output.side_effects.store_attr(self.owner, key.as_constant(), Deleted())
+        tx.output.side_effects.delete_attr(self.owner, key.as_constant())
         return value
 
     def clear(self, tx: Translator) -> None:

@@ -283,7 +283,12 @@ def _fits_as_grad(owner: TensorVariable, value: Variable) -> bool:
 
 
 def _data(self: TensorVariable, tx: Translator) -> Variable:
-    return tx.output.call_method(tx, "detach", [self], {})
+    """Shares the memory, not the version that autograd looks at. (The fake one shares both: so writes to inputs are seen.)"""
+    detached = tx.output.call_method(tx, "detach", [self], {})
+    assert isinstance(detached, TensorVariable)
+    detached.node.op, detached.node.target = "call_function", getattr
+    detached.node.args = (*detached.node.args, "data")
+    return detached
 
 
 def _grad(self: TensorVariable, tx: Translator) -> Variable:

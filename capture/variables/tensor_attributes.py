@@ -54,7 +54,7 @@ def delete(owner: TensorVariable, tx: Translator, name: str) -> None:
         raise GraphBreak("set_attr", value=owner, name=name)
     if load(owner, tx, name) is None:
         raise raise_new(AttributeError, f"'{owner.python_type().__name__}' object has no attribute '{name}'")
-    tx.output.side_effects.store_attr(owner, name, Deleted())
+    tx.output.side_effects.delete_attr(owner, name)
 
 
 def rebuild(owner: TensorVariable, code: PythonCode) -> None:

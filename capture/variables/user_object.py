@@ -265,7 +265,7 @@ class ObjectVariable(Variable):
                 raise GraphBreak("set_attr", value=self, name=name)
         if self.instance_attribute(tx, name) is None:
             raise raise_new(AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'")
-        tx.output.side_effects.store_attr(self, name, Deleted())
+        tx.output.side_effects.delete_attr(self, name)
 
     # --- operations through dunder methods ---
 

@@ -20,6 +20,7 @@ from capture.config import config
 from capture.convert_frame import Converter
 from capture.protocols import CaptureSettings
 from tests.capture import (
+    cases_aliasing,
     cases_assertions,
     cases_autograd,
     cases_classes,
@@ -46,6 +47,7 @@ from tests.capture import (
 from tests.capture.registry import CASES, Case
 
 MODULES = (
+    cases_aliasing,
     cases_assertions,
     cases_autograd,
     cases_classes,

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import fx
 
+from codegen import compile_fx
 from codegen.fake import fake_mode
 from codegen.joint_graph import Joint, Replay, trace_joint
 from codegen.memory import UntraceableError
@@ -80,3 +81,47 @@ def test_differentiable_write_is_copied_outside_of_the_graph() -> None:
     assert joint.outputs == [("input", 1), ("result", 0)] and joint.writes == [(1, 1)]
     assert joint.grads[0] is not None and joint.grads[1] is None
     assert not any(node.target is torch.ops.aten.copy_.default for node in joint.trace.graph.nodes)
+
+
+class TimesTen(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        return grad * 10
+
+
+def times_ten(x: torch.Tensor) -> torch.Tensor:
+    return TimesTen.apply(x)  # type: ignore[no-any-return]
+
+
+def module_of(function: Any, count: int) -> fx.GraphModule:
+    """With `function` as one call: symbolic tracing does not follow custom functions."""
+    graph = fx.Graph()
+    places = [graph.placeholder(f"x{i}") for i in range(count)]
+    graph.output((graph.call_function(function, tuple(places)),))
+    return fx.GraphModule(torch.nn.Module(), graph)
+
+
+def test_a_view_with_a_gradient_of_its_own_runs_eagerly() -> None:
+    x = leaf(3)
+    compiled = compile_fx(module_of(times_ten, 1), [x])
+    compiled(x)[0].sum().backward()
+    assert x.grad is not None and torch.equal(x.grad, torch.full((3,), 10.0))
+
+
+def test_a_write_to_shared_inputs_runs_eagerly() -> None:
+    x = torch.zeros(3)
+    compiled = compile_fx(module_of(lambda a, b: a.add_(1) + b, 2), [x, x[:]])
+    assert torch.equal(compiled(x, x[:])[0], torch.full((3,), 2.0))
+
+
+def test_a_write_through_data_keeps_the_version() -> None:
+    graph = fx.Graph()
+    data = graph.call_function(getattr, (graph.placeholder("x"), "data"))
+    graph.output((graph.call_method("mul_", (data, 2)),))
+    x = torch.ones(3)
+    compiled = compile_fx(fx.GraphModule(torch.nn.Module(), graph), [x])
+    assert torch.equal(compiled(x)[0], x) and torch.equal(x, torch.full((3,), 2.0)) and x._version == 0
