@@ -55,6 +55,11 @@ def compile_fx(
     kernels False: every ATen operator of the traced graphs is a call, none is compiled (to tell what tracing does from what kernels do).
     A graph that can't be compiled runs through eager; the log `capture.codegen` says why.
     """
+    with torch.set_grad_enabled(torch.is_grad_enabled()):  # the module may switch the mode when it is traced
+        return _compile(gm, example_inputs, store, kernels)
+
+
+def _compile(gm: fx.GraphModule, example_inputs: Sequence[Any], store: Any, kernels: bool) -> Compiled:
     try:
         check_inputs(example_inputs)
         inside = without_inference_region(gm)
@@ -168,10 +173,11 @@ def finish_inference(gm: fx.GraphModule, joint: Joint, store: Any, kernels: bool
     return WithLifted(compiled, traced.lifted) if traced.lifted else compiled
 
 
-def finish_training(gm: fx.GraphModule, joint: Joint, store: Any, kernels: bool) -> TrainingGraph:
+def finish_training(gm: fx.GraphModule, joint: Joint, store: Any, kernels: bool) -> Compiled:
     with joint.trace.recorder.mode:
         parts = partition(joint)
-    return TrainingGraph(joint, parts, store, EagerFallback(gm, joint.trace.lifted), kernels)
+    graph = TrainingGraph(joint, parts, store, EagerFallback(gm, joint.trace.lifted), kernels)
+    return UnderGradMode(graph) if joint.enables_grad else graph
 
 
 def finish_views(gm: fx.GraphModule, joint: Joint, store: Any, kernels: bool) -> ViewsGraph:
@@ -190,6 +196,24 @@ class EagerFallback:
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
         return run_eagerly(self.module, args[: len(args) - self.lifted])
+
+
+class UnderGradMode:
+    """A training graph that is called without grad mode, which its module switches on."""
+
+    def __init__(self, graph: TrainingGraph) -> None:
+        self.graph = graph
+
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        with torch.enable_grad():
+            return self.graph(*args)
+
+    @property
+    def direct_call(self) -> UnderGradMode:
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.graph, name)
 
 
 class WithLifted:

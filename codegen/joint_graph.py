@@ -59,6 +59,9 @@ class Joint:
     writes: list[tuple[int, int]] = field(
         default_factory=list
     )  # (input, result): to be copied into it where autograd sees it
+    enables_grad: bool = (
+        False  # results require grad although grad mode is off around the graph: it is switched inside
+    )
 
     @property
     def is_training(self) -> bool:
@@ -71,12 +74,16 @@ class Joint:
 
 def trace_joint(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -> Joint:
     """Trace the module; where an output requires grad, its backward too. Raises UntraceableError, or what the operators raise."""
+    around = torch.is_grad_enabled()
     joint = Joint(trace(module, inputs, mode))
+    torch.set_grad_enabled(around)  # the module may have changed it
     leaves = [isinstance(value, torch.Tensor) and value.requires_grad for value in inputs]
     outputs = [value for value in joint.trace.outputs if isinstance(value, torch.Tensor)]
     if differentiable_writes(joint.trace) or any(concerns_autograd(joint.trace, value) for value in outputs):
         with mode:
             add_backward(joint, leaves)
+    if switches_grad(module):
+        check_switches(joint)
     return joint
 
 
@@ -85,6 +92,20 @@ def differentiable_writes(traced: Trace) -> list[Tracked]:
     if not torch.is_grad_enabled():
         return []
     return [tracked for tracked in traced.written if tracked.tensor.requires_grad]
+
+
+def switches_grad(module: fx.GraphModule) -> bool:
+    return any(node.target is torch._C._set_grad_enabled for node in module.graph.nodes)
+
+
+def check_switches(joint: Joint) -> None:
+    """Views and writes that autograd sees are made in one mode for the whole graph."""
+    if any(isinstance(kind, Replay) for kind in joint.outputs):
+        raise UntraceableError("views of inputs or results, and grad mode changes within the graph")
+    if any(tracked.tensor.requires_grad for tracked in joint.trace.written):
+        raise UntraceableError(
+            "a write to a tensor that requires grad, and grad mode changes within the graph"
+        )
 
 
 def concerns_autograd(traced: Trace, value: torch.Tensor) -> bool:
@@ -113,8 +134,7 @@ def add_backward(joint: Joint, leaves: list[bool]) -> None:
     traced.copy_back(outside=written)
     joint.boundary = len(traced.graph.nodes)
     targets = [joint.results[i] for i in joint.differentiable()]
-    if targets and not torch.is_grad_enabled():
-        raise UntraceableError("outputs that require grad although grad mode is off around the graph")
+    joint.enables_grad = bool(targets) and not torch.is_grad_enabled()
     if not targets:
         joint.has_views = True
         return
