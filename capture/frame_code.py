@@ -234,7 +234,7 @@ def _build_everything(tx: Translator, code: PythonCode) -> None:
     held = [*tx.stack, *(tx.locals[n] for n in _live_locals(tx)), *tx.cells.values()]
     for variable in held:
         for part in (variable, *(variable.children() if _is_marker(variable) else ())):
-            part = tx.output.resolve(part)
+            part = tx.output.resolve_place(part)
             if _needs_building(part):
                 code.load(part)
                 code.emit("POP_TOP")

@@ -157,10 +157,15 @@ class OutputGraph:
         self.translator = None
 
     def resolve(self, variable: Variable) -> Variable:
-        """A lazy variable whose object was wrapped meanwhile is that variable."""
-        if isinstance(variable, LazyVariable):
-            return self.known_object(variable.value) or variable
+        """A lazy variable whose object was wrapped meanwhile is that variable, and guarded to stay it."""
+        if isinstance(variable, LazyVariable) and self.known_object(variable.value) is not None:
+            return variable.realize()
         return variable
+
+    def resolve_place(self, variable: Variable) -> Variable:
+        """The same for loading the object: one that came another way is loaded from there, and needs no guard."""
+        known = self.known_object(variable.value) if isinstance(variable, LazyVariable) else None
+        return variable if known is None or known.source != variable.source else known
 
     # --- guards ---
 

@@ -88,7 +88,7 @@ class PythonCode:
 
     def load(self, variable: Variable) -> None:
         """Leave the object on the stack."""
-        variable = self.output.resolve(variable)
+        variable = self.output.resolve_place(variable)
         name = self.stored.get(id(variable))
         if name is not None:
             self.emit("LOAD_FAST", name)

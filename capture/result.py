@@ -64,7 +64,7 @@ def result_recipe(output: OutputGraph, value: Variable) -> Recipe | None:
 
 
 def _instructions(output: OutputGraph, recipe: Recipe, value: Variable, seen: set[int]) -> list[Any]:
-    value = output.resolve(value)
+    value = output.resolve_place(value)
     if isinstance(value, LazyVariable) or value.source is not None:
         assert value.source is not None
         if isinstance(value.source, ConstantSource):
