@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from types import CodeType
+
     from guards.guard_set import GuardSet
 
 
@@ -111,7 +113,16 @@ class GraphBreak(TranslationSignal):
         self.stack: list[
             traceback.FrameSummary
         ] = []  # innermost first; filled while the signal passes the frames
+        self.frames: list[
+            tuple[CodeType, int, int]
+        ] = []  # of the same: code, instructions done, index of the next
         super().__init__(self.text)
+
+    def as_seen_from(self, depth: int) -> GraphBreak:
+        """The same break for the frame `depth` frames up, that one included."""
+        seen = GraphBreak.__new__(GraphBreak, self.text)
+        seen.__dict__.update(self.__dict__, stack=self.stack[:depth], frames=[])
+        return seen
 
     def without_frames(self) -> GraphBreak:
         """Itself, no longer keeping alive what the interpreter's frames held: objects of the program."""

@@ -26,11 +26,13 @@ from capture.config import config
 from capture.converted_inputs import ConvertedInputs
 from capture.counters import counters
 from capture.errors import CaptureError, InternalError, Unsupported
+from capture.expected_breaks import ExpectedBreaks
 from capture.output_graph import OutputGraph
+from capture.plan import Plan, Unexpected
 from capture.recompiles import check_limit
 from capture.result import Recipe, result_recipe
 from capture.root import RootTranslator
-from capture.size_policy import Seen, SizeHistory, SizePolicy
+from capture.size_policy import SizeHistory
 from capture.symbols import SizesAsNumbers
 from capture.thread_state import ThreadState
 from capture.variables.base import Variable
@@ -51,6 +53,7 @@ class Converter:
     def __init__(self, settings: CaptureSettings) -> None:
         self.settings = settings
         self.history = SizeHistory()
+        self.expected = ExpectedBreaks()
 
     def __call__(self, frame: Any) -> Any:
         if frame_filter.callback_of_torch_compile():  # the frame is its own, and so would be all frames below
@@ -69,7 +72,8 @@ class Converter:
         try:
             if not may_recompile(frame, self.settings):
                 return None
-            capture = translate(frame, self.settings, self.history.of(frame.code))
+            plan = Plan(frame, self.settings, self.history.of(frame.code), self.expected)
+            capture = translate(frame, self.settings, plan)
             entry = build_entry(frame, capture, self.settings)
             capture.output.forget_objects()
         except SkipFrame as skip:
@@ -116,35 +120,24 @@ def may_recompile(frame: Any, settings: CaptureSettings) -> bool:
     return check_limit(frame, settings)
 
 
-def translate(frame: Any, settings: CaptureSettings, seen: Seen) -> Capture:
-    """Interpret the frame; where the graph has to break, once more up to the break. `seen`: what earlier captures of the code saw."""
-    policy = SizePolicy(config.dynamic if settings.dynamic is None else settings.dynamic, seen)
-    break_at: int | None = None
-    reason: GraphBreak | None = None
-    break_at_assertions = False
+def translate(frame: Any, settings: CaptureSettings, plan: Plan) -> Capture:
+    """Interpret the frame; where the graph has to break, once more up to the break."""
     while True:
         started = time.perf_counter()
         state = ThreadState.capture()
-        tx = RootTranslator(OutputGraph(policy, break_at_assertions=break_at_assertions), frame)
+        tx = plan.begin()
         try:
-            value = tx.run_to_break(break_at)
+            value = tx.run_to_break(plan.break_at)
+            reason = plan.reason_at(tx)
             observe.current().on_compile_time("translate", time.perf_counter() - started, frame.code)
             return finish(tx, value, reason, settings, frame)
         except GraphBreak as signal:
-            if signal.born is not None and (break_at is None or signal.born < break_at):
-                break_at = signal.born  # what can't be rebuilt must not be made yet
-            elif break_at is None and tx.returned is None:
-                break_at = tx.steps
-            else:
+            try:
+                plan.break_earlier(tx, signal)
+            finally:
                 tx.output.forget_objects()
-                raise SkipFrame(f"after a break: {signal.text}") from signal.without_frames()
-            reason = signal.without_frames()
-            tx.output.forget_objects()
-        except SizesAsNumbers:
-            policy, break_at, reason = policy.as_numbers(), None, None
-            tx.output.forget_objects()
-        except AssertionsAsBreaks:
-            break_at_assertions, break_at, reason = True, None, None
+        except (SizesAsNumbers, AssertionsAsBreaks, Unexpected) as signal:
+            plan.start_over(signal)
             tx.output.forget_objects()
         except SkipFrame:
             tx.output.forget_objects()

@@ -25,8 +25,6 @@ from guards.source import CellSource, FreeCellSource, LocalSource
 
 
 class RootTranslator(Translator):
-    """`steps` counts the instructions done."""
-
     def __init__(self, output: OutputGraph, frame: Any) -> None:
         code = frame.code
         values = dict(zip(_local_names(code), frame.locals))
@@ -37,7 +35,6 @@ class RootTranslator(Translator):
         }
         cells = _free_cells(output, frame)
         super().__init__(output, code, Scope(frame.globals, root=True), local_variables, cells)
-        self.steps = 0
         #: whether the frame deals with torch at all, as far as its arguments tell
         held = [
             *values.values(),

@@ -55,6 +55,7 @@ class Translator:
         self.instructions = decoded.instructions
         self.handlers = decoded.handlers
         self.index = 0
+        self.steps = 0  # instructions done
         self.current: Instruction = decoded.instructions[0]
         self.stack: list[Variable] = []
         self.handled: list[
@@ -72,6 +73,7 @@ class Translator:
         """Interpret until the frame returns. Raises ObservedException where the program raises."""
         while self.returned is None:
             self.step()
+            self.steps += 1
         return self.returned
 
     def run_to_yield(self) -> Variable | None:
@@ -96,6 +98,7 @@ class Translator:
             self.unwind(raised, self.handlers[instruction.index])
         except GraphBreak as signal:
             signal.stack.append(self.frame_summary())
+            signal.frames.append((self.code, self.steps, instruction.index))
             raise
 
     def unwind(self, raised: ObservedException, handler: Handler | None) -> None:

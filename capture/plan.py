@@ -1,0 +1,75 @@
+"""How to go about a frame, from one attempt at its translation to the next.
+
+In:  why the last attempt failed: a break, sizes that an operation does not take as symbols, assertions that the graph can't hold.
+Out: a translator for the next attempt, and the number of instructions after which it stops.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from capture.assertions import AssertionsAsBreaks
+from capture.break_reasons import GraphBreak, SkipFrame
+from capture.config import config
+from capture.output_graph import OutputGraph
+from capture.root import RootTranslator
+from capture.size_policy import Seen, SizePolicy
+from capture.symbols import SizesAsNumbers
+
+if TYPE_CHECKING:
+    from capture.expected_breaks import ExpectedBreaks
+    from capture.protocols import CaptureSettings
+
+
+class Unexpected(Exception):
+    """An expected break did not come."""
+
+
+class Plan:
+    """`seen`: what earlier captures of the code saw."""
+
+    def __init__(
+        self, frame: Any, settings: CaptureSettings, seen: Seen, expected_breaks: ExpectedBreaks
+    ) -> None:
+        self.frame = frame
+        self.policy = SizePolicy(config.dynamic if settings.dynamic is None else settings.dynamic, seen)
+        self.break_at_assertions = False
+        self.expected_breaks = expected_breaks
+        self.expected = expected_breaks.of(frame.code)
+        self.break_at: int | None = None  # after so many instructions
+        self.reason: GraphBreak | None = None
+        if self.expected is not None:
+            self.break_at, self.reason = self.expected.steps, self.expected.signal
+
+    def begin(self) -> RootTranslator:
+        return RootTranslator(
+            OutputGraph(self.policy, break_at_assertions=self.break_at_assertions), self.frame
+        )
+
+    def reason_at(self, tx: RootTranslator) -> GraphBreak | None:
+        """Where `tx` stands. Raises Unexpected where it is not where it should be."""
+        if tx.returned is not None:
+            return None
+        if self.expected is not None and not self.expected.is_where(tx):
+            raise Unexpected
+        return self.reason
+
+    def start_over(self, signal: Exception) -> None:
+        if isinstance(signal, SizesAsNumbers):
+            self.policy = self.policy.as_numbers()
+        elif isinstance(signal, AssertionsAsBreaks):
+            self.break_at_assertions = True
+        self.break_at = self.reason = self.expected = None
+
+    def break_earlier(self, tx: RootTranslator, signal: GraphBreak) -> None:
+        if self.expected is not None:
+            self.start_over(signal)
+            return
+        if signal.born is not None and (self.break_at is None or signal.born < self.break_at):
+            self.break_at = signal.born  # what can't be rebuilt must not be made yet
+        elif self.break_at is None and tx.returned is None:
+            self.break_at = tx.steps
+            self.expected_breaks.remember(signal)
+        else:
+            raise SkipFrame(f"after a break: {signal.text}") from signal.without_frames()
+        self.reason = signal.without_frames()
