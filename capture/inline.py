@@ -145,6 +145,14 @@ def _is_compiling(tx: Translator, function: UserFunctionVariable, args: Any, kwa
     return ConstantVariable(not frame_filter.gives_compilers_other_values(tx.code))
 
 
+def _init_of_module(
+    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    """`nn.Module.__init__`, which torch.compile wraps in notes for itself, once it was used anywhere in the process."""
+    cell = existing_cells(tx, function)[function.function.__code__.co_freevars.index("init")]
+    return tx.read_cell(cell, "init").call(tx, args, kwargs)
+
+
 def _is_function(module: str, name: str) -> Any:
     return lambda function: function.__name__ == name and function.__module__ == module
 
@@ -155,6 +163,7 @@ MARKED: tuple[tuple[Any, Any], ...] = (
     (marks.is_disabled, _disabled),
     (is_compiled, call_original("_capture_original")),
     (is_torch_compiled, call_original("_torchdynamo_orig_callable")),
+    (_is_function("torch._dynamo.mutation_guard", "patched_init"), _init_of_module),
     (marks.is_allowed_in_graph, _in_graph),
     (marks.has_constant_result, _constant_result),
     (_is_function("capture.api", "graph_break"), _explicit_break),

@@ -12,12 +12,6 @@ from capture.rules import families
 
 UNSUPPORTED: dict[str, str] = {
     "PRINT_EXPR": "interactive statements only",
-    "LOAD_BUILD_CLASS": "a class statement runs code that makes a type",
-    "SETUP_ANNOTATIONS": "bodies of classes and modules only",
-    "LOAD_NAME": "bodies of classes and modules only",
-    "STORE_NAME": "bodies of classes and modules only",
-    "DELETE_NAME": "bodies of classes and modules only",
-    "LOAD_CLASSDEREF": "bodies of classes only",
     "IMPORT_STAR": "module level only",
     "GET_AITER": "asynchronous code is left to Python",
     "GET_ANEXT": "asynchronous code is left to Python",

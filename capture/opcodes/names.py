@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import importlib.util
 import sys
 from typing import TYPE_CHECKING
@@ -91,6 +92,44 @@ def _store_global(tx: Translator, instruction: Instruction) -> None:
 @opcode("DELETE_GLOBAL")
 def _delete_global(tx: Translator, instruction: Instruction) -> None:
     tx.scope.delete(tx.output, instruction.value)
+
+
+# --- bodies of classes -------------------------------------------------------------------------------------------------------
+
+
+@opcode("LOAD_BUILD_CLASS")
+def _load_build_class(tx: Translator, instruction: Instruction) -> None:
+    tx.push(tx.wrap(builtins.__build_class__, ConstantSource(builtins.__build_class__)))  # type: ignore[attr-defined]
+
+
+@opcode("LOAD_NAME")
+def _load_name(tx: Translator, instruction: Instruction) -> None:
+    name: str = instruction.value
+    tx.push(tx.load_local(name) if name in tx.locals else tx.scope.load(tx.output, name))
+
+
+@opcode("LOAD_CLASSDEREF")
+def _load_class_deref(tx: Translator, instruction: Instruction) -> None:
+    name: str = instruction.value
+    tx.push(tx.load_local(name) if name in tx.locals else tx.read_cell(tx.cells[name], name))
+
+
+@opcode("STORE_NAME")
+def _store_name(tx: Translator, instruction: Instruction) -> None:
+    tx.locals[instruction.value] = tx.pop()
+
+
+@opcode("DELETE_NAME")
+def _delete_name(tx: Translator, instruction: Instruction) -> None:
+    name: str = instruction.value
+    if name not in tx.locals:
+        raise raise_new(NameError, f"name '{name}' is not defined")
+    del tx.locals[name]
+
+
+@opcode("SETUP_ANNOTATIONS")
+def _setup_annotations(tx: Translator, instruction: Instruction) -> None:
+    tx.locals.setdefault("__annotations__", DictVariable())
 
 
 # --- attributes --------------------------------------------------------------------------------------------------------------

@@ -141,6 +141,10 @@ def _callable(tx: Translator, value: Variable) -> Variable:
 def _type(tx: Translator, value: Variable, *rest: Variable, **kwargs: Variable) -> Variable:
     from capture.wrap import wrap_class
 
-    if rest or kwargs:
+    if kwargs:
         raise GraphBreak("builtin", name="type", value=value)
+    if rest:
+        from capture.variables.new_class import make_by_type
+
+        return make_by_type(tx, value, *rest)
     return wrap_class(tx.output, value.python_type())

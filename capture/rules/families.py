@@ -12,7 +12,7 @@ from capture.rules import (
     numpy_calls,
     operators,
 )
-from capture.variables import autograd_function, super_object, torch_wrappers
+from capture.variables import autograd_function, new_class, super_object, torch_wrappers
 
 FAMILIES = (
     attributes,
@@ -24,6 +24,7 @@ FAMILIES = (
     numpy_calls,
     operators,
     autograd_function,
+    new_class,
     super_object,
     torch_wrappers,
 )

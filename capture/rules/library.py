@@ -60,11 +60,6 @@ def _cast(tx: Translator, kind: Variable, value: Variable) -> Variable:
     return value
 
 
-@rule(property, staticmethod, classmethod)
-def _descriptor(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
-    raise GraphBreak("builtin", name="property", value=describe_all(list(args)))
-
-
 @rule(inspect.signature)
 def _signature(tx: Translator, function: Variable) -> Variable:
     """Of an existing function: its guard holds the code, and with it the signature."""

@@ -170,13 +170,12 @@ class ExceptionVariable(Variable):
     # --- output ---
 
     def reconstruct(self, code: PythonCode) -> None:
-        from capture.variables.type_object import ClassVariable
-        from guards.source import ConstantSource
+        from capture.variables.native_base import class_constant
 
         if self.born is not None:
             raise GraphBreak("reconstruct", value=self)
         native: Any = native_exception(self.cls)
-        code.call_object(native.__new__, [ClassVariable(self.cls, ConstantSource(self.cls)), *self.args])
+        code.call_object(native.__new__, [class_constant(code.output, self.cls), *self.args])
         code.store_as(self)
         code.call_object(native.__init__, [self, *self.args])
         code.emit("POP_TOP")

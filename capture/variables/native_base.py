@@ -16,6 +16,7 @@ from capture.variables.base import Variable
 from capture.variables.class_lookup import lookup_type
 
 if TYPE_CHECKING:
+    from capture.output_graph import OutputGraph
     from capture.reconstruct import PythonCode
     from capture.translator import Translator
     from capture.variables.user_object import ObjectVariable
@@ -100,7 +101,7 @@ def make_native(code: PythonCode, owner: ObjectVariable) -> None:
     base, held = native_base(owner.cls), owner.base_value
     immutable = base in IMMUTABLE_BASES
     contents = [held] if immutable and held is not None else []
-    code.call_object(maker_of(owner.cls), [class_constant(owner.cls), *contents])
+    code.call_object(maker_of(owner.cls), [class_constant(code.output, owner.cls), *contents])
     code.store_as(owner)
     if held is not None and not immutable:
         _fill(code, owner, base, held)
@@ -124,8 +125,8 @@ def _fill(code: PythonCode, owner: ObjectVariable, base: type, held: Any) -> Non
         code.emit("POP_TOP")
 
 
-def class_constant(cls: type) -> Variable:
+def class_constant(output: OutputGraph, cls: type) -> Variable:
     from capture.variables.type_object import ClassVariable
     from guards.source import ConstantSource
 
-    return ClassVariable(cls, ConstantSource(cls))
+    return output.known_object(cls) or ClassVariable(cls, ConstantSource(cls))
