@@ -545,6 +545,7 @@ class OutputGraph:
 
     def finished_module(self, outputs: list[torch.fx.Node], name: str) -> torch.fx.GraphModule:
         """The graph with its outputs, without placeholders that nothing reads."""
+        drop_unread_items(self.graph, set(outputs))
         self._leave_modes()
         drop_idle_grad_changes(self.graph)
         used = self.used_inputs()
@@ -585,6 +586,14 @@ class OutputGraph:
         """Nodes that do something. Changes of state alone need no graph: they are replayed."""
         calls = [n for n in self.graph.nodes if n.op.startswith("call_")]
         return 0 if all("changes_state" in n.meta for n in calls) else len(calls)
+
+
+def drop_unread_items(graph: torch.fx.Graph, outputs: set[torch.fx.Node]) -> None:
+    """Parts of results, and items of tensors at fixed places, that nothing reads."""
+    for node in reversed(graph.nodes):
+        unread = not node.users and node not in outputs
+        if node.target is operator.getitem and unread and len(node.all_input_nodes) == 1:
+            graph.erase_node(node)
 
 
 def drop_idle_grad_changes(graph: torch.fx.Graph) -> None:

@@ -99,7 +99,7 @@ def _delete_global(tx: Translator, instruction: Instruction) -> None:
 
 @opcode("LOAD_BUILD_CLASS")
 def _load_build_class(tx: Translator, instruction: Instruction) -> None:
-    tx.push(tx.wrap(builtins.__build_class__, ConstantSource(builtins.__build_class__)))  # type: ignore[attr-defined]
+    tx.push(tx.wrap(builtins.__build_class__, ConstantSource(builtins.__build_class__)))
 
 
 @opcode("LOAD_NAME")

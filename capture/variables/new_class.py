@@ -25,6 +25,7 @@ from capture.variables.class_lookup import MISSING, lookup_type
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import raise_python
 from capture.variables.function import BoundMethodVariable, CellVariable, NestedFunctionVariable
+from capture.variables.generic_alias import GenericAliasVariable
 from capture.variables.type_object import ClassVariable
 from capture.variables.user_object import ObjectVariable
 
@@ -151,14 +152,17 @@ def stand_in(tx: Translator, value: Variable) -> Any:
 
 
 def make_class(
-    tx: Translator, metaclass: type, name: str, bases: tuple[type, ...], namespace: dict[str, Variable]
+    tx: Translator, metaclass: type, name: str, bases: tuple[Any, ...], namespace: dict[str, Variable]
 ) -> NewClassVariable:
     """`metaclass(name, bases, namespace)`. Breaks where code of the program would run besides."""
+    written, bases = bases, types.resolve_bases(bases)
     kinds = [metaclass, *(type(base) for base in bases)]
     hooks = [lookup_type(base, "__init_subclass__") for base in bases]
     if not all(kind in PLAIN_METACLASSES for kind in kinds) or any(map(_is_of_the_program, hooks)):
         raise GraphBreak("builtin", name="__build_class__", value=f"class {name}")
     stand_ins = {key: stand_in(tx, value) for key, value in namespace.items() if key != "__classcell__"}
+    if bases is not written:
+        stand_ins["__orig_bases__"] = written
     winner = max(kinds, key=lambda kind: len(kind.__mro__))
     try:
         cls = winner(name, bases, stand_ins)
@@ -175,23 +179,24 @@ def _is_of_the_program(hook: Any) -> bool:
 # --- the ways to make a class ----------------------------------------------------------------------------------------------------
 
 
-def _classes(values: list[Variable]) -> tuple[type, ...]:
-    if not all(isinstance(value, ClassVariable) for value in values):
+def _bases(values: list[Variable]) -> tuple[Any, ...]:
+    """Classes, and aliases of such (`Generic[T]`)."""
+    if not all(isinstance(value, (ClassVariable, GenericAliasVariable)) for value in values):
         raise GraphBreak("builtin", name="__build_class__", value="bases that are no classes")
-    return tuple(value.cls for value in values)  # type: ignore[attr-defined]
+    return tuple(value.real_value() for value in values)
 
 
-@rule(builtins.__build_class__)  # type: ignore[attr-defined]
+@rule(builtins.__build_class__)
 def _build_class(
     tx: Translator, body: Variable, name: Variable, *bases: Variable, metaclass: Variable | None = None
 ) -> Variable:
     from capture.inline import make_translator, run_callee
 
     assert isinstance(body, NestedFunctionVariable)
-    kind = _classes([metaclass])[0] if metaclass is not None else type
+    kind = metaclass.real_value() if isinstance(metaclass, ClassVariable) else type
     frame = make_translator(tx, body, [], {})
     cell = run_callee(tx, frame)
-    result = make_class(tx, kind, name.as_constant(), _classes(list(bases)), frame.locals)
+    result = make_class(tx, kind, name.as_constant(), _bases(list(bases)), frame.locals)
     if isinstance(cell, CellVariable):
         cell.contents = result
     return result
@@ -203,7 +208,7 @@ def make_by_type(tx: Translator, name: Variable, bases: Variable, namespace: Var
 
     values = {key.as_constant(): value for key, value in pairs_of(tx, namespace)}
     values.setdefault("__module__", ConstantVariable(tx.scope.globals.get("__name__")))
-    return make_class(tx, type, name.as_constant(), _classes(bases.unpack(tx)), values)
+    return make_class(tx, type, name.as_constant(), _bases(bases.unpack(tx)), values)
 
 
 @rule(collections.namedtuple)
@@ -212,7 +217,8 @@ def _namedtuple(tx: Translator, name: Variable, fields: Variable, **kwargs: Vari
         names = fields.as_constant() if fields.is_constant() else [v.as_constant() for v in fields.unpack(tx)]
         options = {key: value.as_constant() for key, value in kwargs.items()}
         options.setdefault("module", tx.scope.globals.get("__name__"))
-        made: Any = collections.namedtuple(name.as_constant(), names, **options)
+        make: Any = collections.namedtuple
+        made = make(name.as_constant(), names, **options)
     except NotConstant:
         raise GraphBreak("builtin", name="namedtuple", value=fields) from None
     except (TypeError, ValueError) as error:

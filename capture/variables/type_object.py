@@ -7,7 +7,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
-from capture.variables.base import Variable
+from capture.variables.base import NotConstant, Variable
 from capture.variables.class_lookup import MISSING, class_value, is_data_descriptor, lookup_type
 from capture.variables.constant import ConstantVariable, fold
 from capture.variables.exception import raise_new
@@ -151,9 +151,20 @@ class ClassVariable(Variable):
         found = lookup_type(self.cls, "__class_getitem__")
         if isinstance(found, classmethod) and found.__func__.__module__ != "typing":
             return self.get_attr(tx, "__class_getitem__").call(tx, [key], {})
-        if found is not MISSING:  # list[int] and the like: a typing construct
-            return self
+        if found is not MISSING or self.cls is type:
+            return self._alias(key)
         raise raise_new(TypeError, f"type '{self.cls.__name__}' is not subscriptable")
+
+    def _alias(self, key: Variable) -> Variable:
+        from capture.variables.generic_alias import KINDS, GenericAliasVariable
+
+        try:
+            alias = self.real_value()[key.real_value()]
+        except (NotConstant, TypeError):
+            raise GraphBreak("operator", name="[]", value=self) from None
+        if not isinstance(alias, KINDS):
+            raise GraphBreak("operator", name="[]", value=self)
+        return GenericAliasVariable(alias)
 
     def unpack(self, tx: Translator) -> list[Variable]:
         if isinstance(self.cls, enum.EnumMeta):

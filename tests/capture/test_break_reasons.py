@@ -188,13 +188,13 @@ def compares_classes(x):
 
 
 @meets("opcode")
-def class_inside(x):
+def group_of_exceptions(x):
     y = x + 1
-
-    class Local:
-        k = 2
-
-    return y * Local.k
+    try:
+        [][0]
+    except* IndexError:
+        y = y - 1
+    return y * 2
 
 
 @meets("torch_op_failed")
