@@ -5,33 +5,40 @@ Out: the callable that the launch plan holds.
 
     aten.convolution.default   ->   torch.convolution          8.2 us a call in place of 12.5
 
-A binding parses its arguments by generated code, the operator object by walking the schema. Both end in the same dispatcher call. Here are those whose
-binding takes the operator's arguments as they are (same order, same keywords) and can't be taken for another overload.
+A binding parses its arguments by generated code, the operator object by walking the schema. Both end in the same dispatcher call. A binding
+takes its operator's arguments as they are (same order, same keywords); where the operator has other overloads it may choose another one.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch._ops import OpOverload
 
-aten = torch.ops.aten
-
-DIRECT: dict[OpOverload, Callable[..., Any]] = {
-    aten.convolution.default: torch.convolution,
-    aten.embedding.default: torch.embedding,
-    aten.cumsum.default: torch.cumsum,
-    aten.index_add.default: torch.index_add,
-    aten.bmm.default: torch.bmm,
-    aten.mm.default: torch.mm,
-    aten.max_pool2d_with_indices.default: torch._C._nn.max_pool2d_with_indices,
-}
+BINDINGS = (torch._C._VariableFunctions, torch._C._nn, torch._C._special, torch._C._linalg, torch._C._fft)
+#: the other overload takes another number of arguments
+TOLD_APART = frozenset({torch.ops.aten.bmm.default, torch.ops.aten.mm.default})
 
 
+def has_other_overloads(op: OpOverload) -> bool:
+    """Apart from those that write into given tensors, which take one argument more."""
+    schemas = (getattr(op.overloadpacket, name)._schema for name in op.overloadpacket.overloads())
+    functional = [schema for schema in schemas if not any(a.is_out for a in schema.arguments)]
+    return len(functional) > 1
+
+
+@functools.cache
 def callable_of(op: Any) -> Callable[..., Any]:
     """What calls `op` the quickest way."""
-    if op in DIRECT:
-        return DIRECT[op]
-    return op._op if isinstance(op, OpOverload) else op
+    if not isinstance(op, OpOverload):
+        found: Callable[..., Any] = op
+        return found
+    if op.namespace == "aten" and (op in TOLD_APART or not has_other_overloads(op)):
+        for space in BINDINGS:
+            binding = getattr(space, op._schema.name.removeprefix("aten::"), None)
+            if binding is not None:
+                return binding  # type: ignore[no-any-return]
+    return op._op
