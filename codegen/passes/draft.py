@@ -90,6 +90,7 @@ class Draft:
     buffers: dict[str, str] = field(default_factory=dict)
     written: set[str] = field(default_factory=set)
     in_order: bool = False  # iterations may write to one place
+    scratch: dict[str, Index] = field(default_factory=dict)  # buffers of the kernel's own, and their lengths
 
     def new_value(self, dtype: str) -> int:
         number = len(self.dtypes)

@@ -22,7 +22,7 @@ from codegen.passes.group import Group
 from codegen.passes.order import order_steps
 from codegen.passes.roots import Root, find_roots
 from codegen.passes.schedule import schedule
-from codegen.program import KernelStep, Program
+from codegen.program import BufferInfo, KernelStep, Program
 from codegen.verifier import verify
 
 VERIFY = False  # tests turn it on: check every kernel
@@ -40,7 +40,9 @@ def build_kernels(lowering: Lowering) -> Program:
     steps: list[tuple[KernelStep, set[str]]] = []
     for group in [*groups, *_make_writes_safe(lowering, groups, by_value, dependencies)]:
         if group.rows != 0:
-            kernel = schedule(emit_group(f"k{len(steps)}", group, by_value))
+            draft = emit_group(f"k{len(steps)}", group, by_value)
+            kernel = schedule(draft)
+            _add_scratch(lowering.program, draft)
             steps.append((_kernel_step(kernel), _needed_buffers(group)))
     lowering.program.steps = order_steps(lowering.steps, steps, inputs)
     return lowering.program
@@ -52,6 +54,13 @@ def _kernel_step(kernel: ir.Kernel) -> KernelStep:
     return KernelStep(
         kernel, tuple(buffer.name for buffer in kernel.buffers), tuple(map(ir.Sym, kernel.sizes))
     )
+
+
+def _add_scratch(program: Program, draft: Draft) -> None:
+    for name, length in draft.scratch.items():
+        shape, strides = (ix.to_expr(length),), (ir.Const(1),)
+        dtype = TORCH_DTYPES[draft.buffers[name]]
+        program.buffers[name] = BufferInfo(name, "temp", dtype, shape, strides, ir.Const(0))
 
 
 def _needed_buffers(group: Group) -> set[str]:

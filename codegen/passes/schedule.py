@@ -23,6 +23,7 @@ from codegen.passes.axes import arrange_axes, stride_of
 from codegen.passes.draft import Draft, DraftIndex, DraftLoad, DraftStore, Phase
 from codegen.passes.long_sums import add_partial_sums, block_long_sums
 from codegen.passes.place import Nest
+from codegen.passes.row_blocks import row_blocks
 from codegen.passes.tiles import tile_transposed
 
 MIN_LANES = 8  # a vector loop shorter than this wastes most of its lanes
@@ -36,6 +37,9 @@ def schedule(draft: Draft) -> ir.Kernel:
     tile: ir.Expr | None = None
     if column is not None:
         draft.outer = (*(name for name in draft.outer if name != column), column)
+        blocks = row_blocks(draft)
+        if blocks is not None:
+            return _kernel(draft, renumber(_around(draft, blocks.body(_flight(draft) * 2))))
     elif draft.phases():
         for phase in draft.phases():
             phase.axes = _long_axis_last(phase.axes, draft)
@@ -56,6 +60,13 @@ def schedule(draft: Draft) -> ir.Kernel:
     if tile is not None:
         loops[-1].extent = tile
     return _kernel(draft, renumber(nest.close(loops)))
+
+
+def _around(draft: Draft, body: list[ir.Stmt]) -> list[ir.Stmt]:
+    """`body` inside of the outer loops but the last."""
+    for name in reversed(draft.outer[:-1]):
+        body = [ir.Loop(name, to_expr(draft.ranges.extents[name]), body, parallel=True)]
+    return body
 
 
 def _outer_loop(draft: Draft, name: str, vector: bool) -> ir.Loop:
@@ -177,7 +188,7 @@ def _kernel(draft: Draft, body: list[ir.Stmt]) -> ir.Kernel:
         ir.Buffer(name, dtype, name in draft.written, TORCH_DTYPES[dtype].itemsize)
         for name, dtype in draft.buffers.items()
     )
-    return ir.Kernel(draft.name, buffers, _symbols(draft), body, splittable=_is_splittable(body))
+    return ir.Kernel(draft.name, buffers, _symbols(draft), body, splittable=not draft.scratch and _is_splittable(body))
 
 
 def _is_splittable(body: list[ir.Stmt]) -> bool:
