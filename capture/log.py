@@ -35,7 +35,7 @@ LOGS: dict[str, str] = {
     "llvm": "LLVM IR of each kernel",
     "asm": "machine code of each kernel, as assembler text",
     "cache": "entries that come and go, and the disk cache",
-    "kernels": "the launch plan: kernels and calls of each graph",
+    "kernels": "time, bytes and operations of each kernel and call, as a table at the end of the process",
 }
 
 

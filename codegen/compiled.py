@@ -18,6 +18,7 @@ from typing import Any
 from torch import fx
 
 from codegen.extern_program import extern_program
+from codegen.kernel_report import watch
 from codegen.plan import LaunchPlan, PlanOptions, build_plan
 from codegen.program import KernelStep, Program
 
@@ -131,7 +132,9 @@ def link(
 
         compiled = compile_kernels(kernels, store=store)
     plan = build_plan(program, {kernel.name: kernel.address for kernel in compiled}, options)
-    return planned(program, compiled, plan, fallback)
+    graph = planned(program, compiled, plan, fallback)
+    write_logs(graph)
+    return graph
 
 
 def planned(
@@ -143,7 +146,19 @@ def planned(
     graph.compiled = compiled
     graph.extern_calls = plan.extern_calls
     graph.native_calls = plan.native
+    watch(graph, plan.work)
     return graph
+
+
+#: logs of a graph's code, and the attribute that has the text
+TEXTS = {"loops": "loops", "llvm": "llvm_ir", "asm": "asm"}
+
+
+def write_logs(graph: CompiledGraph) -> None:
+    for name, attribute in TEXTS.items():
+        logger = logging.getLogger(f"capture.{name}")
+        if logger.isEnabledFor(logging.DEBUG):
+            logger.debug("%s", getattr(graph, attribute))
 
 
 def is_available() -> bool:

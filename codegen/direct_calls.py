@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-BINDINGS = (torch._C._VariableFunctions, torch._C._nn, torch._C._special, torch._C._linalg, torch._C._fft)
+BINDINGS: tuple[Any, ...] = (torch._C._VariableFunctions, torch._C._nn)
 #: the other overload takes another number of arguments
 TOLD_APART = frozenset({torch.ops.aten.bmm.default, torch.ops.aten.mm.default})
 
@@ -38,7 +38,7 @@ def callable_of(op: Any) -> Callable[..., Any]:
         return found
     if op.namespace == "aten" and (op in TOLD_APART or not has_other_overloads(op)):
         for space in BINDINGS:
-            binding = getattr(space, op._schema.name.removeprefix("aten::"), None)
+            binding: Callable[..., Any] | None = getattr(space, op._schema.name.removeprefix("aten::"), None)
             if binding is not None:
-                return binding  # type: ignore[no-any-return]
+                return binding
     return op._op

@@ -22,6 +22,7 @@ import torch
 
 from codegen.direct_calls import callable_of
 from codegen.ir import Binary, Const, Expr, Kernel, Loop, Sym
+from codegen.kernel_work import buffers_moved, flops_of
 from codegen.matmul_launch import MatmulLaunch, native_matmul
 from codegen.program import BufferInfo, ExternStep, KernelStep, Program, Ref, Step, ViewStep
 
@@ -45,15 +46,25 @@ class UnplannableError(ValueError):
     """The program has something that a launch plan cannot say (a symbolic size)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What an instruction does: the bytes that it has to move, and its operations on floats (None: not known)."""
+
+    name: str
+    bytes_moved: int
+    flops: int | None
+
+
 @dataclass(slots=True)
 class LaunchPlan:
-    """What `_capture.CompiledGraph` takes. `native` names the products that run without the operator."""
+    """What `_capture.CompiledGraph` takes. `native` names the products that run without the operator. `work`: by position of the instruction."""
 
     words: bytes
     objects: tuple[Any, ...]
     workspace_size: int
     extern_calls: list[str]
     native: list[str]
+    work: dict[int, Work]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +170,8 @@ class Planner:
     specs: dict[tuple[Layout, int], int] = field(default_factory=dict)
     objects: list[Any] = field(default_factory=list)
     code: list[int] = field(default_factory=list)
+    instructions: int = 0
+    work: dict[int, Work] = field(default_factory=dict)
     workspace_size: int = 0
     uses_torch: bool = False
 
@@ -261,6 +274,12 @@ class Planner:
 
     def emit(self, opcode: int, *operands: int) -> None:
         self.code.extend((opcode, len(operands), *operands))
+        self.instructions += 1
+
+    def note_work(self, name: str, buffers: Iterable[str], flops: int | None) -> None:
+        """Of the instruction that was emitted last. A buffer that it reads and writes counts twice if it is named twice."""
+        moved = sum(self.layouts[buffer].nbytes for buffer in buffers)
+        self.work[self.instructions - 1] = Work(name, moved, flops)
 
     def spec(self, layout: Layout, offset: int = 0) -> int:
         return self.specs.setdefault((layout, offset), len(self.specs))
@@ -329,6 +348,9 @@ class Planner:
         )
         slots = [self.slots[name] for name in step.buffers]
         self.emit(KERNEL, *head, len(slots), len(step.sizes), *slots, *map(self.number, step.sizes))
+        moved = buffers_moved(step.kernel)
+        names = dict(zip((buffer.name for buffer in step.kernel.buffers), step.buffers))
+        self.note_work(step.kernel.name, [names[name] for name in moved], flops_of(step.kernel.body))
         self.bump(written_of(step))
 
     def split_extent(self, kernel: Kernel) -> int:
@@ -360,6 +382,8 @@ class Planner:
             right.leading, left.leading, launch.columns, self.slots[right.name], self.slots[left.name], self.slots[launch.output],
             double_bits(launch.alpha), double_bits(launch.beta), launch.batch, right.step, left.step, launch.rows * launch.columns,
         )  # fmt: skip
+        flops = 2 * launch.batch * launch.rows * launch.columns * launch.inner
+        self.note_work("gemm", (left.name, right.name, launch.output), flops)
 
     def write_call(self, step: ExternStep) -> None:
         self.uses_torch = True
@@ -385,6 +409,9 @@ class Planner:
             len(step.outputs),
         )
         self.emit(CALL, *head, *program, *targets)
+        self.note_work(
+            str(step.op), [*reads_of(step), *(name for name in step.outputs if name is not None)], None
+        )
         self.defined.update(name for name in step.outputs if name is not None)
 
     def is_read_by_layout(self, name: str) -> bool:
@@ -466,7 +493,12 @@ class Planner:
             if i in self.matmuls and isinstance(step, ExternStep)
         ]
         return LaunchPlan(
-            struct.pack(f"{len(words)}q", *words), tuple(self.objects), self.workspace_size, calls, native
+            struct.pack(f"{len(words)}q", *words),
+            tuple(self.objects),
+            self.workspace_size,
+            calls,
+            native,
+            self.work,
         )
 
 

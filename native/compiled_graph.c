@@ -14,6 +14,7 @@
 #include <dlfcn.h>
 #include <structmember.h>
 #include <string.h>
+#include <time.h>
 
 #include "capture_native.h"
 #include "tensor_access.h"
@@ -214,8 +215,33 @@ static int take_inputs(Run *run, PyObject *const *args)
     return 0;
 }
 
+static int64_t nanoseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static int run_timed(Run *run)
+{
+    int64_t *timing = run->graph->timings, before = nanoseconds();
+    for (const int64_t *word = run->graph->code; word < run->graph->end; word += 2 + word[1], timing += 2) {
+        if (instructions[word[0]](run, word + 2) < 0) {
+            return -1;
+        }
+        int64_t after = nanoseconds();
+        timing[0]++;
+        timing[1] += after - before;
+        before = after;
+    }
+    return 0;
+}
+
 static int run_instructions(Run *run)
 {
+    if (run->graph->timings != NULL) {
+        return run_timed(run);
+    }
     for (const int64_t *word = run->graph->code; word < run->graph->end; word += 2 + word[1]) {
         if (instructions[word[0]](run, word + 2) < 0) {
             return -1;
@@ -364,6 +390,7 @@ static int read_plan(CompiledGraph *graph)
             PyErr_Format(PyExc_ValueError, "the launch plan has a bad instruction %lld of %lld words", (long long)word[0], (long long)word[1]);
             return -1;
         }
+        graph->ninstructions++;
     }
     return 0;
 }
@@ -435,6 +462,7 @@ static void graph_dealloc(CompiledGraph *graph)
     Py_CLEAR(graph->objects);
     Py_CLEAR(graph->words);
     PyMem_Free(graph->specs);
+    PyMem_Free(graph->timings);
     free(graph->workspace);
     Py_TYPE(graph)->tp_free((PyObject *)graph);
 }
@@ -447,7 +475,43 @@ static PyMemberDef graph_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
+static PyObject *get_timings(PyObject *self, void *unused)
+{
+    CompiledGraph *graph = (CompiledGraph *)self;
+    if (graph->timings == NULL) {
+        Py_RETURN_NONE;
+    }
+    PyObject *list = PyList_New((Py_ssize_t)graph->ninstructions);
+    for (int64_t i = 0; list != NULL && i < graph->ninstructions; i++) {
+        PyObject *item = Py_BuildValue("LL", (long long)graph->timings[2 * i], (long long)graph->timings[2 * i + 1]);
+        if (item == NULL) {
+            Py_CLEAR(list);
+        } else {
+            PyList_SET_ITEM(list, i, item);
+        }
+    }
+    return list;
+}
+
+static PyObject *start_timing(PyObject *self, PyObject *unused)
+{
+    CompiledGraph *graph = (CompiledGraph *)self;
+    if (graph->timings == NULL) {
+        graph->timings = PyMem_Calloc((size_t)graph->ninstructions * 2 + 1, sizeof(int64_t));
+    }
+    if (graph->timings == NULL) {
+        return PyErr_NoMemory();
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef graph_methods[] = {
+    {"start_timing", start_timing, METH_NOARGS, "Count the calls and the time of each instruction from now on."},
+    {NULL, NULL, 0, NULL},
+};
+
 static PyGetSetDef graph_getset[] = {
+    {"timings", get_timings, NULL, "(calls, nanoseconds) of each instruction of the plan; None unless start_timing() was called", NULL},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
@@ -466,6 +530,7 @@ static PyTypeObject CompiledGraphType = {
     .tp_dictoffset = offsetof(CompiledGraph, dict),
     .tp_weaklistoffset = offsetof(CompiledGraph, weakrefs),
     .tp_members = graph_members,
+    .tp_methods = graph_methods,
     .tp_getset = graph_getset,
 };
 

@@ -60,6 +60,8 @@ typedef struct {
     TensorSpec *specs;
     char *workspace; /* kept between calls; taken by one run at a time */
     bool workspace_taken;
+    int64_t ninstructions;
+    int64_t *timings; /* calls and nanoseconds of each instruction; NULL unless the graph is timed */
 } CompiledGraph;
 
 /* One execution. */

@@ -28,6 +28,7 @@ MIN_ROWS = 32
 MIN_WIDTH = 256  # narrower: a strip of columns in registers is nearly all of a row
 MIN_BYTES = 1 << 18  # less stays in the cache, where jumps cost nothing
 MAX_BLOCKS = 64  # that one sum takes
+VALUES = (ir.Op, ir.ConstOp, DraftLoad)
 
 
 class RowBlocks:
@@ -40,7 +41,7 @@ class RowBlocks:
         self.width = to_expr(draft.ranges.extents[self.column])
         at = draft.body.index(phase)
         self.sums = [s for s in draft.body[:at] if isinstance(s, ir.Accumulator)]
-        self.before = [s for s in draft.body[:at] if not isinstance(s, (ir.Accumulator, Phase))]
+        self.before = [s for s in draft.body[:at] if isinstance(s, VALUES)]
         self.after = [s for s in draft.body[at + 1 :] if not isinstance(s, Phase)]
         blocks = rows // size
         parts = next(
@@ -55,8 +56,8 @@ class RowBlocks:
         names = tuple(f"{whole}_{level}" for level in "pbe")
         self.draft.ranges.extents |= dict(zip(names, (parts, blocks, size)))
         part, block, row = map(ix.axis, names)
-        block = ix.plus(ix.times(part, blocks), block) if parts > 1 else block
-        index = ix.plus(ix.times(block, size), row)
+        start = ix.plus(ix.times(part, blocks), block) if parts > 1 else block
+        index = ix.plus(ix.times(start, size), row)
         split: dict[str, Index] = {whole: index}
         ranges = self.draft.ranges
         self.phase.map_indices(lambda index: ranges.recombine(ranges.substitute(index, split)))
@@ -108,7 +109,7 @@ class RowBlocks:
         """The loops over blocks, columns and the rows of a block."""
         *outer, block, row = self.axes[1:]
         nest = Nest(self.draft, (*outer, block, self.column, row))
-        nest.place([*self._copied(self.before), *self._phase_body])
+        nest.place(self.rows_body())
         loops = [ir.Loop(name, to_expr(self.draft.ranges.extents[name])) for name in nest.axes]
         loops[-2].parallel = loops[-2].vector = True
         loops[-2].unroll = unroll
@@ -123,20 +124,16 @@ class RowBlocks:
         loops[-2].body = [*self.sums, *loops[-2].body, *tail]
         return statements
 
-    def _copied(self, statements: list[Statement]) -> list[Statement]:
-        """The statements with numbers of their own; the phase refers to those from now on."""
+    def rows_body(self) -> list[Statement]:
+        """What the phase needs from before it, with numbers of its own, and its body, which refers to those."""
         numbers: dict[int, int] = {}
-        copies = [self._renamed(s, numbers) for s in statements]
-        self._phase_body = [self._renamed(s, numbers) for s in self.phase.body]
-        return copies
-
-    def _renamed(self, statement: Statement, numbers: dict[int, int]) -> Statement:
-        changed = rename_operands(statement, numbers)
-        if statement in self.before:
-            number = statement.number  # type: ignore[union-attr]
-            numbers[number] = self.draft.new_value(self.draft.dtypes[number])
-            changed = replace(changed, number=numbers[number])  # type: ignore[call-arg]
-        return changed
+        copies: list[Statement] = []
+        for s in self.before:
+            renamed = rename_operands(s, numbers)
+            numbers[s.number] = self.draft.new_value(self.draft.dtypes[s.number])
+            assert isinstance(renamed, VALUES)
+            copies.append(replace(renamed, number=numbers[s.number]))
+        return [*copies, *(rename_operands(s, numbers) for s in self.phase.body)]
 
     def finish(self) -> list[ir.Stmt]:
         """What is made of the sums."""
@@ -185,12 +182,10 @@ def _only_adds(draft: Draft, phase: Phase) -> bool:
     """Every accumulator is a sum of float32, and nothing before the sums is stored or depends on computed places."""
     at = draft.body.index(phase)
     before = draft.body[:at]
-    pure = (ir.Accumulator, ir.Op, ir.ConstOp, DraftLoad)
     sums = [s for s in draft.statements() if isinstance(s, ir.Accumulator)]
-    plain = (ir.Op, ir.ConstOp, ir.Update, DraftLoad)
     return (
-        all(isinstance(s, pure) for s in before)
-        and all(isinstance(s, plain) for s in phase.body)
+        all(isinstance(s, (ir.Accumulator, *VALUES)) for s in before)
+        and all(isinstance(s, (ir.Update, *VALUES)) for s in phase.body)
         and all(s.combine == "sum" and s.dtype == "f32" and s.init is None and s in before for s in sums)
         and not any(_is_computed(s) for s in (*before, *phase.body))
     )

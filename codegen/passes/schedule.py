@@ -188,7 +188,9 @@ def _kernel(draft: Draft, body: list[ir.Stmt]) -> ir.Kernel:
         ir.Buffer(name, dtype, name in draft.written, TORCH_DTYPES[dtype].itemsize)
         for name, dtype in draft.buffers.items()
     )
-    return ir.Kernel(draft.name, buffers, _symbols(draft), body, splittable=not draft.scratch and _is_splittable(body))
+    return ir.Kernel(
+        draft.name, buffers, _symbols(draft), body, splittable=not draft.scratch and _is_splittable(body)
+    )
 
 
 def _is_splittable(body: list[ir.Stmt]) -> bool:
