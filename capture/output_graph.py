@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.fx
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -23,6 +24,7 @@ from torch._subclasses.fake_tensor import (
 )
 from torch.amp import autocast_mode
 from torch.autograd import forward_ad, grad_mode
+from torch.utils._python_dispatch import _disable_current_modes
 
 from capture.assertions import Assertions
 from capture.break_reasons import GraphBreak, SkipFrame
@@ -279,7 +281,7 @@ class OutputGraph:
         source = source or ConstantSource(value)
         check_supported(value)
         layout, dims = self.symbols.layout_of(value, source)
-        fake = to_fake(self.fake_mode, value, layout)
+        fake = self._fake_of(value, layout)
         node = self._placeholder(_input_name(source), fake)
         self.inputs.append(GraphInput(source, node, value))
         self.guards.add(make_guard.tensor_match(source, value, dims, check_leaf=True))
@@ -294,14 +296,19 @@ class OutputGraph:
         self.inputs.append(GraphInput(source, node, value))
         return node
 
+    def _fake_of(self, value: torch.Tensor, layout: Any = None) -> torch.Tensor:
+        """Its fake twin: a tensor of no level, also while the body of a function transform is interpreted."""
+        if torch._C._functorch.peek_interpreter_stack() is None:
+            return to_fake(self.fake_mode, value, layout)
+        with temporarily_clear_interpreter_stack(), _disable_current_modes():
+            return to_fake(self.fake_mode, value, layout)
+
     def float_input(self, value: float, source: Source) -> Variable:
         from capture.variables.graph_float import InputFloatVariable
 
         known = next((i for i in self.inputs if i.source == source), None)
         if known is None:
-            node = self._placeholder(
-                _input_name(source), to_fake(self.fake_mode, torch.tensor(value, dtype=torch.float64))
-            )
+            node = self._placeholder(_input_name(source), self._fake_of(number_as_tensor(value)))
             known = FloatInput(source, node, value)
             self.inputs.append(known)
         return InputFloatVariable(self, known.node, value, source)
@@ -310,7 +317,7 @@ class OutputGraph:
         """A NumPy array, and the tensor on its memory."""
         from capture.variables.tensor import TensorVariable
 
-        fake = to_fake(self.fake_mode, tensor)
+        fake = self._fake_of(tensor)
         node = self._placeholder(_input_name(source), fake)
         self.inputs.append(ArrayInput(source, node, tensor))
         self.guards.add(make_guard.buffer_match(source, array))
@@ -368,6 +375,7 @@ class OutputGraph:
             return graph_float.tensor_operation(tx, target, args, kwargs)
         proxies = tuple(proxy_for(target, a) for a in args)
         keywords = {k: proxy_for(target, v) for k, v in kwargs.items()}
+        self._check_alive((proxies, keywords))
         try:
             value = self._propagate(kind, target, proxies, keywords)
         except SizesAsNumbers:
@@ -386,6 +394,16 @@ class OutputGraph:
             same.node = node  # type: ignore[attr-defined]
             return same
         return self.wrap_result(value, node)
+
+    def _check_alive(self, arguments: Any) -> None:
+        """A tensor made in the body of a function transform is none of the graph around it."""
+
+        def check(node: torch.fx.Node) -> torch.fx.Node:
+            if node._erased:
+                raise GraphBreak("mutation", value="what a function transform's body keeps for later")
+            return node
+
+        torch.fx.node.map_arg(arguments, check)
 
     def _propagate(self, kind: str, target: Any, args: Any, kwargs: Any) -> Any:
         """Run the operation on fake tensors."""
@@ -432,7 +450,7 @@ class OutputGraph:
         from capture.wrap import constant
 
         node.meta["example_value"] = value
-        if isinstance(value, FakeTensor):
+        if is_fake(value):
             return TensorVariable(node, value)
         if isinstance(value, torch.Tensor):
             raise GraphBreak("subclass", value=type(value).__name__)
@@ -613,6 +631,13 @@ def drop_idle_grad_changes(graph: torch.fx.Graph) -> None:
         kept.append(node)
 
 
+def is_fake(value: Any) -> bool:
+    """A fake tensor, or one inside of a function transform, which wraps it in a tensor of its level."""
+    return isinstance(value, FakeTensor) or (
+        type(value) is torch.Tensor and torch._C._functorch.is_functorch_wrapped_tensor(value)
+    )
+
+
 def _input_name(source: Source) -> str:
     return re.sub(r"\W+", "_", f"l_{source.text}_").lower()
 
@@ -621,7 +646,7 @@ def _argument_returned(value: Any, args: list[Variable]) -> Variable | None:
     """An in-place operation returns one of its arguments."""
     from capture.variables.tensor import TensorVariable
 
-    if not isinstance(value, FakeTensor):
+    if not is_fake(value):
         return None
     for arg in args:
         if isinstance(arg, TensorVariable) and arg.fake is value:

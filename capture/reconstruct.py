@@ -114,6 +114,8 @@ class PythonCode:
             self.emit("LOAD_FAST", f"___slot_{index}")
 
     def load_output(self, node: torch.fx.Node) -> None:
+        if node._erased:
+            raise GraphBreak("reconstruct", value="what a function transform's body keeps for later")
         self.emit("LOAD_FAST", f"___out_{self.output_index(node)}")
 
     def output_index(self, node: torch.fx.Node) -> int:

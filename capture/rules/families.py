@@ -12,7 +12,7 @@ from capture.rules import (
     numpy_calls,
     operators,
 )
-from capture.variables import autograd_function, new_class, super_object, torch_wrappers
+from capture.variables import autograd_function, function_transform, new_class, super_object, torch_wrappers
 
 FAMILIES = (
     attributes,
@@ -25,6 +25,7 @@ FAMILIES = (
     operators,
     autograd_function,
     new_class,
+    function_transform,
     super_object,
     torch_wrappers,
 )

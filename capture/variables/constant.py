@@ -97,6 +97,7 @@ class ConstantVariable(Variable):
 
 
 NONE = ConstantVariable(None)
+FALSE = ConstantVariable(False)
 
 
 class ConstantMethod(Variable):

@@ -317,6 +317,8 @@ def from_tensor(tx: Translator, tensor: TensorVariable) -> NumpyVariable:
     fake = tensor.fake
     if any(not isinstance(n, int) for n in (*fake.shape, *fake.stride())):
         raise SizesAsNumbers("sizes of an array")
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        raise GraphBreak("method", name="numpy", value=tensor)
     plain = fake.device.type == "cpu" and fake.layout == torch.strided and not fake.requires_grad
     if not plain or fake.is_conj() or fake.is_neg():
         raise GraphBreak("method", name="numpy", value=tensor)

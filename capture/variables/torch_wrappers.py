@@ -22,6 +22,7 @@ from capture.rules import rule
 from capture.variables import compiled_callable, graph_float, torch_contexts
 from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable
+from capture.variables.function_transform import made_by_vmap
 from capture.variables.tensor import TensorVariable
 from guards.source import ConstantSource
 
@@ -42,7 +43,7 @@ def inner_code(function: Any, name: str) -> types.CodeType:
     raise LookupError(f"{function.__qualname__} makes no function {name}; this version of torch is not known")
 
 
-def _closure_value(tx: Translator, function: UserFunctionVariable, name: str) -> Variable:
+def closure_value(tx: Translator, function: UserFunctionVariable, name: str) -> Variable:
     from capture.inline import existing_cells
 
     cell = existing_cells(tx, function)[function.function.__code__.co_freevars.index(name)]
@@ -53,7 +54,7 @@ def _optimizer_method(
     tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     """`Optimizer.step` and the like: runs with grad mode as the optimizer wants it."""
-    method = _closure_value(tx, function, "func")
+    method = closure_value(tx, function, "func")
     return tx.wrap_function(written.with_grad_mode_of_optimizer).call(tx, [method, *args], kwargs)
 
 
@@ -64,7 +65,7 @@ def _kept_from_compilers(
     wrapped = function.function.__wrapped__  # type: ignore[attr-defined]
     if wrapped.__qualname__ not in PLAIN_PYTHON:
         raise GraphBreak("call_disabled", name=wrapped.__qualname__)
-    return _closure_value(tx, function, "fn").call(tx, args, kwargs)
+    return closure_value(tx, function, "fn").call(tx, args, kwargs)
 
 
 def is_kept_from_torch_compile(function: types.FunctionType) -> bool:
@@ -89,6 +90,7 @@ PLAIN_PYTHON = ("Optimizer.zero_grad",)
 
 #: code of a wrapper -> what a call of it does
 BY_CODE: dict[types.CodeType, Any] = {
+    inner_code(torch.vmap, "wrapped"): made_by_vmap,
     inner_code(_use_grad_for_differentiable, "_use_grad"): _optimizer_method,
     inner_code(torch._compile._disable_dynamo, "inner"): _kept_from_compilers,
     **torch_contexts.METHODS,

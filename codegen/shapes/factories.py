@@ -74,7 +74,8 @@ def like_input(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return NotImplemented
     if memory_format is torch.contiguous_format:
         return contiguous(args[0].shape, dtype)
-    return like(args[0], dtype) if memory_format in FORMATS else NotImplemented
+    is_plain = memory_format in FORMATS and isinstance(args[0], torch.Tensor)
+    return like(args[0], dtype) if is_plain else NotImplemented
 
 
 @shape_rule("new_zeros", "new_ones", "new_empty", "new_full")

@@ -42,6 +42,7 @@ from tests.capture import (
     cases_sets,
     cases_tensor_attributes,
     cases_torch,
+    cases_transforms,
     cases_user_classes,
     cases_values,
 )
@@ -71,6 +72,7 @@ MODULES = (
     cases_tensor_attributes,
     cases_torch,
     cases_user_classes,
+    cases_transforms,
     cases_values,
 )
 

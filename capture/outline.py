@@ -1,0 +1,188 @@
+"""Calls that become one node with a graph of their own: bodies of function transforms, branches of `torch.cond`, checkpointed regions.
+
+In:  a function of the program and its arguments.
+Out: `Body`: the operations that the call made, taken out of the graph under construction and put into a module. Tensors from outside of the call
+     that it reads are further arguments.
+
+    graph: y; mul = arg_0 * y; sum = mul.sum()    ->    body(arg_0, y): mul, sum         and graph: y
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor, UnsupportedOperatorException
+from torch.utils import _pytree as pytree
+
+from capture.break_reasons import GraphBreak
+from capture.variables.base import NotConstant, Variable
+from capture.variables.constant import ConstantVariable
+from capture.variables.lists import ListVariable
+from capture.variables.mapping import DictVariable
+from capture.variables.sequence import SequenceVariable, TupleVariable
+from capture.variables.tensor import TensorVariable
+
+if TYPE_CHECKING:
+    from capture.translator import Translator
+
+
+@dataclass
+class Body:
+    """`module(*arguments, *lifted)` gives the tensors among the result in order; `structure` rebuilds the result from them."""
+
+    module: torch.fx.GraphModule
+    lifted: list[torch.fx.Node]
+    structure: Structure
+    example: Any
+
+
+class Structure:
+    """A tree of tuples, lists and dicts with the tensors taken out. Leaves that are no tensors are kept."""
+
+    def __init__(self, value: Any) -> None:
+        leaves, self.spec = pytree.tree_flatten(value)
+        self.leaves = [None if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+        self.places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+
+    def fill(self, tensors: Any) -> Any:
+        leaves = list(self.leaves)
+        for place, tensor in zip(self.places, tensors):
+            leaves[place] = tensor
+        return pytree.tree_unflatten(leaves, self.spec)
+
+
+def tensors_of(value: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+
+
+# --- between variables and plain values -----------------------------------------------------------------------------------------
+
+
+def plain(tx: Translator, value: Variable, tensor: Callable[[TensorVariable], Any]) -> Any:
+    """A tree of variables as a tree of values, with `tensor` applied to its tensors."""
+    value = tx.output.resolve(value)
+    if isinstance(value, TensorVariable):
+        return tensor(value)
+    if type(value) in (TupleVariable, ListVariable):
+        assert isinstance(value, SequenceVariable)
+        items = [plain(tx, item, tensor) for item in value.items]
+        return tuple(items) if isinstance(value, TupleVariable) else items
+    if isinstance(value, DictVariable) and value.cls is dict:
+        pairs = value.entries.values()
+        return {k.as_constant(): plain(tx, v, tensor) for k, v in pairs}
+    try:
+        return value.as_constant()
+    except NotConstant:
+        raise GraphBreak("not_a_graph_argument", value=value) from None
+
+
+def as_variable(tx: Translator, value: Any, tensor: Callable[[torch.Tensor], Variable]) -> Variable:
+    """The reverse of `plain`."""
+    if isinstance(value, torch.Tensor):
+        return tensor(value)
+    if type(value) in (tuple, list):
+        items = [as_variable(tx, item, tensor) for item in value]
+        return TupleVariable(items) if type(value) is tuple else ListVariable(items)
+    if type(value) is dict:
+        entries = {k: as_variable(tx, v, tensor) for k, v in value.items()}
+        return DictVariable({k: (ConstantVariable(k), v) for k, v in entries.items()})
+    return tx.wrap_constant(value)
+
+
+# --- outlining -------------------------------------------------------------------------------------------------------------------
+
+
+def outline(tx: Translator, function: Variable, args: Any, kwargs: Any) -> Body:
+    """Interpret `function(*args, **kwargs)`, trees of fake tensors and constants, into a body."""
+    graph = tx.output.graph
+    last = next(reversed(graph.nodes), None)
+    states = len(tx.output.state_changes)
+    versions = {node: _version(node) for node in graph.nodes}
+    given = [_argument(graph, tensor) for tensor in tensors_of((args, kwargs))]
+    nodes = iter(given)
+
+    def take(tensor: torch.Tensor) -> Variable:
+        return TensorVariable(next(nodes), tensor)
+
+    variables = [as_variable(tx, value, take) for value in args]
+    keywords = {name: as_variable(tx, value, take) for name, value in kwargs.items()}
+    results: list[torch.fx.Node] = []
+
+    def leave(tensor: TensorVariable) -> torch.Tensor:
+        results.append(tensor.node)
+        return tensor.fake
+
+    example = plain(tx, function.call(tx, variables, keywords), leave)
+    if len(tx.output.state_changes) != states:
+        raise GraphBreak("mutation", value=f"the thread's state in {function.describe()}")
+    module, lifted = _take_out(graph, given, _behind(graph, last), results)
+    if any(_version(node) != versions.get(node, _version(node)) for node in lifted):
+        raise GraphBreak("mutation", value=f"a tensor that {function.describe()} is not given")
+    return Body(module, lifted, Structure(example), example)
+
+
+def _argument(graph: torch.fx.Graph, tensor: torch.Tensor) -> torch.fx.Node:
+    """Stands for an argument until the body is taken out."""
+    node = graph.call_function(_argument, ())
+    node.meta["example_value"] = tensor
+    return node
+
+
+def _version(node: torch.fx.Node) -> int | None:
+    value = node.meta.get("example_value")
+    return None if not isinstance(value, torch.Tensor) or value.is_inference() else value._version
+
+
+def _behind(graph: torch.fx.Graph, last: torch.fx.Node | None) -> list[torch.fx.Node]:
+    """The operations added behind `last`."""
+    added = []
+    for node in reversed(graph.nodes):
+        if node is last:
+            break
+        if node.op != "placeholder":
+            added.append(node)
+    return added[::-1]
+
+
+def _take_out(
+    graph: torch.fx.Graph, given: list[torch.fx.Node], made: list[torch.fx.Node], results: list[torch.fx.Node]
+) -> tuple[torch.fx.GraphModule, list[torch.fx.Node]]:
+    """Move the operations into a graph of their own."""
+    body = torch.fx.Graph()
+    inside = {node: body.placeholder(f"arg_{index}") for index, node in enumerate(given)}
+    read = [n for node in made if node not in inside for n in node.all_input_nodes] + results
+    lifted = list(dict.fromkeys(n for n in read if n not in inside and n not in set(made)))
+    inside.update({node: body.placeholder(f"lifted_{index}") for index, node in enumerate(lifted)})
+    for node in made:
+        if node not in inside:
+            inside[node] = body.node_copy(node, inside.__getitem__)
+    body.output(tuple(inside[node] for node in results))
+    for node in reversed(made):
+        graph.erase_node(node)
+    for node in body.nodes:
+        node.meta.pop("example_value", None)  # of a level of a transform that is closed by now
+    return torch.fx.GraphModule(torch.nn.Module(), body), lifted
+
+
+def call_node(
+    tx: Translator, name: str, run: Callable[..., Any], nodes: list[torch.fx.Node], example: Any
+) -> Variable:
+    """A node that calls `run` on tensors and gives those of the tree `example`, in order."""
+
+    def target(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        try:
+            return tuple(tensors_of(run(*tensors)))
+        except AssertionError as error:  # of a fake tensor, in a kernel that is not made for it
+            if any(isinstance(t, FakeTensor) for t in tensors):
+                raise UnsupportedOperatorException(f"{name}: {error}") from error  # type: ignore[arg-type]
+            raise
+
+    target.__name__ = target.__qualname__ = name
+    node = tx.output.graph.call_function(target, tuple(nodes))
+    parts = tx.output.wrap_result(tuple(tensors_of(example)), node)
+    assert isinstance(parts, TupleVariable)
+    values = iter(parts.items)
+    return as_variable(tx, example, lambda _: next(values))
