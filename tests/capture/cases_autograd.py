@@ -140,61 +140,61 @@ def checkpointed_reentrant(x):
     return value_and_gradients(torch.utils.checkpoint.checkpoint(block, x * 2, use_reentrant=True), x)
 
 
-@case(graphs=1, ops=1)
+@case(graphs=1, ops=3)
 def vmap_function(x):
     return torch.vmap(lambda row: row.sin().sum())(x) + 1
 
 
-@case(graphs=2, ops=2)
+@case(graphs=1, ops=4)
 def vmap_in_dims(x):
     return torch.func.vmap(torch.dot, in_dims=(1, 1))(x, x + 1) * 2
 
 
-@case(graphs=1, ops=1)
+@case(graphs=1, ops=3)
 def functional_grad(x):
     return torch.func.grad(lambda v: v.sin().sum())(x) * 2
 
 
-@case(graphs=2, ops=2)
+@case(graphs=1, ops=4)
 def functional_grad_of_captured_closure(x):
     y = x * 2
     return torch.func.grad(lambda v: (v * y).sum())(x) + y
 
 
-@case(graphs=1, ops=1)
+@case(graphs=1, ops=4)
 def functional_value_and_grad(x):
     grads, value = torch.func.grad_and_value(lambda v: (v * v).sum())(x)
     return grads + 1, value
 
 
-@case(graphs=2, ops=2)
+@case(graphs=1, ops=5)
 def functional_jvp(x):
     value, tangent = torch.func.jvp(torch.sin, (x,), (torch.ones_like(x),))
     return value + tangent
 
 
-@case(graphs=2, ops=2)
+@case(graphs=1, ops=6)
 def functional_vjp(x):
     value, pull = torch.func.vjp(torch.sin, x)
     return value, pull(torch.ones_like(x))[0] + 1
 
 
-@case(graphs=2, ops=2)
+@case(graphs=1, ops=4)
 def functional_jacrev(x):
     return torch.func.jacrev(torch.sin)(x[0]) + 1
 
 
-@case(graphs=2, ops=2)
+@case(graphs=1, ops=4)
 def functional_jacfwd(x):
     return torch.func.jacfwd(torch.sin)(x[0]) + 1
 
 
-@case(graphs=2, ops=2)
+@case(graphs=1, ops=4)
 def functional_hessian(x):
     return torch.func.hessian(lambda v: v.sin().sum())(x[0]) + 1
 
 
-@case(graphs=2, ops=2)
+@case(graphs=1, ops=4)
 def functional_per_sample_gradients(x):
     weight = torch.ones(4)
     return (
