@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-from codegen import rewritings_basic, rewritings_half, special_functions
+from codegen import rewritings_basic, rewritings_half, rewritings_windows, special_functions
 from codegen.rewritings import OWN, specialised
 
 aten = torch.ops.aten
@@ -136,7 +136,7 @@ REWRITTEN = [
     "rrelu_with_noise_backward",
 ]
 #: modules that enter forms of their own in OWN
-ENTERED = (rewritings_basic, rewritings_half, special_functions)
+ENTERED = (rewritings_basic, rewritings_half, rewritings_windows, special_functions)
 
 
 def overload_named(name: str) -> OpOverload:

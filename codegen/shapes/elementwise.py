@@ -240,3 +240,11 @@ RULES[aten.pow.Scalar] = pow_scalar
 for _overload in ("Tensor_mode", "Scalar_mode"):
     RULES[getattr(aten.div, _overload)] = div_mode
     RULES[getattr(aten.div_, _overload)] = inplace_rule(div_mode)
+
+
+def gelu(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    usual = kwargs.get("approximate", "none") in ("none", "tanh")
+    return promote_rule(len(args), "floating")(args, kwargs) if usual else NotImplemented
+
+
+RULES[aten.gelu.default] = RULES[aten.gelu_backward.default] = gelu
