@@ -36,6 +36,7 @@ from capture.size_policy import SizeHistory
 from capture.symbols import SizesAsNumbers
 from capture.thread_state import ThreadState
 from capture.variables.base import Variable
+from capture.variables.lazy_module import Uninitialized
 from guards.failure import explain_failure
 from guards.namespace import FrameNamespace
 from guards.program import encode
@@ -64,8 +65,13 @@ class Converter:
             return None
         if frame_filter.why_not_now() is not None:
             return None
-        with _lock, collection.paused(), ThreadState():
-            return self._convert(frame)
+        with _lock, collection.paused():
+            while True:
+                try:
+                    with ThreadState():
+                        return self._convert(frame)
+                except Uninitialized as found:
+                    found.initialize()
 
     def _convert(self, frame: Any) -> Any:
         started = time.perf_counter()
@@ -139,7 +145,7 @@ def translate(frame: Any, settings: CaptureSettings, plan: Plan) -> Capture:
         except (SizesAsNumbers, AssertionsAsBreaks, Unexpected) as signal:
             plan.start_over(signal)
             tx.output.forget_objects()
-        except SkipFrame:
+        except (SkipFrame, Uninitialized):
             tx.output.forget_objects()
             raise
         finally:

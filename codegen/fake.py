@@ -76,6 +76,7 @@ class FakeMode(FakeTensorMode):
         self.nt_tensor_id_initial_count = 0
         self.nt_tensor_id_counter = 0
         self.templates: dict[torch.device, dict[str, Any]] = {}
+        self.has_drawn = False  # some operator took random numbers
         self.memo: WeakIdKeyDictionary = WeakIdKeyDictionary()
         self.storages: dict[int, tuple[StorageWeakRef, torch.UntypedStorage]] = {}
 
@@ -93,6 +94,7 @@ class FakeMode(FakeTensorMode):
     ) -> Any:
         if not isinstance(func, OpOverload):
             raise UnsupportedOperatorException(func)
+        self.has_drawn |= draws(func)
         if self.shape_env is not None:
             from codegen.fake_symbolic import is_symbolic, run_symbolic
 
@@ -136,6 +138,12 @@ class FakeMode(FakeTensorMode):
 
     def wrap(self, meta: torch.Tensor, device: torch.device) -> FakeTensor:
         return meta if isinstance(meta, FakeTensor) else self.make(meta, device)
+
+
+@functools.cache
+def draws(func: OpOverload) -> bool:
+    """Whether the operator takes random numbers from a generator."""
+    return torch.Tag.nondeterministic_seeded in func.tags
 
 
 def fake_mode() -> FakeMode:

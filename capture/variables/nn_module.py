@@ -10,6 +10,7 @@ from capture.variables.base import Variable
 from capture.variables.class_lookup import plain_setattr
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import raise_new
+from capture.variables.lazy_module import check_initialized
 from capture.variables.user_object import ObjectVariable
 from guards.guard import dict_contains, length_match
 from guards.lookup import instance_dict
@@ -84,6 +85,7 @@ class ModuleVariable(ObjectVariable):
         )
         if not as_written or self.value is None:
             return super().call(tx, args, kwargs)
+        check_initialized(tx, self.value, args, kwargs)
         if self.has_hooks(tx):
             return self.get_attr(tx, "_call_impl").call(tx, args, kwargs)
         return self.get_attr(tx, "forward").call(tx, args, kwargs)
