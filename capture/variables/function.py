@@ -96,12 +96,22 @@ class UserFunctionVariable(FunctionVariable):
     def get_attr(self, tx: Translator, name: str) -> Variable:
         from capture.variables.exception import raise_new
         from capture.wrap import wrap
-        from guards.source import FUNCTION_FIELDS, AttrSource, DictItemSource, DictSource, FunctionFieldSource
+        from guards.source import (
+            FUNCTION_FIELDS,
+            AttrSource,
+            ConstantSource,
+            DictItemSource,
+            DictSource,
+            FunctionFieldSource,
+        )
 
         if name in FUNCTION_FIELDS and (self.source or name in FUNCTION_NAMES):
             if self.source is None:
                 return wrap(tx.output, getattr(self.function, name), None)
             return wrap(tx.output, getattr(self.function, name), FunctionFieldSource(self.source, name))
+        changed = tx.output.pending_item(self.function.__dict__, name)
+        if changed is not None:
+            return changed
         if name in self.function.__dict__:
             if self.source is None:
                 return wrap(tx.output, self.function.__dict__[name], None)
@@ -110,8 +120,12 @@ class UserFunctionVariable(FunctionVariable):
             )
         if name in ("__get__", "__call__"):
             return ValueMethod(self, name)
+        if name == "__annotations__":  # the dict itself, which the function keeps where no guard looks
+            return wrap(
+                tx.output, self.function.__annotations__, ConstantSource(self.function.__annotations__)
+            )
         if name == "__dict__":
-            raise GraphBreak("get_attr", value=self, name=name)
+            return wrap(tx.output, self.function.__dict__, DictSource(self.source) if self.source else None)
         if not hasattr(self.function, name):
             if self.source is not None:
                 tx.output.guards.add(make_guard.no_attr(self.source, name))
@@ -159,6 +173,10 @@ class NestedFunctionVariable(FunctionVariable):
 
         if name in self.attributes:
             return self.attributes[name]
+        if name == "__dict__":
+            from capture.variables.function_dict import FunctionDictVariable
+
+            return FunctionDictVariable(self)
         constants = {
             "__name__": self.code.co_name,
             "__qualname__": self.code.co_qualname,

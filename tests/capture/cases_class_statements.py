@@ -48,7 +48,7 @@ def namedtuple_inside(x):
     return q.a + q.b
 
 
-@case(None, None)
+@case(1, 1)
 def context_decorator(x):
     class D(contextlib.ContextDecorator):
         def __enter__(self):

@@ -1,0 +1,171 @@
+"""Functions made by captured code: wrappers, their attributes, argument errors, recursion."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+
+import torch
+
+from tests.capture.registry import case
+
+
+def existing(v):
+    "doc"
+    return v * 2
+
+
+existing.k = 4
+
+
+@contextlib.contextmanager
+def manager():
+    yield
+
+
+@case(1, 3)
+def wraps_function_of_the_frame(x):
+    def decorate(f):
+        @functools.wraps(f)
+        def wrapper(*args):
+            return f(*args) + 1
+
+        return wrapper
+
+    x = x.sin()
+
+    @decorate
+    def double(v):
+        "doubled"
+        return v * 2
+
+    return double(x), double.__name__, double.__doc__
+
+
+@case(1, 3)
+def update_wrapper_copies_attributes(x):
+    def f(v):
+        return v * 2
+
+    def g(v):
+        return f(v) + 1
+
+    f.k = 3
+    functools.update_wrapper(g, f)
+    return g(x) + g.k, g.__dict__["k"], list(f.__dict__)
+
+
+@case(1, 3)
+def wraps_existing_function(x):
+    @functools.wraps(existing)
+    def wrapper(v):
+        return existing(v) + 1
+
+    same = wrapper.__wrapped__ is existing
+    return wrapper(x) + wrapper.k, wrapper.__name__, wrapper.__doc__, same, existing.__dict__["k"]
+
+
+@case(1, 2)
+def wrapper_is_returned(x):
+    y = x + 1
+
+    @functools.wraps(existing)
+    def wrapper(v):
+        return existing(v) + y
+
+    return y * 2, wrapper
+
+
+@case(1, 1)
+def context_manager_decorates(x):
+    @manager()
+    def f(v):
+        return v + 1
+
+    return f(x)
+
+
+@case(1, 2)
+def dict_of_function(x):
+    def f(v):
+        return v
+
+    f.__dict__["q"] = 3
+    f.__dict__.update(z=4)
+    return f(x) + f.q + f.z, len(vars(f))
+
+
+@case(1, 1)
+def positional_only_by_name(x):
+    def f(a, b, /):
+        return a
+
+    try:
+        f(a=x, b=1)
+    except TypeError as error:
+        return x + 1, str(error)
+
+
+@case(1, 1)
+def keyword_twice(x):
+    def f(a, b):
+        return a
+
+    try:
+        f(x, b=1, **{"b": 2})
+    except TypeError as error:
+        return x + 1, str(error)
+
+
+@case(1, 2)
+def union_of_classes(x):
+    return x + isinstance(3, int | str) + isinstance(None, int | None)
+
+
+@case(1, 3)
+def called_until_sentinel(x):
+    values = [1, 2, 3, 0]
+    return [x + i for i in iter(lambda: values.pop(0), 0)]
+
+
+@case(1, 2)
+def largest_of_generators(x):
+    return x + max(i * 2 for i in range(3)) + min(i for i in (3, 2))
+
+
+@case(1, 1)
+def notes_of_exception(x):
+    try:
+        error = ValueError("s")
+        error.add_note("n")
+        raise error
+    except ValueError as caught:
+        return x + 1, caught.__notes__
+
+
+TEMPORARY = 1
+
+
+@case(1, 1)
+def global_deleted(x):
+    global TEMPORARY
+    TEMPORARY = 3
+    y = x + TEMPORARY
+    del TEMPORARY
+    try:
+        return y, TEMPORARY
+    except NameError as error:
+        TEMPORARY = 1
+        return y, str(error)
+
+
+@case(1, 2)
+def items_that_nothing_reads(x):
+    x[0]
+    values, _ = x.max(1)
+    return values
+
+
+@case(1, 2)
+def one_part_of_many(x):
+    return torch.split(x, 1, 1)[2]
