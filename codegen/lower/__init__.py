@@ -10,13 +10,23 @@ from __future__ import annotations
 
 from torch import fx
 
-from codegen.lower import activation, creation, indexing, joining, pointwise, reduction, scattering, view
+from codegen.lower import (
+    activation,
+    creation,
+    indexing,
+    joining,
+    pointwise,
+    pooling,
+    reduction,
+    scattering,
+    view,
+)
 from codegen.lower.graph import Lowering
 from codegen.program import Program
 
 __all__ = ["FAMILIES", "Lowering", "lower_graph"]
 
-FAMILIES = (pointwise, activation, reduction, view, indexing, scattering, creation, joining)
+FAMILIES = (pointwise, activation, reduction, pooling, view, indexing, scattering, creation, joining)
 
 
 def lower_graph(graph: fx.Graph) -> Program:
