@@ -28,7 +28,7 @@ from capture.variables.function import (
     NestedFunctionVariable,
     UserFunctionVariable,
 )
-from capture.variables.library import dispatch, is_dispatch
+from capture.variables.library import dispatch, is_dispatch, is_recursive_repr, recursive_repr
 from capture.variables.mapping import DictVariable
 from capture.variables.sequence import TupleVariable
 from guards.source import CellContentsSource, DictItemSource, FunctionFieldSource, ItemSource, Source
@@ -160,6 +160,7 @@ def _is_function(module: str, name: str) -> Any:
 # (is the function marked so, what its call does), in the order in which they are asked
 MARKED: tuple[tuple[Any, Any], ...] = (
     (is_dispatch, dispatch),
+    (is_recursive_repr, recursive_repr),
     (marks.is_disabled, _disabled),
     (is_compiled, call_original("_capture_original")),
     (is_torch_compiled, call_original("_torchdynamo_orig_callable")),
@@ -190,10 +191,16 @@ def make_translator(
         assert isinstance(function, NestedFunctionVariable)
         signature = function.defaults, function.keyword_defaults
         scope, closure = function.scope, list(function.closure)
-    bound = bind_arguments(code, signature[0], signature[1], args, kwargs)
+    bound = bind_arguments(_named(code, function), signature[0], signature[1], args, kwargs)
     callee = Translator(tx.output, code, scope, bound, dict(zip(code.co_freevars, closure)), tx)
     callee.function_source = function.source
     return callee
+
+
+def _named(code: CodeType, function: FunctionVariable) -> CodeType:
+    """With the name that texts of errors give: the function's own."""
+    name = function.function.__qualname__ if isinstance(function, UserFunctionVariable) else code.co_qualname
+    return code if name == code.co_qualname else code.replace(co_qualname=name)
 
 
 def root_of(tx: Translator) -> Translator:

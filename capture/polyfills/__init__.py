@@ -237,6 +237,71 @@ def combinations_(iterable: Iterable[Any], r: int) -> Iterator[Any]:
     return iter(_combinations(tuple(iterable), r, 0))
 
 
+@stands_for(itertools.combinations_with_replacement)
+def combinations_with_replacement_(iterable: Iterable[Any], r: int) -> Iterator[Any]:
+    pool = tuple(iterable)
+    results: list[Any] = [((), 0)]
+    for _ in range(r):
+        results = [((*done, pool[i]), i) for done, least in results for i in range(least, len(pool))]
+    return iter([row for row, _ in results])
+
+
+@stands_for(itertools.compress)
+def compress_(data: Iterable[Any], selectors: Iterable[Any]) -> Iterator[Any]:
+    for item, selected in zip(data, selectors):
+        if selected:
+            yield item
+
+
+@stands_for(itertools.filterfalse)
+def filterfalse_(function: Any, iterable: Iterable[Any], /) -> Iterator[Any]:
+    for item in iterable:
+        if not (item if function is None else function(item)):
+            yield item
+
+
+@stands_for(itertools.groupby)
+def groupby_(iterable: Iterable[Any], key: Any = None) -> Iterator[Any]:
+    """Groups share one iterator: going on to the next group leaves what was not taken of the one before."""
+    items = iter(iterable)
+    item = next(items, MISSING)
+    while item is not MISSING:
+        label = item if key is None else key(item)
+        ended = False
+
+        def group(label: Any) -> Iterator[Any]:
+            nonlocal item, ended
+            while not ended:
+                yield item
+                item = next(items, MISSING)
+                same = item is not MISSING and (item if key is None else key(item)) == label
+                ended = not same
+
+        members = group(label)
+        yield label, members
+        for _ in members:
+            pass
+
+
+@stands_for(itertools.tee)
+def tee_(iterable: Iterable[Any], n: int = 2, /) -> Any:
+    """Each reads from one shared list, which grows as the first of them gets on."""
+    items, seen = iter(iterable), []  # type: ignore[var-annotated]
+
+    def reader() -> Iterator[Any]:
+        position = 0
+        while True:
+            if position == len(seen):
+                item = next(items, MISSING)
+                if item is MISSING:
+                    return
+                seen.append(item)
+            yield seen[position]
+            position += 1
+
+    return tuple([reader() for _ in range(n)])
+
+
 @stands_for(itertools.permutations)
 def permutations_(iterable: Iterable[Any], r: Any = None) -> Iterator[Any]:
     pool = tuple(iterable)

@@ -6,6 +6,7 @@ Out: (function that makes a bare instance, its arguments, state, list items, dic
 
 from __future__ import annotations
 
+import collections
 import copy
 import copyreg
 from typing import Any
@@ -30,6 +31,23 @@ def reduce_ex(owner: Any, protocol: int, /) -> Any:
 
 def reduce(owner: Any, /) -> Any:
     return copyreg._reduce_ex(owner, 0)  # type: ignore[attr-defined]
+
+
+def reduce_container(owner: Any, protocol: int = 4, /) -> Any:
+    """`__reduce__` of the containers that have their own."""
+    cls, state = type(owner), getattr(owner, "__dict__", None) or None
+    if isinstance(owner, (set, frozenset)):
+        return cls, (list(owner),), state
+    if isinstance(owner, collections.deque):
+        return cls, () if owner.maxlen is None else ((), owner.maxlen), state, iter(owner)
+    if isinstance(owner, collections.defaultdict):
+        args = () if owner.default_factory is None else (owner.default_factory,)
+        return cls, args, None, None, iter(owner.items())
+    return cls, (), state, None, iter(owner.items())
+
+
+#: classes whose instances, and those of their subclasses, are reduced so
+REDUCED_CONTAINERS = (set, frozenset, collections.deque, collections.defaultdict, collections.OrderedDict)
 
 
 def getstate(owner: Any, slot_names: tuple[str, ...], /) -> Any:

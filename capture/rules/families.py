@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from capture.polyfills import searching
 from capture.rules import (
     attributes,
     class_checks,
@@ -23,6 +24,7 @@ FAMILIES = (
     numbers,
     numpy_calls,
     operators,
+    searching,
     autograd_function,
     new_class,
     function_transform,

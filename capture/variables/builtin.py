@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from capture.break_reasons import GraphBreak
 from capture.rules import lookup
 from capture.variables.base import Variable
-from capture.variables.constant import ConstantVariable, fold
-from capture.variables.iterator import IteratorVariable
+from capture.variables.constant import ConstantVariable, fold, is_foldable
 from capture.variables.native_base import plain_argument
 from capture.variables.number_rules import EXTREMES, compute, extreme
 from capture.variables.sequence import SequenceVariable
 from capture.variables.symbolic import is_symbolic
+from capture.variables.user_object import ObjectVariable
 
 if TYPE_CHECKING:
     from capture.reconstruct import PythonCode
@@ -76,15 +76,19 @@ def call_pure(tx: Translator, function: Any, args: list[Variable], kwargs: dict[
     if computed is not None:
         return computed
     if function in EXTREMES and not kwargs:
-        one = len(args) == 1 and not isinstance(args[0], IteratorVariable)  # an iterator would be used up
+        one = len(args) == 1 and isinstance(args[0], SequenceVariable)  # an iterator would be used up
         items = args[0].unpack(tx) if one else args if len(args) > 1 else []
         largest = extreme(function, items)
         if largest is not None:
             return largest
+    asked = OWN_CONVERSIONS.get(function)
+    owner = args[0] if asked is not None and len(args) == 1 else None
+    if asked is not None and isinstance(owner, ObjectVariable) and owner.has_class_attribute(asked):
+        return owner.call_method(tx, asked, [], {})
     pure = function in PURE or getattr(function, "__module__", None) in PURE_MODULES
     if function in (sum, math.prod) and args and is_symbolic_sequence(args[0]):
         pure = False
-    if pure and all(a.is_constant() for a in [*args, *kwargs.values()]):
+    if pure and all(map(is_foldable, [*args, *kwargs.values()])):
         return fold(function, args, kwargs)
     polyfill = POLYFILLS.get(function)
     if polyfill is not None:
@@ -92,6 +96,12 @@ def call_pure(tx: Translator, function: Any, args: list[Variable], kwargs: dict[
     raise GraphBreak(
         "builtin", name=getattr(function, "__qualname__", repr(function)), value=describe_all(args)
     )
+
+
+#: functions that ask an object for a conversion of its own
+OWN_CONVERSIONS: dict[Any, str] = {
+    math.floor: "__floor__", math.ceil: "__ceil__", math.trunc: "__trunc__", operator.index: "__index__",
+}  # fmt: skip
 
 
 def is_symbolic_sequence(value: Variable) -> bool:

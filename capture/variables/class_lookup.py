@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import functools
 import types
 from typing import TYPE_CHECKING, Any
@@ -103,8 +102,6 @@ def bind(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> V
         found, (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
     ):
         return BuiltinMethodVariable(owner, found, name)
-    if isinstance(found, collections._tuplegetter) and getattr(owner, "base_value", None) is not None:  # type: ignore[attr-defined]
-        return owner.base_value.get_item(tx, ConstantVariable(found.__reduce__()[1][0]))  # type: ignore[attr-defined]
     if lookup_type(type(found), "__get__") is not MISSING and not isinstance(
         found, (type, types.BuiltinFunctionType)
     ):
@@ -114,13 +111,14 @@ def bind(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> V
 
 
 def call_descriptor(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> Variable:
-    """`type(found).__get__(found, owner, cls)` for a `__get__` written in Python."""
+    """`type(found).__get__(found, owner, cls)` for a `__get__` written in Python; of a class, `__get__(found, None, cls)`."""
     from capture.wrap import wrap_class
 
     getter = lookup_type(type(found), "__get__")
     if not isinstance(getter, types.FunctionType):
         raise GraphBreak("property", name=name, value=owner)
     descriptor = class_value(tx, owner, found, name)
+    instance = ConstantVariable(None) if owner.python_type() is not cls else owner
     return class_value(tx, descriptor, getter, "__get__").call(
-        tx, [descriptor, owner, wrap_class(tx.output, cls)], {}
+        tx, [descriptor, instance, wrap_class(tx.output, cls)], {}
     )

@@ -6,6 +6,7 @@ Operations on them are carried out by Python itself, at translation time.
 from __future__ import annotations
 
 import enum
+import types
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -64,6 +65,8 @@ class ConstantVariable(Variable):
             from capture.variables.exception import raise_python
 
             raise raise_python(error) from None
+        if isinstance(self.value, enum.Enum) and not is_literal(value):
+            return enum_attribute(tx, self, name, value)
         if is_literal(value) or isinstance(value, tuple):
             return constant(value)
         if callable(value):
@@ -85,6 +88,8 @@ class ConstantVariable(Variable):
             return self.iterate(tx)
         if not hasattr(self.value, name):
             return self.get_attr(tx, name)
+        if isinstance(self.value, enum.Enum) and is_written(type(self.value), name):
+            return self.get_attr(tx, name).call(tx, args, kwargs)
         return fold(getattr(self.value, name), args, kwargs)
 
     def unpack(self, tx: Translator) -> list[Variable]:
@@ -98,6 +103,29 @@ class ConstantVariable(Variable):
 
 NONE = ConstantVariable(None)
 FALSE = ConstantVariable(False)
+
+
+def is_written(cls: type, name: str) -> bool:
+    """Whether the method of an enum class is the program's own (those of `enum` are called)."""
+    from capture.variables.class_lookup import lookup_type
+
+    found = lookup_type(cls, name)
+    function = getattr(found, "__func__", found)
+    return isinstance(function, types.FunctionType) and function.__module__ != "enum"
+
+
+def enum_attribute(tx: Translator, member: ConstantVariable, name: str, value: Any) -> Variable:
+    """A method of the program's own, or what the member holds."""
+    from capture.variables.class_lookup import class_attribute
+    from guards.source import ConstantSource
+
+    if is_written(type(member.value), name):
+        found = class_attribute(tx, member, type(member.value), name)
+        assert found is not None
+        return found
+    if isinstance(value, (types.MethodType, types.MethodWrapperType, types.BuiltinFunctionType)):
+        return ConstantMethod(member, name)
+    return tx.wrap(value, ConstantSource(value))
 
 
 class ConstantMethod(Variable):
@@ -137,15 +165,33 @@ def refusal(name: str, value: Variable) -> GraphBreak:
     )
 
 
+def argument_value(value: Variable) -> Any:
+    """What a function without side effects gets for an argument: a constant, or a list of literals made for it alone."""
+    from capture.variables.lists import ListVariable
+    from capture.variables.native_base import plain_argument
+
+    value = plain_argument(value)
+    if type(value) is ListVariable and value.items and all(type(i) is ConstantVariable for i in value.items):
+        return [i.as_constant() for i in value.items]
+    return value.as_constant()
+
+
+def is_foldable(value: Variable) -> bool:
+    try:
+        argument_value(value)
+    except NotConstant:
+        return False
+    return True
+
+
 def fold(function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
     """Call `function` on constants now. An exception becomes the program's own; a non-constant argument breaks the graph."""
     from capture.variables.exception import raise_python
-    from capture.variables.native_base import plain_argument
     from capture.wrap import constant
 
     try:
-        values = [plain_argument(a).as_constant() for a in args]
-        keywords = {k: plain_argument(v).as_constant() for k, v in kwargs.items()}
+        values = [argument_value(a) for a in args]
+        keywords = {k: argument_value(v) for k, v in kwargs.items()}
     except NotConstant as error:
         raise refusal(getattr(function, "__name__", repr(function)), error.args[0]) from None
     try:

@@ -315,7 +315,7 @@ def method_of_value(tx: Translator, owner: Variable, name: str) -> Variable:
     cls = owner.python_type()
     if name == "__class__":
         return wrap_class(tx.output, cls)
-    if not hasattr(cls, name):
+    if not hasattr(cls, name) or (name == "__dict__" and not cls.__dictoffset__):
         raise raise_new(AttributeError, f"'{cls.__name__}' object has no attribute '{name}'")
     if not callable(getattr(cls, name)):
         raise GraphBreak("get_attr", value=owner, name=name)
@@ -346,9 +346,15 @@ class PartialVariable(Variable):
         self.function = function
         self.args = args
         self.kwargs = kwargs
+        self.attributes: dict[str, Variable] = {}
 
     def python_type(self) -> type:
         return functools.partial
+
+    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+        if self.source is not None or hasattr(functools.partial, name):
+            raise GraphBreak("set_attr", value=self, name=name)
+        self.attributes[name] = value
 
     def truth(self, tx: Translator) -> bool:
         return True
@@ -357,6 +363,8 @@ class PartialVariable(Variable):
         from capture.variables.mapping import DictVariable
         from capture.variables.sequence import TupleVariable
 
+        if name in self.attributes:
+            return self.attributes[name]
         if name == "func":
             return self.function
         if name == "args":
@@ -380,6 +388,10 @@ class PartialVariable(Variable):
         if self.kwargs:
             code.emit("KW_NAMES", tuple(self.kwargs))
         code.call(1 + len(self.args) + len(self.kwargs))
+        for name, held in self.attributes.items():
+            code.emit("COPY", 1)
+            code.load_swapped(held)
+            code.emit("STORE_ATTR", name)
 
     def children(self) -> list[Variable]:
-        return [self.function, *self.args, *self.kwargs.values()]
+        return [self.function, *self.args, *self.kwargs.values(), *self.attributes.values()]

@@ -1,4 +1,4 @@
-"""`obj.__dict__`: the attributes of an instance as a dict, kept in step with what the frame stores on the object."""
+"""`obj.__dict__`: the attributes of an instance as a dict, kept in step with what the frame stores."""
 
 from __future__ import annotations
 

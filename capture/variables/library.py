@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import operator
 from typing import TYPE_CHECKING, Any
@@ -118,6 +119,22 @@ def dispatch(
     tx.output.guards.add(make_guard.length_match(source, registry))
     key = next(k for k, v in registry.items() if v is chosen)
     return tx.wrap(chosen, DictItemSource(source, key))
+
+
+def is_recursive_repr(function: FunctionType) -> bool:
+    """The `__repr__` of a dataclass, which keeps the ids of what it is at work on."""
+    code = function.__code__
+    return code.co_qualname == "_recursive_repr.<locals>.wrapper" and code.co_filename == dataclasses.__file__
+
+
+def recursive_repr(
+    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    """What it wraps; an object that contains itself reaches the limit of nested calls."""
+    wrapper: Any = function.function
+    names = wrapper.__code__.co_freevars
+    written = wrapper.__closure__[names.index("user_function")].cell_contents
+    return tx.wrap(written, ConstantSource(written)).call(tx, args, kwargs)
 
 
 MAKERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)

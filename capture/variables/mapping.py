@@ -187,8 +187,12 @@ class DictVariable(Variable):
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         from capture.variables.function import missing_method
+        from capture.variables.operator_methods import call_operator
 
         method = DICT_METHODS.get(name)
+        operated = call_operator(tx, self, name, args)
+        if operated is not None:
+            return operated
         if method is None or (name in ORDERED_ONLY and self.cls is not collections.OrderedDict):
             raise missing_method(self, name)
         return method(self, tx, *args, **kwargs)

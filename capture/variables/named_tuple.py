@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable
+from capture.variables.exception import raise_new
 from capture.variables.sequence import TupleVariable
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class NamedTupleVariable(TupleVariable):
         fields = field_names(self.cls)
         if name in fields:
             return self.get_item(tx, ConstantVariable(fields.index(name)))
-        if name in ("_fields", "n_fields", "n_sequence_fields"):
+        if name in ("_fields", "n_fields", "n_sequence_fields") and hasattr(self.cls, name):
             return tx.wrap_constant(getattr(self.cls, name))
         from capture.variables.class_lookup import class_attribute
 
@@ -50,9 +51,12 @@ class NamedTupleVariable(TupleVariable):
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if name == "_replace" and not args:
-            items = list(self.items)
+            items, fields = list(self.items), field_names(self.cls)
+            unknown = [name for name in kwargs if name not in fields]
+            if unknown:
+                raise raise_new(ValueError, f"Got unexpected field names: {unknown!r}")
             for field, value in kwargs.items():
-                items[field_names(self.cls).index(field)] = value
+                items[fields.index(field)] = value
             return NamedTupleVariable(items, self.cls)
         if name == "_asdict":
             from capture.variables.mapping import DictVariable

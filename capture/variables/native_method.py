@@ -7,8 +7,8 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
+from capture.polyfills import copying
 from capture.variables.base import Variable
-from capture.variables.compare import COMPARISONS, DUNDERS
 from capture.variables.constant import NONE, ConstantVariable
 from capture.variables.exception import ExceptionVariable, raise_new
 from capture.variables.native_base import IMMUTABLE_BASES, plain_argument
@@ -56,32 +56,14 @@ def _call_on_base(
         value = base.factory.call(tx, [], {})
         owner.call_method(tx, "__setitem__", [args[0], value], {})
         return value
+    if descriptor.__name__ == "__reduce__" and base.python_type() in copying.REDUCED_CONTAINERS:
+        return tx.wrap_function(copying.reduce_container).call(tx, [owner], {})
     if descriptor.__name__ in OF_ITS_CLASS.get(base.python_type(), ()):
         raise GraphBreak("method", name=descriptor.__qualname__, value=owner)
-    symbol = OPERATORS.get(descriptor.__name__)
-    if symbol is not None and len(args) == 1:
-        return _operate(tx, symbol, base, args[0])
     result: Variable = base.call_method(tx, descriptor.__name__, list(map(plain_argument, args)), kwargs)
     return owner if result is base else result
 
 
-def _operate(tx: Translator, symbol: str, base: Variable, other: Variable) -> Variable:
-    """An operator of the base class, called by way of `super()` or by its name."""
-    from capture.variables.operators import binary_operator, compare
-
-    other = plain_argument(other)
-    carry_out = compare if symbol in COMPARISONS else binary_operator
-    kinds = base.python_type(), other.python_type()
-    if not issubclass(kinds[1], kinds[0]) and not (base.is_constant() and other.is_constant()):
-        return ConstantVariable(NotImplemented)
-    return carry_out(tx, symbol, base, other)
-
-
-#: operators of containers, which have no method of that name (those of literals are called)
-OPERATORS = {name: symbol for symbol, name in DUNDERS.items()} | {
-    f"__{name}__": symbol
-    for symbol, name in (("+", "add"), ("|", "or"), ("&", "and"), ("-", "sub"), ("^", "xor"))
-}
 #: methods whose result is of the class of the instance, which may have to be called for it
 OF_ITS_CLASS: dict[type, tuple[str, ...]] = {
     collections.OrderedDict: ("copy", "__or__", "__ror__"),
@@ -222,7 +204,7 @@ class ClassMethodVariable(Variable):
         if handler is not None:
             return handler(tx, *args, **kwargs)
         if self.name == "__new__" and args and isinstance(args[0], ClassVariable):
-            return native_new(tx, self.owner.cls, args[0], args[1:], kwargs)
+            return native_new(tx, function.__self__, args[0], args[1:], kwargs)
         return call_pure(tx, function, args, kwargs)
 
     def reconstruct(self, code: PythonCode) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copyreg
+import types
 from typing import TYPE_CHECKING, Any
 
 from capture.polyfills import copying
@@ -56,6 +57,14 @@ def _not_equals(tx: Translator, owner: ObjectVariable, other: Variable) -> Varia
     return ConstantVariable(not compare(tx, "==", owner, other).truth(tx))
 
 
+def _namespaces_equal(tx: Translator, owner: ObjectVariable, other: Variable) -> Variable:
+    from capture.variables.operators import compare
+
+    if not issubclass(other.python_type(), types.SimpleNamespace):
+        return ConstantVariable(NotImplemented)
+    return compare(tx, "==", owner.get_attr(tx, "__dict__"), other.get_attr(tx, "__dict__"))
+
+
 def _not_ordered(tx: Translator, owner: ObjectVariable, other: Variable) -> Variable:
     return ConstantVariable(NotImplemented)
 
@@ -84,6 +93,7 @@ OBJECT_METHODS: dict[Any, Any] = {
     object.__init__: _init,
     object.__eq__: _equals,
     object.__ne__: _not_equals,
+    types.SimpleNamespace.__eq__: _namespaces_equal,
     object.__lt__: _not_ordered,  # type: ignore[operator]
     object.__le__: _not_ordered,  # type: ignore[operator]
     object.__gt__: _not_ordered,  # type: ignore[operator]

@@ -99,8 +99,20 @@ class SliceVariable(Variable):
         return True
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
+        from capture.variables.function import method_of_value
+
         names = ("start", "stop", "step")
-        return self.parts[names.index(name)] if name in names else super().get_attr(tx, name)
+        return self.parts[names.index(name)] if name in names else method_of_value(tx, self, name)
+
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        from capture.variables.constant import fold
+        from capture.variables.function import missing_method
+
+        if not callable(getattr(slice, name, None)):
+            raise missing_method(self, name)
+        return fold(getattr(slice, name), [self, *args], kwargs)
 
     def reconstruct(self, code: PythonCode) -> None:
         for part in self.parts:

@@ -84,9 +84,13 @@ class SequenceVariable(Variable):
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         from capture.variables.function import missing_method
+        from capture.variables.operator_methods import call_operator
 
         method = self.methods.get(name)
         if method is None:
+            operated = call_operator(tx, self, name, args)
+            if operated is not None:
+                return operated
             raise missing_method(self, name)
         return method(self, tx, *args, **kwargs)
 
@@ -151,6 +155,8 @@ def _product(tx: Translator, items: list[Variable]) -> Variable:
 def index_of(tx: Translator, key: Variable) -> int:
     """The int that `key.__index__()` gives."""
     key = plain_argument(key)
+    if getattr(key, "has_class_attribute", None) is not None and key.has_class_attribute("__index__"):  # type: ignore[attr-defined]
+        key = key.call_method(tx, "__index__", [], {})
     if not key.is_constant():
         raise GraphBreak("operator", name="index", value=key)
     try:
@@ -200,14 +206,14 @@ def _len(self: SequenceVariable, tx: Translator) -> Variable:
     return ConstantVariable(len(self.items))
 
 
+def _hash(self: SequenceVariable, tx: Translator) -> Variable:
+    from capture.variables.constant import fold
+
+    return fold(hash, [self], {})
+
+
 def _iter(self: SequenceVariable, tx: Translator) -> Variable:
     return self.iterate(tx)
-
-
-def _add(self: SequenceVariable, tx: Translator, other: Variable) -> Variable:
-    from capture.variables.operators import binary_operator
-
-    return binary_operator(tx, "+", self, other)
 
 
 SEQUENCE_METHODS: dict[str, Callable[..., Variable]] = {
@@ -217,6 +223,6 @@ SEQUENCE_METHODS: dict[str, Callable[..., Variable]] = {
     "__getitem__": _get_item,
     "__len__": _len,
     "__iter__": _iter,
-    "__add__": _add,
+    "__hash__": _hash,
 }
 SequenceVariable.methods = SEQUENCE_METHODS

@@ -85,10 +85,14 @@ class SetVariable(Variable):
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         from capture.variables.function import missing_method
+        from capture.variables.operator_methods import call_operator
 
         method = SET_METHODS.get(name)
         if method is None and self.cls is set:
             method = SET_CHANGES.get(name)
+        operated = call_operator(tx, self, name, args)
+        if operated is not None:
+            return operated
         if method is None or kwargs:
             raise missing_method(self, name)
         return method(self, tx, *args)

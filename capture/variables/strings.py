@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import _string  # type: ignore[import-not-found]
+import collections
 import operator
 import string
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
 from capture.variables.base import NotConstant, Variable, realize
@@ -70,7 +71,7 @@ class _Text:
 
 def _printable(tx: Translator, value: Variable) -> object:
     """A real object with the same text."""
-    from capture.variables.lists import ListVariable
+    from capture.variables.lists import DequeVariable, ListVariable
     from capture.variables.mapping import DictVariable
     from capture.variables.sequence import TupleVariable
     from capture.variables.sets import SetVariable
@@ -86,8 +87,15 @@ def _printable(tx: Translator, value: Variable) -> object:
         return [_printable(tx, item) for item in value.unpack(tx)]
     if isinstance(value, TupleVariable):
         return value.build([_printable(tx, item) for item in value.unpack(tx)])
-    if isinstance(value, DictVariable) and value.cls is dict:
-        return {_printable(tx, k): _printable(tx, v) for k, v in value.items(tx)}
+    if isinstance(value, DictVariable):
+        pairs: Any = {_printable(tx, k): _printable(tx, v) for k, v in value.items(tx)}
+        if value.cls is collections.defaultdict:
+            factory: Any = _printable(tx, value.factory or ConstantVariable(None))
+            return collections.defaultdict(factory, pairs)
+        return value.cls(pairs)
+    if isinstance(value, DequeVariable):
+        value.guard_limit(tx)
+        return collections.deque([_printable(tx, item) for item in value.unpack(tx)], value.maxlen)
     if isinstance(value, SetVariable):
         return value.cls(item.as_constant() for item in value.unpack(tx))
     return value.as_constant()

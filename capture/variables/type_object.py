@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
 from capture.variables.base import NotConstant, Variable
-from capture.variables.class_lookup import MISSING, class_value, is_data_descriptor, lookup_type
+from capture.variables.class_lookup import (
+    MISSING,
+    call_descriptor,
+    class_value,
+    is_data_descriptor,
+    lookup_type,
+)
 from capture.variables.constant import ConstantVariable, fold
 from capture.variables.exception import raise_new
 from capture.variables.function import BoundMethodVariable
@@ -84,7 +90,7 @@ class ClassVariable(Variable):
         if lookup_type(type(found), "__get__") is not MISSING and not isinstance(
             found, (types.FunctionType, type, property, types.MemberDescriptorType)
         ):
-            raise GraphBreak("property", name=name, value=self)
+            return call_descriptor(tx, self, self.cls, found, name)
         return wrap(tx.output, found, TypeAttrSource(self.source, name) if self.source else None)
 
     def _constant(self, tx: Translator, name: str) -> Variable:
@@ -107,6 +113,8 @@ class ClassVariable(Variable):
             raise raise_new(AttributeError, f"type object '{self.cls.__name__}' has no attribute '{name}'")
         if isinstance(meta, types.FunctionType):
             return BoundMethodVariable(class_value(tx, self.metaclass(tx), meta, name), self)
+        if lookup_type(type(meta), "__get__") is MISSING:
+            return class_value(tx, self.metaclass(tx), meta, name)
         raise GraphBreak("property", name=name, value=self)
 
     def metaclass(self, tx: Translator) -> Variable:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import collections
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -184,6 +185,8 @@ class ObjectVariable(Variable):
         from capture.wrap import wrap
         from guards.source import AttrSource
 
+        if name == "__dict__" and isinstance(found, (types.GetSetDescriptorType, types.MemberDescriptorType)):
+            return self.dict_variable(tx)
         if isinstance(found, property):
             if found.fget is None:
                 raise raise_new(
@@ -202,8 +205,8 @@ class ObjectVariable(Variable):
                     AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'"
                 ) from None
             return wrap(tx.output, value, AttrSource(self.source, name) if self.source else None)
-        if name == "__dict__":
-            return self.dict_variable(tx)
+        if self.base_value is not None and isinstance(found, collections._tuplegetter):  # type: ignore[attr-defined]
+            return self.base_value.get_item(tx, ConstantVariable(found.__reduce__()[1][0]))  # type: ignore[attr-defined]
         if self.base_value is not None and isinstance(found, types.GetSetDescriptorType):
             return self.base_value.get_attr(tx, name)
         if isinstance(lookup_type(type(found), "__get__"), types.FunctionType):

@@ -1,4 +1,4 @@
-"""Existing weak references: calling one gives its object, or None."""
+"""Weak references: calling one gives its object, or None."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import enum
 import gc
 import types
 from typing import TYPE_CHECKING, Any
@@ -101,7 +102,11 @@ def dict_of(output: OutputGraph, value: Any, base: type, source: Source | None) 
         )
     original = value if source is not None else None
     entries = _dict_entries(output, value, source)
-    return DictVariable(entries, source, cls=base, factory=factory, original=original)
+    result = DictVariable(entries, source, cls=base, factory=factory, original=original)
+    if source is not None and any(map(_is_mixed, dict.keys(value))):
+        output.guard_dict_keys(source, value)
+        result.keys_guarded = True
+    return result
 
 
 def _dict_entries(
@@ -109,7 +114,7 @@ def _dict_entries(
 ) -> dict[Any, tuple[Variable, Variable]]:
     entries: dict[Any, tuple[Variable, Variable]] = {}
     for position, (key, item) in enumerate(dict_items(value)):
-        if is_guardable_constant(key):
+        if is_guardable_constant(key) and not _is_mixed(key):
             key_variable = constant(key)
             held = (
                 LazyVariable(output, item, DictItemSource(source, key))
@@ -128,6 +133,11 @@ def _dict_entries(
             )
             entries[_name_of_key(key, key_variable)] = (key_variable, held)
     return entries
+
+
+def _is_mixed(key: Any) -> bool:
+    """A member of IntEnum and the like: equal to values that are no members, which a look-up in a guard does not decide."""
+    return isinstance(key, enum.Enum) and isinstance(key, (int, str, float))
 
 
 def _name_of_key(key: Any, variable: Variable) -> Any:
