@@ -24,6 +24,8 @@ def same_object(tx: Translator, left: Variable, right: Variable) -> bool:
     left, right = tx.output.resolve(left), tx.output.resolve(right)
     if left is right:
         return True
+    if is_symbolic(left) or is_symbolic(right):
+        return _is_same_number(tx, left, right)
     if not (left.identity_known and right.identity_known):
         raise GraphBreak("compare", name="is", value=left if right.identity_known else right)
     if left.mutable or right.mutable:
@@ -32,8 +34,6 @@ def same_object(tx: Translator, left: Variable, right: Variable) -> bool:
     if left.is_constant() and right.is_constant():
         if left.python_type() is not right.python_type():
             return False
-        if is_symbolic(left) or is_symbolic(right):
-            return left.python_type() is not float and equal_numbers(tx, left, right)
         one, two = left.as_constant(), right.as_constant()
         if type(one) is not type(two):
             return False
@@ -47,9 +47,12 @@ def same_object(tx: Translator, left: Variable, right: Variable) -> bool:
     return same
 
 
-def equal_numbers(tx: Translator, left: Variable, right: Variable) -> bool:
-    """Of two numbers of one type, one symbolic: guards fix the answer, not the numbers."""
-    return equal(tx, left, right) if left.python_type() is int else left.truth(tx) == right.truth(tx)
+def _is_same_number(tx: Translator, left: Variable, right: Variable) -> bool:
+    """One is symbolic: guards fix the answer, not the numbers."""
+    kind = left.python_type()
+    if kind is not right.python_type() or kind is float:
+        return False
+    return equal(tx, left, right) if kind is int else left.truth(tx) == right.truth(tx)
 
 
 def equal_or_same(tx: Translator, left: Variable, right: Variable) -> bool:

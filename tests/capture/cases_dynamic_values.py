@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import math
 
 import torch
@@ -272,3 +273,8 @@ def equal_sizes_that_change_are_unrelated(x, y):
 @calls([(tensor(n, n),) for n in (3, 5, 7)], graphs=2, dynamic=None)
 def equal_sizes_that_belong_together(x):
     return x @ x
+
+
+@calls(rows(3, 5, 7), graphs=1)
+def sizes_in_iterators(x):
+    return x + 1, list(itertools.accumulate(x.shape)), list(itertools.product(x.shape, [1, 2]))
