@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import _capture
+
 from capture import hooks
 
 if TYPE_CHECKING:
@@ -22,11 +24,12 @@ if TYPE_CHECKING:
 
     from codegen.symbolic_graph import SymbolicGraph
 
-LIMIT = 64  # compilations, and plans that are kept
+LIMIT = 64  # compilations, and graphs that are kept
 
 
 class SizedGraph:
-    """`compiled` holds what was compiled for one combination of ints, `planned` what was planned for it."""
+    """`direct_call` finds the graph for the ints natively, and calls it; `ready` is the first one, until it is called. `compiled` holds what was
+    compiled for one combination of ints."""
 
     def __init__(
         self,
@@ -38,36 +41,34 @@ class SizedGraph:
         self.module = gm
         self.compile_graph = compile_graph
         self.symbolic = symbolic
-        self.positions = [i for i, value in enumerate(example_inputs) if type(value) is int]
+        self.positions = tuple(i for i, value in enumerate(example_inputs) if type(value) is int)
         self.compiled: dict[tuple[int, ...], Callable[..., Any]] = {}
-        self.planned: dict[tuple[int, ...], Callable[..., Any]] = {}
-        self.prepare(self.key(example_inputs), example_inputs)
+        self.direct_call: Any = _capture.SizedGraph(self.positions, LIMIT, self.prepare)
+        self.ready: dict[tuple[int, ...], Callable[..., Any]] = {}
+        self.ready = {self.key(example_inputs): self.prepare(*example_inputs)}
+
+    def __call__(self, *args: Any) -> Any:
+        return self.direct_call(*args)
 
     def key(self, args: Sequence[Any]) -> tuple[int, ...]:
         return tuple(args[i] for i in self.positions)
 
-    def prepare(self, key: tuple[int, ...], args: Sequence[Any]) -> Callable[..., Any]:
-        """With the hook off: the compiler is no program of the user."""
+    def prepare(self, *args: Any) -> Callable[..., Any]:
+        """The graph for the ints among the arguments. With the hook off: the compiler is no program of the user."""
+        key = self.key(args)
+        if key in self.ready:
+            return self.ready.pop(key)
         before = hooks.switch(hooks.OFF)
         try:
-            return self.plan(key) or self.compile(key, args)
+            planned = self.symbolic.for_sizes(key) if self.symbolic is not None else None
+            return planned or self.compile(key, args)
         finally:
             hooks.switch(before)
 
-    def plan(self, key: tuple[int, ...]) -> Callable[..., Any] | None:
-        plan = self.symbolic.for_sizes(key) if self.symbolic is not None else None
-        if plan is not None:
-            if len(self.planned) >= LIMIT:
-                self.planned.pop(next(iter(self.planned)), None)  # the oldest
-            self.planned[key] = plan
-        return plan
-
     def compile(self, key: tuple[int, ...], args: Sequence[Any]) -> Callable[..., Any]:
-        if len(self.compiled) >= LIMIT:
-            return self.module.forward
-        return self.compiled.setdefault(key, self.compile_graph(self.module, args))
-
-    def __call__(self, *args: Any) -> Any:
-        key = self.key(args)
-        graph = self.planned.get(key) or self.compiled.get(key) or self.prepare(key, args)
-        return graph(*args)
+        if key not in self.compiled and len(self.compiled) >= LIMIT:
+            forward: Callable[..., Any] = self.module.forward
+            return forward
+        if key not in self.compiled:
+            self.compiled[key] = self.compile_graph(self.module, args)
+        return self.compiled[key]

@@ -138,10 +138,14 @@ def link(
 
 
 def planned(
-    program: Program, compiled: list[Any], plan: LaunchPlan, fallback: Callable[..., Any] | None
+    program: Program,
+    compiled: list[Any],
+    plan: LaunchPlan,
+    fallback: Callable[..., Any] | None,
+    *beside: CompiledGraph,
 ) -> CompiledGraph:
-    """The callable of a launch plan."""
-    graph = CompiledGraph(plan.words, plan.objects, fallback)
+    """The callable of a launch plan; it shares the workspace of the graph `beside`."""
+    graph = CompiledGraph(plan.words, plan.objects, fallback, *beside)
     graph.program = program
     graph.compiled = compiled
     graph.extern_calls = plan.extern_calls

@@ -46,6 +46,7 @@ class SymbolicGraph:
     conditions: list[Any]
     silent: frozenset[str]
     fallback: Any
+    planned: tuple[CompiledGraph, ...] = ()  # the first plan: all share its workspace
 
     def for_sizes(self, ints: Sequence[int]) -> CompiledGraph | None:
         """The graph for these values of the int placeholders; None where a condition does not hold for them."""
@@ -54,9 +55,10 @@ class SymbolicGraph:
             return None
         options = PlanOptions(False, self.silent, dict(zip(self.placeholders, ints)), sizes)
         addresses = {kernel.name: kernel.address for kernel in self.kernels}
-        return compiled.planned(
-            self.program, self.kernels, build_plan(self.program, addresses, options), self.fallback
-        )
+        plan = build_plan(self.program, addresses, options)
+        graph = compiled.planned(self.program, self.kernels, plan, self.fallback, *self.planned)
+        self.planned = self.planned or (graph,)
+        return graph
 
 
 def _holds_for(sizes: Mapping[str, int]) -> Any:

@@ -140,34 +140,47 @@ static const Instruction instructions[OP_COUNT] = {
 
 /* --- one execution ------------------------------------------------------------------------------------------------------- */
 
+static char *new_memory(size_t size)
+{
+    char *memory = aligned_alloc(WORKSPACE_ALIGNMENT, size);
+    if (memory == NULL) {
+        PyErr_NoMemory();
+    }
+    return memory;
+}
+
 static int take_workspace(Run *run)
 {
-    CompiledGraph *graph = run->graph;
-    if (graph->workspace_size == 0) {
+    Workspace *kept = run->graph->workspace;
+    size_t size = ((size_t)run->graph->workspace_size + WORKSPACE_ALIGNMENT - 1) & ~(size_t)(WORKSPACE_ALIGNMENT - 1);
+    if (size == 0) {
         return 0;
     }
-    if (graph->workspace != NULL && !graph->workspace_taken) {
-        graph->workspace_taken = true;
-        run->workspace = graph->workspace;
-        return 0;
+    if (kept->taken) {
+        run->workspace = new_memory(size);
+        return run->workspace == NULL ? -1 : 0;
     }
-    size_t size = ((size_t)graph->workspace_size + WORKSPACE_ALIGNMENT - 1) & ~(size_t)(WORKSPACE_ALIGNMENT - 1);
-    run->workspace = aligned_alloc(WORKSPACE_ALIGNMENT, size);
-    if (run->workspace == NULL) {
-        PyErr_NoMemory();
-        return -1;
+    if (kept->size < size) {
+        free(kept->memory);
+        kept->memory = new_memory(size);
+        kept->size = kept->memory == NULL ? 0 : size;
+        if (kept->memory == NULL) {
+            return -1;
+        }
     }
-    if (graph->workspace == NULL) {
-        graph->workspace = run->workspace;
-        graph->workspace_taken = true;
-    }
+    kept->taken = true;
+    run->workspace = kept->memory;
     return 0;
 }
 
 static void give_workspace(Run *run)
 {
-    if (run->workspace == run->graph->workspace) {
-        run->graph->workspace_taken = false;
+    Workspace *kept = run->graph->workspace;
+    if (run->workspace == NULL) {
+        return;
+    }
+    if (run->workspace == kept->memory) {
+        kept->taken = false;
     } else {
         free(run->workspace);
     }
@@ -412,7 +425,8 @@ static int find_grad_mode(void)
 static PyObject *graph_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     PyObject *words, *objects, *fallback = Py_None;
-    if (!PyArg_ParseTuple(args, "O!O!|O", &PyBytes_Type, &words, &PyTuple_Type, &objects, &fallback)) {
+    CompiledGraph *beside = NULL;
+    if (!PyArg_ParseTuple(args, "O!O!|OO!", &PyBytes_Type, &words, &PyTuple_Type, &objects, &fallback, &CompiledGraphType, &beside)) {
         return NULL;
     }
     if (!tensor_access_ready()) {
@@ -430,6 +444,12 @@ static PyObject *graph_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     graph->words = Py_NewRef(words);
     graph->objects = Py_NewRef(objects);
     graph->fallback = fallback == Py_None ? NULL : Py_NewRef(fallback);
+    graph->workspace = beside != NULL ? beside->workspace : PyMem_Calloc(1, sizeof(Workspace));
+    if (graph->workspace == NULL) {
+        Py_DECREF(graph);
+        return PyErr_NoMemory();
+    }
+    graph->workspace->owners++;
     if (read_plan(graph) < 0) {
         Py_DECREF(graph);
         return NULL;
@@ -463,7 +483,10 @@ static void graph_dealloc(CompiledGraph *graph)
     Py_CLEAR(graph->words);
     PyMem_Free(graph->specs);
     PyMem_Free(graph->timings);
-    free(graph->workspace);
+    if (graph->workspace != NULL && --graph->workspace->owners == 0) {
+        free(graph->workspace->memory);
+        PyMem_Free(graph->workspace);
+    }
     Py_TYPE(graph)->tp_free((PyObject *)graph);
 }
 
@@ -518,7 +541,8 @@ static PyGetSetDef graph_getset[] = {
 
 static PyTypeObject CompiledGraphType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "_capture.CompiledGraph",
-    .tp_doc = PyDoc_STR("CompiledGraph(words, objects, fallback=None)\n\nA launch plan, callable with the arguments of the graph; gives a tuple."),
+    .tp_doc = PyDoc_STR("CompiledGraph(words, objects, fallback=None, beside=None)\n\nA launch plan, callable with the arguments of the graph; gives a "
+                        "tuple. It shares the workspace of the graph `beside`."),
     .tp_basicsize = sizeof(CompiledGraph),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
     .tp_new = graph_new,

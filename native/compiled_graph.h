@@ -48,6 +48,14 @@ typedef struct {
     bool owned; /* the reference to `tensor` is this slot's */
 } Slot;
 
+/* Memory for what lives within a run, kept between calls; taken by one run at a time. Graphs that are plans of one program share one. */
+typedef struct {
+    int64_t owners;
+    size_t size;
+    char *memory;
+    bool taken;
+} Workspace;
+
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
@@ -58,8 +66,7 @@ typedef struct {
     int64_t ninputs, nslots, noutputs, workspace_size, nspecs, no_grad;
     const int64_t *inputs, *outputs, *code, *end;
     TensorSpec *specs;
-    char *workspace; /* kept between calls; taken by one run at a time */
-    bool workspace_taken;
+    Workspace *workspace;
     int64_t ninstructions;
     int64_t *timings; /* calls and nanoseconds of each instruction; NULL unless the graph is timed */
 } CompiledGraph;

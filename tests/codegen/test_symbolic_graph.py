@@ -124,7 +124,7 @@ def test_new_sizes_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jit, "compile_kernels", None)
     for n in (2, 9, 300):
         assert torch.equal(graph(n, 24, torch.ones(n, 24))[0], torch.full((n,), 48.0))
-    assert len(graph.planned) == 4 and not graph.compiled
+    assert graph.direct_call.kept == 3 and not graph.compiled
 
 
 def test_written_inputs() -> None:
@@ -143,7 +143,7 @@ def test_plans_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = symbolic(lambda x: x + 1, torch.ones(5))
     for n in (2, 3, 4, 6, 7, 2):
         assert torch.equal(graph(n, torch.ones(n))[0], torch.full((n,), 2.0))
-    assert len(graph.planned) == 3
+    assert graph.direct_call.kept == 3
 
 
 # --- refusals -----------------------------------------------------------------------------------------------------------------
