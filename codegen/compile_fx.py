@@ -55,11 +55,6 @@ def compile_fx(
     kernels False: every ATen operator of the traced graphs is a call, none is compiled (to tell what tracing does from what kernels do).
     A graph that can't be compiled runs through eager; the log `capture.codegen` says why.
     """
-    with torch.set_grad_enabled(torch.is_grad_enabled()):  # the module may switch the mode when it is traced
-        return _compile(gm, example_inputs, store, kernels)
-
-
-def _compile(gm: fx.GraphModule, example_inputs: Sequence[Any], store: Any, kernels: bool) -> Compiled:
     try:
         check_inputs(example_inputs)
         inside = without_inference_region(gm)

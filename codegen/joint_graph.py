@@ -74,9 +74,7 @@ class Joint:
 
 def trace_joint(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -> Joint:
     """Trace the module; where an output requires grad, its backward too. Raises UntraceableError, or what the operators raise."""
-    around = torch.is_grad_enabled()
     joint = Joint(trace(module, inputs, mode))
-    torch.set_grad_enabled(around)  # the module may have changed it
     leaves = [isinstance(value, torch.Tensor) and value.requires_grad for value in inputs]
     outputs = [value for value in joint.trace.outputs if isinstance(value, torch.Tensor)]
     if differentiable_writes(joint.trace) or any(concerns_autograd(joint.trace, value) for value in outputs):

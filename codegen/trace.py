@@ -437,7 +437,10 @@ def trace(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -> Trac
     with mode:
         fakes = [to_fake(mode, value) if isinstance(value, torch.Tensor) else value for value in inputs]
         runner.place(fakes)
-        with recorder:
+        with (
+            recorder,
+            torch.set_grad_enabled(torch.is_grad_enabled()),
+        ):  # the module may switch the mode: only inside
             outputs = runner.run()
         return Trace(recorder, fakes, runner.lifted, outputs)
 
