@@ -9,6 +9,7 @@ Out: `Body`: the operations that the call made, taken out of the graph under con
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,10 @@ class Structure:
         leaves, self.spec = pytree.tree_flatten(value)
         self.leaves = [None if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
         self.places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+
+    def matches(self, other: Structure) -> bool:
+        """Whether the trees are the same but for their tensors."""
+        return (self.spec, self.leaves, self.places) == (other.spec, other.leaves, other.places)
 
     def fill(self, tensors: Any) -> Any:
         leaves = list(self.leaves)
@@ -182,6 +187,7 @@ def call_node(
 
     target.__name__ = target.__qualname__ = name
     node = tx.output.graph.call_function(target, tuple(nodes))
+    node.meta["stack_trace"] = "".join(traceback.format_list(tx.user_stack()))
     parts = tx.output.wrap_result(tuple(tensors_of(example)), node)
     assert isinstance(parts, TupleVariable)
     values = iter(parts.items)

@@ -135,7 +135,6 @@ OUTSIDE_FUNCTIONS = [
     "torch.sym_not",
     "torch.sym_max",
     "torch.sym_min",
-    "torch.cond",
     "torch.while_loop",
     "torch.fork",
     "torch.wait",

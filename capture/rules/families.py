@@ -7,11 +7,13 @@ from capture.rules import (
     attributes,
     class_checks,
     containers,
+    higher_order,
     iterators,
     library,
     numbers,
     numpy_calls,
     operators,
+    tensor_types,
 )
 from capture.variables import autograd_function, function_transform, new_class, super_object, torch_wrappers
 
@@ -19,12 +21,14 @@ FAMILIES = (
     attributes,
     class_checks,
     containers,
+    higher_order,
     iterators,
     library,
     numbers,
     numpy_calls,
     operators,
     searching,
+    tensor_types,
     autograd_function,
     new_class,
     function_transform,

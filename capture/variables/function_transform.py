@@ -115,7 +115,7 @@ def transformed(
 ) -> Variable:
     """A node for `apply(function)(*args, **kwargs)`. `keep`: where to leave the body."""
     bodies = keep if keep is not None else []
-    given, nodes = _given(tx, args, kwargs)
+    given, nodes = given_values(tx, args, kwargs)
 
     def interpreted(*args: Any, **kwargs: Any) -> Any:
         if bodies:
@@ -123,13 +123,13 @@ def transformed(
         bodies.append(outline.outline(tx, function, args, kwargs))
         return bodies[0].example
 
-    example = _on_fakes(tx, name, functools.partial(apply(interpreted), *given[0], **given[1]))
+    example = on_fakes(tx, name, functools.partial(apply(interpreted), *given[0], **given[1]))
     if not bodies:
         raise GraphBreak("call", value=f"{name}, which does not call {function.describe()}")
-    return _node(tx, name, apply, bodies[0], given, nodes, example)
+    return transform_node(tx, name, apply, bodies[0], given, nodes, example)
 
 
-def _given(
+def given_values(
     tx: Translator, args: Variable, kwargs: dict[str, Variable]
 ) -> tuple[tuple[Any, Any], list[torch.fx.Node]]:
     """The arguments with fake tensors, and the nodes of those."""
@@ -142,7 +142,7 @@ def _given(
     return (outline.plain(tx, args, take), {k: outline.plain(tx, v, take) for k, v in kwargs.items()}), nodes
 
 
-def _node(
+def transform_node(
     tx: Translator,
     name: str,
     apply: Apply,
@@ -156,7 +156,7 @@ def _node(
     return outline.call_node(tx, name, run, [*nodes, *body.lifted], example)
 
 
-def _on_fakes(tx: Translator, name: str, call: Callable[[], Any]) -> Any:
+def on_fakes(tx: Translator, name: str, call: Callable[[], Any]) -> Any:
     from capture.break_reasons import TranslationSignal
     from capture.variables.base import ObservedException
 
@@ -265,13 +265,13 @@ class VjpVariable(Variable):
 
             return run
 
-        given, nodes = _given(tx, TupleVariable([TupleVariable(self.primals), args[0]]), {})
+        given, nodes = given_values(tx, TupleVariable([TupleVariable(self.primals), args[0]]), {})
         run = functools.partial(
             _run, apply, self.body.module, self.body.structure, outline.Structure(given), len(nodes)
         )
         lifted = [node.meta["example_value"] for node in self.body.lifted]
-        example = _on_fakes(tx, "vjp", functools.partial(run, *outline.tensors_of(given), *lifted))
-        return _node(tx, "vjp_gradients", apply, self.body, given, nodes, example)
+        example = on_fakes(tx, "vjp", functools.partial(run, *outline.tensors_of(given), *lifted))
+        return transform_node(tx, "vjp_gradients", apply, self.body, given, nodes, example)
 
     def children(self) -> list[Variable]:
         return [self.function, *self.primals]

@@ -124,7 +124,7 @@ def custom_function_in_place(x):
     return value_and_gradients(InPlace.apply(x * 1) + 1, x)
 
 
-@case(graphs=2, ops=3, args=one_leaf)
+@case(graphs=2, ops=5, args=one_leaf)
 def checkpointed(x):
     def block(h):
         return torch.sin(h) * torch.cos(h)
@@ -132,7 +132,7 @@ def checkpointed(x):
     return value_and_gradients(torch.utils.checkpoint.checkpoint(block, x * 2, use_reentrant=False), x)
 
 
-@case(graphs=3, ops=5, args=one_leaf)
+@case(graphs=2, ops=5, args=one_leaf)
 def checkpointed_reentrant(x):
     def block(h):
         return torch.sin(h) * h
@@ -209,7 +209,7 @@ def functional_call_of_module(model, x):
     return torch.func.functional_call(model, weights, (x,)) + 1
 
 
-@case(graphs=2, ops=3)
+@case(graphs=1, ops=5)
 def conditional_operator(x):
     return torch.cond(x.sum() > 100, lambda v: v + 1, lambda v: v - 1, (x,)) * 2
 

@@ -1,0 +1,168 @@
+"""Functions of torch that call functions of the program: `torch.cond`, `map`, `torch.utils.checkpoint`. Each is one node with bodies of its own."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.utils.checkpoint
+from torch._higher_order_ops import map as map_slices
+
+from capture import outline
+from capture.break_reasons import GraphBreak
+from capture.number_operations import runs_for_real
+from capture.rules import rule
+from capture.variables.base import Variable
+from capture.variables.constant import NONE
+from capture.variables.function_transform import given_values, on_fakes, transform_node
+from capture.variables.sequence import TupleVariable
+from capture.variables.symbolic import SymbolicVariable
+from capture.variables.tensor import TensorVariable
+
+if TYPE_CHECKING:
+    from capture.translator import Translator
+
+
+# --- cond ------------------------------------------------------------------------------------------------------------------------
+
+
+@rule(torch.cond)
+def _cond(
+    tx: Translator, pred: Variable, true_fn: Variable, false_fn: Variable, operands: Variable | None = None
+) -> Variable:
+    """A predicate that is known chooses the branch now; else both become bodies."""
+    operands = operands if operands is not None else TupleVariable([])
+    if not isinstance(pred, TensorVariable):
+        if not pred.is_constant() and not isinstance(pred, SymbolicVariable):
+            raise GraphBreak("truth_value", value=pred)
+        return (true_fn if pred.truth(tx) else false_fn).call(tx, operands.unpack(tx), {})
+    if pred.fake.dtype != torch.bool or pred.fake.numel() != 1:
+        raise GraphBreak("call", value=true_fn)
+    given, nodes = given_values(tx, TupleVariable(operands.unpack(tx)), {})
+    left, right = (_branch(tx, function, given) for function in (true_fn, false_fn))
+    _check_alike(true_fn, left, right, outline.tensors_of(given))
+    run = functools.partial(_choose, left.module, right.module, left.structure, len(nodes), len(left.lifted))
+    return outline.call_node(tx, "cond", run, [pred.node, *nodes, *left.lifted, *right.lifted], left.example)
+
+
+def _branch(tx: Translator, function: Variable, given: tuple[Any, Any]) -> outline.Body:
+    effects = tx.output.side_effects.count()
+    body = outline.outline(tx, function, *given)
+    if tx.output.side_effects.count() != effects:
+        raise GraphBreak("mutation", value=f"what lives outside of {function.describe()}")
+    return body
+
+
+def _check_alike(
+    function: Variable, left: outline.Body, right: outline.Body, given: list[torch.Tensor]
+) -> None:
+    """The results of both branches look alike, and are new tensors: else Python raises what torch has to say."""
+    results = [outline.tensors_of(body.example) for body in (left, right)]
+    inside = [*given, *(n.meta["example_value"] for body in (left, right) for n in body.lifted)]
+    alike = left.structure.matches(right.structure) and all(map(_look_alike, *results))
+    if not alike or any(result is tensor for side in results for result in side for tensor in inside):
+        raise GraphBreak(
+            "call", value=f"torch.cond, the branches of which do not match: {function.describe()}"
+        )
+
+
+def _look_alike(left: torch.Tensor, right: torch.Tensor) -> bool:
+    return all(
+        getattr(left, name) == getattr(right, name) for name in ("dtype", "shape", "requires_grad")
+    ) and (left.stride() == right.stride())
+
+
+def _choose(
+    left: torch.fx.GraphModule,
+    right: torch.fx.GraphModule,
+    results: outline.Structure,
+    count: int,
+    middle: int,
+    pred: torch.Tensor,
+    *tensors: torch.Tensor,
+) -> Any:
+    """What the node does. `middle`: how many of the tensors behind the `count` operands are the left branch's."""
+    operands, lifted = tensors[:count], tensors[count:]
+    chosen = left(*operands, *lifted[:middle]) if pred else right(*operands, *lifted[middle:])
+    return results.fill(chosen)
+
+
+# --- checkpoint ----------------------------------------------------------------------------------------------------------------------
+
+
+@rule(torch.utils.checkpoint.checkpoint)
+def _checkpoint(
+    tx: Translator,
+    function: Variable,
+    *args: Variable,
+    use_reentrant: Variable = NONE,
+    preserve_rng_state: Variable | None = None,
+    **kwargs: Variable,
+) -> Variable:
+    """Run for real, it frees what autograd would save; a compiler sees the body, and decides that for itself."""
+    if not use_reentrant.is_constant() or use_reentrant.as_constant() is None:
+        raise GraphBreak("call_skipped", name="checkpoint", why="use_reentrant is not given")
+    if {"context_fn", "determinism_check", "debug", "early_stop"} & set(kwargs):
+        raise GraphBreak("call_skipped", name="checkpoint", why="it has contexts or checks of its own")
+    options = {"use_reentrant": use_reentrant.as_constant()}
+    if preserve_rng_state is not None:
+        options["preserve_rng_state"] = preserve_rng_state.as_constant()
+    given, nodes = given_values(tx, TupleVariable(list(args)), kwargs)
+    body = outline.outline(tx, function, *given)
+    results, inputs = outline.tensors_of(body.example), outline.tensors_of(given)
+    known = [*inputs, *(n.meta["example_value"] for n in body.lifted)]
+    if any(result is tensor for result in results for tensor in known):
+        raise GraphBreak("aliasing", what=f"{function.describe()} returns what it is given")
+    if (
+        options["use_reentrant"]
+        and not any(t.requires_grad for t in inputs)
+        and any(t.requires_grad for t in results)
+    ):
+        raise GraphBreak("call_skipped", name="checkpoint", why="none of its arguments needs a gradient")
+    return transform_node(
+        tx, "checkpoint", functools.partial(_checkpointed, options), body, given, nodes, body.example
+    )
+
+
+def _checkpointed(options: dict[str, Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if not runs_for_real(outline.tensors_of((args, kwargs))):
+            return function(*args, **kwargs)
+        return torch.utils.checkpoint.checkpoint(function, *args, **options, **kwargs)
+
+    return run
+
+
+# --- map ---------------------------------------------------------------------------------------------------------------------------------
+
+
+@rule(map_slices)
+def _map(tx: Translator, function: Variable, xs: Variable, *args: Variable) -> Variable:
+    """The body on each slice of `xs` along its first dimension, and the results stacked."""
+    (given, _), nodes = given_values(tx, TupleVariable([xs, *args]), {})
+    slices = outline.tensors_of(given[0])
+    if (
+        not slices
+        or any(t.ndim == 0 or t.shape[0] != slices[0].shape[0] for t in slices)
+        or not slices[0].shape[0]
+    ):
+        raise GraphBreak("iterate", value=xs)
+    first = outline.Structure(given[0]).fill([t.select(0, 0) for t in slices])
+    body = _branch(tx, function, ((first, *given[1:]), {}))
+    if any(result is t for result in outline.tensors_of(body.example) for t in outline.tensors_of(given)):
+        raise GraphBreak("aliasing", what=f"{function.describe()} returns what it is given")
+    run = functools.partial(_each, body.module, body.structure, len(slices))
+    lifted = [n.meta["example_value"] for n in body.lifted]
+    example = on_fakes(tx, "map", functools.partial(run, *outline.tensors_of(given), *lifted))
+    return outline.call_node(tx, "map", run, [*nodes, *body.lifted], example)
+
+
+def _each(
+    body: torch.fx.GraphModule, structure: outline.Structure, count: int, *tensors: torch.Tensor
+) -> Any:
+    """What the node does."""
+    slices, rest = tensors[:count], tensors[count:]
+    rows = [body(*(t.select(0, i) for t in slices), *rest) for i in range(slices[0].shape[0])]
+    return structure.fill([torch.stack(column) for column in zip(*rows)])

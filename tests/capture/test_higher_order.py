@@ -1,0 +1,118 @@
+"""torch.cond and map: captured only, since eager mode runs them by torch.compile. What they have to give is written in plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from functorch.experimental.control_flow import map as map_slices
+
+import capture
+
+Program = Callable[[torch.Tensor], Any]
+
+
+def simple(x: torch.Tensor) -> Any:
+    return torch.cond(x.sum() > 0, lambda a: a + 1, lambda a: a - 1, (x,))
+
+
+def plain_simple(x: torch.Tensor) -> Any:
+    return x + 1 if x.sum() > 0 else x - 1
+
+
+def with_free_tensors(x: torch.Tensor) -> Any:
+    y, z = x * 3, x.sin()
+    return torch.cond(x.sum() > 0, lambda: y + 1, lambda: z - y) * 2
+
+
+def plain_with_free_tensors(x: torch.Tensor) -> Any:
+    return (x * 3 + 1 if x.sum() > 0 else x.sin() - x * 3) * 2
+
+
+def nested(x: torch.Tensor) -> Any:
+    def inner(a: torch.Tensor) -> torch.Tensor:
+        return torch.cond(a[0, 0] > 0, lambda b: b + 1, lambda b: b * 5, (a,))
+
+    return torch.cond(x.sum() > 0, inner, lambda a: a * 2, (x,))
+
+
+def plain_nested(x: torch.Tensor) -> Any:
+    if x.sum() > 0:
+        return x + 1 if x[0, 0] > 0 else x * 5
+    return x * 2
+
+
+def structured(x: torch.Tensor) -> Any:
+    left, right = x + 1, x * 2
+    return torch.cond(
+        x.sum() > 0, lambda a, b: (a + b, {"k": a * 1}), lambda a, b: (a - b, {"k": b * 2}), (left, right)
+    )
+
+
+def plain_structured(x: torch.Tensor) -> Any:
+    a, b = x + 1, x * 2
+    return (a + b, {"k": a * 1}) if x.sum() > 0 else (a - b, {"k": b * 2})
+
+
+def mapped(x: torch.Tensor) -> Any:
+    return map_slices(lambda row, scale: (row.sin() * scale, row.sum()), x, x[0] + 1)
+
+
+def plain_mapped(x: torch.Tensor) -> Any:
+    return torch.stack([row.sin() * (x[0] + 1) for row in x]), torch.stack([row.sum() for row in x])
+
+
+PROGRAMS = [
+    (simple, plain_simple),
+    (with_free_tensors, plain_with_free_tensors),
+    (nested, plain_nested),
+    (structured, plain_structured),
+    (mapped, plain_mapped),
+]
+
+
+@pytest.mark.parametrize("backend", ["eager", "llvm"])
+@pytest.mark.parametrize(("program", "plain"), PROGRAMS, ids=lambda f: f.__name__)
+def test_as_plain_python(program: Program, plain: Program, backend: str) -> None:
+    fast = capture.compile(program, backend=backend, fullgraph=True)
+    torch.manual_seed(0)
+    x = torch.randn(3, 4)
+    for given in (x, -x, x + 2, x - 2):
+        torch.testing.assert_close(fast(given), plain(given))
+
+
+@pytest.mark.parametrize("backend", ["eager", "llvm"])
+@pytest.mark.parametrize(("program", "plain"), [*PROGRAMS[:3]], ids=lambda f: f.__name__)
+def test_gradients(program: Program, plain: Program, backend: str) -> None:
+    fast = capture.compile(program, backend=backend, fullgraph=True)
+    for sign in (1, -1):
+        gradients = []
+        for function in (fast, plain):
+            x = (torch.arange(12.0).reshape(3, 4) * sign).requires_grad_()
+            function(x).square().sum().backward()
+            gradients.append(x.grad)
+        torch.testing.assert_close(*gradients)
+
+
+def test_branches_of_different_shapes_are_left_to_python() -> None:
+    def program(x: torch.Tensor) -> Any:
+        return torch.cond(x.sum() > 0, lambda a: a + 1, lambda a: a[0], (x,))
+
+    with pytest.raises(capture.Unsupported, match="do not match"):
+        capture.compile(program, fullgraph=True)(torch.ones(3, 4))
+
+
+def test_writes_in_a_branch_are_left_to_python() -> None:
+    kept: dict[str, Any] = {}
+
+    def program(x: torch.Tensor) -> Any:
+        def branch(a: torch.Tensor) -> torch.Tensor:
+            kept["a"] = 1
+            return a + 1
+
+        return torch.cond(x.sum() > 0, branch, lambda a: a - 1, (x,))
+
+    with pytest.raises(capture.Unsupported):
+        capture.compile(program, fullgraph=True)(torch.ones(3, 4))
