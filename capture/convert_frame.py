@@ -179,6 +179,7 @@ def finish(
         raise SkipFrame("no torch operations", guards=tx.output.finished_guards() if tx.saw_torch else None)
     tx.output.assertions.check(tx.output)
     tx.output.check_aliasing()
+    tx.output.check_generators()
     capture = Capture(tx, value, reason)
     make_code(capture)
     return capture

@@ -57,6 +57,7 @@ from guards.tensor_properties import storage_key
 
 if TYPE_CHECKING:
     from capture.translator import Translator
+    from capture.variables.generator import GeneratorVariable
     from capture.variables.tensor import TensorVariable
 
 
@@ -119,6 +120,7 @@ class OutputGraph:
         self.state_changes: list[tuple[Any, list[Any]]] = []
         self.open_autocasts: list[tuple[Variable, torch.fx.Node]] = []
         self.open_inference: list[torch.fx.Node] = []
+        self.generators: list[GeneratorVariable] = []  # made by the frame
         self._open_contexts: list[Any] = []  # entered by the translation itself
         self.is_broken = False  # the frame goes on behind the graph
         self.instructions = 0
@@ -512,6 +514,14 @@ class OutputGraph:
 
     def mutates_inputs(self) -> bool:
         return bool(self.mutated_inputs())
+
+    def check_generators(self) -> None:
+        """One that is left inside of a `try` or `with` is Python's from the start: it ends that block when it is let go of."""
+        for generator in self.generators:
+            if generator.waits_in_try():
+                signal = GraphBreak("generator", what="leaving an open block")
+                signal.born = generator.born
+                raise signal
 
     def check_aliasing(self) -> None:
         """A write to an input that shares its memory with another input is left to Python where autograd records either: it changes both."""

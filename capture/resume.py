@@ -95,6 +95,8 @@ def _prologue(original: CodeType, stack: tuple[str, ...], label: Label) -> list[
             emit("PUSH_NULL")
             continue
         emit("LOAD_FAST", f"___stack_{index}")
+        emit("LOAD_CONST", None)
+        emit("STORE_FAST", f"___stack_{index}")  # the stack is the only holder, as it was
         if kind == HANDLED:
             emit("PUSH_EXC_INFO")
             emit("POP_TOP")

@@ -97,7 +97,10 @@ def _map_add(tx: Translator, instruction: Instruction) -> None:
 
 @opcode("LIST_EXTEND")
 def _list_extend(tx: Translator, instruction: Instruction) -> None:
-    items = tx.pop().iterate(tx).unpack(tx)
+    value = tx.pop()
+    if value.is_constant() and not hasattr(value.python_type(), "__iter__"):
+        raise raise_new(TypeError, f"Value after * must be an iterable, not {value.python_type().__name__}")
+    items = value.iterate(tx).unpack(tx)
     _target(tx, instruction).call_method(tx, "extend", [TupleVariable(items)], {})
 
 

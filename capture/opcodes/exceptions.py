@@ -12,6 +12,7 @@ from capture.variables.constant import ConstantVariable
 from capture.variables.exception import ExceptionVariable, TracebackVariable, handled_exception, raise_new
 from capture.variables.function import ValueMethod
 from capture.variables.opaque import OpaqueVariable
+from capture.variables.sequence import TupleVariable
 from capture.variables.torch_contexts import NativeContextVariable
 from capture.variables.type_object import ClassVariable
 from capture.variables.user_object import ObjectVariable
@@ -59,7 +60,7 @@ def _pop_except(tx: Translator, instruction: Instruction) -> None:
 def _check_exc_match(tx: Translator, instruction: Instruction) -> None:
     classes = tx.pop()
     exception = tx.top()
-    items = classes.unpack(tx) if not isinstance(classes, ClassVariable) else [classes]
+    items = classes.unpack(tx) if isinstance(classes, TupleVariable) else [classes]
     kinds = []
     for item in items:
         if not (isinstance(item, ClassVariable) and issubclass(item.cls, BaseException)):
@@ -75,7 +76,7 @@ def _reraise(tx: Translator, instruction: Instruction) -> None:
     raise ObservedException(tx.pop())
 
 
-def as_exception(tx: Translator, value: Variable) -> Variable:
+def as_exception(tx: Translator, value: Variable, what: str = "exceptions") -> Variable:
     """`raise value`: a class is called."""
     if isinstance(value, ClassVariable) and issubclass(value.cls, BaseException):
         return value.call(tx, [], {})
@@ -83,7 +84,7 @@ def as_exception(tx: Translator, value: Variable) -> Variable:
         value.python_type(), BaseException
     ):
         return value
-    raise raise_new(TypeError, "exceptions must derive from BaseException")
+    raise raise_new(TypeError, f"{what} must derive from BaseException")
 
 
 @opcode("RAISE_VARARGS")
@@ -98,7 +99,7 @@ def _raise_varargs(tx: Translator, instruction: Instruction) -> None:
     if len(values) == 2:
         cause = values[1]
         if not cause.is_exactly(None):
-            cause = as_exception(tx, cause)
+            cause = as_exception(tx, cause, "exception causes")
         exception.set_attr(tx, "__cause__", cause)
     raise ObservedException(exception)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import types
 from typing import TYPE_CHECKING
 
+from capture.break_reasons import SkipFrame
 from capture.opcodes.registry import opcode
+from capture.variables.base import LazyVariable
 from capture.variables.constant import LITERALS, ConstantVariable
 from guards.source import ConstantSource
 
@@ -20,7 +23,14 @@ def _nothing(tx: Translator, instruction: Instruction) -> None:
 
 @opcode("POP_TOP")
 def _pop_top(tx: Translator, instruction: Instruction) -> None:
-    tx.stack.pop()
+    """An existing generator that is let go of here ends its open blocks here: in Python's own frame."""
+    value = tx.stack.pop()
+    if isinstance(value, LazyVariable) and is_suspended(value.value):
+        raise SkipFrame("a generator is let go of before its end")
+
+
+def is_suspended(value: object) -> bool:
+    return isinstance(value, types.GeneratorType) and value.gi_frame is not None
 
 
 @opcode("PUSH_NULL")

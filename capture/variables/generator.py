@@ -20,6 +20,7 @@ class GeneratorVariable(IteratorVariable):
         super().__init__(None)
         self.frame = frame
         self.born = frame.output.root_step
+        frame.output.generators.append(self)
         self.started = False
         self.finished = False
         self.running = False
@@ -66,12 +67,46 @@ class GeneratorVariable(IteratorVariable):
             self.result = self.frame.returned
         return item
 
+    def waits_in_try(self) -> bool:
+        """Whether something is still to be done when it is let go of: when that is, Python alone knows."""
+        suspended = self.started and not self.finished
+        return suspended and self.frame.handlers[self.frame.current.index] is not None
+
+    def delegate(self) -> Variable | None:
+        """The iterator whose item it passes on by `yield from`."""
+        index = self.frame.current.index
+        delegates = index > 0 and self.frame.instructions[index - 1].name == "SEND"
+        return self.frame.top() if delegates else None
+
     def throw(self, tx: Translator, exception: Variable) -> Variable | None:
         if not issubclass(exception.python_type(), BaseException):
             raise GraphBreak("generator", what="throw()")
         if self.finished or not self.started:
             self.finished = True
             raise ObservedException(exception)
+        inner = self.delegate()
+        if isinstance(inner, GeneratorVariable):
+            try:
+                if issubclass(exception.python_type(), GeneratorExit):
+                    inner.close(tx)
+                else:
+                    return self._throw_into(tx, inner, exception)
+            except ObservedException as raised:
+                exception = raised.variable
+        return self._throw_here(tx, exception)
+
+    def _throw_into(self, tx: Translator, inner: GeneratorVariable, exception: Variable) -> Variable | None:
+        """`yield from inner` passes exceptions on; where `inner` ends, the frame goes on behind it with its result."""
+        item = inner.throw(tx, exception)
+        if item is not None:
+            return item
+        frame = self.frame
+        frame.pop()
+        frame.push(inner.result)
+        frame.jump(frame.instructions[frame.current.index - 1].target)
+        return self._run(tx)
+
+    def _throw_here(self, tx: Translator, exception: Variable) -> Variable | None:
         frame = self.frame
         try:
             frame.unwind(ObservedException(exception), frame.handlers[frame.current.index])

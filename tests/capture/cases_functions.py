@@ -169,3 +169,99 @@ def items_that_nothing_reads(x):
 @case(1, 2)
 def one_part_of_many(x):
     return torch.split(x, 1, 1)[2]
+
+
+@case(None, None)
+def generator_left_in_try(x):
+    log = []
+
+    def numbers():
+        try:
+            yield 1
+            yield 2
+        finally:
+            log.append("closed")
+
+    y = x + 1
+    for v in numbers():
+        log.append(v)
+        break
+    log.append("behind")
+    return y, log
+
+
+@case(1, 1)
+def generator_closes_its_delegate(x):
+    log = []
+
+    def outer():
+        try:
+            yield from inner()
+        finally:
+            log.append("outer")
+
+    def inner():
+        try:
+            yield 1
+        finally:
+            log.append("inner")
+
+    numbers = outer()
+    next(numbers)
+    numbers.close()
+    return x + 1, log
+
+
+@case(1, 1)
+def generator_throws_into_its_delegate(x):
+    def inner():
+        try:
+            yield 1
+        except ValueError:
+            yield "caught"
+        return "done"
+
+    def outer():
+        yield (yield from inner())
+
+    texts = outer()
+    next(texts)
+    return x + 1, texts.throw(ValueError()), next(texts)
+
+
+@case(1, 1)
+def generator_delegate_ends_by_exception(x):
+    def inner():
+        try:
+            yield 1
+        except ValueError:
+            return 7
+
+    def outer():
+        result = yield from inner()
+        yield result + 1
+
+    numbers = outer()
+    next(numbers)
+    return x + numbers.throw(ValueError())
+
+
+@case(1, 1)
+def wrong_causes_and_classes(x):
+    texts = []
+    try:
+        raise ValueError from 3
+    except TypeError as error:
+        texts.append(str(error))
+    try:
+        try:
+            raise ValueError
+        except 3:
+            pass
+    except TypeError as error:
+        texts.append(str(error))
+    try:
+        [*3]
+    except TypeError as error:
+        texts.append(str(error))
+    return x + 1, texts
