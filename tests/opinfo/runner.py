@@ -126,10 +126,10 @@ def run(case: Case, fn: Any) -> Outcome:
 
 
 def go_backward(value: Any) -> None:
-    """With tangents that differ from element to element."""
+    """With tangents that differ from element to element, laid out as the results are."""
     results = [item for item in tensors_in(value) if item.requires_grad and item.grad_fn is not None]
     generator = torch.Generator().manual_seed(3)
-    tangents = [torch.randn(item.shape, dtype=item.dtype, generator=generator) for item in results]
+    tangents = [torch.empty_like(item).normal_(generator=generator) for item in results]
     if results:
         torch.autograd.backward(results, tangents)
 
