@@ -134,3 +134,46 @@ def unsafe_split(tensor: torch.Tensor, size: int, dim: int = 0) -> Any:
 @rewriting(aten.unsafe_split_with_sizes.default, dtypes=(*NUMBERS, torch.bool), any_size=True)
 def unsafe_split_with_sizes(tensor: torch.Tensor, sizes: list[int], dim: int = 0) -> Any:
     return aten.split_with_sizes(tensor, sizes, dim)
+
+
+# --- scattered reductions: sums, and means as sums divided by counts ------------------------------------------------------------------
+
+
+@rewriting(aten.scatter_reduce.two, any_size=True)
+def scatter_reduce(
+    tensor: torch.Tensor,
+    dim: int,
+    index: torch.Tensor,
+    source: torch.Tensor,
+    reduce: str,
+    *,
+    include_self: bool = True,
+) -> Any:
+    if reduce not in ("sum", "mean") or source.dtype is not tensor.dtype or index.numel() == 0:
+        return NotImplemented
+    base = tensor if include_self else aten.scatter(tensor, dim, index, 0)
+    total = aten.scatter_add(base, dim, index, source)
+    if reduce == "sum":
+        return total
+    ones = aten.ones_like(tensor) if include_self else aten.zeros_like(tensor)
+    counts = aten.scatter_add(ones, dim, index, aten.ones_like(source))
+    return aten.div(total, aten.where(aten.eq(counts, 0), 1.0, counts))
+
+
+@rewriting(aten.index_reduce.default, any_size=True)
+def index_reduce(
+    tensor: torch.Tensor,
+    dim: int,
+    index: torch.Tensor,
+    source: torch.Tensor,
+    reduce: str,
+    *,
+    include_self: bool = True,
+) -> Any:
+    if reduce != "mean" or source.dtype is not tensor.dtype or index.numel() == 0:
+        return NotImplemented
+    base = tensor if include_self else aten.index_fill(tensor, dim, index, 0)
+    total = aten.index_add(base, dim, index, source)
+    ones = aten.ones_like(tensor) if include_self else aten.zeros_like(tensor)
+    counts = aten.index_add(ones, dim, index, aten.ones_like(source))
+    return aten.div(total, aten.where(aten.eq(counts, 0), 1.0, counts))

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from codegen.chebyshev_tables import I0_FAR, I0_NEAR, I1_FAR, I1_NEAR
 from codegen.rewritings import rewriting
 
 aten = torch.ops.aten
@@ -126,7 +127,11 @@ def erfinv(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def chebyshev(argument: torch.Tensor, coefficients: tuple[float, ...]) -> torch.Tensor:
-    """Clenshaw's recurrence, as Cephes has it: half the difference of the last two."""
+    """Clenshaw's recurrence, as Cephes has it: half the difference of the last two. In float32 without the terms that it can't tell from 0."""
+    if argument.dtype is torch.float32:
+        least = 1e-9 * max(map(abs, coefficients))
+        first = next(i for i, coefficient in enumerate(coefficients) if abs(coefficient) > least)
+        coefficients = coefficients[first:]
     newest: Any = coefficients[0]
     last: Any = 0.0
     before: Any = 0.0
@@ -134,3 +139,33 @@ def chebyshev(argument: torch.Tensor, coefficients: tuple[float, ...]) -> torch.
         before, last = last, newest
         newest = aten.add(aten.sub(aten.mul(argument, last), before), coefficient)
     return aten.mul(aten.sub(newest, before), 0.5)
+
+
+def scaled_bessel(magnitude: torch.Tensor, near: tuple[float, ...], far: tuple[float, ...]) -> torch.Tensor:
+    """exp(-x) I(x) for x >= 0, but for the factor x of I1 near 0."""
+    inner = chebyshev(aten.sub(aten.div(magnitude, 2), 2), near)
+    outer = aten.div(chebyshev(aten.sub(aten.div(32.0, magnitude), 2), far), aten.sqrt(magnitude))
+    return aten.where(aten.le(magnitude, 8), inner, outer)
+
+
+@rewriting(aten.special_i0e.default, any_size=True)
+def i0e(tensor: torch.Tensor) -> torch.Tensor:
+    return scaled_bessel(aten.abs(tensor), I0_NEAR, I0_FAR)
+
+
+@rewriting(aten.i0.default, aten.special_modified_bessel_i0.default, any_size=True)
+def i0(tensor: torch.Tensor) -> torch.Tensor:
+    return aten.mul(aten.exp(aten.abs(tensor)), i0e(tensor))
+
+
+@rewriting(aten.special_i1e.default, any_size=True)
+def i1e(tensor: torch.Tensor) -> torch.Tensor:
+    magnitude = aten.abs(tensor)
+    scaled = scaled_bessel(magnitude, I1_NEAR, I1_FAR)
+    found = aten.where(aten.le(magnitude, 8), aten.mul(scaled, magnitude), scaled)
+    return aten.where(aten.lt(tensor, 0), aten.neg(found), found)
+
+
+@rewriting(aten.special_i1.default, aten.special_modified_bessel_i1.default, any_size=True)
+def i1(tensor: torch.Tensor) -> torch.Tensor:
+    return aten.mul(aten.exp(aten.abs(tensor)), i1e(tensor))

@@ -29,7 +29,7 @@ from tests.opinfo.cases import OPERATORS, UNDEFINED, Case, cases, copied, tolera
 
 COMPILER = "codegen.compile_fx"
 NATIVE, PARTLY, EXTERN, EAGER, WRONG = STATUSES = ("native", "partly extern", "extern", "eager", "wrong")
-HALF = (torch.bfloat16, torch.float16)
+NARROW = (torch.bfloat16, torch.float16, torch.float32)
 BROKEN = ("capture failed", "the graph runs without kernels of its own", "backend 'llvm' failed")
 
 
@@ -103,7 +103,7 @@ def run_case(case: Case, allowed: tuple[float, float], undefined: bool, result: 
     result.programs += 1
     for number, captured in enumerate(runs):
         text = difference(eager, captured, allowed, undefined)
-        if is_half(case) and "not close" in text:
+        if is_narrow(case) and "not close" in text:
             text = difference(eager, captured, (allowed[0], 2 * error_of(eager, case)), undefined)
         if text:
             result.wrong.append(f"{case.name}, call {number}: {text}"[:400])
@@ -129,7 +129,9 @@ def go_backward(value: Any) -> None:
     """With tangents that differ from element to element, laid out as the results are."""
     results = [item for item in tensors_in(value) if item.requires_grad and item.grad_fn is not None]
     generator = torch.Generator().manual_seed(3)
-    tangents = [torch.empty_like(item).normal_(generator=generator) for item in results]
+    tangents = [
+        torch.empty_like(item).copy_(torch.randn(item.shape, generator=generator)) for item in results
+    ]
     if results:
         torch.autograd.backward(results, tangents)
 
@@ -171,13 +173,13 @@ def compare(eager: Outcome, captured: Outcome, allowed: tuple[float, float], und
     assert ours == theirs, f"results that are arguments: eager {theirs}, captured {ours}"
 
 
-def is_half(case: Case) -> bool:
-    return any(tensor.dtype in HALF for tensor in tensors_in((*case.args, *case.kwargs.values())))
+def is_narrow(case: Case) -> bool:
+    return any(tensor.dtype in NARROW for tensor in tensors_in((*case.args, *case.kwargs.values())))
 
 
 def error_of(eager: Outcome, case: Case) -> float:
-    """The largest error of eager's own results in half precision, against the same in float64: which steps its kernels round differs between
-    the vectors and the rest of one tensor."""
+    """The largest error of eager's own results against the same in float64: sums may be in another order, and in half precision which steps
+    eager's kernels round differs between the vectors and the rest of one tensor."""
     wide = replace(case, args=widened(case.args), kwargs=widened(case.kwargs))
     exact = run(wide, wide.make())
     if exact.error is not None:
@@ -186,18 +188,24 @@ def error_of(eager: Outcome, case: Case) -> float:
     errors = [
         (one.double() - other).abs()
         for one, other in pairs
-        if one.dtype in HALF and other.dtype is torch.float64 and one.shape == other.shape
+        if one.dtype in NARROW and other.dtype is torch.float64 and one.shape == other.shape
     ]
     return max((float(e[e.isfinite()].max()) for e in errors if e.isfinite().any()), default=0.0)
 
 
 def everything(outcome: Outcome) -> list[torch.Tensor]:
-    return [item.detach() for item in tensors_in((outcome.value, outcome.args, *outcome.kwargs.values()))]
+    """Results and arguments, behind each its gradient."""
+    found: list[torch.Tensor] = []
+    for item in tensors_in((outcome.value, outcome.args, *outcome.kwargs.values())):
+        found.append(item.detach())
+        if item.is_leaf and item.grad is not None:
+            found.append(item.grad)
+    return found
 
 
 def widened(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
-        return value.double() if value.dtype in HALF else value
+        return value.detach().double().requires_grad_(value.requires_grad) if value.dtype in NARROW else value
     if isinstance(value, (list, tuple)):
         return type(value)(map(widened, value))
     return {k: widened(v) for k, v in value.items()} if isinstance(value, dict) else value
