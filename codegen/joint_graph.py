@@ -219,6 +219,8 @@ def replay_of(tracked: Tracked, from_input: bool, base: int) -> Replay:
     views: list[View | None] = []
     current = tracked
     while current.parent is not None:
+        if current.tensor._backward_hooks:
+            raise UntraceableError("a hook on the gradient of a view that is made outside of the graph")
         views.append(current.view)
         current = current.parent
     check_views(tracked.tensor, current.tensor)

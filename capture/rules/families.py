@@ -15,7 +15,14 @@ from capture.rules import (
     operators,
     tensor_types,
 )
-from capture.variables import autograd_function, function_transform, new_class, super_object, torch_wrappers
+from capture.variables import (
+    autograd_function,
+    function_transform,
+    new_class,
+    super_object,
+    tensor_hooks,
+    torch_wrappers,
+)
 
 FAMILIES = (
     attributes,
@@ -33,5 +40,6 @@ FAMILIES = (
     new_class,
     function_transform,
     super_object,
+    tensor_hooks,
     torch_wrappers,
 )

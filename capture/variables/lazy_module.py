@@ -69,7 +69,7 @@ def check_initialized(tx: Translator, module: Any, args: list[Variable], kwargs:
     """Raises Uninitialized for a lazy module that this call would initialize, where that can be done ahead of the frame."""
     if not isinstance(module, LazyModuleMixin) or module in _left_to_python:
         return
-    if not module.has_uninitialized_params() or tx.output.fake_mode.has_drawn:
+    if not module.has_uninitialized_params() or tx.output.fake_mode.has_drawn:  # type: ignore[misc]
         return
     try:
         shown = tuple(map(_without_data, args)), {name: _without_data(arg) for name, arg in kwargs.items()}

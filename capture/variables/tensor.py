@@ -93,7 +93,6 @@ DATA_DEPENDENT = {
 OUTSIDE = frozenset(
     [
         "backward",
-        "register_hook",
         "register_post_accumulate_grad_hook",
         "retain_grad",
         "requires_grad_",

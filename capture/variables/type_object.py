@@ -167,7 +167,7 @@ class ClassVariable(Variable):
         from capture.variables.generic_alias import KINDS, GenericAliasVariable
 
         try:
-            alias = self.real_value()[key.real_value()]
+            alias = self.real_value()[_type_arguments(key)]
         except (NotConstant, TypeError):
             raise GraphBreak("operator", name="[]", value=self) from None
         if not isinstance(alias, KINDS):
@@ -212,3 +212,12 @@ class ClassVariable(Variable):
 
     def reconstruct(self, code: PythonCode) -> None:
         code.load_constant(self.cls)
+
+
+def _type_arguments(key: Variable) -> Any:
+    """What stands in brackets behind a class: `float, float` of `tuple[float, float]`."""
+    from capture.variables.sequence import TupleVariable
+
+    if isinstance(key, TupleVariable):
+        return tuple(map(_type_arguments, key.items))
+    return key.real_value()

@@ -125,3 +125,14 @@ def test_a_write_through_data_keeps_the_version() -> None:
     x = torch.ones(3)
     compiled = compile_fx(fx.GraphModule(torch.nn.Module(), graph), [x])
     assert torch.equal(compiled(x)[0], x) and torch.equal(x, torch.full((3,), 2.0)) and x._version == 0
+
+
+def test_a_hook_on_a_view_runs_eagerly() -> None:
+    def hooked(x: torch.Tensor) -> torch.Tensor:
+        view = x.view(-1)
+        view.register_hook(lambda grad: grad * 2)
+        return view
+
+    x = leaf(3)
+    compile_fx(module_of(hooked, 1), [x])(x)[0].sum().backward()
+    assert x.grad is not None and torch.equal(x.grad, torch.full((3,), 2.0))

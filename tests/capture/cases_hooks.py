@@ -1,0 +1,107 @@
+"""Hooks on the gradients of what a frame computes: in the graph where they are plain functions of their argument."""
+
+from __future__ import annotations
+
+import torch
+
+from tests.capture.registry import case
+
+FACTOR = 3
+LOG = []
+
+
+def leaf():
+    torch.manual_seed(0)
+    return (torch.randn(3, 4, requires_grad=True),)
+
+
+def double(grad):
+    return grad * 2
+
+
+def by_global(grad):
+    return grad * FACTOR
+
+
+def logs(grad):
+    LOG.append(1)
+
+
+def gradient(y, x):
+    return torch.autograd.grad(y.sum(), x)
+
+
+@case(None, None, leaf)
+def hook_of_module_level(x):
+    y = x * 2
+    y.register_hook(double)
+    return gradient(y, x)
+
+
+@case(1, 3, leaf)
+def hook_without_gradient(x):
+    y = x * 2
+    y.register_hook(double)
+    return y.sum()
+
+
+@case(1, 3, leaf)
+def hook_that_reads_a_global(x):
+    y = x * 2
+    y.register_hook(by_global)
+    return y.sum()
+
+
+@case(1, 3, leaf)
+def hook_lambda_with_default(x):
+    y = x * 2
+    y.register_hook(lambda grad, k=4: torch.where(grad > 0, grad, grad * k))
+    return y.sum()
+
+
+@case(1, 2, leaf)
+def hook_removed_in_the_frame(x):
+    y = x * 2
+    handle = y.register_hook(double)
+    handle.remove()
+    return y.sum()
+
+
+@case(1, 4, leaf)
+def two_hooks_on_one_tensor(x):
+    y = x * 2
+    y.register_hook(double)
+    y.register_hook(by_global)
+    return y.sum()
+
+
+@case(2, 2, leaf)
+def hook_with_a_side_effect(x):
+    y = x * 2
+    y.register_hook(logs)
+    return y.sum()
+
+
+@case(2, 2, leaf)
+def hook_that_closes_over_what_may_change(x):
+    k = 2
+    y = x * 2
+    y.register_hook(lambda grad: grad * k)
+    k = 3
+    return y.sum()
+
+
+@case(2, 2, leaf)
+def hook_of_wrong_shape(x):
+    y = x * 2
+    y.register_hook(lambda grad: grad.sum())
+    return y.sum()
+
+
+@case(1, 1)
+def hook_where_nothing_is_recorded(x):
+    y = x * 2
+    try:
+        y.register_hook(double)
+    except RuntimeError as error:
+        return y, str(error)
