@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from capture.break_reasons import GraphBreak
 from capture.variables.base import Deleted, LazyVariable, Variable
 from capture.variables.constant import ConstantVariable
 from capture.variables.mapping import DictVariable
@@ -22,7 +23,8 @@ class InstanceDictVariable(DictVariable):
 
     def __init__(self, owner: ObjectVariable) -> None:
         self.owner = owner
-        super().__init__(None, None, cls=dict)
+        source = DictSource(owner.source) if owner.source is not None else None
+        super().__init__(None, source, cls=dict)
 
     @property
     def entries(self) -> dict[Any, tuple[Variable, Variable]]:
@@ -69,6 +71,8 @@ class InstanceDictVariable(DictVariable):
         return [v.realize() if isinstance(v, LazyVariable) else v for _, v in self.entries.values()]
 
     def set_item(self, tx: Translator, key: Variable, value: Variable) -> None:
+        if not isinstance(key.as_constant(), str):
+            raise GraphBreak("set_attr", value=self.owner, name=repr(key.as_constant()))
         tx.output.side_effects.store_attr(self.owner, key.as_constant(), value)
 
     def del_item(self, tx: Translator, key: Variable) -> Variable:

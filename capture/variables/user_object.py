@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import types
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
@@ -30,6 +31,8 @@ from guards.lookup import instance_dict
 from guards.source import HEAP_TYPE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from capture.output_graph import OutputGraph
     from capture.reconstruct import PythonCode
     from capture.translator import Translator
@@ -51,7 +54,8 @@ class ObjectVariable(Variable):
         self.attributes: dict[str, Variable] = {}
         #: of a class on top of a built-in one (class Foo(list)): what that holds
         self.base_value: Variable | None = None
-        self.namespace: Variable | None = None  # `__dict__`, once asked for
+        #: `__dict__`, as long as somebody holds it: a cycle would keep the program's objects alive
+        self.namespace: Callable[[], Variable | None] = lambda: None
 
     def python_type(self) -> type:
         return self.cls
@@ -142,7 +146,7 @@ class ObjectVariable(Variable):
             pending = self.attributes[name]
             return None if isinstance(pending, Deleted) else pending
         if name == "__dict__" and self.cls.__dictoffset__:
-            return self.dict_variable(tx)
+            return self.dict_variable()
         namespace = instance_dict(self.value) if self.value is not None else None
         if namespace is not None and name in namespace:
             return wrap(tx.output, namespace[name], self.attribute_source(name))
@@ -174,19 +178,21 @@ class ObjectVariable(Variable):
         else:
             tx.output.guards.add(make_guard.dict_contains(DictSource(self.source), name, False))
 
-    def dict_variable(self, tx: Translator) -> Variable:
+    def dict_variable(self) -> Variable:
         from capture.variables.instance_dict import InstanceDictVariable
 
-        if self.namespace is None:
-            self.namespace = InstanceDictVariable(self)
-        return self.namespace
+        namespace = self.namespace()
+        if namespace is None:
+            namespace = InstanceDictVariable(self)
+            self.namespace = weakref.ref(namespace)
+        return namespace
 
     def read_descriptor(self, tx: Translator, name: str, found: Any) -> Variable:
         from capture.wrap import wrap
         from guards.source import AttrSource
 
         if name == "__dict__" and isinstance(found, (types.GetSetDescriptorType, types.MemberDescriptorType)):
-            return self.dict_variable(tx)
+            return self.dict_variable()
         if isinstance(found, property):
             if found.fget is None:
                 raise raise_new(

@@ -23,6 +23,7 @@ from guards.source import (
 
 if TYPE_CHECKING:
     from capture.output_graph import OutputGraph
+    from capture.variables.user_object import ObjectVariable
 
 
 @wraps(types.ModuleType)
@@ -57,7 +58,24 @@ def wrap_nn_module(output: OutputGraph, value: torch.nn.Module, source: Source |
     from capture.variables.nn_module import ModuleVariable
 
     guard_type(output, value, source)
-    return ModuleVariable(type(value), value, source or ConstantSource(value), output)
+    return with_namespace(output, ModuleVariable(type(value), value, source or ConstantSource(value), output))
+
+
+def with_namespace(output: OutputGraph, owner: ObjectVariable) -> Variable:
+    """The object, and its `__dict__` under the same roof: who reaches that dict in another way sees what is stored on the object."""
+    from capture.variables.instance_dict import InstanceDictVariable
+    from capture.variables.opaque import OpaqueVariable
+
+    namespace = instance_dict(owner.value)
+    known = output.known_object(namespace) if namespace is not None else None
+    if namespace is None or isinstance(
+        known, InstanceDictVariable
+    ):  # a compiled module has the dict of its original
+        return owner
+    if known is not None:  # as a dict of its own, looked at already
+        return OpaqueVariable(owner.value, owner.source, "get_attr", name="__dict__", value=owner)
+    output.remember_object(namespace, owner.dict_variable())
+    return owner
 
 
 def wrap_tensor_subclass(output: OutputGraph, value: torch.Tensor, source: Source | None) -> Variable:
@@ -80,7 +98,7 @@ def wrap_object(output: OutputGraph, value: Any, source: Source | None) -> Varia
         return wrap_native_subclass(output, value, base, held)
     if isinstance(value, BaseException) or (not heap and type(value) is not types.SimpleNamespace):
         return OpaqueVariable(value, held, "unknown_type", value=f"{type(value).__name__} object {held.text}")
-    return ObjectVariable(type(value), value, held, output)
+    return with_namespace(output, ObjectVariable(type(value), value, held, output))
 
 
 def wrap_native_subclass(output: OutputGraph, value: Any, base: type, source: Source) -> Variable:
@@ -93,7 +111,7 @@ def wrap_native_subclass(output: OutputGraph, value: Any, base: type, source: So
         return part
     result = ObjectVariable(type(value), value, source, output)
     result.base_value = part
-    return result
+    return with_namespace(output, result)
 
 
 BASE_RULES: tuple[tuple[Any, Any], ...] = (

@@ -20,6 +20,7 @@ from capture.config import config
 from capture.convert_frame import Converter
 from capture.protocols import CaptureSettings
 from tests.capture import (
+    cases_across_breaks,
     cases_aliasing,
     cases_assertions,
     cases_autograd,
@@ -56,6 +57,7 @@ from tests.capture import (
 from tests.capture.registry import CASES, Case
 
 MODULES = (
+    cases_across_breaks,
     cases_aliasing,
     cases_assertions,
     cases_autograd,
