@@ -18,17 +18,18 @@ import torch
 from torch.utils._pytree import tree_map
 
 # Functions that torch._numpy carries out as NumPy does, to the dtype, shape and aliasing of the result (which is checked at each use).
-# Left out: what depends on ties (argsort), on signs that LAPACK chooses, on random streams, and what raises for values only.
-ELEMENTWISE = """abs absolute add arccos arccosh arcsin arcsinh arctan arctan2 arctanh bitwise_and bitwise_not bitwise_or bitwise_xor cbrt ceil
-    conj conjugate copysign cos cosh deg2rad degrees divide equal exp exp2 expm1 fabs float_power floor floor_divide fmax fmin fmod greater
-    greater_equal heaviside hypot invert isfinite isinf isnan less less_equal log log10 log1p log2 logaddexp logaddexp2 logical_and
-    logical_not logical_or logical_xor matmul maximum minimum mod multiply negative nextafter not_equal positive power rad2deg
-    radians reciprocal remainder rint sign signbit sin sinc sinh sqrt square subtract tan tanh true_divide trunc"""
+# Left out: what depends on ties (argsort), on signs that LAPACK chooses, on random streams, and what raises for values only, and what torch does otherwise
+# for NaN or signed zeros.
+ELEMENTWISE = """abs absolute add arccos arccosh arcsin arcsinh arctan arctan2 arctanh bitwise_and bitwise_not bitwise_or bitwise_xor ceil
+    conj conjugate copysign cos cosh deg2rad degrees divide equal exp exp2 expm1 fabs floor floor_divide fmax fmin fmod greater
+    greater_equal hypot invert isfinite isinf isnan less less_equal log log10 log1p log2 logaddexp logaddexp2 logical_and
+    logical_not logical_or logical_xor matmul maximum minimum multiply negative nextafter not_equal positive power rad2deg
+    radians reciprocal rint signbit sin sinh sqrt square subtract tan tanh true_divide trunc"""
 REDUCTIONS = "all amax amin any argmax argmin average count_nonzero cumprod cumsum max mean median min prod ptp std sum var"
 SHAPES = """array_split atleast_1d atleast_2d atleast_3d broadcast_to column_stack concatenate diag diagonal diagflat dsplit dstack expand_dims
     flip fliplr flipud hsplit hstack moveaxis ravel repeat reshape roll rollaxis rot90 split squeeze stack swapaxes tile
     transpose tril triu vsplit vstack"""
-OTHERS = """allclose array_equal around clip copy cross dot einsum imag inner isclose kron nan_to_num outer real round searchsorted sort take
+OTHERS = """allclose array_equal around clip copy cross dot einsum imag isclose kron nan_to_num outer real round sort take
     take_along_axis tensordot trace vander vdot where diff"""
 CREATION = """arange array asarray ascontiguousarray empty empty_like eye full full_like identity linspace logspace meshgrid ones ones_like
     tri zeros zeros_like"""
@@ -135,10 +136,17 @@ def graph_function(kind: str, name: str) -> Callable[..., Any]:
 
     def run(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = tree_map(lambda v: ndarray(v) if isinstance(v, torch.Tensor) else v, (args, kwargs))
-        return tree_map(lambda v: v.tensor if isinstance(v, ndarray) else v, function(*args, **kwargs))
+        return tree_map(
+            lambda v: _plain(v.tensor) if isinstance(v, ndarray) else v, function(*args, **kwargs)
+        )
 
     run.__name__ = run.__qualname__ = "numpy_" + name.replace(".", "_")
     return run
+
+
+def _plain(tensor: torch.Tensor) -> torch.Tensor:
+    """Without the lazy conjugation and negation that arrays do not know."""
+    return tensor.resolve_conj().resolve_neg()
 
 
 def _on_floats(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -83,6 +83,8 @@ def _divmod(tx: Translator, left: Variable, right: Variable) -> Variable:
         return user_operator(tx, "divmod()", "divmod", left, right)
     if isinstance(left, ConstantVariable) and isinstance(right, ConstantVariable):
         return fold(divmod, [left, right], {})
+    if isinstance(left, TensorVariable) or isinstance(right, TensorVariable):
+        raise GraphBreak("builtin", name="divmod", value=left)  # Python raises: tensors have no __divmod__
     return TupleVariable([binary_operator(tx, "//", left, right), binary_operator(tx, "%", left, right)])
 
 

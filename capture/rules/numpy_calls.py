@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 CREATION = frozenset(numpy_functions.CREATION.split())
 FROM_TENSOR = ("array", "asarray", "ascontiguousarray")
-INTEGER_POWERS = ("power", "float_power")
 
 
 def _numpy_rule(path: str, function: Any) -> Callable[..., Variable]:
@@ -35,7 +34,7 @@ def _numpy_rule(path: str, function: Any) -> Callable[..., Variable]:
         given = list(args)
         if path in FROM_TENSOR and given and isinstance(given[0], TensorVariable):
             given[0] = numpy_array.from_tensor(tx, given[0])
-        if path in INTEGER_POWERS:
+        if path == "power":
             return numpy_array.operator_on_arrays(tx, "**", pow, given)
         if path in CREATION or numpy_array.is_among([*given, *kwargs.values()]):
             return numpy_array.operation(tx, "function", path, given, kwargs)

@@ -144,6 +144,13 @@ def operation(
     tx: Translator, kind: str, name: str, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     """One node."""
+    operands = [v for v in _flat([*args, *kwargs.values()]) if isinstance(v, NumpyVariable)]
+    if any(v.example.dtype == np.float16 for v in operands):
+        raise GraphBreak(
+            "torch_op_failed", name=f"numpy's {name}", error="half precision is rounded otherwise"
+        )
+    if name == "dot" and not all(isinstance(a, NumpyVariable) and a.example.ndim for a in args):
+        raise _differs(name)
     example = _run_numpy(tx, kind, name, args, kwargs)
     result = tx.output.call_function(
         tx,
@@ -151,7 +158,6 @@ def operation(
         [_in_graph(tx, a) for a in args],
         {k: _in_graph(tx, v) for k, v in kwargs.items()},
     )
-    operands = [v for v in _flat([*args, *kwargs.values()]) if isinstance(v, NumpyVariable)]
     return _as_arrays(tx, name, result, example, operands)
 
 
@@ -342,7 +348,8 @@ def operator_on_arrays(
     """A unary, binary, in-place or comparison operator, one operand of which is an array."""
     if not all(isinstance(v, NumpyVariable) or v.is_constant() for v in operands):
         raise GraphBreak("operator", name=symbol, value=operands[-1])
-    if "pow" in function.__name__ and _may_refuse(operands):
+    signed_zeros = "mod" in function.__name__ and not all(map(_is_integer, operands))
+    if signed_zeros or ("pow" in function.__name__ and _may_refuse(operands)):
         raise GraphBreak("operator", name=symbol, value=operands[-1])
     return operation(tx, "operator", function.__name__, operands, {})
 
@@ -362,7 +369,8 @@ def compare_dtypes(function: Callable[..., Any], left: Variable, right: Variable
 def _may_refuse(operands: list[Variable]) -> bool:
     """NumPy raises for a negative power of an integer."""
     exponent = operands[-1]
-    known = exponent.is_constant() and exponent.as_constant() >= 0
+    value = exponent.as_constant() if exponent.is_constant() else None
+    known = isinstance(value, (int, float)) and value >= 0
     return not known and all(map(_is_integer, operands))
 
 
