@@ -64,9 +64,12 @@ def _items(output: OutputGraph, value: Any, base: Any, source: Source | None) ->
 
 @wraps(torch.Size)
 def wrap_size(output: OutputGraph, value: torch.Size, source: Source | None) -> Variable:
-    if source is not None:
-        output.guards.add(make_guard.constant_match(source, value))
-    return SizeVariable([ConstantVariable(v) for v in value], source)
+    guard_type(output, value, source)
+    items: list[Variable] = [
+        item.realize() if isinstance(item, LazyVariable) else item
+        for item in _items(output, value, tuple, source)
+    ]
+    return SizeVariable(items, source)
 
 
 def wrap_named_tuple(output: OutputGraph, value: Any, source: Source | None) -> Variable:

@@ -227,6 +227,11 @@ def an_int_equal_to_a_size(x, n):
     return x.view(n, 4) * n
 
 
+@calls([(tensor(3, 4), torch.Size([n, 4])) for n in (2, 3, 4, 5)], graphs=2, dynamic=None)
+def ints_of_a_size(x, size):
+    return x.new_zeros(size) + size.numel(), size
+
+
 @calls(with_int(2, 3, 2**40, 2**70), graphs=2)
 def huge_ints(x, n):
     return x + 1, n + 1
