@@ -210,7 +210,7 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
     output_mutates = output.mutates_inputs()
     code = None
     if capture.recipe is not None:
-        slots = [*inputs, *capture.recipe.slots]
+        result, slots = capture.recipe.numbered(inputs)
     else:
         assert capture.code is not None
         capture.code.on_failure = functools.partial(after_graph_failure, output_mutates)
@@ -227,10 +227,7 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
     if code is not None:
         entry = cache.CacheEntry(program, settings, code=code)
     else:
-        assert capture.recipe is not None
-        entry = cache.CacheEntry(
-            program, settings, graph=graph, result=capture.recipe.program, inputs=len(inputs)
-        )
+        entry = cache.CacheEntry(program, settings, graph=graph, result=result, inputs=len(inputs))
         entry.on_failure = lambda _, error: after_graph_failure(output_mutates, error)
     entry.guard_set = guards
     return entry

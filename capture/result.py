@@ -31,19 +31,21 @@ class NeedsPython(Exception):
 
 @dataclass
 class Recipe:
-    """`slots` are behind the graph's inputs in the guard program."""
+    """`program` names what the guard program loads by its source: which of these the graph reads is known once the graph is finished."""
 
-    inputs: dict[Source, int]
     program: tuple[Any, ...] = ()
     outputs: list[torch.fx.Node] = field(default_factory=list)
-    slots: list[Source] = field(default_factory=list)
 
-    def slot(self, source: Source) -> int:
-        if source in self.inputs:
-            return self.inputs[source]
-        if source not in self.slots:
-            self.slots.append(source)
-        return len(self.inputs) + self.slots.index(source)
+    def numbered(self, inputs: list[Source]) -> tuple[tuple[Any, ...], list[Source]]:
+        """The program with numbers in place of sources, and all slots: the graph's inputs first."""
+        slots = list(inputs)
+        for kind, operand in self.program:
+            if kind == "slot" and operand not in slots:
+                slots.append(operand)
+        program = tuple(
+            (kind, slots.index(operand) if kind == "slot" else operand) for kind, operand in self.program
+        )
+        return program, slots
 
     def out(self, node: torch.fx.Node) -> int:
         if node not in self.outputs:
@@ -55,7 +57,7 @@ def result_recipe(output: OutputGraph, value: Variable) -> Recipe | None:
     """None also where the frame has side effects or leaves the thread in another state."""
     if output.side_effects or not output.state_is_as_at_entry() or not output.operation_count():
         return None
-    recipe = Recipe({i.source: n for n, i in enumerate(output.used_inputs())})
+    recipe = Recipe()
     try:
         recipe.program = tuple(_instructions(output, recipe, value, set()))
     except NeedsPython:
@@ -69,7 +71,7 @@ def _instructions(output: OutputGraph, recipe: Recipe, value: Variable, seen: se
         assert value.source is not None
         if isinstance(value.source, ConstantSource):
             return [("const", value.source.value)]
-        return [("slot", recipe.slot(value.source))]
+        return [("slot", value.source)]
     if isinstance(value, TensorVariable):
         if value.attributes:
             raise NeedsPython
