@@ -281,6 +281,25 @@ def divisor(tensor: torch.Tensor, tables: list[Table], counts: list[list[int]]) 
     return total
 
 
+SMALL_WINDOW = 16  # elements
+
+
+def is_lowered(tensor: torch.Tensor, rank: int, kernel: Any, ceil: bool) -> bool:
+    """`codegen/lower/pooling.py` does better: shifted views of the operand in place of tables."""
+    small = rank == 2 and math.prod(each(kernel, rank)) <= SMALL_WINDOW
+    return small and not ceil and tensor.is_floating_point()
+
+
+def is_lowered_average(
+    tensor: torch.Tensor, rank: int, kernel: Any, padding: Any, rest: tuple[Any, ...]
+) -> bool:
+    """`rest`: ceil_mode, count_include_pad, divisor_override, as far as given."""
+    ceil = rest[0] if rest else False
+    with_padding = rest[1] if len(rest) > 1 else True
+    whole = with_padding or not any(each(padding, rank))
+    return whole and is_lowered(tensor, rank, kernel, ceil) and rest[2:] != (0,)
+
+
 def averaged(
     tensor: torch.Tensor, rank: int, kernel: Any, stride: Any, padding: Any, rest: tuple[Any, ...]
 ) -> Any:
@@ -305,7 +324,7 @@ def averaged(
 
 def register_average(rank: int) -> None:
     def forward(tensor: torch.Tensor, kernel: Any, stride: Any = (), padding: Any = (0,), *rest: Any) -> Any:
-        if not is_usual(tensor, rank):
+        if not is_usual(tensor, rank) or is_lowered_average(tensor, rank, kernel, padding, rest):
             return NotImplemented
         tables, by = averaged(tensor, rank, kernel, stride, padding, rest)
         if tensor.numel() > MASKED_AVERAGE and any(table.weights for table in tables):
@@ -387,7 +406,7 @@ def register_maximum(rank: int) -> None:
         dilation: Any = (1,),
         ceil: bool = False,
     ) -> Any:
-        if not is_usual(tensor, rank):
+        if not is_usual(tensor, rank) or is_lowered(tensor, rank, kernel, ceil):
             return NotImplemented
         return largest(tensor, pool_tables(tensor, rank, kernel, stride, padding, dilation, ceil))
 

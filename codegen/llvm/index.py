@@ -40,12 +40,13 @@ class Term:
 @dataclass(frozen=True, slots=True)
 class Address:
     """An access: the pointer of lane 0, and how lane k lies from it: `step` elements (0: all at one place, 1: side by side), or at
-    `lane_offsets` (an i64 vector; step is None)."""
+    `lane_offsets` (an i64 vector; step is None). `stride`: the distance of neighbours among those, where it is a number."""
 
     pointer: str
     level: int
     step: int | None
     lane_offsets: str | None = None
+    stride: int | None = None
 
 
 class Surroundings(Protocol):
@@ -203,7 +204,8 @@ class IndexArithmetic:
         for value in varying:
             total = value if total is None else self._added(total, value)
         assert total is not None
-        return Address(pointer, max(level, total.level), None, total.text)
+        apart = step.value if isinstance(step, Const) and not varying else None
+        return Address(pointer, max(level, total.level), None, total.text, apart)
 
     def _added(self, left: Value, right: Value) -> Value:
         level = max(left.level, right.level)

@@ -4,6 +4,7 @@ In:  `Load` and `Store` of loop IR, with the mask of the lanes that are inside t
 Out: the access that fits how the lanes lie in memory.
 
     lanes side by side     vector load, masked where lanes are outside          one place     scalar load, broadcast where it is used
+    every second, reverse  vector loads and a shuffle                           few lanes     scalar loads, put together
     anywhere               gather, scatter                                      atomic add    a loop over the lanes
 
 A load of a buffer that the kernel does not write moves out of the loops that its index does not depend on.
@@ -22,6 +23,10 @@ from codegen.llvm.values import Code, Value, mangled
 
 if TYPE_CHECKING:
     from codegen.llvm.emit import KernelEmitter
+
+
+PAIRED = (-1, 2)  # strides whose elements lie in one or two vectors
+FEW_LANES = 8
 
 
 # --- loads -----------------------------------------------------------------------------------------------------------------
@@ -99,12 +104,43 @@ def _load_lanes(emitter: KernelEmitter, load: Load, address: Address, mask: Valu
     align = SIZES[load.dtype]
     if address.step == 1 and active is None:
         text = function.define_here(f"load {kind}, ptr {address.pointer}, align {align}")
+    elif active is None and address.stride is not None and (address.stride in PAIRED or lanes <= FEW_LANES):
+        text = _strided_read(emitter, address, load.dtype, address.stride)
     else:
         other = constant("u8" if load.dtype == "b8" else load.dtype, load.other, lanes)
         text = function.define_here(
             _masked_read(emitter, address, kind, load, active or code.constant("b8", True), other)
         )
     return Value(_to_register(code, load.dtype, text), load.dtype, lanes, function.depth)
+
+
+def _strided_read(emitter: KernelEmitter, address: Address, dtype: str, stride: int) -> str:
+    """Every second element, and elements in reverse order: out of the vectors that hold them. Few elements far apart: one by one, which is
+    quicker than a gather."""
+    function, lanes, element = emitter.function, emitter.lanes, memory_element(dtype)
+    kind, align = memory_type(dtype, lanes), SIZES[dtype]
+
+    def place(offset: int) -> str:
+        return function.define_here(f"getelementptr {element}, ptr {address.pointer}, i64 {offset}")
+
+    def shuffled(first: str, second: str, order: list[int]) -> str:
+        chosen = ", ".join(f"i32 {lane}" for lane in order)
+        return function.define_here(
+            f"shufflevector {kind} {first}, {kind} {second}, <{lanes} x i32> <{chosen}>"
+        )
+
+    if stride == -1:
+        text = function.define_here(f"load {kind}, ptr {place(1 - lanes)}, align {align}")
+        return shuffled(text, "poison", list(range(lanes - 1, -1, -1)))
+    if stride == 2:  # the second vector ends with the last element that is wanted
+        low = function.define_here(f"load {kind}, ptr {address.pointer}, align {align}")
+        high = function.define_here(f"load {kind}, ptr {place(lanes - 1)}, align {align}")
+        return shuffled(low, high, [2 * i if 2 * i < lanes else 2 * i + 1 for i in range(lanes)])
+    text = "poison"
+    for lane in range(lanes):
+        loaded = function.define_here(f"load {element}, ptr {place(lane * stride)}, align {align}")
+        text = function.define_here(f"insertelement {kind} {text}, {element} {loaded}, i64 {lane}")
+    return text
 
 
 def _masked_read(

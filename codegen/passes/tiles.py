@@ -5,7 +5,7 @@ Out: the last axis in blocks of a few, the other axis inside the block: the line
      the cache.
 
     for i in 1024: for j in 1024 vector: out[i*1024 + j] = x[j*1024 + i]
-    ->  for j_b in 128: for i in 1024: for j_e in 8 vector: out[i*1024 + j_b*8 + j_e] = x[j_b*8192 + j_e*1024 + i]
+    ->  for i_s in 16: for j_b in 128: for i_r in 64: for j_e in 8 vector: i = i_s*64 + i_r;  out[i*1024 + j_b*8 + j_e] = x[j_b*8192 + j_e*1024 + i]
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from codegen.passes.draft import Draft, DraftLoad
 
 TILE = 8  # lines in flight: with power-of-two strides all of them fall into one set of an 8-way cache
 TILES = (8, 16, 10, 12, 14, 6)
+STRIPS = (64, 56, 48, 40, 32)
 MIN_EXTENT = 16
 
 
@@ -37,8 +38,25 @@ def tile_transposed(draft: Draft) -> ir.Expr | None:
     draft.ranges.extents |= {high: ix.Ranges().floordiv(ix.plus(extent, size - 1), size), low: size}
     split: dict[str, Index] = {whole: ix.plus(start, ix.axis(low))}
     draft.map_indices(lambda index: draft.ranges.recombine(draft.ranges.substitute(index, split)))
-    draft.outer = (*(name for name in draft.outer[:-1] if name != across), high, across, low)
+    others = (name for name in draft.outer[:-1] if name != across)
+    draft.outer = (*others, *_in_strips(draft, across, high), low)
     return length
+
+
+def _in_strips(draft: Draft, across: str, high: str) -> tuple[str, ...]:
+    """The loop over `across` inside of the one over tiles, in strips: the lines that a tile fills in part are still in the cache when the next tile
+    fills the rest."""
+    extent = draft.ranges.extents[across]
+    if not isinstance(extent, int):
+        return high, across
+    size = next((size for size in STRIPS if extent > size and extent % size == 0), None)
+    if size is None:
+        return high, across
+    strip, row = f"{across}_s", f"{across}_r"
+    draft.ranges.extents |= {strip: extent // size, row: size}
+    split: dict[str, Index] = {across: ix.plus(ix.times(ix.axis(strip), size), ix.axis(row))}
+    draft.map_indices(lambda index: draft.ranges.recombine(draft.ranges.substitute(index, split)))
+    return strip, high, row
 
 
 def _axis_across(draft: Draft) -> str | None:
