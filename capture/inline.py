@@ -71,7 +71,7 @@ def special_call(tx: Translator, function: UserFunctionVariable, args: list[Vari
     """Rules that go before inlining, in order; each gives a handler or None."""
     from capture.rules import lookup
     from capture.variables.nn_module import MODULE_METHODS, ModuleVariable
-    from capture.variables.torch_wrappers import BY_CODE, is_kept_from_torch_compile, kept_from_torch_compile
+    from capture.variables.torch_wrappers import BY_CODE, OF_TORCH_COMPILE
 
     value = function.function
     handler = lookup(value)
@@ -83,9 +83,7 @@ def special_call(tx: Translator, function: UserFunctionVariable, args: list[Vari
     by_code = BY_CODE.get(value.__code__)
     if by_code is not None:
         return by_code
-    if is_kept_from_torch_compile(value):
-        return kept_from_torch_compile
-    for is_marked, marked_call in MARKED:
+    for is_marked, marked_call in (*OF_TORCH_COMPILE, *MARKED):
         if is_marked(value):
             return marked_call
     if args and is_tensor_method(value, args[0]):

@@ -86,6 +86,25 @@ def kept_from_torch_compile(
     return tx.wrap(original, ConstantSource(original)).call(tx, args, kwargs)
 
 
+def is_tagged_by_torch_compile(function: types.FunctionType) -> bool:
+    """torch.compile, once used anywhere in the process, wraps `nn.Module.__init__` and `__setstate__` to note which modules are made by then."""
+    return function.__module__ == "torch._dynamo.mutation_guard" and function.__name__.startswith("patched_")
+
+
+def without_the_tag(
+    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    """The method itself; the note is torch.compile's own."""
+    wrapped = function.function.__name__.removeprefix("patched_")
+    return closure_value(tx, function, wrapped).call(tx, args, kwargs)
+
+
+#: (did torch.compile make this function, what its call does)
+OF_TORCH_COMPILE = (
+    (is_kept_from_torch_compile, kept_from_torch_compile),
+    (is_tagged_by_torch_compile, without_the_tag),
+)
+
 PLAIN_PYTHON = ("Optimizer.zero_grad",)
 
 #: code of a wrapper -> what a call of it does

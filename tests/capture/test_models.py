@@ -93,3 +93,28 @@ def test_graph_counts(name: str) -> None:
         rows[name] = row.split(":", 1)[1]
         GOLDEN.write_text("".join(f"{key}:{rows[key]}\n" for key in NAMES if key in rows))
     assert row == f"{name}:{rows.get(name)}"
+
+
+def test_graph_counts_where_torch_compile_was_used() -> None:
+    """It wraps `nn.Module.__init__` for the rest of the process; a slice of a ModuleList is a module made in the frame."""
+    import torch._dynamo.mutation_guard as mutation_guard
+
+    class Sliced(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = torch.nn.ModuleList([torch.nn.Linear(4, 4) for _ in range(3)])
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for layer in self.layers[:2]:
+                x = layer(x)
+            return x
+
+    mutation_guard.install_generation_tagging_init()
+    model, x = Sliced(), torch.randn(2, 4)
+    expected = model(x)
+    capture.reset()
+    counters.clear()
+    with capture.enable(backend="eager", fullgraph=True):
+        result = forward(model, (x,))
+    assert torch.equal(result, expected)
+    assert counters["graphs"] == {"compiled": 1, "calls_captured": 2}
