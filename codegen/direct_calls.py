@@ -23,6 +23,16 @@ BINDINGS: tuple[Any, ...] = (torch._C._VariableFunctions, torch._C._nn)
 TOLD_APART = frozenset({torch.ops.aten.bmm.default, torch.ops.aten.mm.default})
 
 
+def rnn_layer(*args: Any) -> Any:
+    """Asks for grad mode whether to leave what the backward needs; its own autograd is the graph's."""
+    with torch._C._AutoDispatchBelowAutograd(), torch.enable_grad():
+        return torch.ops.aten.mkldnn_rnn_layer.default(*args)
+
+
+#: operators that a launch plan calls in another way
+INSTEAD: dict[OpOverload, Callable[..., Any]] = {torch.ops.aten.mkldnn_rnn_layer.default: rnn_layer}
+
+
 def has_other_overloads(op: OpOverload) -> bool:
     """Apart from those that write into given tensors, which take one argument more."""
     schemas = (getattr(op.overloadpacket, name)._schema for name in op.overloadpacket.overloads())
@@ -36,6 +46,8 @@ def callable_of(op: Any) -> Callable[..., Any]:
     if not isinstance(op, OpOverload):
         found: Callable[..., Any] = op
         return found
+    if op in INSTEAD:
+        return INSTEAD[op]
     if op.namespace == "aten" and (op in TOLD_APART or not has_other_overloads(op)):
         for space in BINDINGS:
             binding: Callable[..., Any] | None = getattr(space, op._schema.name.removeprefix("aten::"), None)

@@ -376,6 +376,8 @@ def raise_dynamic_shape(
 
 
 rule(aten.item.default)(raise_data_dependent)
+# The size of its workspace is known to the library that it calls alone.
+rule(aten.mkldnn_rnn_layer.default)(run_on_zeros)
 rule(aten.complex.out, aten.polar.out)(run_on_zeros)  # their meta kernels take an `out` of any dtype
 
 

@@ -80,6 +80,9 @@ def test_native(name: str, run: Any) -> None:
     expected = run(*made(name))
     for one, two in zip(captured(run, name, "llvm"), expected, strict=True):
         torch.testing.assert_close(one, two, rtol=1e-3, atol=1e-4)
+    assert counters["graphs"]["failed_calls"] == 0, (
+        "a native graph refused its arguments: Python ran the frame"
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
