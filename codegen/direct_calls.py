@@ -30,7 +30,12 @@ def rnn_layer(*args: Any) -> Any:
 
 
 #: operators that a launch plan calls in another way
-INSTEAD: dict[OpOverload, Callable[..., Any]] = {torch.ops.aten.mkldnn_rnn_layer.default: rnn_layer}
+INSTEAD: dict[OpOverload, Callable[..., Any]] = {
+    torch.ops.aten.mkldnn_rnn_layer.default: rnn_layer,
+    # as values: a lazily conjugated tensor is none that a launch plan could take
+    torch.ops.aten._conj.default: torch.conj_physical,
+    torch.ops.aten._neg_view.default: torch.neg,
+}
 
 
 def has_other_overloads(op: OpOverload) -> bool:

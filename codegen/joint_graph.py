@@ -75,6 +75,11 @@ class Joint:
 def trace_joint(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -> Joint:
     """Trace the module; where an output requires grad, its backward too. Raises UntraceableError, or what the operators raise."""
     joint = Joint(trace(module, inputs, mode))
+    if any(
+        isinstance(value, torch.Tensor) and (value.is_conj() or value.is_neg())
+        for value in joint.trace.outputs
+    ):
+        raise UntraceableError("an output that is conjugated or negated lazily")
     leaves = [isinstance(value, torch.Tensor) and value.requires_grad for value in inputs]
     outputs = [value for value in joint.trace.outputs if isinstance(value, torch.Tensor)]
     if differentiable_writes(joint.trace) or any(concerns_autograd(joint.trace, value) for value in outputs):

@@ -386,6 +386,22 @@ def test_modules_in_the_graph() -> None:
     assert_equal(train(run, layers), train(twin, twin), "modules")
 
 
+def test_lazily_conjugated_values_stay_inside() -> None:
+    """Saved for the backward as values; a graph that gives one away runs through eager."""
+
+    def correlation(x: Any, y: Any) -> Any:
+        return torch.fft.irfft(torch.fft.rfft(x) * torch.fft.rfft(y).conj(), n=6).square()
+
+    leaves = [torch.randn(3, 6, requires_grad=True) for _ in range(2)]
+    run = compile_function(correlation, *leaves)
+    assert isinstance(run, TrainingGraph)
+    found = torch.autograd.grad(run(*leaves)[0].sum(), leaves)
+    for one, two in zip(found, torch.autograd.grad(correlation(*leaves).sum(), leaves), strict=True):
+        torch.testing.assert_close(one, two)
+    outside = compile_function(lambda x: torch.fft.rfft(x).conj(), torch.randn(6))
+    assert isinstance(outside, EagerGraph) and outside(torch.randn(6))[0].is_conj()
+
+
 def test_texts() -> None:
     x = torch.randn(3, requires_grad=True)
     run = compile_function(lambda x: (x * 2).exp(), x)
