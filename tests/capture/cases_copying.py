@@ -124,3 +124,14 @@ NUMBERS = {id(REMEMBERED): "remembered"}
 @case(ops=1)
 def id_of_an_existing_object(x):
     return x + 1, NUMBERS.get(id(REMEMBERED)), NUMBERS.get(id([1]), "new"), id(REMEMBERED) in NUMBERS
+
+
+class Numbers(list):
+    pass
+
+
+@case(ops=1, args=with_object(Numbers))
+def deep_copy_of_a_list_of_its_own_class(x, numbers):
+    copied = copy.deepcopy(numbers)
+    copied.append(3)
+    return x * len(copied), copied, numbers
