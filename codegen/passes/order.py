@@ -13,13 +13,17 @@ from codegen.program import ExternStep, KernelStep, Step, ViewStep
 
 
 def order_steps(
-    calls: list[ExternStep | ViewStep], kernels: list[tuple[KernelStep, set[str]]], inputs: set[str]
+    calls: list[ExternStep | ViewStep],
+    kernels: list[tuple[KernelStep, set[str], set[int]]],
+    inputs: set[str],
 ) -> list[Step]:
     """A topological order that keeps the given order where it can. With each kernel come the buffers whose contents it needs from elsewhere
-    (one of those it may also write to, in another place)."""
-    steps: list[Step] = [*calls, *(kernel for kernel, _ in kernels)]
-    reads = [set(step_reads(call)) for call in calls] + [names for _, names in kernels]
+    (one of those it may also write to, in another place), and the positions of the kernels that have to run before."""
+    steps: list[Step] = [*calls, *(kernel for kernel, _, _ in kernels)]
+    reads = [set(step_reads(call)) for call in calls] + [names for _, names, _ in kernels]
     needs = _needs(steps, reads, inputs)
+    for number, (_, _, makers) in enumerate(kernels, len(calls)):
+        needs[number] |= {len(calls) + maker for maker in makers}
     ordered: list[Step] = []
     done: set[int] = set()
     for start in range(len(steps)):
@@ -42,7 +46,7 @@ def order_steps(
 
 
 def _needs(steps: list[Step], reads: list[set[str]], inputs: set[str]) -> list[set[int]]:
-    writes = [_writes(step) for step in steps]
+    writes = [writes_of(step) for step in steps]
     memory = {step.output: step.base for step in steps if isinstance(step, ViewStep)}
     produced: dict[str, list[int]] = {}
     for number, written in enumerate(writes):
@@ -74,7 +78,7 @@ def _root_memory(name: str, memory: dict[str, str]) -> str:
     return name
 
 
-def _writes(step: Step) -> list[str]:
+def writes_of(step: Step) -> list[str]:
     if not isinstance(step, KernelStep):
         return step_writes(step)
     return [name for name, buffer in zip(step.buffers, step.kernel.buffers, strict=True) if buffer.writable]

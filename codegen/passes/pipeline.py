@@ -19,7 +19,7 @@ from codegen.passes.draft import Draft, DraftLoad, DraftStore, Phase, Statement
 from codegen.passes.emit import emit_group
 from codegen.passes.fuse import Dependencies, fuse
 from codegen.passes.group import Group
-from codegen.passes.order import order_steps
+from codegen.passes.order import order_steps, writes_of
 from codegen.passes.roots import Root, find_roots
 from codegen.passes.schedule import schedule
 from codegen.program import BufferInfo, KernelStep, Program
@@ -37,14 +37,18 @@ def build_kernels(lowering: Lowering) -> Program:
     for group in groups:
         borrow_outputs(group, inputs)
     by_value = {root.value: root for root in roots}
-    steps: list[tuple[KernelStep, set[str]]] = []
+    steps: list[KernelStep] = []
+    emitted: list[Group] = []
     for group in [*groups, *_make_writes_safe(lowering, groups, by_value, dependencies)]:
         if group.rows != 0:
             draft = emit_group(f"k{len(steps)}", group, by_value)
             kernel = schedule(draft)
             _add_scratch(lowering.program, draft)
-            steps.append((_kernel_step(kernel), _needed_buffers(group)))
-    lowering.program.steps = order_steps(lowering.steps, steps, inputs)
+            steps.append(_kernel_step(kernel))
+            emitted.append(group)
+    needed = [_needed_buffers(group) for group in emitted]
+    makers = [_needed_kernels(group, emitted, steps) for group in emitted]
+    lowering.program.steps = order_steps(lowering.steps, list(zip(steps, needed, makers)), inputs)
     return lowering.program
 
 
@@ -64,10 +68,17 @@ def _add_scratch(program: Program, draft: Draft) -> None:
 
 
 def _needed_buffers(group: Group) -> set[str]:
-    """What has to lie in memory before the kernel runs."""
-    names = {name for root in group.members for name in root.loads}
-    return names | {
-        dep.targets[0].buffer for root in group.members for dep, _ in root.reads if dep not in group.members
+    """What has to lie in memory before the kernel runs, but for the values that other kernels make."""
+    return {name for root in group.members for name in root.loads}
+
+
+def _needed_kernels(group: Group, groups: list[Group], steps: list[KernelStep]) -> set[int]:
+    """Positions of the kernels that store a value which this one reads: of a buffer that several fill (a joined tensor), those alone."""
+    values = {dep for root in group.members for dep, _ in root.reads if dep not in group.members}
+    return {
+        number
+        for number, (other, step) in enumerate(zip(groups, steps, strict=True))
+        if any(dep in other.members and dep.targets[0].buffer in writes_of(step) for dep in values)
     }
 
 

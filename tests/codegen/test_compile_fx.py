@@ -447,3 +447,17 @@ def test_graph_in_inference_mode() -> None:
         (got,) = compiled(x)
         assert got.is_inference() and torch.equal(got, x * 2 if whole else -x * 2)
         assert not torch.is_inference_mode_enabled()
+
+
+def test_part_of_a_joined_tensor_is_read_before_the_other_part_is_made() -> None:
+    """The skip connection of a U-Net: stored where it is joined, and read by what the other part comes from."""
+
+    def skip(x: Any, w: Any) -> Any:
+        kept = torch.sin(x)
+        deeper = torch.nn.functional.conv2d(torch.nn.functional.max_pool2d(kept, 2), w)
+        return torch.cat([torch.nn.functional.interpolate(deeper, scale_factor=2), kept], 1) * 2
+
+    args = [torch.randn(2, 3, 8, 8), torch.randn(3, 3, 1, 1)]
+    run = compile_function(skip, *args)
+    assert run.kernels
+    torch.testing.assert_close(run(*args)[0], skip(*args), rtol=1e-4, atol=1e-5)
