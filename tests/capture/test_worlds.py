@@ -453,3 +453,19 @@ def test_frames_below_torch_compile_are_its_own(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.undo()
         double(torch.ones(3))
     assert counters["frames"]["captured"] == before + 1
+
+
+def test_view_made_without_grad_mode() -> None:
+    """It says that it requires grad, as its base does; one capture serves all calls."""
+
+    def product(view: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        return x @ view + 1
+
+    weight = torch.nn.Parameter(torch.randn(3, 4))
+    run = capture.compile(product, backend="eager")
+    counters.clear()
+    with torch.no_grad(), config.patch(raise_on_error=True):
+        view, x = weight.t(), torch.randn(2, 4)
+        for _ in range(2):
+            assert torch.equal(run(view, x), product(view, x))
+    assert counters["graphs"]["compiled"] == 1
