@@ -13,6 +13,7 @@ from capture.rules import (
     numbers,
     numpy_calls,
     operators,
+    regular_expressions,
     tensor_types,
 )
 from capture.variables import (
@@ -34,6 +35,7 @@ FAMILIES = (
     numbers,
     numpy_calls,
     operators,
+    regular_expressions,
     searching,
     tensor_types,
     autograd_function,

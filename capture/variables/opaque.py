@@ -9,6 +9,7 @@ import torch
 
 from capture.break_reasons import GraphBreak
 from capture.variables.base import Variable
+from guards.source import ConstantSource
 
 if TYPE_CHECKING:
     from capture.translator import Translator
@@ -56,6 +57,9 @@ class OpaqueVariable(Variable):
 
         if isinstance(lookup_type(type(self.value), name), METHODS_IN_C):
             return ValueMethod(self, name)
+        if self.value is torch._C._VariableFunctions and hasattr(self.value, name):
+            function = getattr(self.value, name)
+            return tx.wrap(function, ConstantSource(function))
         raise self.breaks()
 
     def set_attr(self, tx: Translator, name: str, value: Variable) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 import types
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,19 @@ def wrap_type(output: OutputGraph, value: type, source: Source | None) -> Variab
 def wrap_enum(output: OutputGraph, value: Any, source: Source | None) -> Variable:
     guard_identity(output, value, source)
     return ConstantVariable(value, None)
+
+
+@wraps(re.Pattern, re.Match)
+def wrap_expression(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    """A pattern is known by identity; so is a match that the translation made: others are new in each call."""
+    from capture.rules.regular_expressions import ExpressionVariable
+    from capture.variables.opaque import OpaqueVariable
+
+    if isinstance(value, re.Match) and not isinstance(source, ConstantSource):
+        guard_type(output, value, source)
+        return OpaqueVariable(value, source, "unknown_type", value="a match of a regular expression")
+    guard_identity(output, value, source)
+    return ExpressionVariable(value, source)
 
 
 @wraps(weakref.ref)
