@@ -1,0 +1,34 @@
+"""Reads across the grain: every second element, in reverse order, far apart; on sizes around the number of lanes."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tests.codegen.lowering_check import check
+
+READS = {
+    "every second": lambda x: x[:, ::2] + 1,
+    "every second from 1": lambda x: x[:, 1::2] * 2,
+    "every third": lambda x: x[:, ::3] + 1,
+    "reversed": lambda x: x.flip(1) * 2,
+    "transposed": lambda x: x.t() + 1,
+    "transposed and not": lambda x: x[:5, :5] + x[:5, :5].t(),
+}
+
+
+@pytest.mark.parametrize("columns", [5, 8, 16, 17, 31, 64, 130])
+@pytest.mark.parametrize("name", READS)
+def test_read(name: str, columns: int) -> None:
+    check(READS[name], torch.randn(67, columns))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int64, torch.uint8, torch.bool, torch.bfloat16])
+@pytest.mark.parametrize("name", ["every second", "reversed", "transposed"])
+def test_other_types(name: str, dtype: torch.dtype) -> None:
+    check(READS[name], (torch.randn(40, 64) * 3).to(dtype))
+
+
+@pytest.mark.parametrize("size", [64, 100, 192])
+def test_transposed_in_strips(size: int) -> None:
+    check(lambda x, y: x + y.t(), torch.randn(size, size + 64), torch.randn(size + 64, size))
