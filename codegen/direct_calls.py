@@ -45,6 +45,11 @@ def has_other_overloads(op: OpOverload) -> bool:
     return len(functional) > 1
 
 
+def takes_reduction(op: OpOverload) -> bool:
+    """Bindings have another default for it than the schema (multi_margin_loss: none in place of the mean)."""
+    return any(argument.name == "reduction" for argument in op._schema.arguments)
+
+
 @functools.cache
 def callable_of(op: Any) -> Callable[..., Any]:
     """What calls `op` the quickest way."""
@@ -53,7 +58,8 @@ def callable_of(op: Any) -> Callable[..., Any]:
         return found
     if op in INSTEAD:
         return INSTEAD[op]
-    if op.namespace == "aten" and (op in TOLD_APART or not has_other_overloads(op)):
+    alone = op in TOLD_APART or not has_other_overloads(op)
+    if op.namespace == "aten" and alone and not takes_reduction(op):
         for space in BINDINGS:
             binding: Callable[..., Any] | None = getattr(space, op._schema.name.removeprefix("aten::"), None)
             if binding is not None:

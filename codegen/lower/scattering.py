@@ -34,6 +34,7 @@ from codegen.lower.tensor_expr import (
 from codegen.lower.view import strided_slice
 
 aten = torch.ops.aten
+NOT_ADDED = ("b8", "bf16", "f16")
 
 
 def scattered(
@@ -47,7 +48,7 @@ def scattered(
     into: Shape | None = None,
 ) -> Any:
     """A copy of `base` with `source` written to it. `into`: other sizes under which the row-major result is written to."""
-    if adds and ctx.dtype in ("b8", "bf16", "f16"):
+    if adds and ctx.dtype in NOT_ADDED:
         return NotImplemented
     result = ctx.new_buffer(ctx.name, "temp", ctx.val.dtype, ctx.shape, strides_of(ctx.val))
     place = result
@@ -156,6 +157,8 @@ def scatter_with(
 def index_add(
     ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, source: TensorExpr, *, alpha: Any = 1
 ) -> Any:
+    if ctx.dtype in NOT_ADDED:
+        return NotImplemented
     into = None if base.shape else (1,)
     base, source = with_dim(base), with_dim(source)
     dim %= len(base.shape)

@@ -253,7 +253,7 @@ def stack(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @shape_rule(
-    "select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter", "tril", "triu", "fill.Scalar", "copy", "repeat", "flip", "roll",
+    "multi_margin_loss", "select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter", "tril", "triu", "fill.Scalar", "copy", "repeat", "flip", "roll",
     "scatter.src", "scatter.value", "scatter_add", "index_add", "index_put", "sort", "topk", "fill_.Tensor", "masked_fill.Scalar",
     "masked_fill.Tensor", "masked_fill_.Scalar", "masked_fill_.Tensor", "scatter_.src", "scatter_.value", "scatter_add_", "index_put_",
     "index_add_", "index_fill.int_Scalar", "index_fill.int_Tensor", "index_fill_.int_Scalar", "index_fill_.int_Tensor", "elu", "upsample_nearest2d",

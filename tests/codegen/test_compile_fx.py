@@ -461,3 +461,12 @@ def test_part_of_a_joined_tensor_is_read_before_the_other_part_is_made() -> None
     run = compile_function(skip, *args)
     assert run.kernels
     torch.testing.assert_close(run(*args)[0], skip(*args), rtol=1e-4, atol=1e-5)
+
+
+def test_defaults_of_operators_are_those_of_the_schema() -> None:
+    import capture
+
+    x, target = torch.randn(5, 10), torch.tensor([5, 9, 3, 1, 4])
+    loss = torch.nn.functional.multi_margin_loss
+    captured = capture.compile(lambda x, target: loss(x, target, margin=-3.14))(x, target)
+    assert torch.equal(captured, loss(x, target, margin=-3.14))

@@ -17,7 +17,7 @@ from tests.opinfo.report import table
 from tests.opinfo.runner import EAGER, NATIVE, WRONG, Result, run_operator
 from tests.opinfo.shards import Pair, run_all
 
-SHARES = 30  # about 110 operators and dtypes each, a minute
+SHARES = 40  # about 80 operators and dtypes each, a minute
 SAMPLES = 2
 TODAY = int(os.environ.get("CAPTURE_OPINFO_SHARE", datetime.date.today().toordinal())) % SHARES
 
