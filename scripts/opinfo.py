@@ -37,9 +37,19 @@ def main() -> int:
             for text in result.wrong:
                 print(f"{result.operator} {result.dtype}: {text}", flush=True)
     if not options.no_table:
-        write_table(results, ROOT / "docs" / "operators.md")
+        results += earlier(options.earlier, {(result.operator, result.dtype) for result in results})
+        write_table(results, ROOT / "docs" / "operators.md", options.note)
     print(dict(Counter(result.status for result in results)))
     return int(any(result.status == WRONG for result in results))
+
+
+def earlier(path: str, run_now: set[tuple[str, str]]) -> list[Result]:
+    """Results of an earlier run (`--lines`); of a pair that is there several times, the last."""
+    lines = Path(path).read_text().splitlines() if path else []
+    found = {
+        (result.operator, result.dtype): result for result in (Result(**json.loads(line)) for line in lines)
+    }
+    return [result for pair, result in found.items() if pair not in run_now]
 
 
 def parse() -> argparse.Namespace:
@@ -53,6 +63,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--lines", default="", help="also write the results to this file, a JSON object a line"
     )
+    parser.add_argument(
+        "--earlier", default="", help="a file of such lines: results for the table of what is not run now"
+    )
+    parser.add_argument("--note", default="", help="a sentence for the table: where its results come from")
     parser.add_argument("--no-table", action="store_true", help="leave docs/operators.md as it is")
     return parser.parse_args()
 
