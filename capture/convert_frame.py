@@ -27,6 +27,7 @@ from capture.converted_inputs import ConvertedInputs
 from capture.counters import counters
 from capture.errors import CaptureError, InternalError, Unsupported
 from capture.expected_breaks import ExpectedBreaks
+from capture.finished_graph import drop_unread_items
 from capture.output_graph import OutputGraph
 from capture.plan import Plan, Unexpected
 from capture.recompiles import check_limit
@@ -255,7 +256,7 @@ def eager_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
 def compile_graph(
     output: OutputGraph, outputs: list[torch.fx.Node], settings: CaptureSettings, frame: Any
 ) -> Any:
-    output.drop_unused_items(outputs)
+    drop_unread_items(output.graph, set(outputs))
     if not output.operation_count():
         return None
     module = output.finished_module(outputs, frame.code.co_name)

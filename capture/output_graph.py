@@ -23,13 +23,16 @@ from torch._subclasses.fake_tensor import (
     FakeTensor,
 )
 from torch.amp import autocast_mode
-from torch.autograd import forward_ad, grad_mode
+from torch.autograd import grad_mode
 from torch.utils._python_dispatch import _disable_current_modes
 
 from capture.assertions import Assertions
 from capture.break_reasons import GraphBreak, SkipFrame
 from capture.config import config
-from capture.converted_inputs import Conversion, number_as_tensor
+from capture.converted_inputs import number_as_tensor
+from capture.finished_graph import drop_idle_grad_changes
+from capture.graph_inputs import ArrayInput, FloatInput, GraphInput, input_name, version_of
+from capture.guarding import Guarding
 from capture.side_effects import SideEffects
 from capture.size_policy import Seen, SizePolicy
 from capture.symbols import SizesAsNumbers, Symbols
@@ -39,19 +42,11 @@ from capture.variables.constant import ConstantVariable
 from capture.variables.symbolic import as_number, is_symbolic, proxy_for
 from codegen.fake import check_supported, fake_mode, to_fake
 from guards import guard as make_guard
-from guards import shapes
-from guards.guard import Guard
 from guards.guard_set import GuardSet
 from guards.source import (
-    HEAP_TYPE,
     AttrSource,
     ConstantSource,
-    ModuleAttrSource,
-    ShapeSource,
     Source,
-    StateSource,
-    TypeAttrSource,
-    TypeSource,
 )
 from guards.tensor_properties import storage_key
 
@@ -61,57 +56,11 @@ if TYPE_CHECKING:
     from capture.variables.tensor import TensorVariable
 
 
-def version_of(value: Any) -> int | None:
-    """How often a fake tensor was written to; None where that is not counted (inference tensors) or has no meaning."""
-    if not isinstance(value, torch.Tensor) or value.is_inference():
-        return None
-    return value._version
-
-
-def _no_forward_mode() -> Guard:
-    """No level of forward-mode differentiation is open: a tensor with a tangent looks like any other."""
-    level = ModuleAttrSource(ConstantSource(forward_ad), "_current_level")
-    return make_guard.constant_match(level, forward_ad._current_level)
-
-
-class GraphInput:
-    """A placeholder: where the tensor (or the int that is a symbol) comes from, and its value."""
-
-    convert: Conversion | None = None  # makes the tensor of what is found there
-
-    def __init__(self, source: Source, node: torch.fx.Node, value: Any) -> None:
-        self.source = source
-        self.node = node
-        self.value = value
-        self.version = version_of(node.meta["example_value"])
-
-    @property
-    def example(self) -> Any:
-        """What the backend is shown."""
-        return self.value
-
-
-class FloatInput(GraphInput):
-    """A float that changes from call to call: the graph takes it as a 0-d tensor."""
-
-    convert = staticmethod(number_as_tensor)
-
-    @property
-    def example(self) -> Any:
-        return number_as_tensor(self.value)
-
-
-class ArrayInput(GraphInput):
-    """A NumPy array: the graph takes the tensor that shares its memory, which is `value` here."""
-
-    convert = staticmethod(torch.from_numpy)
-
-
-class OutputGraph:
+class OutputGraph(Guarding):
     def __init__(self, policy: SizePolicy | None = None, *, break_at_assertions: bool = False) -> None:
+        super().__init__()
         self.graph = torch.fx.Graph()
         self.inputs: list[GraphInput] = []
-        self.guards = GuardSet([make_guard.global_state(), _no_forward_mode()])
         self.side_effects = SideEffects()
         self.assertions = Assertions(break_at_assertions)
         self.fake_mode = fake_mode()
@@ -125,9 +74,7 @@ class OutputGraph:
         self.is_broken = False  # the frame goes on behind the graph
         self.instructions = 0
         self.root_step = 0  # instructions of the captured frame itself that are done
-        self._modes_at_entry = read_modes()
         self._objects: dict[int, tuple[Any, Variable]] = {}
-        self._class_entries: dict[tuple[int, str], type] = {}  # guarded already; keeps the classes alive
         self._last_placeholder: torch.fx.Node | None = None
         self._finished = False
 
@@ -171,96 +118,6 @@ class OutputGraph:
         known = self.known_object(variable.value) if isinstance(variable, LazyVariable) else None
         return variable if known is None or known.source != variable.source else known
 
-    # --- guards ---
-
-    def guard_same_object(self, first: Source, second: Source) -> None:
-        if isinstance(first, ConstantSource):
-            if not isinstance(second, ConstantSource):
-                self.guards.add(make_guard.id_match(second, first.value))
-        elif isinstance(second, ConstantSource):
-            self.guards.add(make_guard.id_match(first, second.value))
-        else:
-            self.guards.add(make_guard.object_aliasing(first, second))
-
-    def guard_distinct(self, first: Variable, second: Variable) -> None:
-        """The places of two variables hold two objects. (A constant is guarded by its value, a new object is another one anyway.)"""
-        sources = [v.source for v in (first, second)]
-        if not any(s is None or isinstance(s, ConstantSource) for s in sources):
-            self.guards.add(make_guard.objects_distinct(sources))  # type: ignore[arg-type]
-
-    def guard_identity(self, variable: Variable, value: Any) -> None:
-        if variable.source is not None and not isinstance(variable.source, ConstantSource):
-            self.guards.add(make_guard.id_match(variable.source, value))
-
-    def guard_storage_offset(self, source: Source, tensor: torch.Tensor) -> None:
-        if not isinstance(source, ConstantSource):
-            offset = shapes.load(ShapeSource(source, "storage_offset"))
-            self.guards.add(
-                make_guard.shape_expression(
-                    shapes.apply("eq", offset, shapes.constant(tensor.storage_offset()))  # type: ignore[arg-type]
-                )
-            )
-
-    def guard_dict_keys(self, source: Source | None, mapping: Any) -> None:
-        if source is not None:
-            self.guards.add(make_guard.dict_keys(source, mapping))
-
-    def guard_dict_contains(self, variable: Any, key: Any, mapping: Any) -> None:
-        from capture.variables.compare import ByIdentity, ByUser
-        from capture.variables.identity import IdentityKey
-
-        if isinstance(key, (ByIdentity, ByUser, IdentityKey)) or variable.side_changed(self):
-            variable.keys_guarded = True
-            self.guard_dict_keys(variable.source, mapping)
-        elif variable.source is not None:
-            try:
-                present = key in mapping
-                self.guards.add(make_guard.dict_contains(variable.source, key, present))
-            except TypeError:
-                variable.keys_guarded = True
-                self.guard_dict_keys(variable.source, mapping)
-
-    def guard_no_attribute(self, variable: Variable, name: str) -> None:
-        if variable.source is not None and not isinstance(variable.source, ConstantSource):
-            self.guards.add(make_guard.no_attr(variable.source, name))
-
-    def guard_class_entry(self, owner: Variable, cls: type, name: str) -> None:
-        """What follows depends on what the class (of `owner`, or `owner` itself) and its bases have under the name, or on their lacking it.
-
-        Once for each class: an object is guarded to be of its class anyway. Classes written in C don't change.
-        """
-        from capture.variables.class_lookup import MISSING, lookup_type
-
-        source = self.class_source(owner)
-        if source is None or not cls.__flags__ & HEAP_TYPE or (id(cls), name) in self._class_entries:
-            return
-        self._class_entries[id(cls), name] = cls
-        found = lookup_type(cls, name)
-        if found is MISSING:
-            self.guards.add(make_guard.class_lacks(source, name))
-        else:
-            self.guards.add(make_guard.id_match(TypeAttrSource(source, name), found))
-
-    def guard_state(self, reader: Any, args: tuple[Any, ...] = ()) -> None:
-        """What follows depends on what the built-in function says about the process: as it stood at the frame's entry."""
-        changed = self._modes_at_entry
-        at_entry: dict[Any, Any] = {
-            torch.get_autocast_dtype: changed["autocast_dtype"]["cpu"],
-            torch.is_autocast_cache_enabled: changed["autocast_cache"],
-        }
-        value = at_entry[reader] if reader in at_entry else reader(*args)
-        self.guards.add(make_guard.constant_match(StateSource(reader, args), value))
-
-    def class_source(self, variable: Variable) -> Source | None:
-        """Where the class of an object can be reached; of a class, the class itself."""
-        from capture.variables.type_object import ClassVariable
-
-        if isinstance(variable, ClassVariable):
-            return variable.source
-        if variable.source is not None:
-            return TypeSource(variable.source)
-        return self.side_effects.class_source(variable)
-
     def pending_global(self, namespace: dict[str, Any], name: str) -> Variable | None:
         return self.side_effects.pending_global(namespace, name)
 
@@ -284,7 +141,7 @@ class OutputGraph:
         check_supported(value)
         layout, dims = self.symbols.layout_of(value, source)
         fake = self._fake_of(value, layout)
-        node = self._placeholder(_input_name(source), fake)
+        node = self._placeholder(input_name(source), fake)
         self.inputs.append(GraphInput(source, node, value))
         self.guards.add(make_guard.tensor_match(source, value, dims, check_leaf=True))
         for guard in make_guard.dynamic_strides(source, value, dims) if dims else ():
@@ -310,7 +167,7 @@ class OutputGraph:
 
         known = next((i for i in self.inputs if i.source == source), None)
         if known is None:
-            node = self._placeholder(_input_name(source), self._fake_of(number_as_tensor(value)))
+            node = self._placeholder(input_name(source), self._fake_of(number_as_tensor(value)))
             known = FloatInput(source, node, value)
             self.inputs.append(known)
         return InputFloatVariable(self, known.node, value, source)
@@ -320,7 +177,7 @@ class OutputGraph:
         from capture.variables.tensor import TensorVariable
 
         fake = self._fake_of(tensor)
-        node = self._placeholder(_input_name(source), fake)
+        node = self._placeholder(input_name(source), fake)
         self.inputs.append(ArrayInput(source, node, tensor))
         self.guards.add(make_guard.buffer_match(source, array))
         return TensorVariable(node, fake)
@@ -554,15 +411,6 @@ class OutputGraph:
 
     # --- finishing ---
 
-    def drop_unused_items(self, outputs: list[torch.fx.Node]) -> None:
-        """Parts of results, and static slices of tensors, that nothing reads: they can't fail and change nothing."""
-        for node in reversed(list(self.graph.nodes)):
-            if node.target is operator.getitem and not node.users and node not in outputs:
-                indices: list[torch.fx.Node] = []
-                torch.fx.node.map_arg(node.args[1], indices.append)
-                if not indices:
-                    self.graph.erase_node(node)
-
     def used_inputs(self) -> list[GraphInput]:
         """Inputs that some operation reads, and the symbols in the sizes of those."""
         if self._finished:
@@ -573,7 +421,6 @@ class OutputGraph:
 
     def finished_module(self, outputs: list[torch.fx.Node], name: str) -> torch.fx.GraphModule:
         """The graph with its outputs, without placeholders that nothing reads."""
-        drop_unread_items(self.graph, set(outputs))
         self._leave_modes()
         drop_idle_grad_changes(self.graph)
         used = self.used_inputs()
@@ -616,40 +463,11 @@ class OutputGraph:
         return 0 if all("changes_state" in n.meta for n in calls) else len(calls)
 
 
-def drop_unread_items(graph: torch.fx.Graph, outputs: set[torch.fx.Node]) -> None:
-    """Parts of results, and items of tensors at fixed places, that nothing reads."""
-    for node in reversed(graph.nodes):
-        unread = not node.users and node not in outputs
-        if node.target is operator.getitem and unread and len(node.all_input_nodes) == 1:
-            graph.erase_node(node)
-
-
-def drop_idle_grad_changes(graph: torch.fx.Graph) -> None:
-    """Grad mode set to what it is, or set twice without an operation between."""
-    setter = torch._C._set_grad_enabled
-    kept: list[torch.fx.Node] = []
-    modes: list[Any] = [torch.is_grad_enabled()]  # at the start, then behind each of those kept that set it
-    for node in [n for n in graph.nodes if n.op.startswith("call_")]:
-        if node.target is setter:
-            if kept and kept[-1].target is setter:
-                graph.erase_node(kept.pop())
-                modes.pop()
-            if node.args[0] == modes[-1]:
-                graph.erase_node(node)
-                continue
-            modes.append(node.args[0])
-        kept.append(node)
-
-
 def is_fake(value: Any) -> bool:
     """A fake tensor, or one inside of a function transform, which wraps it in a tensor of its level."""
     return isinstance(value, FakeTensor) or (
         type(value) is torch.Tensor and torch._C._functorch.is_functorch_wrapped_tensor(value)
     )
-
-
-def _input_name(source: Source) -> str:
-    return re.sub(r"\W+", "_", f"l_{source.text}_").lower()
 
 
 def _argument_returned(value: Any, args: list[Variable]) -> Variable | None:

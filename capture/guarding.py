@@ -1,0 +1,137 @@
+"""Guards on what the interpreter concludes from, each asked for by name.
+
+In:  variables and their sources, and what was found there.
+Out: guards in `guards`; where a source is a constant, what is found there can't change and needs none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.autograd import forward_ad
+
+from capture.thread_state import read_modes
+from guards import guard as make_guard
+from guards import shapes
+from guards.guard import Guard
+from guards.guard_set import GuardSet
+from guards.source import (
+    HEAP_TYPE,
+    ConstantSource,
+    ModuleAttrSource,
+    ShapeSource,
+    Source,
+    StateSource,
+    TypeAttrSource,
+    TypeSource,
+)
+
+if TYPE_CHECKING:
+    from capture.side_effects import SideEffects
+    from capture.variables.base import Variable
+
+
+def _no_forward_mode() -> Guard:
+    """No level of forward-mode differentiation is open: a tensor with a tangent looks like any other."""
+    level = ModuleAttrSource(ConstantSource(forward_ad), "_current_level")
+    return make_guard.constant_match(level, forward_ad._current_level)
+
+
+class Guarding:
+    """The part of an `OutputGraph` that guards."""
+
+    side_effects: SideEffects
+
+    def __init__(self) -> None:
+        self.guards = GuardSet([make_guard.global_state(), _no_forward_mode()])
+        self._modes_at_entry = read_modes()
+        self._class_entries: dict[tuple[int, str], type] = {}  # guarded already; keeps the classes alive
+
+    def guard_same_object(self, first: Source, second: Source) -> None:
+        if isinstance(first, ConstantSource):
+            if not isinstance(second, ConstantSource):
+                self.guards.add(make_guard.id_match(second, first.value))
+        elif isinstance(second, ConstantSource):
+            self.guards.add(make_guard.id_match(first, second.value))
+        else:
+            self.guards.add(make_guard.object_aliasing(first, second))
+
+    def guard_distinct(self, first: Variable, second: Variable) -> None:
+        """The places of two variables hold two objects. (A constant is guarded by its value, a new object is another one anyway.)"""
+        sources = [v.source for v in (first, second)]
+        if not any(s is None or isinstance(s, ConstantSource) for s in sources):
+            self.guards.add(make_guard.objects_distinct(sources))  # type: ignore[arg-type]
+
+    def guard_identity(self, variable: Variable, value: Any) -> None:
+        if variable.source is not None and not isinstance(variable.source, ConstantSource):
+            self.guards.add(make_guard.id_match(variable.source, value))
+
+    def guard_storage_offset(self, source: Source, tensor: torch.Tensor) -> None:
+        if not isinstance(source, ConstantSource):
+            offset = shapes.load(ShapeSource(source, "storage_offset"))
+            self.guards.add(
+                make_guard.shape_expression(
+                    shapes.apply("eq", offset, shapes.constant(tensor.storage_offset()))  # type: ignore[arg-type]
+                )
+            )
+
+    def guard_dict_keys(self, source: Source | None, mapping: Any) -> None:
+        if source is not None:
+            self.guards.add(make_guard.dict_keys(source, mapping))
+
+    def guard_dict_contains(self, variable: Any, key: Any, mapping: Any) -> None:
+        from capture.variables.compare import ByIdentity, ByUser
+        from capture.variables.identity import IdentityKey
+
+        if isinstance(key, (ByIdentity, ByUser, IdentityKey)) or variable.side_changed(self):
+            variable.keys_guarded = True
+            self.guard_dict_keys(variable.source, mapping)
+        elif variable.source is not None:
+            try:
+                present = key in mapping
+                self.guards.add(make_guard.dict_contains(variable.source, key, present))
+            except TypeError:
+                variable.keys_guarded = True
+                self.guard_dict_keys(variable.source, mapping)
+
+    def guard_no_attribute(self, variable: Variable, name: str) -> None:
+        if variable.source is not None and not isinstance(variable.source, ConstantSource):
+            self.guards.add(make_guard.no_attr(variable.source, name))
+
+    def guard_class_entry(self, owner: Variable, cls: type, name: str) -> None:
+        """What follows depends on what the class (of `owner`, or `owner` itself) and its bases have under the name, or on their lacking it.
+
+        Once for each class: an object is guarded to be of its class anyway. Classes written in C don't change.
+        """
+        from capture.variables.class_lookup import MISSING, lookup_type
+
+        source = self.class_source(owner)
+        if source is None or not cls.__flags__ & HEAP_TYPE or (id(cls), name) in self._class_entries:
+            return
+        self._class_entries[id(cls), name] = cls
+        found = lookup_type(cls, name)
+        if found is MISSING:
+            self.guards.add(make_guard.class_lacks(source, name))
+        else:
+            self.guards.add(make_guard.id_match(TypeAttrSource(source, name), found))
+
+    def guard_state(self, reader: Any, args: tuple[Any, ...] = ()) -> None:
+        """What follows depends on what the built-in function says about the process: as it stood at the frame's entry."""
+        changed = self._modes_at_entry
+        at_entry: dict[Any, Any] = {
+            torch.get_autocast_dtype: changed["autocast_dtype"]["cpu"],
+            torch.is_autocast_cache_enabled: changed["autocast_cache"],
+        }
+        value = at_entry[reader] if reader in at_entry else reader(*args)
+        self.guards.add(make_guard.constant_match(StateSource(reader, args), value))
+
+    def class_source(self, variable: Variable) -> Source | None:
+        """Where the class of an object can be reached; of a class, the class itself."""
+        from capture.variables.type_object import ClassVariable
+
+        if isinstance(variable, ClassVariable):
+            return variable.source
+        if variable.source is not None:
+            return TypeSource(variable.source)
+        return self.side_effects.class_source(variable)
