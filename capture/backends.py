@@ -182,7 +182,12 @@ def aot_eager_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Ca
     """
     from codegen.compile_fx import compile_fx
 
-    return compile_fx(gm, example_inputs, kernels=False)
+    compile_graph = functools.partial(compile_fx, kernels=False)
+    if any(type(value) is int for value in example_inputs):
+        from capture.sized_graph import SizedGraph
+
+        return SizedGraph(gm, example_inputs, compile_graph)
+    return compile_graph(gm, example_inputs)
 
 
 def kernel_store() -> Any:

@@ -6,6 +6,8 @@ import types
 from typing import TYPE_CHECKING
 
 from capture.break_reasons import GraphBreak
+from capture.bytecode.generator_exit import ignores_exit
+from capture.bytecode.instructions import decode
 from capture.variables.base import ObservedException, Variable
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import ExceptionVariable, raise_new
@@ -69,8 +71,11 @@ class GeneratorVariable(IteratorVariable):
 
     def waits_in_try(self) -> bool:
         """Whether something is still to be done when it is let go of: when that is, Python alone knows."""
-        suspended = self.started and not self.finished
-        return suspended and self.frame.handlers[self.frame.current.index] is not None
+        frame = self.frame
+        if not self.started or self.finished:
+            return False
+        names = frame.scope.builtins | frame.scope.globals
+        return not ignores_exit(decode(frame.code), frame.current.index, names.get)
 
     def delegate(self) -> Variable | None:
         """The iterator whose item it passes on by `yield from`."""

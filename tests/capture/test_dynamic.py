@@ -280,3 +280,13 @@ def test_static_captures_do_not_import_sympy() -> None:
         subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
         == "False\n"
     )
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "llvm"])
+def test_a_training_graph_at_several_sizes(backend):
+    weight = torch.ones(3, requires_grad=True)
+    compiled = capture.compile(lambda x: (x * weight).sum(), backend=backend)
+    for size in (2, 5, 7, 2):
+        x = torch.full((size, 3), 2.0)
+        (gradient,) = torch.autograd.grad(compiled(x), weight)
+        assert torch.equal(gradient, x.sum(0))
