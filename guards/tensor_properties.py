@@ -78,7 +78,7 @@ class TensorProperties:
                 device=tensor.device,
                 layout=tensor.layout,
                 dispatch_keys=torch._C._dispatch_keys(tensor).raw_repr(),
-                requires_grad=tensor.requires_grad and not _says_so_for_its_base(tensor),
+                requires_grad=tensor.requires_grad,
                 is_leaf=tensor.is_leaf if check_leaf else None,
                 sizes=tuple(None if dim in dynamic else size for dim, size in enumerate(sizes)),
                 strides=_fixed_strides(sizes, tensor.stride(), dynamic) if has_strides else None,
@@ -139,9 +139,3 @@ def storage_key(tensor: torch.Tensor) -> int:
             return tensor._cdata
         storage = tensor.untyped_storage()
         return storage.data_ptr() or storage._cdata
-
-
-def _says_so_for_its_base(tensor: torch.Tensor) -> bool:
-    """A view, made without grad mode, of a leaf that requires grad: it says that it does too, but its own flag (what guards read) is off."""
-    base = tensor._base
-    return base is not None and tensor.is_leaf and base.requires_grad

@@ -166,11 +166,11 @@ static int check_by_accessors(PyObject *t, const int64_t *o)
            (o[T_LEAF] < 0 || tensor_is_leaf(t) == o[T_LEAF]) && geometry_fits(o, tensor_sizes(t), tensor_strides(t));
 }
 
-static inline int autograd_fits(const char *meta, const int64_t *o)
+static inline int autograd_fits(PyObject *t, const char *meta, const int64_t *o)
 {
     const TensorOffsets *at = &tensor_offsets;
     int inner = meta != NULL && TENSOR_FIELD(meta, at->meta_grad_fn, void *const) != NULL;
-    int requires_grad = inner || (meta != NULL && TENSOR_FIELD(meta, at->meta_requires, const uint8_t) != 0);
+    int requires_grad = inner || (meta != NULL && tensor_requires_grad(t));
     return requires_grad == o[T_REQUIRES_GRAD] && (o[T_LEAF] < 0 || o[T_LEAF] == !inner);
 }
 
@@ -187,7 +187,7 @@ int guard_check_tensor(PyObject *t, const int64_t *o)
     int64_t ndim = TENSOR_FIELD(impl, at->ndim, const int64_t);
     if (TENSOR_FIELD(impl, at->dtype, const uint16_t) != o[T_DTYPE] || TENSOR_FIELD(impl, at->keys, const int64_t) != o[T_KEYS] ||
         TENSOR_FIELD(impl, at->device, const uint16_t) != o[T_DEVICE] || ndim != o[T_NDIM] ||
-        !autograd_fits(TENSOR_FIELD(impl, at->autograd_meta, const char *const), o)) {
+        !autograd_fits(t, TENSOR_FIELD(impl, at->autograd_meta, const char *const), o)) {
         return 0;
     }
     if (ndim > TENSOR_INLINE_DIMS) {

@@ -166,7 +166,14 @@ int tensor_requires_grad(PyObject *tensor)
         return fallback_flag(tensor, FALLBACK_REQUIRES_GRAD);
     }
     char *meta = meta_of(tensor);
-    return meta != NULL && (AT(meta, tensor_offsets.meta_requires, uint8_t) || AT(meta, tensor_offsets.meta_grad_fn, void *) != NULL);
+    if (meta == NULL) {
+        return 0;
+    }
+    if (AT(meta, tensor_offsets.meta_requires, uint8_t) || AT(meta, tensor_offsets.meta_grad_fn, void *) != NULL) {
+        return 1;
+    }
+    /* Of a view that was made without grad mode, torch gives its base's answer. */
+    return fallback_flag(tensor, FALLBACK_REQUIRES_GRAD) == 1;
 }
 
 int tensor_is_leaf(PyObject *tensor)

@@ -27,9 +27,11 @@ def run(program: Program, function: Callable[..., Any], double: bool = False) ->
                     loss.backward()
     except RuntimeError as error:
         return (type(error), str(error)), []
-    layouts = [(result.shape, result.stride(), result.dtype, result.requires_grad) for result in results]
+    # Where nothing is laid out, symbolic sizes may give other strides than eager.
+    strides = [result.stride() if result.numel() else None for result in results]
+    layouts = [(result.shape, result.dtype, result.requires_grad) for result in results]
     gradients = [value.grad for value in inputs]
-    return (layouts, [g is None for g in gradients]), [*results, *inputs, *gradients]
+    return (layouts, strides, [g is None for g in gradients]), [*results, *inputs, *gradients]
 
 
 def weights_like(result: torch.Tensor) -> torch.Tensor:

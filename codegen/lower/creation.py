@@ -66,7 +66,7 @@ def _sequence(ctx: Any, start: Any, step: Any) -> TensorExpr:
 
 def _fractions(ctx: Any, start: Any, step: Any) -> TensorExpr:
     (size,) = ctx.shape
-    exact = all((value * FINEST).is_integer() and abs(value) < COARSEST for value in (start, step))
+    exact = all(float(value * FINEST).is_integer() and abs(value) < COARSEST for value in (start, step))
     if not exact or ctx.dtype not in ("f32", "f64") or not isinstance(size, int) or size > COARSEST:
         return NotImplemented
     return add(mul(cast(Position(ctx.shape, 0), ctx.dtype), step), start)
