@@ -12,12 +12,15 @@ callbacks and `__del__`; a frame that runs an entry meanwhile goes on with it.
 
 from __future__ import annotations
 
+import logging
 import weakref
 from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any, Protocol
 
 import _capture
+
+log = logging.getLogger("capture.cache")
 
 
 class GuardSetLike(Protocol):
@@ -53,19 +56,20 @@ def install(code: CodeType, entry: CacheEntry) -> bool:
     on_death = _remover(weakref.ref(code), weakref.ref(entry))
     entry._watched += tuple(weakref.ref(obj, on_death) for obj in objects)
     _capture.add_entry(code, entry)
+    log.debug("%s has a new entry, its number %d", code.co_qualname, _capture.added_entries(code))
     return True
 
 
 def _remover(code_of: weakref.ref[CodeType], entry_of: weakref.ref[CacheEntry]) -> Callable[[Any], None]:
     """Weak on both sides: the entry holds the references that hold this function."""
 
-    remove_entry = (
-        _capture.remove_entry
-    )  # held: at shutdown the module is cleared before the objects that are watched
+    # held: at shutdown the modules are cleared before the objects that are watched
+    remove_entry, write = _capture.remove_entry, log.debug
 
     def remove(_: Any) -> None:
         code, entry = code_of(), entry_of()
         if code is not None and entry is not None:
+            write("an entry of %s ends with an object that it was made for", code.co_qualname)
             remove_entry(code, entry)
 
     return remove
@@ -90,6 +94,7 @@ def limit_reached(code: CodeType, key: Any, limit: int, accumulated_limit: int |
 
 def stop_capturing(code: CodeType, key: Any) -> None:
     """From now on frames of `code` that fit none of its entries of `key` run eagerly and the callback is not asked, until the next reset."""
+    log.debug("%s is captured no more until the next reset", code.co_qualname)
     _capture.add_entry(code, CacheEntry(None, key))
 
 

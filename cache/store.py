@@ -57,6 +57,7 @@ class KernelStore:
             return None
         with contextlib.suppress(OSError):  # a read-only folder keeps no record of use
             os.utime(path)
+        log.debug("%d bytes of machine code found at %s", len(data), path)
         return data
 
     def put(self, parts: tuple[str, ...], data: bytes) -> None:
@@ -68,6 +69,7 @@ class KernelStore:
         except OSError as error:
             self._warn_once(f"can't write {path}: {error}; kernels are not kept for the next process")
             return
+        log.debug("%d bytes of machine code stored at %s", len(data), path)
         with self._lock:
             self._bytes_known = (
                 self._folder_bytes() if self._bytes_known is None else self._bytes_known + _HEADER + len(data)

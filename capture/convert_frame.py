@@ -8,6 +8,7 @@ Out: a cache entry to run in its place, or None: Python runs it.
 
 from __future__ import annotations
 
+import dis
 import functools
 import threading
 import time
@@ -217,6 +218,7 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
         capture.code.on_failure = functools.partial(after_graph_failure, output_mutates)
         code = frame_code.assemble(capture.code, graph, inputs)
         frame_filter.hide_from_torch_compile(code)
+        write_bytecode(frame.code, code)
         slots = capture.code.slots
     started = time.perf_counter()
     program = encode(guards, slots, frame.code)
@@ -232,6 +234,12 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
         entry.on_failure = lambda _, error: after_graph_failure(output_mutates, error)
     entry.guard_set = guards
     return entry
+
+
+def write_bytecode(before: types.CodeType, after: types.CodeType) -> None:
+    if log.get("bytecode").enabled:
+        texts = [dis.Bytecode(code).dis().rstrip() for code in (before, after)]
+        log.get("bytecode")("%s:\n%s\nbecomes\n%s", before.co_qualname, *texts)
 
 
 def check_first_run(frame: Any, guards: GuardSet, program: Any) -> None:

@@ -1,0 +1,45 @@
+"""Every log that CAPTURE_LOGS names has something to say of a program that breaks and is captured again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from capture.log import LOGS
+
+PROGRAM = """
+import torch, capture
+def f(x):
+    y = x * 2
+    print("in between")
+    return y + 1
+compiled = capture.compile(f, dynamic=False)
+compiled(torch.ones(3))
+compiled(torch.ones(4))
+"""
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    settings = {"CAPTURE_LOGS": ",".join(LOGS), "CAPTURE_CACHE_DIR": str(tmp_path_factory.mktemp("kernels"))}
+    script = tmp_path_factory.mktemp("program") / "program.py"
+    script.write_text(PROGRAM)
+    done = subprocess.run(
+        [sys.executable, str(script)], env=os.environ | settings, capture_output=True, text=True, check=True
+    )
+    return done.stderr
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_writes(written, name):
+    assert f"[capture.{name}]" in written
+
+
+def test_texts(written):
+    assert "LOAD_METHOD" in written or "BINARY_OP" in written
+    assert "becomes" in written
+    assert "has a new entry" in written
+    assert "machine code stored at" in written
