@@ -15,7 +15,7 @@ import contextlib
 import os
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from capture.errors import ConfigError, did_you_mean
@@ -128,11 +128,6 @@ def _parse(name: str, text: str, kinds: tuple[type, ...]) -> Any:
         return _PARSERS[kinds[0]](text)
     except (KeyError, ValueError):
         raise ConfigError(f"CAPTURE_{name.upper()}={text!r}: expected {_describe_type(kinds)}") from None
-
-
-def known_settings() -> list[str]:
-    """Names of all settings."""
-    return [field.name for field in fields(Config)]
 
 
 config = Config()

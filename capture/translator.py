@@ -65,7 +65,6 @@ class Translator:
         self.returned: Variable | None = None
         self.yielded: Variable | None = None
         self.function_source: Source | None = None
-        self.first_class_cell: Variable | None = None
 
     # --- running ---
 

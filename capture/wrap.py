@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 
     from capture.output_graph import OutputGraph
 
-Wrapper = "Callable[[OutputGraph, Any, Source | None], Variable]"
-WRAPPERS: dict[type, Any] = {}
+WRAPPERS: dict[type, Any] = {}  # (output, value, source or None) -> Variable
 
 
 def wraps(*types_: type) -> Callable[[Any], Any]:

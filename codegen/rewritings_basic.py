@@ -139,6 +139,11 @@ def unsafe_split_with_sizes(tensor: torch.Tensor, sizes: list[int], dim: int = 0
 # --- scattered reductions: sums, and means as sums divided by counts ------------------------------------------------------------------
 
 
+def _mean(total: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
+    """Where nothing was added up, the total is the mean."""
+    return aten.div(total, aten.where(aten.eq(counts, 0), 1.0, counts))
+
+
 @rewriting(aten.scatter_reduce.two, any_size=True)
 def scatter_reduce(
     tensor: torch.Tensor,
@@ -157,7 +162,7 @@ def scatter_reduce(
         return total
     ones = aten.ones_like(tensor) if include_self else aten.zeros_like(tensor)
     counts = aten.scatter_add(ones, dim, index, aten.ones_like(source))
-    return aten.div(total, aten.where(aten.eq(counts, 0), 1.0, counts))
+    return _mean(total, counts)
 
 
 @rewriting(aten.index_reduce.default, any_size=True)
@@ -176,4 +181,4 @@ def index_reduce(
     total = aten.index_add(base, dim, index, source)
     ones = aten.ones_like(tensor) if include_self else aten.zeros_like(tensor)
     counts = aten.index_add(ones, dim, index, aten.ones_like(source))
-    return aten.div(total, aten.where(aten.eq(counts, 0), 1.0, counts))
+    return _mean(total, counts)

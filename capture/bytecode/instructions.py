@@ -15,9 +15,6 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-# Instructions of no meaning to a symbolic interpreter: in-line caches and call bookkeeping.
-IGNORED = frozenset({"CACHE", "EXTENDED_ARG", "PRECALL", "NOP", "RESUME"})
-
 
 @dataclass(frozen=True, slots=True)
 class Instruction:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from guards.source import Source
 
 FUNCTION_NAMES = ("__name__", "__qualname__", "__doc__", "__module__")
-CO_GENERATOR_KINDS = 0x20 | 0x80 | 0x200  # generator, coroutine, async generator
 
 
 class CellVariable(Variable):

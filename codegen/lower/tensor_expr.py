@@ -170,17 +170,6 @@ class Padded(TensorExpr):
         self.fill = fill
 
 
-class Joined(TensorExpr):
-    """`parts` one after the other along `dim`. Always stored: each part writes its slice."""
-
-    __slots__ = ("dim", "parts")
-
-    def __init__(self, parts: tuple[TensorExpr, ...], shape: Shape, dim: int) -> None:
-        super().__init__(shape, parts[0].dtype, 1 + max(part.depth for part in parts))
-        self.parts = parts
-        self.dim = dim
-
-
 class Scattered(TensorExpr):
     """Not a tensor: the elements of `source`, each written to a computed place of the buffer that it is stored to, one after the other.
 

@@ -13,7 +13,6 @@ import torch
 from codegen.shapes.spec import RULES, Spec, aten, contiguous, iterated_strides, like
 
 Operand = Any  # a tensor or a number
-COMPLEX = (torch.complex64, torch.complex128, torch.complex32)
 
 
 def combine(higher: torch.dtype | None, lower: torch.dtype | None) -> torch.dtype | None:

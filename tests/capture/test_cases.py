@@ -5,10 +5,12 @@ from __future__ import annotations
 import collections
 import copy
 import enum
+import importlib
 import io
 import types
 import weakref
 from contextlib import redirect_stdout
+from pathlib import Path
 from typing import Any
 
 import _capture
@@ -19,80 +21,12 @@ import torch
 from capture.config import config
 from capture.convert_frame import Converter
 from capture.protocols import CaptureSettings
-from tests.capture import (
-    cases_across_breaks,
-    cases_aliasing,
-    cases_assertions,
-    cases_autograd,
-    cases_class_statements,
-    cases_classes,
-    cases_compiled,
-    cases_contexts,
-    cases_copies,
-    cases_copying,
-    cases_dataclasses,
-    cases_dicts,
-    cases_dunders,
-    cases_effects,
-    cases_enums,
-    cases_flow,
-    cases_functions,
-    cases_higher_order,
-    cases_hooks,
-    cases_language,
-    cases_library,
-    cases_lists,
-    cases_modules,
-    cases_numpy,
-    cases_regular_expressions,
-    cases_resume,
-    cases_sequences,
-    cases_sets,
-    cases_standard_library,
-    cases_tensor_attributes,
-    cases_torch,
-    cases_transforms,
-    cases_user_classes,
-    cases_values,
-)
 from tests.capture.registry import CASES, Case
 
-MODULES = (
-    cases_across_breaks,
-    cases_aliasing,
-    cases_assertions,
-    cases_autograd,
-    cases_class_statements,
-    cases_classes,
-    cases_compiled,
-    cases_contexts,
-    cases_copying,
-    cases_copies,
-    cases_dataclasses,
-    cases_dicts,
-    cases_dunders,
-    cases_effects,
-    cases_enums,
-    cases_flow,
-    cases_functions,
-    cases_higher_order,
-    cases_hooks,
-    cases_language,
-    cases_library,
-    cases_lists,
-    cases_modules,
-    cases_numpy,
-    cases_regular_expressions,
-    cases_resume,
-    cases_sequences,
-    cases_sets,
-    cases_standard_library,
-    cases_tensor_attributes,
-    cases_torch,
-    cases_user_classes,
-    cases_transforms,
-    cases_values,
-)
+# Importing a module of cases enters them in the table; those of dynamic sizes have a table and a test of their own.
+for _path in sorted(Path(__file__).parent.glob("cases_*.py")):
+    if not _path.stem.startswith("cases_dynamic"):
+        importlib.import_module(f"tests.capture.{_path.stem}")
 
 
 def outcome(function: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
