@@ -13,6 +13,7 @@ callbacks and `__del__`; a frame that runs an entry meanwhile goes on with it.
 from __future__ import annotations
 
 import logging
+import sys
 import weakref
 from collections.abc import Callable, Sequence
 from types import CodeType
@@ -64,9 +65,11 @@ def _remover(code_of: weakref.ref[CodeType], entry_of: weakref.ref[CacheEntry]) 
     """Weak on both sides: the entry holds the references that hold this function."""
 
     # held: at shutdown the modules are cleared before the objects that are watched
-    remove_entry, write = _capture.remove_entry, log.debug
+    remove_entry, write, is_finalizing = _capture.remove_entry, log.debug, sys.is_finalizing
 
     def remove(_: Any) -> None:
+        if is_finalizing():
+            return
         code, entry = code_of(), entry_of()
         if code is not None and entry is not None:
             write("an entry of %s ends with an object that it was made for", code.co_qualname)
@@ -78,6 +81,11 @@ def _remover(code_of: weakref.ref[CodeType], entry_of: weakref.ref[CacheEntry]) 
 def entries(code: CodeType, key: Any = None) -> list[Any]:
     """The live entries of `code`, most recently hit first; only those of `key` where one is given."""
     return [entry for entry in _capture.entries(code) if key is None or entry.key is key]
+
+
+def has_captured(code: CodeType) -> bool:
+    """Does one of its live entries run something in place of the frame?"""
+    return any(entry.code is not None or entry.graph is not None for entry in _capture.entries(code))
 
 
 def recompiles(code: CodeType) -> int:

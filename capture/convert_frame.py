@@ -314,6 +314,11 @@ def leave_alone(frame: Any, skip: SkipFrame, settings: CaptureSettings) -> None:
     if skip.guards is None:
         _capture.skip_code(frame.code)
         return
+    if _capture.added_entries(frame.code) >= config.recompile_limit and not cache.has_captured(frame.code):
+        cache.stop_capturing(
+            frame.code, settings
+        )  # its guards name what lives for one call: analysis for each
+        return
     entry = cache.CacheEntry(encode(skip.guards, [], frame.code), settings)
     entry.guard_set = skip.guards
     cache.install(frame.code, entry)

@@ -10,7 +10,7 @@ import _capture
 import pytest
 
 import cache
-from cache.entries import CacheEntry, entries, install, limit_reached, recompiles
+from cache.entries import CacheEntry, entries, has_captured, install, limit_reached, recompiles
 from guards.guard import type_match
 from guards.guard_set import GuardSet
 from guards.program import encode
@@ -188,3 +188,11 @@ def test_installing_from_threads_while_objects_die(code):
         thread.join()
     assert entries(code) == []
     assert recompiles(code) == 1999
+
+
+def test_entry_without_code_or_graph_captures_nothing(code):
+    assert not has_captured(code)
+    install(code, CacheEntry(None, KEY))
+    assert not has_captured(code)
+    install(code, make())
+    assert has_captured(code)

@@ -84,3 +84,23 @@ def test_the_method_eval_is_not_the_builtin(backend):
 def test_functions_that_read_their_own_frame_are_left_alone(backend, read):
     assert capture.compile(read, backend=backend)(x) == read(x)
     assert backend.graphs == 0
+
+
+def test_frame_whose_guards_never_fit_again_is_analysed_a_few_times():
+    """What resumes behind the break has nothing to capture, and its guards name objects that live for one call."""
+
+    class Marker:
+        pass
+
+    def marked(x):
+        markers = {Marker(), Marker()}
+        y = x + 1
+        capture.graph_break()
+        return Marker() in markers, len(markers), y
+
+    x = torch.ones(3)
+    captured = capture.compile(marked)
+    for _ in range(20):
+        found, count, y = captured(x)
+        assert (found, count) == (False, 2) and torch.equal(y, x + 1)
+    assert 1 <= capture.counters["frames"]["skipped"] <= capture.config.recompile_limit + 2
