@@ -88,6 +88,8 @@ NOT_INLINED_MODULES = frozenset(
         "datetime",
     ]
 )
+# Of those, the modules of which a program's own functions make use: the assertions of a test case are plain Python.
+INLINED_STDLIB = frozenset(["unittest.case", "unittest.util"])
 NOT_INLINED_TORCH = (
     "torch._dynamo", "torch._inductor", "torch._functorch", "torch.jit", "torch.utils.data", "torch.distributed", "torch.multiprocessing",
     "torch.fx", "torch._subclasses", "torch.autograd.graph", "torch.autograd.function", "torch.serialization", "torch.hub", "torch.onnx",
@@ -214,7 +216,7 @@ def _package_of(path: str) -> str | None:
 @functools.lru_cache(maxsize=8192)
 def _why_not_inlined(module: str, path: str) -> str | None:
     top = module.split(".")[0]
-    if top in NOT_INLINED_MODULES and path.startswith(_STDLIB):
+    if top in NOT_INLINED_MODULES and module not in INLINED_STDLIB and path.startswith(_STDLIB):
         return f"part of {top}"
     if module.startswith(NOT_INLINED_TORCH) and not module.startswith(INLINED_TORCH):
         return f"part of {module}"

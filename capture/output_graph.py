@@ -69,6 +69,7 @@ class OutputGraph(Guarding):
         self.state_changes: list[tuple[Any, list[Any]]] = []
         self.open_autocasts: list[tuple[Variable, torch.fx.Node]] = []
         self.open_inference: list[torch.fx.Node] = []
+        self.printed: list[Variable] = []  # containers whose text is being made, the outermost first
         self.generators: list[GeneratorVariable] = []  # made by the frame
         self._open_contexts: list[Any] = []  # entered by the translation itself
         self.is_broken = False  # the frame goes on behind the graph

@@ -96,9 +96,17 @@ class Translator:
         except ObservedException as raised:
             self.unwind(raised, self.handlers[instruction.index])
         except GraphBreak as signal:
-            signal.stack.append(self.frame_summary())
-            signal.frames.append((self.code, self.steps, instruction.index))
+            self._note(signal)
             raise
+        except RecursionError:  # ours; what the program's own would be, Python finds out
+            signal = GraphBreak("inline_depth", limit="the interpreter's own stack")
+            self._note(signal)
+            raise signal from None
+
+    def _note(self, signal: GraphBreak) -> None:
+        """This frame is one of those that the signal passes."""
+        signal.stack.append(self.frame_summary())
+        signal.frames.append((self.code, self.steps, self.current.index))
 
     def unwind(self, raised: ObservedException, handler: Handler | None) -> None:
         """Go on at the exception handler, or let the exception leave the frame."""

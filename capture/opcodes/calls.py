@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from capture.break_reasons import GraphBreak
+from capture.opcodes.collections import full_name
 from capture.opcodes.registry import opcode
-from capture.variables.base import NullVariable, Variable
+from capture.variables.base import NullVariable, ObservedException, Variable
+from capture.variables.exception import raise_new
 from capture.variables.function import CellVariable, NestedFunctionVariable
 from capture.variables.mapping import pairs_of
+from capture.variables.refusals import corrected, wrong_number
 
 if TYPE_CHECKING:
     from capture.bytecode.instructions import Instruction
@@ -43,20 +46,33 @@ def _call_function_ex(tx: Translator, instruction: Instruction) -> None:
     kwargs: dict[str, Variable] = {}
     if instruction.arg & 1:
         kwargs = {key.as_constant(): value for key, value in pairs_of(tx, tx.pop())}
-    args = tx.pop().iterate(tx).unpack(tx)
-    function = tx.pop()
+    values, function = tx.pop(), tx.pop()
     tx.stack.pop()  # NULL
+    if values.is_constant() and not hasattr(values.python_type(), "__iter__"):
+        kind = values.python_type().__name__
+        text = f"{full_name(tx, function)} argument after * must be an iterable, not {kind}"
+        raise raise_new(TypeError, text)
+    args = values.iterate(tx).unpack(tx)
     tx.push(call(tx, function, args, kwargs))
 
 
 def call(tx: Translator, function: Variable, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-    """A handler that takes other arguments than the program gives breaks the graph: Python raises the TypeError, or knows a form that we don't."""
+    """Where a rule takes other arguments than the program gives, the function is asked for its TypeError; if it has none, it knows a form that
+    we don't, and the graph breaks. Exceptions of built-in functions are as those raise them."""
     try:
         return function.call(tx, args, kwargs)
     except TypeError as error:
         if not _is_arity_error(error):
             raise
-        raise GraphBreak("call", value=function) from error
+        refused = corrected(tx, GraphBreak("call", value=function), function, args, kwargs)
+        if isinstance(refused, GraphBreak):
+            refused = wrong_number(tx, function, args, kwargs) or refused
+        raise refused from None
+    except (GraphBreak, ObservedException) as signal:
+        right = corrected(tx, signal, function, args, kwargs)
+        if right is signal:
+            raise
+        raise right from None
 
 
 def _is_arity_error(error: TypeError) -> bool:

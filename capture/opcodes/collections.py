@@ -11,6 +11,7 @@ from capture.variables.exception import raise_new
 from capture.variables.iterator import IteratorVariable
 from capture.variables.lists import ListVariable
 from capture.variables.mapping import DictVariable, pairs_of
+from capture.variables.opaque import OpaqueVariable
 from capture.variables.ranges import SliceVariable
 from capture.variables.sequence import TupleVariable
 from capture.variables.sets import SetVariable
@@ -113,26 +114,37 @@ def _set_update(tx: Translator, instruction: Instruction) -> None:
 @opcode("DICT_UPDATE")
 def _dict_update(tx: Translator, instruction: Instruction) -> None:
     items = tx.pop()
+    if not is_mapping(items):
+        raise raise_new(TypeError, f"'{items.python_type().__name__}' object is not a mapping")
     _target(tx, instruction).call_method(tx, "update", [items], {})
+
+
+def is_mapping(value: Variable) -> bool:
+    """Whether `**value` is allowed: it has keys, or may have."""
+    return isinstance(value, OpaqueVariable) or hasattr(value.python_type(), "keys")
 
 
 @opcode("DICT_MERGE")
 def _dict_merge(tx: Translator, instruction: Instruction) -> None:
     """`f(**a, **b)`: a key twice is an error."""
-    pairs = pairs_of(tx, tx.pop())
+    value = tx.pop()
     target = _target(tx, instruction)
     assert isinstance(target, DictVariable)
-    for key, value in pairs:
+    function = realize(tx, tx.stack[-_count(instruction) - 2])
+    if not is_mapping(value):
+        kind = value.python_type().__name__
+        text = f"{full_name(tx, function)} argument after ** must be a mapping, not {kind}"
+        raise raise_new(TypeError, text)
+    for key, item in pairs_of(tx, value):
+        if not issubclass(key.python_type(), str):
+            raise raise_new(TypeError, "keywords must be strings")
         if target.find(tx, key) is not None:
-            function = realize(tx, tx.stack[-_count(instruction) - 2])
-            text = (
-                f"{_full_name(tx, function)} got multiple values for keyword argument '{key.as_constant()}'"
-            )
+            text = f"{full_name(tx, function)} got multiple values for keyword argument '{key.as_constant()}'"
             raise raise_new(TypeError, text)
-        target.set_item(tx, key, value)
+        target.set_item(tx, key, item)
 
 
-def _full_name(tx: Translator, function: Variable) -> str:
+def full_name(tx: Translator, function: Variable) -> str:
     """As errors of a call name the function: with its module, unless that is `builtins`."""
     try:
         name, module = (function.get_attr(tx, n).as_constant() for n in ("__qualname__", "__module__"))

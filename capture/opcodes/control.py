@@ -8,9 +8,10 @@ from capture.break_reasons import GraphBreak
 from capture.opcodes.registry import opcode
 from capture.rules import CALLS
 from capture.rules.iterators import next_item
-from capture.variables.base import Variable
+from capture.variables.base import ObservedException, Variable
 from capture.variables.constant import ConstantVariable
 from capture.variables.generator import GeneratorVariable
+from capture.variables.refusals import corrected
 from capture.variables.tensor import TensorVariable
 
 if TYPE_CHECKING:
@@ -77,7 +78,11 @@ def _jump_if_false_or_pop(tx: Translator, instruction: Instruction) -> None:
 
 @opcode("GET_ITER")
 def _get_iter(tx: Translator, instruction: Instruction) -> None:
-    tx.push(CALLS[iter](tx, tx.pop()))
+    iterable = tx.pop()
+    try:
+        tx.push(CALLS[iter](tx, iterable))
+    except (GraphBreak, ObservedException) as signal:
+        raise corrected(tx, signal, iter, [iterable]) from None
 
 
 @opcode("FOR_ITER")

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import dis
+import operator
 from typing import TYPE_CHECKING
 
+from capture.break_reasons import GraphBreak
 from capture.opcodes.registry import opcode
-from capture.variables.compare import same_object
+from capture.variables.base import ObservedException
+from capture.variables.compare import COMPARISONS, same_object
 from capture.variables.constant import ConstantVariable
 from capture.variables.operators import (
+    BINARY,
+    UNARY,
     binary_operator,
     compare,
     contains,
@@ -18,6 +23,7 @@ from capture.variables.operators import (
     set_item,
     unary_operator,
 )
+from capture.variables.refusals import corrected
 from capture.variables.strings import format_value
 
 if TYPE_CHECKING:
@@ -25,12 +31,18 @@ if TYPE_CHECKING:
     from capture.translator import Translator
 
 SYMBOLS: list[str] = [symbol for _, symbol in dis._nb_ops]  # type: ignore[attr-defined]
+#: what the built-in operator is asked about, when it is one (`refusals.py`)
+SIGNALS = (GraphBreak, ObservedException)
 UNARY_SYMBOLS = {"UNARY_NEGATIVE": "-", "UNARY_POSITIVE": "+", "UNARY_INVERT": "~"}
 
 
 @opcode(*UNARY_SYMBOLS)
 def _unary(tx: Translator, instruction: Instruction) -> None:
-    tx.push(unary_operator(tx, UNARY_SYMBOLS[instruction.name], tx.pop()))
+    symbol, value = UNARY_SYMBOLS[instruction.name], tx.pop()
+    try:
+        tx.push(unary_operator(tx, symbol, value))
+    except SIGNALS as signal:
+        raise corrected(tx, signal, UNARY[symbol][0], [value]) from None
 
 
 @opcode("UNARY_NOT")
@@ -43,16 +55,21 @@ def _binary(tx: Translator, instruction: Instruction) -> None:
     assert instruction.arg is not None
     left, right = tx.pop_many(2)
     symbol = SYMBOLS[instruction.arg]
-    if symbol.endswith("="):
-        tx.push(in_place_operator(tx, symbol[:-1], left, right))
-    else:
-        tx.push(binary_operator(tx, symbol, left, right))
+    in_place = symbol.endswith("=")
+    operate, symbol = (in_place_operator, symbol[:-1]) if in_place else (binary_operator, symbol)
+    try:
+        tx.push(operate(tx, symbol, left, right))
+    except SIGNALS as signal:
+        raise corrected(tx, signal, BINARY[symbol][in_place], [left, right]) from None
 
 
 @opcode("COMPARE_OP")
 def _compare(tx: Translator, instruction: Instruction) -> None:
     left, right = tx.pop_many(2)
-    tx.push(compare(tx, instruction.value, left, right))
+    try:
+        tx.push(compare(tx, instruction.value, left, right))
+    except SIGNALS as signal:
+        raise corrected(tx, signal, COMPARISONS[instruction.value], [left, right]) from None
 
 
 @opcode("IS_OP")
@@ -64,26 +81,38 @@ def _is(tx: Translator, instruction: Instruction) -> None:
 @opcode("CONTAINS_OP")
 def _contains(tx: Translator, instruction: Instruction) -> None:
     item, container = tx.pop_many(2)
-    result = contains(tx, container, item)
+    try:
+        result = contains(tx, container, item)
+    except SIGNALS as signal:
+        raise corrected(tx, signal, operator.contains, [container, item]) from None
     tx.push(ConstantVariable(not result.truth(tx)) if instruction.arg else result)
 
 
 @opcode("BINARY_SUBSCR")
 def _get_item(tx: Translator, instruction: Instruction) -> None:
     container, key = tx.pop_many(2)
-    tx.push(get_item(tx, container, key))
+    try:
+        tx.push(get_item(tx, container, key))
+    except SIGNALS as signal:
+        raise corrected(tx, signal, operator.getitem, [container, key]) from None
 
 
 @opcode("STORE_SUBSCR")
 def _set_item(tx: Translator, instruction: Instruction) -> None:
     value, container, key = tx.pop_many(3)
-    set_item(tx, container, key, value)
+    try:
+        set_item(tx, container, key, value)
+    except SIGNALS as signal:
+        raise corrected(tx, signal, operator.setitem, [container, key, value]) from None
 
 
 @opcode("DELETE_SUBSCR")
 def _del_item(tx: Translator, instruction: Instruction) -> None:
     container, key = tx.pop_many(2)
-    del_item(tx, container, key)
+    try:
+        del_item(tx, container, key)
+    except SIGNALS as signal:
+        raise corrected(tx, signal, operator.delitem, [container, key]) from None
 
 
 @opcode("FORMAT_VALUE")

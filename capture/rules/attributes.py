@@ -9,8 +9,9 @@ from capture.break_reasons import GraphBreak
 from capture.rules import rule
 from capture.variables.base import ObservedException, Variable, realize
 from capture.variables.builtin import describe_all
-from capture.variables.constant import NONE, ConstantVariable, fold
+from capture.variables.constant import NONE, ConstantVariable, fold, raise_type_error
 from capture.variables.identity import IdentityVariable
+from capture.variables.opaque import OpaqueVariable
 from capture.variables.operators import compare
 from capture.variables.symbolic import is_symbolic
 from capture.variables.user_object import ObjectVariable
@@ -35,6 +36,8 @@ def _len(tx: Translator, value: Variable) -> Variable:
     length = getattr(value, "length", None)
     if length is not None:
         return tx.wrap_constant(length(tx))
+    if not isinstance(value, OpaqueVariable) and not hasattr(value.python_type(), "__len__"):
+        raise_type_error(f"object of type '{value.python_type().__name__}' has no len()")
     return fold(len, [value], {})
 
 

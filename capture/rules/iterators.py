@@ -5,18 +5,29 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
+from capture.break_reasons import GraphBreak
 from capture.rules import rule
 from capture.variables.base import ObservedException, Variable
-from capture.variables.constant import ConstantVariable
+from capture.variables.constant import ConstantVariable, raise_type_error
 from capture.variables.exception import raise_new
 from capture.variables.iterator import (
     ComposedIterator,
     CountIterator,
     EnumerateIterator,
     IteratorVariable,
+    RangeIterator,
+    ReverseIterator,
+    SequenceIterator,
 )
-from capture.variables.sequence import TupleVariable
+from capture.variables.mapping import DictVariable
+from capture.variables.native_base import plain_operand
+from capture.variables.ranges import RangeVariable
+from capture.variables.sequence import SequenceVariable, TupleVariable, index_of
+from capture.variables.sets import SetVariable
+from capture.variables.tensor import TensorVariable
+from capture.variables.user_iterator import ReverseIndexProtocolIterator, UserIterator
 from capture.variables.user_object import ObjectVariable
+from capture.variables.views import DictViewVariable, MappingProxyVariable
 
 if TYPE_CHECKING:
     from capture.translator import Translator
@@ -28,7 +39,8 @@ def _iter(tx: Translator, value: Variable, sentinel: Variable | None = None) -> 
         from capture.polyfills import results_until
 
         return tx.wrap_function(results_until).call(tx, [value, sentinel], {})
-    return value.iterate(tx)
+    iterator = value.iterate(tx)
+    return iterator.owner if isinstance(iterator, UserIterator) else iterator
 
 
 def next_item(tx: Translator, iterator: Variable) -> Variable | None:
@@ -126,11 +138,27 @@ def _filter(tx: Translator, function: Variable, items: Variable) -> Variable:
 
 @rule(reversed)
 def _reversed(tx: Translator, items: Variable) -> Variable:
-    from capture.variables.iterator import SequenceIterator
+    from capture.variables.class_lookup import lookup_type
 
-    if isinstance(items, ObjectVariable) and items.has_class_attribute("__reversed__"):
-        return items.call_method(tx, "__reversed__", [], {})
-    return SequenceIterator(items.unpack(tx)[::-1])
+    items = plain_operand(tx.output.resolve(items), "__reversed__", "__len__", "__getitem__")
+    if isinstance(items, SequenceVariable):
+        return ReverseIterator(items)
+    if isinstance(items, RangeVariable):
+        return RangeIterator(items.value[::-1])
+    if isinstance(items, ObjectVariable) and lookup_type(items.cls, "__reversed__") is not None:
+        if items.has_class_attribute("__reversed__"):
+            return items.call_method(tx, "__reversed__", [], {})
+        if items.has_class_attribute("__getitem__") and items.has_class_attribute("__len__"):
+            return ReverseIndexProtocolIterator(items, index_of(tx, items.len_variable(tx)) - 1)
+    if isinstance(items, ConstantVariable) and isinstance(items.value, (str, bytes)):
+        return SequenceIterator(items.unpack(tx)[::-1], kind=reversed)
+    if isinstance(items, (DictVariable, DictViewVariable, MappingProxyVariable)):
+        return SequenceIterator(items.unpack(tx)[::-1])
+    if isinstance(items, TensorVariable):
+        return SequenceIterator(items.unpack(tx)[::-1])
+    if items.is_constant() or isinstance(items, (ObjectVariable, SetVariable)):
+        raise_type_error(f"'{items.python_type().__name__}' object is not reversible")
+    raise GraphBreak("builtin", name="reversed", value=items)
 
 
 @rule(itertools.count)

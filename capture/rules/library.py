@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import traceback
 import types
 import typing
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from capture.rules import CALLS, rule
 from capture.variables.base import NotConstant, Variable
 from capture.variables.builtin import describe_all
 from capture.variables.constant import NONE
+from capture.variables.exception import AmbientException, TracebackVariable, handled_exception
 from capture.variables.function import BoundMethodVariable, PartialVariable
 from capture.variables.library import MAKERS, LibraryCallable
 from capture.variables.sequence import TupleVariable
@@ -72,7 +74,6 @@ def _signature(tx: Translator, function: Variable) -> Variable:
 
 @rule(sys.exc_info)
 def _exc_info(tx: Translator) -> Variable:
-    from capture.variables.exception import AmbientException, TracebackVariable, handled_exception
     from capture.wrap import wrap_class
 
     handled = handled_exception(tx)
@@ -80,6 +81,14 @@ def _exc_info(tx: Translator) -> Variable:
         return TupleVariable([AmbientException(tx.output.root_step) for _ in range(3)])
     trace = TracebackVariable(tx.output.root_step)
     return TupleVariable([wrap_class(tx.output, handled.python_type()), handled, trace])
+
+
+@rule(traceback.clear_frames)
+def _clear_frames(tx: Translator, trace: Variable) -> Variable:
+    """The locals of frames that an exception has left: of the interpreter's, nothing is held any more."""
+    if not isinstance(trace, TracebackVariable):
+        raise GraphBreak("builtin", name="traceback.clear_frames", value=trace)
+    return NONE
 
 
 @rule(torch._C._log_api_usage_once)

@@ -98,6 +98,11 @@ class Variable:
         raise GraphBreak("set_attr", value=self, name=name)
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        from capture.variables.class_lookup import MISSING, lookup_type
+        from capture.variables.constant import raise_type_error
+
+        if self.is_constant() and lookup_type(self.python_type(), "__call__") is MISSING:
+            raise_type_error(f"'{self.python_type().__name__}' object is not callable")
         raise GraphBreak("call", value=self)
 
     def call_method(

@@ -91,7 +91,9 @@ class ExceptionVariable(Variable):
             self.context = value
         elif name == "__suppress_context__":
             self.suppress_context = value.truth(tx)
-        elif name == "__traceback__" and isinstance(value, TracebackVariable):
+        elif name == "__traceback__" and value.is_exactly(None):
+            self.born = None  # nothing is lost when it is rebuilt
+        elif name == "__traceback__" and isinstance(value, TracebackVariable) and self.born is not None:
             return  # what it has already
         elif name == "args":
             self.args = value.unpack(tx)
@@ -170,6 +172,7 @@ class ExceptionVariable(Variable):
     # --- output ---
 
     def reconstruct(self, code: PythonCode) -> None:
+        from capture.variables.constant import ConstantVariable
         from capture.variables.native_base import class_constant
 
         if self.born is not None:
@@ -182,6 +185,10 @@ class ExceptionVariable(Variable):
         fields = dict(self.attributes)
         if self.cause is not None:
             fields["__cause__"] = self.cause
+        if self.context is not None:
+            fields["__context__"] = self.context
+        if self.suppress_context != (self.cause is not None):
+            fields["__suppress_context__"] = ConstantVariable(self.suppress_context)
         for name, value in fields.items():
             code.emit("COPY", 1)
             code.load_swapped(value)
@@ -280,6 +287,7 @@ def _native_repr(self: ExceptionVariable, tx: Translator) -> Variable:
 
 
 def _with_traceback(self: ExceptionVariable, tx: Translator, trace: Variable) -> Variable:
+    self.set_attr(tx, "__traceback__", trace)
     return self
 
 
@@ -302,12 +310,9 @@ NATIVE_METHODS: dict[str, Any] = {
 
 def raise_python(error: BaseException) -> ObservedException:
     """The program's exception for one that Python raised on constants at translation time."""
-    from capture.variables.constant import ConstantVariable, is_literal
+    from capture.wrap import constant
 
-    args: list[Variable] = []
-    for value in error.args:
-        args.append(ConstantVariable(value if is_literal(value) else str(value)))
-    return ObservedException(ExceptionVariable(type(error), args))
+    return ObservedException(ExceptionVariable(type(error), [constant(value) for value in error.args]))
 
 
 def raise_new(cls: type[BaseException], *args: Any) -> ObservedException:

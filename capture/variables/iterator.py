@@ -159,16 +159,17 @@ def advanced(iterable: Any, count: int) -> Any:
 class IndexIterator(IteratorVariable):
     """`iter(sequence)`: reads by index, so it sees what is appended meanwhile, as Python's does."""
 
-    def __init__(self, sequence: Any) -> None:
-        super().__init__(None)
+    def __init__(self, sequence: Any, source: Source | None = None, position: int = 0) -> None:
+        super().__init__(source)
         self.sequence = sequence
-        self.position: int | None = 0
+        self.position: int | None = position
         self.changes = sequence.changes
 
     def python_type(self) -> type:
         return type(iter(self.sequence.python_type()()))
 
     def next_item(self, tx: Translator) -> Variable | None:
+        tx.output.side_effects.will_mutate(self)
         if self.changes != self.sequence.changes:  # only deques count them
             raise raise_new(RuntimeError, "deque mutated during iteration")
         if self.position is None or self.position >= len(self.sequence.items):
@@ -202,6 +203,44 @@ class IndexIterator(IteratorVariable):
 
     def children(self) -> list[Variable]:
         return [self.sequence]
+
+
+class ReverseIterator(IndexIterator):
+    """`reversed(sequence)`: by index from the end, so it sees what changes meanwhile, as Python's does."""
+
+    def __init__(self, sequence: Any) -> None:
+        super().__init__(sequence, position=len(sequence.items) - 1)
+
+    def python_type(self) -> type:
+        return type(reversed(self.sequence.python_type()()))
+
+    def next_item(self, tx: Translator) -> Variable | None:
+        if self.changes != self.sequence.changes:
+            raise raise_new(RuntimeError, "deque mutated during iteration")
+        if self.position is None or not 0 <= self.position < len(self.sequence.items):
+            self.position = None
+            return None
+        item = realize(tx, self.sequence.items[self.position])
+        self.sequence.items[self.position] = item
+        self.position -= 1
+        return item
+
+    def reconstruct(self, code: PythonCode) -> None:
+        from capture.variables.constant import ConstantVariable
+        from capture.variables.lists import ListVariable
+        from capture.variables.sequence import TupleVariable
+
+        if not isinstance(self.sequence, (ListVariable, TupleVariable)):
+            raise GraphBreak("reconstruct", value=self)
+        position = -1 if self.position is None else self.position
+        code.call_object(reversed_from, [self.sequence, ConstantVariable(position)])
+
+
+def reversed_from(sequence: Any, position: int) -> Any:
+    """`reversed(sequence)` that stands at an index already."""
+    iterator: Any = reversed(sequence)
+    iterator.__setstate__(position)
+    return iterator
 
 
 class RangeIterator(IteratorVariable):
@@ -260,10 +299,11 @@ class EnumerateIterator(ComposedIterator):
         self.start = start
 
     def _step(self, tx: Translator) -> Variable | None:
+        from capture.rules.iterators import next_item
         from capture.variables.constant import ConstantVariable
         from capture.variables.sequence import TupleVariable
 
-        item = self.inner.next_item(tx)
+        item = next_item(tx, self.inner)
         if item is None:
             return None
         self.start += 1

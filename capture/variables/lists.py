@@ -9,7 +9,14 @@ from capture.variables.base import Variable, realize
 from capture.variables.constant import NONE, ConstantVariable
 from capture.variables.exception import raise_new
 from capture.variables.ranges import SliceVariable
-from capture.variables.sequence import SEQUENCE_METHODS, SequenceVariable, index_of
+from capture.variables.sequence import (
+    SEQUENCE_METHODS,
+    SequenceVariable,
+    TupleVariable,
+    index_of,
+    live_items,
+    slice_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,11 +96,21 @@ def _append(self: MutableSequence, tx: Translator, value: Variable) -> Variable:
 
 
 def _extend(self: MutableSequence, tx: Translator, values: Variable) -> Variable:
-    new = values.unpack(tx)
-    change(tx, self)
-    self.items.extend(new)
-    if isinstance(self, DequeVariable):
-        self.trim()
+    if isinstance(values, SequenceVariable):
+        new = values.unpack(tx)
+        change(tx, self)
+        self.items.extend(new)
+        if isinstance(self, DequeVariable):
+            self.trim()
+        return NONE
+    from capture.rules.iterators import next_item
+
+    iterator = values.iterate(tx)
+    while (
+        item := next_item(tx, iterator)
+    ) is not None:  # one at a time: what comes before an exception stays
+        tx.output.count_instruction()
+        _append(self, tx, item)
     return NONE
 
 
@@ -118,10 +135,10 @@ def _remove(self: MutableSequence, tx: Translator, value: Variable) -> Variable:
     from capture.variables.compare import equal_or_same
     from capture.variables.strings import to_repr
 
-    for index, item in enumerate(self.unpack(tx)):
+    for index, item in enumerate(live_items(self, tx)):
         if equal_or_same(tx, item, value):
             change(tx, self)
-            del self.items[index]
+            del self.items[index : index + 1]
             return NONE
     if isinstance(self, DequeVariable):
         raise raise_new(ValueError, f"{to_repr(tx, value)} is not in deque")
@@ -159,29 +176,33 @@ def _sort(
 
 def _set_item(self: MutableSequence, tx: Translator, key: Variable, value: Variable) -> Variable:
     if isinstance(key, SliceVariable):
-        new = value.unpack(tx)
+        place, new = slice_of(tx, key), value.iterate(tx).unpack(tx)
         change(tx, self)
         try:
-            self.items[key.as_slice()] = new
+            self.items[place] = new
         except ValueError as error:
             raise raise_new(ValueError, *error.args) from None
         return NONE
     index = index_of(tx, key)
     if not -len(self.items) <= index < len(self.items):
-        raise raise_new(IndexError, f"{self.python_type().__name__} assignment index out of range")
+        what = "assignment index" if self.python_type() is list else "index"
+        raise raise_new(IndexError, f"{self.python_type().__name__} {what} out of range")
     change(tx, self, moves=False)
     self.items[index] = value
     return NONE
 
 
 def _del_item(self: MutableSequence, tx: Translator, key: Variable) -> Variable:
-    change(tx, self)
     if isinstance(key, SliceVariable):
-        del self.items[key.as_slice()]
+        place = slice_of(tx, key)
+        change(tx, self)
+        del self.items[place]
         return NONE
     index = index_of(tx, key)
     if not -len(self.items) <= index < len(self.items):
-        raise raise_new(IndexError, f"{self.python_type().__name__} assignment index out of range")
+        what = "assignment index" if self.python_type() is list else "index"
+        raise raise_new(IndexError, f"{self.python_type().__name__} {what} out of range")
+    change(tx, self)
     del self.items[index]
     return NONE
 
@@ -195,8 +216,11 @@ def _append_left(self: MutableSequence, tx: Translator, value: Variable) -> Vari
 
 
 def _extend_left(self: MutableSequence, tx: Translator, values: Variable) -> Variable:
-    for value in values.unpack(tx):
-        _append_left(self, tx, value)
+    from capture.rules.iterators import next_item
+
+    iterator = TupleVariable(values.unpack(tx)).iterate(tx) if values is self else values.iterate(tx)
+    while (item := next_item(tx, iterator)) is not None:
+        _append_left(self, tx, item)
     return NONE
 
 

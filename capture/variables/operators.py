@@ -27,7 +27,7 @@ from capture.variables.native_base import plain_argument, plain_operand
 from capture.variables.number_rules import compute, is_number
 from capture.variables.numpy_array import NumpyVariable
 from capture.variables.opaque import OpaqueVariable
-from capture.variables.sequence import SequenceVariable, TupleVariable
+from capture.variables.sequence import SequenceVariable, TupleVariable, live_items
 from capture.variables.sets import SetVariable
 from capture.variables.symbolic import SymbolicVariable
 from capture.variables.tensor import TensorVariable
@@ -123,6 +123,12 @@ EMPTY_STANDS_FOR = frozenset(
 )
 
 
+def is_int(value: Variable) -> bool:
+    """Whether `*` takes it for a number of repetitions, and it is known."""
+    value = plain_argument(value)
+    return isinstance(value, (ConstantVariable, SymbolicVariable)) and issubclass(value.python_type(), int)
+
+
 def in_place_operator(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
     _, function, name = BINARY[symbol]
     if isinstance(left, NumpyVariable):
@@ -138,7 +144,9 @@ def in_place_operator(tx: Translator, symbol: str, left: Variable, right: Variab
     if symbol == "+" and isinstance(left, (ListVariable, DequeVariable)):
         return left.call_method(tx, "__iadd__", [right], {})
     if symbol == "*" and isinstance(left, ListVariable):
-        items = list(left.items) * right.as_constant()
+        items = repeated(left, plain_argument(right)) if is_int(right) else None
+        if items is None:
+            return binary_operator(tx, symbol, left, right)
         tx.output.side_effects.will_mutate(left)
         left.items[:] = items
         return left
@@ -192,8 +200,19 @@ def _concatenate(tx: Translator, left: Any, right: Any) -> Variable:
 def _repeat(tx: Translator, left: Any, right: Any) -> Variable:
     if not isinstance(left, SequenceVariable):
         left, right = right, left
-    result: Variable = left.like(list(left.items) * right.as_constant())
+    result: Variable = left.like(repeated(left, right))
     return result
+
+
+MOST_ITEMS = 100_000  # of a sequence that `*` makes: each is a variable
+
+
+def repeated(sequence: Any, times: Variable) -> list[Variable]:
+    count = times.as_constant()
+    assert isinstance(count, int)
+    if len(sequence.items) * count > MOST_ITEMS:
+        raise GraphBreak("operator", name="*", value=sequence)
+    return list(sequence.items) * count
 
 
 def _set_method(name: str) -> Callable[[Translator, Any, Any], Variable]:
@@ -369,13 +388,14 @@ def _compare_sequences(
         if symbol in ("==", "!="):
             return ConstantVariable(symbol == "!=")
         return fold(COMPARISONS[symbol], [left, right], {})
-    one, two = left.unpack(tx), right.unpack(tx)
-    if symbol in ("==", "!=") and len(one) != len(two):
+    if symbol in ("==", "!=") and len(left.items) != len(right.items):
         return ConstantVariable(symbol == "!=")
-    for a, b in zip(one, two):
+    for index, (a, b) in enumerate(zip(live_items(left, tx), live_items(right, tx))):
         if not (same_object(tx, a, b) or equal(tx, a, b)):
+            if index >= min(len(left.items), len(right.items)):
+                break  # `__eq__` took items away
             return ConstantVariable(symbol == "!=") if symbol in ("==", "!=") else compare(tx, symbol, a, b)
-    return ConstantVariable(COMPARISONS[symbol](len(one), len(two)))
+    return ConstantVariable(COMPARISONS[symbol](len(left.items), len(right.items)))
 
 
 def _user_compare(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:

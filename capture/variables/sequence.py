@@ -5,7 +5,9 @@ Their items are Variables; those of an existing container stay lazy (unguarded) 
 
 from __future__ import annotations
 
+import itertools
 import operator
+import sys
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
@@ -18,7 +20,7 @@ from capture.variables.native_base import plain_argument
 from capture.variables.ranges import SliceVariable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from capture.reconstruct import PythonCode
     from capture.translator import Translator
@@ -66,12 +68,11 @@ class SequenceVariable(Variable):
 
     def get_item(self, tx: Translator, key: Variable) -> Variable:
         if isinstance(key, SliceVariable):
-            return self.like(self.items[key.as_slice()])
+            return self.like(self.items[slice_of(tx, key)])
         index = index_of(tx, key)
-        try:
-            item = realize(tx, self.items[index])
-        except IndexError:
-            raise raise_new(IndexError, f"{self.python_type().__name__} index out of range") from None
+        if not -len(self.items) <= index < len(self.items):
+            raise raise_new(IndexError, f"{self.python_type().__name__} index out of range")
+        item = realize(tx, self.items[index])
         self.items[index] = item
         return item
 
@@ -165,10 +166,40 @@ def index_of(tx: Translator, key: Variable) -> int:
         raise_type_error(f"list indices must be integers or slices, not {key.python_type().__name__}")
 
 
+def slice_of(tx: Translator, key: SliceVariable) -> slice:
+    """The slice of ints that Python makes of `key`, whose parts may say by `__index__` what they are."""
+    parts = [
+        part if part.is_exactly(None) else _slice_part(tx, part) for part in map(plain_argument, key.parts)
+    ]
+    start, stop, step = (part if isinstance(part, int) else None for part in parts)
+    if step == 0:
+        raise raise_new(ValueError, "slice step cannot be zero")
+    return slice(start, stop, step)
+
+
+def _slice_part(tx: Translator, part: Variable) -> int:
+    known = part.is_constant() or hasattr(part, "has_class_attribute")
+    has_index = known and hasattr(part.python_type(), "__index__")
+    if known and not has_index:
+        raise_type_error("slice indices must be integers or None or have an __index__ method")
+    return index_of(tx, part)
+
+
+def live_items(self: SequenceVariable, tx: Translator) -> Iterator[Variable]:
+    """Items by index, as C code reads them: an `__eq__` may change the sequence meanwhile."""
+    index, changes = 0, self.changes
+    while index < len(self.items):
+        self.items[index] = item = realize(tx, self.items[index])
+        yield item
+        if changes != self.changes:  # only deques count them
+            raise raise_new(RuntimeError, "deque mutated during iteration")
+        index += 1
+
+
 def _contains(self: SequenceVariable, tx: Translator, value: Variable) -> Variable:
     from capture.variables.compare import equal_or_same
 
-    return ConstantVariable(any(equal_or_same(tx, item, value) for item in self.unpack(tx)))
+    return ConstantVariable(any(equal_or_same(tx, item, value) for item in live_items(self, tx)))
 
 
 def _index(
@@ -181,10 +212,13 @@ def _index(
     from capture.variables.compare import equal_or_same
     from capture.variables.strings import to_repr
 
-    low = start.as_constant() if start else 0
-    high = stop.as_constant() if stop else len(self.items)
-    for index in range(*slice(low, high).indices(len(self.items))):
-        if equal_or_same(tx, self.unpack(tx)[index], value):
+    low = _bound(tx, start) if start is not None else 0
+    high = _bound(tx, stop) if stop is not None else sys.maxsize
+    first, last, _ = slice(low, high).indices(len(self.items))
+    for index, item in enumerate(itertools.islice(live_items(self, tx), first, None), first):
+        if index >= last and high < sys.maxsize:
+            break
+        if equal_or_same(tx, item, value):
             return ConstantVariable(index)
     kind = self.python_type().__name__
     if isinstance(self, TupleVariable):
@@ -192,10 +226,17 @@ def _index(
     raise raise_new(ValueError, f"{to_repr(tx, value)} is not in {kind}")
 
 
+def _bound(tx: Translator, value: Variable) -> int:
+    """`start` and `stop` of `index`, which may be as large as they like."""
+    if value.is_constant() and not hasattr(value.python_type(), "__index__"):
+        raise_type_error("slice indices must be integers or have an __index__ method")
+    return index_of(tx, value)
+
+
 def _count(self: SequenceVariable, tx: Translator, value: Variable) -> Variable:
     from capture.variables.compare import equal_or_same
 
-    return ConstantVariable(sum(equal_or_same(tx, item, value) for item in self.unpack(tx)))
+    return ConstantVariable(sum(equal_or_same(tx, item, value) for item in live_items(self, tx)))
 
 
 def _get_item(self: SequenceVariable, tx: Translator, key: Variable) -> Variable:

@@ -70,7 +70,30 @@ class _Text:
 
 
 def _printable(tx: Translator, value: Variable) -> object:
-    """A real object with the same text."""
+    """A real object with the same text. Of a container inside of itself: a container inside of itself."""
+    from capture.variables.mapping import DictVariable
+    from capture.variables.sequence import SequenceVariable
+
+    held = tx.output.resolve(value)
+    if not isinstance(held, (SequenceVariable, DictVariable)):
+        return _real_printable(tx, held)
+    printed = tx.output.printed
+    if held in printed:
+        if held.python_type() not in INSIDE_ITSELF:
+            raise GraphBreak("builtin", name="repr", value=held)
+        return _Text(INSIDE_ITSELF[held.python_type()])
+    printed.append(held)
+    try:
+        return _real_printable(tx, held)
+    finally:
+        printed.pop()
+
+
+#: the text of a container inside of itself
+INSIDE_ITSELF = {list: "[...]", dict: "{...}", tuple: "(...)", collections.deque: "[...]"}
+
+
+def _real_printable(tx: Translator, value: Variable) -> object:
     from capture.variables.lists import DequeVariable, ListVariable
     from capture.variables.mapping import DictVariable
     from capture.variables.sequence import TupleVariable
@@ -78,7 +101,7 @@ def _printable(tx: Translator, value: Variable) -> object:
     from capture.variables.type_object import ClassVariable
     from capture.variables.user_object import ObjectVariable
 
-    value = plain_argument(tx.output.resolve(value))
+    value = plain_argument(value)
     if isinstance(value, ClassVariable):
         return value.cls
     if isinstance(value, (ObjectVariable, ExceptionVariable)):

@@ -13,6 +13,15 @@ if TYPE_CHECKING:
     from capture.translator import Translator
 
 
+class _ByIndex:
+    def __getitem__(self, index: int) -> int:
+        raise IndexError
+
+
+#: the type of the iterator that Python makes for such a class
+BY_INDEX: type = type(iter(_ByIndex()))  # type: ignore[call-overload]
+
+
 class UserIterator(IteratorVariable):
     """An object with `__next__`."""
 
@@ -44,16 +53,50 @@ class IndexProtocolIterator(IteratorVariable):
     def __init__(self, owner: Variable) -> None:
         super().__init__(None)
         self.owner = owner
-        self.position = 0
+        self.position: int | None = 0
+
+    def python_type(self) -> type:
+        return BY_INDEX
 
     def next_item(self, tx: Translator) -> Variable | None:
+        if self.position is None:
+            return None
         try:
             item = self.owner.call_method(tx, "__getitem__", [ConstantVariable(self.position)], {})
         except ObservedException as raised:
             if issubclass(raised.variable.python_type(), (IndexError, StopIteration)):
+                self.position = None
                 return None
             raise
         self.position += 1
+        return item
+
+    def children(self) -> list[Variable]:
+        return [self.owner]
+
+
+class ReverseIndexProtocolIterator(IteratorVariable):
+    """`reversed(obj)` for a class with `__len__` and `__getitem__` and no `__reversed__`."""
+
+    def __init__(self, owner: Variable, position: int) -> None:
+        super().__init__(None)
+        self.owner = owner
+        self.position = position
+
+    def python_type(self) -> type:
+        return reversed
+
+    def next_item(self, tx: Translator) -> Variable | None:
+        if self.position < 0:
+            return None
+        try:
+            item = self.owner.call_method(tx, "__getitem__", [ConstantVariable(self.position)], {})
+        except ObservedException as raised:
+            self.position = -1
+            if issubclass(raised.variable.python_type(), (IndexError, StopIteration)):
+                return None
+            raise
+        self.position -= 1
         return item
 
     def children(self) -> list[Variable]:

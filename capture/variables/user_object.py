@@ -327,6 +327,9 @@ class ObjectVariable(Variable):
 
         if self.has_class_attribute("__iter__"):
             result = self.call_method(tx, "__iter__", [], {})
+            if not hasattr(result.python_type(), "__next__"):
+                text = f"iter() returned non-iterator of type '{result.python_type().__name__}'"
+                raise raise_new(TypeError, text)
             return UserIterator(result) if isinstance(result, ObjectVariable) else result
         if self.has_class_attribute("__getitem__"):
             return IndexProtocolIterator(self)

@@ -196,7 +196,7 @@ def wrap_slice(output: OutputGraph, value: slice, source: Source | None) -> Vari
 
 @wraps(type(iter([])), type(iter(())))
 def wrap_sequence_iterator(output: OutputGraph, value: Any, source: Source | None) -> Variable:
-    from capture.variables.iterator import SequenceIterator
+    from capture.variables.iterator import IndexIterator
     from capture.variables.opaque import OpaqueVariable
 
     state = value.__reduce__()
@@ -209,15 +209,7 @@ def wrap_sequence_iterator(output: OutputGraph, value: Any, source: Source | Non
             value, source, "iterate", value=f"{type(value).__name__}, of which each call takes another item,"
         )
     output.guards.add(make_guard.iterator_position(source, value))
-    sequence_source = IteratorSequenceSource(source)
-    output.guards.add(make_guard.type_match(sequence_source, held))
-    output.guards.add(make_guard.length_match(sequence_source, held))
-    items: list[Variable] = [
-        LazyVariable(output, x, ItemSource(sequence_source, i)) for i, x in enumerate(held)
-    ]
-    iterator = SequenceIterator(items, source, type(value))
-    iterator.position = position
-    return iterator
+    return IndexIterator(wrap(output, held, IteratorSequenceSource(source)), source, position)
 
 
 def contents(output: OutputGraph, value: Any, base: Any, source: Source) -> Variable:
