@@ -24,6 +24,7 @@ from torch._subclasses.fake_tensor import (
 from torch.autograd import grad_mode
 
 from codegen.compiled import CompiledGraph, EagerGraph, assemble, calibrate, is_available, run_eagerly
+from codegen.derivatives import Recipe
 from codegen.fake import UnsupportedTensor, fake_mode
 from codegen.joint_graph import Joint, trace_joint
 from codegen.memory import UntraceableError
@@ -63,9 +64,9 @@ def compile_fx(
                 return InInferenceMode(compile_fx(inside, example_inputs, store=store, kernels=kernels))
         joint = trace_joint(gm, example_inputs, fake_mode())
         check_sharing(joint, example_inputs)
-        finish = (
-            finish_training if joint.is_training else finish_views if joint.has_views else finish_inference
-        )
+        if joint.is_training:
+            return finish_training(gm, example_inputs, joint, store, kernels)
+        finish = finish_views if joint.has_views else finish_inference
         return finish(gm, joint, store, kernels)
     except EXPECTED as reason:
         log.info("the graph runs through eager: %s: %s", type(reason).__name__, reason)
@@ -168,10 +169,13 @@ def finish_inference(gm: fx.GraphModule, joint: Joint, store: Any, kernels: bool
     return WithLifted(compiled, traced.lifted) if traced.lifted else compiled
 
 
-def finish_training(gm: fx.GraphModule, joint: Joint, store: Any, kernels: bool) -> Compiled:
+def finish_training(
+    gm: fx.GraphModule, example_inputs: Sequence[Any], joint: Joint, store: Any, kernels: bool
+) -> Compiled:
     with joint.trace.recorder.mode:
         parts = partition(joint)
-    graph = TrainingGraph(joint, parts, store, EagerFallback(gm, joint.trace.lifted), kernels)
+    recipe = Recipe(gm, example_inputs, parts)
+    graph = TrainingGraph(joint, parts, recipe, store, EagerFallback(gm, joint.trace.lifted), kernels)
     return UnderGradMode(graph) if joint.enables_grad else graph
 
 

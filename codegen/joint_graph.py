@@ -123,6 +123,27 @@ def concerns_autograd(traced: Trace, value: torch.Tensor) -> bool:
 def add_backward(joint: Joint, leaves: list[bool]) -> None:
     """`leaves`: which inputs required grad before the graph ran."""
     traced = joint.trace
+    targets = close_forward(joint, leaves)
+    joint.enables_grad = bool(targets) and not torch.is_grad_enabled()
+    if not targets:
+        joint.has_views = True
+        return
+    tangents = []
+    for i, target in enumerate(targets):
+        tangents.append(tangent_like(traced, target))
+        joint.tangents.append(traced.recorder.placeholder(f"tangent_{i}", tangents[-1]))
+    wanted = wanted_inputs(traced, leaves)
+    with traced.recorder:
+        grads = run_autograd(targets, tangents, wanted)
+    found = dict(zip(map(id, wanted), grads))
+    for value in (*traced.inputs, *lifted_fakes(traced)):
+        grad = found.get(id(value))
+        joint.grads.append(None if grad is None else traced.recorder.node_of(grad))
+
+
+def close_forward(joint: Joint, leaves: list[bool]) -> list[torch.Tensor]:
+    """End the forward part. Gives the results that have a gradient."""
+    traced = joint.trace
     if traced.recorder.memories.written_as_data:
         raise UntraceableError(
             "a write through Tensor.data, which autograd does not see, among operations that it records"
@@ -136,33 +157,34 @@ def add_backward(joint: Joint, leaves: list[bool]) -> None:
         joint.writes.append((place, number(tracked.tensor)))
     traced.copy_back(outside=written)
     joint.boundary = len(traced.graph.nodes)
-    targets = [joint.results[i] for i in joint.differentiable()]
-    joint.enables_grad = bool(targets) and not torch.is_grad_enabled()
-    if not targets:
-        joint.has_views = True
-        return
-    tangents = []
-    for i, target in enumerate(targets):
-        # Dense, whatever the output is: gradients of elements that share memory are not one number.
-        tangent = traced.recorder.mode.new(like(target), target.device)
-        joint.tangents.append(traced.recorder.placeholder(f"tangent_{i}", tangent))
-        tangents.append(tangent)
+    return [joint.results[i] for i in joint.differentiable()]
+
+
+def tangent_like(traced: Trace, target: torch.Tensor) -> torch.Tensor:
+    """Dense, whatever the output is: gradients of elements that share memory are not one number."""
+    return traced.recorder.mode.new(like(target), target.device)
+
+
+def wanted_inputs(traced: Trace, leaves: list[bool]) -> list[torch.Tensor]:
+    """The inputs that get a gradient."""
     wanted = [value for value, is_leaf in zip(traced.inputs, leaves) if is_leaf]
-    wanted += [fake for fake in lifted_fakes(traced) if fake.requires_grad]
-    with traced.recorder:
-        grads = run_autograd(targets, tangents, wanted)
-    found = dict(zip(map(id, wanted), grads))
-    for value in (*traced.inputs, *lifted_fakes(traced)):
-        grad = found.get(id(value))
-        joint.grads.append(None if grad is None else traced.recorder.node_of(grad))
+    return wanted + [fake for fake in lifted_fakes(traced) if fake.requires_grad]
 
 
 def run_autograd(
-    targets: list[Any], tangents: list[Any], wanted: list[Any]
+    targets: Sequence[Any], tangents: Sequence[Any], wanted: Sequence[Any], create_graph: bool = False
 ) -> tuple[torch.Tensor | None, ...]:
     """`torch.autograd.grad(targets, wanted, tangents, allow_unused=True)`, without its checks (they import sympy: 0.3 s)."""
     run = torch.autograd.graph._engine_run_backward
-    return run(tuple(targets), tuple(tangents), False, False, tuple(wanted), True, accumulate_grad=False)
+    return run(
+        tuple(targets),
+        tuple(tangents),
+        create_graph,
+        create_graph,
+        tuple(wanted),
+        True,
+        accumulate_grad=False,
+    )
 
 
 def lifted_fakes(traced: Trace) -> list[torch.Tensor]:

@@ -55,6 +55,8 @@ class Parts:
     backward: fx.Graph
     input_count: int
     result_count: int
+    forward_size: int  # nodes of the forward as it was traced
+    saved_places: list[int]  # of what the backward takes, among those nodes
     saved_inputs: list[int]
     saved_results: list[int]
     differentiable: list[int]
@@ -83,6 +85,8 @@ def partition(joint: Joint) -> Parts:
         backward=copy_graph(joint, [*again, *live], [*inputs, *computed, *joint.tangents], joint.grads),
         input_count=len(placeholders),
         result_count=len(results),
+        forward_size=len(forward),
+        saved_places=[forward.index(node) for node in (*inputs, *computed)],
         saved_inputs=[placeholders.index(node) for node in inputs],
         saved_results=[given.index(node) for node in computed],
         differentiable=joint.differentiable(),

@@ -18,7 +18,6 @@ from typing import Any
 
 import torch
 from torch import fx
-from torch._C import _functions
 
 try:
     import _capture
@@ -26,22 +25,25 @@ except ImportError:
     _capture = None
 
 from codegen.compiled import CompiledGraph, assemble
+from codegen.derivatives import NextOrder, Recipe, call_by_call, zeros_for
 from codegen.joint_graph import Joint, Replay
 from codegen.partition import Parts
-
-DOUBLE_BACKWARD = (
-    "a captured graph was differentiated twice; its backward is compiled and has no derivative of its own. Run this part without capture "
-    "(capture.disable) to take second derivatives."
-)
 
 
 class TrainingGraph:
     """`forward` and `backward` are CompiledGraphs; `backward` is None until the first gradient is asked for."""
 
     def __init__(
-        self, joint: Joint, parts: Parts, store: Any, fallback: Callable[..., Any], kernels: bool = True
+        self,
+        joint: Joint,
+        parts: Parts,
+        recipe: Recipe,
+        store: Any,
+        fallback: Callable[..., Any],
+        kernels: bool = True,
     ) -> None:
         self.parts = parts
+        self.next = NextOrder(recipe, (), kernels)
         self.lifted = tuple(joint.trace.lifted)
         self.store = store
         self.use_kernels = kernels
@@ -96,23 +98,21 @@ class TrainingGraph:
                 )
             return self.function.backward
 
-    def run_backward(self, saved: tuple[Any, ...], tangents: Sequence[Any]) -> tuple[Any, ...]:
-        """The gradients of all inputs: the first time, under create_graph, and where gradients of results are missing (None)."""
-        if any(tangent is None for tangent in tangents):  # not `None in tangents`: that asks the tensors
-            tangents = self.zeros_for(tangents)
-        compiled = self.compiled_backward()
-        if not torch.is_grad_enabled():
-            return compiled(*saved, *tangents)
+    def run_backward(
+        self, saved: tuple[Any, ...], tangents: Sequence[Any], edges: Sequence[torch.Tensor]
+    ) -> tuple[Any, ...]:
+        """The gradients of all inputs: the first time, under create_graph, where gradients of results are missing (None) and where they are
+        no plain tensors. `edges`: under create_graph, tensors with the places of the wanted inputs in autograd's graph."""
+        tangents = zeros_for(tangents, self.tangent_layouts)
+        if not all(map(_capture.is_plain, tangents)):
+            return call_by_call(self.parts.backward, (*saved, *tangents))
         with torch.no_grad():
-            results = compiled(*saved, *tangents)
-        return once(results)
-
-    def zeros_for(self, grads: Sequence[Any]) -> list[Any]:
-        """Zeros in place of the gradients that nobody sent."""
-        layouts = self.tangent_layouts
-        return [
-            torch.zeros(shape, dtype=dtype) if g is None else g for g, (shape, dtype) in zip(grads, layouts)
-        ]
+            grads = self.compiled_backward()(*saved, *tangents)
+        if not torch.is_grad_enabled():
+            return grads
+        wanted = self.parts.wanted
+        joined = dict(zip(wanted, self.next.join([grads[i] for i in wanted], saved, tangents, edges)))
+        return tuple(joined.get(i) for i in range(self.parts.input_count))
 
     # --- texts, of what is compiled by now
 
@@ -195,21 +195,13 @@ def in_python(graph: TrainingGraph) -> Callable[..., tuple[Any, ...]]:
                 *[args[i] for i in parts.saved_inputs], *[given[i] for i in parts.saved_results]
             )
             ctx.set_materialize_grads(False)
+            ctx.edges = [_capture.edge_to(args[i]) for i in parts.wanted]
             ctx.mark_non_differentiable(*[given[i] for i in silent])
             return given[:count]
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
-            return None, *graph.run_backward(ctx.saved_tensors, [grads[i] for i in parts.differentiable])
+            tangents = [grads[i] for i in parts.differentiable]
+            return None, *graph.run_backward(ctx.saved_tensors, tangents, ctx.edges)
 
     return super(torch.autograd.Function, CapturedGraph).apply
-
-
-def once(results: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Gradients that raise when they are differentiated in their turn."""
-    tensors = [result.detach().requires_grad_() for result in results if result is not None]
-    if not tensors:
-        return results
-    marked = _functions.DelayedError(DOUBLE_BACKWARD, len(tensors))(*tensors)
-    rest = iter((marked,) if isinstance(marked, torch.Tensor) else marked)
-    return tuple(None if result is None else next(rest) for result in results)

@@ -133,14 +133,53 @@ static PyObject *tuple_of(PyObject *const *items, int64_t count)
     return tuple;
 }
 
-/* The first time, under create_graph, and where gradients are missing: Python knows what to do. */
-static int run_in_python(TrainingFunction *function, const Objects *arguments, Objects *out)
+/* An empty tensor at this place in autograd's graph. Takes the edge over. */
+static PyObject *tensor_at(Edge edge)
 {
+    static const int64_t zero = 0, one = 1;
+    PyObject *tensor = tensor_new_strided(DTYPE_FLOAT32, 1, &zero, &one);
+    if (tensor != NULL && edge.function != NULL) {
+        autograd_symbols.set_gradient_edge(tensor_handle(tensor), &edge);
+    }
+    return tensor;
+}
+
+static PyObject *tensors_at_edges(const Node *node)
+{
+    int64_t count = torch_symbols.grad_mode() ? node->edges_end - node->edges : 0;
+    PyObject *tensors = PyTuple_New(count);
+    for (int64_t i = 0; tensors != NULL && i < count; i++) {
+        Edge edge = node->edges[i];
+        PyObject *tensor = tensor_at((Edge){edge.function == NULL ? NULL : new_reference(edge.function), edge.input});
+        if (tensor == NULL) {
+            Py_CLEAR(tensors);
+        } else {
+            PyTuple_SET_ITEM(tensors, i, tensor);
+        }
+    }
+    return tensors;
+}
+
+PyObject *edge_to(PyObject *tensor)
+{
+    Edge edge = {NULL, 0};
+    if (tensor_requires_grad(tensor)) {
+        autograd_symbols.gradient_edge(&edge, tensor_handle(tensor));
+    }
+    return tensor_at(edge);
+}
+
+/* The first time, under create_graph, and where a gradient is missing or no plain tensor: Python knows what to do. */
+static int run_in_python(Node *node, const Objects *arguments, Objects *out)
+{
+    TrainingFunction *function = node->function;
     int64_t nsaved = function->nsaved_arguments + function->nsaved_results;
     PyObject *saved = tuple_of(arguments->items, nsaved), *tangents = tuple_of(arguments->items + nsaved, function->ndifferentiable);
-    PyObject *grads = saved == NULL || tangents == NULL ? NULL : PyObject_CallFunctionObjArgs(function->run_backward, saved, tangents, NULL);
+    PyObject *edges = saved == NULL || tangents == NULL ? NULL : tensors_at_edges(node);
+    PyObject *grads = edges == NULL ? NULL : PyObject_CallFunctionObjArgs(function->run_backward, saved, tangents, edges, NULL);
     Py_XDECREF(saved);
     Py_XDECREF(tangents);
+    Py_XDECREF(edges);
     if (grads != NULL && !(PyTuple_Check(grads) && PyTuple_GET_SIZE(grads) == function->arguments)) {
         PyErr_Format(PyExc_TypeError, "run_backward gave %R, expected a tuple of %lld items", grads, (long long)function->arguments);
         Py_CLEAR(grads);
@@ -153,14 +192,15 @@ static int run_in_python(TrainingFunction *function, const Objects *arguments, O
     return status;
 }
 
-static int run_backward(TrainingFunction *function, const Objects *arguments, Objects *out)
+static int run_backward(Node *node, const Objects *arguments, Objects *out)
 {
+    TrainingFunction *function = node->function;
     bool complete = function->backward != NULL && !torch_symbols.grad_mode();
-    for (int64_t i = 0; i < arguments->count && complete; i++) {
-        complete = arguments->items[i] != NULL;
+    for (int64_t i = arguments->count - function->ndifferentiable; i < arguments->count && complete; i++) {
+        complete = arguments->items[i] != NULL && tensor_is_plain(arguments->items[i]);
     }
     if (!complete) {
-        return run_in_python(function, arguments, out);
+        return run_in_python(node, arguments, out);
     }
     return compiled_graph_run(function->backward, arguments->items, arguments->count, out->items);
 }
@@ -189,7 +229,7 @@ static TensorVector *node_apply(TensorVector *out, Node *node, TensorVector *gra
     Objects arguments CLEANUP(objects_end) = {.count = 0, .items = arguments.few};
     Objects results CLEANUP(objects_end) = {.count = 0, .items = results.few};
     if (objects_start(&arguments, saved.count + function->ndifferentiable) < 0 || objects_start(&results, function->arguments) < 0 ||
-        wrap_arguments(function, &saved, grads, &arguments) < 0 || run_backward(function, &arguments, &results) < 0) {
+        wrap_arguments(function, &saved, grads, &arguments) < 0 || run_backward(node, &arguments, &results) < 0) {
         throw_python_error();
     }
     give_grads(function, &results, out);

@@ -32,7 +32,7 @@ typedef struct {
     PyObject *forward;       /* CompiledGraph: arguments -> results, then values to save */
     PyObject *backward;      /* CompiledGraph: saved, tangents -> a gradient or None for each argument; NULL until it is compiled */
     PyObject *wrap;          /* wrap(all that the forward gave, *args): the results with a node made in Python */
-    PyObject *run_backward;  /* run_backward(saved, tangents): where `backward` is not enough */
+    PyObject *run_backward;  /* run_backward(saved, tangents, edges): where `backward` is not enough */
     int64_t *words;          /* the four lists below */
     int64_t arguments, given, results;
     int64_t ndifferentiable, nsaved_arguments, nsaved_results, nwanted;
@@ -112,6 +112,9 @@ bool has_forward_grad(PyObject *tensor);
 
 /* Throws the Python exception that is set as the C++ exception that torch turns into it again. Does not return. Needs the GIL. */
 _Noreturn void throw_python_error(void);
+
+/* An empty tensor that stands where `tensor` does in autograd's graph. New reference; only where autograd_layout_ready() is 1. */
+PyObject *edge_to(PyObject *tensor);
 
 /* autograd_apply.c: the virtual functions of our nodes. */
 void **autograd_vtable(void);

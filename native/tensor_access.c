@@ -314,7 +314,17 @@ static PyObject *calibrate(PyObject *module, PyObject *args)
     return PyUnicode_FromString(found.by_offset ? "offsets" : "accessors");
 }
 
+static PyObject *is_plain(PyObject *module, PyObject *object)
+{
+    if (!tensor_access_ready()) {
+        PyErr_SetString(PyExc_RuntimeError, "call _capture.calibrate() first");
+        return NULL;
+    }
+    return PyBool_FromLong(tensor_is_plain(object));
+}
+
 static PyMethodDef methods[] = {
+    {"is_plain", is_plain, METH_O, "Is it a tensor of no special kind, whose elements native code may read? Not those of vmap, subclasses, sparse ones ..."},
     {"calibrate", calibrate, METH_VARARGS,
      "calibrate(force_accessors=False) -> 'offsets' | 'accessors'\n\nFind out how to read tensors of this torch. Needed once, after `import torch`."},
     {"tensor_info", info, METH_O, "tensor_info(t) -> dict of all that native code reads of a tensor"},

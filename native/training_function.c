@@ -352,7 +352,18 @@ static PyObject *layout_ready(PyObject *module, PyObject *unused)
     return ready < 0 ? NULL : PyBool_FromLong(ready);
 }
 
+static PyObject *edge_to_argument(PyObject *module, PyObject *tensor)
+{
+    if (!tensor_check(tensor)) {
+        return PyErr_Format(PyExc_TypeError, "expected a tensor, got %R", tensor);
+    }
+    int ready = autograd_layout_ready();
+    return ready == 1 ? edge_to(tensor) : ready < 0 ? NULL : Py_NewRef(Py_None);
+}
+
 static PyMethodDef methods[] = {
+    {"edge_to", edge_to_argument, METH_O,
+     "An empty tensor that stands where the given one does in autograd's graph; None where nodes are not built in C."},
     {"autograd_nodes_native", layout_ready, METH_NOARGS, "Are nodes of autograd's graph built in C, with this build of torch?"},
     {NULL, NULL, 0, NULL},
 };

@@ -249,15 +249,6 @@ def test_second_backward() -> None:
         out.sum().backward()
 
 
-def test_double_backward_says_why_it_fails() -> None:
-    x = torch.randn(3, requires_grad=True)
-    (out,) = compile_function(lambda x: x**3, x)(x)
-    (grad,) = torch.autograd.grad(out.sum(), x, create_graph=True)
-    torch.testing.assert_close(grad.detach(), 3 * x.detach() ** 2)
-    with pytest.raises(RuntimeError, match="differentiated twice"):
-        grad.sum().backward()
-
-
 def test_outputs_without_a_gradient_sent() -> None:
     x = torch.randn(3, requires_grad=True)
     first, _second = compile_function(lambda x: (x * 2, x.exp()), x)(x)

@@ -159,12 +159,38 @@ def test_an_error_of_the_backward_keeps_its_type() -> None:
     fresh.sum().backward()  # the engine is as it was
 
 
-def test_second_derivatives_raise() -> None:
-    x, y = inputs()
-    (out,) = compiled(product, x, y)(x, y)
-    (grad,) = torch.autograd.grad(out.sum(), y, create_graph=True)
-    with pytest.raises(RuntimeError, match="differentiated twice"):
-        grad.sum().backward()
+def test_a_place_in_the_graph() -> None:
+    _capture.calibrate()
+    x = torch.randn(4, requires_grad=True)
+    for tensor in (x, x * 2, (x * 2).view(2, 2)):
+        empty = _capture.edge_to(tensor)
+        assert (
+            empty.shape == (0,)
+            and torch.autograd.graph.get_gradient_edge(empty)[:2]
+            == torch.autograd.graph.get_gradient_edge(tensor)[:2]
+        )
+    assert not _capture.edge_to(torch.randn(4)).requires_grad
+    with pytest.raises(TypeError, match="expected a tensor"):
+        _capture.edge_to(3)
+    squared = x * x
+    watch = weakref.ref(saved := x * 2)
+    empty = _capture.edge_to(saved * squared)
+    del saved
+    assert watch() is not None  # the node keeps what it saved
+    del empty
+    assert watch() is None
+
+
+def test_tensors_that_native_code_reads() -> None:
+    _capture.calibrate()
+    x = torch.randn(4)
+    assert _capture.is_plain(x) and _capture.is_plain(torch.nn.Parameter(x)) and not _capture.is_plain(3)
+    assert not any(
+        map(_capture.is_plain, (x.to_sparse(), torch.complex(x, x).conj(), torch.empty(2, device="meta")))
+    )
+    seen = []
+    torch.vmap(lambda row: seen.append(_capture.is_plain(row)) or row)(x)
+    assert seen == [False]
 
 
 def test_hooks_and_retained_gradients() -> None:

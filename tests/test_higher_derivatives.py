@@ -1,0 +1,76 @@
+"""Programs that take gradients of gradients, captured and compiled, against eager."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn as nn
+from torch.autograd import functional, grad
+from torch.func import functional_call
+
+import capture
+
+
+def critic() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+
+
+def gradient_penalty(model: nn.Module) -> Any:
+    torch.manual_seed(1)
+    real, made, share = torch.randn(5, 4), torch.randn(5, 4), torch.rand(5, 1)
+    between = (share * real + (1 - share) * made).requires_grad_()
+    score = model(between)
+    (slope,) = grad(score, between, torch.ones_like(score), create_graph=True)
+    loss = model(made).mean() - model(real).mean() + 10 * ((slope.norm(2, dim=1) - 1) ** 2).mean()
+    loss.backward()
+    return loss.detach(), [p.grad for p in model.parameters()]
+
+
+def inner_step(model: nn.Module) -> Any:
+    """Gradients through a step of gradient descent."""
+    torch.manual_seed(1)
+    x, y = torch.randn(5, 4), torch.randn(5, 1)
+    weights = dict(model.named_parameters())
+    loss = (functional_call(model, weights, (x,)) - y).square().mean()
+    grads = grad(loss, list(weights.values()), create_graph=True)
+    stepped = {name: w - 0.1 * g for (name, w), g in zip(weights.items(), grads)}
+    after = (functional_call(model, stepped, (x,)) - y).square().mean()
+    after.backward()
+    return after.detach(), [p.grad for p in model.parameters()]
+
+
+def curvature(model: nn.Module) -> Any:
+    """A product with the Hessian, by two backwards."""
+    torch.manual_seed(1)
+    loss = model(torch.randn(5, 4)).square().mean()
+    weights = list(model.parameters())
+    grads = grad(loss, weights, create_graph=True)
+    direction = [torch.randn_like(w) for w in weights]
+    return grad(sum((g * d).sum() for g, d in zip(grads, direction)), weights)
+
+
+def of_torch(model: nn.Module) -> Any:
+    x = torch.linspace(-1, 1, 4)
+
+    def score(x: torch.Tensor) -> torch.Tensor:
+        return model(x).sum()
+
+    return (
+        functional.hessian(score, x),
+        functional.hvp(score, x, x + 1),
+        functional.jvp(score, x, x + 1),
+        functional.jacobian(score, x, vectorize=True),
+    )
+
+
+@pytest.mark.parametrize("program", [gradient_penalty, inner_step, curvature, of_torch])
+def test_as_eager(program: Callable[[nn.Module], Any]) -> None:
+    expected = program(critic())
+    fast = capture.compile(program)
+    for _ in range(2):
+        torch.testing.assert_close(fast(critic()), expected)
+    torch.testing.assert_close(program(capture.compile(critic())), expected)
