@@ -6,7 +6,7 @@ Out: `SizedGraph`: for each combination of those ints, at the first call with it
     graph(2, x[2, 4])   ->   compiled; planned for 2;   graph(3, y[3, 4])   ->   planned for 3: no compilation;   graph(2, z[2, 4])   ->   the first again
 
 The ints decide over the layout of every tensor input: its sizes and strides are expressions of them, or numbers, by the guards. Kernels take sizes at
-run time where the graph has such a form (`codegen.symbolic_graph`), and a plan costs microseconds. Else each combination is a compilation; past `LIMIT`
+run time where the graph has such a form (`codegen.symbolic_graph`), and other ints are filled into the plan natively. Else each combination is a compilation; past `LIMIT`
 of them the graph runs operator by operator: sizes that never come back are not worth one each.
 """
 
@@ -60,8 +60,12 @@ class SizedGraph:
             return self.ready.pop(key)
         before = hooks.switch(hooks.OFF)
         try:
-            planned = self.symbolic.for_sizes(key) if self.symbolic is not None else None
-            return planned or self.compile(key, args)
+            template = self.symbolic.plan(key) if self.symbolic is not None else None
+            if template is None:
+                return self.compile(key, args)
+            self.direct_call.add_template(template)
+            planned: Callable[..., Any] = template.graph(*key)
+            return planned
         finally:
             hooks.switch(before)
 

@@ -24,6 +24,7 @@ from codegen.direct_calls import callable_of
 from codegen.ir import Binary, Const, Expr, Kernel, Loop, Sym
 from codegen.kernel_work import buffers_moved, flops_of
 from codegen.matmul_launch import MatmulLaunch, native_matmul
+from codegen.open_numbers import OpenNumber, closed, open_places
 from codegen.program import BufferInfo, ExternStep, KernelStep, Program, Ref, Step, ViewStep
 
 PLAN_VERSION = 1
@@ -57,7 +58,8 @@ class Work:
 
 @dataclass(slots=True)
 class LaunchPlan:
-    """What `_capture.CompiledGraph` takes. `native` names the products that run without the operator. `work`: by position of the instruction."""
+    """What `_capture.CompiledGraph` takes. `native` names the products that run without the operator. `work`: by position of the instruction.
+    `open_words` and `open_objects`: by position, those that other sizes change, where the plan was made from open numbers."""
 
     words: bytes
     objects: tuple[Any, ...]
@@ -65,18 +67,20 @@ class LaunchPlan:
     extern_calls: list[str]
     native: list[str]
     work: dict[int, Work]
+    open_words: list[tuple[int, OpenNumber]]
+    open_objects: list[tuple[int, OpenNumber]]
 
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
     """conform_inputs: arguments of another layout are copied into the expected one (gradients come in any layout) where else they are an error.
     silent: written inputs whose version is not raised. integers: the values of the inputs that are numbers; other values are refused.
-    sizes: the values of the symbols in the program's sizes."""
+    sizes: the values of the symbols in the program's sizes. Both may be open numbers, which stand for ints in all of the planner."""
 
     conform_inputs: bool = False
     silent: frozenset[str] = frozenset()
-    integers: Mapping[str, int] = field(default_factory=dict)
-    sizes: Mapping[str, int] = field(default_factory=dict)
+    integers: Mapping[str, Any] = field(default_factory=dict)
+    sizes: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +112,7 @@ ARITHMETIC: dict[str, Callable[[int, int], int]] = {
 }  # fmt: skip
 
 
-def number(expr: Expr, sizes: Mapping[str, int]) -> int:
+def number(expr: Expr, sizes: Mapping[str, Any]) -> Any:
     """The value of a size."""
     if isinstance(expr, Const):
         return expr.value
@@ -279,7 +283,7 @@ class Planner:
     def note_work(self, name: str, buffers: Iterable[str], flops: int | None) -> None:
         """Of the instruction that was emitted last. A buffer that it reads and writes counts twice if it is named twice."""
         moved = sum(self.layouts[buffer].nbytes for buffer in buffers)
-        self.work[self.instructions - 1] = Work(name, moved, flops)
+        self.work[self.instructions - 1] = Work(name, closed(moved), flops)
 
     def spec(self, layout: Layout, offset: int = 0) -> int:
         return self.specs.setdefault((layout, offset), len(self.specs))
@@ -493,12 +497,14 @@ class Planner:
             if i in self.matmuls and isinstance(step, ExternStep)
         ]
         return LaunchPlan(
-            struct.pack(f"{len(words)}q", *words),
-            tuple(self.objects),
-            self.workspace_size,
+            struct.pack(f"{len(words)}q", *map(closed, words)),
+            tuple(map(closed, self.objects)),
+            closed(self.workspace_size),
             calls,
             native,
             self.work,
+            open_places(words),
+            open_places(self.objects),
         )
 
 

@@ -1,20 +1,25 @@
 """One compilation for many sizes.
 
 In:  a graph some of whose placeholders are ints, whose tensors' sizes and strides are expressions of them (`meta["example_value"]`), and inputs.
-Out: `SymbolicGraph`: kernels that take sizes at run time; `for_sizes(ints)` is a `CompiledGraph` for these ints, made without compiling anything.
+Out: `SymbolicGraph`: kernels that take sizes at run time; `plan(ints)` is a `_capture.PlanTemplate`, which gives a `CompiledGraph` for these ints, and for
+     all others by which planning would go the same way.
 
-    graph(s0, x[s0, 4]) -> x * 2     kernel k0(x, out; s0): for i in 4*s0     for_sizes([7]) -> the launch plan with s0 = 7
+    graph(s0, x[s0, 4]) -> x * 2     kernel k0(x, out; s0): for i in 4*s0     plan([7]).graph(9) -> the launch plan with s0 = 9
 
-What tracing and lowering decided by the present sizes are conditions: where they do not hold, `for_sizes` gives None, and the graph has to be compiled
+What tracing and lowering decided by the present sizes are conditions: where they do not hold, `plan` gives None, and the graph has to be compiled
 for those sizes. `NotSymbolic` says why a graph has no such form: gradients, floats that depend on sizes, operators without symbolic sizes.
 """
 
 from __future__ import annotations
 
+import math
+import operator
+import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import _capture
 import torch
 from torch import fx
 
@@ -22,7 +27,8 @@ from codegen import compiled
 from codegen.compiled import CompiledGraph
 from codegen.fake import FakeMode, FakeTensor, fake_mode, to_fake
 from codegen.joint_graph import concerns_autograd
-from codegen.plan import PlanOptions, build_plan
+from codegen.open_numbers import Recorder
+from codegen.plan import LaunchPlan, PlanOptions, UnplannableError, build_plan
 from codegen.program import KernelStep, Program
 from codegen.trace import Symbolic, Trace, trace
 
@@ -48,25 +54,61 @@ class SymbolicGraph:
     fallback: Any
     planned: tuple[CompiledGraph, ...] = ()  # the first plan: all share its workspace
 
-    def for_sizes(self, ints: Sequence[int]) -> CompiledGraph | None:
-        """The graph for these values of the int placeholders; None where a condition does not hold for them."""
-        sizes = {symbol: value for symbol, value in zip(self.symbols, ints) if symbol is not None}
-        if not all(map(_holds_for(sizes), self.conditions)):
+    def plan(self, ints: Sequence[int]) -> _capture.PlanTemplate | None:
+        """The launch plan for these values of the int placeholders; None where a condition does not hold for them."""
+        recorder = Recorder(ints)
+        numbers = dict(zip(self.symbols, recorder.inputs))
+        sizes = {name: number for name, number in numbers.items() if name is not None}
+        if not all(value_of(condition, sizes) for condition in self.conditions):
             return None
-        options = PlanOptions(False, self.silent, dict(zip(self.placeholders, ints)), sizes)
+        options = PlanOptions(False, self.silent, dict(zip(self.placeholders, recorder.inputs)), sizes)
         addresses = {kernel.name: kernel.address for kernel in self.kernels}
         plan = build_plan(self.program, addresses, options)
         graph = compiled.planned(self.program, self.kernels, plan, self.fallback, *self.planned)
         self.planned = self.planned or (graph,)
-        return graph
+        return plan_template(graph, recorder, plan)
 
 
-def _holds_for(sizes: Mapping[str, int]) -> Any:
-    def holds(condition: Any) -> bool:
-        values = {symbol: sizes[symbol.name] for symbol in condition.free_symbols}
-        return bool(condition.subs(values)) if values else bool(condition)
+def plan_template(graph: CompiledGraph, recorder: Recorder, plan: LaunchPlan) -> _capture.PlanTemplate:
+    opened = plan.open_words, plan.open_objects
+    rows, places = recorder.needed(number for found in opened for _, number in found)
+    conditions = [
+        (comparison, places[left], places[right]) for comparison, left, right in recorder.conditions
+    ]
+    filled = [[(place, places[number.position]) for place, number in found] for found in opened]
+    return _capture.PlanTemplate(
+        graph, len(recorder.inputs), *(packed(table) for table in (rows, conditions, *filled))
+    )
 
-    return holds
+
+def packed(rows: Iterable[tuple[int, ...]]) -> bytes:
+    words = [word for row in rows for word in row]
+    return struct.pack(f"{len(words)}q", *words)
+
+
+#: by the name of a sympy class: what it says of the values of its arguments
+SYMPY: dict[str, Any] = {
+    "Add": lambda *terms: sum(terms), "Mul": lambda *factors: math.prod(factors), "FloorDiv": operator.floordiv, "CleanDiv": operator.floordiv,
+    "Mod": operator.mod, "PythonMod": operator.mod, "Max": lambda *values: max(values), "Min": lambda *values: min(values),
+    "StrictLessThan": operator.lt, "LessThan": operator.le, "StrictGreaterThan": operator.gt, "GreaterThan": operator.ge,
+    "Equality": operator.eq, "Unequality": operator.ne, "Not": operator.not_, "And": lambda *parts: all(parts), "Or": lambda *parts: any(parts),
+}  # fmt: skip
+
+
+def value_of(expression: Any, sizes: Mapping[str, Any]) -> Any:
+    """The value of a sympy expression over symbols with these values, which may be open numbers. Raises UnplannableError."""
+    if expression.is_Symbol:
+        return sizes[expression.name]
+    if expression.is_Integer:
+        return int(expression)
+    if expression.is_Boolean and not expression.args:
+        return bool(expression)
+    if expression.is_Pow and expression.args[1].is_Integer and int(expression.args[1]) > 0:
+        return math.prod([value_of(expression.args[0], sizes)] * int(expression.args[1]))
+    function = SYMPY.get(type(expression).__name__)
+    if function is None:
+        raise UnplannableError(f"a condition over sizes without a form: {expression}")
+    return function(*(value_of(argument, sizes) for argument in expression.args))
 
 
 # --- compiling ----------------------------------------------------------------------------------------------------------------
@@ -97,6 +139,9 @@ def compile_symbolic(
     ints = [i for i, value in enumerate(example_inputs) if type(value) is int]
     names = [own[i][1].name if i in own else None for i in ints]
     conditions = [guard.expr for guard in env.guards] + assumptions(graph, symbols.values())
+    present = {name: example_inputs[i] for i, name in zip(ints, names) if name is not None}
+    if not all(value_of(condition, present) for condition in conditions):
+        raise NotSymbolic("the present sizes")
     placeholders = [nodes[i].name for i in ints]
     return SymbolicGraph(program, kernels, placeholders, names, conditions, traced.silent_inputs, fallback)
 

@@ -422,6 +422,29 @@ static int find_grad_mode(void)
     return 0;
 }
 
+static PyObject *new_graph(PyTypeObject *type, PyObject *words, PyObject *objects, PyObject *fallback, CompiledGraph *beside)
+{
+    CompiledGraph *graph = (CompiledGraph *)type->tp_alloc(type, 0);
+    if (graph == NULL) {
+        return NULL;
+    }
+    graph->vectorcall = graph_vectorcall;
+    graph->words = Py_NewRef(words);
+    graph->objects = Py_NewRef(objects);
+    graph->fallback = Py_XNewRef(fallback);
+    graph->workspace = beside != NULL ? beside->workspace : PyMem_Calloc(1, sizeof(Workspace));
+    if (graph->workspace == NULL) {
+        Py_DECREF(graph);
+        return PyErr_NoMemory();
+    }
+    graph->workspace->owners++;
+    if (read_plan(graph) < 0) {
+        Py_DECREF(graph);
+        return NULL;
+    }
+    return (PyObject *)graph;
+}
+
 static PyObject *graph_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     PyObject *words, *objects, *fallback = Py_None;
@@ -436,25 +459,17 @@ static PyObject *graph_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (init_gemm() < 0 || find_grad_mode() < 0) {
         return NULL;
     }
-    CompiledGraph *graph = (CompiledGraph *)type->tp_alloc(type, 0);
-    if (graph == NULL) {
-        return NULL;
+    return new_graph(type, words, objects, fallback == Py_None ? NULL : fallback, beside);
+}
+
+PyObject *compiled_graph_like(PyObject *object, PyObject *words, PyObject *objects)
+{
+    CompiledGraph *first = (CompiledGraph *)object;
+    PyObject *graph = new_graph(Py_TYPE(object), words, objects, first->fallback, first);
+    if (graph != NULL) {
+        ((CompiledGraph *)graph)->dict = Py_XNewRef(first->dict);
     }
-    graph->vectorcall = graph_vectorcall;
-    graph->words = Py_NewRef(words);
-    graph->objects = Py_NewRef(objects);
-    graph->fallback = fallback == Py_None ? NULL : Py_NewRef(fallback);
-    graph->workspace = beside != NULL ? beside->workspace : PyMem_Calloc(1, sizeof(Workspace));
-    if (graph->workspace == NULL) {
-        Py_DECREF(graph);
-        return PyErr_NoMemory();
-    }
-    graph->workspace->owners++;
-    if (read_plan(graph) < 0) {
-        Py_DECREF(graph);
-        return NULL;
-    }
-    return (PyObject *)graph;
+    return graph;
 }
 
 static int graph_traverse(CompiledGraph *graph, visitproc visit, void *arg)

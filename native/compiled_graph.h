@@ -71,6 +71,9 @@ typedef struct {
     int64_t *timings; /* calls and nanoseconds of each instruction; NULL unless the graph is timed */
 } CompiledGraph;
 
+/* A new graph like `first` with another plan: it shares the workspace, the attributes and the fallback. */
+PyObject *compiled_graph_like(PyObject *first, PyObject *words, PyObject *objects);
+
 /* One execution. */
 typedef struct {
     CompiledGraph *graph;

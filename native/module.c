@@ -16,6 +16,7 @@ init_parts(PyObject *module)
         {"tensor_access", init_tensor_access},
         {"guard_program", init_guard_program},
         {"compiled_graph", init_compiled_graph},
+        {"plan_template", init_plan_template},
         {"sized_graph", init_sized_graph},
         {"autograd_node", init_autograd_node},
         {"continuation", init_continuation},

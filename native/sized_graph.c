@@ -1,8 +1,8 @@
 /* _capture.SizedGraph: the graph for the ints among the arguments.
  *
  * In:  arguments of a graph with symbolic sizes; those at `positions` are ints.
- * Out: what the graph for these ints returns. `prepare(*args)` gives that graph at the first call with them; `limit` of them are kept, most
- *      recently used first.
+ * Out: what the graph for these ints returns. At the first call with them one of the plan templates that were added makes that graph, else
+ *      `prepare(*args)` gives it; `limit` of them are kept, most recently used first.
  *
  *     sized = SizedGraph((0,), 64, prepare);   sized(7, x[7])   ->   prepare(7, x)(7, x);   sized(7, y[7])   ->   the same graph, found by 7
  */
@@ -12,7 +12,10 @@
 #include <string.h>
 #include <structmember.h>
 
+#include "plan_template.h"
+
 #define MAX_KEYS 32
+#define MAX_TEMPLATES 8
 
 typedef struct {
     PyObject_HEAD
@@ -22,6 +25,8 @@ typedef struct {
     Py_ssize_t positions[MAX_KEYS];
     int64_t *keys;     /* nkeys for each graph */
     PyObject **graphs; /* strong references */
+    Py_ssize_t ntemplates;
+    PyObject *templates[MAX_TEMPLATES]; /* the newest first */
 } SizedGraph;
 
 /* 1 and the ints, or 0 where an argument is no int of 64 bits: then the call is not kept. */
@@ -83,12 +88,33 @@ static void keep(SizedGraph *self, const int64_t *key, PyObject *graph)
     Py_XDECREF(dropped); /* may run code, which finds the table whole */
 }
 
+/* A new reference to a graph that a template makes, NULL without an exception where none does, or with one. */
+static PyObject *from_template(SizedGraph *self, const int64_t *key)
+{
+    for (Py_ssize_t i = 0; i < self->ntemplates; i++) {
+        PyObject *template = Py_NewRef(self->templates[i]); /* garbage collection may run code that drops it */
+        PyObject *graph = plan_template_graph(template, key);
+        Py_DECREF(template);
+        if (graph != Py_None) {
+            return graph;
+        }
+        Py_DECREF(graph);
+    }
+    return NULL;
+}
+
 static PyObject *call(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     SizedGraph *self = (SizedGraph *)object;
     int64_t key[MAX_KEYS];
     int keyed = read_key(self, args, PyVectorcall_NARGS(nargsf), key);
     PyObject *graph = keyed ? find(self, key) : NULL;
+    if (graph == NULL && keyed && (graph = from_template(self, key)) != NULL) {
+        keep(self, key, graph);
+    }
+    if (graph == NULL && PyErr_Occurred()) {
+        return NULL;
+    }
     if (graph == NULL) {
         graph = PyObject_Vectorcall(self->prepare, args, nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames);
         if (graph == NULL) {
@@ -101,6 +127,22 @@ static PyObject *call(PyObject *object, PyObject *const *args, size_t nargsf, Py
     PyObject *result = PyObject_Vectorcall(graph, args, nargsf, kwnames);
     Py_DECREF(graph);
     return result;
+}
+
+static PyObject *add_template(SizedGraph *self, PyObject *template)
+{
+    if (!plan_template_check(template) || plan_template_ninputs(template) != self->nkeys) {
+        return PyErr_Format(PyExc_TypeError, "expected a PlanTemplate of %zd ints, got %R", self->nkeys, template);
+    }
+    PyObject *dropped = NULL;
+    if (self->ntemplates == MAX_TEMPLATES) {
+        dropped = self->templates[--self->ntemplates];
+    }
+    memmove(self->templates + 1, self->templates, (size_t)self->ntemplates * sizeof(PyObject *));
+    self->templates[0] = Py_NewRef(template);
+    self->ntemplates++;
+    Py_XDECREF(dropped);
+    Py_RETURN_NONE;
 }
 
 /* --- the type ------------------------------------------------------------------------------------------------------------ */
@@ -161,6 +203,9 @@ static int sized_traverse(SizedGraph *self, visitproc visit, void *arg)
     for (Py_ssize_t i = 0; i < self->count; i++) {
         Py_VISIT(self->graphs[i]);
     }
+    for (Py_ssize_t i = 0; i < self->ntemplates; i++) {
+        Py_VISIT(self->templates[i]);
+    }
     return 0;
 }
 
@@ -169,6 +214,9 @@ static int sized_clear(SizedGraph *self)
 {
     while (self->count > 0) {
         Py_DECREF(self->graphs[--self->count]);
+    }
+    while (self->ntemplates > 0) {
+        Py_DECREF(self->templates[--self->ntemplates]);
     }
     return 0;
 }
@@ -188,6 +236,11 @@ static PyMemberDef sized_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
+static PyMethodDef sized_methods[] = {
+    {"add_template", (PyCFunction)add_template, METH_O, "add_template(template): makes graphs for new ints from now on; the newest few are kept"},
+    {NULL, NULL, 0, NULL},
+};
+
 static PyTypeObject SizedGraphType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "_capture.SizedGraph",
     .tp_doc = PyDoc_STR("SizedGraph(positions, limit, prepare)\n\nCalls the graph that prepare(*args) gave for the ints at `positions`."),
@@ -200,6 +253,7 @@ static PyTypeObject SizedGraphType = {
     .tp_call = PyVectorcall_Call,
     .tp_vectorcall_offset = offsetof(SizedGraph, vectorcall),
     .tp_members = sized_members,
+    .tp_methods = sized_methods,
 };
 
 int init_sized_graph(PyObject *module) { return PyModule_AddType(module, &SizedGraphType); }

@@ -13,6 +13,7 @@ from capture.config import config
 from capture.sized_graph import SizedGraph
 from codegen import jit
 from codegen.compile_fx import compile_for_sizes
+from codegen.symbolic_graph import SymbolicGraph
 
 SIZES = (2, 3, 7, 16, 31, 64, 100, 1025, 5000)
 
@@ -99,6 +100,7 @@ PROGRAMS: dict[str, tuple[Any, Any]] = {
     ),
     "numbers": (lambda x: (x * x.shape[0] + x.shape[1], x.shape[0] * 2, x.shape[0] + 1), rows),
     "padded": (lambda x: F.pad(x, (1, 2, 0, 1), value=3.0), rows),
+    "numbers_to_operators": (lambda x: x.topk(x.shape[0] // 2, 0).values * 2, rows),
     "cumulative": (lambda x: x.cumsum(0), rows),
     "flipped": (lambda x: (x.flip(0), x.roll(1, 0)), rows),
     "repeated": (lambda x: (x.repeat(2, 1), x[None].expand(3, -1, -1) * 2), rows),
@@ -127,6 +129,45 @@ def test_new_sizes_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert graph.direct_call.kept == 3 and not graph.compiled
 
 
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_filled_plan_is_the_plan_for_these_sizes(name: str) -> None:
+    function, make = PROGRAMS[name]
+    calls: list[tuple[SymbolicGraph, list[int]]] = []
+
+    def backend(module: torch.fx.GraphModule, inputs: list[Any]) -> Any:
+        graph = compile_for_sizes(module, inputs)
+        assert graph is not None
+        sized = SizedGraph(module, inputs, _refuse, graph)
+        return lambda *args: calls.append((graph, list(sized.key(args)))) or sized(*args)
+
+    fast = capture.compile(function, backend=backend, dynamic=True)
+    for size in (37, *SIZES):
+        fast(*make(size))
+    filled = 0
+    for graph, ints in calls:
+        first = next(others for known, others in calls if known is graph)
+        own, other = graph.plan(ints), graph.plan(first).graph(*ints)
+        if own is None:
+            assert other is None  # its conditions are among those of the template
+        elif other is not None:
+            filled += 1
+            expected = own.graph(*ints)
+            assert other.workspace_size == expected.workspace_size and other.plan == expected.plan
+            assert [str(value) for value in other.objects] == [str(value) for value in expected.objects]
+    assert filled > len(SIZES) / 2
+
+
+def test_numbers_that_change_at_each_call_are_planned_once() -> None:
+    fast = capture.compile(lambda x, n: x * n + n)
+    plans = []
+    plan = SymbolicGraph.plan
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SymbolicGraph, "plan", lambda self, ints: plans.append(ints) or plan(self, ints))
+        for n in range(5, 200):
+            assert torch.equal(fast(torch.ones(3), n), torch.full((3,), 2.0 * n))
+    assert len(plans) == 1
+
+
 def test_written_inputs() -> None:
     graph = symbolic(lambda x: x.add_(1).mul_(x.shape[0]).sum(), torch.ones(5, 24))
     for n in (3, 70):
@@ -153,8 +194,11 @@ def test_what_was_decided_by_a_size_is_a_condition() -> None:
     module, inputs = captured(lambda x, n: x + n // 2, torch.ones(3), 5)
     graph = compile_for_sizes(module, inputs)
     assert graph is not None
-    assert graph.for_sizes([4, 7]) is not None
-    assert graph.for_sizes([4, -7]) is None  # kernels divide numbers that are not negative
+    template = graph.plan([4, 7])
+    assert template is not None and template.graph(4, 9) is not None
+    assert (
+        template.graph(4, -7) is None and graph.plan([4, -7]) is None
+    )  # kernels divide numbers that are not negative
 
 
 def test_a_negative_position() -> None:
