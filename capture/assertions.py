@@ -40,6 +40,7 @@ class Assertions:
         from capture.variables.constant import ConstantVariable
 
         tx.output.call_function(tx, torch._assert_async, [condition, ConstantVariable(_message(tx))], {})
+        next(reversed(tx.output.graph.nodes)).meta["checked_outside"] = True
         self._conditions.append((condition, condition.fake._version))
         return True
 

@@ -22,6 +22,7 @@ from codegen.shapes import RULES as SHAPE_RULES
 aten = torch.ops.aten
 IDENTITIES = frozenset((aten.detach.default, aten.alias.default))
 CONSTANTS = frozenset((aten.lift_fresh.default, aten.lift_fresh_copy.default, aten.lift.default))
+ABOUT_LAYOUT = frozenset(("_assert_tensor_metadata", "sym_constrain_range_for_size", "record_stream"))
 RESIZES = frozenset(("set_", "resize_as_", "_resize_output_"))
 
 
@@ -63,6 +64,8 @@ def behaviour_of(func: OpOverload) -> Behaviour:
         return Behaviour(handle if functional is not None else "refuse", writes, functional)
     if func in IDENTITIES:
         return Behaviour("identity")
+    if not schema.returns and name not in ABOUT_LAYOUT and takes_tensors(func):
+        return Behaviour("check")
     if not any("Tensor" in str(value.type) for value in schema.returns):
         return Behaviour("query")
     if func not in SHAPE_RULES and func.has_kernel_for_dispatch_key(
@@ -112,6 +115,15 @@ FUNCTIONAL = {
 REORDERED = {
     aten.polygamma_.default: (1, 0)
 }  # where the functional form takes the arguments in another order
+
+
+def takes_tensors(func: OpOverload) -> bool:
+    return any("Tensor" in str(argument.type) for argument in func._schema.arguments)
+
+
+def is_check(func: Any) -> bool:
+    """Gives nothing and writes nothing: it is called for the error that it raises."""
+    return isinstance(func, OpOverload) and behaviour_of(func).handle == "check"
 
 
 def written_tensors(behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:

@@ -18,6 +18,7 @@ from torch._ops import OpOverload
 
 from codegen import rewritings_basic, rewritings_half, rewritings_windows, special_functions
 from codegen.rewritings import OWN, specialised
+from codegen.value_checks import CHECKED_FIRST, checked_first
 
 aten = torch.ops.aten
 
@@ -147,6 +148,8 @@ def overload_named(name: str) -> OpOverload:
 GENERAL: dict[OpOverload, Callable[..., Any]] = {
     op: torch._decomp.decomposition_table[op] for op in map(overload_named, REWRITTEN)
 }
+
+GENERAL |= {op: checked_first(check, GENERAL[op]) for op, check in CHECKED_FIRST.items()}
 
 
 def left_as_it_is(*args: Any, **kwargs: Any) -> Any:

@@ -123,5 +123,17 @@ def _shape_of(data: Any, kinds: set[type]) -> list[int]:
     return [len(data), *(shapes[0] if shapes else [])]
 
 
+def dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Where nothing is dropped the result is the argument itself; torch's Python body gives a copy."""
+    if training and p != 0:
+        return torch.nn.functional.dropout(input, p, training, inplace)
+    return input
+
+
+#: functions whose Python bodies give another kind of result than those in C++
+RESULTS_AS_IN_EAGER: dict[Any, Any] = {
+    torch.nn.functional.dropout: dropout,
+    torch.dropout: lambda input, p, train: dropout(input, p, train),
+}
 #: by function: what gives the layout of its result where some of its numbers are symbols
-FAKE_FORMS: dict[Any, Any] = {torch.tensor: tensor_of}
+FAKE_FORMS: dict[Any, Any] = {torch.tensor: tensor_of, **RESULTS_AS_IN_EAGER}

@@ -16,6 +16,7 @@ from torch import fx
 from codegen.fake import to_fake
 from codegen.memory import UntraceableError
 from codegen.trace import Recorder
+from codegen.value_checks import CHECKS_OF_VALUES
 
 #: the tensors of a trace are of a subclass: these only return then
 LEAVE_OUT_ALONE = (torch.linalg.matrix_rank,)
@@ -64,8 +65,11 @@ class ModuleRunner:
         return {name: self.lift(tensor) for name, tensor in tensors}
 
     def call(self, node: fx.Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        check = CHECKS_OF_VALUES.get(node.target)
+        if check is not None:
+            check(*args, **kwargs)
         if node.op == "call_function":
-            value = node.target(*args, **kwargs)  # type: ignore[operator]
+            value = self.function_of(node)(*args, **kwargs)
             if node.target is getattr and args[1] == "data":
                 self.recorder.find(value).is_data = True
             return value
@@ -74,6 +78,13 @@ class ModuleRunner:
         return torch.func.functional_call(
             fetch(self.module, str(node.target)), self.states[node], args, kwargs
         )
+
+    def function_of(self, node: fx.Node) -> Any:
+        if self.recorder.mode.shape_env is None:
+            return node.target
+        from codegen.fake_symbolic import RESULTS_AS_IN_EAGER
+
+        return RESULTS_AS_IN_EAGER.get(node.target, node.target)
 
     def versions(self, out: Any) -> int | None:
         """How often `out` has been written. Some of torch's operators do not write to it where it is a tensor subclass, as fake tensors are."""
@@ -92,7 +103,9 @@ class ModuleRunner:
     def run(self) -> list[Any]:
         values = self.values
         for node in self.module.graph.nodes:
-            if node.op in ("call_function", "call_method", "call_module"):
+            if "checked_outside" in node.meta:  # an assertion whose condition is a result of the graph
+                values[node] = None
+            elif node.op in ("call_function", "call_method", "call_module"):
                 args, kwargs = fx.node.map_arg((node.args, node.kwargs), values.__getitem__)
                 versions = self.versions(kwargs.get("out"))
                 values[node] = self.call(node, args, kwargs)

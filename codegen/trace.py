@@ -22,7 +22,7 @@ from torch import fx
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from codegen.behaviour import Behaviour, behaviour_of, has_argument, in_order, written_tensors
+from codegen.behaviour import Behaviour, behaviour_of, has_argument, in_order, is_check, written_tensors
 from codegen.decompositions import TABLE
 from codegen.draws import draw
 from codegen.fake import FakeMode, FakeTensor, run_rule, to_fake
@@ -166,6 +166,12 @@ class Recorder(TorchDispatchMode):
     ) -> Any:
         """A question about a tensor (its device, its layout): nothing to compute when the graph runs."""
         return run_rule(self.mode, func, args, kwargs)
+
+    def record_check(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Raises where the values are not as they should be, when the graph runs."""
+        self.append(func, self.node_of(args), {k: self.node_of(v) for k, v in kwargs.items()}, None)
 
     def record_composite(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -419,9 +425,9 @@ def drop_unused(graph: fx.Graph) -> None:
 
 
 def is_effect(node: fx.Node) -> bool:
-    """Writes, or draws random numbers: stays, and stays in order."""
+    """Writes, draws random numbers, or raises: stays, and stays in order."""
     target = node.target
-    if target is draw:
+    if target is draw or is_check(target):
         return True
     return isinstance(target, OpOverload) and (
         target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags
@@ -442,6 +448,9 @@ def trace(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -> Trac
             torch.set_grad_enabled(torch.is_grad_enabled()),
         ):  # the module may switch the mode: only inside
             outputs = runner.run()
+        for output in outputs:
+            if isinstance(output, torch.Tensor) and (output.is_conj() or output.is_neg()):
+                raise UntraceableError("a result that is conjugated or negated by a bit")
         return Trace(recorder, fakes, runner.lifted, outputs)
 
 

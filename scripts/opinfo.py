@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.opinfo.cases import DTYPES, OPERATORS, supported_dtypes
+from tests.opinfo.cases import DTYPES, KINDS, OPERATORS, supported_dtypes
 from tests.opinfo.report import write_table
 from tests.opinfo.runner import WRONG, Result
 from tests.opinfo.shards import run_all
@@ -26,11 +26,11 @@ def main() -> int:
     dtypes = options.dtypes.split(",")
     names = options.operators.split(",") if options.operators else list(OPERATORS)
     pairs = [
-        (name, dtype) for dtype in dtypes for name in names if dtype in supported_dtypes(OPERATORS[name])
+        (name, dtype) for dtype in dtypes for name in names if supported_dtypes(OPERATORS[name], [dtype])
     ]
     results: list[Result] = []
     with open(options.lines, "w") if options.lines else open("/dev/null", "w") as lines:
-        for result in run_all(pairs, options.samples, options.processes):
+        for result in run_all(pairs, options.samples, options.processes, options.kinds.split(",")):
             results.append(result)
             lines.write(json.dumps(result.as_dict()) + "\n")
             lines.flush()
@@ -59,6 +59,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--operators", default="", help="names in the database, with commas; all by default")
     parser.add_argument("--dtypes", default=",".join(DTYPES))
     parser.add_argument("--samples", type=int, default=6, help="of each operator and dtype")
+    parser.add_argument("--kinds", default="plain", help=f"of programs: {', '.join(KINDS)}")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument(
         "--lines", default="", help="also write the results to this file, a JSON object a line"

@@ -12,6 +12,7 @@ from torch import fx
 
 from codegen.lower import (
     activation,
+    assertions,
     creation,
     indexing,
     joining,
@@ -26,7 +27,9 @@ from codegen.program import Program
 
 __all__ = ["FAMILIES", "Lowering", "lower_graph"]
 
-FAMILIES = (pointwise, activation, reduction, pooling, view, indexing, scattering, creation, joining)
+FAMILIES = (
+    pointwise, activation, reduction, pooling, view, indexing, scattering, creation, joining, assertions,
+)  # fmt: skip
 
 
 def lower_graph(graph: fx.Graph) -> Program:

@@ -18,6 +18,7 @@ from torch import fx
 
 from codegen import index_algebra as ix
 from codegen.index_algebra import Index, Poly, Ranges, to_expr
+from codegen.ir import DTYPES
 from codegen.lower.registry import LOWERINGS
 from codegen.lower.tensor_expr import Shape, Stored, TensorExpr, View
 from codegen.ops import IR_DTYPES
@@ -271,6 +272,9 @@ class Lowering:
         value = self.values[item]
         if not isinstance(value, TensorExpr):
             return to_expr(value) if isinstance(value, Poly) else value
+        owner = _owner(item)
+        if owner is not item and value.dtype in DTYPES and not self._reaches(value, self.values[owner]):
+            return self._view_of(owner, item)
         name = self.tensor_for(value, item.meta.get("val"), item.name, copies=True)
         info = self.program.buffers[name]
         if info.kind == "input" and _is_view_of_input(item):
@@ -278,6 +282,23 @@ class Lowering:
         if info.kind == "temp":
             info.kind = "output"
         return name
+
+    def _reaches(self, value: TensorExpr, base: TensorExpr) -> bool:
+        """Whether the index algebra sees `value` as a strided tensor on the memory of `base`."""
+        found = value
+        while isinstance(found, View) and found is not base:
+            found = found.base
+        return found is base and self._is_affine(value, base)
+
+    def _view_of(self, owner: fx.Node, item: fx.Node) -> str:
+        """What is a view in eager is one here, where its definition tells that or not: laid out as the trace found."""
+        val, owner_val = item.meta["val"], owner.meta["val"]
+        base = self.tensor_for(self.values[owner], owner_val, owner.name, copies=True)
+        view = self.new_buffer(item.name, "output", val.dtype, sizes_of(val), strides_of(val))
+        info = self.program.buffers[view.buffer]
+        offset = ix.minus(ix.from_size(val.storage_offset()), ix.from_size(owner_val.storage_offset()))
+        self.steps.append(ViewStep(view.buffer, base, info.shape, info.strides, to_expr(offset)))
+        return view.buffer
 
     def _another_view(self, info: BufferInfo, hint: str) -> str:
         """A tensor of its own on the memory of an input, laid out as it is: in eager a view is never its base itself."""
@@ -309,6 +330,34 @@ def _is_view(target: Any) -> bool:
         return True
     schema = getattr(target, "_schema", None)
     return schema is not None and any(result.alias_info is not None for result in schema.returns)
+
+
+def _owner(node: fx.Node) -> fx.Node:
+    """The node on whose memory eager has this one, through any number of views of the same dtype."""
+    while True:
+        made_by = node.args[0] if node.target is operator.getitem else node
+        if not (isinstance(made_by, fx.Node) and made_by.op == "call_function" and _is_view(made_by.target)):
+            return node
+        base = made_by.args[0]
+        if (
+            not isinstance(base, fx.Node)
+            or _dtype(base) is not _dtype(node)
+            or made_by.target in NO_PLAIN_VIEWS
+        ):
+            return node
+        node = base
+
+
+def _dtype(node: fx.Node) -> torch.dtype | None:
+    val = node.meta.get("val")
+    return val.dtype if isinstance(val, torch.Tensor) and val.layout is torch.strided else None
+
+
+_aten = torch.ops.aten
+#: views by their schema that copy where they have to, or whose elements are others than those in the memory
+NO_PLAIN_VIEWS = frozenset((
+    _aten.reshape.default, _aten.contiguous.default, _aten.to.dtype, _aten._conj.default, _aten._neg_view.default,
+))  # fmt: skip
 
 
 def _is_view_of_input(node: fx.Node) -> bool:

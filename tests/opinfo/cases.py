@@ -9,8 +9,8 @@ Out: `Case`s: a function to capture, its arguments, and whether to go backward.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -27,7 +27,14 @@ DTYPES: dict[str, torch.dtype] = {
     "bfloat16": torch.bfloat16,
     "float16": torch.float16,
 }
-WITH_BACKWARD = ("float32", "float64")
+FURTHER_DTYPES: dict[str, torch.dtype] = {  # run where they are asked for; the table has no column for them
+    "int32": torch.int32,
+    "int16": torch.int16,
+    "uint8": torch.uint8,
+    "complex64": torch.complex64,
+}
+ALL_DTYPES = {**DTYPES, **FURTHER_DTYPES}
+WITH_BACKWARD = ("float32", "float64", "complex64")
 TOLERANCES: dict[str, tuple[float, float]] = {  # relative, absolute: those of torch.testing.assert_close
     "float32": (1.3e-6, 1e-5),
     "int64": (1.3e-6, 1e-5),  # of results that are floats; others have to be equal
@@ -35,6 +42,10 @@ TOLERANCES: dict[str, tuple[float, float]] = {  # relative, absolute: those of t
     "float64": (1e-7, 1e-7),
     "bfloat16": (1.6e-2, 1e-5),
     "float16": (1e-3, 1e-5),
+    "int32": (1.3e-6, 1e-5),
+    "int16": (1.3e-6, 1e-5),
+    "uint8": (1.3e-6, 1e-5),
+    "complex64": (1.3e-6, 1e-5),
 }
 OPERATORS: dict[str, OpInfo] = {entry.full_name: entry for entry in op_db}
 UNDEFINED = frozenset(  # results whose elements eager leaves undefined
@@ -57,11 +68,12 @@ class Case:
     kwargs: dict[str, Any]
     backward: bool = False
     process: Callable[[Any], Any] = field(default=lambda result: result)
+    dynamic: bool | None = None  # the setting of `capture.compile`
 
 
-def supported_dtypes(entry: OpInfo) -> list[str]:
+def supported_dtypes(entry: OpInfo, dtypes: Iterable[str] = DTYPES) -> list[str]:
     supported = entry.supported_dtypes("cpu")
-    return [name for name, dtype in DTYPES.items() if dtype in supported]
+    return [name for name in dtypes if ALL_DTYPES[name] in supported]
 
 
 def tolerance(entry: OpInfo, dtype: str) -> tuple[float, float]:
@@ -69,8 +81,8 @@ def tolerance(entry: OpInfo, dtype: str) -> tuple[float, float]:
     relative, absolute = TOLERANCES.get(dtype, (0.0, 0.0))
     for decorate in entry.decorators:
         for decorator in getattr(decorate, "decorators", [decorate]):
-            if isinstance(decorator, toleranceOverride) and DTYPES[dtype] in decorator.d:
-                own = decorator.d[DTYPES[dtype]]
+            if isinstance(decorator, toleranceOverride) and ALL_DTYPES[dtype] in decorator.d:
+                own = decorator.d[ALL_DTYPES[dtype]]
                 relative, absolute = max(relative, own.rtol), max(absolute, own.atol)
     return relative, absolute
 
@@ -79,13 +91,19 @@ def has_backward(entry: OpInfo, dtype: str) -> bool:
     return (
         dtype in WITH_BACKWARD
         and entry.supports_autograd
-        and DTYPES[dtype] in entry.supported_backward_dtypes("cpu")
+        and ALL_DTYPES[dtype] in entry.supported_backward_dtypes("cpu")
     )
 
 
-def cases(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
+def cases(entry: OpInfo, dtype: str, samples: int, kinds: Sequence[str] = ("plain",)) -> Iterator[Case]:
     """The programs, in an order that is always the same. Raises what the database raises while it makes its samples."""
-    for number, sample in enumerate(chosen(entry.sample_inputs("cpu", DTYPES[dtype]), samples)):
+    for kind in kinds:
+        yield from KINDS[kind](entry, dtype, samples)
+
+
+def plain(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
+    """The operator as the database calls it, its in-place and out= forms, and calls that are wrong."""
+    for number, sample in enumerate(chosen(entry.sample_inputs("cpu", ALL_DTYPES[dtype]), samples)):
         given = (sample.input, *sample.args)
         yield Case(f"forward {number}", lambda: calling(entry.op), given, sample.kwargs)
         if has_backward(entry, dtype):
@@ -100,6 +118,66 @@ def cases(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
             yield Case(
                 f"error {number}", lambda: calling(entry.op), (sample.input, *sample.args), sample.kwargs
             )
+
+
+def noncontiguous(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
+    """Every tensor is laid out with gaps."""
+    for number, sample in enumerate(chosen(entry.sample_inputs("cpu", ALL_DTYPES[dtype]), samples)):
+        yield from both(entry, dtype, f"noncontiguous {number}", calling(entry.op), sample.noncontiguous())
+
+
+def dynamic(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
+    """All sizes are symbols."""
+    for number, sample in enumerate(chosen(entry.sample_inputs("cpu", ALL_DTYPES[dtype]), samples)):
+        for case in both(entry, dtype, f"dynamic {number}", calling(entry.op), sample):
+            yield replace(case, dynamic=True)
+
+
+def method(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
+    """Called as a method of the first argument."""
+    if entry.method_variant is None:
+        return
+    for number, sample in enumerate(chosen(entry.sample_inputs("cpu", ALL_DTYPES[dtype]), samples)):
+        yield from both(entry, dtype, f"method {number}", calling(entry.method_variant), sample)
+
+
+def lazy(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
+    """Tensors are negated, or conjugated, by a bit."""
+    allowed = (
+        (entry.test_neg_view, torch._neg_view)
+        if dtype != "complex64"
+        else (entry.test_conjugated_samples, torch.conj)
+    )
+    if not allowed[0] or dtype == "bool":
+        return
+    for number, sample in enumerate(chosen(entry.sample_inputs("cpu", ALL_DTYPES[dtype]), samples)):
+
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            return entry.op(*with_bit(args, allowed[1]), **with_bit(kwargs, allowed[1]))
+
+        yield from both(entry, dtype, f"lazy {number}", wrapped, sample)
+
+
+def with_bit(value: Any, make: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    if isinstance(value, torch.Tensor):
+        return make(value) if value.is_floating_point() or value.is_complex() else value
+    if isinstance(value, dict):
+        return {key: with_bit(item, make) for key, item in value.items()}
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        return type(value)(with_bit(item, make) for item in value)
+    return value
+
+
+def both(entry: OpInfo, dtype: str, name: str, fn: Callable[..., Any], sample: Any) -> Iterator[Case]:
+    """Without gradients, and with."""
+    given = (sample.input, *sample.args)
+    yield Case(f"{name} forward", lambda: fn, given, sample.kwargs)
+    if has_backward(entry, dtype):
+        marked = requiring_grad(given), requiring_grad(sample.kwargs)
+        yield Case(f"{name} backward", lambda: fn, *marked, True, sample.output_process_fn_grad)
+
+
+KINDS = {"plain": plain, "noncontiguous": noncontiguous, "method": method, "dynamic": dynamic, "lazy": lazy}
 
 
 def variants(entry: OpInfo, dtype: str, number: int, sample: Any) -> Iterator[Case]:
@@ -166,7 +244,11 @@ def copied(value: Any, grad: bool | None = None, memo: dict[int, Any] | None = N
     memo = {} if memo is None else memo
     if isinstance(value, torch.Tensor):
         if id(value) not in memo:
-            wants = value.requires_grad if grad is None else grad and value.is_floating_point()
+            wants = (
+                value.requires_grad
+                if grad is None
+                else grad and (value.is_floating_point() or value.is_complex())
+            )
             memo[id(value)] = copied_tensor(value).requires_grad_(wants)
         return memo[id(value)]
     if isinstance(value, dict):

@@ -12,7 +12,7 @@ import contextlib
 import logging
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -70,14 +70,16 @@ class Outcome:
 # --- running ---------------------------------------------------------------------------------------------------------------
 
 
-def run_operator(name: str, dtype: str, samples: int, only: str = "") -> Result:
-    """`only`: the name of one program."""
+def run_operator(
+    name: str, dtype: str, samples: int, kinds: Sequence[str] = ("plain",), only: str = ""
+) -> Result:
+    """`kinds`: of programs, by their names in `cases.KINDS`. `only`: the name of one program."""
     entry, result = OPERATORS[name], Result(name, dtype)
     found: list[str] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.manual_seed(0)
-        for case in cases(entry, dtype, samples):
+        for case in cases(entry, dtype, samples, kinds):
             if only and case.name != only:
                 continue
             made = run_case(case, tolerance(entry, dtype), name in UNDEFINED, result)
@@ -98,7 +100,7 @@ def run_case(case: Case, allowed: tuple[float, float], undefined: bool, result: 
     eager = run(case, case.make())
     capture.reset()
     with recording() as made:
-        compiled = capture.compile(case.make())
+        compiled = capture.compile(case.make(), dynamic=case.dynamic)
         runs = [run(case, compiled) for _ in range(2)]
     result.programs += 1
     for number, captured in enumerate(runs):
@@ -168,9 +170,11 @@ def compare(eager: Outcome, captured: Outcome, allowed: tuple[float, float], und
         compare_values(eager.value, captured.value, "value", allowed)
         compare_values(eager.args, captured.args, "arguments", allowed)
         compare_values(eager.kwargs, captured.kwargs, "keyword arguments", allowed)
-    ours = [same_object_as(item, captured) for item in tensors_in(captured.value)]
-    theirs = [same_object_as(item, eager) for item in tensors_in(eager.value)]
-    assert ours == theirs, f"results that are arguments: eager {theirs}, captured {ours}"
+    ours = [shared_with(item, captured) for item in tensors_in(captured.value)]
+    theirs = [shared_with(item, eager) for item in tensors_in(eager.value)]
+    assert ours == theirs, (
+        f"results that are arguments, or share memory with them: eager {theirs}, captured {ours}"
+    )
 
 
 def is_narrow(case: Case) -> bool:
@@ -211,9 +215,19 @@ def widened(value: Any) -> Any:
     return {k: widened(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
-def same_object_as(value: torch.Tensor, outcome: Outcome) -> int | None:
-    given = tensors_in((*outcome.args, *outcome.kwargs.values()))
-    return next((i for i, argument in enumerate(given) if argument is value), None)
+def shared_with(value: torch.Tensor, outcome: Outcome) -> tuple[int | None, int | None]:
+    """The places of the argument that it is, and of the one whose memory it uses."""
+    given = list(tensors_in((*outcome.args, *outcome.kwargs.values())))
+    same = next((place for place, tensor in enumerate(given) if tensor is value), None)
+    if value.layout is not torch.strided or value.numel() == 0:
+        return same, None
+    memory = value.untyped_storage().data_ptr()
+    within = (
+        place
+        for place, tensor in enumerate(given)
+        if tensor.layout is torch.strided and tensor.untyped_storage().data_ptr() == memory
+    )
+    return same, next(within, None)
 
 
 # --- what was compiled -------------------------------------------------------------------------------------------------------

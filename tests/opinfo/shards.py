@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -44,7 +44,11 @@ class Child:
 
 
 def run_all(
-    pairs: list[Pair], samples: int, processes: int = 1, timeout: float = TIMEOUT
+    pairs: list[Pair],
+    samples: int,
+    processes: int = 1,
+    kinds: Sequence[str] = ("plain",),
+    timeout: float = TIMEOUT,
 ) -> Iterator[Result]:
     """Results in the order in which they are ready."""
     waiting = deque(deque(pairs[i : i + SHARE]) for i in range(0, len(pairs), SHARE))
@@ -52,7 +56,7 @@ def run_all(
     try:
         while waiting or selector.get_map():
             while waiting and len(selector.get_map()) < processes:
-                child = start(waiting.popleft(), samples)
+                child = start(waiting.popleft(), samples, kinds)
                 selector.register(child.output, selectors.EVENT_READ, child)
             for key, _ in selector.select(timeout=1.0):
                 result = read(key.data)
@@ -69,8 +73,8 @@ def run_all(
             key.data.process.kill()
 
 
-def start(pairs: deque[Pair], samples: int) -> Child:
-    command = [sys.executable, "-m", "tests.opinfo.shards", str(samples)]
+def start(pairs: deque[Pair], samples: int, kinds: Sequence[str]) -> Child:
+    command = [sys.executable, "-m", "tests.opinfo.shards", str(samples), *kinds]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(
         command,
@@ -118,14 +122,14 @@ def failed(operator: str, dtype: str, error: Exception) -> Result:
     return Result(operator, dtype, WRONG, wrong=[f"could not be run: {type(error).__name__}: {error}"[:400]])
 
 
-def main(samples: int) -> None:
+def main(samples: int, kinds: Sequence[str]) -> None:
     """A child: pairs as JSON from stdin, a line of JSON for each result to what stdout was; nothing else may write there."""
     lines = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     for operator, dtype in json.load(sys.stdin):
         result: Any
         try:
-            result = run_operator(operator, dtype, samples)
+            result = run_operator(operator, dtype, samples, kinds)
         except Exception as error:
             result = failed(operator, dtype, error)
         lines.write(json.dumps(result.as_dict()) + "\n")
@@ -133,4 +137,4 @@ def main(samples: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), sys.argv[2:])

@@ -1,0 +1,61 @@
+"""Checks of values that eager makes inside of composite operators, and that fake tensors do not make.
+
+In:  a call of the graph, by its function or the name of its method, and its arguments as fake tensors.
+Out: assertions in the trace; where one does not hold, the graph fails and eager raises its own error.
+
+    one_hot(x, 5)   ->   _assert_async(all(x < 5), "Class values must be smaller than num_classes.")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+aten = torch.ops.aten
+
+
+def holds(condition: torch.Tensor, text: str) -> None:
+    aten._assert_async.msg(condition.all(), text)
+
+
+def in_unit_interval(tensor: torch.Tensor, text: str) -> None:
+    holds(tensor.ge(0).logical_and(tensor.le(1)), text)
+
+
+def quantile(tensor: Any, q: Any, *args: Any, **kwargs: Any) -> None:
+    if isinstance(q, torch.Tensor):
+        in_unit_interval(q.detach(), "quantile() q values must be in the range [0, 1]")
+
+
+def one_hot(tensor: torch.Tensor, num_classes: int = -1) -> None:
+    if tensor.numel():
+        holds(tensor.ge(0), "Class values must be non-negative.")
+        if num_classes != -1:
+            holds(tensor.lt(num_classes), "Class values must be smaller than num_classes.")
+
+
+def binary_cross_entropy(tensor: torch.Tensor, target: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+    in_unit_interval(tensor, "all elements of input should be between 0 and 1")
+    in_unit_interval(target, "all elements of target should be between 0 and 1")
+
+
+def checked_first(check: Callable[..., None], rule: Callable[..., Any]) -> Callable[..., Any]:
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        check(*args, **kwargs)
+        return rule(*args, **kwargs)
+
+    return checked
+
+
+#: rules of torch that leave the checks of the operator out
+CHECKED_FIRST = {aten.binary_cross_entropy.default: binary_cross_entropy}
+#: composite operators, which are calls of others by the time a trace sees them
+CHECKS_OF_VALUES: dict[Any, Callable[..., None]] = {
+    torch.quantile: quantile,
+    torch.nanquantile: quantile,
+    "quantile": quantile,
+    "nanquantile": quantile,
+    torch._C._nn.one_hot: one_hot,
+}
