@@ -75,10 +75,11 @@ def plan_template(graph: CompiledGraph, recorder: Recorder, plan: LaunchPlan) ->
     conditions = [
         (comparison, places[left], places[right]) for comparison, left, right in recorder.conditions
     ]
-    filled = [[(place, places[number.position]) for place, number in found] for found in opened]
-    return _capture.PlanTemplate(
-        graph, len(recorder.inputs), *(packed(table) for table in (rows, conditions, *filled))
+    words, objects = (
+        packed([(place, places[number.position]) for place, number in found]) for found in opened
     )
+    ninputs = len(recorder.inputs)
+    return _capture.PlanTemplate(graph, ninputs, packed(rows), packed(conditions), words, objects)
 
 
 def packed(rows: Iterable[tuple[int, ...]]) -> bytes:
