@@ -99,9 +99,9 @@ class Translator:
             self._note(signal)
             raise
         except RecursionError:  # ours; what the program's own would be, Python finds out
-            signal = GraphBreak("inline_depth", limit="the interpreter's own stack")
-            self._note(signal)
-            raise signal from None
+            too_deep = GraphBreak("inline_depth", limit="the interpreter's own stack")
+            self._note(too_deep)
+            raise too_deep from None
 
     def _note(self, signal: GraphBreak) -> None:
         """This frame is one of those that the signal passes."""

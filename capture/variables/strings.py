@@ -90,7 +90,7 @@ def _printable(tx: Translator, value: Variable) -> object:
 
 
 #: the text of a container inside of itself
-INSIDE_ITSELF = {list: "[...]", dict: "{...}", tuple: "(...)", collections.deque: "[...]"}
+INSIDE_ITSELF: dict[type, str] = {list: "[...]", dict: "{...}", tuple: "(...)", collections.deque: "[...]"}
 
 
 def _real_printable(tx: Translator, value: Variable) -> object:

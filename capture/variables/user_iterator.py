@@ -19,7 +19,7 @@ class _ByIndex:
 
 
 #: the type of the iterator that Python makes for such a class
-BY_INDEX: type = type(iter(_ByIndex()))  # type: ignore[call-overload]
+BY_INDEX: type = type(iter(_ByIndex()))
 
 
 class UserIterator(IteratorVariable):
