@@ -36,7 +36,7 @@ from capture.result import Recipe, result_recipe
 from capture.root import RootTranslator
 from capture.size_policy import SizeHistory
 from capture.symbols import SizesAsNumbers
-from capture.thread_state import ThreadState
+from capture.thread_state import ThreadState, put_back
 from capture.variables.base import Variable
 from capture.variables.lazy_module import Uninitialized
 from guards.failure import explain_failure
@@ -215,7 +215,9 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
         result, slots = capture.recipe.numbered(inputs)
     else:
         assert capture.code is not None
-        capture.code.on_failure = functools.partial(after_graph_failure, output_mutates)
+        capture.code.on_failure = functools.partial(
+            after_graph_failure, output_mutates, output.modes_at_entry
+        )
         code = frame_code.assemble(capture.code, graph, inputs)
         frame_filter.hide_from_torch_compile(code)
         write_bytecode(frame.code, code)
@@ -231,7 +233,8 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
         entry = cache.CacheEntry(program, settings, code=code)
     else:
         entry = cache.CacheEntry(program, settings, graph=graph, result=result, inputs=len(inputs))
-        entry.on_failure = lambda _, error: after_graph_failure(output_mutates, error)
+        modes = output.modes_at_entry
+        entry.on_failure = lambda _, error: after_graph_failure(output_mutates, modes, error)
     entry.guard_set = guards
     return entry
 
@@ -286,11 +289,12 @@ def compile_graph(
     return ConvertedInputs(direct, places) if places else direct
 
 
-def after_graph_failure(mutates: bool, error: BaseException) -> None:
+def after_graph_failure(mutates: bool, modes: dict[str, Any], error: BaseException) -> None:
     """A graph raised. Returning means: Python runs the frame from its start and raises the program's own error.
 
-    Not where the backend broke its contract, nor where inputs may have been changed already, nor where a hook may have raised.
+    The thread is in the modes again in which the graph was called. Python does not run the frame where the backend broke its contract, nor where inputs may have been changed already, nor where a hook may have raised.
     """
+    put_back(modes, error)
     nothing_written = not mutates or isinstance(error, getattr(_capture, "CheckFailed", ()))
     from_hook = frame_filter.saves_through_hooks()  # it may be a hook that raised, as checkpoint's do to stop
     if (

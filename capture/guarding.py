@@ -45,7 +45,7 @@ class Guarding:
 
     def __init__(self) -> None:
         self.guards = GuardSet([make_guard.global_state(), _no_forward_mode()])
-        self._modes_at_entry = read_modes()
+        self.modes_at_entry = read_modes()
         self._class_entries: dict[tuple[int, str], type] = {}  # guarded already; keeps the classes alive
 
     def guard_same_object(self, first: Source, second: Source) -> None:
@@ -118,7 +118,7 @@ class Guarding:
 
     def guard_state(self, reader: Any, args: tuple[Any, ...] = ()) -> None:
         """What follows depends on what the built-in function says about the process: as it stood at the frame's entry."""
-        changed = self._modes_at_entry
+        changed = self.modes_at_entry
         at_entry: dict[Any, Any] = {
             torch.get_autocast_dtype: changed["autocast_dtype"]["cpu"],
             torch.is_autocast_cache_enabled: changed["autocast_cache"],

@@ -26,6 +26,7 @@ from torch.amp import autocast_mode
 from torch.autograd import grad_mode
 from torch.utils._python_dispatch import _disable_current_modes
 
+from capture import numpy_scalars
 from capture.assertions import Assertions
 from capture.break_reasons import GraphBreak, SkipFrame
 from capture.config import config
@@ -246,6 +247,8 @@ class OutputGraph(Guarding):
             value = self._propagate(kind, target, proxies, keywords)
         if isinstance(value, bool):
             return ConstantVariable(value)  # a question about types and layouts, answered
+        if numpy_scalars.is_among(proxies) or numpy_scalars.is_among(keywords.values()):
+            proxies, keywords = numpy_scalars.as_numbers(target, proxies, keywords, value)
         node = self.graph.create_node(kind, target, proxies, keywords)
         node.meta["stack_trace"] = "".join(traceback.format_list(tx.user_stack()))
         same = _argument_returned(value, [*args, *kwargs.values()])
@@ -358,7 +361,7 @@ class OutputGraph(Guarding):
             self._open_contexts.pop().__exit__(None, None, None)
 
     def state_is_as_at_entry(self) -> bool:
-        return not self.state_changes or read_modes() == self._modes_at_entry
+        return not self.state_changes or read_modes() == self.modes_at_entry
 
     # --- writes to inputs ---
 
@@ -441,7 +444,7 @@ class OutputGraph(Guarding):
         for _, node in reversed(self.open_autocasts):
             self.state_node(autocast_mode._exit_autocast, (node,))
         changes = [n for n in self.graph.nodes if n.target is torch._C._set_grad_enabled]
-        before = self._modes_at_entry["grad"]
+        before = self.modes_at_entry["grad"]
         if self.is_broken and changes and changes[-1].meta["in_context"] and changes[-1].args[0] != before:
             self.state_node(torch._C._set_grad_enabled, (before,))
 

@@ -6,6 +6,7 @@ Out: grad mode, autocast and torch's random state are as before.
 
 from __future__ import annotations
 
+import traceback
 from types import TracebackType
 from typing import Any
 
@@ -63,7 +64,19 @@ def write_modes(modes: dict[str, Any]) -> None:
         torch.set_autocast_dtype(device, modes["autocast_dtype"][device])
     torch.set_autocast_cache_enabled(modes["autocast_cache"])
     nesting = torch.autocast_increment_nesting()
+    in_autocast = nesting > 1
     while nesting > modes["autocast_nesting"]:
         nesting = torch.autocast_decrement_nesting()
+    if in_autocast and nesting == 0:  # as the outermost region does at its end
+        torch.clear_autocast_cache()
     while nesting < modes["autocast_nesting"]:
         nesting = torch.autocast_increment_nesting()
+
+
+def put_back(modes: dict[str, Any], error: BaseException) -> None:
+    """What a graph changed before it raised, where its end would have undone it."""
+    if read_modes() != modes:
+        traceback.clear_frames(
+            error.__traceback__
+        )  # inference mode ends with the object that a frame of the graph holds
+        write_modes(modes)

@@ -21,7 +21,7 @@ def fails(x):
     return y * 2
 
 
-@case(1, 5)
+@case(1, 5, falls_back=True)
 def fails_and_is_caught(x):
     y = x + 1
     try:

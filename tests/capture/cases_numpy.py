@@ -266,3 +266,25 @@ def array_of_text(a, x):
 @case(graphs=1, ops=1, args=lambda: (np.ones((4, 3))[::-1],))
 def negative_strides(a):
     return a * 2
+
+
+# --- NumPy's numbers as arguments of torch's operations ---
+
+
+@case(graphs=1, ops=1)
+def divided_by_a_numpy_float(x):
+    return x / np.sqrt(4)
+
+
+@case(graphs=1, ops=4)
+def numpy_numbers_as_arguments(x):
+    return x.reshape(np.int64(2), -1)[np.int64(0)], x.clamp(np.float32(0.1)), torch.zeros(np.int32(3))
+
+
+@case(graphs=1, ops=3)
+def tensors_of_numpy_numbers(x):
+    return (
+        torch.tensor(np.float64(2)),
+        torch.tensor([np.float32(2), np.float32(3)]),
+        torch.tensor(np.int16(3)),
+    )

@@ -21,6 +21,7 @@ class Case:
     args: Callable[[], tuple[Any, ...]]
     graphs: int | None
     ops: int | None
+    falls_back: bool = False  # a graph raises, and Python runs the frame
 
     @property
     def name(self) -> str:
@@ -36,10 +37,13 @@ def default_args() -> tuple[Any, ...]:
 
 
 def case(
-    graphs: int | None = 1, ops: int | None = None, args: Callable[[], tuple[Any, ...]] = default_args
+    graphs: int | None = 1,
+    ops: int | None = None,
+    args: Callable[[], tuple[Any, ...]] = default_args,
+    falls_back: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        CASES.append(Case(function, args, graphs, ops))
+        CASES.append(Case(function, args, graphs, ops, falls_back))
         return function
 
     return register

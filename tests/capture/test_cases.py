@@ -20,6 +20,7 @@ import torch
 
 from capture.config import config
 from capture.convert_frame import Converter
+from capture.counters import counters
 from capture.protocols import CaptureSettings
 from tests.capture.registry import CASES, Case
 
@@ -128,6 +129,7 @@ def test_case(case: Case) -> None:
     backend = Counting()
     settings = CaptureSettings(backend, "counting")
     _capture.skip_code(outcome.__code__)  # `capture.reset()` of another test takes the mark away
+    counters.clear()
     with config.patch(raise_on_error=True):
         _capture.set_callback(Converter(settings), settings)
         try:
@@ -139,6 +141,10 @@ def test_case(case: Case) -> None:
             _capture.clear_entries(case.function.__code__)
             _capture.unskip_code(case.function.__code__)
     assert first[1:] == expected[1:]
+    if expected[1] is type(None):
+        assert bool(counters["graphs"]["failed_calls"]) == case.falls_back, (
+            "a graph raised: Python ran the frame"
+        )
     assert same(first[0], expected[0]), (first[0], expected[0])
     assert again[1:] == expected[1:]
     assert same(again[0], expected[0]), (again[0], expected[0])
