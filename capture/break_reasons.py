@@ -76,7 +76,10 @@ REASONS: dict[str, Reason] = {
     "import": Reason("import of {name} inside of the code", "import at the top of the module"),
     "generator": Reason("{what} of a generator is not captured", "use a list"),
     "aliasing": Reason("{what}", "pass tensors that do not share memory"),
-    "subclass": Reason("{value} is a tensor subclass or overrides __torch_function__", "use a plain tensor"),
+    "subclass": Reason(
+        "operations on {value} are not captured (__torch_dispatch__, no handler that takes it)",
+        "use a plain tensor",
+    ),
 }
 
 

@@ -1,4 +1,5 @@
-"""Graphs that take tensors where the frame has something else: floats that change from call to call, NumPy's arrays.
+"""Graphs that take tensors where the frame has something else: floats that change from call to call, NumPy's arrays,
+tensors of a class with operations of its own.
 
 In:  a graph, and for some of its places how to make the tensor.
 Out: a callable that takes what the frame has.
@@ -19,6 +20,12 @@ Conversion = Callable[[Any], torch.Tensor]
 def number_as_tensor(value: float) -> torch.Tensor:
     """A Python float without loss."""
     return torch.tensor(value, dtype=torch.float64)
+
+
+def plain_tensor(value: torch.Tensor) -> torch.Tensor:
+    """The plain tensor on the same memory; autograd goes on to `value`."""
+    with torch._C.DisableTorchFunction():
+        return torch.Tensor.as_subclass(value, torch.Tensor)
 
 
 class ConvertedInputs:

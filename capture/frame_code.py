@@ -209,6 +209,7 @@ def _live_locals(tx: Translator) -> list[str]:
     names: set[str] = set()
     for target in _targets(tx):
         names |= live_names(point.original, target - point.prologue)
+    names.add(resume.owner_name(point.original) or "")
     return [name for name in tx.locals if name in names]
 
 
@@ -421,16 +422,31 @@ def _continue_at(tx: Translator, code: PythonCode, target: int, kinds: list[str]
         else:
             code.emit("STORE_FAST", f"___after_{index}" if kinds[index] == resume.VALUE else "___unused")
     live = live_names(point.original, target)
-    names = tuple(n for n in tx.locals if n in live)
+    owner = resume.owner_name(point.original)
+    names = tuple(n for n in tx.locals if n in live or n == owner)
     code.emit("PUSH_NULL")
     code.load_constant(_capture.Continuation)
     _load_resume_function(tx, code, point.original, target, tuple(kinds), names)
-    count = _load_stack_arguments(tx, code, kinds)
-    for name in names:
+    count = _load_owner(tx, code, owner) + _load_stack_arguments(tx, code, kinds)
+    others = [n for n in names if n != owner]
+    for name in others:
         code.load(tx.locals[name])
-    code.emit("BUILD_TUPLE", count + len(names))
+    code.emit("BUILD_TUPLE", count + len(others))
     code.call(2)
     code.emit("RETURN_VALUE")
+
+
+def _load_owner(tx: Translator, code: PythonCode, owner: str | None) -> int:
+    if owner is None:
+        return 0
+    if owner in tx.cells:
+        code.load(tx.cells[owner])
+        code.emit("LOAD_ATTR", "cell_contents")
+    elif owner in tx.locals:
+        code.load(tx.locals[owner])
+    else:
+        code.load_constant(None)
+    return 1
 
 
 def _load_stack_arguments(tx: Translator, code: PythonCode, kinds: list[str]) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from capture.converted_inputs import Conversion, number_as_tensor
+from capture.converted_inputs import Conversion, number_as_tensor, plain_tensor
 from guards.source import Source
 
 if TYPE_CHECKING:
@@ -50,6 +50,12 @@ class FloatInput(GraphInput):
     @property
     def example(self) -> Any:
         return number_as_tensor(self.value)
+
+
+class SubclassInput(GraphInput):
+    """A tensor of a class with operations of its own: the graph takes the plain tensor on its memory, which is `value` here."""
+
+    convert = staticmethod(plain_tensor)
 
 
 class ArrayInput(GraphInput):

@@ -8,7 +8,7 @@ Functions that are to be left alone (disabled, generators of other kinds, frames
 
 from __future__ import annotations
 
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -71,6 +71,7 @@ def special_call(tx: Translator, function: UserFunctionVariable, args: list[Vari
     """Rules that go before inlining, in order; each gives a handler or None."""
     from capture.rules import lookup
     from capture.variables.nn_module import MODULE_METHODS, ModuleVariable
+    from capture.variables.tensor import TensorVariable
     from capture.variables.torch_wrappers import BY_CODE, OF_TORCH_COMPILE
 
     value = function.function
@@ -86,19 +87,21 @@ def special_call(tx: Translator, function: UserFunctionVariable, args: list[Vari
     for is_marked, marked_call in (*OF_TORCH_COMPILE, *MARKED):
         if is_marked(value):
             return marked_call
-    if args and is_tensor_method(value, args[0]):
-        return lambda tx, f, args, kwargs: args[0].call_method(tx, value.__name__, args[1:], kwargs)
+    method_name = TENSOR_METHOD_NAMES.get(value)
+    if method_name is not None and args and isinstance(args[0], TensorVariable):
+        return lambda tx, f, args, kwargs: TensorVariable.call_method(
+            args[0], tx, method_name, args[1:], kwargs
+        )
     why = frame_filter.why_not_inlined(value)
     if why is not None:
         raise GraphBreak("call_skipped", name=value.__qualname__, why=why)
     return None
 
 
-def is_tensor_method(function: Any, first: Variable) -> bool:
-    """`torch.Tensor.__rsub__(x, 2)`: a method that is written in Python, called through the class."""
-    from capture.variables.tensor import TensorVariable
-
-    return isinstance(first, TensorVariable) and vars(torch.Tensor).get(function.__name__) is function
+#: methods that are written in Python, to be called through the class: `torch.Tensor.__rsub__(x, 2)`
+TENSOR_METHOD_NAMES = {
+    value: name for name, value in vars(torch.Tensor).items() if isinstance(value, FunctionType)
+}
 
 
 # --- marked functions ------------------------------------------------------------------------------------------------------------

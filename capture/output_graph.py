@@ -26,13 +26,13 @@ from torch.amp import autocast_mode
 from torch.autograd import grad_mode
 from torch.utils._python_dispatch import _disable_current_modes
 
-from capture import numpy_scalars
+from capture import numpy_scalars, overrides
 from capture.assertions import Assertions
 from capture.break_reasons import GraphBreak, SkipFrame
 from capture.config import config
-from capture.converted_inputs import number_as_tensor
+from capture.converted_inputs import number_as_tensor, plain_tensor
 from capture.finished_graph import drop_idle_grad_changes
-from capture.graph_inputs import ArrayInput, FloatInput, GraphInput, input_name, version_of
+from capture.graph_inputs import ArrayInput, FloatInput, GraphInput, SubclassInput, input_name, version_of
 from capture.guarding import Guarding
 from capture.side_effects import SideEffects
 from capture.size_policy import Seen, SizePolicy
@@ -152,6 +152,23 @@ class OutputGraph(Guarding):
         variable.value = value
         return variable
 
+    def add_subclass_input(self, value: torch.Tensor, source: Source | None) -> Variable:
+        """A tensor of a class with operations of its own: the graph takes the plain tensor on its memory."""
+        from capture.variables.tensor_subclass import SubclassVariable
+
+        source = source or ConstantSource(value)
+        plain = plain_tensor(value)
+        check_supported(plain)
+        layout, dims = self.symbols.layout_of(plain, source)
+        node = self._placeholder(input_name(source), self._fake_of(plain, layout))
+        self.inputs.append(SubclassInput(source, node, plain))
+        self.guards.add(make_guard.tensor_match(source, value, dims, check_leaf=True))
+        for guard in make_guard.dynamic_strides(source, plain, dims) if dims else ():
+            self.guards.add(guard)
+        variable = SubclassVariable(type(value), node, node.meta["example_value"], source)
+        variable.value = value
+        return variable
+
     def add_symbol_input(self, source: Source, name: str, value: int, symbol: torch.SymInt) -> torch.fx.Node:
         node = self._placeholder(name, symbol)
         self.inputs.append(GraphInput(source, node, value))
@@ -220,11 +237,19 @@ class OutputGraph(Guarding):
     def call_function(
         self, tx: Translator, function: Any, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
+        if overrides.concerns(args, kwargs):
+            overridden = overrides.call(tx, function, args, kwargs)
+            if overridden is not None:
+                return overridden
         return self._operation(tx, "call_function", function, args, kwargs)
 
     def call_method(
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
+        if overrides.concerns(args, kwargs):
+            overridden = overrides.call(tx, getattr(torch.Tensor, name), args, kwargs)
+            if overridden is not None:
+                return overridden
         return self._operation(tx, "call_method", name, args, kwargs)
 
     def _operation(

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from capture.variables.base import LazyVariable, Variable
 from capture.variables.constant import ConstantVariable
 from capture.variables.lists import ListVariable
@@ -73,7 +75,7 @@ def _instructions(output: OutputGraph, recipe: Recipe, value: Variable, seen: se
             return [("const", value.source.value)]
         return [("slot", value.source)]
     if isinstance(value, TensorVariable):
-        if value.attributes:
+        if value.attributes or value.cls is not torch.Tensor:
             raise NeedsPython
         return [("out", recipe.out(value.node))]
     if isinstance(value, ConstantVariable):

@@ -25,6 +25,7 @@ from capture.bytecode.instructions import decode
 
 CO_VARIADIC = 0x04 | 0x08
 # Kinds of stack items. HANDLED: PUSH_EXC_INFO's saved state; METHOD + name: a bound method of a built-in object, taken from it anew.
+OWNER = "___owner"
 VALUE, NULL, HANDLED, METHOD = "value", "null", "handled", "method "
 
 
@@ -52,11 +53,21 @@ def cell_names(original: CodeType) -> tuple[str, ...]:
     return (*original.co_freevars, *original.co_cellvars)
 
 
+def owner_name(original: CodeType) -> str | None:
+    """The first parameter, where `super()` may be called without arguments: it looks for its object in the first place of the frame.
+
+    A resume function has it first, too: of a cell what it holds, and where it was deleted anything, to be deleted again.
+    """
+    return original.co_varnames[0] if "__class__" in original.co_freevars and original.co_argcount else None
+
+
 @functools.lru_cache(maxsize=4096)
 def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: tuple[str, ...]) -> CodeType:
     """Arguments: one for each stack item that is not NULL (`___stack_i`; for HANDLED the exception), then the locals `names`."""
     label = Label()
-    prologue = _prologue(original, stack, label)
+    owner = owner_name(original)
+    is_cell = owner in original.co_cellvars
+    prologue = _prologue(original, stack, label, None if owner in names or is_cell else owner)
     result = Bytecode([*prologue, *_with_label(original, target, label)])
     result.name, result.filename, result.first_lineno = (
         original.co_name,
@@ -65,6 +76,8 @@ def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: 
     )
     result.qualname = original.co_qualname
     arguments = [f"___stack_{i}" for i, kind in enumerate(stack) if kind != NULL] + list(names)
+    if owner is not None:
+        arguments = [OWNER if is_cell else owner, *(a for a in arguments if a != owner)]
     result.argnames = arguments
     result.argcount = len(arguments)
     result.flags = original.co_flags & ~CO_VARIADIC  # type: ignore[assignment]
@@ -79,7 +92,7 @@ def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: 
     return code
 
 
-def _prologue(original: CodeType, stack: tuple[str, ...], label: Label) -> list[Any]:
+def _prologue(original: CodeType, stack: tuple[str, ...], label: Label, deleted: str | None) -> list[Any]:
     location = InstrLocation(original.co_firstlineno, None, None, None)
     items: list[Any] = []
 
@@ -102,6 +115,8 @@ def _prologue(original: CodeType, stack: tuple[str, ...], label: Label) -> list[
             emit("POP_TOP")
         elif kind.startswith(METHOD):
             emit("LOAD_ATTR", kind.removeprefix(METHOD))
+    if deleted is not None:
+        emit("DELETE_FAST", deleted)
     emit("JUMP_FORWARD", label)
     return items
 

@@ -67,19 +67,23 @@ class TensorProperties:
         check_leaf: bool = False,
         strides: bool = True,
     ) -> TensorProperties:
-        """Reads past any `__torch_function__` of a subclass."""
+        """Reads past any `__torch_function__` and properties of a subclass."""
         with torch._C.DisableTorchFunctionSubclass():
+            kind, keys = type(tensor), torch._C._dispatch_keys(tensor)
+            is_leaf = torch.Tensor.is_leaf.__get__(tensor)  # type: ignore[attr-defined]
+            if hides_properties(tensor):
+                tensor = torch.Tensor.as_subclass(tensor, torch.Tensor)
             sizes = tuple(tensor.shape)
             has_strides = strides and tensor.layout is torch.strided
             dynamic = {dim % len(sizes) for dim in dynamic_dims}
             return TensorProperties(
-                type=ObjectRef(type(tensor)),
+                type=ObjectRef(kind),
                 dtype=tensor.dtype,
                 device=tensor.device,
                 layout=tensor.layout,
-                dispatch_keys=torch._C._dispatch_keys(tensor).raw_repr(),
+                dispatch_keys=keys.raw_repr(),
                 requires_grad=tensor.requires_grad,
-                is_leaf=tensor.is_leaf if check_leaf else None,
+                is_leaf=is_leaf if check_leaf else None,
                 sizes=tuple(None if dim in dynamic else size for dim, size in enumerate(sizes)),
                 strides=_fixed_strides(sizes, tensor.stride(), dynamic) if has_strides else None,
             )
@@ -112,6 +116,16 @@ class TensorProperties:
         strides = f" strides {_dims(self.strides)}" if self.strides is not None else ""
         leaf = "" if self.is_leaf is None else ", leaf" if self.is_leaf else ", not a leaf"
         return f"{dtype}{_dims(self.sizes)}{strides} on {self.device}{', requires_grad' if self.requires_grad else ''}{leaf}"
+
+
+def hides_properties(tensor: torch.Tensor) -> bool:
+    """Whether attributes of the tensor may be the program's own: those of the plain tensor on its memory are torch's."""
+    kind = type(tensor)
+    return (
+        kind not in (torch.Tensor, torch.nn.Parameter)
+        and kind.__torch_dispatch__ is torch._C._disabled_torch_dispatch_impl
+        and torch.Tensor.layout.__get__(tensor) is torch.strided  # type: ignore[attr-defined]
+    )
 
 
 def _fixed_strides(

@@ -64,6 +64,8 @@ def _isinstance(tx: Translator, value: Variable, classes: Variable) -> Variable:
     if not _is_plain_check(kinds):
         return _user_check(tx, "__instancecheck__", value, classes)
     try:
+        if isinstance(value, TensorVariable) and value.cls is not torch.Tensor:
+            return _issubclass_of_type(value, kinds)
         if isinstance(value, TensorVariable):
             probe: Any = value.value if value.value is not None else value.fake
             return ConstantVariable(_isinstance_tensor(probe, value.python_type(), kinds))

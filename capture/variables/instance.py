@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from capture.break_reasons import GraphBreak
+from capture.variables import tensor_subclass
 from capture.variables.base import Variable
 from capture.variables.class_lookup import MISSING, class_value, lookup_type
 from capture.variables.constant import fold
@@ -126,6 +127,8 @@ def native_new(
     tx: Translator, base: type, cls: Variable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     """`base.__new__(cls, *args, **kwargs)` for a built-in class."""
+    if base is torch.Tensor or base is torch._C.TensorBase:
+        return tensor_subclass.new_tensor(tx, cls, args)
     if not isinstance(cls, ClassVariable) or native_base(cls.cls) is not base:
         raise GraphBreak("call", value=f"{base.__name__}.__new__")
     if cls.cls is base:
@@ -161,6 +164,7 @@ CONSTANT_CLASSES = (torch.device, torch.dtype, torch.finfo, torch.iinfo, enum.En
 
 INSTANCE_RULES: tuple[tuple[Any, Any], ...] = (
     (lambda cls: issubclass(cls, BaseException), _make_exception),
+    (tensor_subclass.is_subclass, tensor_subclass.make_instance),
     (_is_plain_named_tuple, _make_named_tuple),
     (lambda cls: issubclass(cls, CONSTANT_CLASSES), _make_constant),
     (_is_plain_class, _make_object),

@@ -13,6 +13,7 @@ from capture.variables.constant import NONE, ConstantVariable
 from capture.variables.exception import ExceptionVariable, raise_new
 from capture.variables.native_base import IMMUTABLE_BASES, plain_argument
 from capture.variables.object_methods import OBJECT_METHODS
+from capture.variables.tensor import TensorVariable
 from capture.variables.user_object import ObjectVariable
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def call_descriptor_method(
         if owner.base_value is None:
             raise GraphBreak("method", name=descriptor.__qualname__, value=owner)
         return _call_on_base(tx, descriptor, owner, rest, kwargs)
+    if isinstance(owner, TensorVariable):  # torch's own method, past one of a subclass
+        return TensorVariable.call_method(owner, tx, descriptor.__name__, rest, kwargs)
     return owner.call_method(tx, descriptor.__name__, rest, kwargs)
 
 
@@ -137,8 +140,7 @@ class BuiltinMethodVariable(Variable):
         return call_descriptor_method(tx, self.descriptor, [self.owner, *args], kwargs)
 
     def reconstruct(self, code: PythonCode) -> None:
-        code.load(self.owner)
-        code.emit("LOAD_ATTR", self.name)
+        code.call_object(self.descriptor.__get__, [self.owner])  # the class may have another by the name
 
     def children(self) -> list[Variable]:
         return [self.owner]

@@ -11,6 +11,8 @@ import operator
 import types
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from capture.break_reasons import GraphBreak
 from capture.variables import graph_float, numpy_array
 from capture.variables.base import NotConstant, Variable
@@ -69,7 +71,8 @@ def unary_operator(tx: Translator, symbol: str, value: Variable) -> Variable:
         return numpy_array.operator_on_arrays(tx, symbol, function, [value])
     value = plain_operand(value, method)
     if isinstance(value, TensorVariable):
-        return tx.output.call_function(tx, function, [value], {})
+        own = value.dunder(tx, method, [])
+        return own if own is not None else tx.output.call_function(tx, function, [value], {})
     if isinstance(value, ObjectVariable):
         return value.call_method(tx, method, [], {})
     if isinstance(value, GraphFloatVariable):
@@ -82,7 +85,7 @@ def binary_operator(tx: Translator, symbol: str, left: Variable, right: Variable
     if isinstance(left, NumpyVariable) or isinstance(right, NumpyVariable):
         return numpy_array.operator_on_arrays(tx, symbol, function, [left, right])
     left, right = (plain_operand(v, f"__{name}__", f"__r{name}__") for v in (left, right))
-    if isinstance(left, ObjectVariable) or isinstance(right, ObjectVariable):
+    if _has_operator(left, f"__{name}__") or _has_operator(right, f"__r{name}__"):
         return user_operator(tx, symbol, name, left, right)
     if isinstance(left, TensorVariable) or isinstance(right, TensorVariable):
         return tx.output.call_function(tx, function, [left, right], {})
@@ -100,6 +103,13 @@ def binary_operator(tx: Translator, symbol: str, left: Variable, right: Variable
         return percent_format(tx, left, right)
     _raise_if_refused(function, left, right)
     return fold(function, [left, right], {})
+
+
+def _has_operator(value: Variable, method: str) -> bool:
+    """Whether the program may have written the operator: any object, or a tensor of a class that has it."""
+    if isinstance(value, TensorVariable):
+        return lookup_type(value.cls, method) is not lookup_type(torch.Tensor, method)
+    return isinstance(value, ObjectVariable)
 
 
 def _raise_if_refused(function: Any, left: Variable, right: Variable) -> None:
@@ -134,6 +144,9 @@ def in_place_operator(tx: Translator, symbol: str, left: Variable, right: Variab
     if isinstance(left, NumpyVariable):
         return numpy_array.operator_on_arrays(tx, symbol, function, [left, right])
     if isinstance(left, TensorVariable):
+        own = left.dunder(tx, f"__i{name}__", [right])
+        if own is not None and not own.is_exactly(NotImplemented):
+            return own
         return tx.output.call_function(tx, function, [left, right], {})
     if isinstance(left, ObjectVariable):
         if left.has_class_attribute(f"__i{name}__"):
@@ -176,6 +189,8 @@ def user_operator(tx: Translator, symbol: str, name: str, left: Variable, right:
         if isinstance(owner, ObjectVariable):
             if not owner.has_class_attribute(method):
                 continue
+            result = owner.call_method(tx, method, [other], {})
+        elif isinstance(owner, TensorVariable) and not isinstance(other, ObjectVariable):
             result = owner.call_method(tx, method, [other], {})
         else:
             other = plain_argument(other)
@@ -376,6 +391,10 @@ def _compare_tensors(tx: Translator, symbol: str, left: Variable, right: Variabl
     other = right if isinstance(left, TensorVariable) else left
     if other.is_exactly(None) and symbol in ("==", "!="):
         return ConstantVariable(symbol == "!=")
+    for owner, method, operand in ((left, DUNDERS[symbol], right), (right, DUNDERS[SWAPPED[symbol]], left)):
+        own = owner.dunder(tx, method, [operand]) if isinstance(owner, TensorVariable) else None
+        if own is not None and not own.is_exactly(NotImplemented):
+            return own
     return tx.output.call_function(tx, COMPARISONS[symbol], [left, right], {})
 
 
@@ -457,6 +476,9 @@ def get_item(tx: Translator, container: Variable, key: Variable) -> Variable:
     """`container[key]`."""
     key = plain_argument(key)
     if isinstance(container, TensorVariable):
+        own = container.dunder(tx, "__getitem__", [key])
+        if own is not None:
+            return own
         if isinstance(key, SymbolicVariable) and key.python_type() is int and container.fake.ndim:
             return tx.output.call_method(
                 tx, "select", [container, ConstantVariable(0), key], {}
@@ -474,7 +496,8 @@ def get_item(tx: Translator, container: Variable, key: Variable) -> Variable:
 def set_item(tx: Translator, container: Variable, key: Variable, value: Variable) -> None:
     """`container[key] = value`."""
     if isinstance(container, TensorVariable):
-        tx.output.call_function(tx, operator.setitem, [container, key, value], {})
+        if container.dunder(tx, "__setitem__", [key, value]) is None:
+            tx.output.call_function(tx, operator.setitem, [container, key, value], {})
         return
     container.call_method(tx, "__setitem__", [key, value], {})
 

@@ -6,7 +6,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
-from capture.rules import rule
+from capture.rules import lookup, rule
 from capture.variables.base import Variable
 from capture.variables.exception import raise_new
 from capture.variables.function import BoundMethodVariable
@@ -64,7 +64,9 @@ class SuperVariable(Variable):
                 BuiltinMethodVariable(owner, found, name) if self.is_bound() else UnboundMethodVariable(found)
             )
         if isinstance(found, types.BuiltinFunctionType):
-            return _BuiltinNew(found.__self__) if name == "__new__" else _refuse(self, name)
+            if name == "__new__":
+                return _BuiltinNew(found.__self__)
+            return tx.wrap(found, ConstantSource(found)) if lookup(found) else _refuse(self, name)
         if isinstance(found, property) and isinstance(owner, ObjectVariable):
             return tx.wrap(found.fget, self._source(tx, name, found, "fget")).call(tx, [owner], {})
         if hasattr(type(found), "__get__"):
@@ -117,6 +119,8 @@ def _super(tx: Translator, cls: Variable | None = None, owner: Variable | None =
             raise raise_new(RuntimeError, "super(): __class__ cell not found")
         cls = tx.read_cell(cell, "__class__")
         name = tx.code.co_varnames[0]
+        if name not in tx.cells and name not in tx.locals:
+            raise raise_new(RuntimeError, "super(): arg[0] deleted")
         owner = tx.read_cell(tx.cells[name], name) if name in tx.cells else tx.load_local(name)
     if not isinstance(cls, ClassVariable) or owner is None:
         raise GraphBreak("builtin", name="super", value=cls)

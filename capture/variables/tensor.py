@@ -6,7 +6,9 @@ guard on the input fixes them); everything that needs data breaks the graph.
 
 from __future__ import annotations
 
+import inspect
 import operator
+import types
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -133,6 +135,8 @@ OUTSIDE = frozenset(
 class TensorVariable(Variable):
     """`node` is the node that holds its present value (an in-place operation moves it on); `fake` is its fake tensor."""
 
+    cls: type = torch.Tensor  # of subclasses: variables/tensor_subclass.py
+
     def __init__(self, node: torch.fx.Node, fake: torch.Tensor, source: Source | None = None) -> None:
         super().__init__(source)
         self.node = node
@@ -157,13 +161,30 @@ class TensorVariable(Variable):
 
     def length(self, tx: Translator) -> int:
         """The number of rows; a symbol where that is one."""
+        overridden = self._overridden(tx, len, [], {})
+        if overridden is not None:
+            return overridden.as_constant()
         if self.fake.ndim == 0:
             from capture.variables.exception import raise_new
 
             raise raise_new(TypeError, "len() of a 0-d tensor")
         return self.fake.shape[0]
 
+    def _overridden(
+        self, tx: Translator, function: Any, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable | None:
+        """What `function(self, *args)` gives where the program's own `__torch_function__` carries it out."""
+        if self.cls is torch.Tensor:
+            return None
+        from capture import overrides
+
+        held = [self, *args]
+        return overrides.call(tx, function, held, kwargs) if overrides.concerns(held, kwargs) else None
+
     def unpack(self, tx: Translator) -> list[Variable]:
+        if self.cls is not torch.Tensor:  # as torch does it, by operations that a class may have of its own
+            self.call_method(tx, "dim", [], {})
+            return self.call_method(tx, "unbind", [ConstantVariable(0)], {}).unpack(tx)
         if self.fake.ndim == 0:
             from capture.variables.exception import raise_new
 
@@ -177,6 +198,10 @@ class TensorVariable(Variable):
         stored = tensor_attributes.load(self, tx, name) if name in self.attributes else None
         if stored is not None:
             return stored
+        if name in TORCH_ATTRIBUTES:
+            overridden = self._overridden(tx, TORCH_ATTRIBUTES[name], [], {})
+            if overridden is not None:
+                return overridden
         special = TENSOR_ATTRIBUTES.get(name)
         if special is not None:
             return special(self, tx)
@@ -185,6 +210,14 @@ class TensorVariable(Variable):
         if name in GRAPH_ATTRIBUTES:
             return tx.output.call_function(tx, getattr, [self, ConstantVariable(name)], {})
         return self._other_attribute(tx, name)
+
+    def torch_attribute(self, tx: Translator, name: str) -> Variable:
+        """The attribute that torch has by that name, past one of a subclass."""
+        return self.get_attr(tx, name)
+
+    def dunder(self, tx: Translator, name: str, args: list[Variable]) -> Variable | None:
+        """A method with a special name of the program's own class; None where it has torch's."""
+        return None
 
     def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
         """`tensor.grad = ...` of an existing tensor, and the program's own attributes: stored behind the graph."""
@@ -221,6 +254,9 @@ class TensorVariable(Variable):
             raise GraphBreak("data_dependent_value", what=DATA_DEPENDENT[name])
         if name in OUTSIDE:
             raise GraphBreak("method", name=name, value=self)
+        overridden = None if name == "__iter__" else self._overridden(tx, _method(name), args, kwargs)
+        if overridden is not None:
+            return overridden
         if name == "storage_offset":
             return self._storage_offset(tx)
         if name == "__len__":
@@ -265,6 +301,19 @@ class TensorVariable(Variable):
 
     def children(self) -> list[Variable]:
         return list(self.attributes.values())
+
+
+def _method(name: str) -> Any:
+    return getattr(torch.Tensor, name, None)
+
+
+#: attributes that torch computes -> what reads them
+TORCH_ATTRIBUTES = {
+    name: operator.attrgetter(name)
+    for name in dir(torch.Tensor)
+    if isinstance(inspect.getattr_static(torch.Tensor, name), (types.GetSetDescriptorType, property))
+    and name != "__dict__"
+}
 
 
 # --- attributes and methods with rules of their own --------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from capture import torch_functions
+from capture import overrides, torch_functions
 from capture.break_reasons import GraphBreak
 from capture.variables.base import NotConstant, Variable
 from capture.variables.builtin import BuiltinVariable
@@ -32,7 +32,12 @@ class TorchFunctionVariable(BuiltinVariable):
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         if not kwargs and self.function in SYMBOL_FUNCTIONS:
             return compute(self.function, args) or fold(self.function, args, {})
-        return KINDS[torch_functions.kind_of(self.function) or "outside"](self, tx, args, kwargs)
+        kind = torch_functions.kind_of(self.function) or "outside"
+        if kind == "constant" and overrides.concerns(args, kwargs):
+            overridden = overrides.call(tx, self.function, args, kwargs)
+            if overridden is not None:
+                return overridden
+        return KINDS[kind](self, tx, args, kwargs)
 
 
 def _operation(

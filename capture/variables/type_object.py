@@ -6,6 +6,8 @@ import enum
 import types
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from capture.break_reasons import GraphBreak
 from capture.variables.base import NotConstant, Variable
 from capture.variables.class_lookup import (
@@ -54,6 +56,7 @@ class ClassVariable(Variable):
         return True
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
+        from capture.variables.tensor_descriptor import TensorDescriptorVariable
         from capture.wrap import wrap, wrap_class
 
         if name in CLASS_CONSTANTS:
@@ -87,6 +90,8 @@ class ClassVariable(Variable):
             return ClassMethodVariable(self, name)
         if isinstance(found, (types.WrapperDescriptorType, types.MethodDescriptorType)):
             return UnboundMethodVariable(found)
+        if isinstance(found, types.GetSetDescriptorType) and issubclass(torch.Tensor, found.__objclass__):
+            return TensorDescriptorVariable(found)
         if lookup_type(type(found), "__get__") is not MISSING and not isinstance(
             found, (types.FunctionType, type, property, types.MemberDescriptorType)
         ):

@@ -110,6 +110,34 @@ def wrap_method_descriptor(output: OutputGraph, value: Any, source: Source | Non
     return UnboundMethodVariable(value, source)
 
 
+@wraps(types.GetSetDescriptorType)
+def wrap_attribute_of_tensors(
+    output: OutputGraph, value: types.GetSetDescriptorType, source: Source | None
+) -> Variable:
+    from capture.variables.tensor_descriptor import TensorDescriptorVariable
+    from capture.wrapping.objects import wrap_object
+
+    if not issubclass(torch.Tensor, value.__objclass__):
+        return wrap_object(output, value, source)
+    guard_identity(output, value, source)
+    return TensorDescriptorVariable(value)
+
+
+@wraps(types.MethodWrapperType)
+def wrap_accessor(output: OutputGraph, value: types.MethodWrapperType, source: Source | None) -> Variable:
+    """What the translation itself has looked up; each look-up makes a new one."""
+    from capture.variables.tensor_descriptor import AccessorVariable
+    from capture.wrapping.objects import wrap_object
+
+    owner = value.__self__
+    of_tensors = isinstance(owner, types.GetSetDescriptorType) and issubclass(
+        torch.Tensor, owner.__objclass__
+    )
+    if not of_tensors or not isinstance(source, ConstantSource):
+        return wrap_object(output, value, source)
+    return AccessorVariable(value)
+
+
 @wraps(types.MethodType)
 def wrap_method(output: OutputGraph, value: types.MethodType, source: Source | None) -> Variable:
     guard_type(output, value, source)

@@ -94,7 +94,15 @@ def with_namespace(output: OutputGraph, owner: ObjectVariable) -> Variable:
 
 def wrap_tensor_subclass(output: OutputGraph, value: torch.Tensor, source: Source | None) -> Variable:
     from capture.variables.opaque import OpaqueVariable
+    from capture.variables.tensor_subclass import is_followed
+    from codegen.fake import UnsupportedTensor
 
+    if is_followed(type(value)):
+        try:
+            return output.add_subclass_input(value, source)
+        except UnsupportedTensor as error:
+            guard_type(output, value, source)
+            return OpaqueVariable(value, source, "unsupported_tensor", why=str(error))
     guard_type(output, value, source)
     return OpaqueVariable(value, source, "subclass", value=type(value).__name__)
 

@@ -8,6 +8,7 @@ A case is called as `function(x)` with `x` a 3x4 tensor, or with what `args` mak
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,18 @@ class Case:
     graphs: int | None
     ops: int | None
     falls_back: bool = False  # a graph raises, and Python runs the frame
+    fresh: bool = False  # the arguments can't be copied: each run has them made anew
+
+    def arguments(self) -> Callable[[], tuple[Any, ...]]:
+        """Makes equal arguments for each run."""
+        if self.fresh:
+            return self._made
+        args = self.args()
+        return lambda: copy.deepcopy(args)
+
+    def _made(self) -> tuple[Any, ...]:
+        torch.manual_seed(0)
+        return self.args()
 
     @property
     def name(self) -> str:
@@ -41,9 +54,10 @@ def case(
     ops: int | None = None,
     args: Callable[[], tuple[Any, ...]] = default_args,
     falls_back: bool = False,
+    fresh: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        CASES.append(Case(function, args, graphs, ops, falls_back))
+        CASES.append(Case(function, args, graphs, ops, falls_back, fresh))
         return function
 
     return register
