@@ -19,7 +19,8 @@ from torch._subclasses.fake_tensor import FakeTensor, UnsupportedOperatorExcepti
 from torch.utils import _pytree as pytree
 
 from capture.break_reasons import GraphBreak
-from capture.variables.base import NotConstant, Variable
+from capture.thread_state import read_modes
+from capture.variables.base import LazyVariable, NotConstant, Variable
 from capture.variables.constant import ConstantVariable
 from capture.variables.lists import ListVariable
 from capture.variables.mapping import DictVariable
@@ -68,7 +69,7 @@ def tensors_of(value: Any) -> list[torch.Tensor]:
 
 def plain(tx: Translator, value: Variable, tensor: Callable[[TensorVariable], Any]) -> Any:
     """A tree of variables as a tree of values, with `tensor` applied to its tensors."""
-    value = tx.output.resolve(value)
+    value = value.realize() if isinstance(value, LazyVariable) else value
     if isinstance(value, TensorVariable):
         return tensor(value)
     if type(value) in (TupleVariable, ListVariable):
@@ -104,8 +105,8 @@ def outline(tx: Translator, function: Variable, args: Any, kwargs: Any) -> Body:
     """Interpret `function(*args, **kwargs)`, trees of fake tensors and constants, into a body."""
     graph = tx.output.graph
     last = next(reversed(graph.nodes), None)
-    states = len(tx.output.state_changes)
-    versions = {node: _version(node) for node in graph.nodes}
+    states, modes = len(tx.output.state_changes), read_modes()
+    versions = {node: version_of(node) for node in graph.nodes}
     given = [_argument(graph, tensor) for tensor in tensors_of((args, kwargs))]
     nodes = iter(given)
 
@@ -122,9 +123,11 @@ def outline(tx: Translator, function: Variable, args: Any, kwargs: Any) -> Body:
 
     example = plain(tx, function.call(tx, variables, keywords), leave)
     if len(tx.output.state_changes) != states:
-        raise GraphBreak("mutation", value=f"the thread's state in {function.describe()}")
+        if read_modes() != modes:
+            raise GraphBreak("mutation", value=f"the thread's state in {function.describe()}")
+        del tx.output.state_changes[states:]  # the body makes these changes, and takes them back
     module, lifted = _take_out(graph, given, _behind(graph, last), results)
-    if any(_version(node) != versions.get(node, _version(node)) for node in lifted):
+    if any(version_of(node) != versions.get(node, version_of(node)) for node in lifted):
         raise GraphBreak("mutation", value=f"a tensor that {function.describe()} is not given")
     return Body(module, lifted, Structure(example), example)
 
@@ -136,7 +139,8 @@ def _argument(graph: torch.fx.Graph, tensor: torch.Tensor) -> torch.fx.Node:
     return node
 
 
-def _version(node: torch.fx.Node) -> int | None:
+def version_of(node: torch.fx.Node) -> int | None:
+    """How often the node's tensor has been written to."""
     value = node.meta.get("example_value")
     return None if not isinstance(value, torch.Tensor) or value.is_inference() else value._version
 

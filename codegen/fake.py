@@ -220,6 +220,8 @@ def general_rule_of(func: OpOverload) -> Rule:
         return raise_dynamic_shape
     if any(argument.name == "device" for argument in func._schema.arguments):
         return run_with_device
+    if func.namespace == "prims":
+        return run_prim
     if torch._C._dispatch_has_computed_kernel_for_dispatch_key(func.name(), "Meta"):
         return run_plain
     if func.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd):
@@ -294,6 +296,16 @@ def run_plain(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: d
         if isinstance(results, torch.Tensor)
         else wrap_results(mode, results, device)
     )
+
+
+def run_prim(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Elementwise prims take zero-dim CPU tensors beside others; their meta kernels tell them by the device, which is another one there."""
+    shapes = {value.shape for value in args if isinstance(value, torch.Tensor) and value.dim()}
+    if len(shapes) == 1:
+        (shape,) = shapes
+        with mode:
+            args = tuple(v.expand(shape) if isinstance(v, torch.Tensor) and not v.dim() else v for v in args)
+    return run_plain(mode, func, args, kwargs)
 
 
 def run_with_device(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -17,6 +17,9 @@ class FunctionContext:
     def save_for_backward(self, *tensors: Any) -> None:
         self.saved_tensors = tensors
 
+    def save_for_forward(self, *tensors: Any) -> None:
+        pass
+
     def mark_non_differentiable(self, *tensors: Any) -> None:
         pass
 

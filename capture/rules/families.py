@@ -18,6 +18,7 @@ from capture.rules import (
 )
 from capture.variables import (
     autograd_function,
+    derivative_functions,
     function_transform,
     new_class,
     super_object,
@@ -39,6 +40,7 @@ FAMILIES = (
     searching,
     tensor_types,
     autograd_function,
+    derivative_functions,
     new_class,
     function_transform,
     super_object,

@@ -122,7 +122,7 @@ def _checkpoint(
     ):
         raise GraphBreak("call_skipped", name="checkpoint", why="none of its arguments needs a gradient")
     return transform_node(
-        tx, "checkpoint", functools.partial(_checkpointed, options), body, given, nodes, body.example
+        tx, "checkpoint", functools.partial(_checkpointed, options), [body], given, nodes, body.example
     )
 
 

@@ -12,6 +12,7 @@ structures and errors.
 from __future__ import annotations
 
 import functools
+import itertools
 import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,6 @@ from capture import outline
 from capture.break_reasons import GraphBreak
 from capture.rules import rule
 from capture.variables.base import Variable
-from capture.variables.constant import FALSE
 from capture.variables.sequence import TupleVariable
 from capture.variables.tensor import TensorVariable
 
@@ -51,6 +51,7 @@ TRANSFORMS: dict[Any, Callable[..., Any]] = {
     torch.func.jacrev: torch.func.jacrev,
     torch.func.jacfwd: torch.func.jacfwd,
     torch.func.hessian: torch.func.hessian,
+    torch.func.functionalize: torch.func.functionalize,
 }
 
 
@@ -76,8 +77,8 @@ class TransformVariable(Variable):
         return True
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-        positional = [outline.plain(tx, a, _no_tensor) for a in self.args]
-        options = {name: outline.plain(tx, v, _no_tensor) for name, v in self.options.items()}
+        positional = [outline.plain(tx, a, no_tensor) for a in self.args]
+        options = {name: outline.plain(tx, v, no_tensor) for name, v in self.options.items()}
         run = TRANSFORMS[self.transform]
         name = self.transform.__name__
         return transformed(
@@ -97,9 +98,12 @@ class TransformVariable(Variable):
         return [self.function, *self.args, *self.options.values()]
 
 
-def _no_tensor(value: TensorVariable) -> Any:
+def no_tensor(value: TensorVariable) -> Any:
     raise GraphBreak("not_a_graph_argument", value=value)
 
+
+#: bodies of one node
+MAX_CALLS = 32
 
 Apply = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -113,20 +117,21 @@ def transformed(
     kwargs: dict[str, Variable],
     keep: list[outline.Body] | None = None,
 ) -> Variable:
-    """A node for `apply(function)(*args, **kwargs)`. `keep`: where to leave the body."""
+    """A node for `apply(function)(*args, **kwargs)`. A call that comes again (for each chunk of a batch) has a body of its own, since the function
+    may do something else by then. `keep`: where to leave the bodies."""
     bodies = keep if keep is not None else []
     given, nodes = given_values(tx, args, kwargs)
 
     def interpreted(*args: Any, **kwargs: Any) -> Any:
-        if bodies:
-            raise GraphBreak("call", value=f"{name}, which calls {function.describe()} more than once")
+        if len(bodies) == MAX_CALLS:
+            raise GraphBreak("call", value=f"{name}, which calls {function.describe()} many times")
         bodies.append(outline.outline(tx, function, args, kwargs))
-        return bodies[0].example
+        return bodies[-1].example
 
     example = on_fakes(tx, name, functools.partial(apply(interpreted), *given[0], **given[1]))
     if not bodies:
         raise GraphBreak("call", value=f"{name}, which does not call {function.describe()}")
-    return transform_node(tx, name, apply, bodies[0], given, nodes, example)
+    return transform_node(tx, name, apply, bodies, given, nodes, example)
 
 
 def given_values(
@@ -146,14 +151,13 @@ def transform_node(
     tx: Translator,
     name: str,
     apply: Apply,
-    body: outline.Body,
+    bodies: list[outline.Body],
     given: tuple[Any, Any],
     nodes: list[torch.fx.Node],
     example: Any,
 ) -> Variable:
-    structure = outline.Structure(given)
-    run = functools.partial(_run, apply, body.module, body.structure, structure, len(nodes))
-    return outline.call_node(tx, name, run, [*nodes, *body.lifted], example)
+    run = functools.partial(run_bodies, apply, bodies_to_run(bodies), outline.Structure(given), len(nodes))
+    return outline.call_node(tx, name, run, [*nodes, *(n for body in bodies for n in body.lifted)], example)
 
 
 def on_fakes(tx: Translator, name: str, call: Callable[[], Any]) -> Any:
@@ -170,19 +174,25 @@ def on_fakes(tx: Translator, name: str, call: Callable[[], Any]) -> Any:
         raise GraphBreak("torch_op_failed", name=name, error=text) from None
 
 
-def _run(
-    apply: Apply,
-    body: torch.fx.GraphModule,
-    results: outline.Structure,
-    given: outline.Structure,
-    count: int,
-    *tensors: torch.Tensor,
+#: a body, the form of its result, and how many tensors it takes besides its arguments
+RunBody = tuple[torch.fx.GraphModule, outline.Structure, int]
+
+
+def bodies_to_run(bodies: list[outline.Body]) -> list[RunBody]:
+    return [(body.module, body.structure, len(body.lifted)) for body in bodies]
+
+
+def run_bodies(
+    apply: Apply, bodies: list[RunBody], given: outline.Structure, count: int, *tensors: torch.Tensor
 ) -> Any:
-    """What the node does."""
+    """What the node does. Several bodies: one for each call."""
     args, kwargs = given.fill(tensors[:count])
-    lifted = tensors[count:]
+    rest = iter(tensors[count:])
+    parts = [(body, results, tuple(itertools.islice(rest, lifted))) for body, results, lifted in bodies]
+    following = itertools.cycle(parts)
 
     def function(*args: Any, **kwargs: Any) -> Any:
+        body, results, lifted = next(following)
         return results.fill(body(*outline.tensors_of((args, kwargs)), *lifted))
 
     return apply(function)(*args, **kwargs)
@@ -205,7 +215,7 @@ for _transform in TRANSFORMS:
 def _jvp(
     tx: Translator, func: Variable, primals: Variable, tangents: Variable, **options: Variable
 ) -> Variable:
-    fixed = {name: outline.plain(tx, v, _no_tensor) for name, v in options.items()}
+    fixed = {name: outline.plain(tx, v, no_tensor) for name, v in options.items()}
 
     def apply(function: Any) -> Any:
         return lambda primals, tangents: torch.func.jvp(function, primals, tangents, **fixed)
@@ -213,79 +223,29 @@ def _jvp(
     return transformed(tx, "jvp", apply, func, TupleVariable([primals, tangents]), {})
 
 
-@rule(torch.func.vjp)
-def _vjp(tx: Translator, func: Variable, *primals: Variable, has_aux: Variable = FALSE) -> Variable:
-    """The results, and a function for the gradients, a call of which runs the body once more."""
-    aux = has_aux.truth(tx)
+# --- transforms that were applied outside ---------------------------------------------------------------------------------------------
 
-    def results(function: Any) -> Any:
-        def run(*primals: Any) -> Any:
-            out: Any = torch.func.vjp(function, *primals, has_aux=aux)
-            return (out[0], out[2]) if aux else out[0]
-
-        return run
-
-    seen: list[outline.Body] = []
-    made = transformed(tx, "vjp", results, func, TupleVariable(list(primals)), {}, keep=seen)
-    gradients = VjpVariable(func, list(primals), aux, seen[0])
-    if not aux:
-        return TupleVariable([made, gradients])
-    out, extra = made.unpack(tx)
-    return TupleVariable([out, gradients, extra])
+#: what makes a function of a function, the name of that function inside of it, and the names by which it holds the options
+MAKERS: list[tuple[Any, str, tuple[str, ...]]] = [
+    (torch.vmap, "wrapped", ("in_dims", "out_dims", "randomness", "chunk_size")),
+    (torch.func.grad, "wrapper", ("argnums", "has_aux")),
+    (torch.func.grad_and_value, "wrapper", ("argnums", "has_aux")),
+    (torch.func.jacrev, "wrapper_fn", ("argnums", "has_aux", "chunk_size")),
+    (torch.func.jacfwd, "wrapper_fn", ("argnums", "has_aux", "randomness")),
+]
 
 
-class VjpVariable(Variable):
-    """The function that `vjp` returns."""
-
-    def __init__(
-        self, function: Variable, primals: list[Variable], has_aux: bool, body: outline.Body
-    ) -> None:
-        super().__init__(None)
-        self.function = function
-        self.primals = primals
-        self.has_aux = has_aux
-        self.body = body
-
-    def python_type(self) -> type:
-        return types.FunctionType
-
-    def describe(self) -> str:
-        return f"vjp of {self.function.describe()}"
-
-    def truth(self, tx: Translator) -> bool:
-        return True
-
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-        if len(args) != 1 or kwargs:
-            raise GraphBreak("call", value=self)
-
-        def apply(function: Any) -> Any:
-            def run(primals: Any, cotangents: Any) -> Any:
-                return torch.func.vjp(function, *primals, has_aux=self.has_aux)[1](cotangents)
-
-            return run
-
-        given, nodes = given_values(tx, TupleVariable([TupleVariable(self.primals), args[0]]), {})
-        run = functools.partial(
-            _run, apply, self.body.module, self.body.structure, outline.Structure(given), len(nodes)
-        )
-        lifted = [node.meta["example_value"] for node in self.body.lifted]
-        example = on_fakes(tx, "vjp", functools.partial(run, *outline.tensors_of(given), *lifted))
-        return transform_node(tx, "vjp_gradients", apply, self.body, given, nodes, example)
-
-    def children(self) -> list[Variable]:
-        return [self.function, *self.primals]
-
-
-#: wrappers that `vmap` makes: the code of one, and the names by which it holds the function and the options
-def made_by_vmap(
-    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+def call_made(
+    transform: Any,
+    names: tuple[str, ...],
+    tx: Translator,
+    function: UserFunctionVariable,
+    args: list[Variable],
+    kwargs: dict[str, Variable],
 ) -> Variable:
-    """A call of a function that `torch.vmap` made outside."""
+    """A call of a function that a transform made outside of the captured code."""
     from capture.variables.torch_wrappers import closure_value
 
-    names = ("in_dims", "out_dims", "randomness", "chunk_size")
     options = {name: closure_value(tx, function, name) for name in names}
-    return TransformVariable(torch.vmap, closure_value(tx, function, "func"), [], options).call(
-        tx, args, kwargs
-    )
+    made = TransformVariable(transform, closure_value(tx, function, "func"), [], options)
+    return made.call(tx, args, kwargs)

@@ -6,6 +6,7 @@ Out: their meaning without what they do for torch.compile alone (some import it,
 
 from __future__ import annotations
 
+import functools
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from capture.rules import rule
 from capture.variables import compiled_callable, graph_float, torch_contexts
 from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable
-from capture.variables.function_transform import made_by_vmap
+from capture.variables.function_transform import MAKERS, call_made
 from capture.variables.tensor import TensorVariable
 from guards.source import ConstantSource
 
@@ -109,7 +110,10 @@ PLAIN_PYTHON = ("Optimizer.zero_grad",)
 
 #: code of a wrapper -> what a call of it does
 BY_CODE: dict[types.CodeType, Any] = {
-    inner_code(torch.vmap, "wrapped"): made_by_vmap,
+    **{
+        inner_code(transform, name): functools.partial(call_made, transform, options)
+        for transform, name, options in MAKERS
+    },
     inner_code(_use_grad_for_differentiable, "_use_grad"): _optimizer_method,
     inner_code(torch._compile._disable_dynamo, "inner"): _kept_from_compilers,
     **torch_contexts.METHODS,
