@@ -53,6 +53,7 @@ REASONS: dict[str, Reason] = {
     "iterate": Reason("iteration over {value} is not captured", "iterate over a list, tuple or range"),
     "truth_value": Reason("the truth value of {value} is not known", "compare explicitly"),
     "unknown_type": Reason("the type of {value} is not known", "use a plain Python value"),
+    "not_constant": Reason("what {value} is has to be known here", "use a plain Python value"),
     "not_a_graph_argument": Reason(
         "{value} is no argument for an operation of the graph", "pass tensors, numbers, or containers of them"
     ),

@@ -86,6 +86,8 @@ class Converter:
             capture.output.forget_objects()
         except SkipFrame as skip:
             return leave_alone(frame, skip, self.settings)
+        except RecursionError:
+            return leave_alone(frame, SkipFrame("values are nested deeper than the stack"), self.settings)
         except (CaptureError, KeyboardInterrupt, MemoryError):
             raise
         except Exception as error:

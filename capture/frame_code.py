@@ -379,6 +379,10 @@ def _kinds_after(tx: Translator, instruction: Instruction, by_jump: bool) -> lis
         effect, new = -(instruction.arg + 1), [resume.VALUE]
     elif name == "LOAD_METHOD":
         effect, new = 1, [resume.NULL, resume.VALUE]
+    elif name in ("UNPACK_SEQUENCE", "UNPACK_EX"):
+        assert instruction.arg is not None
+        count = (instruction.arg & 0xFF) + (instruction.arg >> 8) + (name == "UNPACK_EX")
+        effect, new = count - 1, [resume.VALUE] * count
     elif name == "LOAD_GLOBAL":
         assert instruction.arg is not None
         new = [resume.NULL, resume.VALUE] if instruction.arg & 1 else [resume.VALUE]
@@ -407,9 +411,7 @@ def _pushed(name: str, by_jump: bool) -> int:
         "DICT_MERGE",
     ):
         return 0
-    return {"BEFORE_WITH": 2, "UNPACK_SEQUENCE": 0, "UNPACK_EX": 0, "GET_LEN": 1, "IMPORT_FROM": 1}.get(
-        name, 1
-    )
+    return 2 if name == "BEFORE_WITH" else 1
 
 
 def _continue_at(tx: Translator, code: PythonCode, target: int, kinds: list[str]) -> None:

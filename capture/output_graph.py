@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import operator
 import re
+import sys
 import traceback
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,7 @@ from guards.source import (
     AttrSource,
     ConstantSource,
     Source,
+    StateSource,
 )
 from guards.tensor_properties import storage_key
 
@@ -73,6 +75,7 @@ class OutputGraph(Guarding):
         self.printed: list[Variable] = []  # containers whose text is being made, the outermost first
         self.generators: list[GeneratorVariable] = []  # made by the frame
         self._open_contexts: list[Any] = []  # entered by the translation itself
+        self._around = sys.exception()  # what the caller of the frame handles
         self.is_broken = False  # the frame goes on behind the graph
         self.instructions = 0
         self.root_step = 0  # instructions of the captured frame itself that are done
@@ -80,11 +83,19 @@ class OutputGraph(Guarding):
         self._last_placeholder: torch.fx.Node | None = None
         self._finished = False
 
+    def handles_nothing_around(self) -> bool:
+        """Whether the frame's caller handles no exception; if so, that is guarded."""
+        if self._around is not None:
+            return False
+        self.guards.add(make_guard.constant_match(StateSource(sys.exception), None))
+        return True
+
     # --- budget ---
 
-    def count_instruction(self) -> None:
+    def count_instruction(self, limited: bool = True) -> None:
+        """`limited`: the graph may break here."""
         self.instructions += 1
-        if self.instructions > config.max_instructions:
+        if limited and self.instructions > config.max_instructions:
             raise GraphBreak("too_many_instructions", limit=str(config.max_instructions))
 
     # --- existing objects ---

@@ -222,6 +222,13 @@ def _apply_dict(code: PythonCode, variable: Any, before: dict[Any, Any]) -> None
     if variable.held_by_subclass:
         _apply_dict_subclass(code, variable, before)
         return
+    for name in [
+        n for n in before if n in variable.deleted
+    ]:  # an iterator sees it, even where the key is back
+        code.load(variable)
+        code.load(before[name][0])
+        code.emit("DELETE_SUBSCR")
+    before = {name: entry for name, entry in before.items() if name not in variable.deleted}
     if list(entries)[: len(before)] != list(before):
         _call_method(code, variable, "clear", [])
         before = {}

@@ -18,9 +18,16 @@ from typing import TYPE_CHECKING, Any
 from capture.break_reasons import GraphBreak
 from capture.bytecode.instructions import Decoded, Handler, Instruction, decode
 from capture.opcodes import HANDLERS
-from capture.variables.base import LazyVariable, NullVariable, ObservedException, Variable, realize
+from capture.variables.base import (
+    LazyVariable,
+    NotConstant,
+    NullVariable,
+    ObservedException,
+    Variable,
+    realize,
+)
 from capture.variables.constant import ConstantVariable
-from capture.variables.exception import ExceptionVariable, handled_exception, raise_new
+from capture.variables.exception import ExceptionVariable, chain_context, raise_new
 from capture.variables.function import CellVariable
 
 if TYPE_CHECKING:
@@ -30,6 +37,22 @@ if TYPE_CHECKING:
     from capture.output_graph import OutputGraph
     from capture.scope import Scope
     from guards.source import Source
+
+
+#: instructions at which the limit ends the graph: each loop has one, and a broken frame can run them itself
+LIMITED = frozenset(
+    (
+        "CALL",
+        "CALL_FUNCTION_EX",
+        "FOR_ITER",
+        "BINARY_OP",
+        "BINARY_SUBSCR",
+        "COMPARE_OP",
+        "LOAD_ATTR",
+        "LOAD_METHOD",
+        "GET_ITER",
+    )
+)
 
 
 class Translator:
@@ -83,12 +106,12 @@ class Translator:
         return self.yielded
 
     def step(self) -> None:
-        self.output.count_instruction()
         self.output.translator = self
         instruction = self.instructions[self.index]
         self.current = instruction
         self.index += 1
         try:
+            self.output.count_instruction(instruction.name in LIMITED)
             handler = HANDLERS.get(instruction.name)
             if handler is None:
                 raise GraphBreak("opcode", name=instruction.name)
@@ -98,10 +121,15 @@ class Translator:
         except GraphBreak as signal:
             self._note(signal)
             raise
+        except NotConstant as needed:  # a rule that works on values that are known only
+            raise self._noted("not_constant", value=needed.args[0]) from None
         except RecursionError:  # ours; what the program's own would be, Python finds out
-            too_deep = GraphBreak("inline_depth", limit="the interpreter's own stack")
-            self._note(too_deep)
-            raise too_deep from None
+            raise self._noted("inline_depth", limit="the interpreter's own stack") from None
+
+    def _noted(self, reason_id: str, **values: Any) -> GraphBreak:
+        signal = GraphBreak(reason_id, **values)
+        self._note(signal)
+        return signal
 
     def _note(self, signal: GraphBreak) -> None:
         """This frame is one of those that the signal passes."""
@@ -113,9 +141,8 @@ class Translator:
         exception = raised.variable
         if isinstance(exception, ExceptionVariable) and exception.born is None:
             exception.born = self.output.root_step
-            handled = handled_exception(self)
-            if exception.context is None and handled is not exception:
-                exception.context = handled
+            if exception.context is None:
+                chain_context(self, exception)
         if handler is None:
             raise raised
         del self.stack[handler.depth :]

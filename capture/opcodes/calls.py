@@ -73,6 +73,11 @@ def call(tx: Translator, function: Variable, args: list[Variable], kwargs: dict[
         if right is signal:
             raise
         raise right from None
+    except (ArithmeticError, LookupError, ValueError):  # of Python, in a rule that works on plain values
+        refused = corrected(tx, GraphBreak("call", value=function), function, args, kwargs)
+        if isinstance(refused, GraphBreak):
+            raise
+        raise refused from None
 
 
 def _is_arity_error(error: TypeError) -> bool:

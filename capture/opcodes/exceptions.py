@@ -9,7 +9,13 @@ from capture.opcodes.registry import opcode
 from capture.variables.base import ObservedException, Variable, realize
 from capture.variables.class_lookup import MISSING, class_attribute, lookup_type
 from capture.variables.constant import ConstantVariable
-from capture.variables.exception import ExceptionVariable, TracebackVariable, handled_exception, raise_new
+from capture.variables.exception import (
+    ExceptionVariable,
+    TracebackVariable,
+    chain_context,
+    handled_exception,
+    raise_new,
+)
 from capture.variables.function import ValueMethod
 from capture.variables.opaque import OpaqueVariable
 from capture.variables.sequence import TupleVariable
@@ -96,11 +102,16 @@ def _raise_varargs(tx: Translator, instruction: Instruction) -> None:
             raise GraphBreak("raised", error="what its caller handles, if anything")
         raise ObservedException(handled)
     exception = as_exception(tx, values[0])
+    if isinstance(
+        exception, OpaqueVariable
+    ):  # an object that was there before: its traceback and context change
+        raise GraphBreak("raised", error=exception)
     if len(values) == 2:
         cause = values[1]
         if not cause.is_exactly(None):
             cause = as_exception(tx, cause, "exception causes")
         exception.set_attr(tx, "__cause__", cause)
+    chain_context(tx, exception)
     raise ObservedException(exception)
 
 
@@ -138,4 +149,4 @@ def _with_except_start(tx: Translator, instruction: Instruction) -> None:
     from capture.wrap import wrap_class
 
     kind = wrap_class(tx.output, exception.python_type())
-    tx.push(leave.call(tx, [kind, exception, TracebackVariable(tx.output.root_step)], {}))
+    tx.push(leave.call(tx, [kind, exception, TracebackVariable(exception, tx.output.root_step)], {}))

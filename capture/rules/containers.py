@@ -13,7 +13,8 @@ from capture.break_reasons import GraphBreak
 from capture.polyfills import copying
 from capture.rules import CALLS, rule
 from capture.variables.base import Variable
-from capture.variables.constant import NONE, ConstantVariable, fold
+from capture.variables.constant import NONE, ConstantVariable, fold, raise_type_error
+from capture.variables.exception import raise_new
 from capture.variables.instance import native_new
 from capture.variables.lists import DequeVariable, ListVariable
 from capture.variables.mapping import DictVariable, pairs_of
@@ -63,7 +64,7 @@ def _frozenset(tx: Translator, items: Variable | None = None) -> Variable:
 
 
 def _dict_of(cls: type) -> Callable[..., Variable]:
-    def make(tx: Translator, items: Variable | None = None, **kwargs: Variable) -> Variable:
+    def make(tx: Translator, items: Variable | None = None, /, **kwargs: Variable) -> Variable:
         result = DictVariable({}, cls=cls)
         for key, value in pairs_of(tx, items) if items is not None else []:
             result.set_item(tx, key, value)
@@ -82,8 +83,10 @@ CALLS[collections.OrderedDict] = _dict_of(collections.OrderedDict)
 
 @rule(collections.defaultdict)
 def _defaultdict(
-    tx: Translator, factory: Variable = NONE, items: Variable | None = None, **kwargs: Variable
+    tx: Translator, factory: Variable = NONE, items: Variable | None = None, /, **kwargs: Variable
 ) -> Variable:
+    if factory.is_constant() and not factory.is_exactly(None):
+        raise_type_error("first argument must be callable or None")
     result = CALLS[dict](tx, *([items] if items is not None else []), **kwargs)
     assert isinstance(result, DictVariable)
     result.cls, result.factory = collections.defaultdict, factory
@@ -91,8 +94,13 @@ def _defaultdict(
 
 
 @rule(collections.deque)
-def _deque(tx: Translator, items: Variable | None = None, maxlen: Variable = NONE) -> Variable:
-    values = items.iterate(tx).unpack(tx) if items is not None else []
+def _deque(tx: Translator, iterable: Variable | None = None, maxlen: Variable = NONE) -> Variable:
+    limit = maxlen.as_constant()
+    if type(limit) is not int and limit is not None:
+        raise_type_error("an integer is required")
+    if limit is not None and limit < 0:
+        raise raise_new(ValueError, "maxlen must be non-negative")
+    values = iterable.iterate(tx).unpack(tx) if iterable is not None else []
     return DequeVariable(values, maxlen=maxlen.as_constant())
 
 

@@ -72,8 +72,10 @@ def _next(tx: Translator, iterator: Variable, default: Variable | None = None) -
 
 
 @rule(enumerate)
-def _enumerate(tx: Translator, items: Variable, start: Variable = ConstantVariable(0)) -> Variable:
-    return EnumerateIterator(_iter(tx, items), start.as_constant())
+def _enumerate(tx: Translator, iterable: Variable, start: Variable = ConstantVariable(0)) -> Variable:
+    if start.is_constant() and not hasattr(start.python_type(), "__index__"):
+        raise_type_error(f"'{start.python_type().__name__}' object cannot be interpreted as an integer")
+    return EnumerateIterator(_iter(tx, iterable), index_of(tx, start))
 
 
 @rule(zip)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @rule(functools.partial)
-def _partial(tx: Translator, function: Variable, *args: Variable, **kwargs: Variable) -> Variable:
+def _partial(tx: Translator, function: Variable, /, *args: Variable, **kwargs: Variable) -> Variable:
     if isinstance(function, PartialVariable):  # as functools does
         return PartialVariable(function.function, [*function.args, *args], {**function.kwargs, **kwargs})
     return PartialVariable(function, list(args), kwargs)
@@ -46,7 +46,7 @@ for _cls in MAKERS:
 
 
 @rule(types.SimpleNamespace)
-def _simple_namespace(tx: Translator, **kwargs: Variable) -> Variable:
+def _simple_namespace(tx: Translator, /, **kwargs: Variable) -> Variable:
     result = ObjectVariable(types.SimpleNamespace)
     result.attributes.update(kwargs)
     return result
@@ -77,9 +77,11 @@ def _exc_info(tx: Translator) -> Variable:
     from capture.wrap import wrap_class
 
     handled = handled_exception(tx)
+    if handled is None and tx.output.handles_nothing_around():
+        return TupleVariable([NONE, NONE, NONE])
     if handled is None:
         return TupleVariable([AmbientException(tx.output.root_step) for _ in range(3)])
-    trace = TracebackVariable(tx.output.root_step)
+    trace = TracebackVariable(handled, tx.output.root_step)
     return TupleVariable([wrap_class(tx.output, handled.python_type()), handled, trace])
 
 

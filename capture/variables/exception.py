@@ -93,7 +93,7 @@ class ExceptionVariable(Variable):
             self.suppress_context = value.truth(tx)
         elif name == "__traceback__" and value.is_exactly(None):
             self.born = None  # nothing is lost when it is rebuilt
-        elif name == "__traceback__" and isinstance(value, TracebackVariable) and self.born is not None:
+        elif name == "__traceback__" and isinstance(value, TracebackVariable) and value.exception is self:
             return  # what it has already
         elif name == "args":
             self.args = value.unpack(tx)
@@ -208,9 +208,11 @@ class TracebackVariable(Variable):
     """The traceback of an exception that is on its way: it is there, and that is all that is known."""
 
     mutable = True
+    identity_known = False  # it grows with each frame that the exception leaves
 
-    def __init__(self, born: int) -> None:
+    def __init__(self, exception: Variable, born: int) -> None:
         super().__init__()
+        self.exception = exception
         self.born = born
 
     def python_type(self) -> type:
@@ -233,6 +235,22 @@ class AmbientException(Variable):
 def handled_exception(tx: Translator) -> Variable | None:
     """The exception whose `except` block runs, in this frame or around its call; None: not known, the captured frame handles none."""
     return next((t.handled[-1] for t in tx.chain() if t.handled), None)
+
+
+def chain_context(tx: Translator, exception: Variable) -> None:
+    """What is being handled becomes the `__context__` of an exception that is raised; a chain that would close on itself is cut."""
+    handled = handled_exception(tx)
+    if handled is None or handled is exception or not isinstance(exception, ExceptionVariable):
+        return
+    seen: list[Variable] = []
+    link = handled
+    while isinstance(link, ExceptionVariable) and link.context is not None and link not in seen:
+        if link.context is exception:
+            link.context = None
+            break
+        seen.append(link)
+        link = link.context
+    exception.context = handled
 
 
 def _none() -> Variable:
@@ -260,14 +278,20 @@ def _suppress_context(self: ExceptionVariable, tx: Translator) -> Variable:
 
 
 def _traceback(self: ExceptionVariable, tx: Translator) -> Variable:
-    return TracebackVariable(self.born) if self.born is not None else _none()
+    return TracebackVariable(self, self.born) if self.born is not None else _none()
+
+
+def _context(self: ExceptionVariable, tx: Translator) -> Variable:
+    if self.context is None and self.born is not None and not tx.output.handles_nothing_around():
+        raise GraphBreak("get_attr", value=self, name="__context__")
+    return self.context or _none()
 
 
 FIELDS: dict[str, Any] = {
     "args": _args,
     "__class__": _class,
     "__cause__": lambda self, tx: self.cause or _none(),
-    "__context__": lambda self, tx: self.context or _none(),
+    "__context__": _context,
     "__suppress_context__": _suppress_context,
     "__traceback__": _traceback,
 }

@@ -107,12 +107,13 @@ class EntriesIterator(SequenceIterator):
     `owner`: what holds the keys; `iterable`: what was iterated over.
     """
 
-    def __init__(self, items: list[Variable], owner: Any, iterable: Any) -> None:
+    def __init__(self, items: list[Variable], owner: Any, iterable: Any, born: int) -> None:
         super().__init__(
             items,
             kind=type(iter(iterable.python_type()()) if iterable is owner else ITERATORS[iterable.kind]),
         )
         self.owner = owner
+        self.born = born
         self.iterable = iterable
         self.changes = owner.key_changes
         self.size = len(items)
@@ -134,6 +135,8 @@ class EntriesIterator(SequenceIterator):
         raise raise_new(RuntimeError, f"{name} changed size during iteration")
 
     def reconstruct(self, code: PythonCode) -> None:
+        if self.changes != self.owner.key_changes:  # only the iterator itself knows what it does next
+            raise GraphBreak("reconstruct", value=self)
         if self.owner.source is not None and code.output.side_effects.is_mutated(self.owner):
             super().reconstruct(code)
         else:

@@ -115,8 +115,11 @@ def _extend(self: MutableSequence, tx: Translator, values: Variable) -> Variable
 
 
 def _insert(self: MutableSequence, tx: Translator, index: Variable, value: Variable) -> Variable:
+    place = index_of(tx, index)
     change(tx, self)
-    self.items.insert(index_of(tx, index), value)
+    if isinstance(self, DequeVariable) and len(self.items) == self.maxlen:
+        raise raise_new(IndexError, "deque already at its maximum size")
+    self.items.insert(place, value)
     return NONE
 
 

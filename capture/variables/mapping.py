@@ -49,6 +49,8 @@ class DictVariable(Variable):
         self.keys_guarded = original is None
         #: how often keys came, went or moved: iterators watch it
         self.key_changes = 0
+        #: keys that the frame took out, be they back or not
+        self.deleted: set[Any] = set()
 
     @classmethod
     def from_strings(cls, values: dict[str, Variable]) -> DictVariable:
@@ -91,7 +93,9 @@ class DictVariable(Variable):
         return held
 
     def find(self, tx: Translator, key: Variable) -> Variable | None:
-        name = self.key_of(tx, key)
+        return self.find_named(tx, self.key_of(tx, key))
+
+    def find_named(self, tx: Translator, name: Any) -> Variable | None:
         entry = self.entries.get(name)
         if not self.keys_guarded:
             tx.output.guard_dict_contains(self, name, self.original)
@@ -103,13 +107,13 @@ class DictVariable(Variable):
 
     def unpack(self, tx: Translator) -> list[Variable]:
         self.guard_keys(tx)
-        for name, (key, value) in self.entries.items():
+        for name, (key, value) in list(self.entries.items()):
             self.entries[name] = (realize(tx, key), value)
         return [k for k, _ in self.entries.values()]
 
     def values(self, tx: Translator) -> list[Variable]:
         self.guard_keys(tx)
-        for name, (key, value) in self.entries.items():
+        for name, (key, value) in list(self.entries.items()):
             self.entries[name] = (key, realize(tx, value))
         return [v for _, v in self.entries.values()]
 
@@ -128,6 +132,9 @@ class DictVariable(Variable):
         value = self.find(tx, key)
         if value is not None:
             return value
+        return self.missing(tx, key)
+
+    def missing(self, tx: Translator, key: Variable) -> Variable:
         if self.factory is not None and not self.factory.is_exactly(None):
             value = self.factory.call(tx, [], {})
             self.set_item(tx, key, value)
@@ -135,7 +142,9 @@ class DictVariable(Variable):
         raise ObservedException(ExceptionVariable(KeyError, [key]))
 
     def set_item(self, tx: Translator, key: Variable, value: Variable) -> None:
-        name = self.key_of(tx, key)
+        self.set_named(tx, self.key_of(tx, key), key, value)
+
+    def set_named(self, tx: Translator, name: Any, key: Variable, value: Variable) -> None:
         self.guard_keys(tx)
         tx.output.side_effects.will_mutate(self)
         held = self.entries.get(name)
@@ -143,13 +152,15 @@ class DictVariable(Variable):
         self.entries[name] = (held[0] if held else key, value)
 
     def del_item(self, tx: Translator, key: Variable) -> Variable:
-        value = self.find(tx, key)
+        name = self.key_of(tx, key)
+        value = self.find_named(tx, name)
         if value is None:
             raise ObservedException(ExceptionVariable(KeyError, [key]))
         self.guard_keys(tx)
         tx.output.side_effects.will_mutate(self)
         self.key_changes += 1
-        del self.entries[self.key_of(tx, key)]
+        self.deleted.add(name)
+        del self.entries[name]
         return value
 
     def clear(self, tx: Translator) -> None:
@@ -200,7 +211,7 @@ class DictVariable(Variable):
     def iterate(self, tx: Translator) -> Variable:
         from capture.variables.iterator import EntriesIterator
 
-        return EntriesIterator(self.unpack(tx), self, self)
+        return EntriesIterator(self.unpack(tx), self, self, tx.output.root_step)
 
     def reconstruct(self, code: PythonCode) -> None:
         if self.cls is collections.defaultdict:
@@ -259,15 +270,16 @@ def _pop_item(self: DictVariable, tx: Translator, last: Variable = ConstantVaria
 
 
 def _set_default(self: DictVariable, tx: Translator, key: Variable, default: Variable = NONE) -> Variable:
-    value = self.find(tx, key)
+    name = self.key_of(tx, key)  # which asks the key for its hash, once
+    value = self.find_named(tx, name)
     if value is None:
-        self.set_item(tx, key, default)
+        self.set_named(tx, name, key, default)
         return default
     return value
 
 
 def _update(
-    self: DictVariable, tx: Translator, other: Variable | None = None, **kwargs: Variable
+    self: DictVariable, tx: Translator, other: Variable | None = None, /, **kwargs: Variable
 ) -> Variable:
     for key, value in pairs_of(tx, other) if other is not None else []:
         self.set_item(tx, key, value)

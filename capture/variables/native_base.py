@@ -63,12 +63,22 @@ def new_base_value(
 # --- operations that the class leaves to its base ------------------------------------------------------------------------------------
 
 
+#: methods whose result is of the class of the instance, which may have to be called for it
+OF_ITS_CLASS: dict[type, tuple[str, ...]] = {
+    collections.OrderedDict: ("copy", "__or__", "__ror__"),
+    collections.defaultdict: ("copy", "__copy__", "__or__", "__ror__"),
+    collections.deque: ("copy", "__copy__", "__add__", "__mul__", "__rmul__"),
+}
+
+
 def plain_operand(value: Variable, *methods: str) -> Variable:
     """The built-in part of an instance whose class does not change what these methods do; any other value as it is."""
     base = getattr(value, "base_value", None)
     if base is None or not isinstance(base, Variable):
         return value
     cls, kind = value.python_type(), base.python_type()
+    if any(name in OF_ITS_CLASS.get(kind, ()) for name in methods):
+        return value
     unchanged = all(lookup_type(cls, name) is lookup_type(kind, name) for name in methods)
     return base if unchanged else value
 

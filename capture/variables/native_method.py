@@ -11,7 +11,7 @@ from capture.polyfills import copying
 from capture.variables.base import Variable
 from capture.variables.constant import NONE, ConstantVariable
 from capture.variables.exception import ExceptionVariable, raise_new
-from capture.variables.native_base import IMMUTABLE_BASES, plain_argument
+from capture.variables.native_base import IMMUTABLE_BASES, OF_ITS_CLASS, plain_argument
 from capture.variables.object_methods import OBJECT_METHODS
 from capture.variables.tensor import TensorVariable
 from capture.variables.user_object import ObjectVariable
@@ -67,14 +67,6 @@ def _call_on_base(
     return owner if result is base else result
 
 
-#: methods whose result is of the class of the instance, which may have to be called for it
-OF_ITS_CLASS: dict[type, tuple[str, ...]] = {
-    collections.OrderedDict: ("copy", "__or__", "__ror__"),
-    collections.defaultdict: ("copy", "__copy__", "__or__", "__ror__"),
-    collections.deque: ("copy", "__copy__", "__add__", "__mul__", "__rmul__"),
-}
-
-
 def _fill_from(tx: Translator, base: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
     """`dict.__init__`, `list.__init__`, `set.__init__`, ... of a subclass instance."""
     kind = base.python_type()
@@ -85,6 +77,8 @@ def _fill_from(tx: Translator, base: Any, args: list[Variable], kwargs: dict[str
     if kind is collections.deque:
         limit = kwargs.pop("maxlen", args[1] if len(args) > 1 else NONE)
         base.maxlen, args = limit.as_constant(), args[:1]
+    if not issubclass(kind, dict):  # which takes more items; the others begin anew
+        base.call_method(tx, "clear", [], {})
     if args or kwargs:
         method = "update" if issubclass(kind, (dict, set)) else "extend"
         base.call_method(tx, method, args, kwargs)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import collections
 from typing import TYPE_CHECKING
 
+from capture.break_reasons import GraphBreak
 from capture.polyfills import copying
 from capture.variables.base import Variable
 from capture.variables.compare import COMPARISONS, DUNDERS
@@ -34,7 +36,11 @@ def call_operator(tx: Translator, owner: Variable, name: str, args: list[Variabl
         return None
     symbol, swapped, in_place = found
     other = plain_argument(args[0])
+    if in_place and issubclass(owner.python_type(), TAKE_ITERABLES.get(symbol, ())):
+        return in_place_operator(tx, symbol, owner, other)
     if not takes(owner, symbol, other):
+        if symbol in ("+", "*"):  # of sequences, whose methods raise TypeError themselves
+            raise GraphBreak("method", name=name, value=owner)
         return ConstantVariable(NotImplemented)
     if symbol in COMPARISONS:
         return compare(tx, symbol, owner, other)
@@ -42,6 +48,14 @@ def call_operator(tx: Translator, owner: Variable, name: str, args: list[Variabl
         return in_place_operator(tx, symbol, owner, other)
     left, right = (other, owner) if swapped else (owner, other)
     return binary_operator(tx, symbol, left, right)
+
+
+#: in-place operators of these take whatever their method `update` or `extend` takes
+TAKE_ITERABLES: dict[str, tuple[type, ...]] = {
+    "|": (dict,),
+    "+": (list, collections.deque),
+    "*": (list, collections.deque),
+}
 
 
 def takes(owner: Variable, symbol: str, other: Variable) -> bool:

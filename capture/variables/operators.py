@@ -208,6 +208,9 @@ def user_operator(tx: Translator, symbol: str, name: str, left: Variable, right:
 
 
 def _concatenate(tx: Translator, left: Any, right: Any) -> Variable:
+    for one, other in ((left, right), (right, left)):
+        if not other.items and type(one) is type(other) is TupleVariable:
+            return one  # a tuple that gets nothing more is that tuple
     result: Variable = left.like(list(left.items) + list(right.items))
     return result
 
@@ -215,6 +218,8 @@ def _concatenate(tx: Translator, left: Any, right: Any) -> Variable:
 def _repeat(tx: Translator, left: Any, right: Any) -> Variable:
     if not isinstance(left, SequenceVariable):
         left, right = right, left
+    if type(left) is TupleVariable and right.as_constant() == 1:
+        return left
     result: Variable = left.like(repeated(left, right))
     return result
 

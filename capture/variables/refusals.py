@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CLASSES: frozenset[type] = frozenset([
     list, tuple, dict, set, frozenset, str, bytes, bytearray, int, float, complex, bool, object,
     collections.deque, collections.OrderedDict, collections.defaultdict,
+    *(value for value in vars(builtins).values() if isinstance(value, type) and issubclass(value, BaseException)),
 ])  # fmt: skip
 ITERATORS: frozenset[type] = frozenset(
     [range, slice, enumerate, zip, map, filter, reversed, functools.partial]

@@ -68,7 +68,9 @@ class SequenceVariable(Variable):
 
     def get_item(self, tx: Translator, key: Variable) -> Variable:
         if isinstance(key, SliceVariable):
-            return self.like(self.items[slice_of(tx, key)])
+            place = slice_of(tx, key)
+            whole = type(self) is TupleVariable and place.indices(len(self.items)) == (0, len(self.items), 1)
+            return self if whole else self.like(self.items[place])
         index = index_of(tx, key)
         if not -len(self.items) <= index < len(self.items):
             raise raise_new(IndexError, f"{self.python_type().__name__} index out of range")

@@ -74,7 +74,7 @@ class SetVariable(Variable):
     def iterate(self, tx: Translator) -> Variable:
         from capture.variables.iterator import EntriesIterator
 
-        return EntriesIterator(self.unpack(tx), self, self)
+        return EntriesIterator(self.unpack(tx), self, self, tx.output.root_step)
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
         from capture.variables.function import method_of_value

@@ -77,7 +77,7 @@ class DictViewVariable(Variable):
     def iterate(self, tx: Translator) -> Variable:
         from capture.variables.iterator import EntriesIterator
 
-        return EntriesIterator(self.unpack(tx), self.owner, self)
+        return EntriesIterator(self.unpack(tx), self.owner, self, tx.output.root_step)
 
     def reconstruct(self, code: PythonCode) -> None:
         code.load(self.owner)

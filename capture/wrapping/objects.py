@@ -60,6 +60,15 @@ def wrap_expression(output: OutputGraph, value: Any, source: Source | None) -> V
     return ExpressionVariable(value, source)
 
 
+@wraps(weakref.ProxyType, weakref.CallableProxyType)
+def wrap_proxy(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    """Not to be asked what it is: it answers for an object that may be gone."""
+    from capture.variables.opaque import OpaqueVariable
+
+    guard_type(output, value, source)
+    return OpaqueVariable(value, source or ConstantSource(value), "unknown_type", value="a weak proxy")
+
+
 @wraps(weakref.ref)
 def wrap_weak_reference(output: OutputGraph, value: weakref.ref[Any], source: Source | None) -> Variable:
     from capture.variables.weak_reference import WeakReferenceVariable

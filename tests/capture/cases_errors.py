@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import sys
 import unittest
 
 import torch
@@ -255,3 +256,180 @@ def assertions_of_a_test_case(x):
     with test.assertRaisesRegex(TypeError, "exactly one"):
         [].append()
     return str(caught.exception), x + 1
+
+
+@case(ops=1)
+def keywords_named_as_our_own_arguments(x):
+    table = {}
+    table.update(self=1, other=2, tx=3, items=4)
+    ordered = collections.OrderedDict(items=2, tx=1)
+    return table, dict(items=3, tx=1), ordered, collections.defaultdict(list, items=2, factory=1), x + 1
+
+
+@case(ops=1)
+def a_tuple_that_gets_nothing_more(x):
+    items = (1, x)
+    return items * 1 is items, items[:] is items, items + () is items, () + items is items, x + 1
+
+
+@case(graphs=None)
+def a_key_that_goes_and_comes_back(x):
+    table, seen = {0: x}, []
+    try:
+        for key in table:
+            seen.append(key)
+            del table[key]
+            table[key] = x + 1
+    except RuntimeError as error:
+        seen.append(str(error))
+    return seen, table
+
+
+class Queue(collections.deque):
+    pass
+
+
+class Ordered(collections.OrderedDict):
+    pass
+
+
+class Defaults(collections.defaultdict):
+    pass
+
+
+@case(graphs=None)
+def operators_that_keep_the_class(x):
+    made = [
+        Queue([1]) * 2,
+        Queue([1]) + Queue([2]),
+        Queue([1]).copy(),
+        Ordered(a=1) | {"b": 2},
+        {} | Ordered(),
+    ]
+    made += [Defaults(list) | {}, Ordered() | Ordered()]
+    return made, [type(value).__name__ for value in made], x + 1
+
+
+@case(ops=1)
+def made_anew(x):
+    queue = Queue([1, 2])
+    queue.__init__([3])
+    return queue, x + 1
+
+
+@case(ops=1)
+def arguments_of_the_wrong_kind(x):
+    return x + 1, [
+        outcome(f)
+        for f in (
+            lambda: enumerate("abc", "a"),
+            lambda: collections.deque([1, 2, 3], 3).insert(1, 1),
+            lambda: collections.deque((), -1),
+            lambda: collections.defaultdict(3),
+            lambda: {}.__ior__(None),
+            lambda: {0: 1}.__ior__(()),
+            lambda: [].__iadd__(3),
+            lambda: [1].__iadd__("ab"),
+            lambda: {}.__or__(3),
+            lambda: [].__add__(()),
+            lambda: {1}.__ior__([1]),
+            lambda: len(range(10**20)),
+            lambda: list(enumerate(iterable="ab", start=3)),
+        )
+    ]
+
+
+class Counted:
+    def __init__(self):
+        self.hashes = 0
+
+    def __hash__(self):
+        self.hashes += 1
+        return 1
+
+    def __eq__(self, other):
+        return self is other
+
+
+@case(ops=1)
+def a_key_is_hashed_once(x):
+    key = Counted()
+    table = {key: 1}
+    table[key] = 2
+    table.setdefault(key, 3)
+    table.pop(key)
+    table.setdefault(key, 4)
+    del table[key]
+    return key.hashes, x + 1
+
+
+class BreaksAtEachItem:
+    def __getitem__(self, index):
+        capture.graph_break()
+        if index < 3:
+            return index
+        raise IndexError
+
+
+@case(graphs=None)
+def a_break_while_items_are_unpacked(x):
+    first, second, third = BreaksAtEachItem()
+    head, *tail = BreaksAtEachItem()
+    return first, second, third, head, tail, x + 1
+
+
+@case(ops=1)
+def an_exception_raised_again_in_another_handler(x):
+    try:
+        try:
+            raise NameError("n")
+        except NameError as first:
+            try:
+                1 / 0  # noqa: B018
+            except ZeroDivisionError:
+                raise first  # noqa: B904
+    except NameError as error:
+        return type(error.__context__), error.__context__.__context__, x + 1
+
+
+@case(ops=1)
+def a_chain_of_contexts_that_would_close(x):
+    kept = []
+    try:
+        try:
+            raise KeyError(1)
+        except KeyError as first:
+            kept.append(first)
+            try:
+                raise ValueError(2)
+            except ValueError as second:
+                kept.append(second)
+                try:
+                    raise IndexError(3)
+                except IndexError as third:
+                    kept.append(third)
+                    raise first  # noqa: B904
+    except KeyError as error:
+        a, b, c = kept
+        return error is a, a.__context__ is c, c.__context__ is b, b.__context__, x + 1
+
+
+@case(ops=1)
+def nothing_is_handled(x):
+    before = sys.exc_info()
+    try:
+        raise ValueError
+    except ValueError as error:
+        return before, error.__context__, sys.exc_info()[1] is error, x + 1
+
+
+def _raised_before():
+    return torch.ones(2), ValueError("made before")
+
+
+@case(graphs=None, args=_raised_before)
+def an_exception_from_outside_is_raised_by_python(x, error):
+    try:
+        raise error
+    except ValueError as caught:
+        return caught.__traceback__ is not None, str(caught), x + 1

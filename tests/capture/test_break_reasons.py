@@ -51,6 +51,16 @@ def calls_unknown_class(x):
     return y * 2, types.GenericAlias(list, (int,))
 
 
+class Name(str):
+    pass
+
+
+@meets("not_constant")
+def needs_to_know_a_name(x):
+    y = x + 1
+    return y * 2, getattr(x, Name("ndim"))
+
+
 @meets("call_skipped")
 def calls_left_alone(x):
     import traceback

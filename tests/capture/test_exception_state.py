@@ -73,3 +73,24 @@ def test_a_graph_that_raises_after_a_reset_still_gives_way_to_python() -> None:
         with capture.enable(), pytest.raises(IndexError):
             looks_up(torch.ones(20), [])
         capture.reset()
+
+
+def context_of_what_it_raises(x):
+    try:
+        raise ValueError
+    except ValueError as error:
+        return type(error.__context__), sys.exc_info()[1] is error, x + 1
+
+
+def test_what_the_caller_handles_is_guarded():
+    captured = capture.compile(context_of_what_it_raises, backend="eager")
+
+    def calls(function):
+        results = [function(torch.ones(2))[:2]]
+        try:
+            raise KeyError
+        except KeyError:
+            results.append(function(torch.ones(2))[:2])
+        return [*results, function(torch.ones(2))[:2]]
+
+    assert calls(captured) == calls(context_of_what_it_raises)
