@@ -9,14 +9,14 @@ from codegen.ir import AxisVar, Buffer, Const, ConstOp, Kernel, Load, Loop, Op, 
 
 
 def elementwise(
-    name: str, count: int, inputs: list[str], body: list[Stmt], result: int, splittable: bool = False
+    name: str, count: int, inputs: list[str], body: list[Stmt], result: int, split: str | None = None
 ) -> Kernel:
     """`body` on the loaded inputs, whose values are numbered from 0 in their order."""
     i = AxisVar("i")
     loads = [Load(number, buffer, i, "f32") for number, buffer in enumerate(inputs)]
     loop = Loop("i", Const(count), [*loads, *body, Store("out", i, result)], parallel=True, vector=True)
     buffers = (*(Buffer(buffer, "f32") for buffer in inputs), Buffer("out", "f32", writable=True))
-    return Kernel(name, buffers, (), [loop], splittable=splittable)
+    return Kernel(name, buffers, (), [loop], split=split)
 
 
 def axpy(count: int) -> Kernel:

@@ -197,16 +197,15 @@ Stmt = Op | ConstOp | IndexOp | Load | Store | Check | Accumulator | Update | Re
 @dataclass(slots=True)
 class Kernel:
     """A function `i32 name(ptr buffers, ptr sizes, i64 begin, i64 end)`: `buffers` is an array of base pointers in the order of `buffers`, `sizes` an
-    int64 array in the order of `sizes`; [begin, end) is the part of the first root loop's range to run when `splittable` (the runtime divides it
-    between threads), ignored else. The parts of a range do not overlap; a short one may be done whole by the part that begins at 0. Returns 0, or
-    the code of a failed Check.
+    int64 array in the order of `sizes`. The loops over the axis `split` run from begin to end: the runtime divides their range between threads, each of which
+    does the rest of the body, too. Without it begin and end are ignored. Returns 0, or the code of a failed Check.
     """
 
     name: str
     buffers: tuple[Buffer, ...]
     sizes: tuple[str, ...] = ()
     body: list[Stmt] = field(default_factory=list)
-    splittable: bool = False
+    split: str | None = None
 
 
 # --- expression builders ---------------------------------------------------------------------------------------------------

@@ -21,13 +21,14 @@ from typing import Any
 import torch
 
 from codegen.direct_calls import callable_of
-from codegen.ir import Binary, Const, Expr, Kernel, Loop, Sym
+from codegen.ir import Binary, Const, Expr, Kernel, Loop, Stmt, Sym
+from codegen.kernel_cost import grain_of
 from codegen.kernel_work import buffers_moved, flops_of
 from codegen.matmul_launch import MatmulLaunch, native_matmul
 from codegen.open_numbers import OpenNumber, closed, open_places
 from codegen.program import BufferInfo, ExternStep, KernelStep, Program, Ref, Step, ViewStep
 
-PLAN_VERSION = 1
+PLAN_VERSION = 2
 # Keep equal to native/compiled_graph.h and launch_call.c.
 NEW, WORKSPACE, CONSTANT, POINTER, VIEW, KERNEL, GEMM, BIAS, CALL, DROP, BUMP = range(1, 12)
 INPUT_TENSOR, INPUT_INTEGER, INPUT_UNUSED, INPUT_CONFORM = range(4)
@@ -153,6 +154,17 @@ def made_by(step: Step) -> list[str]:
     if isinstance(step, ViewStep):
         return [step.output]
     return [name for name in step.outputs if name is not None]
+
+
+def extent_of(body: list[Stmt], axis: str) -> Expr:
+    """Of the loop over that axis."""
+    pending = list(body)
+    while True:
+        statement = pending.pop()
+        if isinstance(statement, Loop):
+            if statement.axis == axis:
+                return statement.extent
+            pending += statement.body
 
 
 @dataclass(slots=True)
@@ -346,7 +358,7 @@ class Planner:
         work = max((self.layouts[name].numel for name in step.buffers), default=0)
         head = (
             self.addresses[step.kernel.name],
-            self.split_extent(step.kernel),
+            *self.division(step.kernel),
             work,
             self.object(step.kernel.name),
         )
@@ -357,12 +369,12 @@ class Planner:
         self.note_work(step.kernel.name, [names[name] for name in moved], flops_of(step.kernel.body))
         self.bump(written_of(step))
 
-    def split_extent(self, kernel: Kernel) -> int:
-        """The range [0, n) that a splittable kernel runs over."""
-        if not kernel.splittable:
-            return 0
-        loop = next(statement for statement in kernel.body if isinstance(statement, Loop))
-        return self.number(loop.extent)
+    def division(self, kernel: Kernel) -> tuple[int, int]:
+        """The range [0, n) that is divided between threads, and how much of it is worth one; zeros where none is."""
+        if kernel.split is None:
+            return 0, 0
+        extent = self.number(extent_of(kernel.body, kernel.split))
+        return extent, grain_of(kernel, extent, self.number)
 
     def write_view(self, step: ViewStep) -> None:
         if self.shaped.get(step.base) == step.output:

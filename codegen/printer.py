@@ -1,6 +1,6 @@
 """Loop IR and programs as text, for people, golden files and `CAPTURE_LOGS=loops`.
 
-kernel k0(x: f32, out: f32 writable) splittable
+kernel k0(x: f32, out: f32 writable) split i
   for i0 in 1000 parallel vector unroll 2:
     %0 = load x[i0]
     %1 = exp %0 : f32
@@ -89,7 +89,7 @@ def print_kernel(kernel: ir.Kernel) -> str:
     """The text of a kernel, one line a statement."""
     buffers = [f"{b.name}: {b.dtype}" + (" writable" if b.writable else "") for b in kernel.buffers]
     head = f"kernel {kernel.name}({', '.join([*buffers, *kernel.sizes])})"
-    lines = [head + (" splittable" if kernel.splittable else "")]
+    lines = [head + (f" split {kernel.split}" if kernel.split else "")]
     _block(kernel.body, "  ", lines)
     return "\n".join(lines) + "\n"
 

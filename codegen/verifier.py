@@ -217,6 +217,18 @@ def verify(kernel: ir.Kernel) -> None:
 
 
 def _check_split(kernel: ir.Kernel) -> None:
-    loops = [statement for statement in kernel.body if isinstance(statement, ir.Loop)]
-    if kernel.splittable and not (loops and loops[0].parallel):
-        raise VerificationError(f"{kernel.name}: is splittable, but its first loop is not parallel")
+    """Every store is in a loop over the axis that is divided between threads; else several would do it."""
+    if kernel.split is not None:
+        _check_divided(kernel, kernel.body)
+
+
+def _check_divided(kernel: ir.Kernel, body: list[ir.Stmt]) -> None:
+    for statement in body:
+        if isinstance(statement, ir.Store):
+            raise VerificationError(
+                f"{kernel.name}: is split over {kernel.split}, but stores to {statement.buffer} outside of it"
+            )
+        if isinstance(statement, ir.Loop) and statement.axis != kernel.split:
+            _check_divided(kernel, statement.body)
+        elif isinstance(statement, ir.Loop) and not statement.parallel:
+            raise VerificationError(f"{kernel.name}: is split over {kernel.split}, which is not parallel")

@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "capture_native.h"
+#include "parallel.h"
 #include "tensor_access.h"
 
 #define FEW_SLOTS 48
@@ -75,9 +76,21 @@ static int run_view(Run *run, const int64_t *operand)
 typedef int32_t (*KernelFunction)(void **buffers, const int64_t *sizes, int64_t begin, int64_t end);
 
 typedef struct {
-    int64_t address, end, work, name, nbuffers, nsizes;
+    int64_t address, end, grain, work, name, nbuffers, nsizes;
     int64_t rest[];
 } KernelLaunch;
+
+typedef struct {
+    KernelFunction function;
+    void **buffers;
+    const int64_t *sizes;
+} KernelCall;
+
+static int32_t call_kernel(const void *data, int64_t begin, int64_t end)
+{
+    const KernelCall *call = data;
+    return call->function(call->buffers, call->sizes, begin, end);
+}
 
 static int set_check_failure(Run *run, const KernelLaunch *launch, int32_t code)
 {
@@ -99,14 +112,14 @@ static int run_kernel(Run *run, const int64_t *operand)
     for (int64_t i = 0; i < launch->nbuffers; i++) {
         buffers[i] = run->slots[launch->rest[i]].data;
     }
-    const int64_t *sizes = launch->rest + launch->nbuffers;
-    KernelFunction function = (KernelFunction)(uintptr_t)launch->address;
+    KernelCall call = {(KernelFunction)(uintptr_t)launch->address, buffers, launch->rest + launch->nbuffers};
+    int64_t parts = parallel_parts(launch->end, launch->grain);
     int32_t code;
     if (launch->work < LONG_WORK) {
-        code = function(buffers, sizes, 0, launch->end);
+        code = parallel_run(call_kernel, &call, launch->end, parts);
     } else {
         Py_BEGIN_ALLOW_THREADS
-        code = function(buffers, sizes, 0, launch->end);
+        code = parallel_run(call_kernel, &call, launch->end, parts);
         Py_END_ALLOW_THREADS
     }
     if (buffers != few) {
@@ -459,6 +472,7 @@ static PyObject *graph_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (init_gemm() < 0 || find_grad_mode() < 0) {
         return NULL;
     }
+    init_parallel();
     return new_graph(type, words, objects, fallback == Py_None ? NULL : fallback, beside);
 }
 

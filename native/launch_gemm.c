@@ -9,7 +9,10 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "parallel.h"
 #include "tensor_access.h"
+
+#define PART_WORK 1500000 /* multiplications that are worth a thread: some 25 us */
 
 typedef void (*Sgemm)(const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *,
                       const float *, const int *, const float *, float *, const int *);
@@ -48,13 +51,21 @@ static double as_double(int64_t bits)
     return value;
 }
 
-static void products(const Gemm *gemm, char *a, char *b, char *c)
+typedef struct {
+    const Gemm *gemm;
+    char *a, *b, *c;
+} Operands;
+
+static int32_t products(const void *data, int64_t begin, int64_t end)
 {
+    const Operands *operands = data;
+    const Gemm *gemm = operands->gemm;
+    char *a = operands->a, *b = operands->b, *c = operands->c;
     const char *ta = gemm->transpose_a ? "T" : "N", *tb = gemm->transpose_b ? "T" : "N";
     int m = (int)gemm->m, n = (int)gemm->n, k = (int)gemm->k, lda = (int)gemm->lda, ldb = (int)gemm->ldb, ldc = (int)gemm->ldc;
     double alpha = as_double(gemm->alpha), beta = as_double(gemm->beta);
     float alpha_single = (float)alpha, beta_single = (float)beta;
-    for (int64_t i = 0; i < gemm->batch; i++) {
+    for (int64_t i = begin; i < end; i++) {
         if (gemm->dtype == DTYPE_FLOAT32) {
             sgemm(ta, tb, &m, &n, &k, &alpha_single, (float *)a + i * gemm->step_a, &lda, (float *)b + i * gemm->step_b, &ldb,
                   &beta_single, (float *)c + i * gemm->step_c, &ldc);
@@ -63,17 +74,26 @@ static void products(const Gemm *gemm, char *a, char *b, char *c)
                   (double *)c + i * gemm->step_c, &ldc);
         }
     }
+    return 0;
+}
+
+/* Many products are divided between the threads, each done by one; a few are left to BLAS, which divides each between all. */
+static int64_t parts_of(const Gemm *gemm)
+{
+    int64_t one = gemm->m * gemm->n * gemm->k;
+    int64_t parts = parallel_parts(gemm->batch, one < PART_WORK ? PART_WORK / (one > 0 ? one : 1) + 1 : 1);
+    return parts < gemm->batch ? parts : 1;
 }
 
 int run_gemm(Run *run, const int64_t *operand)
 {
     const Gemm *gemm = (const Gemm *)operand;
-    char *a = run->slots[gemm->a].data, *b = run->slots[gemm->b].data, *c = run->slots[gemm->c].data;
+    Operands operands = {gemm, run->slots[gemm->a].data, run->slots[gemm->b].data, run->slots[gemm->c].data};
     if (gemm->batch * gemm->m * gemm->n * gemm->k < LONG_WORK) {
-        products(gemm, a, b, c);
+        products(&operands, 0, gemm->batch);
     } else {
         Py_BEGIN_ALLOW_THREADS
-        products(gemm, a, b, c);
+        parallel_run(products, &operands, gemm->batch, parts_of(gemm));
         Py_END_ALLOW_THREADS
     }
     return 0;

@@ -38,7 +38,7 @@ from codegen.llvm.casts import cast
 from codegen.llvm.errors import EmitError
 from codegen.llvm.function_text import FunctionText
 from codegen.llvm.index import AxisPlace, IndexArithmetic
-from codegen.llvm.loops import VectorPlan, emit_loop, is_divided, plan_vector_loop, statements_in
+from codegen.llvm.loops import VectorPlan, emit_loop, plan_vector_loop, statements_in
 from codegen.llvm.memory import any_lane, emit_load, emit_store
 from codegen.llvm.reduce import AccumulatorState, declare_accumulator, emit_update, read_accumulator
 from codegen.llvm.target import Target
@@ -90,14 +90,12 @@ class KernelEmitter:
         self.copies = 1
         self.copy = 0
         self._copy_places: tuple[str, list[AxisPlace]] | None = None
-        self.first_loop = next((statement for statement in kernel.body if isinstance(statement, Loop)), None)
         self.index = IndexArithmetic(self.function, self._code, self)
         self.sizes = self._load_arguments("%sizes", "i64", list(kernel.sizes))
         self.pointers = self._load_arguments("%buffers", "ptr", [buffer.name for buffer in kernel.buffers])
         self.written = self._written_buffers()
         self._buffers = {buffer.name: buffer for buffer in kernel.buffers}
         self._plans: dict[int, VectorPlan] = {}
-        self.divided = is_divided(kernel, self.first_loop)
         self._failures: dict[int, str] = {}
 
     def _code(self, level: int, lanes: int) -> Code:
@@ -132,8 +130,7 @@ class KernelEmitter:
     def plan(self, loop: Loop) -> VectorPlan:
         plan = self._plans.get(id(loop))
         if plan is None:
-            divided = self.divided and loop is self.first_loop
-            plan = self._plans[id(loop)] = plan_vector_loop(loop, self.kernel, self.target, divided=divided)
+            plan = self._plans[id(loop)] = plan_vector_loop(loop, self.kernel, self.target)
         return plan
 
     # --- statements --------------------------------------------------------------------------------------------------------
@@ -216,14 +213,10 @@ class KernelEmitter:
 
     def text(self, symbol: str) -> str:
         """The definition, once all statements are emitted."""
-        one_part = self.kernel.splittable and not self.divided
         lines = [
             f"define i32 @{symbol}(ptr %buffers, ptr %sizes, i64 %begin, i64 %end) {self.target.attributes} {{",
-            *(
-                ["start:", *self.function.entry, *_ONLY_FIRST_PART, "entry:"]
-                if one_part
-                else ["entry:", *self.function.entry]
-            ),
+            "entry:",
+            *self.function.entry,
             *self.function.frames[0].lines,
             "  ret i32 0",
         ]
@@ -231,16 +224,6 @@ class KernelEmitter:
             lines += [f"{label}:", f"  ret i32 {code}"]
         return "\n".join([*lines, "}"])
 
-
-# A small kernel does all its work in the part that begins at 0.
-_ONLY_FIRST_PART = [
-    "  %starts = icmp eq i64 %begin, 0",
-    "  %has_work = icmp sgt i64 %end, 0",
-    "  %is_first = and i1 %starts, %has_work",
-    "  br i1 %is_first, label %entry, label %elsewhere",
-    "elsewhere:",
-    "  ret i32 0",
-]
 
 _STATEMENTS: dict[type[Any], Callable[[KernelEmitter, Any], None]] = {
     Op: KernelEmitter.op,

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 _UNROLLED_STATEMENTS = 12  # a short loop around more than that stays a loop
 _UNROLLED_ITERATIONS = 4
-_ONE_PART = 32768  # elements: what eager, too, gives to one thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +70,6 @@ def _full_lanes(loop: Loop, target: Target) -> int:
     return target.lanes(widest)
 
 
-def is_divided(kernel: Kernel, first_loop: Loop | None) -> bool:
-    """Whether the kernel keeps to [begin, end). A short vector loop is one part: bounds that are numbers make better code than threads would."""
-    if not kernel.splittable or first_loop is None:
-        return False
-    extent = first_loop.extent
-    return not (first_loop.vector and isinstance(extent, Const) and extent.value < _ONE_PART)
-
-
 def _updated_outside(loop: Loop) -> bool:
     """Whether the loop reduces into an accumulator around it."""
     inside = {statement.name for statement in statements_in(loop.body) if isinstance(statement, Accumulator)}
@@ -89,12 +80,11 @@ def _updated_outside(loop: Loop) -> bool:
 
 
 def _may_repeat(loop: Loop, kernel: Kernel) -> bool:
-    """Whether running an iteration twice changes nothing."""
+    """Whether running an iteration twice changes nothing. Of a loop that threads divide, one of them may run it when another is elsewhere in the kernel."""
     roots = {buffer.name: buffer.alias_of or buffer.name for buffer in kernel.buffers}
-    stores = [statement for statement in statements_in(loop.body) if isinstance(statement, Store)]
-    loaded = {
-        roots[statement.buffer] for statement in statements_in(loop.body) if isinstance(statement, Load)
-    }
+    meanwhile = list(statements_in(kernel.body if loop.axis == kernel.split else loop.body))
+    stores = [statement for statement in meanwhile if isinstance(statement, Store)]
+    loaded = {roots[statement.buffer] for statement in meanwhile if isinstance(statement, Load)}
     in_place = any(roots[store.buffer] in loaded for store in stores)
     return not in_place and not any(store.atomic_add for store in stores) and not _updated_outside(loop)
 
@@ -109,8 +99,7 @@ def _unroll(loop: Loop) -> int:
     return 2 if any(isinstance(statement, Op) and statement.name in SLEEF for statement in statements) else 4
 
 
-def plan_vector_loop(loop: Loop, kernel: Kernel, target: Target, *, divided: bool) -> VectorPlan:
-    """`divided`: the runtime chooses the bounds, they are no numbers here."""
+def plan_vector_loop(loop: Loop, kernel: Kernel, target: Target) -> VectorPlan:
     lanes, unroll, may_repeat = _full_lanes(loop, target), _unroll(loop), _may_repeat(loop, kernel)
     if not isinstance(loop.extent, Const):
         return VectorPlan(lanes, unroll, overlap=False, masked=True)
@@ -121,7 +110,7 @@ def plan_vector_loop(loop: Loop, kernel: Kernel, target: Target, *, divided: boo
         if extent != lanes and not may_repeat:
             lanes *= 2
     unroll = max(1, min(unroll, extent // lanes))
-    if divided:
+    if loop.axis == kernel.split:  # the runtime chooses the bounds, they are no numbers here
         return VectorPlan(lanes, unroll, overlap=may_repeat, masked=True)
     whole = extent % (lanes * unroll) == 0
     return VectorPlan(lanes, unroll, overlap=may_repeat and not whole, masked=extent % lanes != 0)
@@ -131,7 +120,7 @@ def plan_vector_loop(loop: Loop, kernel: Kernel, target: Target, *, divided: boo
 
 
 def emit_loop(emitter: KernelEmitter, loop: Loop) -> None:
-    divided = emitter.divided and loop is emitter.first_loop
+    divided = loop.axis == emitter.kernel.split
     extent = emitter.index.value(loop.extent)
     start: Bound = "%begin" if divided else 0
     stop: Bound = "%end" if divided else extent.text if extent.number is None else int(extent.number)

@@ -269,7 +269,7 @@ def _add_lanes(emitter: KernelEmitter, address: Address, value: Value, mask: Val
     function, lanes = emitter.function, emitter.lanes
     code = Code(function, emitter.target, function.depth, lanes)
     active = _both(code, emitter.mask, None if mask is None else code.operand(mask))
-    if lanes > 1 and address.step == 1 and not emitter.kernel.splittable:
+    if lanes > 1 and address.step == 1 and emitter.kernel.split is None:
         before = _load_lanes(emitter, Load(-1, "", Const(0), value.dtype), address, mask)
         operation = "fadd" if value.dtype in FLOATS else "add"
         total = code.binary(operation, value.dtype, before.text, code.operand(value))
@@ -324,7 +324,7 @@ def _add_one(emitter: KernelEmitter, dtype: str, pointer: str, text: str) -> Non
     if dtype == "b8" or dtype in ("bf16", "f16"):
         raise EmitError(f"addition to memory of {dtype}")
     operation = "fadd" if dtype in FLOATS else "add"
-    if emitter.kernel.splittable:
+    if emitter.kernel.split is not None:
         function.define_here(
             f"atomicrmw {operation} ptr {pointer}, {kind} {text} monotonic, align {SIZES[dtype]}"
         )

@@ -28,6 +28,7 @@ from codegen.lower.tensor_expr import (
     numel,
     reshape,
 )
+from codegen.lower.whole_reduction import reduce_whole
 
 aten = torch.ops.aten
 
@@ -45,6 +46,8 @@ def reduce(combine: str, value: TensorExpr, dims: tuple[int, ...]) -> TensorExpr
     """Over no dimension (a zero-dimensional tensor) as over one element."""
     if not value.shape:
         return Reduce(combine, reshape(value, (1,)), (0,))
+    if len(dims) == len(value.shape) and not combine.startswith("arg"):
+        return reduce_whole(combine, value)
     return Reduce(combine, value, dims)
 
 

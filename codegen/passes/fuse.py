@@ -172,7 +172,7 @@ def _joined(group: Group, root: Root) -> Group | None:
 
 
 def pays(group: Group, member: Member) -> bool:
-    """Whether the loops of the group suit the member: it must not walk down long columns, nor make long work unsplittable."""
+    """Whether the loops of the group suit the member: it must not walk down long columns, nor make long work one that threads can't divide."""
     if not group.has_inner:
         return True
     if not member.inner:

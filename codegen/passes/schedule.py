@@ -18,6 +18,7 @@ from typing import Any
 from codegen import index_algebra as ix
 from codegen import ir
 from codegen.index_algebra import Index, atoms_of, to_expr
+from codegen.kernel_cost import may_pay
 from codegen.ops import OPS, TORCH_DTYPES
 from codegen.passes.axes import arrange_axes, stride_of
 from codegen.passes.draft import Draft, DraftIndex, DraftLoad, DraftStore, Phase
@@ -188,19 +189,21 @@ def _kernel(draft: Draft, body: list[ir.Stmt]) -> ir.Kernel:
         ir.Buffer(name, dtype, name in draft.written, TORCH_DTYPES[dtype].itemsize)
         for name, dtype in draft.buffers.items()
     )
-    return ir.Kernel(
-        draft.name, buffers, _symbols(draft), body, splittable=not draft.scratch and _is_splittable(body)
-    )
+    kernel = ir.Kernel(draft.name, buffers, _symbols(draft), body)
+    # bounds that are numbers make better code
+    kernel.split = _split_axis(draft, body) if may_pay(kernel) else None
+    return kernel
 
 
-def _is_splittable(body: list[ir.Stmt]) -> bool:
-    """One parallel loop. No part of an empty loop runs: then nothing may be stored beside it."""
+def _split_axis(draft: Draft, body: list[ir.Stmt]) -> str | None:
+    """The axis that threads may divide between them: that of the one loop around everything, where it is parallel; of row blocks, whose sums are shared by
+    all rows, the columns."""
+    if any(isinstance(statement, ir.Store) for statement in body):
+        return None
+    if draft.scratch:
+        return draft.outer[-1]
     loops = [statement for statement in body if isinstance(statement, ir.Loop)]
-    if len(loops) != 1 or not loops[0].parallel:
-        return False
-    extent = loops[0].extent
-    has_parts = isinstance(extent, ir.Const) and extent.value > 0
-    return has_parts or not any(isinstance(statement, ir.Store) for statement in body)
+    return loops[0].axis if len(loops) == 1 and loops[0].parallel else None
 
 
 def _symbols(draft: Draft) -> tuple[str, ...]:

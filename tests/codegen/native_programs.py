@@ -8,8 +8,8 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from codegen import ir
 from codegen.jit import compile_kernels
+from codegen.plan import extent_of
 from codegen.program import KernelStep, Program
 from tests.codegen.loop_interpreter import CheckFailed, ProgramRun, execute
 
@@ -17,7 +17,7 @@ _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, c
 
 
 class NativeRun(ProgramRun):
-    """Calls each kernel for the whole range of its first loop."""
+    """Calls each kernel for the whole range of the axis that threads may divide."""
 
     def __init__(self, program: Program, inputs: list[Any]) -> None:
         super().__init__(program, inputs)
@@ -30,8 +30,8 @@ class NativeRun(ProgramRun):
         pointers = [self.tensor(name).data_ptr() for name in step.buffers]
         buffers = (ctypes.c_void_p * max(len(pointers), 1))(*pointers)
         sizes = (ctypes.c_int64 * max(len(step.sizes), 1))(*map(self.number, step.sizes))
-        first = next((s for s in step.kernel.body if isinstance(s, ir.Loop)), None)
-        end = 0 if first is None else self.number(first.extent)
+        axis = step.kernel.split
+        end = 0 if axis is None else self.number(extent_of(step.kernel.body, axis))
         code = _FUNCTION(self.compiled[id(step.kernel)].address)(buffers, sizes, 0, end)
         if code:
             raise CheckFailed(code)

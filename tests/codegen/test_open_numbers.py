@@ -11,6 +11,7 @@ import torch
 
 from codegen.compiled import calibrate
 from codegen.open_numbers import OpenNumber, Recorder, closed
+from codegen.plan import PLAN_VERSION
 from codegen.symbolic_graph import packed
 
 
@@ -69,7 +70,7 @@ def test_filled_numbers_are_those_of_ints(seed: int) -> None:
 
 def graph_without_steps() -> Any:
     calibrate()
-    return _capture.CompiledGraph(packed([(1, 0, 0, 0, 0, 0, 0)]), (0,))
+    return _capture.CompiledGraph(packed([(PLAN_VERSION, 0, 0, 0, 0, 0, 0)]), (0,))
 
 
 def test_equal_histories_are_one_number_and_no_condition() -> None:

@@ -14,8 +14,8 @@ LOAD = ir.Load(0, "x", AxisVar("i"), "f32")
 STORE = ir.Store("out", AxisVar("i"), 0)
 
 
-def kernel(body, buffers=(X, OUT), sizes=(), splittable=False):
-    return ir.Kernel("k", buffers, sizes, body, splittable)
+def kernel(body, buffers=(X, OUT), sizes=(), split=None):
+    return ir.Kernel("k", buffers, sizes, body, split)
 
 
 def loop(*body, axis="i", parallel=True, vector=False, unroll=1):
@@ -23,7 +23,7 @@ def loop(*body, axis="i", parallel=True, vector=False, unroll=1):
 
 
 def test_a_copy_is_well_formed():
-    verify(kernel([loop(LOAD, STORE, vector=True)], splittable=True))
+    verify(kernel([loop(LOAD, STORE, vector=True)], split="i"))
 
 
 def test_a_reduction_is_well_formed():
@@ -92,6 +92,8 @@ def test_buffers():
         verify(kernel([], (ir.Buffer("x", "f32", alias_of="z"),)))
 
 
-def test_splittable_needs_a_parallel_loop():
-    with pytest.raises(VerificationError, match="first loop is not parallel"):
-        verify(kernel([loop(parallel=False)], splittable=True))
+def test_what_is_divided_between_threads_is_parallel_and_stores_nothing_beside_it():
+    with pytest.raises(VerificationError, match="which is not parallel"):
+        verify(kernel([loop(parallel=False)], split="i"))
+    with pytest.raises(VerificationError, match="stores to out outside of it"):
+        verify(kernel([loop(LOAD, STORE)], split="j"))

@@ -27,7 +27,7 @@ GUARD = 40  # elements behind the end that must stay as they are
 
 
 def axpy(
-    extent: ir.Expr, *, splittable: bool = False, dtype: str = "f32", unroll: int = 1, in_place: bool = False
+    extent: ir.Expr, *, split: str | None = None, dtype: str = "f32", unroll: int = 1, in_place: bool = False
 ) -> Kernel:
     """out[i] = x[i] * 3 + y[i]; in place: y is out."""
     i = AxisVar("i")
@@ -44,7 +44,7 @@ def axpy(
     if not in_place:
         buffers.append(Buffer("out", dtype, writable=True))
     loop = Loop("i", extent, body, parallel=True, vector=True, unroll=unroll)
-    return Kernel("axpy", tuple(buffers), ("n",) if extent == Sym("n") else (), [loop], splittable=splittable)
+    return Kernel("axpy", tuple(buffers), ("n",) if extent == Sym("n") else (), [loop], split=split)
 
 
 def run_axpy(run, kernel: Kernel, n: int, dtype: torch.dtype = torch.float32, **bounds) -> None:
@@ -87,24 +87,15 @@ def test_divided_range(run, dynamic: bool, in_place: bool) -> None:
         (17, [0, 1, 17]),
         (64, [0, 32, 64]),
     ]:
-        kernel = axpy(Sym("n") if dynamic else Const(n), splittable=True, in_place=in_place)
+        kernel = axpy(Sym("n") if dynamic else Const(n), split="i", in_place=in_place)
         run_axpy(run, kernel, n, ranges=list(zip(cuts, cuts[1:])))
 
 
 @pytest.mark.parametrize("extent", [Sym("n"), Const(40_000)])
 def test_part_of_a_divided_range_leaves_the_rest_alone_when_in_place(run, extent: ir.Expr) -> None:
     x, y = torch.ones(40_000), torch.zeros(40_000)
-    run(axpy(extent, splittable=True, in_place=True), {"x": x, "y": y}, {"n": 40_000}, begin=20, end=45)
+    run(axpy(extent, split="i", in_place=True), {"x": x, "y": y}, {"n": 40_000}, begin=20, end=45)
     assert torch.equal(y.nonzero().flatten(), torch.arange(20, 45))
-
-
-def test_a_short_range_is_done_by_the_part_that_begins_at_0(run) -> None:
-    x, y = torch.ones(100), torch.zeros(100)
-    kernel = axpy(Const(100), splittable=True, in_place=True)
-    run(kernel, {"x": x, "y": y}, ranges=[(0, 0), (50, 100)])
-    assert not y.any()
-    run(kernel, {"x": x, "y": y}, begin=0, end=50)
-    assert bool((y == 3).all())
 
 
 def test_divided_range_of_whole_vectors(run) -> None:
@@ -112,7 +103,7 @@ def test_divided_range_of_whole_vectors(run) -> None:
         for unroll in (1, 2):
             run_axpy(
                 run,
-                axpy(Const(n), splittable=True, unroll=unroll),
+                axpy(Const(n), split="i", unroll=unroll),
                 n,
                 ranges=[(0, 13_001), (13_001, 13_002), (13_002, n)],
             )

@@ -221,9 +221,9 @@ def test_masked_lanes_do_not_touch_memory(run) -> None:
 
 
 @pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("splittable", [False, True])
+@pytest.mark.parametrize("split", [None, "i"])
 @pytest.mark.parametrize("dtype", ["f32", "f64", "i64", "i32"])
-def test_atomic_add(run, dtype: str, splittable: bool, masked: bool) -> None:
+def test_atomic_add(run, dtype: str, split: str | None, masked: bool) -> None:
     i = AxisVar("i")
     for n in LENGTHS:
         torch.manual_seed(n)
@@ -239,7 +239,7 @@ def test_atomic_add(run, dtype: str, splittable: bool, masked: bool) -> None:
         buffers = [Buffer("index", "i64"), Buffer("x", dtype), Buffer("mask", "b8")]
         buffers += [Buffer("out", dtype, writable=True), Buffer("total", dtype, writable=True)]
         out, total = torch.zeros(4, dtype=x.dtype), torch.zeros(1, dtype=x.dtype)
-        kernel = Kernel("scatter_add", tuple(buffers), (), [loop], splittable=splittable)
+        kernel = Kernel("scatter_add", tuple(buffers), (), [loop], split=split)
         run(kernel, {"index": index, "x": x, "mask": mask, "out": out, "total": total}, end=n)
         kept = torch.where(mask, x, torch.zeros_like(x)) if masked else x
         assert torch.equal(out, torch.zeros_like(out).scatter_add(0, index, kept))

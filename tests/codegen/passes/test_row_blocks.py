@@ -42,7 +42,7 @@ def scratch(kernel: Any) -> list[str]:
 def test_column_sums(shape: tuple[int, int]) -> None:
     torch.manual_seed(0)
     (kernel,) = compiled_kernels(lambda x: (x.sum(0),), torch.randn(shape) + 1)
-    assert scratch(kernel) and not kernel.splittable
+    assert scratch(kernel) and kernel.split is not None
 
 
 def test_several_sums_with_values_of_rows_and_columns() -> None:

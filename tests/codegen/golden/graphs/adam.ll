@@ -2,20 +2,13 @@ declare float @llvm.fabs.f32(float)
 declare <8 x float> @llvm.fabs.v8f32(<8 x float>)
 declare <8 x float> @llvm.sqrt.v8f32(<8 x float>)
 define i32 @k0(ptr %buffers, ptr %sizes, i64 %begin, i64 %end) nounwind "min-legal-vector-width"="256" "prefer-vector-width"="256" {
-start:
+entry:
   %t1 = getelementptr ptr, ptr %buffers, i64 0
   %t2 = load ptr, ptr %t1, align 8
   %t3 = getelementptr ptr, ptr %buffers, i64 1
   %t4 = load ptr, ptr %t3, align 8
   %t5 = getelementptr ptr, ptr %buffers, i64 2
   %t6 = load ptr, ptr %t5, align 8
-  %starts = icmp eq i64 %begin, 0
-  %has_work = icmp sgt i64 %end, 0
-  %is_first = and i1 %starts, %has_work
-  br i1 %is_first, label %entry, label %elsewhere
-elsewhere:
-  ret i32 0
-entry:
   %t7 = call float @llvm.fabs.f32(float 0x3FB99999A0000000)
   %t8 = fcmp olt float %t7, 0x3FE0000000000000
   %t9 = fsub float 0x3FF0000000000000, 0x3FB99999A0000000

@@ -1,5 +1,5 @@
 define i32 @k0(ptr %buffers, ptr %sizes, i64 %begin, i64 %end) nounwind "min-legal-vector-width"="256" "prefer-vector-width"="256" {
-start:
+entry:
   %t1 = getelementptr ptr, ptr %buffers, i64 0
   %t2 = load ptr, ptr %t1, align 8
   %t3 = getelementptr ptr, ptr %buffers, i64 1
@@ -8,13 +8,6 @@ start:
   %t6 = alloca <8 x float>, align 64
   %t7 = alloca <8 x float>, align 64
   %t8 = alloca <8 x float>, align 64
-  %starts = icmp eq i64 %begin, 0
-  %has_work = icmp sgt i64 %end, 0
-  %is_first = and i1 %starts, %has_work
-  br i1 %is_first, label %entry, label %elsewhere
-elsewhere:
-  ret i32 0
-entry:
   store <8 x float> splat (float 0x0000000000000000), ptr %t5, align 64
   store <8 x float> splat (float 0x0000000000000000), ptr %t6, align 64
   store <8 x float> splat (float 0x0000000000000000), ptr %t7, align 64

@@ -1,17 +1,10 @@
 declare i64 @llvm.smin.i64(i64, i64)
 define i32 @k0(ptr %buffers, ptr %sizes, i64 %begin, i64 %end) nounwind "min-legal-vector-width"="256" "prefer-vector-width"="256" {
-start:
+entry:
   %t1 = getelementptr ptr, ptr %buffers, i64 0
   %t2 = load ptr, ptr %t1, align 8
   %t3 = getelementptr ptr, ptr %buffers, i64 1
   %t4 = load ptr, ptr %t3, align 8
-  %starts = icmp eq i64 %begin, 0
-  %has_work = icmp sgt i64 %end, 0
-  %is_first = and i1 %starts, %has_work
-  br i1 %is_first, label %entry, label %elsewhere
-elsewhere:
-  ret i32 0
-entry:
   br label %loop5
 loop5:
   %t7 = phi i64 [ 0, %entry ], [ %t33, %loop5 ]

@@ -6,43 +6,38 @@ entry:
   %t2 = load ptr, ptr %t1, align 8
   %t3 = getelementptr ptr, ptr %buffers, i64 1
   %t4 = load ptr, ptr %t3, align 8
-  %t5 = icmp slt i64 %begin, %end
-  br i1 %t5, label %do6, label %done7
-do6:
+  br label %loop5
+loop5:
+  %t7 = phi i64 [ 0, %entry ], [ %t31, %after9 ]
+  %t19 = mul nsw i64 %t7, 8
+  %t20 = getelementptr float, ptr %t2, i64 %t19
+  %t26 = mul nsw i64 %t7, 11
+  %t27 = getelementptr float, ptr %t4, i64 %t26
   br label %loop8
 loop8:
-  %t10 = phi i64 [ %begin, %do6 ], [ %t34, %after12 ]
-  %t22 = mul nsw i64 %t10, 8
-  %t23 = getelementptr float, ptr %t2, i64 %t22
-  %t29 = mul nsw i64 %t10, 11
-  %t30 = getelementptr float, ptr %t4, i64 %t29
-  br label %loop11
-loop11:
-  %t13 = phi i64 [ 0, %loop8 ], [ %t32, %loop11 ]
-  %t14 = call i64 @llvm.smin.i64(i64 %t13, i64 3)
-  %t15 = insertelement <8 x i64> poison, i64 %t14, i64 0
-  %t16 = shufflevector <8 x i64> %t15, <8 x i64> poison, <8 x i32> zeroinitializer
-  %t17 = add <8 x i64> %t16, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>
-  %t18 = add <8 x i64> %t17, splat (i64 -1)
-  %t19 = icmp sge <8 x i64> %t18, splat (i64 0)
-  %t20 = icmp slt <8 x i64> %t18, splat (i64 8)
-  %t21 = and <8 x i1> %t19, %t20
-  %t24 = getelementptr float, ptr %t23, i64 %t14
-  %t25 = getelementptr float, ptr %t24, i64 -1
-  %t26 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %t25, <8 x i1> %t21, <8 x float> splat (float 0x0000000000000000))
-  %t27 = select <8 x i1> %t21, <8 x float> %t26, <8 x float> splat (float 0x0000000000000000)
-  %t28 = fmul <8 x float> %t27, splat (float 0x4000000000000000)
-  %t31 = getelementptr float, ptr %t30, i64 %t14
-  store <8 x float> %t28, ptr %t31, align 4
-  %t32 = add nuw nsw i64 %t13, 8
-  %t33 = icmp slt i64 %t32, 11
-  br i1 %t33, label %loop11, label %after12
-after12:
-  %t34 = add nuw nsw i64 %t10, 1
-  %t35 = icmp slt i64 %t34, %end
-  br i1 %t35, label %loop8, label %after9
+  %t10 = phi i64 [ 0, %loop5 ], [ %t29, %loop8 ]
+  %t11 = call i64 @llvm.smin.i64(i64 %t10, i64 3)
+  %t12 = insertelement <8 x i64> poison, i64 %t11, i64 0
+  %t13 = shufflevector <8 x i64> %t12, <8 x i64> poison, <8 x i32> zeroinitializer
+  %t14 = add <8 x i64> %t13, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>
+  %t15 = add <8 x i64> %t14, splat (i64 -1)
+  %t16 = icmp sge <8 x i64> %t15, splat (i64 0)
+  %t17 = icmp slt <8 x i64> %t15, splat (i64 8)
+  %t18 = and <8 x i1> %t16, %t17
+  %t21 = getelementptr float, ptr %t20, i64 %t11
+  %t22 = getelementptr float, ptr %t21, i64 -1
+  %t23 = call <8 x float> @llvm.masked.load.v8f32.p0(ptr align 4 %t22, <8 x i1> %t18, <8 x float> splat (float 0x0000000000000000))
+  %t24 = select <8 x i1> %t18, <8 x float> %t23, <8 x float> splat (float 0x0000000000000000)
+  %t25 = fmul <8 x float> %t24, splat (float 0x4000000000000000)
+  %t28 = getelementptr float, ptr %t27, i64 %t11
+  store <8 x float> %t25, ptr %t28, align 4
+  %t29 = add nuw nsw i64 %t10, 8
+  %t30 = icmp slt i64 %t29, 11
+  br i1 %t30, label %loop8, label %after9
 after9:
-  br label %done7
-done7:
+  %t31 = add nuw nsw i64 %t7, 1
+  %t32 = icmp slt i64 %t31, 4
+  br i1 %t32, label %loop5, label %after6
+after6:
   ret i32 0
 }

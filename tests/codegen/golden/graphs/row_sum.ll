@@ -4,73 +4,68 @@ entry:
   %t2 = load ptr, ptr %t1, align 8
   %t3 = getelementptr ptr, ptr %buffers, i64 1
   %t4 = load ptr, ptr %t3, align 8
-  %t11 = alloca float, align 64
+  %t8 = alloca float, align 64
+  %t9 = alloca <8 x float>, align 64
+  %t10 = alloca <8 x float>, align 64
+  %t11 = alloca <8 x float>, align 64
   %t12 = alloca <8 x float>, align 64
-  %t13 = alloca <8 x float>, align 64
-  %t14 = alloca <8 x float>, align 64
-  %t15 = alloca <8 x float>, align 64
-  %t5 = icmp slt i64 %begin, %end
-  br i1 %t5, label %do6, label %done7
-do6:
-  br label %loop8
-loop8:
-  %t10 = phi i64 [ %begin, %do6 ], [ %t56, %loop8 ]
-  store float 0x0000000000000000, ptr %t11, align 64
+  br label %loop5
+loop5:
+  %t7 = phi i64 [ 0, %entry ], [ %t53, %loop5 ]
+  store float 0x0000000000000000, ptr %t8, align 64
+  store <8 x float> splat (float 0x0000000000000000), ptr %t9, align 64
+  store <8 x float> splat (float 0x0000000000000000), ptr %t10, align 64
+  store <8 x float> splat (float 0x0000000000000000), ptr %t11, align 64
   store <8 x float> splat (float 0x0000000000000000), ptr %t12, align 64
-  store <8 x float> splat (float 0x0000000000000000), ptr %t13, align 64
-  store <8 x float> splat (float 0x0000000000000000), ptr %t14, align 64
-  store <8 x float> splat (float 0x0000000000000000), ptr %t15, align 64
-  %t16 = mul nsw i64 %t10, 40
-  %t17 = getelementptr float, ptr %t2, i64 %t16
-  %t18 = load <8 x float>, ptr %t17, align 4
-  %t19 = getelementptr float, ptr %t17, i64 8
-  %t20 = load <8 x float>, ptr %t19, align 4
-  %t21 = getelementptr float, ptr %t17, i64 16
-  %t22 = load <8 x float>, ptr %t21, align 4
-  %t23 = getelementptr float, ptr %t17, i64 24
-  %t24 = load <8 x float>, ptr %t23, align 4
-  %t25 = load <8 x float>, ptr %t12, align 64
-  %t26 = fadd <8 x float> %t25, %t18
-  store <8 x float> %t26, ptr %t12, align 64
-  %t27 = load <8 x float>, ptr %t13, align 64
-  %t28 = fadd <8 x float> %t27, %t20
-  store <8 x float> %t28, ptr %t13, align 64
-  %t29 = load <8 x float>, ptr %t14, align 64
-  %t30 = fadd <8 x float> %t29, %t22
-  store <8 x float> %t30, ptr %t14, align 64
-  %t31 = load <8 x float>, ptr %t15, align 64
-  %t32 = fadd <8 x float> %t31, %t24
-  store <8 x float> %t32, ptr %t15, align 64
-  %t33 = getelementptr float, ptr %t17, i64 32
-  %t34 = load <8 x float>, ptr %t33, align 4
-  %t35 = load <8 x float>, ptr %t12, align 64
-  %t36 = fadd <8 x float> %t35, %t34
-  store <8 x float> %t36, ptr %t12, align 64
-  %t37 = load <8 x float>, ptr %t12, align 64
-  %t38 = load <8 x float>, ptr %t13, align 64
-  %t39 = fadd <8 x float> %t37, %t38
-  %t40 = load <8 x float>, ptr %t14, align 64
-  %t41 = fadd <8 x float> %t39, %t40
-  %t42 = load <8 x float>, ptr %t15, align 64
-  %t43 = fadd <8 x float> %t41, %t42
-  %t44 = shufflevector <8 x float> %t43, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
-  %t45 = shufflevector <8 x float> %t43, <8 x float> poison, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
-  %t46 = fadd <4 x float> %t44, %t45
-  %t47 = shufflevector <4 x float> %t46, <4 x float> poison, <2 x i32> <i32 0, i32 1>
-  %t48 = shufflevector <4 x float> %t46, <4 x float> poison, <2 x i32> <i32 2, i32 3>
-  %t49 = fadd <2 x float> %t47, %t48
-  %t50 = extractelement <2 x float> %t49, i64 0
-  %t51 = extractelement <2 x float> %t49, i64 1
-  %t52 = fadd float %t50, %t51
-  %t53 = load float, ptr %t11, align 64
-  %t54 = fadd float %t52, %t53
-  %t55 = getelementptr float, ptr %t4, i64 %t10
-  store float %t54, ptr %t55, align 4
-  %t56 = add nuw nsw i64 %t10, 1
-  %t57 = icmp slt i64 %t56, %end
-  br i1 %t57, label %loop8, label %after9
-after9:
-  br label %done7
-done7:
+  %t13 = mul nsw i64 %t7, 40
+  %t14 = getelementptr float, ptr %t2, i64 %t13
+  %t15 = load <8 x float>, ptr %t14, align 4
+  %t16 = getelementptr float, ptr %t14, i64 8
+  %t17 = load <8 x float>, ptr %t16, align 4
+  %t18 = getelementptr float, ptr %t14, i64 16
+  %t19 = load <8 x float>, ptr %t18, align 4
+  %t20 = getelementptr float, ptr %t14, i64 24
+  %t21 = load <8 x float>, ptr %t20, align 4
+  %t22 = load <8 x float>, ptr %t9, align 64
+  %t23 = fadd <8 x float> %t22, %t15
+  store <8 x float> %t23, ptr %t9, align 64
+  %t24 = load <8 x float>, ptr %t10, align 64
+  %t25 = fadd <8 x float> %t24, %t17
+  store <8 x float> %t25, ptr %t10, align 64
+  %t26 = load <8 x float>, ptr %t11, align 64
+  %t27 = fadd <8 x float> %t26, %t19
+  store <8 x float> %t27, ptr %t11, align 64
+  %t28 = load <8 x float>, ptr %t12, align 64
+  %t29 = fadd <8 x float> %t28, %t21
+  store <8 x float> %t29, ptr %t12, align 64
+  %t30 = getelementptr float, ptr %t14, i64 32
+  %t31 = load <8 x float>, ptr %t30, align 4
+  %t32 = load <8 x float>, ptr %t9, align 64
+  %t33 = fadd <8 x float> %t32, %t31
+  store <8 x float> %t33, ptr %t9, align 64
+  %t34 = load <8 x float>, ptr %t9, align 64
+  %t35 = load <8 x float>, ptr %t10, align 64
+  %t36 = fadd <8 x float> %t34, %t35
+  %t37 = load <8 x float>, ptr %t11, align 64
+  %t38 = fadd <8 x float> %t36, %t37
+  %t39 = load <8 x float>, ptr %t12, align 64
+  %t40 = fadd <8 x float> %t38, %t39
+  %t41 = shufflevector <8 x float> %t40, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  %t42 = shufflevector <8 x float> %t40, <8 x float> poison, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
+  %t43 = fadd <4 x float> %t41, %t42
+  %t44 = shufflevector <4 x float> %t43, <4 x float> poison, <2 x i32> <i32 0, i32 1>
+  %t45 = shufflevector <4 x float> %t43, <4 x float> poison, <2 x i32> <i32 2, i32 3>
+  %t46 = fadd <2 x float> %t44, %t45
+  %t47 = extractelement <2 x float> %t46, i64 0
+  %t48 = extractelement <2 x float> %t46, i64 1
+  %t49 = fadd float %t47, %t48
+  %t50 = load float, ptr %t8, align 64
+  %t51 = fadd float %t49, %t50
+  %t52 = getelementptr float, ptr %t4, i64 %t7
+  store float %t51, ptr %t52, align 4
+  %t53 = add nuw nsw i64 %t7, 1
+  %t54 = icmp slt i64 %t53, 4
+  br i1 %t54, label %loop5, label %after6
+after6:
   ret i32 0
 }

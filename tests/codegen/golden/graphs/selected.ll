@@ -7,44 +7,39 @@ entry:
   %t4 = load ptr, ptr %t3, align 8
   %t5 = getelementptr ptr, ptr %buffers, i64 2
   %t6 = load ptr, ptr %t5, align 8
-  %t7 = icmp slt i64 %begin, %end
-  br i1 %t7, label %do8, label %done9
-do8:
-  %t21 = mul <4 x i64> splat (i64 8), <i64 0, i64 1, i64 2, i64 3>
-  %t35 = mul <4 x i64> splat (i64 2), <i64 0, i64 1, i64 2, i64 3>
-  br label %loop10
-loop10:
-  %t12 = phi i64 [ %begin, %do8 ], [ %t37, %checked19 ]
-  %t13 = getelementptr i64, ptr %t2, i64 %t12
-  %t14 = load i64, ptr %t13, align 8
-  %t15 = icmp sge i64 %t14, 0
-  %t16 = icmp slt i64 %t14, 8
-  %t17 = and i1 %t15, %t16
-  %t18 = xor i1 %t17, true
-  br i1 %t18, label %failed_check_0, label %checked19
-checked19:
-  %t20 = getelementptr float, ptr %t4, i64 %t14
-  %t22 = getelementptr float, ptr %t20, i64 0
+  %t18 = mul <4 x i64> splat (i64 8), <i64 0, i64 1, i64 2, i64 3>
+  %t32 = mul <4 x i64> splat (i64 2), <i64 0, i64 1, i64 2, i64 3>
+  br label %loop7
+loop7:
+  %t9 = phi i64 [ 0, %entry ], [ %t34, %checked16 ]
+  %t10 = getelementptr i64, ptr %t2, i64 %t9
+  %t11 = load i64, ptr %t10, align 8
+  %t12 = icmp sge i64 %t11, 0
+  %t13 = icmp slt i64 %t11, 8
+  %t14 = and i1 %t12, %t13
+  %t15 = xor i1 %t14, true
+  br i1 %t15, label %failed_check_0, label %checked16
+checked16:
+  %t17 = getelementptr float, ptr %t4, i64 %t11
+  %t19 = getelementptr float, ptr %t17, i64 0
+  %t20 = load float, ptr %t19, align 4
+  %t21 = insertelement <4 x float> poison, float %t20, i64 0
+  %t22 = getelementptr float, ptr %t17, i64 8
   %t23 = load float, ptr %t22, align 4
-  %t24 = insertelement <4 x float> poison, float %t23, i64 0
-  %t25 = getelementptr float, ptr %t20, i64 8
+  %t24 = insertelement <4 x float> %t21, float %t23, i64 1
+  %t25 = getelementptr float, ptr %t17, i64 16
   %t26 = load float, ptr %t25, align 4
-  %t27 = insertelement <4 x float> %t24, float %t26, i64 1
-  %t28 = getelementptr float, ptr %t20, i64 16
+  %t27 = insertelement <4 x float> %t24, float %t26, i64 2
+  %t28 = getelementptr float, ptr %t17, i64 24
   %t29 = load float, ptr %t28, align 4
-  %t30 = insertelement <4 x float> %t27, float %t29, i64 2
-  %t31 = getelementptr float, ptr %t20, i64 24
-  %t32 = load float, ptr %t31, align 4
-  %t33 = insertelement <4 x float> %t30, float %t32, i64 3
-  %t34 = getelementptr float, ptr %t6, i64 %t12
-  %t36 = getelementptr float, ptr %t34, <4 x i64> %t35
-  call void @llvm.masked.scatter.v4f32.v4p0(<4 x float> %t33, <4 x ptr> align 4 %t36, <4 x i1> splat (i1 true))
-  %t37 = add nuw nsw i64 %t12, 1
-  %t38 = icmp slt i64 %t37, %end
-  br i1 %t38, label %loop10, label %after11
-after11:
-  br label %done9
-done9:
+  %t30 = insertelement <4 x float> %t27, float %t29, i64 3
+  %t31 = getelementptr float, ptr %t6, i64 %t9
+  %t33 = getelementptr float, ptr %t31, <4 x i64> %t32
+  call void @llvm.masked.scatter.v4f32.v4p0(<4 x float> %t30, <4 x ptr> align 4 %t33, <4 x i1> splat (i1 true))
+  %t34 = add nuw nsw i64 %t9, 1
+  %t35 = icmp slt i64 %t34, 2
+  br i1 %t35, label %loop7, label %after8
+after8:
   ret i32 0
 failed_check_0:
   ret i32 1

@@ -4,135 +4,130 @@ entry:
   %t2 = load ptr, ptr %t1, align 8
   %t3 = getelementptr ptr, ptr %buffers, i64 1
   %t4 = load ptr, ptr %t3, align 8
-  %t11 = alloca float, align 64
+  %t8 = alloca float, align 64
+  %t9 = alloca <8 x float>, align 64
+  %t10 = alloca <8 x float>, align 64
+  %t11 = alloca <8 x float>, align 64
   %t12 = alloca <8 x float>, align 64
-  %t13 = alloca <8 x float>, align 64
-  %t14 = alloca <8 x float>, align 64
-  %t15 = alloca <8 x float>, align 64
-  %t56 = alloca float, align 64
+  %t53 = alloca float, align 64
+  %t54 = alloca <8 x float>, align 64
+  %t55 = alloca <8 x float>, align 64
+  %t56 = alloca <8 x float>, align 64
   %t57 = alloca <8 x float>, align 64
-  %t58 = alloca <8 x float>, align 64
-  %t59 = alloca <8 x float>, align 64
-  %t60 = alloca <8 x float>, align 64
-  %t5 = icmp slt i64 %begin, %end
-  br i1 %t5, label %do6, label %done7
-do6:
-  br label %loop8
-loop8:
-  %t10 = phi i64 [ %begin, %do6 ], [ %t108, %loop8 ]
-  store float 0x0000000000000000, ptr %t11, align 64
+  br label %loop5
+loop5:
+  %t7 = phi i64 [ 0, %entry ], [ %t105, %loop5 ]
+  store float 0x0000000000000000, ptr %t8, align 64
+  store <8 x float> splat (float 0x0000000000000000), ptr %t9, align 64
+  store <8 x float> splat (float 0x0000000000000000), ptr %t10, align 64
+  store <8 x float> splat (float 0x0000000000000000), ptr %t11, align 64
   store <8 x float> splat (float 0x0000000000000000), ptr %t12, align 64
-  store <8 x float> splat (float 0x0000000000000000), ptr %t13, align 64
-  store <8 x float> splat (float 0x0000000000000000), ptr %t14, align 64
-  store <8 x float> splat (float 0x0000000000000000), ptr %t15, align 64
-  %t16 = mul nsw i64 %t10, 40
-  %t17 = getelementptr float, ptr %t2, i64 %t16
-  %t18 = load <8 x float>, ptr %t17, align 4
-  %t19 = getelementptr float, ptr %t17, i64 8
-  %t20 = load <8 x float>, ptr %t19, align 4
-  %t21 = getelementptr float, ptr %t17, i64 16
-  %t22 = load <8 x float>, ptr %t21, align 4
-  %t23 = getelementptr float, ptr %t17, i64 24
-  %t24 = load <8 x float>, ptr %t23, align 4
-  %t25 = load <8 x float>, ptr %t12, align 64
-  %t26 = fadd <8 x float> %t25, %t18
-  store <8 x float> %t26, ptr %t12, align 64
-  %t27 = load <8 x float>, ptr %t13, align 64
-  %t28 = fadd <8 x float> %t27, %t20
-  store <8 x float> %t28, ptr %t13, align 64
-  %t29 = load <8 x float>, ptr %t14, align 64
-  %t30 = fadd <8 x float> %t29, %t22
-  store <8 x float> %t30, ptr %t14, align 64
-  %t31 = load <8 x float>, ptr %t15, align 64
-  %t32 = fadd <8 x float> %t31, %t24
-  store <8 x float> %t32, ptr %t15, align 64
-  %t33 = getelementptr float, ptr %t17, i64 32
-  %t34 = load <8 x float>, ptr %t33, align 4
-  %t35 = load <8 x float>, ptr %t12, align 64
-  %t36 = fadd <8 x float> %t35, %t34
-  store <8 x float> %t36, ptr %t12, align 64
-  %t37 = load <8 x float>, ptr %t12, align 64
-  %t38 = load <8 x float>, ptr %t13, align 64
-  %t39 = fadd <8 x float> %t37, %t38
-  %t40 = load <8 x float>, ptr %t14, align 64
-  %t41 = fadd <8 x float> %t39, %t40
-  %t42 = load <8 x float>, ptr %t15, align 64
-  %t43 = fadd <8 x float> %t41, %t42
-  %t44 = shufflevector <8 x float> %t43, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
-  %t45 = shufflevector <8 x float> %t43, <8 x float> poison, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
-  %t46 = fadd <4 x float> %t44, %t45
-  %t47 = shufflevector <4 x float> %t46, <4 x float> poison, <2 x i32> <i32 0, i32 1>
-  %t48 = shufflevector <4 x float> %t46, <4 x float> poison, <2 x i32> <i32 2, i32 3>
-  %t49 = fadd <2 x float> %t47, %t48
-  %t50 = extractelement <2 x float> %t49, i64 0
-  %t51 = extractelement <2 x float> %t49, i64 1
-  %t52 = fadd float %t50, %t51
-  %t53 = load float, ptr %t11, align 64
-  %t54 = fadd float %t52, %t53
-  %t55 = fdiv float %t54, 0x4044000000000000
-  store float 0x0000000000000000, ptr %t56, align 64
+  %t13 = mul nsw i64 %t7, 40
+  %t14 = getelementptr float, ptr %t2, i64 %t13
+  %t15 = load <8 x float>, ptr %t14, align 4
+  %t16 = getelementptr float, ptr %t14, i64 8
+  %t17 = load <8 x float>, ptr %t16, align 4
+  %t18 = getelementptr float, ptr %t14, i64 16
+  %t19 = load <8 x float>, ptr %t18, align 4
+  %t20 = getelementptr float, ptr %t14, i64 24
+  %t21 = load <8 x float>, ptr %t20, align 4
+  %t22 = load <8 x float>, ptr %t9, align 64
+  %t23 = fadd <8 x float> %t22, %t15
+  store <8 x float> %t23, ptr %t9, align 64
+  %t24 = load <8 x float>, ptr %t10, align 64
+  %t25 = fadd <8 x float> %t24, %t17
+  store <8 x float> %t25, ptr %t10, align 64
+  %t26 = load <8 x float>, ptr %t11, align 64
+  %t27 = fadd <8 x float> %t26, %t19
+  store <8 x float> %t27, ptr %t11, align 64
+  %t28 = load <8 x float>, ptr %t12, align 64
+  %t29 = fadd <8 x float> %t28, %t21
+  store <8 x float> %t29, ptr %t12, align 64
+  %t30 = getelementptr float, ptr %t14, i64 32
+  %t31 = load <8 x float>, ptr %t30, align 4
+  %t32 = load <8 x float>, ptr %t9, align 64
+  %t33 = fadd <8 x float> %t32, %t31
+  store <8 x float> %t33, ptr %t9, align 64
+  %t34 = load <8 x float>, ptr %t9, align 64
+  %t35 = load <8 x float>, ptr %t10, align 64
+  %t36 = fadd <8 x float> %t34, %t35
+  %t37 = load <8 x float>, ptr %t11, align 64
+  %t38 = fadd <8 x float> %t36, %t37
+  %t39 = load <8 x float>, ptr %t12, align 64
+  %t40 = fadd <8 x float> %t38, %t39
+  %t41 = shufflevector <8 x float> %t40, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  %t42 = shufflevector <8 x float> %t40, <8 x float> poison, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
+  %t43 = fadd <4 x float> %t41, %t42
+  %t44 = shufflevector <4 x float> %t43, <4 x float> poison, <2 x i32> <i32 0, i32 1>
+  %t45 = shufflevector <4 x float> %t43, <4 x float> poison, <2 x i32> <i32 2, i32 3>
+  %t46 = fadd <2 x float> %t44, %t45
+  %t47 = extractelement <2 x float> %t46, i64 0
+  %t48 = extractelement <2 x float> %t46, i64 1
+  %t49 = fadd float %t47, %t48
+  %t50 = load float, ptr %t8, align 64
+  %t51 = fadd float %t49, %t50
+  %t52 = fdiv float %t51, 0x4044000000000000
+  store float 0x0000000000000000, ptr %t53, align 64
+  store <8 x float> splat (float 0x0000000000000000), ptr %t54, align 64
+  store <8 x float> splat (float 0x0000000000000000), ptr %t55, align 64
+  store <8 x float> splat (float 0x0000000000000000), ptr %t56, align 64
   store <8 x float> splat (float 0x0000000000000000), ptr %t57, align 64
-  store <8 x float> splat (float 0x0000000000000000), ptr %t58, align 64
-  store <8 x float> splat (float 0x0000000000000000), ptr %t59, align 64
-  store <8 x float> splat (float 0x0000000000000000), ptr %t60, align 64
-  %t61 = load <8 x float>, ptr %t17, align 4
-  %t62 = load <8 x float>, ptr %t19, align 4
-  %t63 = load <8 x float>, ptr %t21, align 4
-  %t64 = load <8 x float>, ptr %t23, align 4
-  %t65 = insertelement <8 x float> poison, float %t55, i64 0
-  %t66 = shufflevector <8 x float> %t65, <8 x float> poison, <8 x i32> zeroinitializer
-  %t67 = fsub <8 x float> %t61, %t66
-  %t68 = fsub <8 x float> %t62, %t66
-  %t69 = fsub <8 x float> %t63, %t66
-  %t70 = fsub <8 x float> %t64, %t66
+  %t58 = load <8 x float>, ptr %t14, align 4
+  %t59 = load <8 x float>, ptr %t16, align 4
+  %t60 = load <8 x float>, ptr %t18, align 4
+  %t61 = load <8 x float>, ptr %t20, align 4
+  %t62 = insertelement <8 x float> poison, float %t52, i64 0
+  %t63 = shufflevector <8 x float> %t62, <8 x float> poison, <8 x i32> zeroinitializer
+  %t64 = fsub <8 x float> %t58, %t63
+  %t65 = fsub <8 x float> %t59, %t63
+  %t66 = fsub <8 x float> %t60, %t63
+  %t67 = fsub <8 x float> %t61, %t63
+  %t68 = fmul <8 x float> %t64, %t64
+  %t69 = fmul <8 x float> %t65, %t65
+  %t70 = fmul <8 x float> %t66, %t66
   %t71 = fmul <8 x float> %t67, %t67
-  %t72 = fmul <8 x float> %t68, %t68
-  %t73 = fmul <8 x float> %t69, %t69
-  %t74 = fmul <8 x float> %t70, %t70
-  %t75 = load <8 x float>, ptr %t57, align 64
-  %t76 = fadd <8 x float> %t75, %t71
-  store <8 x float> %t76, ptr %t57, align 64
-  %t77 = load <8 x float>, ptr %t58, align 64
-  %t78 = fadd <8 x float> %t77, %t72
-  store <8 x float> %t78, ptr %t58, align 64
-  %t79 = load <8 x float>, ptr %t59, align 64
-  %t80 = fadd <8 x float> %t79, %t73
-  store <8 x float> %t80, ptr %t59, align 64
-  %t81 = load <8 x float>, ptr %t60, align 64
-  %t82 = fadd <8 x float> %t81, %t74
-  store <8 x float> %t82, ptr %t60, align 64
-  %t83 = load <8 x float>, ptr %t33, align 4
-  %t84 = fsub <8 x float> %t83, %t66
-  %t85 = fmul <8 x float> %t84, %t84
-  %t86 = load <8 x float>, ptr %t57, align 64
-  %t87 = fadd <8 x float> %t86, %t85
-  store <8 x float> %t87, ptr %t57, align 64
-  %t88 = load <8 x float>, ptr %t57, align 64
-  %t89 = load <8 x float>, ptr %t58, align 64
-  %t90 = fadd <8 x float> %t88, %t89
-  %t91 = load <8 x float>, ptr %t59, align 64
-  %t92 = fadd <8 x float> %t90, %t91
-  %t93 = load <8 x float>, ptr %t60, align 64
-  %t94 = fadd <8 x float> %t92, %t93
-  %t95 = shufflevector <8 x float> %t94, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
-  %t96 = shufflevector <8 x float> %t94, <8 x float> poison, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
-  %t97 = fadd <4 x float> %t95, %t96
-  %t98 = shufflevector <4 x float> %t97, <4 x float> poison, <2 x i32> <i32 0, i32 1>
-  %t99 = shufflevector <4 x float> %t97, <4 x float> poison, <2 x i32> <i32 2, i32 3>
-  %t100 = fadd <2 x float> %t98, %t99
-  %t101 = extractelement <2 x float> %t100, i64 0
-  %t102 = extractelement <2 x float> %t100, i64 1
-  %t103 = fadd float %t101, %t102
-  %t104 = load float, ptr %t56, align 64
-  %t105 = fadd float %t103, %t104
-  %t106 = fdiv float %t105, 0x4043800000000000
-  %t107 = getelementptr float, ptr %t4, i64 %t10
-  store float %t106, ptr %t107, align 4
-  %t108 = add nuw nsw i64 %t10, 1
-  %t109 = icmp slt i64 %t108, %end
-  br i1 %t109, label %loop8, label %after9
-after9:
-  br label %done7
-done7:
+  %t72 = load <8 x float>, ptr %t54, align 64
+  %t73 = fadd <8 x float> %t72, %t68
+  store <8 x float> %t73, ptr %t54, align 64
+  %t74 = load <8 x float>, ptr %t55, align 64
+  %t75 = fadd <8 x float> %t74, %t69
+  store <8 x float> %t75, ptr %t55, align 64
+  %t76 = load <8 x float>, ptr %t56, align 64
+  %t77 = fadd <8 x float> %t76, %t70
+  store <8 x float> %t77, ptr %t56, align 64
+  %t78 = load <8 x float>, ptr %t57, align 64
+  %t79 = fadd <8 x float> %t78, %t71
+  store <8 x float> %t79, ptr %t57, align 64
+  %t80 = load <8 x float>, ptr %t30, align 4
+  %t81 = fsub <8 x float> %t80, %t63
+  %t82 = fmul <8 x float> %t81, %t81
+  %t83 = load <8 x float>, ptr %t54, align 64
+  %t84 = fadd <8 x float> %t83, %t82
+  store <8 x float> %t84, ptr %t54, align 64
+  %t85 = load <8 x float>, ptr %t54, align 64
+  %t86 = load <8 x float>, ptr %t55, align 64
+  %t87 = fadd <8 x float> %t85, %t86
+  %t88 = load <8 x float>, ptr %t56, align 64
+  %t89 = fadd <8 x float> %t87, %t88
+  %t90 = load <8 x float>, ptr %t57, align 64
+  %t91 = fadd <8 x float> %t89, %t90
+  %t92 = shufflevector <8 x float> %t91, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  %t93 = shufflevector <8 x float> %t91, <8 x float> poison, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
+  %t94 = fadd <4 x float> %t92, %t93
+  %t95 = shufflevector <4 x float> %t94, <4 x float> poison, <2 x i32> <i32 0, i32 1>
+  %t96 = shufflevector <4 x float> %t94, <4 x float> poison, <2 x i32> <i32 2, i32 3>
+  %t97 = fadd <2 x float> %t95, %t96
+  %t98 = extractelement <2 x float> %t97, i64 0
+  %t99 = extractelement <2 x float> %t97, i64 1
+  %t100 = fadd float %t98, %t99
+  %t101 = load float, ptr %t53, align 64
+  %t102 = fadd float %t100, %t101
+  %t103 = fdiv float %t102, 0x4043800000000000
+  %t104 = getelementptr float, ptr %t4, i64 %t7
+  store float %t103, ptr %t104, align 4
+  %t105 = add nuw nsw i64 %t7, 1
+  %t106 = icmp slt i64 %t105, 4
+  br i1 %t106, label %loop5, label %after6
+after6:
   ret i32 0
 }

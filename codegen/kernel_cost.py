@@ -1,0 +1,69 @@
+"""Is a kernel worth several threads?
+
+In:  loop IR, sizes as numbers.
+Out: an estimate of its time on one thread; from that, how many iterations of the axis that is divided are worth a thread.
+
+    for i in 1_000_000: load x[i]; exp; store out[i]   ->   56 units an iteration, 175 us   ->   parts of at least 142_857 iterations
+
+The estimate is of a quick processor with the data in its cache: for most kernels too low, so that what is in doubt runs on one thread. Waking a thread of the
+pool that sleeps takes some 10 us, on a machine whose cores are busy it takes milliseconds. All of it is arithmetic of ints without comparisons: a plan for
+sizes that are open (`codegen.open_numbers`) is one for all sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from codegen import ir
+from codegen.ops import OPS, TORCH_DTYPES
+
+# The unit is some 3 ps: what a byte takes from the cache. A cycle has 64 of them; an operation of a vector has a 16th of its cycles for each element.
+CYCLE = 64
+LANES = 16
+PART = 8_000_000  # the least work that a thread gets: 25 us
+
+Number = Callable[[ir.Expr], Any]
+
+
+def grain_of(kernel: ir.Kernel, extent: Any, number: Number) -> Any:
+    """The iterations of the shortest part, where `extent` of them do all the work. `number` gives the value of a size."""
+    return extent * PART // (work_of(kernel, number) + 1) + 1
+
+
+def may_pay(kernel: ir.Kernel) -> bool:
+    """Whether there is work enough for two threads, as far as that is known before the sizes are."""
+    return work_of(kernel, lambda size: size.value if isinstance(size, ir.Const) else 1 << 40) >= 2 * PART
+
+
+def work_of(kernel: ir.Kernel, number: Number) -> Any:
+    """In units."""
+    return _work(kernel.body, {buffer.name: buffer.dtype for buffer in kernel.buffers}, number, CYCLE)
+
+
+def _work(body: list[ir.Stmt], dtypes: dict[str, str], number: Number, cycle: int) -> Any:
+    total: Any = 0
+    for statement in body:
+        if isinstance(statement, ir.Loop):
+            inner = _work(statement.body, dtypes, number, CYCLE // LANES if statement.vector else cycle)
+            total = total + inner * _iterations(statement.extent, number)
+        elif isinstance(statement, ir.Op):
+            total += OPS[statement.name].cost * cycle
+        elif isinstance(statement, ir.Update):
+            total += cycle
+        elif isinstance(statement, (ir.Load, ir.Store)):
+            total += cycle + TORCH_DTYPES[dtypes[statement.buffer]].itemsize
+    return total
+
+
+def _iterations(extent: ir.Expr, number: Number) -> Any:
+    """Of a block whose last one is shorter (min(block, what is left)): those of a whole block."""
+    if isinstance(extent, ir.Binary) and extent.op == "min":
+        return min(_iterations(side, number) for side in (extent.left, extent.right) if not _varies(side))
+    return number(extent)
+
+
+def _varies(expr: ir.Expr) -> bool:
+    if isinstance(expr, ir.Binary):
+        return _varies(expr.left) or _varies(expr.right)
+    return isinstance(expr, (ir.AxisVar, ir.Indirect))

@@ -1,0 +1,19 @@
+/* Ranges divided between the threads of torch's own pool. */
+#ifndef CAPTURE_PARALLEL_H
+#define CAPTURE_PARALLEL_H
+
+#include <stdint.h>
+
+/* Does [begin, end) and gives 0 or an error code. Runs on any thread, without the GIL. */
+typedef int32_t (*RangeFunction)(const void *data, int64_t begin, int64_t end);
+
+/* How many parts [0, end) is worth now, each at least `grain` long (0: never more than one). */
+int64_t parallel_parts(int64_t end, int64_t grain);
+
+/* The function on [0, end), in `parts` parts. The error code of the first part that has one, or 0. */
+int32_t parallel_run(RangeFunction function, const void *data, int64_t end, int64_t parts);
+
+/* Finds torch's thread pool, once. Where there is none all work is done by the caller. */
+void init_parallel(void);
+
+#endif
