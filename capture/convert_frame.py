@@ -20,7 +20,7 @@ import torch
 import torch.fx
 
 import cache
-from capture import backends, collection, frame_code, frame_filter, log, observe
+from capture import backends, collection, frame_code, frame_filter, log, observe, torch_compile_marks
 from capture.assertions import AssertionsAsBreaks
 from capture.break_reasons import BreakReason, GraphBreak, SkipFrame
 from capture.config import config
@@ -61,6 +61,9 @@ class Converter:
     def __call__(self, frame: Any) -> Any:
         if frame_filter.callback_of_torch_compile():  # the frame is its own, and so would be all frames below
             return None
+        original = torch_compile_marks.disabled_original(frame.function)
+        if original is not None:
+            return leave_disabled(frame.function, original)
         why = frame_filter.why_not_captured(frame.code)
         if why is not None:
             _capture.skip_code(frame.code)
@@ -328,6 +331,20 @@ def leave_alone(frame: Any, skip: SkipFrame, settings: CaptureSettings) -> None:
     entry = cache.CacheEntry(encode(skip.guards, [], frame.code), settings)
     entry.guard_set = skip.guards
     cache.install(frame.code, entry)
+
+
+def leave_disabled(wrapper: types.FunctionType, original: Any) -> Any:
+    """The frame of a wrapper that torch.compiler.disable made. All of them share their code, so it gets no mark."""
+    if torch_compile_marks.disables_what_it_calls(wrapper):
+        return UNHOOKED
+    own = getattr(original, "__func__", original)
+    if isinstance(own, types.FunctionType):
+        _capture.skip_code(own.__code__)
+    return None
+
+
+#: Python runs the frame, and all that it calls
+UNHOOKED = _capture.Entry(None, None, unhooked=True)
 
 
 def give_up(frame: Any, error: Exception) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from capture import frame_filter, marks
+from capture import frame_filter, marks, torch_compile_marks
 from capture.break_reasons import GraphBreak
 from capture.config import config
 from capture.scope import Scope
@@ -167,7 +167,9 @@ MARKED: tuple[tuple[Any, Any], ...] = (
     (is_torch_compiled, call_original("_torchdynamo_orig_callable")),
     (_is_function("torch._dynamo.mutation_guard", "patched_init"), _init_of_module),
     (marks.is_allowed_in_graph, _in_graph),
+    (torch_compile_marks.is_allowed_in_graph, _in_graph),
     (marks.has_constant_result, _constant_result),
+    (torch_compile_marks.has_constant_result, _constant_result),
     (_is_function("capture.api", "graph_break"), _explicit_break),
     (_is_function("capture.api", "is_capturing"), _is_capturing),
     (_is_function("capture.api", "is_compiling"), _is_capturing),

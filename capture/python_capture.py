@@ -51,6 +51,7 @@ class Entry:
         graph: Any = None,
         result: Any = None,
         inputs: int | None = None,
+        unhooked: bool = False,
     ) -> None:
         if (graph is None) != (result is None) or (code is not None and graph is not None):
             raise ValueError("Entry: give code, or graph and result")
@@ -60,6 +61,7 @@ class Entry:
         self.graph = graph
         self.result = result
         self.inputs = inputs if inputs is not None else guards.nslots if guards is not None else 0
+        self.unhooked = unhooked
         self.on_failure: Any = None
         self.hits = 0
 

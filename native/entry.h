@@ -19,6 +19,7 @@ typedef struct {
     Py_ssize_t ninputs; /* the graph takes the first so many slots */
     Py_ssize_t nouts;   /* of a native graph */
     char graph_is_native;
+    char unhooked; /* Python runs the frame and all that it calls: no callback below */
     Recipe recipe;
     PyObject *dict;
     PyObject *weakrefs;

@@ -5,6 +5,7 @@
  *
  *     skipped, generator, class body, hook suspended     ->  default evaluator
  *     an entry's guards hold                              ->  its graph on the slots that the guards loaded, or its code
+ *     an entry that is unhooked                           ->  default evaluator, which calls back for no frame below
  *     none holds                                          ->  callback(Frame), which gives an entry, or None: default evaluator
  *
  * Code that runs on behalf of a trace or profile function is never looked at. While such a function is set, entries still run: their
@@ -129,7 +130,7 @@ run_entry(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, Entr
     if (entry->code != NULL) {
         return run_code(tstate, frame, entry, slots, marks);
     }
-    return eval_default(tstate, frame, 0);
+    return entry->unhooked ? eval_unhooked(tstate, frame, hook) : eval_default(tstate, frame, 0);
 }
 
 /* --- no entry's guards hold: ask the callback --------------------------------------------------------------------------- */

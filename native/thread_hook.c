@@ -141,6 +141,31 @@ ensure_thread_hook(void)
 
 /* --- functions of the module --------------------------------------------------------------------------------------------------- */
 
+/* Takes the references; those to what was there before are the caller's. */
+static void
+exchange(ThreadHook *hook, PyObject **callback, PyObject **key)
+{
+    PyObject *old_callback = hook->callback, *old_key = hook->key;
+    hook->callback = *callback;
+    hook->key = *key;
+    hooked_threads += (hook->callback != NULL) - (old_callback != NULL);
+    install_or_remove();
+    *callback = old_callback;
+    *key = old_key;
+}
+
+PyObject *
+eval_unhooked(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook)
+{
+    PyObject *callback = NULL, *key = Py_XNewRef(hook->key);
+    exchange(hook, &callback, &key);
+    PyObject *value = eval_default(tstate, frame, 0);
+    exchange(hook, &callback, &key);
+    Py_XDECREF(callback); /* what the frame has left behind */
+    Py_XDECREF(key);
+    return value;
+}
+
 static PyObject *
 callback_and_key(PyObject *callback, PyObject *key)
 {
@@ -173,13 +198,10 @@ set_callback(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
     if (previous == NULL) {
         return NULL;
     }
-    PyObject *old_callback = hook->callback, *old_key = hook->key;
-    hook->callback = args[0] == Py_None ? NULL : Py_NewRef(args[0]);
-    hook->key = Py_NewRef(args[1]);
-    hooked_threads += (hook->callback != NULL) - (old_callback != NULL);
-    install_or_remove();
-    Py_XDECREF(old_callback);
-    Py_XDECREF(old_key);
+    PyObject *callback = args[0] == Py_None ? NULL : Py_NewRef(args[0]), *key = Py_NewRef(args[1]);
+    exchange(hook, &callback, &key);
+    Py_XDECREF(callback);
+    Py_XDECREF(key);
     return previous;
 }
 

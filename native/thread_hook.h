@@ -31,6 +31,9 @@ void handover_take(ThreadHook *hook, const InterpreterFrame *frame);
 /* Runs the frame in the evaluator that was there before ours. */
 PyObject *eval_default(PyThreadState *tstate, InterpreterFrame *frame, int throwflag);
 
+/* The same with this thread's hook off until the frame is done. */
+PyObject *eval_unhooked(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook);
+
 /* The evaluator is taken out for a while, for all threads, and put back if some thread still has a callback. Nests. */
 void evaluator_pause(void);
 void evaluator_resume(void);

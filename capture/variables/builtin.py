@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
 from capture.rules import lookup
+from capture.torch_compile_marks import substitute_of
 from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable, fold, is_foldable
 from capture.variables.native_base import plain_argument
@@ -90,7 +91,7 @@ def call_pure(tx: Translator, function: Any, args: list[Variable], kwargs: dict[
         pure = False
     if pure and all(map(is_foldable, [*args, *kwargs.values()])):
         return fold(function, args, kwargs)
-    polyfill = POLYFILLS.get(function)
+    polyfill = POLYFILLS.get(function) or substitute_of(function)
     if polyfill is not None:
         return tx.wrap_function(polyfill).call(tx, args, kwargs)
     raise GraphBreak(

@@ -381,6 +381,53 @@ def test_entry_without_code_or_graph_leaves_the_frame_to_python(hook):
     assert (entry.hits, hook.seen) == (1, [])
 
 
+def test_unhooked_entry_takes_the_hook_off_below(hook):
+    def inner(x):
+        return x
+
+    def fails(x):
+        inner(x)
+        raise ValueError(x)
+
+    def outer():
+        with pytest.raises(ValueError):
+            fails(1)
+        return inner(2)
+
+    hook.answers[fails.__code__] = _capture.Entry(None, hook.key, unhooked=True)
+    assert hook.call(outer) == 2
+    names = hook.names()
+    assert (names.count("fails"), names.count("inner")) == (1, 1)
+    _capture.add_entry(fails.__code__, hook.answers[fails.__code__])
+    hook.seen.clear()
+    assert hook.call(outer) == 2
+    names = hook.names()
+    assert (names.count("fails"), names.count("inner")) == (0, 1)
+    assert hook.answers[fails.__code__].unhooked
+    with pytest.raises(ValueError, match="unhooked"):
+        _capture.Entry(None, hook.key, code=inner.__code__, unhooked=True)
+
+
+def test_callback_of_an_unhooked_frame_ends_with_it(hook):
+    other = []
+
+    def inner():
+        return 3
+
+    def sets_another():
+        _capture.set_callback(lambda frame: other.append(frame.code.co_name), hook.key)
+        return inner()
+
+    def outer():
+        sets_another()
+        return inner()
+
+    hook.answers[sets_another.__code__] = _capture.Entry(None, hook.key, unhooked=True)
+    assert hook.call(outer) == 3
+    assert other == ["inner"]
+    assert hook.names() == ["outer", "sets_another", "inner"]
+
+
 def test_entries_of_another_key_are_not_run(hook):
     def original():
         return "eager"

@@ -1,0 +1,60 @@
+"""What the marks of `torch.compiler` say about a function: they bind this compiler too.
+
+In:  a function that a program marked with `torch.compiler.disable`, `allow_in_graph`, `assume_constant_result` or
+     `substitute_in_graph`, or what one of these returned.
+Out: `disabled_original(fn)`, `disables_what_it_calls(fn)`, `is_allowed_in_graph(fn)`, `has_constant_result(fn)`, `substitute_of(fn)`.
+
+torch.compile keeps some of the marks in modules of its own. They are looked at where the program has imported them, and never imported here.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import types
+from typing import Any
+
+import torch
+
+_FILES = os.path.join(os.path.dirname(torch.__file__), "_dynamo") + os.sep
+
+
+def disabled_original(function: Any) -> Any:
+    """What the program disabled, where `function` is the wrapper that `torch.compiler.disable` returned for it; else None.
+
+    functools.wraps copies the marks to functions without that meaning. torch disables some functions of its own when torch.compile is
+    imported; these are not the program's, but they are where it disabled a module, of which the wrapper holds a method.
+    """
+    if not isinstance(function, types.FunctionType) or not function.__code__.co_filename.startswith(_FILES):
+        return None
+    marks = function.__dict__
+    original = marks.get("_torchdynamo_orig_callable") if marks.get("_torchdynamo_disable") is True else None
+    of_torch = isinstance(original, types.FunctionType) and (original.__module__ or "").startswith("torch.")
+    return None if of_torch else original
+
+
+def disables_what_it_calls(wrapper: types.FunctionType) -> bool:
+    return wrapper.__dict__["_torchdynamo_disable_recursive"] is True
+
+
+def is_allowed_in_graph(function: types.FunctionType) -> bool:
+    rules = sys.modules.get("torch._dynamo.trace_rules")
+    if rules is None or id(function) in rules._nonstrict_trace_callable_ids:
+        return False
+    return id(function) in rules._allowed_callable_ids
+
+
+def has_constant_result(function: types.FunctionType) -> bool:
+    return function.__dict__.get("_dynamo_marked_constant") is True
+
+
+def substitute_of(function: Any) -> types.FunctionType | None:
+    """What the program said to inline in place of a function written in C."""
+    module = sys.modules.get("torch._dynamo.variables.functions")
+    if module is None:
+        return None
+    handler = module.PolyfilledFunctionVariable._get_polyfill_handlers().get(function)
+    written = getattr(handler, "__torch_dynamo_polyfill__", None)
+    if not isinstance(written, types.FunctionType) or written.__code__.co_filename.startswith(_FILES):
+        return None  # those that come with torch.compile
+    return written
