@@ -61,6 +61,10 @@ def owner_name(original: CodeType) -> str | None:
     return original.co_varnames[0] if "__class__" in original.co_freevars and original.co_argcount else None
 
 
+#: names of the arguments that go back on the stack
+STACK_ITEM = "___stack_"
+
+
 @functools.lru_cache(maxsize=4096)
 def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: tuple[str, ...]) -> CodeType:
     """Arguments: one for each stack item that is not NULL (`___stack_i`; for HANDLED the exception), then the locals `names`."""
@@ -75,7 +79,7 @@ def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: 
         original.co_firstlineno,
     )
     result.qualname = original.co_qualname
-    arguments = [f"___stack_{i}" for i, kind in enumerate(stack) if kind != NULL] + list(names)
+    arguments = [f"{STACK_ITEM}{i}" for i, kind in enumerate(stack) if kind != NULL] + list(names)
     if owner is not None:
         arguments = [OWNER if is_cell else owner, *(a for a in arguments if a != owner)]
     result.argnames = arguments
@@ -107,9 +111,9 @@ def _prologue(original: CodeType, stack: tuple[str, ...], label: Label, deleted:
         if kind == NULL:
             emit("PUSH_NULL")
             continue
-        emit("LOAD_FAST", f"___stack_{index}")
+        emit("LOAD_FAST", f"{STACK_ITEM}{index}")
         emit("LOAD_CONST", None)
-        emit("STORE_FAST", f"___stack_{index}")  # the stack is the only holder, as it was
+        emit("STORE_FAST", f"{STACK_ITEM}{index}")  # the stack is the only holder, as it was
         if kind == HANDLED:
             emit("PUSH_EXC_INFO")
             emit("POP_TOP")

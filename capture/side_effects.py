@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import sys
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -302,24 +301,12 @@ def _apply_cell(code: PythonCode, variable: Any, before: Any) -> None:
 
 
 def _apply_iterator(code: PythonCode, variable: Any, before: Any) -> None:
-    _call_method(code, variable, "__setstate__", [ConstantVariable(variable.position)])
-
-
-def _apply_index_iterator(code: PythonCode, variable: Any, before: Any) -> None:
-    code.call_object(move, [variable, ConstantVariable(variable.position)])
-    code.emit("POP_TOP")
-
-
-def move(iterator: Any, position: int | None) -> None:
-    """Have an iterator over a list or tuple stand at an index; None: it is used up, whatever its list becomes."""
-    iterator.__setstate__(sys.maxsize if position is None else position)
-    if position is None:
-        next(iterator, None)
+    variable.replay(code)
 
 
 def _tables() -> tuple[Any, Any]:
     from capture.variables.function import CellVariable
-    from capture.variables.iterator import IndexIterator, SequenceIterator
+    from capture.variables.iterator import IteratorVariable
     from capture.variables.lists import DequeVariable, ListVariable
     from capture.variables.mapping import DictVariable
     from capture.variables.sets import SetVariable
@@ -340,8 +327,7 @@ def _tables() -> tuple[Any, Any]:
         (ObjectVariable, _apply_object),
         (TensorVariable, _apply_object),
         (CellVariable, _apply_cell),
-        (SequenceIterator, _apply_iterator),
-        (IndexIterator, _apply_index_iterator),
+        (IteratorVariable, _apply_iterator),
     ]
     return snapshots, apply
 

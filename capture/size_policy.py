@@ -19,6 +19,7 @@ from types import CodeType
 import torch
 
 from capture import marks
+from capture.resume import STACK_ITEM
 from guards.source import ConstantSource, LocalSource, Source
 
 DYNAMIC = -1  # in place of a remembered size that changed
@@ -124,7 +125,9 @@ class SizePolicy:
         return known is None
 
     def is_moving_iterator(self, position: int, source: Source) -> bool:
-        """Whether an iterator that the frame is given was met at two positions."""
+        """Whether an iterator that the frame is given was met at two positions, or is that of a loop that the graph broke in."""
+        if isinstance(source.root, LocalSource) and source.root.name.startswith(STACK_ITEM):
+            return True
         known = self.seen.positions.setdefault(source.text, position)
         if known != position:
             self.seen.positions[source.text] = known = None

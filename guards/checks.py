@@ -12,6 +12,7 @@ from weakref import ref as weak_reference
 
 from guards.global_state import read_global_state
 from guards.guard import Guard, GuardError, raw_length
+from guards.iterator_state import numbers_of
 from guards.kinds import GuardKind
 from guards.lookup import (
     Unresolved,
@@ -116,12 +117,12 @@ def _weakref_alive(guard: Guard, values: tuple[Any, ...]) -> bool:
     return type(values[0]) is weak_reference and values[0]() is not None
 
 
-@check(GuardKind.ITERATOR_POSITION)
-def _iterator_position(guard: Guard, values: tuple[Any, ...]) -> bool:
-    if type(values[0]) not in (type(iter([])), type(iter(()))):
+@check(GuardKind.ITERATOR_STATE)
+def _iterator_state(guard: Guard, values: tuple[Any, ...]) -> bool:
+    try:
+        return numbers_of(values[0]) == guard.payload
+    except Unresolved:
         return False
-    state = values[0].__reduce__()
-    return len(state) == 3 and state[2] == guard.payload
 
 
 @check(GuardKind.GRAD_NONE)

@@ -49,7 +49,7 @@ LOADS: dict[type[s.Source], LoadRow] = {
     s.DictItemSource: ("LOAD_DICT_ITEM", lambda e, x: [x.key]),
     s.DictKeySource: ("LOAD_DICT_KEY", lambda e, x: [x.position]),
     s.DictValueSource: ("LOAD_DICT_VALUE", lambda e, x: [x.position]),
-    s.IteratorSequenceSource: ("LOAD_ITERATOR_SEQUENCE", lambda e, x: []),
+    s.IteratorPartSource: ("LOAD_ITERATOR_PART", lambda e, x: [x.index]),
     s.GradSource: ("LOAD_GRAD", lambda e, x: []),
     s.WeakrefSource: ("LOAD_WEAKREF", lambda e, x: []),
 }
@@ -101,7 +101,7 @@ SIMPLE: dict[GuardKind, tuple[str, Callable[[Any], list[Any]]]] = {
         lambda b: [INT64_MIN if b[0] is None else b[0], INT64_MAX if b[1] is None else b[1]],
     ),
     GuardKind.WEAKREF_ALIVE: ("CHECK_WEAKREF", lambda _: []),
-    GuardKind.ITERATOR_POSITION: ("CHECK_ITERATOR", lambda position: [position]),
+    GuardKind.ITERATOR_STATE: ("CHECK_ITERATOR", list),
     GuardKind.BUFFER: ("CHECK_BUFFER", lambda properties: properties.words()),
     GuardKind.NO_ATTRIBUTE: ("CHECK_NO_ATTRIBUTE", lambda name: [sys.intern(name)]),
     GuardKind.HAS_ATTRIBUTE: ("CHECK_HAS_ATTRIBUTE", lambda p: [sys.intern(p[0]), p[1]]),

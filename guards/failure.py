@@ -69,7 +69,7 @@ _CONDITIONS: dict[GuardKind, Callable[[Guard], str]] = {
     GuardKind.CONSTANT: lambda g: f"{g.source.text} == {safe_repr(g.payload)}",
     GuardKind.INT_RANGE: _bounds,
     GuardKind.WEAKREF_ALIVE: lambda g: f"{g.source.text}() is not None",
-    GuardKind.ITERATOR_POSITION: lambda g: f"{g.source.text} is at item {g.payload}",
+    GuardKind.ITERATOR_STATE: lambda g: f"{g.source.text} has come as far as {g.payload}",
     GuardKind.TENSOR_MATCH: lambda g: f"{g.source.text}: {g.payload.text}",
     GuardKind.BUFFER: lambda g: f"{g.source.text}: {g.payload.text}",
     GuardKind.FUNCTION: lambda g: f"{g.source.text}.__code__ is {g.payload[0].text}",

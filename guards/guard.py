@@ -25,8 +25,9 @@ import torch
 from guards import shapes
 from guards.buffer_properties import LONGEST_FORMAT, BufferProperties
 from guards.global_state import read_global_state
+from guards.iterator_state import numbers_of
 from guards.kinds import GuardKind
-from guards.lookup import dict_items, has_attribute, instance_dict, isinstance_raw, safe_repr
+from guards.lookup import Unresolved, dict_items, has_attribute, instance_dict, isinstance_raw, safe_repr
 from guards.shapes import ShapeExpression
 from guards.source import GlobalsSource, GlobalStateSource, Source
 from guards.tensor_properties import TensorProperties
@@ -205,12 +206,12 @@ def set_contents(source: Source, value: set[Any] | frozenset[Any]) -> Guard:
     return Guard((source,), GuardKind.SET_CONTENTS, tuple(key_payload(item) for item in value))
 
 
-def iterator_position(source: Source, iterator: Any) -> Guard:
-    """A list or tuple iterator that isn't exhausted stands at the same index."""
-    state = iterator.__reduce__()
-    if type(iterator) not in (type(iter([])), type(iter(()))) or len(state) != 3:
-        raise GuardError(f"{source.text} is no live list or tuple iterator: {safe_repr(iterator)}")
-    return Guard((source,), GuardKind.ITERATOR_POSITION, state[2])
+def iterator_state(source: Source, iterator: Any) -> Guard:
+    """A built-in iterator (`guards.iterator_state`) that has come as far as this one; GuardError where that can't be told."""
+    try:
+        return Guard((source,), GuardKind.ITERATOR_STATE, numbers_of(iterator))
+    except Unresolved as reason:
+        raise GuardError(f"{source.text}: {reason}, {safe_repr(iterator)}") from None
 
 
 def buffer_match(source: Source, value: Any) -> Guard:

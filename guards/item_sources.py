@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 from weakref import ref as weak_reference
 
+from guards.iterator_state import part_of
 from guards.lookup import Unresolved, dict_get, dict_items, isinstance_raw, safe_repr
 from guards.source_base import DerivedSource
 from guards.values import ObjectRef, is_constant
@@ -114,27 +115,21 @@ def _dict_position(owner: Any, position: int) -> tuple[Any, Any]:
     return item
 
 
-_ITERATOR_STATE: dict[type, str] = {type(iter([])): "sequence", type(iter(())): "sequence"}
-
-
 @dataclass(frozen=True, eq=False)
-class IteratorSequenceSource(DerivedSource):
-    """The list or tuple that a list or tuple iterator still walks over (Unresolved when it is exhausted).
+class IteratorPartSource(DerivedSource):
+    """What a built-in iterator walks over, or another of its arguments, by index (Unresolved when it is exhausted).
 
-    Guard its position with `guard.iterator_position`.
+    Guard how far it has come with `guard.iterator_state`.
     """
+
+    index: int
 
     @property
     def text(self) -> str:
-        return f"sequence of {self.parent.text}"
+        return f"part {self.index} of {self.parent.text}"
 
     def read(self, owner: Any) -> Any:
-        if type(owner) not in _ITERATOR_STATE:
-            raise Unresolved(f"not a list or tuple iterator: {type(owner).__name__}")
-        state = owner.__reduce__()
-        if len(state) != 3:
-            raise Unresolved("the iterator is exhausted")
-        return state[1][0]
+        return part_of(owner, self.index)
 
 
 # --- tensors and references ------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ class GuardKind(enum.Enum):
     CONSTANT = 12  # equal constant of the same type
     INT_RANGE = 13  # an int between two bounds
     WEAKREF_ALIVE = 14
-    ITERATOR_POSITION = 15
+    ITERATOR_STATE = 15  # how far a built-in iterator has come
     TENSOR_MATCH = 30  # dtype, shape, strides, device, requires_grad, dispatch keys, type
     FUNCTION = 31  # code, defaults, keyword defaults, closure
     BUFFER = 35  # class, element format, shape, strides of an object with a buffer (a NumPy array)

@@ -30,7 +30,7 @@ from guards.item_sources import (
     DictValueSource,
     GradSource,
     ItemSource,
-    IteratorSequenceSource,
+    IteratorPartSource,
     ShapeSource,
     WeakrefSource,
 )
@@ -75,7 +75,7 @@ __all__ = [
     "GlobalsSource",
     "GradSource",
     "ItemSource",
-    "IteratorSequenceSource",
+    "IteratorPartSource",
     "LocalSource",
     "MethodFieldSource",
     "ModuleAttrSource",

@@ -44,12 +44,6 @@ int guard_check_bool(PyObject *object, int64_t expected)
     return length >= 0 && (length > 0) == expected;
 }
 
-int guard_check_iterator(PyObject *object, int64_t position)
-{
-    SequenceIterator *iterator = (SequenceIterator *)object;
-    return is_sequence_iterator(object) && iterator->sequence != NULL && iterator->index == position;
-}
-
 #define KEY_WORDS 3
 
 int guard_check_dict_keys(PyObject *object, const int64_t *operands)

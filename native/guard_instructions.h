@@ -34,7 +34,7 @@
     X(LOAD_DICT_ITEM, "ds", "k..c")                                                                                \
     X(LOAD_DICT_KEY, "ds", "i")                                                                                  \
     X(LOAD_DICT_VALUE, "ds", "i")                                                                                \
-    X(LOAD_ITERATOR_SEQUENCE, "ds", "")                                                                          \
+    X(LOAD_ITERATOR_PART, "ds", "i")                                                                             \
     X(LOAD_GRAD, "ds", "")                                                                                       \
     X(LOAD_WEAKREF, "ds", "")                                                                                    \
     X(LOAD_SHAPE, "Ds", "ii")         /* 0 size, 1 stride, 2 storage offset; dim */                              \
@@ -51,7 +51,7 @@
     X(CHECK_CONSTANT, "-s", "o")                                                                                 \
     X(CHECK_INT_RANGE, "-s", "ii")                                                                               \
     X(CHECK_WEAKREF, "-s", "")                                                                                   \
-    X(CHECK_ITERATOR, "-s", "i")                                                                                 \
+    X(CHECK_ITERATOR, "-s", "*i")                                                                                \
     X(CHECK_TENSOR, "-s", "aiiiiii*i") /* type, dtype, device, keys, requires_grad, is_leaf or -1, ndim, sizes then strides (-1: free) */ \
     X(CHECK_BUFFER, "-s", "aii*i")    /* type, element format, read-only, sizes then strides */                   \
     X(CHECK_FUNCTION, "-s", "")       /* a plain function */                                                     \

@@ -99,16 +99,6 @@ static PyObject *load_dict_value(PyObject *owner, const int64_t *operands)
                                                                                                                                    : NULL;
 }
 
-int is_sequence_iterator(PyObject *object)
-{
-    return Py_IS_TYPE(object, &PyListIter_Type) || Py_IS_TYPE(object, &PyTupleIter_Type);
-}
-
-static PyObject *load_iterator_sequence(PyObject *owner, const int64_t *operands)
-{
-    return is_sequence_iterator(owner) ? ((SequenceIterator *)owner)->sequence : NULL;
-}
-
 static PyObject *load_grad(PyObject *owner, const int64_t *operands)
 {
     int collecting = PyGC_Disable(); /* torch may make the Python object of the gradient: no finalizer may run meanwhile */
@@ -138,7 +128,7 @@ static const Load LOADS[OP_COUNT] = {
     [OP_LOAD_DEQUE_ITEM] = load_deque_item,
     [OP_LOAD_DICT_KEY] = load_dict_key,
     [OP_LOAD_DICT_VALUE] = load_dict_value,
-    [OP_LOAD_ITERATOR_SEQUENCE] = load_iterator_sequence,
+    [OP_LOAD_ITERATOR_PART] = guard_load_iterator_part,
     [OP_LOAD_GRAD] = load_grad,
     [OP_LOAD_WEAKREF] = load_weakref,
 };

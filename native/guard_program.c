@@ -188,7 +188,7 @@ int guard_program_run(PyObject *self, const FrameState *frame, PyObject **slots)
         CHECK(CHECK_CONSTANT, constant_equal((PyObject *)(uintptr_t)o[0], registers[B]));
         CHECK(CHECK_INT_RANGE, in_range(registers[B], o));
         CHECK(CHECK_WEAKREF, guard_load_member(OP_LOAD_WEAKREF, registers[B], o) != NULL);
-        CHECK(CHECK_ITERATOR, guard_check_iterator(registers[B], o[0]));
+        CHECK_LIST(CHECK_ITERATOR, guard_check_iterator(registers[B], o));
         CHECK_LIST(CHECK_TENSOR, guard_check_tensor(registers[B], o));
         CHECK_LIST(CHECK_BUFFER, guard_check_buffer(registers[B], o));
         CHECK(CHECK_FUNCTION, PyFunction_Check(registers[B]));
@@ -406,7 +406,7 @@ static PyTypeObject GuardProgram_Type = {
 int init_guard_program(PyObject *module)
 {
     init_guard_widths();
-    if (init_raw_lookup() < 0 || init_guard_loads() < 0 || PyModule_AddType(module, &GuardProgram_Type) < 0) {
+    if (init_raw_lookup() < 0 || init_guard_loads() < 0 || init_guard_iterators(module) < 0 || PyModule_AddType(module, &GuardProgram_Type) < 0) {
         return -1;
     }
     PyObject *table = guard_instruction_table(), *operators = guard_shape_operators();

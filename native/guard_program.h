@@ -53,7 +53,7 @@ int init_guard_loads(void);
 /* guard_checks.c: 1 where the check holds. `operands` are those behind the head word. */
 int guard_check_length(PyObject *object, int64_t length);
 int guard_check_bool(PyObject *object, int64_t expected);
-int guard_check_iterator(PyObject *object, int64_t position);
+int guard_check_iterator(PyObject *object, const int64_t *operands);
 int guard_check_tensor(PyObject *object, const int64_t *operands);
 int guard_check_buffer(PyObject *object, const int64_t *operands);
 int guard_check_global_state(const int64_t *operands);
@@ -65,12 +65,8 @@ int guard_check_aliasing(GuardProgram *program, const int64_t *operands);
 int guard_check_shape(const int64_t *ints, const int64_t *operands);
 int guard_load_shape(PyObject *tensor, int64_t what, int64_t dim, int64_t *value);
 
-/* Built-in iterators over lists and tuples: the same head. */
-typedef struct {
-    PyObject_HEAD
-    Py_ssize_t index;
-    PyObject *sequence; /* NULL when exhausted */
-} SequenceIterator;
-int is_sequence_iterator(PyObject *object);
+/* guard_iterators.c */
+int init_guard_iterators(PyObject *module);
+PyObject *guard_load_iterator_part(PyObject *owner, const int64_t *operands);
 
 #endif

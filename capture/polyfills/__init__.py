@@ -127,15 +127,6 @@ def islice_(iterable: Iterable[Any], /, *args: Any) -> Iterator[Any]:
         index += 1
 
 
-@stands_for(itertools.repeat)
-def repeat_(item: Any, times: Any = None) -> Iterator[Any]:
-    if times is None:
-        while True:
-            yield item
-    for _ in range(times):
-        yield item
-
-
 @stands_for(itertools.cycle)
 def cycle_(iterable: Iterable[Any], /) -> Iterator[Any]:
     saved = []

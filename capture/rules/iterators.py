@@ -16,6 +16,7 @@ from capture.variables.iterator import (
     EnumerateIterator,
     IteratorVariable,
     RangeIterator,
+    RepeatIterator,
     ReverseIterator,
     SequenceIterator,
 )
@@ -31,6 +32,7 @@ from capture.variables.views import DictViewVariable, MappingProxyVariable
 
 if TYPE_CHECKING:
     from capture.translator import Translator
+    from guards.source import Source
 
 
 @rule(iter)
@@ -80,21 +82,22 @@ def _enumerate(tx: Translator, iterable: Variable, start: Variable = ConstantVar
 
 @rule(zip)
 def _zip(tx: Translator, *iterables: Variable, strict: Variable = ConstantVariable(False)) -> Variable:
-    iterators = [_iter(tx, i) for i in iterables]
-    exact = strict.truth(tx)
+    return zip_of([_iter(tx, i) for i in iterables], strict.truth(tx))
 
+
+def zip_of(iterators: list[Variable], strict: bool, source: Source | None = None) -> Variable:
     def step(tx: Translator) -> Variable | None:
         items: list[Variable] = []
         for index, iterator in enumerate(iterators):
             item = next_item(tx, iterator)
             if item is None:
-                if exact:
+                if strict:
                     _check_strict(tx, iterators, index)
                 return None
             items.append(item)
         return TupleVariable(items) if iterators else None
 
-    return ComposedIterator(zip, iterators, step)
+    return ComposedIterator(zip, iterators, step, source)
 
 
 def _check_strict(tx: Translator, iterators: list[Variable], index: int) -> None:
@@ -110,7 +113,11 @@ def _check_strict(tx: Translator, iterators: list[Variable], index: int) -> None
 
 @rule(map)
 def _map(tx: Translator, function: Variable, *iterables: Variable) -> Variable:
-    iterators = [_iter(tx, i) for i in iterables]
+    return map_of([function, *(_iter(tx, i) for i in iterables)])
+
+
+def map_of(parts: list[Variable], source: Source | None = None) -> Variable:
+    function, *iterators = parts
 
     def step(tx: Translator) -> Variable | None:
         items = []
@@ -121,12 +128,16 @@ def _map(tx: Translator, function: Variable, *iterables: Variable) -> Variable:
             items.append(item)
         return function.call(tx, items, {})
 
-    return ComposedIterator(map, [function, *iterators], step)
+    return ComposedIterator(map, parts, step, source)
 
 
 @rule(filter)
 def _filter(tx: Translator, function: Variable, items: Variable) -> Variable:
-    iterator = _iter(tx, items)
+    return filter_of([function, _iter(tx, items)])
+
+
+def filter_of(parts: list[Variable], source: Source | None = None) -> Variable:
+    function, iterator = parts
     plain = function.is_exactly(None)
 
     def step(tx: Translator) -> Variable | None:
@@ -135,7 +146,7 @@ def _filter(tx: Translator, function: Variable, items: Variable) -> Variable:
                 return item
         return None
 
-    return ComposedIterator(filter, [function, iterator], step)
+    return ComposedIterator(filter, parts, step, source)
 
 
 @rule(reversed)
@@ -168,3 +179,8 @@ def _count(
     tx: Translator, start: Variable = ConstantVariable(0), step: Variable = ConstantVariable(1)
 ) -> Variable:
     return CountIterator(start.as_constant(), step.as_constant())
+
+
+@rule(itertools.repeat)
+def _repeat(tx: Translator, object: Variable, times: Variable | None = None) -> Variable:
+    return RepeatIterator(object, -1 if times is None else max(times.as_constant(), 0))

@@ -1,6 +1,6 @@
-"""Iterators made by the frame: over sequences, and those of Python's built-in functions.
+"""Iterators: over sequences, and those of Python's built-in functions.
 
-Each has `next_item(tx) -> Variable | None` (None: exhausted).
+Each has `next_item(tx) -> Variable | None` (None: exhausted). One with a source existed before the frame: `replay` moves the real one.
 """
 
 from __future__ import annotations
@@ -9,8 +9,11 @@ import collections
 import itertools
 from typing import TYPE_CHECKING, Any
 
+import _capture
+
 from capture.break_reasons import GraphBreak
 from capture.variables.base import ObservedException, Variable, realize
+from capture.variables.constant import ConstantVariable
 from capture.variables.exception import raise_new
 
 if TYPE_CHECKING:
@@ -27,6 +30,13 @@ class IteratorVariable(Variable):
     mutable = True
 
     def next_item(self, tx: Translator) -> Variable | None:
+        raise NotImplementedError
+
+    def will_move(self, tx: Translator) -> None:
+        tx.output.side_effects.will_mutate(self)
+
+    def replay(self, code: PythonCode) -> None:
+        """Bytecode that moves the real iterator, where there is one, to where this one is."""
         raise NotImplementedError
 
     def stop(self) -> ObservedException:
@@ -69,10 +79,8 @@ class IteratorVariable(Variable):
 class SequenceIterator(IteratorVariable):
     """Over a fixed list of items; `kind` is the Python type it stands for."""
 
-    def __init__(
-        self, items: list[Variable], source: Source | None = None, kind: type = type(iter(()))
-    ) -> None:
-        super().__init__(source)
+    def __init__(self, items: list[Variable], kind: type = type(iter(()))) -> None:
+        super().__init__(None)
         self.items = items
         self.position = 0
         self.kind = kind
@@ -83,8 +91,6 @@ class SequenceIterator(IteratorVariable):
     def next_item(self, tx: Translator) -> Variable | None:
         if self.position >= len(self.items):
             return None
-        if self.source is not None:
-            tx.output.side_effects.will_mutate(self)
         self.position += 1
         return realize(tx, self.items[self.position - 1])
 
@@ -140,8 +146,6 @@ class EntriesIterator(SequenceIterator):
         if self.owner.source is not None and code.output.side_effects.is_mutated(self.owner):
             super().reconstruct(code)
         else:
-            from capture.variables.constant import ConstantVariable
-
             code.call_object(advanced, [self.iterable, ConstantVariable(self.position)])
 
     def children(self) -> list[Variable]:
@@ -160,27 +164,32 @@ def advanced(iterable: Any, count: int) -> Any:
 
 
 class IndexIterator(IteratorVariable):
-    """`iter(sequence)`: reads by index, so it sees what is appended meanwhile, as Python's does."""
+    """`iter(sequence)`: reads by index, so it sees what is appended meanwhile, as Python's does. `position` None: exhausted."""
 
-    def __init__(self, sequence: Any, source: Source | None = None, position: int = 0) -> None:
+    def __init__(self, sequence: Any, source: Source | None = None, position: int | None = 0) -> None:
         super().__init__(source)
         self.sequence = sequence
-        self.position: int | None = position
+        self.position = position
         self.changes = sequence.changes
 
     def python_type(self) -> type:
         return type(iter(self.sequence.python_type()()))
 
+    def following(self, position: int) -> int:
+        return position + 1
+
     def next_item(self, tx: Translator) -> Variable | None:
-        tx.output.side_effects.will_mutate(self)
         if self.changes != self.sequence.changes:  # only deques count them
             raise raise_new(RuntimeError, "deque mutated during iteration")
-        if self.position is None or self.position >= len(self.sequence.items):
+        if self.position is None:
+            return None
+        self.will_move(tx)
+        if not 0 <= self.position < len(self.sequence.items):
             self.position = None
             return None
         item = realize(tx, self.sequence.items[self.position])
         self.sequence.items[self.position] = item
-        self.position += 1
+        self.position = self.following(self.position)
         return item
 
     def reconstruct(self, code: PythonCode) -> None:
@@ -190,46 +199,42 @@ class IndexIterator(IteratorVariable):
         if self.position is None:
             code.load(TupleVariable([]))
             code.emit("GET_ITER")
-        elif self.position == 0:
-            code.load(self.sequence)
-            code.emit("GET_ITER")
-        elif isinstance(self.sequence, (ListVariable, TupleVariable)):
-            code.load(self.sequence)
-            code.emit("GET_ITER")
+            return
+        if self.position and not isinstance(self.sequence, (ListVariable, TupleVariable)):
+            raise GraphBreak("reconstruct", value=self)
+        code.load(self.sequence)
+        code.emit("GET_ITER")
+        if self.position:
             code.emit("COPY", 1)
             code.emit("LOAD_METHOD", "__setstate__")
             code.load_constant(self.position)
             code.call(1)
             code.emit("POP_TOP")
+
+    def replay(self, code: PythonCode) -> None:
+        if self.position is None:
+            code.call_object(exhaust, [self])
+            code.emit("POP_TOP")
         else:
-            raise GraphBreak("reconstruct", value=self)
+            set_state(code, self, self.position)
 
     def children(self) -> list[Variable]:
         return [self.sequence]
 
 
 class ReverseIterator(IndexIterator):
-    """`reversed(sequence)`: by index from the end, so it sees what changes meanwhile, as Python's does."""
+    """`reversed(sequence)`: by index from the end, so it too sees what changes meanwhile."""
 
-    def __init__(self, sequence: Any) -> None:
-        super().__init__(sequence, position=len(sequence.items) - 1)
+    def __init__(self, sequence: Any, source: Source | None = None, position: int | None = None) -> None:
+        super().__init__(sequence, source, len(sequence.items) - 1 if position is None else position)
 
     def python_type(self) -> type:
         return type(reversed(self.sequence.python_type()()))
 
-    def next_item(self, tx: Translator) -> Variable | None:
-        if self.changes != self.sequence.changes:
-            raise raise_new(RuntimeError, "deque mutated during iteration")
-        if self.position is None or not 0 <= self.position < len(self.sequence.items):
-            self.position = None
-            return None
-        item = realize(tx, self.sequence.items[self.position])
-        self.sequence.items[self.position] = item
-        self.position -= 1
-        return item
+    def following(self, position: int) -> int:
+        return position - 1
 
     def reconstruct(self, code: PythonCode) -> None:
-        from capture.variables.constant import ConstantVariable
         from capture.variables.lists import ListVariable
         from capture.variables.sequence import TupleVariable
 
@@ -250,34 +255,40 @@ class RangeIterator(IteratorVariable):
     def __init__(self, value: range, source: Source | None = None) -> None:
         super().__init__(source)
         self.value = value
+        self.length = len(value)  # with a source: of what it began with
+        self.position = 0
 
     def python_type(self) -> type:
         return type(iter(range(0)))
 
     def next_item(self, tx: Translator) -> Variable | None:
-        from capture.variables.constant import ConstantVariable
-
-        if not self.value:
+        if self.position >= self.length:
             return None
-        if self.source is not None:
-            tx.output.side_effects.will_mutate(self)
-        first, self.value = self.value[0], self.value[1:]
-        return ConstantVariable(first)
+        self.will_move(tx)
+        self.position += 1
+        return ConstantVariable(self.value[self.position - 1])
 
     def reconstruct(self, code: PythonCode) -> None:
         from capture.variables.ranges import RangeVariable
 
-        code.load(RangeVariable(self.value))
+        code.load(RangeVariable(self.value[self.position :]))
         code.emit("GET_ITER")
+
+    def replay(self, code: PythonCode) -> None:
+        set_state(code, self, self.position)
 
 
 class ComposedIterator(IteratorVariable):
     """zip, enumerate, map, filter: `step(tx)` gives the next item or None; rebuilt by calling `cls` on the iterators left."""
 
     def __init__(
-        self, cls: type, parts: list[Variable], step: Callable[[Translator], Variable | None]
+        self,
+        cls: type,
+        parts: list[Variable],
+        step: Callable[[Translator], Variable | None],
+        source: Source | None = None,
     ) -> None:
-        super().__init__(None)
+        super().__init__(source)
         self.cls = cls
         self.parts = parts
         self.step = step
@@ -296,26 +307,27 @@ class ComposedIterator(IteratorVariable):
 
 
 class EnumerateIterator(ComposedIterator):
-    def __init__(self, inner: Any, start: int) -> None:
-        super().__init__(enumerate, [], self._step)
+    def __init__(self, inner: Any, start: int, source: Source | None = None) -> None:
+        super().__init__(enumerate, [], self._step, source)
         self.inner = inner
         self.start = start
 
     def _step(self, tx: Translator) -> Variable | None:
         from capture.rules.iterators import next_item
-        from capture.variables.constant import ConstantVariable
         from capture.variables.sequence import TupleVariable
 
         item = next_item(tx, self.inner)
         if item is None:
             return None
+        self.will_move(tx)
         self.start += 1
         return TupleVariable([ConstantVariable(self.start - 1), item])
 
     def reconstruct(self, code: PythonCode) -> None:
-        from capture.variables.constant import ConstantVariable
-
         code.call_object(enumerate, [self.inner, ConstantVariable(self.start)])
+
+    def replay(self, code: PythonCode) -> None:
+        move(code, self, self.start)
 
     def children(self) -> list[Variable]:
         return [self.inner]
@@ -324,8 +336,8 @@ class EnumerateIterator(ComposedIterator):
 class CountIterator(IteratorVariable):
     """itertools.count of ints."""
 
-    def __init__(self, start: Any, step: Any) -> None:
-        super().__init__(None)
+    def __init__(self, start: Any, step: Any, source: Source | None = None) -> None:
+        super().__init__(source)
         self.value = start
         self.by = step
 
@@ -333,14 +345,67 @@ class CountIterator(IteratorVariable):
         return itertools.count
 
     def next_item(self, tx: Translator) -> Variable | None:
-        from capture.variables.constant import ConstantVariable
-
         tx.output.count_instruction()
+        self.will_move(tx)
         result = ConstantVariable(self.value)
         self.value += self.by
         return result
 
     def reconstruct(self, code: PythonCode) -> None:
-        from capture.variables.constant import ConstantVariable
-
         code.call_object(itertools.count, [ConstantVariable(self.value), ConstantVariable(self.by)])
+
+    def replay(self, code: PythonCode) -> None:
+        move(code, self, self.value)
+
+
+class RepeatIterator(IteratorVariable):
+    """itertools.repeat. `left` -1: without end."""
+
+    def __init__(self, item: Variable, left: int, source: Source | None = None) -> None:
+        super().__init__(source)
+        self.item = item
+        self.left = left
+
+    def python_type(self) -> type:
+        return itertools.repeat
+
+    def next_item(self, tx: Translator) -> Variable | None:
+        tx.output.count_instruction()
+        if self.left == 0:
+            return None
+        if self.left > 0:
+            self.will_move(tx)
+            self.left -= 1
+        return realize(tx, self.item)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        times = [ConstantVariable(self.left)] if self.left >= 0 else []
+        code.call_object(itertools.repeat, [self.item, *times])
+
+    def replay(self, code: PythonCode) -> None:
+        move(code, self, self.left)
+
+    def children(self) -> list[Variable]:
+        return [self.item]
+
+
+# --- where iterators that existed before the frame are by its end ----------------------------------------------------------------
+
+
+def set_state(code: PythonCode, iterator: Variable, position: int) -> None:
+    code.load(iterator)
+    code.emit("LOAD_METHOD", "__setstate__")
+    code.load_constant(position)
+    code.call(1)
+    code.emit("POP_TOP")
+
+
+def move(code: PythonCode, iterator: Variable, number: int) -> None:
+    code.call_object(_capture.move_iterator, [iterator, ConstantVariable(number)])
+    code.emit("POP_TOP")
+
+
+def exhaust(iterator: Any) -> None:
+    """A list iterator that met its end stays there, also when the list grows."""
+    for _ in iterator:
+        pass

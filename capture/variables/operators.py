@@ -23,6 +23,7 @@ from capture.variables.exception import raise_python
 from capture.variables.function import BoundMethodVariable
 from capture.variables.graph_float import GraphFloatVariable
 from capture.variables.identity import IdentityVariable, same_identity
+from capture.variables.iterator import IteratorVariable
 from capture.variables.lists import DequeVariable, ListVariable
 from capture.variables.mapping import DictVariable
 from capture.variables.native_base import plain_argument, plain_operand
@@ -449,10 +450,9 @@ def contains(tx: Translator, container: Variable, item: Variable) -> Variable:
     if isinstance(container, (TensorVariable, NumpyVariable)):
         return container.call_method(tx, "__contains__", [item], {})
     if isinstance(container, ObjectVariable) and not container.has_class_attribute("__contains__"):
-        from capture.variables.compare import equal_or_same
-
-        iterator = container.iterate(tx)
-        return ConstantVariable(any(equal_or_same(tx, i, item) for i in iterator.unpack(tx)))
+        return is_among(tx, container.iterate(tx), item)
+    if isinstance(container, IteratorVariable):
+        return is_among(tx, container, item)
     if isinstance(container, CONTAINERS):
         result = container.call_method(tx, "__contains__", [item], {})
         return ConstantVariable(result.truth(tx))
@@ -465,6 +465,18 @@ def contains(tx: Translator, container: Variable, item: Variable) -> Variable:
     from capture.variables.compare import equal_or_same
 
     return ConstantVariable(any(equal_or_same(tx, i, item) for i in container.unpack(tx)))
+
+
+def is_among(tx: Translator, iterator: Variable, item: Variable) -> Variable:
+    """Takes items up to the one that is equal, and leaves the iterator behind it."""
+    from capture.rules.iterators import next_item
+    from capture.variables.compare import equal_or_same
+
+    while (found := next_item(tx, iterator)) is not None:
+        tx.output.count_instruction()
+        if equal_or_same(tx, found, item):
+            return ConstantVariable(True)
+    return ConstantVariable(False)
 
 
 CONTAINERS = (

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from capture.wrapping import callables, containers, objects
+from capture.wrapping import callables, containers, iterators, objects
 
-FAMILIES = (callables, containers, objects)
+FAMILIES = (callables, containers, iterators, objects)

@@ -31,7 +31,6 @@ from guards.source import (
     DictKeySource,
     DictValueSource,
     ItemSource,
-    IteratorSequenceSource,
     Source,
 )
 from guards.values import is_constant as is_guardable_constant
@@ -192,24 +191,6 @@ def wrap_slice(output: OutputGraph, value: slice, source: Source | None) -> Vari
         for name in ("start", "stop", "step")
     ]
     return SliceVariable(parts, source)
-
-
-@wraps(type(iter([])), type(iter(())))
-def wrap_sequence_iterator(output: OutputGraph, value: Any, source: Source | None) -> Variable:
-    from capture.variables.iterator import IndexIterator
-    from capture.variables.opaque import OpaqueVariable
-
-    state = value.__reduce__()
-    guard_type(output, value, source)
-    if len(state) != 3 or source is None or type(state[1][0]) not in (list, tuple):
-        return OpaqueVariable(value, source, "iterate", value=f"{type(value).__name__}")
-    held, position = state[1][0], state[2]
-    if output.symbols.policy.is_moving_iterator(position, source):
-        return OpaqueVariable(
-            value, source, "iterate", value=f"{type(value).__name__}, of which each call takes another item,"
-        )
-    output.guards.add(make_guard.iterator_position(source, value))
-    return IndexIterator(wrap(output, held, IteratorSequenceSource(source)), source, position)
 
 
 def contents(output: OutputGraph, value: Any, base: Any, source: Source) -> Variable:

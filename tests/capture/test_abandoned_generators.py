@@ -117,3 +117,16 @@ def test_iteration_of_sequences_stays_in_the_graph():
         return x
 
     assert capture.explain(f)(Layers([2, 3]), x).graph_break_count == 0
+
+
+@pytest.mark.parametrize("around", [lambda items: items, enumerate, lambda items: zip(items, items)])
+def test_generators_as_arguments_are_left_to_python(around):
+    def first(x, items):
+        x = x + 1
+        return x, next(items), list(items)
+
+    def make():
+        return around(i for i in range(4))
+
+    x = torch.ones(2)
+    assert str(capture.compile(first, backend="eager")(x, make())) == str(first(x, make()))

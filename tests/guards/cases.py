@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import gc
+import itertools
 import weakref
 from collections import OrderedDict, deque, namedtuple
 from dataclasses import dataclass
@@ -219,10 +220,35 @@ CONTAINERS = [
          {"inner": do("x[1][1][0] = 4"), "short": do("x.pop()"), "deque": do("y.rotate(1)"), "short deque": do("y.pop()"), "field": put("z", Point(7, 9)),
           "dict": put("x", lambda: {0: 1})}),
     Case("list iterator", lambda: (lambda v: {"x": _iterator(1, v), "y": v})([1, 2, 3]),
-         lambda w: [g.iterator_position(X, w.x), g.id_match(s.IteratorSequenceSource(X), w.y)], {"another at 1": _same_list_iterator},
+         lambda w: [g.iterator_state(X, w.x), g.id_match(s.IteratorPartSource(X, 0), w.y)], {"another at 1": _same_list_iterator},
          {"moved": do("next(x)"), "exhausted": do("list(x)"), "other list": put("x", lambda: _iterator(1, [1, 2, 3])), "list": put("x", lambda: [1])}),
-    Case("tuple iterator", lambda: {"x": _iterator(0, (1, 2))}, lambda w: [g.iterator_position(X, w.x)], {"another": put("x", lambda: iter((4, 5)))},
+    Case("tuple iterator", lambda: {"x": _iterator(0, (1, 2))}, lambda w: [g.iterator_state(X, w.x)], {"another": put("x", lambda: iter((4, 5)))},
          {"moved": do("next(x)"), "exhausted": do("list(x)")}),
+    Case("reversed list", lambda: {"x": reversed([1, 2, 3])}, lambda w: [g.iterator_state(X, w.x), g.constant_match(s.ItemSource(s.IteratorPartSource(X, 0), 2), 3)],
+         {"another": put("x", lambda: reversed([4, 5, 3]))}, {"moved": do("next(x)"), "exhausted": do("list(x)"), "longer": put("x", lambda: reversed([1, 2, 3, 4]))}),
+    Case("range iterator", lambda: {"x": _iterator(1, range(2, 9, 3))}, lambda w: [g.iterator_state(X, w.x)], {"another": put("x", lambda: _iterator(1, range(2, 10, 3)))},
+         {"moved": do("next(x)"), "exhausted": do("list(x)"), "start": put("x", lambda: _iterator(1, range(1, 9, 3))), "step": put("x", lambda: _iterator(1, range(2, 9, 4))),
+          "large": put("x", lambda: iter(range(2**70))), "range": put("x", lambda: range(2, 9, 3))}),
+    Case("enumerate", lambda: {"x": enumerate([7, 8], 5)}, lambda w: [g.iterator_state(X, w.x), g.iterator_state(s.IteratorPartSource(X, 0), iter([7]))],
+         {"another": put("x", lambda: enumerate([1], 5))}, {"moved": do("next(x)"), "start": put("x", lambda: enumerate([7, 8])), "large": put("x", lambda: enumerate([7], 2**70)),
+          "inner moved": put("x", lambda: enumerate(_iterator(1, [7, 8]), 5)), "inner": put("x", lambda: enumerate("ab", 5))}),
+    Case("zip", lambda: {"x": zip([1, 2], (3, 4))}, lambda w: [g.iterator_state(X, w.x), g.iterator_state(s.IteratorPartSource(X, 1), iter((3,)))],
+         {"another": put("x", lambda: zip([], (5,)))}, {"moved": do("next(x)"), "strict": put("x", lambda: zip([1], (3,), strict=True)), "one": put("x", lambda: zip([1])),
+          "three": put("x", lambda: zip([1], (3,), (3,)))}),
+    Case("map", lambda: {"x": map(abs, [1, 2], [3])}, lambda w: [g.iterator_state(X, w.x), g.id_match(s.IteratorPartSource(X, 0), abs),
+                                                                 g.iterator_state(s.IteratorPartSource(X, 2), iter([3]))],
+         {"another": put("x", lambda: map(abs, (), []))}, {"function": put("x", lambda: map(len, [1], [3])), "one": put("x", lambda: map(abs, [1])), "moved": put("x", lambda: map(abs, [], _iterator(1, [3])))}),
+    Case("filter", lambda: {"x": filter(None, [1, 2])}, lambda w: [g.iterator_state(X, w.x), g.constant_match(s.IteratorPartSource(X, 0), None),
+                                                                   g.iterator_state(s.IteratorPartSource(X, 1), iter([3]))],
+         {"another": put("x", lambda: filter(None, [3]))}, {"function": put("x", lambda: filter(bool, [1])), "moved": do("next(x)")}),
+    Case("count", lambda: {"x": itertools.count(3, 2)}, lambda w: [g.iterator_state(X, w.x), g.constant_match(s.IteratorPartSource(X, 0), 2)],
+         {"moved to": put("x", lambda: _iterator(1, itertools.count(1, 2)))}, {"moved": do("next(x)"), "start": put("x", lambda: itertools.count(4, 2)), "step": put("x", lambda: itertools.count(3)),
+          "large": put("x", lambda: itertools.count(2**70, 2)), "float": put("x", lambda: itertools.count(3.0, 2))}),
+    Case("count by one", lambda: {"x": itertools.count(3)}, lambda w: [g.iterator_state(X, w.x), g.constant_match(s.IteratorPartSource(X, 0), 1)],
+         {"moved to": put("x", lambda: _iterator(1, itertools.count(2)))}, {"moved": do("next(x)"), "float": put("x", lambda: itertools.count(3.0)), "step": put("x", lambda: itertools.count(3, 2)),
+          "large": put("x", lambda: itertools.count(2**70))}),
+    Case("repeat", lambda: {"x": itertools.repeat("a", 3)}, lambda w: [g.iterator_state(X, w.x), g.constant_match(s.IteratorPartSource(X, 0), "a")],
+         {"moved to": put("x", lambda: _iterator(1, itertools.repeat("a", 4)))}, {"moved": do("next(x)"), "endless": put("x", lambda: itertools.repeat("a")), "other": put("x", lambda: itertools.repeat("b", 3))}),
 ]  # fmt: skip
 
 A = s.AttrSource(X, "a")

@@ -1,0 +1,84 @@
+"""What the built-in iterators hold: numbers that say how far they have come, and the objects that they walk over.
+
+In:  an iterator of one of the classes in `ITERATORS`.
+Out: `numbers_of(iterator)`, `parts_of(iterator)`, `part_of(iterator, index)`; they raise Unresolved where there is none, as `native/guard_iterators.c` fails.
+
+    enumerate(it, 5)       ->   numbers (5,), part 0 is iter(it)
+    iter([1, 2])           ->   numbers (0,), part 0 is the list
+    zip(a, b)              ->   numbers (2, strict), parts 0 and 1 are iter(a), iter(b)
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from guards.lookup import Unresolved
+
+
+class _State(NamedTuple):
+    numbers: Callable[[Any], tuple[int, ...]]
+    parts: Callable[[Any], tuple[Any, ...]]
+
+
+def _over_sequence(state: Any) -> tuple[int, ...]:
+    if len(state) != 3:
+        raise Unresolved("the iterator is exhausted")
+    return (state[2],)
+
+
+def _range_numbers(state: Any) -> tuple[int, ...]:
+    values = state[1][0]
+    return (state[2], values.start, values.step, len(values))
+
+
+def _no_numbers(state: Any) -> tuple[int, ...]:
+    return ()
+
+
+def _arguments(state: Any) -> tuple[Any, ...]:
+    return state[1]
+
+
+_SEQUENCE = _State(_over_sequence, _arguments)
+ITERATORS: dict[type, _State] = {
+    type(iter([])): _SEQUENCE,
+    type(iter(())): _SEQUENCE,
+    type(reversed([])): _SEQUENCE,
+    type(iter(range(0))): _State(_range_numbers, lambda state: ()),
+    enumerate: _State(lambda state: (state[1][1],), lambda state: state[1][:1]),
+    zip: _State(lambda state: (len(state[1]), len(state) > 2), _arguments),
+    map: _State(_no_numbers, _arguments),
+    filter: _State(_no_numbers, _arguments),
+    itertools.count: _State(lambda state: (state[1][0],), lambda state: (*state[1][1:], 1)[:1]),
+    itertools.repeat: _State(lambda state: (*state[1][1:], -1)[:1], lambda state: state[1][:1]),
+}
+
+
+def _state(iterator: Any) -> tuple[_State, Any]:
+    known = ITERATORS.get(type(iterator))
+    if known is None:
+        raise Unresolved(f"no iterator whose state is known: {type(iterator).__name__}")
+    return known, iterator.__reduce__()
+
+
+def numbers_of(iterator: Any) -> tuple[int, ...]:
+    known, state = _state(iterator)
+    numbers = known.numbers(state)
+    if not all(type(n) in (int, bool) and -(2**63) <= n < 2**63 for n in numbers):
+        raise Unresolved("the iterator counts in something else than 64-bit ints")
+    return tuple(map(int, numbers))
+
+
+def parts_of(iterator: Any) -> tuple[Any, ...]:
+    known, state = _state(iterator)
+    known.numbers(state)  # an exhausted one has no parts
+    return known.parts(state)
+
+
+def part_of(iterator: Any, index: int) -> Any:
+    parts = parts_of(iterator)
+    if not 0 <= index < len(parts):
+        raise Unresolved(f"the iterator has {len(parts)} parts")
+    return parts[index]
