@@ -309,7 +309,8 @@ static int run_plan(Run *run, PyObject *const *args, PyObject **outs)
     return status;
 }
 
-/* A check failed (an index out of range): the fallback runs the graph in eager, which raises its own error. */
+/* A check failed (an index out of range), or an operator raised: nothing has been written yet. The fallback runs the graph in eager, which
+   raises its own error, with what eager has written by then. */
 static int run_fallback(CompiledGraph *graph, PyObject *const *args, PyObject **outs)
 {
     PyObject *result = PyObject_Vectorcall(graph->fallback, args, (size_t)graph->ninputs, NULL);

@@ -79,7 +79,7 @@ typedef struct {
     CompiledGraph *graph;
     Slot *slots;
     char *workspace;
-    int failed_check; /* the code of the check that failed */
+    int failed_check; /* the code of the check that failed, -1 where an operator raised */
 } Run;
 
 /* Each runs one instruction: 0, or -1 with an exception. `operand` points behind opcode and length. */

@@ -119,6 +119,8 @@ int run_call(Run *run, const int64_t *operand)
         if (result != NULL) {
             status = store_results(run, call, result);
             Py_DECREF(result);
+        } else if (PyErr_ExceptionMatches(PyExc_Exception)) {
+            run->failed_check = -1;
         }
     }
     if (stack != few) {

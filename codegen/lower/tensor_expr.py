@@ -141,10 +141,11 @@ class Gather(TensorExpr):
     """The element of `base` at computed coordinates.
 
     `coordinates[d]` is, for dimension d of the base, the number of the dimension of the result that indexes it, or an integer tensor
-    of the result's shape. `wraps`: negative values count from the end. Values out of range fail the kernel.
+    of the result's shape. `wraps`: negative values count from the end. Values out of range fail the kernel; `trusted`: another one has
+    checked them.
     """
 
-    __slots__ = ("base", "coordinates", "wraps")
+    __slots__ = ("base", "coordinates", "trusted", "wraps")
 
     def __init__(
         self, base: TensorExpr, shape: Shape, coordinates: tuple[int | TensorExpr, ...], wraps: bool
@@ -154,6 +155,7 @@ class Gather(TensorExpr):
         self.base = base
         self.coordinates = coordinates
         self.wraps = wraps
+        self.trusted = False
 
 
 class Padded(TensorExpr):
@@ -174,10 +176,10 @@ class Scattered(TensorExpr):
     """Not a tensor: the elements of `source`, each written to a computed place of the buffer that it is stored to, one after the other.
 
     The shape is that of `source`. `coordinates[d]` is, for dimension d of the buffer (of sizes `into`), the number of a dimension of the source,
-    or an integer tensor of the source's shape, as in `Gather`. `adds`: to what is there.
+    or an integer tensor of the source's shape, as in `Gather` (so is `trusted`). `adds`: to what is there.
     """
 
-    __slots__ = ("adds", "coordinates", "into", "source", "wraps")
+    __slots__ = ("adds", "coordinates", "into", "source", "trusted", "wraps")
 
     def __init__(
         self,
@@ -194,6 +196,7 @@ class Scattered(TensorExpr):
         self.coordinates = coordinates
         self.wraps = wraps
         self.adds = adds
+        self.trusted = False
 
 
 # --- index transformations of views ----------------------------------------------------------------------------------------

@@ -128,7 +128,7 @@ class _Emitter:
             )
 
     def _scatter(self, member: Member, value: Scattered) -> None:
-        place = self._places(value.coordinates, value.into, value.wraps, member.coordinates, None)
+        place = self._places(value, value.into, member.coordinates, None)
         number = self.value(value.source, member.coordinates)
         self.draft.in_order = True
         for target in member.root.targets:
@@ -237,33 +237,28 @@ class _Emitter:
         return self._op("where", (inside, number, self._constant(value.dtype, value.fill)), value.dtype)
 
     def _gather(self, value: Gather, indices: Indices, mask: int | None) -> int:
-        place = self._places(value.coordinates, value.base.shape, value.wraps, indices, mask)
+        place = self._places(value, value.base.shape, indices, mask)
         return self.value(value.base, place, mask)
 
-    def _places(
-        self,
-        coordinates: tuple[int | TensorExpr, ...],
-        shape: Shape,
-        wraps: bool,
-        indices: Indices,
-        mask: int | None,
-    ) -> Indices:
+    def _places(self, value: Gather | Scattered, shape: Shape, indices: Indices, mask: int | None) -> Indices:
         """The element of a tensor of that shape that computed coordinates mean."""
         place: list[Index] = []
-        for coordinate, size in zip(coordinates, shape, strict=True):
+        for coordinate, size in zip(value.coordinates, shape, strict=True):
             if isinstance(coordinate, int):
                 place.append(indices[coordinate])
             else:
                 number = self.value(coordinate, indices, mask)
-                place.append(indirect(self._looked_up(number, size, wraps, mask)))
+                place.append(indirect(self._looked_up(number, size, value, mask)))
         return tuple(place)
 
-    def _looked_up(self, number: int, size: Index, wraps: bool, mask: int | None) -> int:
+    def _looked_up(self, number: int, size: Index, value: Gather | Scattered, mask: int | None) -> int:
         """The checked index, negative ones counted from the end."""
         extent = self._index_value(size)
-        if wraps:
+        if value.wraps:
             negative = self._op("lt", (number, self._constant("i64", 0)), "b8")
             number = self._op("where", (negative, self._op("add", (number, extent), "i64"), number), "i64")
+        if value.trusted:
+            return number
         low = self._op("ge", (number, self._constant("i64", 0)), "b8")
         high = self._op("lt", (number, extent), "b8")
         self._check(self._op("and", (low, high), "b8"), mask)

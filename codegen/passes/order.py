@@ -8,14 +8,29 @@ Out: one list. Writers come before readers, except that a write to an input come
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from codegen.passes.calls import effects_before, step_reads, step_writes
 from codegen.program import ExternStep, KernelStep, Step, ViewStep
+
+
+@dataclass(frozen=True, slots=True)
+class FailingSteps:
+    """Positions of the calls and of the kernels that may fail: they come before every write to an input."""
+
+    calls: Sequence[int] = ()
+    kernels: Sequence[int] = ()
+
+
+NOTHING_FAILS = FailingSteps()
 
 
 def order_steps(
     calls: list[ExternStep | ViewStep],
     kernels: list[tuple[KernelStep, set[str], set[int]]],
     inputs: set[str],
+    failing: FailingSteps = NOTHING_FAILS,
 ) -> list[Step]:
     """A topological order that keeps the given order where it can. With each kernel come the buffers whose contents it needs from elsewhere
     (one of those it may also write to, in another place), and the positions of the kernels that have to run before."""
@@ -24,6 +39,10 @@ def order_steps(
     needs = _needs(steps, reads, inputs)
     for number, (_, _, makers) in enumerate(kernels, len(calls)):
         needs[number] |= {len(calls) + maker for maker in makers}
+    may_fail = {*failing.calls, *(len(calls) + number for number in failing.kernels)}
+    for number, step in enumerate(steps):
+        if number not in may_fail and not inputs.isdisjoint(writes_of(step)):
+            needs[number] |= may_fail
     ordered: list[Step] = []
     done: set[int] = set()
     for start in range(len(steps)):

@@ -17,12 +17,13 @@ from codegen.passes.align import open_group
 from codegen.passes.borrow import borrow_outputs
 from codegen.passes.draft import Draft, DraftLoad, DraftStore, Phase, Statement
 from codegen.passes.emit import emit_group
+from codegen.passes.failures import call_may_fail, hoist_checks, may_fail
 from codegen.passes.fuse import Dependencies, fuse
 from codegen.passes.group import Group
-from codegen.passes.order import order_steps, writes_of
-from codegen.passes.roots import Root, find_roots
+from codegen.passes.order import FailingSteps, order_steps, writes_of
+from codegen.passes.roots import Root, find_roots, own_definitions
 from codegen.passes.schedule import schedule
-from codegen.program import BufferInfo, KernelStep, Program
+from codegen.program import BufferInfo, ExternStep, KernelStep, Program, ViewStep
 from codegen.verifier import verify
 
 VERIFY = False  # tests turn it on: check every kernel
@@ -30,6 +31,7 @@ VERIFY = False  # tests turn it on: check every kernel
 
 def build_kernels(lowering: Lowering) -> Program:
     """Fused and scheduled kernels for all stores of `lowering`, among its other steps."""
+    hoist_checks(lowering)
     roots = find_roots(lowering.stores)
     groups, dependencies = fuse(lowering, roots)
     _give_buffers(lowering, groups, dependencies)
@@ -48,8 +50,16 @@ def build_kernels(lowering: Lowering) -> Program:
             emitted.append(group)
     needed = [_needed_buffers(group) for group in emitted]
     makers = [_needed_kernels(group, emitted, steps) for group in emitted]
-    lowering.program.steps = order_steps(lowering.steps, list(zip(steps, needed, makers)), inputs)
+    failing = [n for n, group in enumerate(emitted) if _fails(group, by_value)]
+    failing_calls = [n for n, call in enumerate(lowering.steps) if call_may_fail(call)]
+    order = FailingSteps(failing_calls, failing)
+    lowering.program.steps = order_steps(lowering.steps, list(zip(steps, needed, makers)), inputs, order)
     return lowering.program
+
+
+def _fails(group: Group, by_value: dict[TensorExpr, Root]) -> bool:
+    """Whether its kernel has checks."""
+    return any(may_fail(value) for root in group.members for value in own_definitions(root, by_value))
 
 
 def _kernel_step(kernel: ir.Kernel) -> KernelStep:
@@ -105,14 +115,23 @@ def _temporary(lowering: Lowering, value: TensorExpr, hint: str) -> Stored:
 def _make_writes_safe(
     lowering: Lowering, groups: list[Group], by_value: dict[TensorExpr, Root], dependencies: Dependencies
 ) -> list[Group]:
-    """A kernel may write to an input in place if everything else that reads the input can run before it, and it reads itself only the element
-    that it is about to write. Else the new value goes to a temporary, and a kernel at the end copies it: those kernels are returned."""
+    """A kernel may write to an input in place if everything else that reads the input, and everything that may fail, can run before it, and it
+    reads itself only the element that it is about to write. Else the new value goes to a temporary, and a kernel at the end copies it:
+    those kernels are returned."""
     copies: list[Group] = []
+    failing: list[Root | ExternStep | ViewStep] = [call for call in lowering.steps if call_may_fail(call)]
+    failing_groups = [group for group in groups if _fails(group, by_value)]
+    failing += [root for group in failing_groups for root in group.members]
     for group in groups:
         written = {t.buffer for root in group.members for t in root.targets if _is_input(lowering, t)}
-        unsafe = {
-            name for name in sorted(written) if not _is_safe(group, name, by_value, dependencies, groups)
-        }
+        if group in failing_groups or any(dependencies.needs_group(item, group) for item in failing):
+            unsafe = written
+        else:
+            unsafe = {
+                name for name in sorted(written) if not _is_safe(group, name, by_value, dependencies, groups)
+            }
+            if written - unsafe:
+                dependencies.run_after(group, failing)
         for root in list(group.members):
             for target in [target for target in root.targets if target.buffer in unsafe]:
                 copies.append(_deferred(lowering, root, target, len(groups) + len(copies)))

@@ -178,6 +178,20 @@ def _collect_reads(root: Root, roots: dict[TensorExpr, Root]) -> None:
         root.loads.update(target.buffer for target in root.targets)
 
 
+def own_definitions(root: Root, roots: dict[TensorExpr, Root]) -> list[TensorExpr]:
+    """What the kernel of the root computes for it: its definition down to other roots."""
+    found: list[TensorExpr] = []
+    pending: list[TensorExpr] = [root.value]
+    seen = {root.value}
+    while pending:
+        value = pending.pop()
+        found.append(value)
+        new = [child for child in children(value) if child not in seen and child not in roots]
+        seen.update(new)
+        pending.extend(new)
+    return found
+
+
 class _Reader:
     """Walks a definition at symbolic indices as the emitter will."""
 
