@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from capture import hooks
@@ -164,6 +164,12 @@ def eager_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callab
 @register("llvm")
 def llvm_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
     """Native code for the whole graph, and for its backward where an input wants gradients."""
+    from capture.float_arguments import compile_with_floats
+
+    return compile_with_floats(gm, example_inputs, _compile_natively)
+
+
+def _compile_natively(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
     from codegen.compile_fx import compile_for_sizes, compile_fx
 
     compile_graph = functools.partial(compile_fx, store=kernel_store())
@@ -180,6 +186,12 @@ def aot_eager_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Ca
     """The traced forward and backward graphs, each ATen operator a call: shows what tracing does, without
     kernels.
     """
+    from capture.float_arguments import compile_with_floats
+
+    return compile_with_floats(gm, example_inputs, _trace)
+
+
+def _trace(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
     from codegen.compile_fx import compile_fx
 
     compile_graph = functools.partial(compile_fx, kernels=False)

@@ -23,6 +23,13 @@ def drop_unread_items(graph: torch.fx.Graph, outputs: set[torch.fx.Node]) -> Non
             graph.erase_node(node)
 
 
+def drop_unread_floats(graph: torch.fx.Graph) -> None:
+    """Floats that became constants after all."""
+    for node in reversed(graph.nodes):
+        if isinstance(node.meta.get("example_value"), torch.SymFloat) and not node.users:
+            graph.erase_node(node)
+
+
 def drop_idle_grad_changes(graph: torch.fx.Graph) -> None:
     """Grad mode set to what it is, or set twice without an operation between."""
     setter = torch._C._set_grad_enabled

@@ -11,7 +11,7 @@ Out: functions that are targets of graph nodes. Run on real tensors they do what
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -20,6 +20,8 @@ from torch._subclasses.fake_tensor import FakeTensor
 PYTHON_OPERATIONS: dict[str, Callable[..., Any]] = {
     name: getattr(operator, name) for name in ("add", "sub", "mul", "truediv", "pow", "neg", "pos")
 }
+OPERATION_NAMES = {getattr(operator, name): name for name in PYTHON_OPERATIONS}
+IN_PLACE_NAMES = {getattr(operator, f"i{name}"): f"i{name}" for name in ("add", "sub", "mul", "truediv")}
 
 
 def runs_for_real(values: Any) -> bool:
@@ -104,3 +106,22 @@ FLOAT_PLACES: dict[str, tuple[int | str, ...]] = {
     **dict.fromkeys(("addcmul", "addcmul_", "addcdiv", "addcdiv_"), ("value",)),
     **dict.fromkeys(("lerp", "lerp_"), (2, "weight")),
 }
+
+
+def as_method(target: Any, args: Sequence[Any], is_tensor: Callable[[Any], bool]) -> tuple[str, list[Any]]:
+    """A function of torch, an operator, or a method by name: as the tensor method that does the same, with its arguments ("": none is known)."""
+    if isinstance(target, str):
+        return target, list(args)
+    operator_name = OPERATION_NAMES.get(target) or IN_PLACE_NAMES.get(target)
+    if operator_name is not None and len(args) == 2:
+        if is_tensor(args[0]):
+            return f"__{operator_name}__", list(args)
+        return f"__r{operator_name}__", list(args[::-1])
+    name = getattr(target, "__name__", "")
+    return (name if getattr(torch, name, None) is target else ""), list(args)
+
+
+def keeps_type(tensor: torch.Tensor) -> bool:
+    """Whether a 0-d tensor beside it, in place of a number, leaves the type of the result as it is."""
+    floating = tensor.is_floating_point() and tensor.ndim > 0
+    return floating or tensor.dtype in (torch.float32, torch.float64)

@@ -32,7 +32,7 @@ from capture.assertions import Assertions
 from capture.break_reasons import GraphBreak, SkipFrame
 from capture.config import config
 from capture.converted_inputs import number_as_tensor, plain_tensor
-from capture.finished_graph import drop_idle_grad_changes
+from capture.finished_graph import drop_idle_grad_changes, drop_unread_floats
 from capture.graph_inputs import ArrayInput, FloatInput, GraphInput, SubclassInput, input_name, version_of
 from capture.guarding import Guarding
 from capture.side_effects import SideEffects
@@ -192,15 +192,18 @@ class OutputGraph(Guarding):
         with temporarily_clear_interpreter_stack(), _disable_current_modes():
             return to_fake(self.fake_mode, value, layout)
 
-    def float_input(self, value: float, source: Source) -> Variable:
-        from capture.variables.graph_float import InputFloatVariable
-
+    def add_float_input(self, source: Source, symbol: torch.SymFloat) -> torch.fx.Node:
+        """A float that changes: the graph takes it as a 0-d tensor and reads the number. The node that is the number."""
+        value: float = symbol.node.hint
         known = next((i for i in self.inputs if i.source == source), None)
         if known is None:
             node = self._placeholder(input_name(source), self._fake_of(number_as_tensor(value)))
             known = FloatInput(source, node, value)
             self.inputs.append(known)
-        return InputFloatVariable(self, known.node, value, source)
+        with self.graph.inserting_after(self._last_placeholder):
+            item = self.graph.call_method("item", (known.node,))
+        item.meta["example_value"] = symbol
+        return item
 
     def add_array_input(self, array: Any, tensor: torch.Tensor, source: Source) -> TensorVariable:
         """A NumPy array, and the tensor on its memory."""
@@ -216,11 +219,14 @@ class OutputGraph(Guarding):
         return [i for i in self.inputs if isinstance(i.value, torch.Tensor)]
 
     def is_of_module(self, source: Source) -> bool:
-        """Whether what is found there is an attribute of an nn.Module."""
+        """Whether what is found there belongs to an nn.Module: an attribute, or what is inside of one."""
         from capture.variables.nn_module import ModuleVariable
 
-        held = [variable for _, variable in self._objects.values() if isinstance(variable, ModuleVariable)]
-        return isinstance(source, AttrSource) and any(variable.source == source.base for variable in held)
+        owners = {step.base for step in source.chain() if isinstance(step, AttrSource)}
+        return bool(owners) and any(
+            isinstance(variable, ModuleVariable) and variable.source in owners
+            for _, variable in self._objects.values()
+        )
 
     def user_line(self) -> Any:
         """The user's frames, outermost first, as the guards carry them."""
@@ -463,6 +469,7 @@ class OutputGraph(Guarding):
         """The graph with its outputs, without placeholders that nothing reads."""
         self._leave_modes()
         drop_idle_grad_changes(self.graph)
+        drop_unread_floats(self.graph)
         used = self.used_inputs()
         for item in self.inputs:
             if item not in used:

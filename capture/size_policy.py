@@ -20,10 +20,15 @@ import torch
 
 from capture import marks
 from capture.resume import STACK_ITEM
-from guards.source import ConstantSource, LocalSource, Source
+from guards.source import ConstantSource, FreeCellSource, FunctionFieldSource, LocalSource, Source
 
 DYNAMIC = -1  # in place of a remembered size that changed
 INT64 = range(-(2**63), 2**63)
+FIXED_FIELDS = (
+    "__defaults__",
+    "__kwdefaults__",
+    "__globals__",
+)  # of functions: what the program writes down once
 
 
 @dataclass
@@ -102,27 +107,22 @@ class SizePolicy:
         return [dim for dim, size in enumerate(known) if size == DYNAMIC]
 
     def is_dynamic_int(self, value: int, source: Source, of_module: Callable[[Source], bool]) -> bool:
-        """Ints that a caller passes, in containers and plain objects too; not those of modules, globals, closures and defaults."""
-        if (
-            self.dynamic is False
-            or value not in INT64
-            or not isinstance(source.root, LocalSource)
-            or of_module(source)
-        ):
+        """Ints that a caller passes or a closure holds, in containers and plain objects too; not those of modules, globals and defaults."""
+        if self.dynamic is False or value not in INT64 or not _is_variable(source, of_module):
             return False
         known = self.seen.ints.setdefault(source.text, value)
         if known is not None and known != value:
             self.seen.ints[source.text] = known = None
-        return (bool(self.dynamic) or known is None) and value not in (0, 1)
+        return bool(self.dynamic) or known is None
 
-    def is_changed_float(self, value: float, source: Source, of_module: Callable[[Source], bool]) -> bool:
-        """Floats at the places of `is_dynamic_int`, once they had two values."""
-        if self.dynamic is False or not isinstance(source.root, LocalSource) or of_module(source):
+    def is_dynamic_float(self, value: float, source: Source, of_module: Callable[[Source], bool]) -> bool:
+        """Floats at the places of `is_dynamic_int`; anywhere else once they had two values (a learning rate, the slope of a module)."""
+        if self.dynamic is False:
             return False
         known = self.seen.floats.setdefault(source.text, value)
         if known is not None and known != value:
             self.seen.floats[source.text] = known = None
-        return known is None
+        return known is None or (bool(self.dynamic) and _is_variable(source, of_module))
 
     def is_moving_iterator(self, position: int, source: Source) -> bool:
         """Whether an iterator that the frame is given was met at two positions, or is that of a loop that the graph broke in."""
@@ -132,6 +132,15 @@ class SizePolicy:
         if known != position:
             self.seen.positions[source.text] = known = None
         return known is None
+
+
+def _is_variable(source: Source, of_module: Callable[[Source], bool]) -> bool:
+    """Whether a number found there is one that programs change."""
+    if not isinstance(source.root, (LocalSource, FreeCellSource)) or of_module(source):
+        return False
+    return not any(
+        isinstance(step, FunctionFieldSource) and step.field in FIXED_FIELDS for step in source.chain()
+    )
 
 
 _UNBOUNDED = marks.DimRange(None, None)

@@ -12,6 +12,7 @@ the guard program can't compute fixes its symbols.
 
 from __future__ import annotations
 
+import math
 import traceback
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -54,7 +55,8 @@ class Symbols:
         self.opaque: dict[
             Any, Variable
         ] = {}  # by function and operands: numbers that are no algebra of the symbols
-        self._ints: dict[Source, Variable] = {}
+        self.floats: dict[Any, Source] = {}  # by symbol: the place of a float
+        self._numbers: dict[Source, Variable] = {}  # by place: the ints and floats that are symbols
         self._computed: dict[Any, torch.fx.Node] = {}
 
     def environment(self) -> SizeEnv:
@@ -110,21 +112,43 @@ class Symbols:
         if symbol not in self.nodes:
             self.nodes[symbol] = self.output.add_symbol_input(source, str(symbol), value, size)
 
-    # --- ints ---
+    # --- ints and floats ---
 
-    def int_variable(self, value: int, source: Source) -> Variable | None:
-        """The variable of an int that changes; None for one that stays a constant."""
-        known = self._ints.get(source)
-        if known is not None:
-            return known
+    def number_variable(self, value: Any, source: Source) -> Variable | None:
+        """The variable of an int or float that changes; None for one that stays a constant, and for what is no number."""
+        make = {int: self._int_variable, float: self._float_variable}.get(type(value))
+        if make is None or source in self._numbers:
+            return self._numbers.get(source)
+        made = make(value, source)
+        if made is not None:
+            self._numbers[source] = made
+        return made
+
+    def _int_variable(self, value: int, source: Source) -> Variable | None:
         if not self.policy.is_dynamic_int(value, source, self.output.is_of_module):
             return None
         env = self.environment()
         number = env.new_int(value, source.text)
         symbol = env.symbol_of(number)
         self._record(symbol, source, value, number)
-        self._ints[source] = self.leaf(symbol)
-        return self._ints[source]
+        return self.leaf(symbol)
+
+    def _float_variable(self, value: float, source: Source) -> Variable | None:
+        """No condition holds for a value that is not finite: it is a constant."""
+        from capture.variables.symbolic import SymbolicVariable
+
+        if not self.policy.is_dynamic_float(value, source, self.output.is_of_module) or not math.isfinite(
+            value
+        ):
+            return None
+        env = self.environment()
+        number = env.new_opaque(value)
+        assert isinstance(number, torch.SymFloat)
+        symbol = env.symbol_of(number)
+        self.floats[symbol] = source
+        self.leaves[symbol] = SymbolicVariable(self, number, source=source)
+        self.output.guards.add(make_guard.type_match(source, value))
+        return self.leaves[symbol]
 
     # --- values ---
 
@@ -144,13 +168,24 @@ class Symbols:
         (symbol,) = variable.value.node.expr.free_symbols
         self.leaves[symbol] = variable
 
-    def node_of(self, variable: SymbolicVariable) -> torch.fx.Node:
-        """The node that computes a number: one for each expression, however the program came by it."""
-        assert variable.function is not None
+    def node_of(self, variable: SymbolicVariable) -> Any:
+        """The node that computes a number: one for each expression, however the program came by it. A float that guards have fixed is itself."""
         expression = variable.value.node.expr
+        if variable.function is None:
+            symbol = self.environment().symbol_of(variable.value)
+            if symbol in self.nodes:
+                return self.nodes[symbol]
+            if symbol is not expression:
+                return variable.value.node.hint
         if expression in self.nodes:
             return self.nodes[expression]
-        if expression not in self._computed:
+        known = self._computed.get(expression)
+        if known is not None and not known._erased:
+            return known
+        if expression in self.floats:
+            self._computed[expression] = self.output.add_float_input(self.floats[expression], variable.value)
+        else:
+            assert variable.function is not None
             operands = tuple(
                 o.as_node() if hasattr(o, "as_node") else o.as_proxy() for o in variable.operands
             )
@@ -199,16 +234,25 @@ class Symbols:
         return result
 
     def _condition(self, condition: Any) -> list[Guard]:
-        """The guard of one condition of the environment, with the user's lines that asked for it. One that can't be computed fixes its symbols."""
-        try:
-            places = {symbol: self._expression(symbol) for symbol in condition.expr.free_symbols}
-            expressions = [shapes.from_sympy(condition.expr, places)]
-        except ValueError:
-            expressions = [
-                self._present(symbol) for symbol in self._leaves_below(condition.expr.free_symbols)
-            ]
+        """The guards of one condition of the environment, with the user's lines that asked for it."""
         lines: traceback.StackSummary | None = condition.sloc.maybe_user_loc
-        return [make_guard.shape_expression(e).with_stack(lines) for e in expressions if e.sources]
+        return [guard.with_stack(lines) for guard in self._guards_for(condition.expr)]
+
+    def _guards_for(self, expression: Any) -> list[Guard]:
+        """One that can't be computed fixes its symbols, as does one that says which float it is: there are two zeros."""
+        symbols = expression.free_symbols
+        if type(expression).__name__ == "Equality" and all(map(self._is_float_or_zero, symbols)):
+            return list(map(self._fixed, self._leaves_below(symbols)))
+        try:
+            condition = shapes.from_sympy(expression, {s: self._expression(s) for s in symbols})
+        except ValueError:
+            return list(map(self._fixed, self._leaves_below(symbols)))
+        return [make_guard.shape_expression(condition)] if condition.sources else []
+
+    def _is_float_or_zero(self, symbol: Any) -> bool:
+        assert self.env is not None
+        value = self.env.backed_var_to_val[symbol]
+        return symbol in self.floats or bool(value.is_Float and float(value) == 0.0)
 
     def _expression(self, symbol: Any) -> shapes.ShapeExpression:
         """Where the value of a symbol is read, or how it is computed from what is read. Raises ValueError."""
@@ -220,18 +264,23 @@ class Symbols:
             else expression_of(self.leaves[symbol])
         )
 
-    def _present(self, symbol: Any) -> shapes.ShapeExpression:
+    def _fixed(self, symbol: Any) -> Guard:
+        """Its value is the present one."""
         assert self.env is not None
+        if symbol in self.floats:
+            return make_guard.constant_match(self.floats[symbol], self.leaves[symbol].value.node.hint)  # type: ignore[attr-defined]
         value = int(self.env.backed_var_to_val[symbol])
-        return shapes.apply("eq", shapes.load(self.sources[symbol][0]), shapes.constant(value))
+        return make_guard.shape_expression(
+            shapes.apply("eq", shapes.load(self.sources[symbol][0]), shapes.constant(value))
+        )
 
     def _leaves_below(self, symbols: Iterable[Any]) -> list[Any]:
-        """The sizes and ints behind symbols."""
+        """The sizes, ints and floats behind symbols."""
         found: set[Any] = set()
         pending = list(symbols)
         while pending:
             symbol = pending.pop()
-            if symbol in self.sources:
+            if symbol in self.sources or symbol in self.floats:
                 found.add(symbol)
             else:
                 for operand in self.leaves[symbol].children():

@@ -114,14 +114,9 @@ def guard_type(output: OutputGraph, value: Any, source: Source | None) -> None:
 @wraps(*LITERALS, *TORCH_CONSTANTS)
 def wrap_literal(output: OutputGraph, value: Any, source: Source | None) -> Variable:
     if source is not None and not isinstance(source, ConstantSource):
-        symbolic = output.symbols.int_variable(value, source) if type(value) is int else None
+        symbolic = output.symbols.number_variable(value, source)
         if symbolic is not None:
             return symbolic
-        if type(value) is float and output.symbols.policy.is_changed_float(
-            value, source, output.is_of_module
-        ):
-            guard_type(output, value, source)
-            return output.float_input(value, source)
         output.guards.add(make_guard.constant_match(source, value))
     return ConstantVariable(value, None)
 

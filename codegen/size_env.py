@@ -96,8 +96,8 @@ class SizeEnv(ShapeEnv):
     def wrap(self, expression: sympy.Basic, hint: int) -> torch.SymInt:
         return torch.SymInt(SymNode(expression, self, int, hint))
 
-    def symbol_of(self, number: torch.SymInt) -> sympy.Symbol:
-        """The symbol that `new_size` or `new_int` just gave, whatever is known of it by now."""
+    def symbol_of(self, number: torch.SymInt | torch.SymFloat) -> sympy.Symbol:
+        """The symbol that `new_size`, `new_int` or `new_opaque` gave, whatever is known of it by now."""
         return number.node._expr
 
     def _new_symbol(

@@ -26,7 +26,7 @@ from guards.lookup import (
 )
 from guards.namespace import FrameNamespace
 from guards.shapes import ShapeOverflow
-from guards.source import GradSource
+from guards.source import FloatSource, GradSource, Source
 from guards.tensor_properties import storage_key
 from guards.values import ObjectRef, constants_equal
 
@@ -226,9 +226,13 @@ def _set_contents(guard: Guard, values: tuple[Any, ...]) -> bool:
     )
 
 
+def _is_number_of(source: Source, value: Any) -> bool:
+    return isinstance(source, FloatSource) or (type(value) is int and value in INT64)
+
+
 @check(GuardKind.SHAPE_EXPRESSION)
 def _shape_expression(guard: Guard, values: tuple[Any, ...]) -> bool:
-    if not all(type(value) is int and value in INT64 for value in values):
+    if not all(map(_is_number_of, guard.payload.sources, values)):
         return False
     try:
         return guard.payload.evaluate(values) != 0

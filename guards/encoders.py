@@ -68,6 +68,9 @@ def load(encoder: Encoder, source: s.Source, target: int, base: int, guard: int)
             "LOAD_SHAPE", a=target, b=base, operands=[SHAPE_FIELDS[source.what], source.dim], guard=guard
         )
         return
+    if isinstance(source, s.FloatSource):
+        encoder.emit("LOAD_FLOAT", a=target, b=base, guard=guard)
+        return
     name, operands = LOADS[type(source)]
     encoder.emit(name, a=target, b=base, operands=operands(encoder, source), guard=guard)
 

@@ -55,6 +55,7 @@ INSTRUCTIONS: tuple[Instruction, ...] = tuple(
         ("LOAD_WEAKREF", "ds", ""),
         ("LOAD_SHAPE", "Ds", "ii"),
         ("LOAD_INT", "Ds", ""),
+        ("LOAD_FLOAT", "Ds", ""),
         ("CHECK_TYPE", "-s", "a"),
         ("CHECK_ID", "-s", "a"),
         ("CHECK_SAME", "ss", ""),

@@ -7,6 +7,7 @@ Out: a source; `args[0]["scale"]` -> DictItemSource(ItemSource(LocalSource("args
 from __future__ import annotations
 
 import itertools
+import math
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -179,6 +180,22 @@ class ShapeSource(DerivedSource):
         if not 0 <= self.dim < len(values):
             raise Unresolved(f"{self.parent.text} has {len(values)} dims")
         return values[self.dim]
+
+
+@dataclass(frozen=True, eq=False)
+class FloatSource(DerivedSource):
+    """The value of an exact float that is no nan, as a number of a condition (see `guards.shapes`)."""
+
+    is_int: ClassVar[bool] = True  # its bits, in a guard program
+
+    @property
+    def text(self) -> str:
+        return self.parent.text
+
+    def read(self, owner: Any) -> Any:
+        if type(owner) is not float or math.isnan(owner):
+            raise Unresolved(f"not a float that compares: {type(owner).__name__}")
+        return owner
 
 
 @dataclass(frozen=True, eq=False)

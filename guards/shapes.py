@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from guards.source import ShapeSource, Source
+from guards.source import FloatSource, ShapeSource, Source
 
 if TYPE_CHECKING:
     import sympy  # type: ignore[import-untyped]
@@ -105,6 +105,8 @@ OPERATORS: dict[str, Operator] = {
     "floor": Operator("fi", math.floor),
     "ceil": Operator("fi", math.ceil),
     "round": Operator("fi", round),
+    "fmax": Operator("fff", max),
+    "fmin": Operator("fff", min),
     "sqrt": Operator("ff", math.sqrt),
     "exp": Operator("ff", math.exp),
     "log": Operator("ff", math.log),
@@ -120,7 +122,7 @@ SYMBOLS = {
     "fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/", "fpow": "**", "feq": "==", "fne": "!=", "flt": "<", "fle": "<=",
 }  # fmt: skip
 FLOAT_FORMS = {
-    name: f"f{name}" for name in ("add", "sub", "mul", "eq", "ne", "lt", "le", "neg")
+    name: f"f{name}" for name in ("add", "sub", "mul", "eq", "ne", "lt", "le", "neg", "max", "min")
 }  # what an operator is on floats
 
 
@@ -139,7 +141,7 @@ MAX_DEPTH = 64  # of the evaluation stack; native/guard_program.c has the same
 
 @dataclass(frozen=True)
 class ShapeExpression:
-    """`code` is postfix: ("load", i) pushes the integer at sources[i], ("const", n) pushes a number, (operator,) replaces its operands."""
+    """`code` is postfix: ("load", i) pushes the number at sources[i], ("const", n) pushes a number, (operator,) replaces its operands."""
 
     sources: tuple[Source, ...]
     code: tuple[Token, ...]
@@ -150,16 +152,18 @@ class ShapeExpression:
         last = self.code[-1]
         if last[0] in OPERATORS:
             return OPERATORS[last[0]].types[-1] == "f"
-        return last[0] == "const" and type(last[1]) is float  # type: ignore[misc]
+        if last[0] == "load":
+            return isinstance(self.sources[last[1]], FloatSource)  # type: ignore[misc,index]
+        return type(last[1]) is float  # type: ignore[misc]
 
-    def evaluate(self, values: tuple[int, ...]) -> float:
-        """The value for these integers: an int, or a float where `is_float`. Raises ShapeOverflow."""
+    def evaluate(self, values: tuple[float, ...]) -> float:
+        """The value for these numbers: an int, or a float where `is_float`. Raises ShapeOverflow."""
         stack: list[Any] = []
         for token in self.code:
             if token[0] == "load":
-                stack.append(_checked(values[token[1]]))  # type: ignore[misc,index]
+                stack.append(values[token[1]])  # type: ignore[misc,index]
             elif token[0] == "const":
-                stack.append(_checked(token[1]))  # type: ignore[misc]
+                stack.append(token[1])  # type: ignore[misc]
             else:
                 arity = OPERATORS[token[0]].arity
                 operands, stack[-arity:] = stack[-arity:], []
@@ -213,7 +217,7 @@ def _infix(name: str, operands: list[str]) -> str:
 
 
 def load(source: Source) -> ShapeExpression:
-    """The integer at a source: a ShapeSource, or any place that holds an exact int."""
+    """The number at a source: a ShapeSource, a FloatSource, or any place that holds an exact int."""
     return ShapeExpression((source,), (("load", 0),))
 
 

@@ -39,6 +39,7 @@
     X(LOAD_WEAKREF, "ds", "")                                                                                    \
     X(LOAD_SHAPE, "Ds", "ii")         /* 0 size, 1 stride, 2 storage offset; dim */                              \
     X(LOAD_INT, "Ds", "")             /* an exact int of 64 bits */                                              \
+    X(LOAD_FLOAT, "Ds", "")           /* the bits of an exact float, no nan */                                   \
     /* checks */                                                                                                 \
     X(CHECK_TYPE, "-s", "a")                                                                                     \
     X(CHECK_ID, "-s", "a")                                                                                       \
@@ -91,7 +92,7 @@ enum {
     X(BIT_AND, 2) X(BIT_OR, 2) X(BIT_XOR, 2) X(LSHIFT, 2) X(RSHIFT, 2) X(BIT_LENGTH, 1) X(ISQRT, 1)              \
     X(FLOAT, 1) X(FADD, 2) X(FSUB, 2) X(FMUL, 2) X(FDIV, 2) X(FPOW, 2) X(FEQ, 2) X(FNE, 2) X(FLT, 2) X(FLE, 2)   \
     X(FNEG, 1) X(FABS, 1) X(TRUNC, 1) X(FLOOR, 1) X(CEIL, 1) X(ROUND, 1)                                         \
-    X(SQRT, 1) X(EXP, 1) X(LOG, 1) X(LOG2, 1) X(LOG10, 1) X(SIN, 1) X(COS, 1) X(TANH, 1)
+    X(FMAX, 2) X(FMIN, 2) X(SQRT, 1) X(EXP, 1) X(LOG, 1) X(LOG2, 1) X(LOG10, 1) X(SIN, 1) X(COS, 1) X(TANH, 1)
 typedef enum {
 #define X(name, arity) SHAPE_##name,
     SHAPE_OPERATORS(X)

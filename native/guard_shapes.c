@@ -106,6 +106,8 @@ static int apply_to_doubles(int64_t op, double a, double b, double *out)
         }
         *out = pow(a, b);
         break;
+    case SHAPE_FMAX: *out = b > a ? b : a; return 1;
+    case SHAPE_FMIN: *out = b < a ? b : a; return 1;
     case SHAPE_FNEG: *out = -b; break;
     case SHAPE_FABS: *out = fabs(b); break;
     case SHAPE_SQRT: *out = sqrt(b); break;
@@ -144,6 +146,17 @@ static int apply(int64_t op, Word a, Word b, Word *out)
     case SHAPE_ROUND: return to_int(rint(b.f), &out->i);
     default: return op < SHAPE_FLOAT ? apply_to_ints(op, a.i, b.i, &out->i) : apply_to_doubles(op, a.f, b.f, &out->f);
     }
+}
+
+/* Of an exact float, except that a nan takes part in no condition. */
+int guard_load_float(PyObject *object, int64_t *bits)
+{
+    if (!PyFloat_CheckExact(object)) {
+        return 0;
+    }
+    Word word = {.f = PyFloat_AS_DOUBLE(object)};
+    *bits = word.i;
+    return !isnan(word.f);
 }
 
 int guard_check_shape(const int64_t *ints, const int64_t *operands)

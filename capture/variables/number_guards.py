@@ -20,6 +20,7 @@ from capture.variables.constant import ConstantVariable
 from capture.variables.symbolic import SymbolicVariable
 from guards import shapes
 from guards.shapes import ShapeExpression
+from guards.source import FloatSource
 
 if TYPE_CHECKING:
     from capture.variables.base import Variable
@@ -32,7 +33,8 @@ def expression_of(variable: Variable) -> ShapeExpression:
     assert isinstance(variable, SymbolicVariable)
     if variable.function is None:
         assert variable.source is not None
-        return shapes.load(variable.source)
+        is_float = variable.python_type() is float
+        return shapes.load(FloatSource(variable.source) if is_float else variable.source)
     rule = RULES.get(variable.function)
     if rule is None:
         raise ValueError(f"no form for {variable.function}")

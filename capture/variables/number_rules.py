@@ -78,7 +78,7 @@ OF_FLOATS: frozenset[Any] = frozenset(
     [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.neg, operator.pos]
     + [abs, round, math.floor, math.ceil, math.trunc, torch.sym_int, torch.sym_float, torch._sym_sqrt]  # type: ignore[attr-defined]
     + [math.exp, math.log, math.log2, math.log10, math.sin, math.cos, math.tan, math.tanh, math.atan]
-    + [math.pow, math.fabs, *COMPARING]
+    + [math.pow, math.fabs, torch.sym_max, torch.sym_min, *COMPARING]
 )
 
 
@@ -237,10 +237,11 @@ def present_value(variable: Variable) -> Any:
 
 
 def extreme(function: Any, args: list[Variable]) -> Variable | None:
-    """`max` or `min` of numbers, one of them symbolic. Of ints it is an expression; with floats among them, guards say which it is."""
+    """`max` or `min` of numbers, one of them symbolic. Of one type it is an expression; of ints and floats, guards say which it is."""
     if len(args) < 2 or not any(map(is_symbolic, args)) or not all(map(is_number, args)):
         return None
-    choose = _expression_of_extreme if all(map(_is_int, args)) else _chosen_extreme
+    one_type = len({variable.python_type() for variable in args}) == 1
+    choose = _expression_of_extreme if one_type else _chosen_extreme
     result: Variable | None = args[0]
     for other in args[1:]:
         if result is not None:

@@ -331,7 +331,6 @@ def compare(tx: Translator, symbol: str, left: Variable, right: Variable) -> Var
         return _user_compare(tx, symbol, left, right)
     if isinstance(left, TensorVariable) or isinstance(right, TensorVariable):
         return _compare_tensors(tx, symbol, left, right)
-    left, right = graph_float.as_constants((left, right))
     if graph_float.is_among((left, right)):
         raise GraphBreak("data_dependent_value", what=f"comparison {symbol} of a float read from a tensor")
     left, right = _as_set(tx, _proxied(left)), _as_set(tx, _proxied(right))

@@ -59,7 +59,8 @@ class SymbolicVariable(Variable):
 
     def as_constant(self) -> Any:
         """The present value; from now on it is fixed by a guard."""
-        return decide(self.python_type(), self.value)
+        value = decide(self.python_type(), self.value)
+        return self.value.node.hint if value == 0.0 and type(value) is float else value  # sympy has one zero
 
     def real_value(self) -> Any:
         raise NotConstant(self)
@@ -68,12 +69,16 @@ class SymbolicVariable(Variable):
         """A node for an int. A float, unless `proxy_for` finds that it may stay symbolic, is fixed."""
         return self.as_node() if isinstance(self.value, torch.SymInt) else self.as_constant()
 
-    def as_node(self) -> torch.fx.Node:
-        if self.function is None:
-            return self.symbols.nodes[self.symbols.environment().symbol_of(self.value)]
+    def as_node(self) -> Any:
         return self.symbols.node_of(self)
 
     def truth(self, tx: Translator) -> bool:
+        if self.function is None and isinstance(self.value, torch.SymFloat):
+            from capture.variables.number_rules import compute
+
+            is_not_zero = compute(operator.ne, [self, ConstantVariable(0.0)])
+            assert is_not_zero is not None
+            return is_not_zero.truth(tx)
         return bool(decide(bool, self.value))
 
     def get_attr(self, tx: Translator, name: str) -> Variable:

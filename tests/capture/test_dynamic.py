@@ -12,13 +12,20 @@ import pytest
 import torch
 
 import capture
-from capture import sized_graph
+from capture import float_arguments, sized_graph
 from capture.config import config
-from tests.capture import cases_dynamic, cases_dynamic_operations, cases_dynamic_values
+from capture.float_arguments import compile_with_floats
+from codegen.compile_fx import compile_fx
+from tests.capture import (
+    cases_dynamic,
+    cases_dynamic_numbers,
+    cases_dynamic_operations,
+    cases_dynamic_values,
+)
 from tests.capture.dynamic_registry import CASES, DynamicCase, rows, tensor
 from tests.capture.test_cases import Counting, outcome, same
 
-MODULES = (cases_dynamic, cases_dynamic_operations, cases_dynamic_values)
+MODULES = (cases_dynamic, cases_dynamic_numbers, cases_dynamic_operations, cases_dynamic_values)
 
 
 @pytest.fixture(autouse=True)
@@ -202,6 +209,68 @@ def test_native_code_for_each_size(name: str) -> None:
     captured = capture.compile(case.function, dynamic=True)
     for args in [*case.calls, *case.calls]:
         torch.testing.assert_close(captured(*args), case.function(*args))
+
+
+def test_one_compilation_for_a_float_beside_tensors() -> None:
+    def scaled(x: torch.Tensor, s: float, w: torch.Tensor) -> torch.Tensor:
+        return (x * (s + 1) - s * 2).add(w, alpha=s) / s
+
+    [(module, inputs)] = graphs_of(scaled, tensor(3), 2.5, tensor(3), dynamic=True)
+    compiled = []
+
+    def compile_graph(module: Any, inputs: Any) -> Any:
+        compiled.append(module)
+        return compile_fx(module, inputs)
+
+    graph = compile_with_floats(module, inputs, compile_graph)
+    for s in (2.5, 3.5, -1.0):
+        floats = [v if isinstance(v, int) or v.ndim else torch.tensor(s, dtype=torch.float64) for v in inputs]
+        torch.testing.assert_close(graph(*floats)[0], scaled(tensor(3), s, tensor(3)))
+    assert len(compiled) == 1
+
+
+@pytest.mark.parametrize("backend", ["llvm", "aot_eager"])
+def test_a_compilation_for_each_value_that_an_operator_needs(backend: str, monkeypatch: Any) -> None:
+    def sloping(x: torch.Tensor, s: float, scale: float) -> torch.Tensor:
+        return torch.nn.functional.leaky_relu(x - 1, s + 1) * (scale - s)
+
+    monkeypatch.setattr(float_arguments, "LIMIT", 2)
+    captured = capture.compile(sloping, backend=backend, dynamic=True, fullgraph=True)
+    with config.patch(raise_on_error=True):
+        for s in (0.5, 0.25, 0.5, 0.0, -0.0, 0.125):
+            for scale in (2.0, 3.0):
+                expected = sloping(tensor(9), s, scale)
+                torch.testing.assert_close(captured(tensor(9), s, scale), expected)
+    assert len(_capture.entries(sloping.__code__)) == 1
+
+
+def test_gradients_beside_a_float() -> None:
+    def loss(w: torch.Tensor, s: float) -> torch.Tensor:
+        return (torch.nn.functional.softplus(w, s) * s).sum()
+
+    captured = capture.compile(loss, dynamic=True)
+    for s in (0.5, 2.0, 3.5):
+        w = tensor(4, 2).requires_grad_()
+        (expected,) = torch.autograd.grad(loss(w, s), w)
+        (got,) = torch.autograd.grad(captured(w, s), w)
+        torch.testing.assert_close(got, expected)
+
+
+def test_numbers_of_the_frames_own_closure() -> None:
+    count, scale = 1, 0.5
+
+    def step(x: torch.Tensor) -> torch.Tensor:
+        nonlocal count
+        count += 1
+        return x * scale + count
+
+    backend = Counting()
+    captured = capture.compile(step, backend=backend)
+    for expected in (2, 3, 4, 5):
+        scale = 0.5 * expected
+        assert torch.equal(captured(tensor(3)), tensor(3) * scale + expected)
+        assert count == expected
+    assert backend.graphs == 2
 
 
 def test_sizes_past_the_limit_run_eagerly(monkeypatch: pytest.MonkeyPatch) -> None:
