@@ -29,6 +29,8 @@ TORCH_LEFT_ALONE = tuple(
     _TORCH + os.path.join(*p.split("/"))
     for p in ("nn/modules/module.py", "nn/modules/lazy.py", "optim/lr_scheduler.py", "optim/swa_utils.py")
 )
+# ... but for what makes modules and fills their parameters.
+TORCH_NAMES_LEFT_ALONE = ("<module>", "__init__", "reset_", "_reset_")
 _TRANSFORMER_ENCODER = os.path.join(_TORCH, "nn", "modules", "transformer.py")
 _OPTIMIZERS = _TORCH + "optim" + os.sep
 TOOLS = frozenset(
@@ -133,7 +135,7 @@ def _why_not_from_there(code: CodeType) -> str | None:
         return "part of capture"
     if path.startswith(_TORCH):
         captured = path.startswith(TORCH_CAPTURED) and path not in TORCH_LEFT_ALONE
-        return None if captured and code.co_name != "<module>" else "part of torch"
+        return None if captured and not code.co_name.startswith(TORCH_NAMES_LEFT_ALONE) else "part of torch"
     if path.startswith(_STDLIB) and os.sep + "site-packages" + os.sep not in path:
         return "standard library"
     if _package_of(path) in TOOLS:

@@ -145,6 +145,13 @@ class OutputGraph(Guarding):
                 return entry[1]
         return None
 
+    def changed_dict(self, mapping: Any) -> Any:
+        """The variable of an existing dict that the frame has changed; None of any other."""
+        from capture.variables.mapping import DictVariable
+
+        known = self.known_object(mapping)
+        return known if isinstance(known, DictVariable) and self.side_effects.is_mutated(known) else None
+
     # --- inputs ---
 
     def add_tensor_input(self, value: torch.Tensor, source: Source | None) -> Variable:

@@ -28,7 +28,7 @@ from guards.namespace import FrameNamespace
 from guards.shapes import ShapeOverflow
 from guards.source import FloatSource, GradSource, Source
 from guards.tensor_properties import storage_key
-from guards.values import ObjectRef, constants_equal
+from guards.values import PLAIN_VALUE, ObjectRef, constants_equal
 
 Check = Callable[[Guard, tuple[Any, ...]], bool]
 CHECKS: dict[GuardKind, Check] = {}
@@ -93,6 +93,12 @@ def _length(guard: Guard, values: tuple[Any, ...]) -> bool:
 @check(GuardKind.BOOL)
 def _bool(guard: Guard, values: tuple[Any, ...]) -> bool:
     return (raw_length(values[0]) > 0) == guard.payload
+
+
+@check(GuardKind.CONTENTS)
+def _contents(guard: Guard, values: tuple[Any, ...]) -> bool:
+    base = type(guard.payload)
+    return isinstance_raw(values[0], base) and constants_equal(guard.payload, PLAIN_VALUE[base](values[0]))
 
 
 @check(GuardKind.CONSTANT)

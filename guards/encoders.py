@@ -95,6 +95,7 @@ def encoder(kind: GuardKind) -> Callable[[GuardEncoder], GuardEncoder]:
 SIMPLE: dict[GuardKind, tuple[str, Callable[[Any], list[Any]]]] = {
     GuardKind.TYPE: ("CHECK_TYPE", lambda ref: [ref.id]),
     GuardKind.ID: ("CHECK_ID", lambda ref: [ref.id]),
+    GuardKind.CONTENTS: ("CHECK_CONTENTS", lambda value: [value]),
     GuardKind.NOT_NONE: ("CHECK_NOT_NONE", lambda _: []),
     GuardKind.LENGTH: ("CHECK_LENGTH", lambda length: [length]),
     GuardKind.BOOL: ("CHECK_BOOL", lambda truth: [truth]),

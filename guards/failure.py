@@ -66,6 +66,7 @@ _CONDITIONS: dict[GuardKind, Callable[[Guard], str]] = {
     GuardKind.LENGTH: lambda g: f"len({g.source.text}) == {g.payload}",
     GuardKind.BOOL: lambda g: f"bool({g.source.text}) is {g.payload}",
     GuardKind.GRAD_NONE: lambda g: f"{g.source.text}.grad is {'' if g.payload else 'not '}None",
+    GuardKind.CONTENTS: lambda g: f"{g.source.text} holds {safe_repr(g.payload)}",
     GuardKind.CONSTANT: lambda g: f"{g.source.text} == {safe_repr(g.payload)}",
     GuardKind.INT_RANGE: _bounds,
     GuardKind.WEAKREF_ALIVE: lambda g: f"{g.source.text}() is not None",

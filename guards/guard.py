@@ -31,7 +31,7 @@ from guards.lookup import Unresolved, dict_items, has_attribute, instance_dict, 
 from guards.shapes import ShapeExpression
 from guards.source import GlobalsSource, GlobalStateSource, Source
 from guards.tensor_properties import TensorProperties
-from guards.values import ObjectRef, constant_identity, is_constant
+from guards.values import PLAIN_VALUE, ObjectRef, constant_identity, is_constant
 
 
 class GuardError(TypeError):
@@ -122,6 +122,14 @@ def constant_match(source: Source, value: Any) -> Guard:
             f"{source.text} = {safe_repr(value)} is no constant; guard its parts, or use id_match"
         )
     return Guard((source,), GuardKind.CONSTANT, value)
+
+
+def contents_match(source: Source, value: Any) -> Guard:
+    """An instance of a class on top of int, float, complex, str or bytes that holds an equal value."""
+    base = next((b for b in PLAIN_VALUE if isinstance_raw(value, b)), None)
+    if base is None:
+        raise GuardError(f"{source.text} = {safe_repr(value)} holds no constant")
+    return Guard((source,), GuardKind.CONTENTS, PLAIN_VALUE[base](value))
 
 
 def int_range(source: Source, low: int | None, high: int | None) -> Guard:

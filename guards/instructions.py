@@ -65,6 +65,7 @@ INSTRUCTIONS: tuple[Instruction, ...] = tuple(
         ("CHECK_GRAD_NONE", "-s", "i"),
         ("CHECK_INT", "-s", "i"),
         ("CHECK_CONSTANT", "-s", "o"),
+        ("CHECK_CONTENTS", "-s", "o"),
         ("CHECK_INT_RANGE", "-s", "ii"),
         ("CHECK_WEAKREF", "-s", ""),
         ("CHECK_ITERATOR", "-s", "*i"),

@@ -22,8 +22,9 @@ class GuardKind(enum.Enum):
     BOOL = 9  # truth of a list, tuple, dict, set, str by its length
     GRAD_NONE = 10  # tensor.grad is None, or is not
     CONSTANT = 12  # equal constant of the same type
+    CONTENTS = 14  # equal int, float, str and the like in an instance of a class on top of it
     INT_RANGE = 13  # an int between two bounds
-    WEAKREF_ALIVE = 14
+    WEAKREF_ALIVE = 16
     ITERATOR_STATE = 15  # how far a built-in iterator has come
     TENSOR_MATCH = 30  # dtype, shape, strides, device, requires_grad, dispatch keys, type
     FUNCTION = 31  # code, defaults, keyword defaults, closure

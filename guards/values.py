@@ -55,6 +55,12 @@ def constant_identity(value: Any) -> Any:
     return (kind, id(value))
 
 
+#: the plain value in an instance of a class on top of a built-in one, past its own methods
+PLAIN_VALUE: dict[type, Any] = {
+    int: int.__int__, float: float.__float__, complex: complex.__complex__, str: str.__str__, bytes: bytes.__bytes__,
+}  # fmt: skip
+
+
 def constants_equal(expected: Any, actual: Any) -> bool:
     """Whether `actual` may stand for `expected` (a constant) with no difference that a program can see."""
     if expected is actual:

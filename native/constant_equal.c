@@ -145,3 +145,14 @@ static int equal_nested(PyObject *expected, PyObject *actual, int depth)
 }
 
 int constant_equal(PyObject *expected, PyObject *actual) { return equal_nested(expected, actual, 0); }
+
+int contents_equal(PyObject *expected, PyObject *actual)
+{
+    PyTypeObject *type = Py_TYPE(expected);
+    for (size_t i = 0; i < sizeof EQUALITIES / sizeof *EQUALITIES; i++) {
+        if (*EQUALITIES[i].type == type) {
+            return PyObject_TypeCheck(actual, type) && EQUALITIES[i].equal(expected, actual, 1);
+        }
+    }
+    return 0;
+}

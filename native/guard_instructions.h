@@ -50,6 +50,7 @@
     X(CHECK_GRAD_NONE, "-s", "i")                                                                                \
     X(CHECK_INT, "-s", "i")           /* an exact int with this value */                                         \
     X(CHECK_CONSTANT, "-s", "o")                                                                                 \
+    X(CHECK_CONTENTS, "-s", "o")                                                                                 \
     X(CHECK_INT_RANGE, "-s", "ii")                                                                               \
     X(CHECK_WEAKREF, "-s", "")                                                                                   \
     X(CHECK_ITERATOR, "-s", "*i")                                                                                \

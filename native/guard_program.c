@@ -187,6 +187,7 @@ int guard_program_run(PyObject *self, const FrameState *frame, PyObject **slots)
         CHECK(CHECK_GRAD_NONE, grad_none_is(registers[B], o[0]));
         CHECK(CHECK_INT, is_int(registers[B], o[0]));
         CHECK(CHECK_CONSTANT, constant_equal((PyObject *)(uintptr_t)o[0], registers[B]));
+        CHECK(CHECK_CONTENTS, contents_equal((PyObject *)(uintptr_t)o[0], registers[B]));
         CHECK(CHECK_INT_RANGE, in_range(registers[B], o));
         CHECK(CHECK_WEAKREF, guard_load_member(OP_LOAD_WEAKREF, registers[B], o) != NULL);
         CHECK_LIST(CHECK_ITERATOR, guard_check_iterator(registers[B], o));

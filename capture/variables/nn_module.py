@@ -46,23 +46,30 @@ class ModuleVariable(ObjectVariable):
         namespace = instance_dict(self.value) if self.value is not None else None
         for registry in REGISTRIES:
             held = namespace.get(registry) if namespace is not None else None
-            if held is not None and name in held:
+            changed = tx.output.changed_dict(held)
+            if changed is not None:
+                found = changed.find(tx, ConstantVariable(name))
+                if found is not None:
+                    return found
+            elif held is not None and name in held:
                 pending = tx.output.pending_item(held, name)
                 if pending is not None:
                     return pending
                 return wrap(tx.output, held[name], AttrSource(self.source, name) if self.source else None)
         for registry in REGISTRIES if self.source is not None else ():
             held = namespace.get(registry) if namespace is not None else None
-            if held is not None:
+            if held is not None and tx.output.changed_dict(held) is None:
                 assert self.source is not None
                 tx.output.guards.add(dict_contains(AttrSource(self.source, registry), name, False))
         return None
 
-    def has_registered(self, name: str) -> bool:
-        namespace = instance_dict(self.value) if self.value is not None else None
-        return namespace is not None and any(
-            name in (namespace.get(registry) or ()) for registry in REGISTRIES
-        )
+    def has_registered(self, tx: Translator, name: str) -> bool:
+        namespace = (instance_dict(self.value) if self.value is not None else None) or {}
+        for registry in REGISTRIES:
+            changed = tx.output.changed_dict(namespace.get(registry))
+            if name in (changed.entries if changed is not None else namespace.get(registry) or ()):
+                return True
+        return False
 
     def fallback_get_attr(self, tx: Translator, name: str) -> Variable:
         if self.class_entry("__getattr__") is not MODULE_GETATTR:
@@ -96,7 +103,10 @@ class ModuleVariable(ObjectVariable):
         found = False
         for name in INSTANCE_HOOKS:
             hooks = namespace.get(name)
-            if hooks is not None and self.source is not None:
+            changed = tx.output.changed_dict(hooks)
+            if changed is not None:
+                hooks = changed.entries
+            elif hooks is not None and self.source is not None:
                 tx.output.guards.add(length_match(AttrSource(self.source, name), hooks))
             found = found or bool(hooks)
         for name in GLOBAL_HOOKS:
@@ -118,7 +128,7 @@ def module_get_attribute(tx: Translator, owner: Any, name: Variable) -> Variable
 def module_set_attribute(tx: Translator, owner: Any, name: Variable, value: Variable) -> Variable:
     """`nn.Module.__setattr__(owner, name, value)`: where registries have a part in it, as it is written."""
     registered = issubclass(value.python_type(), (torch.nn.Module, torch.nn.Parameter, torch.nn.Buffer))
-    if not registered and not owner.has_registered(name.as_constant()):
+    if not registered and not owner.has_registered(tx, name.as_constant()):
         owner.generic_set_attr(tx, name.as_constant(), value)
         return ConstantVariable(None)
     from capture.inline import make_translator, run_callee

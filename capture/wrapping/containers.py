@@ -33,6 +33,7 @@ from guards.source import (
     ItemSource,
     Source,
 )
+from guards.values import PLAIN_VALUE
 from guards.values import is_constant as is_guardable_constant
 
 if TYPE_CHECKING:
@@ -196,16 +197,11 @@ def wrap_slice(output: OutputGraph, value: slice, source: Source | None) -> Vari
 def contents(output: OutputGraph, value: Any, base: Any, source: Source) -> Variable:
     """The built-in part of an instance of a class on top of `base`."""
     if base in LITERAL_BASES:
-        guard_identity(output, value, source)
-        return ConstantVariable(LITERAL_OF[base](value))
+        if not isinstance(source, ConstantSource):
+            output.guards.add(make_guard.contents_match(source, value))
+        return ConstantVariable(PLAIN_VALUE[base](value))
     if issubclass(base, dict):
         result = dict_of(output, value, base, source)
         result.held_by_subclass = True
         return result
     return (set_of if base in (set, frozenset) else sequence_of)(output, value, base, source)
-
-
-#: the plain value in an instance of a subclass, past its own methods
-LITERAL_OF: dict[type, Any] = {
-    int: int.__index__, float: float.__float__, complex: complex.__complex__, str: str.__str__, bytes: bytes.__bytes__,
-}  # fmt: skip

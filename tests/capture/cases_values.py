@@ -441,3 +441,21 @@ def operators_module(x):
     import operator as op
 
     return op.add(x, op.mul(2, 3)), op.itemgetter, op.attrgetter
+
+
+class Number(int):
+    pass
+
+
+class Name(str):
+    pass
+
+
+class Share(float):
+    pass
+
+
+@case(graphs=1, ops=2, args=lambda: (torch.ones(3, 4), Number(3), Name("ab"), Share(2.5)))
+def instances_on_top_of_literals(x, number, name, share):
+    """By their values: the second call has other objects."""
+    return x * share + (number if name == "ab" else len(name)), type(number), name + "c"

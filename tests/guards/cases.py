@@ -60,6 +60,22 @@ def _never(self: Any, name: str) -> Any:
     raise AssertionError("a guard ran user code")
 
 
+def _not_to_be_run(*args: Any) -> Any:
+    raise AssertionError("a guard ran user code")
+
+
+class MyInt(int):
+    __eq__ = __int__ = __index__ = __hash__ = _not_to_be_run  # type: ignore[assignment]
+
+
+class MyFloat(float):
+    __eq__ = __float__ = __hash__ = _not_to_be_run  # type: ignore[assignment]
+
+
+class MyStr(str):
+    __eq__ = __str__ = __hash__ = _not_to_be_run  # type: ignore[assignment]
+
+
 class Hostile(Plain):
     """Everything that a guard must not call."""
 
@@ -147,6 +163,11 @@ IDENTITY = [
          {"equal": lambda w: w.names.update(x=int("5"), y="".join(["te", "xt"]), z=(int("1"), (float("2.5"), None)))},
          {"6": put("x", 6), "float": put("x", 5.0), "longer": put("y", "text "), "inner": put("z", (1, (2.5, 0))), "inner type": put("z", (True, (2.5, None))),
           "list": put("z", lambda: [1, (2.5, None)]), "hostile": put("x", lambda: Hostile())}),
+    Case("contents", lambda: {"x": MyInt(5), "y": MyStr("text"), "z": MyFloat(0.0)},
+         lambda w: [g.contents_match(X, w.x), g.contents_match(Y, w.y), g.contents_match(Z, w.z)],
+         {"equal": lambda w: w.names.update(x=MyInt(5), y=MyStr("text"), z=MyFloat(0.0)), "plain": put("x", 5)},
+         {"6": put("x", MyInt(6)), "True": put("x", True), "float": put("x", 5.0), "longer": put("y", MyStr("text ")), "bytes": put("y", b"text"), "sign": put("z", MyFloat(-0.0)),
+          "hostile": put("x", lambda: Hostile())}),
     Case("enum", lambda: {"x": Color.RED}, lambda w: [g.constant_match(X, w.x)], {}, {"other": put("x", Color.BLUE), "value": put("x", 1)}),
     Case("int range", lambda: {"x": 5, "y": 5}, lambda w: [g.int_range(X, 2, 8), g.int_range(Y, 2, None)], {"2": put("x", 2), "8": put("x", 8), "large": put("y", 2**62)},
          {"1": put("x", 1), "9": put("x", 9), "True": put("x", True), "beyond 64 bits": put("y", 1 << 65), "float": put("x", 5.0)}),
