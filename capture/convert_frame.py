@@ -300,8 +300,11 @@ def after_graph_failure(mutates: bool, modes: dict[str, Any], error: BaseExcepti
     The thread is in the modes again in which the graph was called. Python does not run the frame where the backend broke its contract, nor where inputs may have been changed already, nor where a hook may have raised.
     """
     put_back(modes, error)
-    nothing_written = not mutates or isinstance(error, getattr(_capture, "CheckFailed", ()))
-    from_hook = frame_filter.saves_through_hooks()  # it may be a hook that raised, as checkpoint's do to stop
+    refused = isinstance(error, getattr(_capture, "CheckFailed", ()))  # before it did anything
+    nothing_written = refused or not mutates
+    from_hook = (
+        not refused and frame_filter.saves_through_hooks()
+    )  # it may be a hook that raised, as checkpoint's do to stop
     if (
         not nothing_written
         or from_hook

@@ -39,6 +39,7 @@ class Body:
     lifted: list[torch.fx.Node]
     structure: Structure
     example: Any
+    writes: bool = False  # to tensors that it is given, or reads from outside
 
 
 class Structure:
@@ -101,13 +102,14 @@ def as_variable(tx: Translator, value: Any, tensor: Callable[[torch.Tensor], Var
 # --- outlining -------------------------------------------------------------------------------------------------------------------
 
 
-def outline(tx: Translator, function: Variable, args: Any, kwargs: Any) -> Body:
-    """Interpret `function(*args, **kwargs)`, trees of fake tensors and constants, into a body."""
+def outline(tx: Translator, function: Variable, args: Any, kwargs: Any, *, may_write: bool = False) -> Body:
+    """Interpret `function(*args, **kwargs)`, trees of fake tensors and constants, into a body. `may_write`: also to tensors from outside."""
     graph = tx.output.graph
     last = next(reversed(graph.nodes), None)
     states, modes = len(tx.output.state_changes), read_modes()
     versions = {node: version_of(node) for node in graph.nodes}
     given = [_argument(graph, tensor) for tensor in tensors_of((args, kwargs))]
+    versions |= {node: version_of(node) for node in given}
     nodes = iter(given)
 
     def take(tensor: torch.Tensor) -> Variable:
@@ -127,9 +129,23 @@ def outline(tx: Translator, function: Variable, args: Any, kwargs: Any) -> Body:
             raise GraphBreak("mutation", value=f"the thread's state in {function.describe()}")
         del tx.output.state_changes[states:]  # the body makes these changes, and takes them back
     module, lifted = _take_out(graph, given, _behind(graph, last), results)
-    if any(version_of(node) != versions.get(node, version_of(node)) for node in lifted):
+    versions = {made.node: made.version for made in tx.output.inputs} | versions
+    written = [version_of(node) != versions.get(node, version_of(node)) for node in (*lifted, *given)]
+    if any(written[: len(lifted)]) and not may_write:
         raise GraphBreak("mutation", value=f"a tensor that {function.describe()} is not given")
-    return Body(module, lifted, Structure(example), example)
+    return Body(module, lifted, Structure(example), example, any(written))
+
+
+def without_effects(
+    tx: Translator, function: Variable, args: Any, kwargs: Any, *, may_write: bool = False
+) -> Body:
+    """The same for what may run more than once, or not at all: breaks where Python would notice."""
+    effects = tx.output.side_effects.count()
+    with tx.output.side_effects.watching(function) as watch:
+        body = outline(tx, function, args, kwargs, may_write=may_write)
+    if watch.is_changed or tx.output.side_effects.count() != effects:
+        raise GraphBreak("mutation", value=f"what lives outside of {function.describe()}")
+    return body
 
 
 def _argument(graph: torch.fx.Graph, tensor: torch.Tensor) -> torch.fx.Node:

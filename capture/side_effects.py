@@ -18,16 +18,29 @@ from capture.variables.constant import ConstantVariable
 from guards.lookup import instance_dict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from capture.reconstruct import PythonCode
     from guards.source import Source
+
+
+class Watch:
+    def __init__(self, root: Variable) -> None:
+        self.is_changed = False
+        self.variables: dict[int, Variable] = {}  # by id, which is theirs while they are held here
+        pending = [root]
+        while pending:
+            variable = pending.pop()
+            if id(variable) not in self.variables:
+                self.variables[id(variable)] = variable
+                pending += variable.children()
 
 
 class SideEffects:
     def __init__(self) -> None:
         self._mutated: dict[int, Variable] = {}  # existing objects, in order of first change
         self._before: dict[int, Any] = {}  # what containers held before
+        self._watches: list[Watch] = []
         self._globals: dict[tuple[int, str], tuple[dict[str, Any], Variable]] = {}
         self._class_sources: dict[int, tuple[Variable, Source | None]] = {}
         self._attributes: dict[
@@ -48,12 +61,24 @@ class SideEffects:
 
     def will_mutate(self, variable: Variable) -> None:
         key = id(variable)
+        for watch in self._watches:
+            watch.is_changed |= key in watch.variables
         if variable.source is None or key in self._mutated:
             return
         self._mutated[key] = variable
         for kind, snapshot in SNAPSHOTS:
             if isinstance(variable, kind):
                 self._before[key] = snapshot(variable)
+
+    @contextlib.contextmanager
+    def watching(self, root: Variable) -> Iterator[Watch]:
+        """Notes whether something that is reachable from `root` by now, made by the frame or not, is changed."""
+        watch = Watch(root)
+        self._watches.append(watch)
+        try:
+            yield watch
+        finally:
+            self._watches.remove(watch)
 
     def is_mutated(self, variable: Variable) -> bool:
         return id(variable) in self._mutated

@@ -92,6 +92,8 @@ static int32_t call_kernel(const void *data, int64_t begin, int64_t end)
     return call->function(call->buffers, call->sizes, begin, end);
 }
 
+void compiled_graph_refuse(const char *why) { PyErr_SetString(check_failed, why); }
+
 static int set_check_failure(Run *run, const KernelLaunch *launch, int32_t code)
 {
     run->failed_check = code;

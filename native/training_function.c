@@ -5,8 +5,9 @@
  *
  *     y, = TrainingFunction(forward, wrap, run_backward, ...)(x, w);  y.sum().backward()
  *
- * The node is built here (autograd_node.h) in the ordinary case. Under anomaly mode, forward-mode gradients, hooks on saved tensors, where an
- * argument is a view or a result is one, and on another torch than expected, `wrap` makes it with torch.autograd.Function.
+ * The node is built here (autograd_node.h) in the ordinary case. Under anomaly mode, forward-mode gradients, where an argument is a view or a
+ * result is one, and on another torch than expected, `wrap` makes it with torch.autograd.Function. Under hooks on saved tensors it refuses
+ * (_capture.CheckFailed: the program runs eagerly): checkpoints find a tensor again by its place among those saved, whichever graph runs the second time.
  */
 #include "autograd_node.h"
 
@@ -193,6 +194,10 @@ static PyObject *function_vectorcall(PyObject *object, PyObject *const *args, si
     TrainingFunction *function = (TrainingFunction *)object;
     if (kwnames != NULL && PyTuple_GET_SIZE(kwnames) != 0) {
         PyErr_SetString(PyExc_TypeError, "a training function takes no keyword arguments");
+        return NULL;
+    }
+    if (autograd_layout_ready() == 1 && torch_symbols.grad_mode() && saved_tensor_hooks_active()) {
+        compiled_graph_refuse("hooks see what eager saves, in its order");
         return NULL;
     }
     PyObject *few[FEW], **given = function->given <= FEW ? few : PyMem_New(PyObject *, function->given);

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.utils.checkpoint
 from torch._higher_order_ops import map as map_slices
+from torch._subclasses.fake_tensor import UnsupportedOperatorException
 
 from capture import outline
 from capture.break_reasons import GraphBreak
 from capture.number_operations import runs_for_real
 from capture.rules import rule
-from capture.variables.base import Variable
+from capture.variables.base import LazyVariable, Variable
 from capture.variables.constant import NONE
+from capture.variables.function import PartialVariable
 from capture.variables.function_transform import given_values, on_fakes, transform_node
+from capture.variables.lists import ListVariable
 from capture.variables.sequence import TupleVariable
 from capture.variables.symbolic import SymbolicVariable
 from capture.variables.tensor import TensorVariable
@@ -41,18 +44,10 @@ def _cond(
     if pred.fake.dtype != torch.bool or pred.fake.numel() != 1:
         raise GraphBreak("call", value=true_fn)
     given, nodes = given_values(tx, TupleVariable(operands.unpack(tx)), {})
-    left, right = (_branch(tx, function, given) for function in (true_fn, false_fn))
+    left, right = (outline.without_effects(tx, function, *given) for function in (true_fn, false_fn))
     _check_alike(true_fn, left, right, outline.tensors_of(given))
     run = functools.partial(_choose, left.module, right.module, left.structure, len(nodes), len(left.lifted))
     return outline.call_node(tx, "cond", run, [pred.node, *nodes, *left.lifted, *right.lifted], left.example)
-
-
-def _branch(tx: Translator, function: Variable, given: tuple[Any, Any]) -> outline.Body:
-    effects = tx.output.side_effects.count()
-    body = outline.outline(tx, function, *given)
-    if tx.output.side_effects.count() != effects:
-        raise GraphBreak("mutation", value=f"what lives outside of {function.describe()}")
-    return body
 
 
 def _check_alike(
@@ -98,19 +93,15 @@ def _checkpoint(
     function: Variable,
     *args: Variable,
     use_reentrant: Variable = NONE,
-    preserve_rng_state: Variable | None = None,
     **kwargs: Variable,
 ) -> Variable:
     """Run for real, it frees what autograd would save; a compiler sees the body, and decides that for itself."""
     if not use_reentrant.is_constant() or use_reentrant.as_constant() is None:
         raise GraphBreak("call_skipped", name="checkpoint", why="use_reentrant is not given")
-    if {"context_fn", "determinism_check", "debug", "early_stop"} & set(kwargs):
-        raise GraphBreak("call_skipped", name="checkpoint", why="it has contexts or checks of its own")
     options = {"use_reentrant": use_reentrant.as_constant()}
-    if preserve_rng_state is not None:
-        options["preserve_rng_state"] = preserve_rng_state.as_constant()
+    options |= {name: _option(tx, kwargs.pop(name)) for name in OPTIONS if name in kwargs}
     given, nodes = given_values(tx, TupleVariable(list(args)), kwargs)
-    body = outline.outline(tx, function, *given)
+    body = outline.without_effects(tx, function, *given, may_write=True)
     results, inputs = outline.tensors_of(body.example), outline.tensors_of(given)
     known = [*inputs, *(n.meta["example_value"] for n in body.lifted)]
     if any(result is tensor for result in results for tensor in known):
@@ -121,14 +112,37 @@ def _checkpoint(
         and any(t.requires_grad for t in results)
     ):
         raise GraphBreak("call_skipped", name="checkpoint", why="none of its arguments needs a gradient")
-    return transform_node(
-        tx, "checkpoint", functools.partial(_checkpointed, options), [body], given, nodes, body.example
-    )
+    apply = functools.partial(_checkpointed, options, body.writes)
+    return transform_node(tx, "checkpoint", apply, [body], given, nodes, body.example)
 
 
-def _checkpointed(options: dict[str, Any], function: Callable[..., Any]) -> Callable[..., Any]:
+OPTIONS = ("preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop")
+
+
+def _option(tx: Translator, value: Variable) -> Any:
+    """A constant, or what makes the contexts: an existing function, or a partial on one."""
+    value = value.realize() if isinstance(value, LazyVariable) else value
+    if isinstance(value, PartialVariable):
+        args = [_option(tx, argument) for argument in value.args]
+        return functools.partial(
+            _option(tx, value.function), *args, **{name: _option(tx, v) for name, v in value.kwargs.items()}
+        )
+    if value.is_constant():
+        return value.as_constant()
+    if isinstance(value, ListVariable):
+        return [_option(tx, item) for item in value.items]
+    existing = tx.output.object_of(value)
+    if existing is None or value.source is None:
+        raise GraphBreak("call_skipped", name="checkpoint", why="its contexts are made by the captured code")
+    tx.output.guard_identity(value, existing)
+    return existing
+
+
+def _checkpointed(options: dict[str, Any], writes: bool, function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         if not runs_for_real(outline.tensors_of((args, kwargs))):
+            if writes:  # running statistics and the like: they are written once more when the backward runs
+                raise UnsupportedOperatorException("a checkpoint of what writes to tensors")  # type: ignore[arg-type]
             return function(*args, **kwargs)
         return torch.utils.checkpoint.checkpoint(function, *args, **options, **kwargs)
 
@@ -150,7 +164,7 @@ def _map(tx: Translator, function: Variable, xs: Variable, *args: Variable) -> V
     ):
         raise GraphBreak("iterate", value=xs)
     first = outline.Structure(given[0]).fill([t.select(0, 0) for t in slices])
-    body = _branch(tx, function, ((first, *given[1:]), {}))
+    body = outline.without_effects(tx, function, (first, *given[1:]), {})
     if any(result is t for result in outline.tensors_of(body.example) for t in outline.tensors_of(given)):
         raise GraphBreak("aliasing", what=f"{function.describe()} returns what it is given")
     run = functools.partial(_each, body.module, body.structure, len(slices))

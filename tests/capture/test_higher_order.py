@@ -104,15 +104,68 @@ def test_branches_of_different_shapes_are_left_to_python() -> None:
         capture.compile(program, fullgraph=True)(torch.ones(3, 4))
 
 
-def test_writes_in_a_branch_are_left_to_python() -> None:
-    kept: dict[str, Any] = {}
+kept: dict[str, Any] = {}
 
+
+def writes_to_a_global(x: torch.Tensor) -> Any:
+    def branch(a: torch.Tensor) -> torch.Tensor:
+        kept["a"] = 1
+        return a + 1
+
+    return torch.cond(x.sum() > 0, branch, lambda a: a - 1, (x,))
+
+
+def writes_to_a_list_of_the_frame(x: torch.Tensor) -> Any:
+    calls: list[int] = []
+
+    def branch(a: torch.Tensor) -> torch.Tensor:
+        calls.append(1)
+        return a + 1
+
+    return torch.cond(x.sum() > 0, branch, lambda a: a - 1, (x,)), len(calls)
+
+
+def writes_to_a_variable_of_the_frame(x: torch.Tensor) -> Any:
+    calls = 0
+
+    def branch(a: torch.Tensor) -> torch.Tensor:
+        nonlocal calls
+        calls += 1
+        return a + 1
+
+    return torch.cond(x.sum() > 0, branch, lambda a: a - 1, (x,)), calls
+
+
+statistics = torch.nn.BatchNorm1d(4)
+
+
+def writes_to_buffers(x: torch.Tensor) -> Any:
+    return torch.cond(x.sum() > 0, lambda a: statistics(a), lambda a: a - 1, (x,))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        writes_to_a_global,
+        writes_to_a_list_of_the_frame,
+        writes_to_a_variable_of_the_frame,
+        writes_to_buffers,
+    ],
+)
+def test_writes_in_a_branch_are_left_to_python(program: Program) -> None:
+    with pytest.raises(capture.Unsupported, match="change of"):
+        capture.compile(program, fullgraph=True)(torch.ones(3, 4))
+
+
+def test_a_list_made_and_filled_in_a_branch() -> None:
     def program(x: torch.Tensor) -> Any:
         def branch(a: torch.Tensor) -> torch.Tensor:
-            kept["a"] = 1
-            return a + 1
+            parts = []
+            for row in a:
+                parts.append(row * 2)
+            return torch.stack(parts)
 
         return torch.cond(x.sum() > 0, branch, lambda a: a - 1, (x,))
 
-    with pytest.raises(capture.Unsupported):
-        capture.compile(program, fullgraph=True)(torch.ones(3, 4))
+    fast = capture.compile(program, fullgraph=True)
+    assert fast(torch.ones(3, 4)).sum() == 24 and fast(-torch.ones(3, 4)).sum() == -24

@@ -211,17 +211,34 @@ def test_hooks_and_retained_gradients() -> None:
 def test_where_the_node_is_made_by_python() -> None:
     x, y = inputs()
     graph = compiled(product, x, y)
-    packed: list[torch.Tensor] = []
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t) or t, lambda t: t):
-        (hooked,) = graph(x, y)
     with torch.autograd.set_detect_anomaly(True):
         (watched,) = graph(x, y)
         assert not native(watched)
     (of_view,) = graph(x.view(2, 2).view(4), y)
-    assert packed and not native(hooked) and not native(of_view)
-    for out in (hooked, watched, of_view):
+    assert not native(of_view)
+    for out in (watched, of_view):
         ours = torch.autograd.grad(out.sum(), (x, y))
         torch.testing.assert_close(ours, torch.autograd.grad(product(x, y)[0].sum(), (x, y)))
+
+
+def test_hooks_see_what_eager_saves() -> None:
+    x, y = inputs()
+    graph = compiled(product, x, y)
+    packed: list[list[torch.Tensor]] = []
+    for function in (graph, product):
+        kept: list[torch.Tensor] = []
+        with torch.autograd.graph.saved_tensors_hooks(lambda t, kept=kept: kept.append(t) or t, lambda t: t):
+            (out,) = function(x, y)
+        packed.append(kept)
+        assert not native(out)
+        with torch.no_grad(), torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+            torch.testing.assert_close(graph(x, y), product(x, y))
+    torch.testing.assert_close(*packed)
+    with (
+        torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t),
+        pytest.raises(_capture.CheckFailed),
+    ):
+        graph.function(x, y)
 
 
 def test_without_grad_mode_there_is_no_node() -> None:
