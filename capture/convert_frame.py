@@ -20,7 +20,16 @@ import torch
 import torch.fx
 
 import cache
-from capture import backends, collection, frame_code, frame_filter, log, observe, torch_compile_marks
+from capture import (
+    backends,
+    collection,
+    frame_code,
+    frame_filter,
+    function_modes,
+    log,
+    observe,
+    torch_compile_marks,
+)
 from capture.assertions import AssertionsAsBreaks
 from capture.break_reasons import BreakReason, GraphBreak, SkipFrame
 from capture.config import config
@@ -70,13 +79,14 @@ class Converter:
             return None
         if frame_filter.why_not_now() is not None:
             return None
-        with _lock, collection.paused():
+        with _lock, collection.paused(), function_modes.paused():
             while True:
                 try:
                     with ThreadState():
                         return self._convert(frame)
                 except Uninitialized as found:
-                    found.initialize()
+                    with function_modes.resumed():
+                        found.initialize()
 
     def _convert(self, frame: Any) -> Any:
         started = time.perf_counter()
@@ -130,7 +140,8 @@ class Capture:
 
 def may_recompile(frame: Any, settings: CaptureSettings) -> bool:
     """Log why existing entries did not fit; False past the limit (with one warning), an error under fullgraph."""
-    return check_limit(frame, settings)
+    with function_modes.resumed():
+        return check_limit(frame, settings)
 
 
 def translate(frame: Any, settings: CaptureSettings, plan: Plan) -> Capture:
@@ -252,7 +263,8 @@ def write_bytecode(before: types.CodeType, after: types.CodeType) -> None:
 
 def check_first_run(frame: Any, guards: GuardSet, program: Any) -> None:
     """The guards hold for the frame that they were made from; if not, no call would ever pass them, and each would be a recompile."""
-    failed, _ = program.check(frame.locals, frame.globals, frame.builtins, frame.function)
+    with function_modes.resumed():
+        failed, _ = program.check(frame.locals, frame.globals, frame.builtins, frame.function)
     if failed != -1:
         names = (frame.globals, frame.builtins)
         namespace = FrameNamespace.from_localsplus(
@@ -290,6 +302,8 @@ def compile_graph(
         state.restore()
     observe.current().on_compile_time("backend", time.perf_counter() - started, frame.code)
     direct = getattr(compiled, "direct_call", compiled)
+    if function_modes.at_entry():
+        direct = function_modes.WithoutModes(direct)
     places = tuple((place, i.convert) for place, i in enumerate(used) if i.convert is not None)
     return ConvertedInputs(direct, places) if places else direct
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import _capture
+import torch
 from bytecode import Bytecode, FreeVar, Instr, Label, TryBegin, TryEnd
 from bytecode.instr import InstrLocation
 
@@ -195,8 +196,14 @@ def _replay_state(code: PythonCode, output: OutputGraph) -> None:
     """Grad mode, autocast: what the code behind the graph has to find."""
     if output.state_is_as_at_entry():
         return
+    for _ in output.modes_around:  # which do not see the rest
+        code.call_object(torch._C._pop_torch_function_stack, [])
+        code.emit("POP_TOP")
     for function, args in output.state_changes:
         code.call_object(function, [ConstantVariable(a) if not hasattr(a, "source") else a for a in args])
+        code.emit("POP_TOP")
+    for mode in output.function_modes:
+        code.call_object(torch._C._push_on_torch_function_stack, [mode])
         code.emit("POP_TOP")
 
 

@@ -19,6 +19,8 @@ from types import CodeType, FunctionType
 import torch
 from torch.autograd import forward_ad
 
+from capture import function_modes
+
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 _STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -168,7 +170,7 @@ def why_not_now() -> str | None:
     """A reason to run this frame, whatever it is, in the default evaluator."""
     if torch._C._functorch.peek_interpreter_stack() is not None:
         return "inside of a torch.func transform: tensors are wrapped in those of its level"
-    if torch._C._len_torch_function_stack() or torch._C._len_torch_dispatch_stack():
+    if torch._C._len_torch_dispatch_stack() or not function_modes.are_followed():
         return "a mode sees each operation of torch"
     if forward_ad._current_level >= 0:
         return "forward-mode differentiation: tensors carry tangents, which no graph computes"

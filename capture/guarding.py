@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.autograd import forward_ad
 
+from capture import function_modes
 from capture.thread_state import read_modes
 from guards import guard as make_guard
 from guards import shapes
@@ -44,7 +45,7 @@ class Guarding:
     side_effects: SideEffects
 
     def __init__(self) -> None:
-        self.guards = GuardSet([make_guard.global_state(), _no_forward_mode()])
+        self.guards = GuardSet([make_guard.global_state(len(function_modes.at_entry())), _no_forward_mode()])
         self.modes_at_entry = read_modes()
         self._class_entries: dict[tuple[int, str], type] = {}  # guarded already; keeps the classes alive
 

@@ -48,12 +48,15 @@ from guards.guard_set import GuardSet
 from guards.source import (
     AttrSource,
     ConstantSource,
+    FunctionModeSource,
     Source,
     StateSource,
 )
 from guards.tensor_properties import storage_key
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from capture.translator import Translator
     from capture.variables.generator import GeneratorVariable
     from capture.variables.tensor import TensorVariable
@@ -74,6 +77,8 @@ class OutputGraph(Guarding):
         self.open_inference: list[torch.fx.Node] = []
         self.printed: list[Variable] = []  # containers whose text is being made, the outermost first
         self.generators: list[GeneratorVariable] = []  # made by the frame
+        self.function_modes: list[Variable] = []  # of torch, that see each operation; the innermost last
+        self.modes_around: list[Variable] = []
         self._open_contexts: list[Any] = []  # entered by the translation itself
         self._around = sys.exception()  # what the caller of the frame handles
         self.is_broken = False  # the frame goes on behind the graph
@@ -261,7 +266,7 @@ class OutputGraph(Guarding):
     def call_function(
         self, tx: Translator, function: Any, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        if overrides.concerns(args, kwargs):
+        if overrides.concerns(self, args, kwargs):
             overridden = overrides.call(tx, function, args, kwargs)
             if overridden is not None:
                 return overridden
@@ -270,7 +275,7 @@ class OutputGraph(Guarding):
     def call_method(
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        if overrides.concerns(args, kwargs):
+        if overrides.concerns(self, args, kwargs):
             overridden = overrides.call(tx, getattr(torch.Tensor, name), args, kwargs)
             if overridden is not None:
                 return overridden
@@ -410,7 +415,15 @@ class OutputGraph(Guarding):
             self._open_contexts.pop().__exit__(None, None, None)
 
     def state_is_as_at_entry(self) -> bool:
-        return not self.state_changes or read_modes() == self.modes_at_entry
+        unchanged = not self.state_changes or read_modes() == self.modes_at_entry
+        return unchanged and self.function_modes == self.modes_around
+
+    def surround_with(self, modes: Iterable[Any]) -> None:
+        """Modes of torch that are entered around the frame, the innermost last."""
+        from capture.wrap import wrap
+
+        self.function_modes = [wrap(self, m, FunctionModeSource(i)) for i, m in enumerate(modes)]
+        self.modes_around = list(self.function_modes)
 
     # --- writes to inputs ---
 

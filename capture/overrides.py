@@ -1,4 +1,4 @@
-"""Operations that the program carries out itself: `__torch_function__` of tensor subclasses and of other objects.
+"""Operations that the program carries out itself: `__torch_function__` of tensor subclasses, of other objects, of modes.
 
 In:  an operation as the program wrote it (a function of torch, an operator, an attribute of a tensor) and its arguments.
 Out: what the handlers return, interpreted; None where nobody overrides this operation.
@@ -24,12 +24,13 @@ from torch.overrides import (
     has_torch_function_unary,
     has_torch_function_variadic,
 )
+from torch.utils._device import DeviceContext, _device_constructors
 
 from capture.break_reasons import GraphBreak
 from capture.rules import rule
 from capture.variables.base import NotConstant, Variable
 from capture.variables.class_lookup import MISSING, lookup_type
-from capture.variables.constant import ConstantVariable
+from capture.variables.constant import NONE, ConstantVariable
 from capture.variables.lists import ListVariable
 from capture.variables.mapping import DictVariable
 from capture.variables.sequence import SequenceVariable, TupleVariable
@@ -41,6 +42,7 @@ from guards.source import ConstantSource
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from capture.output_graph import OutputGraph
     from capture.translator import Translator
 
 HANDLER = "__torch_function__"
@@ -53,8 +55,10 @@ def overrides(cls: type) -> bool:
     return found is not MISSING and found is not DISABLED
 
 
-def concerns(args: Iterable[Variable], kwargs: dict[str, Variable]) -> bool:
-    """Whether some argument, or part of one, has operations of its own, and these count at present."""
+def concerns(output: OutputGraph, args: Iterable[Variable], kwargs: dict[str, Variable]) -> bool:
+    """Whether a mode sees the operation, or some argument, or part of one, has operations of its own, and these count at present."""
+    if output.function_modes and not torch._C._is_torch_function_all_disabled():
+        return True
     return any(map(_is_overriding, args)) or (bool(kwargs) and any(map(_is_overriding, kwargs.values())))
 
 
@@ -85,12 +89,22 @@ def call(
     kinds = [stand_ins.real_class(kind) for kind in seen[1]]
     classes = TupleVariable([tx.wrap(kind, ConstantSource(kind)) for kind in kinds])
     rest = [stand_ins.variable(part) for part in seen[2:]]
+    modes = tx.output.function_modes
+    if modes:
+        mode = modes.pop()  # its own operations go to the mode around it
+        try:
+            result = mode.call_method(tx, HANDLER, [target, classes, *rest], {})
+        finally:
+            modes.append(mode)
+        if not result.is_exactly(NotImplemented):
+            return result
     for kind in kinds:
         handler = tx.wrap(kind, ConstantSource(kind)).get_attr(tx, HANDLER)
         result = handler.call(tx, [target, classes, *rest], {})
         if not result.is_exactly(NotImplemented):
             return result
-    raise GraphBreak("subclass", value=" and ".join(kind.__name__ for kind in kinds))
+    takers = [kind.__name__ for kind in kinds] or ["a tensor under a mode"]
+    raise GraphBreak("subclass", value=" and ".join(takers))
 
 
 # --- asking torch -------------------------------------------------------------------------------------------------------------------
@@ -213,7 +227,71 @@ def _never_called(cls: type, *args: Any) -> Any:
 
 @rule(has_torch_function, has_torch_function_unary, has_torch_function_variadic)
 def _has_torch_function(tx: Translator, *args: Variable) -> Variable:
-    return ConstantVariable(concerns(args, {}))
+    return ConstantVariable(concerns(tx.output, args, {}))
+
+
+@rule(DeviceContext.__torch_function__)
+def _on_device(
+    tx: Translator,
+    mode: Variable,
+    function: Variable,
+    kinds: Variable,
+    args: Variable | None = None,
+    kwargs: Variable | None = None,
+) -> Variable:
+    """The default device, for functions that make tensors."""
+    given = args.unpack(tx) if args is not None else []
+    keywords = _keywords(kwargs)
+    unsaid = "device" not in keywords or keywords["device"].is_exactly(None)
+    if unsaid and function.real_value() in _device_constructors():
+        keywords["device"] = mode.get_attr(tx, "device")
+        if keywords["device"].as_constant().type != "cpu":
+            raise GraphBreak("unsupported_tensor", why=f"a tensor on {keywords['device'].as_constant()}")
+    return function.call(tx, given, keywords)
+
+
+@rule(torch.get_default_device)
+def _default_device(tx: Translator) -> Variable:
+    for mode in reversed(tx.output.function_modes):
+        if mode.python_type() is DeviceContext:
+            return mode.get_attr(tx, "device")
+    return ConstantVariable(torch.get_default_device())
+
+
+@rule(torch._C._push_on_torch_function_stack)
+def _push_mode(tx: Translator, mode: Variable) -> Variable:
+    if not isinstance(mode, ObjectVariable) or not issubclass(mode.cls, TorchFunctionMode):
+        raise GraphBreak("with_context", value=mode)
+    tx.output.function_modes.append(mode)
+    return NONE
+
+
+@rule(torch._C._pop_torch_function_stack)
+def _pop_mode(tx: Translator) -> Variable:
+    if not tx.output.function_modes:
+        raise GraphBreak("with_context", value="a mode that was never entered")
+    return tx.output.function_modes.pop()
+
+
+@rule(torch._C._len_torch_function_stack)
+def _mode_count(tx: Translator) -> Variable:
+    return ConstantVariable(len(tx.output.function_modes))
+
+
+@rule(torch._C._get_function_stack_at)
+def _mode_at(tx: Translator, index: Variable) -> Variable:
+    return tx.output.function_modes[index.as_constant()]
+
+
+@rule(torch._C._is_torch_function_mode_enabled)
+def _are_modes_enabled(tx: Translator) -> Variable:
+    disabled = torch._C._is_torch_function_all_disabled()
+    return ConstantVariable(bool(tx.output.function_modes) and not disabled)
+
+
+@rule(torch._C._is_torch_function_all_disabled)
+def _is_all_disabled(tx: Translator) -> Variable:
+    return ConstantVariable(torch._C._is_torch_function_all_disabled())
 
 
 @rule(handle_torch_function)
@@ -239,6 +317,12 @@ def _default_handler(
     return converted(tx, result, cls.real_value())
 
 
+def _keywords(kwargs: Variable | None) -> dict[str, Variable]:
+    if kwargs is None or kwargs.is_exactly(None):
+        return {}
+    return {key.as_constant(): value for key, value in kwargs.entries.values()}  # type: ignore[attr-defined]
+
+
 @rule(DISABLED)
 def _disabled_handler(
     tx: Translator,
@@ -248,8 +332,6 @@ def _disabled_handler(
     kwargs: Variable | None = None,
 ) -> Variable:
     given = args.unpack(tx) if args is not None else []
-    keywords = {}
-    if kwargs is not None and not kwargs.is_exactly(None):
-        keywords = {key.as_constant(): value for key, value in kwargs.entries.values()}  # type: ignore[attr-defined]
+    keywords = _keywords(kwargs)
     with torch._C.DisableTorchFunctionSubclass():
         return function.call(tx, given, keywords)

@@ -14,6 +14,7 @@ import _capture
 import numpy as np
 import torch
 
+from capture import function_modes
 from capture.break_reasons import GraphBreak
 from capture.output_graph import OutputGraph
 from capture.resume import is_resume
@@ -27,6 +28,7 @@ from guards.source import CellSource, FreeCellSource, LocalSource
 class RootTranslator(Translator):
     def __init__(self, output: OutputGraph, frame: Any) -> None:
         code = frame.code
+        output.surround_with(function_modes.at_entry())
         values = dict(zip(_local_names(code), frame.locals))
         local_variables: dict[str, Variable] = {
             name: LazyVariable(output, value, LocalSource(name))

@@ -47,7 +47,6 @@ CONSTANT_FUNCTIONS = [
     "torch.are_deterministic_algorithms_enabled",
     "torch.get_num_threads",
     "torch.is_distributed",
-    "torch.get_default_device",
     "torch._C._is_torch_function_mode_enabled",
     "torch._C._get_tracing_state",
     "torch._C._is_torch_function_enabled",

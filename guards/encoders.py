@@ -35,6 +35,7 @@ LOADS: dict[type[s.Source], LoadRow] = {
     s.GlobalsSource: ("LOAD_GLOBALS", lambda e, x: []),
     s.FunctionSource: ("LOAD_FUNCTION", lambda e, x: []),
     s.ConstantSource: ("LOAD_CONSTANT", lambda e, x: [x.value]),
+    s.FunctionModeSource: ("LOAD_STATE", lambda e, x: [x.reader, (x.index,)]),
     s.AttrSource: ("LOAD_ATTR", lambda e, x: [sys.intern(x.name)]),
     s.TypeAttrSource: ("LOAD_TYPE_ATTR", lambda e, x: [sys.intern(x.name), x.after.id if x.after else 0]),
     s.DictSource: ("LOAD_DICT", lambda e, x: []),

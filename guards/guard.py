@@ -380,9 +380,12 @@ def shape_expression(expression: ShapeExpression) -> Guard:
 # --- state of the process --------------------------------------------------------------------------------------------------
 
 
-def global_state() -> Guard:
+def global_state(function_modes: int | None = None) -> Guard:
     """Grad mode, inference mode, autocast, default dtype, deterministic flags, torch function and dispatch modes, functorch: as at this moment.
 
-    Call it before a FakeTensorMode or another mode is entered.
+    Call it before a FakeTensorMode or another mode is entered. `function_modes`: so many, whatever there are at this moment.
     """
-    return Guard((GlobalStateSource(),), GuardKind.GLOBAL_STATE, read_global_state())
+    state = read_global_state()
+    if function_modes is not None:
+        state = state._replace(function_modes=function_modes)
+    return Guard((GlobalStateSource(),), GuardKind.GLOBAL_STATE, state)

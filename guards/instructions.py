@@ -35,6 +35,7 @@ INSTRUCTIONS: tuple[Instruction, ...] = tuple(
         ("LOAD_FUNCTION", "d-", ""),
         ("LOAD_FREE_CELL", "d-", "i"),
         ("LOAD_CONSTANT", "d-", "o"),
+        ("LOAD_STATE", "d-", "oo"),
         ("LOAD_ATTR", "ds", "k..ccccccc"),
         ("LOAD_TYPE_ATTR", "ds", "k..a"),
         ("LOAD_MODULE_DICT", "ds", ""),

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import CellType, ModuleType
-from typing import Any
+from typing import Any, ClassVar
+
+import torch
 
 from guards.lookup import Unresolved, dict_get, safe_repr
 from guards.namespace import FrameNamespace
@@ -169,6 +171,23 @@ class StateSource(Source):
 
     def resolve(self, frame: FrameNamespace) -> Any:
         return self.function(*self.args)
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionModeSource(Source):
+    """A mode on this thread's stack of torch function modes, counted from the outermost one."""
+
+    index: int
+    reader: ClassVar[Any] = torch._C._get_function_stack_at
+
+    @property
+    def text(self) -> str:
+        return f"torch function mode {self.index}"
+
+    def resolve(self, frame: FrameNamespace) -> Any:
+        if self.index >= torch._C._len_torch_function_stack():
+            raise Unresolved(f"no torch function mode {self.index}")
+        return self.reader(self.index)
 
 
 def cell_contents(cell: Any) -> Any:

@@ -226,6 +226,22 @@ int guard_check_state(const int64_t *operands)
     return same;
 }
 
+/* Borrowed: somebody else holds it, as the stack of modes holds its modes. NULL without an exception where there is none. */
+PyObject *guard_load_state(const int64_t *operands)
+{
+    int collecting = PyGC_Disable();
+    PyObject *answer = PyObject_CallObject((PyObject *)(uintptr_t)operands[0], (PyObject *)(uintptr_t)operands[1]);
+    if (answer != NULL && Py_REFCNT(answer) == 1) {
+        Py_CLEAR(answer);
+    }
+    Py_XDECREF(answer);
+    PyErr_Clear();
+    if (collecting) {
+        PyGC_Enable();
+    }
+    return answer;
+}
+
 /* --- between places ------------------------------------------------------------------------------------------------------- */
 
 /* An open hash table in the program's scratch: returns the position that was entered first with this key. */

@@ -19,6 +19,7 @@
     X(LOAD_FUNCTION, "d-", "")                                                                                   \
     X(LOAD_FREE_CELL, "d-", "i")      /* index in co_freevars */                                                 \
     X(LOAD_CONSTANT, "d-", "o")                                                                                  \
+    X(LOAD_STATE, "d-", "oo") /* a built-in function, its arguments: an object that the process holds */              \
     X(LOAD_ATTR, "ds", "k..ccccccc")                                                                                 \
     X(LOAD_TYPE_ATTR, "ds", "k..a")     /* the class to start behind, or 0 */                                      \
     X(LOAD_MODULE_DICT, "ds", "")                                                                                \

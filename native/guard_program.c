@@ -171,6 +171,7 @@ int guard_program_run(PyObject *self, const FrameState *frame, PyObject **slots)
         LOAD(LOAD_FUNCTION, (PyObject *)frame->function);
         LOAD(LOAD_FREE_CELL, load_free_cell(frame, o[0]));
         LOAD(LOAD_CONSTANT, (PyObject *)(uintptr_t)o[0]);
+        LOAD(LOAD_STATE, guard_load_state(o));
         LOAD(LOAD_ATTR, load_attribute(registers[B], o));
         LOAD(LOAD_TYPE_ATTR, load_type_attribute(registers[B], o));
         LOAD(LOAD_ITEM, item_of(registers[B], o[0]));

@@ -58,6 +58,7 @@ int guard_check_tensor(PyObject *object, const int64_t *operands);
 int guard_check_buffer(PyObject *object, const int64_t *operands);
 int guard_check_global_state(const int64_t *operands);
 int guard_check_state(const int64_t *operands);
+PyObject *guard_load_state(const int64_t *operands);
 int guard_check_dict_keys(PyObject *object, const int64_t *operands);
 int guard_check_set(PyObject *object, const int64_t *operands);
 int guard_check_distinct(GuardProgram *program, const int64_t *operands);

@@ -181,6 +181,7 @@ static int is_sound(Reader *reader, int op, const int64_t *operands)
     case OP_CHECK_NO_ATTRIBUTE:
     case OP_CHECK_HAS_ATTRIBUTE:
     case OP_CHECK_CLASS_LACKS: return name_is_str(reader, operands);
+    case OP_LOAD_STATE:
     case OP_CHECK_STATE: return is_state_function(reader, operands);
     case OP_CHECK_DISTINCT: return registers_in_list(reader, operands, 1);
     case OP_CHECK_ALIASING: return registers_in_list(reader, operands, 2);

@@ -7,7 +7,7 @@
 /* Getters are attributes of TensorBase; functions are callables of torch._C. */
 static struct {
     PyObject *requires_grad, *is_leaf, *retains_grad, *grad, *version, *untyped_storage, *storage_data_ptr, *storage_cdata;
-    PyObject *dispatch_keys, *increment_version;
+    PyObject *dispatch_keys, *increment_version, *disable_modes;
 } py;
 
 static PyObject *attribute(const char *module_name, const char *owner_name, const char *name)
@@ -28,6 +28,7 @@ int load_fallback(const char *problem)
         {&py.version, "TensorBase", "_version"},            {&py.untyped_storage, "TensorBase", "untyped_storage"},
         {&py.storage_data_ptr, "StorageBase", "data_ptr"},  {&py.storage_cdata, "StorageBase", "_cdata"},
         {&py.dispatch_keys, NULL, "_dispatch_keys"},        {&py.increment_version, NULL, "_increment_version"},
+        {&py.disable_modes, NULL, "DisableTorchFunction"},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         Py_XSETREF(*wanted[i].target, attribute("torch._C", wanted[i].owner, wanted[i].name));
@@ -68,14 +69,38 @@ int fallback_device(PyObject *tensor)
 
 /* --- by Python's view of the tensor -------------------------------------------------------------------------------------- */
 
+/* A mode of the program sees what is asked of a tensor in Python: not what we ask. NULL where there is no mode. */
+static PyObject *hide_from_modes(void)
+{
+    if (torch_symbols.function_stack_len != NULL && torch_symbols.function_stack_len() == 0) {
+        return NULL;
+    }
+    PyObject *disabled = PyObject_CallNoArgs(py.disable_modes);
+    PyObject *entered = disabled == NULL ? NULL : PyObject_CallMethod(disabled, "__enter__", NULL);
+    Py_XDECREF(entered);
+    if (entered == NULL) {
+        PyErr_Clear();
+        Py_CLEAR(disabled);
+    }
+    return disabled;
+}
+
+static void end_hiding(PyObject *disabled)
+{
+    if (disabled != NULL) {
+        Py_XDECREF(PyObject_CallMethod(disabled, "__exit__", "OOO", Py_None, Py_None, Py_None));
+        Py_DECREF(disabled);
+    }
+    PyErr_Clear();
+}
+
 /* The value of a getter for an exact tensor: new reference, or NULL without an exception. */
 static PyObject *get(PyObject *descriptor, PyObject *object)
 {
     descrgetfunc getter = Py_TYPE(descriptor)->tp_descr_get;
+    PyObject *disabled = hide_from_modes();
     PyObject *value = getter == NULL ? NULL : getter(descriptor, object, (PyObject *)Py_TYPE(object));
-    if (value == NULL) {
-        PyErr_Clear();
-    }
+    end_hiding(disabled);
     return value;
 }
 
@@ -113,9 +138,10 @@ uint64_t fallback_keys(PyObject *tensor)
 
 uintptr_t fallback_storage_key(PyObject *tensor)
 {
+    PyObject *disabled = hide_from_modes();
     PyObject *storage = tensor_check_exact(tensor) ? PyObject_CallOneArg(py.untyped_storage, tensor) : NULL;
+    end_hiding(disabled);
     if (storage == NULL) {
-        PyErr_Clear();
         return (uintptr_t)tensor;
     }
     uint64_t data = as_integer(PyObject_CallOneArg(py.storage_data_ptr, storage), 0);

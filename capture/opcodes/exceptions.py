@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch
+
 from capture.break_reasons import GraphBreak
 from capture.opcodes.registry import opcode
+from capture.polyfills.torch_wrappers import as_manager
 from capture.variables.base import ObservedException, Variable, realize
 from capture.variables.class_lookup import MISSING, class_attribute, lookup_type
 from capture.variables.constant import ConstantVariable
@@ -121,6 +124,8 @@ def _raise_varargs(tx: Translator, instruction: Instruction) -> None:
 @opcode("BEFORE_WITH")
 def _before_with(tx: Translator, instruction: Instruction) -> None:
     manager = tx.pop()
+    if isinstance(manager, ConstantVariable) and isinstance(manager.value, torch.device):
+        manager = tx.wrap_function(as_manager).call(tx, [manager], {})
     enter, leave = (_context_method(tx, manager, name) for name in ("__enter__", "__exit__"))
     tx.push(leave)
     tx.push(enter.call(tx, [], {}))

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch.masked import _ops as masked
+from torch.utils._device import DeviceContext
 
 
 def with_grad_mode_of_optimizer(func: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -35,6 +36,24 @@ class ProfilerRange:
 
 def profiler_range(name: str, args: str | None = None) -> ProfilerRange:
     return ProfilerRange(name, args)
+
+
+class OnDevice:
+    """`with torch.device(...)`, which is written in C."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+
+    def __enter__(self) -> torch.device:
+        torch._C._push_on_torch_function_stack(DeviceContext(self.device))
+        return self.device
+
+    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
+        torch._C._pop_torch_function_stack()
+
+
+def as_manager(device: torch.device) -> OnDevice:
+    return OnDevice(device)
 
 
 def input_where_unmasked(op: Any, input: Any, mask: Any, *args: Any) -> Any:

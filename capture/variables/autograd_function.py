@@ -53,7 +53,7 @@ def apply_of(cls: type[Function]) -> Any:
 def _apply(tx: Translator, function: Variable, *args: Variable, **kwargs: Variable) -> Variable:
     assert isinstance(function, ClassVariable)
     cls = function.cls
-    if kwargs or issubclass(cls, torch.autograd.function.InplaceFunction):
+    if kwargs or tx.output.function_modes or issubclass(cls, torch.autograd.function.InplaceFunction):
         raise GraphBreak("method", name="apply", value=function)
     tensors = [a for a in args if isinstance(a, TensorVariable)]
     needs = [isinstance(a, TensorVariable) and a.fake.requires_grad for a in args]

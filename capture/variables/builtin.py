@@ -6,6 +6,7 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any
 
+from capture import overrides, torch_functions
 from capture.break_reasons import GraphBreak
 from capture.rules import lookup
 from capture.torch_compile_marks import substitute_of
@@ -52,6 +53,10 @@ class BuiltinVariable(Variable):
         raise GraphBreak("get_attr", value=self, name=name)
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        if tx.output.function_modes and torch_functions.kind_of(self.function) == "graph":
+            overridden = overrides.call(tx, self.function, args, kwargs)
+            if overridden is not None:
+                return overridden
         handler = lookup(self.function)
         if handler is not None:
             return handler(tx, *args, **kwargs)

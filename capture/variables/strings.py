@@ -94,8 +94,10 @@ INSIDE_ITSELF: dict[type, str] = {list: "[...]", dict: "{...}", tuple: "(...)", 
 
 
 def _real_printable(tx: Translator, value: Variable) -> object:
+    from capture.variables.builtin import BuiltinVariable
     from capture.variables.lists import DequeVariable, ListVariable
     from capture.variables.mapping import DictVariable
+    from capture.variables.native_method import UnboundMethodVariable
     from capture.variables.sequence import TupleVariable
     from capture.variables.sets import SetVariable
     from capture.variables.type_object import ClassVariable
@@ -104,6 +106,8 @@ def _real_printable(tx: Translator, value: Variable) -> object:
     value = plain_argument(value)
     if isinstance(value, ClassVariable):
         return value.cls
+    if isinstance(value, (BuiltinVariable, UnboundMethodVariable)):  # known by identity: the address stays
+        return value.real_value()
     if isinstance(value, (ObjectVariable, ExceptionVariable)):
         return _Text(to_repr(tx, value))
     if isinstance(value, ListVariable):

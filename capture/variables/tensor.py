@@ -174,15 +174,18 @@ class TensorVariable(Variable):
         self, tx: Translator, function: Any, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable | None:
         """What `function(self, *args)` gives where the program's own `__torch_function__` carries it out."""
-        if self.cls is torch.Tensor:
+        if self.cls is torch.Tensor and not tx.output.function_modes:
             return None
         from capture import overrides
 
         held = [self, *args]
-        return overrides.call(tx, function, held, kwargs) if overrides.concerns(held, kwargs) else None
+        concerned = overrides.concerns(tx.output, held, kwargs)
+        return overrides.call(tx, function, held, kwargs) if concerned else None
 
     def unpack(self, tx: Translator) -> list[Variable]:
-        if self.cls is not torch.Tensor:  # as torch does it, by operations that a class may have of its own
+        if (
+            self.cls is not torch.Tensor or tx.output.function_modes
+        ):  # as torch does it, which may be overridden
             self.call_method(tx, "dim", [], {})
             return self.call_method(tx, "unbind", [ConstantVariable(0)], {}).unpack(tx)
         if self.fake.ndim == 0:
@@ -221,6 +224,8 @@ class TensorVariable(Variable):
 
     def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
         """`tensor.grad = ...` of an existing tensor, and the program's own attributes: stored behind the graph."""
+        if tx.output.function_modes and not tensor_attributes.is_free_name(name):
+            raise GraphBreak("set_attr", value=self, name=name)  # a mode sees it
         if name != "grad":
             tensor_attributes.store(self, tx, name, value)
         elif self.source is None or not _fits_as_grad(self, value):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from capture import overrides, torch_functions
 from capture.break_reasons import GraphBreak
 from capture.variables.base import NotConstant, Variable
@@ -33,7 +35,8 @@ class TorchFunctionVariable(BuiltinVariable):
         if not kwargs and self.function in SYMBOL_FUNCTIONS:
             return compute(self.function, args) or fold(self.function, args, {})
         kind = torch_functions.kind_of(self.function) or "outside"
-        if kind == "constant" and overrides.concerns(args, kwargs):
+        asked = kind == "constant" or self.function is torch._C._set_grad_enabled
+        if asked and overrides.concerns(tx.output, args, kwargs):
             overridden = overrides.call(tx, self.function, args, kwargs)
             if overridden is not None:
                 return overridden

@@ -198,7 +198,7 @@ class CountCalls(torch.overrides.TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-@case(graphs=2, ops=2)
+@case(graphs=1, ops=2)
 def torch_function_mode(x):
     with CountCalls() as mode:
         y = torch.sin(x) + 1

@@ -1,0 +1,91 @@
+"""Modes of torch that see each operation (`TorchFunctionMode`): those around a captured frame, and those that it enters.
+
+In:  the thread's stack of modes.
+Out: `paused()`: while a frame is translated and compiled, the modes are off the stack: it is the program's operations that they shall see. The translation keeps a
+     stack of its own, `OutputGraph.function_modes`; pushes and pops are done again by the code behind the graph.
+
+    with Mode(): y = torch.sin(x)    ->    Mode.__torch_function__ is interpreted; what it calls is in the graph
+"""
+
+from __future__ import annotations
+
+import contextlib
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._device import DeviceContext
+
+pop, push = torch._C._pop_torch_function_stack, torch._C._push_on_torch_function_stack
+
+_paused: list[tuple[Any, ...]] = []  # captures do not run side by side
+
+
+def stack() -> tuple[Any, ...]:
+    return tuple(map(torch._C._get_function_stack_at, range(torch._C._len_torch_function_stack())))
+
+
+def at_entry() -> tuple[Any, ...]:
+    """The modes around the frame under translation."""
+    return _paused[-1] if _paused else ()
+
+
+@contextlib.contextmanager
+def paused() -> Iterator[None]:
+    modes = stack()
+    _pop(modes)
+    _paused.append(modes)
+    try:
+        yield
+    finally:
+        _paused.pop()
+        _push(modes)
+
+
+@contextlib.contextmanager
+def resumed() -> Iterator[None]:
+    """Inside of `paused`: what needs the thread as the program has it."""
+    modes = at_entry()
+    _push(modes)
+    try:
+        yield
+    finally:
+        _pop(modes)
+
+
+def _pop(modes: tuple[Any, ...]) -> None:
+    for _ in modes:
+        pop()
+
+
+def _push(modes: tuple[Any, ...]) -> None:
+    for mode in modes:
+        push(mode)
+
+
+def are_followed() -> bool:
+    """Whether the handlers of all modes can be interpreted: those of torch's own tracers are no part of the program."""
+    return all(map(is_followed, stack()))
+
+
+def is_followed(mode: Any) -> bool:
+    kind = type(mode)
+    handler = getattr(kind, "__torch_function__", None)
+    of_torch = kind.__module__.startswith("torch.") and kind not in (DeviceContext, BaseMode)
+    return isinstance(mode, TorchFunctionMode) and isinstance(handler, types.FunctionType) and not of_torch
+
+
+BaseMode = torch.overrides.BaseTorchFunctionMode
+
+
+class WithoutModes:
+    """A graph, which has what the modes made of its operations already: they do not see it."""
+
+    def __init__(self, graph: Any) -> None:
+        self.graph = graph
+
+    def __call__(self, *args: Any) -> Any:
+        with torch._C.DisableTorchFunction():
+            return self.graph(*args)
