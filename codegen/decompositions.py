@@ -16,7 +16,13 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-from codegen import rewritings_basic, rewritings_half, rewritings_windows, special_functions
+from codegen import (
+    rewritings_basic,
+    rewritings_half,
+    rewritings_products,
+    rewritings_windows,
+    special_functions,
+)
 from codegen.rewritings import OWN, specialised
 from codegen.value_checks import CHECKED_FIRST, checked_first
 
@@ -137,7 +143,7 @@ REWRITTEN = [
     "rrelu_with_noise_backward",
 ]
 #: modules that enter forms of their own in OWN
-ENTERED = (rewritings_basic, rewritings_half, rewritings_windows, special_functions)
+ENTERED = (rewritings_basic, rewritings_half, rewritings_products, rewritings_windows, special_functions)
 
 
 def overload_named(name: str) -> OpOverload:

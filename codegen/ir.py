@@ -130,7 +130,7 @@ class Store:
     index: Expr
     value: int
     mask: int | None = None
-    atomic_add: bool = False  # scatter_add: several iterations may hit one element
+    combine: str | None = None  # sum prod max min: with what is there; several iterations may hit one element
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ def _load(s: ir.Load) -> str:
 
 
 def _store(s: ir.Store) -> str:
-    verb = "atomic add" if s.atomic_add else "store"
+    verb = "store" if s.combine is None else f"{s.combine} into"
     return f"{verb} {s.buffer}[{print_expr(s.index)}], %{s.value}{_mask(s.mask)}"
 
 

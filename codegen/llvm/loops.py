@@ -86,7 +86,7 @@ def _may_repeat(loop: Loop, kernel: Kernel) -> bool:
     stores = [statement for statement in meanwhile if isinstance(statement, Store)]
     loaded = {roots[statement.buffer] for statement in meanwhile if isinstance(statement, Load)}
     in_place = any(roots[store.buffer] in loaded for store in stores)
-    return not in_place and not any(store.atomic_add for store in stores) and not _updated_outside(loop)
+    return not in_place and not any(store.combine for store in stores) and not _updated_outside(loop)
 
 
 def _unroll(loop: Loop) -> int:

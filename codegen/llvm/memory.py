@@ -18,6 +18,7 @@ from codegen.ir import Const, Load, Store
 from codegen.llvm.errors import EmitError
 from codegen.llvm.function_text import Frame
 from codegen.llvm.index import Address
+from codegen.llvm.reduce import COMBINE
 from codegen.llvm.types import FLOATS, SIZES, constant, memory_element, memory_type, register_type, vector
 from codegen.llvm.values import Code, Value, mangled
 
@@ -209,8 +210,8 @@ def emit_store(emitter: KernelEmitter, store: Store) -> None:
         raise EmitError(f"store of {value.dtype} to {store.buffer}, which holds {buffer.dtype}")
     address = emitter.index.address(emitter.pointers[store.buffer], memory_element(buffer.dtype), store.index)
     mask = None if store.mask is None else emitter.value(store.mask)
-    if store.atomic_add:
-        _add_lanes(emitter, address, value, mask)
+    if store.combine is not None:
+        _combine_lanes(emitter, store.combine, address, value, mask)
     elif address.step == 0:
         _store_one_place(emitter, store, address, value, mask)
     else:
@@ -261,22 +262,25 @@ def _store_lanes(emitter: KernelEmitter, address: Address, value: Value, mask: V
     )
 
 
-# --- additions to memory -----------------------------------------------------------------------------------------------------
+# --- combinations with memory -----------------------------------------------------------------------------------------------------
 
 
-def _add_lanes(emitter: KernelEmitter, address: Address, value: Value, mask: Value | None) -> None:
+def _combine_lanes(
+    emitter: KernelEmitter, combine: str, address: Address, value: Value, mask: Value | None
+) -> None:
     """Side by side at once; else lane after lane, in their order: several lanes may mean the same element."""
     function, lanes = emitter.function, emitter.lanes
     code = Code(function, emitter.target, function.depth, lanes)
     active = _both(code, emitter.mask, None if mask is None else code.operand(mask))
     if lanes > 1 and address.step == 1 and emitter.kernel.split is None:
         before = _load_lanes(emitter, Load(-1, "", Const(0), value.dtype), address, mask)
-        operation = "fadd" if value.dtype in FLOATS else "add"
-        total = code.binary(operation, value.dtype, before.text, code.operand(value))
+        total = COMBINE[combine](code, value.dtype, before.text, code.operand(value))
         _store_lanes(emitter, address, Value(total, value.dtype, lanes, function.depth), mask)
         return
     if lanes == 1:
-        function.guarded(active, lambda: _add_one(emitter, value.dtype, address.pointer, value.text))
+        function.guarded(
+            active, lambda: _combine_one(emitter, combine, value.dtype, address.pointer, value.text)
+        )
         return
     values = _spilled(emitter, value.dtype, code.operand(value), lanes)
     if address.lane_offsets is None:
@@ -288,7 +292,7 @@ def _add_lanes(emitter: KernelEmitter, address: Address, value: Value, mask: Val
     if active is not None:
         flags = _spilled(emitter, "u8", code.convert("zext", "b8", "u8", active), lanes)
 
-    def add_lane(lane: str) -> None:
+    def one_lane(lane: str) -> None:
         offset = _element(emitter, "i64", offsets, lane)
         element = memory_element(value.dtype)
         place = function.define_here(f"getelementptr {element}, ptr {address.pointer}, i64 {offset}")
@@ -297,11 +301,13 @@ def _add_lanes(emitter: KernelEmitter, address: Address, value: Value, mask: Val
             condition = function.define_here(f"icmp ne i8 {_element(emitter, 'u8', flags, lane)}, 0")
         function.guarded(
             condition,
-            lambda: _add_one(emitter, value.dtype, place, _element(emitter, value.dtype, values, lane)),
+            lambda: _combine_one(
+                emitter, combine, value.dtype, place, _element(emitter, value.dtype, values, lane)
+            ),
         )
 
     frame = Frame()
-    lines = function.loop("0", str(lanes), 1, frame, add_lane)
+    lines = function.loop("0", str(lanes), 1, frame, one_lane)
     function.frames[-1].lines += frame.pre + lines
 
 
@@ -318,17 +324,19 @@ def _element(emitter: KernelEmitter, dtype: str, slot: str, lane: str) -> str:
     return emitter.function.define_here(f"load {kind}, ptr {place}, align {SIZES[dtype]}")
 
 
-def _add_one(emitter: KernelEmitter, dtype: str, pointer: str, text: str) -> None:
-    """memory += value; truly atomic only where the runtime divides the kernel between threads."""
+def _combine_one(emitter: KernelEmitter, combine: str, dtype: str, pointer: str, text: str) -> None:
+    """memory = combine(memory, value); truly atomic only where the runtime divides the kernel between threads."""
     function, kind = emitter.function, register_type(dtype, 1)
     if dtype == "b8" or dtype in ("bf16", "f16"):
-        raise EmitError(f"addition to memory of {dtype}")
-    operation = "fadd" if dtype in FLOATS else "add"
+        raise EmitError(f"{combine} to memory of {dtype}")
     if emitter.kernel.split is not None:
+        if combine != "sum":
+            raise EmitError(f"{combine} to memory by several threads")
+        operation = "fadd" if dtype in FLOATS else "add"
         function.define_here(
             f"atomicrmw {operation} ptr {pointer}, {kind} {text} monotonic, align {SIZES[dtype]}"
         )
         return
     before = function.define_here(f"load {kind}, ptr {pointer}, align {SIZES[dtype]}")
-    after = function.define_here(f"{operation} {kind} {before}, {text}")
+    after = COMBINE[combine](Code(function, emitter.target, function.depth, 1), dtype, before, text)
     function.line(f"store {kind} {after}, ptr {pointer}, align {SIZES[dtype]}")

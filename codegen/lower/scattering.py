@@ -1,12 +1,13 @@
 """Writes to computed places.
 
-    aten.scatter_add(base, 0, index, source)   ->   a buffer with a copy of base, and Scattered(source, (index, 1), adds) stored to it
+    aten.scatter_add(base, 0, index, source)   ->   a buffer with a copy of base, and Scattered(source, (index, 1), "sum") stored to it
 
 An index out of range fails the kernel; eager then raises its own error. Sums in half precision are left to eager, which rounds each addition.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,15 +27,29 @@ from codegen.lower.tensor_expr import (
     Stored,
     TensorExpr,
     cast,
+    copy_of,
     expand,
     fill,
     numel,
     reshape,
 )
 from codegen.lower.view import strided_slice
+from codegen.ops import TORCH_DTYPES
 
 aten = torch.ops.aten
 NOT_ADDED = ("b8", "bf16", "f16")
+REDUCTIONS = {"sum": "sum", "prod": "prod", "amax": "max", "amin": "min"}
+
+
+def identity(reduce: str, dtype: str) -> float | int:
+    """What changes nothing: the start of a reduction without what is there."""
+    torch_dtype = TORCH_DTYPES[dtype]
+    if reduce in ("amax", "amin") and torch_dtype.is_floating_point:
+        return -math.inf if reduce == "amax" else math.inf
+    if reduce in ("amax", "amin"):
+        limits = torch.iinfo(torch_dtype)
+        return limits.min if reduce == "amax" else limits.max
+    return 0 if reduce == "sum" else 1
 
 
 def scattered(
@@ -44,11 +59,11 @@ def scattered(
     coordinates: tuple[int | TensorExpr, ...],
     *,
     wraps: bool,
-    adds: bool,
+    combine: str | None = None,
     into: Shape | None = None,
 ) -> Any:
     """A copy of `base` with `source` written to it. `into`: other sizes under which the row-major result is written to."""
-    if adds and ctx.dtype in NOT_ADDED:
+    if combine is not None and ctx.dtype in NOT_ADDED:
         return NotImplemented
     result = ctx.new_buffer(ctx.name, "temp", ctx.val.dtype, ctx.shape, strides_of(ctx.val))
     place = result
@@ -56,8 +71,11 @@ def scattered(
         if result.strides != row_major(result.shape):
             return NotImplemented
         place = Stored(into, result.dtype, result.buffer, row_major(into))
-    ctx.stores.append(Store(reshape(cast(base, ctx.dtype), ctx.shape), result))
-    ctx.stores.append(Store(Scattered(cast(source, ctx.dtype), place.shape, coordinates, wraps, adds), place))
+    # A copy, also where the base is computed: who else reads the base must not find it in memory that is about to change.
+    ctx.stores.append(Store(copy_of(reshape(cast(base, ctx.dtype), ctx.shape)), result))
+    ctx.stores.append(
+        Store(Scattered(cast(source, ctx.dtype), place.shape, coordinates, wraps, combine), place)
+    )
     return result
 
 
@@ -81,7 +99,9 @@ def cut(value: TensorExpr, shape: Shape) -> TensorExpr:
 # --- one index for each element ---------------------------------------------------------------------------------------------------
 
 
-def scatter(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, source: Any, adds: bool) -> Any:
+def scatter(
+    ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, source: Any, combine: str | None = None
+) -> Any:
     into = None if base.shape else (1,)
     base, indices = with_dim(base), with_dim(indices)
     dim %= len(base.shape)
@@ -90,12 +110,12 @@ def scatter(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, source: A
     else:
         source = as_operand(source, ctx.dtype, indices.shape)
     coordinates = _along(len(base.shape), dim, cast(indices, "i64"))
-    return scattered(ctx, base, source, coordinates, wraps=False, adds=adds, into=into)
+    return scattered(ctx, base, source, coordinates, wraps=False, combine=combine, into=into)
 
 
 @lowering(aten.scatter_add.default)
 def scatter_add(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, source: TensorExpr) -> Any:
-    return scatter(ctx, base, dim, indices, source, True)
+    return scatter(ctx, base, dim, indices, source, "sum")
 
 
 @lowering(aten.scatter_reduce.two)
@@ -108,21 +128,23 @@ def scatter_reduce(
     reduce: str,
     include_self: bool = True,
 ) -> Any:
-    if reduce != "sum" or not include_self:
+    if reduce not in REDUCTIONS or ctx.dtype in NOT_ADDED:
         return NotImplemented
-    return scatter(ctx, base, dim, indices, source, True)
+    if not include_self:
+        base = scatter(ctx, base, dim, indices, identity(reduce, ctx.dtype))
+    return scatter(ctx, base, dim, indices, source, REDUCTIONS[reduce])
 
 
 @lowering(aten.scatter.value)
 def scatter_value(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, value: Any) -> Any:
-    return _chosen(ctx, base, dim, indices, value) or scatter(ctx, base, dim, indices, value, False)
+    return _chosen(ctx, base, dim, indices, value) or scatter(ctx, base, dim, indices, value)
 
 
 @lowering(aten.scatter.src)
 def scatter_source(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, source: TensorExpr) -> Any:
     whole = source.shape == indices.shape
     chosen = _chosen(ctx, base, dim, indices, source) if whole else None
-    return chosen or scatter(ctx, base, dim, indices, source, False)
+    return chosen or scatter(ctx, base, dim, indices, source)
 
 
 def _chosen(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, source: Any) -> TensorExpr | None:
@@ -147,7 +169,7 @@ def _chosen(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, source: A
 def scatter_with(
     ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, source: Any, *, reduce: str
 ) -> Any:
-    return scatter(ctx, base, dim, indices, source, True) if reduce == "add" else NotImplemented
+    return scatter(ctx, base, dim, indices, source, {"add": "sum", "multiply": "prod"}[reduce])
 
 
 # --- one index for each slice -------------------------------------------------------------------------------------------------------
@@ -167,7 +189,29 @@ def index_add(
             return NotImplemented
         source = apply("mul", source, alpha)
     place = _along(len(base.shape), dim, _line(ctx, indices, source.shape, dim))
-    return scattered(ctx, base, source, place, wraps=False, adds=True, into=into)
+    return scattered(ctx, base, source, place, wraps=False, combine="sum", into=into)
+
+
+@lowering(aten.index_reduce.default)
+def index_reduce(
+    ctx: Any,
+    base: TensorExpr,
+    dim: int,
+    indices: TensorExpr,
+    source: TensorExpr,
+    reduce: str,
+    include_self: bool = True,
+) -> Any:
+    if reduce not in REDUCTIONS or ctx.dtype in NOT_ADDED:
+        return NotImplemented
+    into = None if base.shape else (1,)
+    base, source = with_dim(base), with_dim(source)
+    dim %= len(base.shape)
+    place = _along(len(base.shape), dim, _line(ctx, indices, source.shape, dim))
+    if not include_self:
+        nothing = as_operand(identity(reduce, ctx.dtype), ctx.dtype, source.shape)
+        base = with_dim(scattered(ctx, base, nothing, place, wraps=False, into=into))
+    return scattered(ctx, base, source, place, wraps=False, combine=REDUCTIONS[reduce], into=into)
 
 
 @lowering(aten.index_copy.default)
@@ -176,7 +220,7 @@ def index_copy(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, source
     base, source = with_dim(base), with_dim(source)
     dim %= len(base.shape)
     place = _along(len(base.shape), dim, _line(ctx, indices, source.shape, dim))
-    return scattered(ctx, base, source, place, wraps=False, adds=False, into=into)
+    return scattered(ctx, base, source, place, wraps=False, into=into)
 
 
 @lowering(aten.index_fill.int_Scalar, aten.index_fill.int_Tensor)
@@ -188,7 +232,7 @@ def index_fill(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, value:
     shape = tuple(count if d == dim else size for d, size in enumerate(base.shape))
     source = as_operand(value, ctx.dtype, shape)
     place = _along(len(base.shape), dim, _line(ctx, indices, shape, dim))
-    return scattered(ctx, base, source, place, wraps=True, adds=False, into=into)
+    return scattered(ctx, base, source, place, wraps=True, into=into)
 
 
 @lowering(aten.embedding_dense_backward.default)
@@ -201,7 +245,7 @@ def embedding_backward(
     source = grad if padding < 0 else where(compare("eq", rows, padding), 0, grad)
     flat = (numel(indices.shape), ctx.shape[1])
     base = fill(ctx.shape, ctx.dtype, 0)
-    return scattered(ctx, base, reshape(source, flat), (reshape(rows, flat), 1), wraps=False, adds=True)
+    return scattered(ctx, base, reshape(source, flat), (reshape(rows, flat), 1), wraps=False, combine="sum")
 
 
 # --- several indices ------------------------------------------------------------------------------------------------------------------
@@ -219,7 +263,9 @@ def index_put(
     if found is None:
         return _masked_put(ctx, base, indices, values, accumulate)
     shape, coordinates = found
-    return scattered(ctx, base, expand(values, shape), coordinates, wraps=True, adds=accumulate)
+    return scattered(
+        ctx, base, expand(values, shape), coordinates, wraps=True, combine="sum" if accumulate else None
+    )
 
 
 def _masked_put(
@@ -246,4 +292,4 @@ def put(ctx: Any, base: TensorExpr, indices: TensorExpr, source: TensorExpr, acc
     place = cast(reshape(indices, (count,)), "i64")
     flat = reshape(source, (count,))
     into = (numel(ctx.shape),)
-    return scattered(ctx, base, flat, (place,), wraps=True, adds=accumulate, into=into)
+    return scattered(ctx, base, flat, (place,), wraps=True, combine="sum" if accumulate else None, into=into)

@@ -176,10 +176,10 @@ class Scattered(TensorExpr):
     """Not a tensor: the elements of `source`, each written to a computed place of the buffer that it is stored to, one after the other.
 
     The shape is that of `source`. `coordinates[d]` is, for dimension d of the buffer (of sizes `into`), the number of a dimension of the source,
-    or an integer tensor of the source's shape, as in `Gather` (so is `trusted`). `adds`: to what is there.
+    or an integer tensor of the source's shape, as in `Gather` (so is `trusted`). `combine`: with what is there ("sum", "prod", "max", "min"), or None.
     """
 
-    __slots__ = ("adds", "coordinates", "into", "source", "trusted", "wraps")
+    __slots__ = ("combine", "coordinates", "into", "source", "trusted", "wraps")
 
     def __init__(
         self,
@@ -187,7 +187,7 @@ class Scattered(TensorExpr):
         into: Shape,
         coordinates: tuple[int | TensorExpr, ...],
         wraps: bool,
-        adds: bool,
+        combine: str | None,
     ) -> None:
         depth = max([source.depth, *(c.depth for c in coordinates if isinstance(c, TensorExpr))])
         super().__init__(source.shape, source.dtype, depth + 1)
@@ -195,7 +195,7 @@ class Scattered(TensorExpr):
         self.into = into
         self.coordinates = coordinates
         self.wraps = wraps
-        self.adds = adds
+        self.combine = combine
         self.trusted = False
 
 

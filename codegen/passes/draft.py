@@ -32,7 +32,7 @@ class DraftStore:
     buffer: str
     index: Index
     value: int
-    adds: bool = False
+    combine: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

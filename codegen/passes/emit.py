@@ -134,7 +134,7 @@ class _Emitter:
         for target in member.root.targets:
             self._buffer(target.buffer, target.dtype)
             self.draft.written.add(target.buffer)
-            store = DraftStore(target.buffer, self._element(target, place), number, value.adds)
+            store = DraftStore(target.buffer, self._element(target, place), number, value.combine)
             self.row.statements.append(store)
 
     def _reduce(self, member: Member) -> list[tuple[Member, str]]:

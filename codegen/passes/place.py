@@ -78,7 +78,7 @@ def _final(statement: Statement) -> ir.Stmt:
         )
     if isinstance(statement, DraftStore):
         return ir.Store(
-            statement.buffer, to_expr(statement.index), statement.value, atomic_add=statement.adds
+            statement.buffer, to_expr(statement.index), statement.value, combine=statement.combine
         )
     if isinstance(statement, DraftIndex):
         return ir.IndexOp(statement.number, to_expr(statement.index))

@@ -255,7 +255,7 @@ _RENUMBER: dict[type, Callable[[Any, dict[int, int]], ir.Stmt]] = {
     ir.Op: lambda s, n: ir.Op(_define(s.number, n), s.name, tuple(n[arg] for arg in s.args), s.dtype),
     ir.ConstOp: lambda s, n: ir.ConstOp(_define(s.number, n), s.value, s.dtype),
     ir.IndexOp: lambda s, n: ir.IndexOp(_define(s.number, n), _expr(s.index, n), s.dtype),
-    ir.Store: lambda s, n: ir.Store(s.buffer, _expr(s.index, n), n[s.value], s.mask, s.atomic_add),
+    ir.Store: lambda s, n: ir.Store(s.buffer, _expr(s.index, n), n[s.value], s.mask, s.combine),
     ir.Check: lambda s, n: ir.Check(n[s.condition], s.code),
     ir.Accumulator: lambda s, n: s,
     ir.Update: lambda s, n: ir.Update(s.accumulator, n[s.value], None if s.index is None else n[s.index]),

@@ -147,8 +147,9 @@ class _Run:
         assert value.dtype == memory.dtype, f"{store}: {value.dtype} into {memory.dtype}"
         assert 0 <= index.min() and index.max() < len(memory), f"{store} outside of its buffer"
         assert store.mask is None, "lowering does not make these"
-        if store.atomic_add:
-            memory.index_add_(0, index.reshape(-1), value.expand(index.shape).reshape(-1))
+        if store.combine is not None:
+            reduce = {"sum": "sum", "prod": "prod", "max": "amax", "min": "amin"}[store.combine]
+            memory.scatter_reduce_(0, index.reshape(-1), value.expand(index.shape).reshape(-1), reduce)
             return
         memory[index] = value.expand(index.shape) if index.dim() else value
         assert index.dim() == 0 or index.unique().numel() == index.numel(), f"{store} writes an element twice"

@@ -41,7 +41,7 @@ def test_every_statement():
                 ir.Op(3, "neg", (2,), "f32"),
                 ir.Update("a", 3, 0),
                 ir.Check(1, 4),
-                ir.Store("out", i, 3, mask=1, atomic_add=True),
+                ir.Store("out", i, 3, mask=1, combine="sum"),
             ],
             vector=True,
             unroll=2,
@@ -60,7 +60,7 @@ def test_every_statement():
         "    %3 = neg %2 : f32\n"
         "    update a, %3 at %0\n"
         "    check %1 else 4\n"
-        "    atomic add out[i], %3 if %1\n"
+        "    sum into out[i], %3 if %1\n"
         "  %4 = read a : i64\n"
     )
 

@@ -232,8 +232,8 @@ def test_atomic_add(run, dtype: str, split: str | None, masked: bool) -> None:
             Load(0, "index", i, "i64"),
             Load(1, "x", i, dtype),
             Load(2, "mask", i, "b8"),
-            Store("out", Indirect(0), 1, mask=2 if masked else None, atomic_add=True),
-            Store("total", Const(0), 1, mask=2 if masked else None, atomic_add=True),
+            Store("out", Indirect(0), 1, mask=2 if masked else None, combine="sum"),
+            Store("total", Const(0), 1, mask=2 if masked else None, combine="sum"),
         ]
         loop = Loop("i", Const(n), body, parallel=True, vector=True)
         buffers = [Buffer("index", "i64"), Buffer("x", dtype), Buffer("mask", "b8")]

@@ -29,6 +29,26 @@ SCATTERING = {
     "embedding backward": lambda x, y, i: aten.embedding_dense_backward(y, i, 7, 1, False),
     "two of them": lambda x, y, i: x.index_add(0, i, y).index_add(0, i, x),
     "transposed": lambda x, y, i: x.t().index_add(0, i, y.t()),
+    "a base that is read again": lambda x, y, i: (b := x.exp(), z := b.index_add(0, i, y), b / z, b.sum(0))[
+        1:
+    ],
+    "a base that two write to": lambda x, y, i: (
+        b := x.exp(),
+        b.index_copy(0, i, y),
+        b.index_add(0, i, x),
+        b * 2,
+    )[1:],
+    "scatter multiply": lambda x, y, i: x.scatter(0, i.expand(5, 5).t(), y, reduce="multiply"),
+    "scatter_reduce prod": lambda x, y, i: x.scatter_reduce(0, i.expand(3, 5), y, "prod"),
+    "scatter_reduce amax": lambda x, y, i: x.scatter_reduce(1, i.expand(5, 5), y, "amax"),
+    "scatter_reduce amin of none": lambda x, y, i: x.scatter_reduce(
+        0, i[:4].expand(4, 4), y, "amin", include_self=False
+    ),
+    "index_reduce prod": lambda x, y, i: x.index_reduce(0, i[:3], y[:3], "prod"),
+    "index_reduce amax of none": lambda x, y, i: x.index_reduce(
+        1, i[:3], y[:, :3], "amax", include_self=False
+    ),
+    "index_reduce amin": lambda x, y, i: x.index_reduce(0, i, y, "amin"),
     "then summed": lambda x, y, i: torch.softmax(x.scatter_add(1, i.expand(5, 5), y), 1),
 }
 
@@ -42,6 +62,24 @@ def test_scattering(name):
 def test_dtypes(dtype):
     x, y = torch.arange(12).view(4, 3).to(dtype), torch.arange(9).view(3, 3).to(dtype)
     check(lambda x, y, i: x.index_add(0, i, y), x, y, torch.tensor([3, 3, 0]))
+
+
+@pytest.mark.parametrize("reduce", ["prod", "amax", "amin"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int64, torch.int16])
+def test_reductions_of_dtypes(dtype, reduce):
+    x, y = torch.arange(-6, 6).view(4, 3).to(dtype), torch.arange(-4, 5).view(3, 3).to(dtype)
+    for include in (True, False):
+        check(
+            lambda x, y, i, include=include: x.index_reduce(0, i, y, reduce, include_self=include),
+            x,
+            y,
+            torch.tensor([3, 3, 0]),
+        )
+
+
+def test_reductions_with_nan():
+    x, y = torch.zeros(4), torch.tensor([1.0, torch.nan, -1.0, torch.nan])
+    check(lambda x, y, i: x.scatter_reduce(0, i, y, "amax"), x, y, torch.tensor([0, 0, 1, 2]))
 
 
 def test_zero_dims():
