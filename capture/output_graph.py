@@ -27,7 +27,7 @@ from torch.amp import autocast_mode
 from torch.autograd import grad_mode
 from torch.utils._python_dispatch import _disable_current_modes
 
-from capture import numpy_scalars, overrides
+from capture import graph_arguments, overrides
 from capture.assertions import Assertions
 from capture.break_reasons import GraphBreak, SkipFrame
 from capture.config import config
@@ -301,8 +301,8 @@ class OutputGraph(Guarding):
             value = self._propagate(kind, target, proxies, keywords)
         if isinstance(value, bool):
             return ConstantVariable(value)  # a question about types and layouts, answered
-        if numpy_scalars.is_among(proxies) or numpy_scalars.is_among(keywords.values()):
-            proxies, keywords = numpy_scalars.as_numbers(target, proxies, keywords, value)
+        if graph_arguments.are_foreign(proxies) or graph_arguments.are_foreign(keywords.values()):
+            proxies, keywords = graph_arguments.as_plain(target, proxies, keywords, value)
         node = self.graph.create_node(kind, target, proxies, keywords)
         node.meta["stack_trace"] = "".join(traceback.format_list(tx.user_stack()))
         same = _argument_returned(value, [*args, *kwargs.values()])

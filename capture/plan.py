@@ -62,6 +62,8 @@ class Plan:
         self.break_at = self.reason = self.expected = None
 
     def break_earlier(self, tx: RootTranslator, signal: GraphBreak) -> None:
+        if not signal.stack:  # found out behind the last instruction, or while the frame's values are rebuilt
+            signal.stack.append(tx.frame_summary())
         if self.expected is not None:
             self.start_over(signal)
             return

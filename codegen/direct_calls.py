@@ -15,6 +15,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import _capture
 import torch
 from torch._ops import OpOverload
 
@@ -38,6 +39,23 @@ INSTEAD: dict[OpOverload, Callable[..., Any]] = {
 }
 
 
+TORCHS_OWN = frozenset({"aten", "prim", "prims"})
+
+
+def uncaptured(call: Callable[..., Any]) -> Callable[..., Any]:
+    """A custom operator may be written in Python: as a part of a graph it is one call, whose frames are not looked at."""
+    set_callback = _capture.set_callback
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        before = set_callback(None, None)
+        try:
+            return call(*args, **kwargs)
+        finally:
+            set_callback(*before)
+
+    return run
+
+
 def has_other_overloads(op: OpOverload) -> bool:
     """Apart from those that write into given tensors, which take one argument more."""
     schemas = (getattr(op.overloadpacket, name)._schema for name in op.overloadpacket.overloads())
@@ -58,6 +76,8 @@ def callable_of(op: Any) -> Callable[..., Any]:
         return found
     if op in INSTEAD:
         return INSTEAD[op]
+    if op.namespace not in TORCHS_OWN:
+        return uncaptured(op._op)
     alone = op in TOLD_APART or not has_other_overloads(op)
     if op.namespace == "aten" and alone and not takes_reduction(op):
         for space in BINDINGS:

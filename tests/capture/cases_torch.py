@@ -457,3 +457,17 @@ def masked_reductions(x):
         torch.masked.mean(x),
         torch.masked.softmax(x, 1, mask=mask),
     )
+
+
+# --- Python's types in the place of dtypes ---
+
+
+@case(graphs=1, ops=7)
+def python_types_as_dtypes(x):
+    made = torch.tensor(0, dtype=int), torch.zeros(3, dtype=float), torch.full((2,), 1, dtype=complex)
+    return *made, x.to(float), x.sum(dtype=float), (x > 0).to(dtype=bool)
+
+
+@case(graphs=1, ops=1)
+def tensor_type_as_dtype(x):
+    return x.type(torch.DoubleTensor)

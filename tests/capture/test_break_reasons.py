@@ -368,3 +368,22 @@ def test_reason(reason: str) -> None:
 
 def test_every_reason_has_a_program() -> None:
     assert set(PROGRAMS) == set(REASONS)
+
+
+def test_each_break_has_a_line():
+    """Also one that is found out when the frame's values are rebuilt, behind the instructions."""
+
+    def parts(log):
+        try:
+            yield 1
+            yield 2
+        finally:
+            log.append("left")
+
+    def f(x, log):
+        generator = parts(log)
+        y = x * next(generator)
+        return y + 1
+
+    reasons = capture.explain(f)(torch.ones(3), []).break_reasons
+    assert reasons and all(reason.user_stack for reason in reasons)

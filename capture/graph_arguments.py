@@ -1,0 +1,56 @@
+"""Arguments of graph nodes that the text of a graph can't name: the plain values that torch takes them for.
+
+In:  what a node is about to be called with, and the result of the call on fake tensors.
+Out: the same arguments with ints, floats and bools in place of `np.int64` and its kin, and torch's dtypes in place of `int` and `float`.
+
+    x / np.sqrt(4)             ->   truediv(x, 2.0)        torch.tensor(0, dtype=int)   ->   torch.tensor(0, dtype=torch.int64)
+    torch.tensor(np.int8(1))   ->   torch.tensor(1, dtype=torch.int8)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch.fx.node import map_aggregate
+
+DTYPES: dict[Any, torch.dtype] = {
+    bool: torch.bool,
+    int: torch.int64,
+    float: torch.float64,
+    complex: torch.complex128,
+}
+TENSOR_TYPE: type = type(torch.FloatTensor)
+CONTAINERS = (tuple, list, dict, slice)
+#: their result's dtype is that of the numbers
+CONSTRUCTORS = (torch.tensor, torch.as_tensor, torch.asarray)
+
+
+def are_foreign(values: Any) -> bool:
+    """Whether one of them has to be replaced."""
+    return any(
+        isinstance(value, (np.generic, type, TENSOR_TYPE)) or (type(value) in CONTAINERS and _inside(value))
+        for value in values
+    )
+
+
+def _inside(value: Any) -> bool:
+    if type(value) is slice:
+        return are_foreign((value.start, value.stop, value.step))
+    return are_foreign(value.values() if type(value) is dict else value)
+
+
+def as_plain(target: Any, args: Any, kwargs: dict[str, Any], result: Any) -> tuple[Any, dict[str, Any]]:
+    plain, keywords = map_aggregate((args, kwargs), _plain)
+    if target in CONSTRUCTORS and isinstance(result, torch.Tensor):
+        keywords = {**keywords, "dtype": result.dtype}
+    return plain, keywords
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, TENSOR_TYPE):
+        return value.dtype
+    if isinstance(value, type):
+        return DTYPES.get(value, value)
+    return value.item() if isinstance(value, np.generic) else value
