@@ -21,7 +21,7 @@ DTYPES: dict[Any, torch.dtype] = {
     float: torch.float64,
     complex: torch.complex128,
 }
-TENSOR_TYPE: type = type(torch.FloatTensor)
+TENSOR_TYPE: Any = type(torch.FloatTensor)
 CONTAINERS = (tuple, list, dict, slice)
 #: their result's dtype is that of the numbers
 CONSTRUCTORS = (torch.tensor, torch.as_tensor, torch.asarray)

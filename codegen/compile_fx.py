@@ -23,6 +23,7 @@ from torch._subclasses.fake_tensor import (
 )
 from torch.autograd import grad_mode
 
+from codegen import autocast
 from codegen.compiled import CompiledGraph, EagerGraph, assemble, calibrate, is_available, run_eagerly
 from codegen.derivatives import Recipe
 from codegen.fake import UnsupportedTensor, fake_mode
@@ -64,10 +65,8 @@ def compile_fx(
                 return InInferenceMode(compile_fx(inside, example_inputs, store=store, kernels=kernels))
         joint = trace_joint(gm, example_inputs, fake_mode())
         check_sharing(joint, example_inputs)
-        if joint.is_training:
-            return finish_training(gm, example_inputs, joint, store, kernels)
-        finish = finish_views if joint.has_views else finish_inference
-        return finish(gm, joint, store, kernels)
+        graph = finish(gm, example_inputs, joint, store, kernels)
+        return autocast.WithoutAutocast(graph) if autocast.is_on() else graph
     except EXPECTED as reason:
         log.info("the graph runs through eager: %s: %s", type(reason).__name__, reason)
         return EagerGraph(gm, f"{type(reason).__name__}: {reason}")
@@ -87,8 +86,8 @@ def compile_for_sizes(
 
     try:
         check_inputs(example_inputs)
-        if without_inference_region(gm) is not gm:
-            raise NotSymbolic("an inference mode region")
+        if without_inference_region(gm) is not gm or autocast.is_on():
+            raise NotSymbolic("an inference mode region, or autocast around the graph")
         calibrate()
         return compile_symbolic(gm, example_inputs, store=store, fallback=EagerFallback(gm, []))
     except Exception as reason:  # whatever symbols can't do: numbers will
@@ -133,8 +132,6 @@ class InInferenceMode:
 def check_inputs(example_inputs: Sequence[Any]) -> None:
     if not is_available():
         raise UntraceableError("the extension _capture is not built")
-    if torch.is_autocast_enabled("cpu"):
-        raise UntraceableError("autocast is on")
     for value in example_inputs:
         if isinstance(value, torch.Tensor) and value.device.type != "cpu":
             raise UntraceableError(f"an input on {value.device}")
@@ -159,12 +156,20 @@ def check_sharing(joint: Joint, example_inputs: Sequence[Any]) -> None:
             raise UntraceableError(f"a write to {place.name}, which shares its memory with another input")
 
 
+def finish(
+    gm: fx.GraphModule, example_inputs: Sequence[Any], joint: Joint, store: Any, kernels: bool
+) -> Compiled:
+    if joint.is_training:
+        return finish_training(gm, example_inputs, joint, store, kernels)
+    return (finish_views if joint.has_views else finish_inference)(gm, joint, store, kernels)
+
+
 def finish_inference(gm: fx.GraphModule, joint: Joint, store: Any, kernels: bool) -> Compiled:
     traced = joint.trace
     with traced.recorder.mode:
         traced.copy_back()
         graph = traced.finish([traced.output_node(value) for value in traced.outputs])
-    fallback = EagerFallback(gm, traced.lifted)
+    fallback = fallback_of(gm, traced.lifted)
     compiled = assemble(graph, store=store, kernels=kernels, fallback=fallback, silent=traced.silent_inputs)
     return WithLifted(compiled, traced.lifted) if traced.lifted else compiled
 
@@ -175,7 +180,7 @@ def finish_training(
     with joint.trace.recorder.mode:
         parts = partition(joint)
     recipe = Recipe(gm, example_inputs, parts)
-    graph = TrainingGraph(joint, parts, recipe, store, EagerFallback(gm, joint.trace.lifted), kernels)
+    graph = TrainingGraph(joint, parts, recipe, store, fallback_of(gm, joint.trace.lifted), kernels)
     return UnderGradMode(graph) if joint.enables_grad else graph
 
 
@@ -183,7 +188,12 @@ def finish_views(gm: fx.GraphModule, joint: Joint, store: Any, kernels: bool) ->
     traced = joint.trace
     with traced.recorder.mode:
         graph = traced.finish([traced.output_node(value) for value in joint.results])
-    return ViewsGraph(joint, graph, store, EagerFallback(gm, traced.lifted), kernels)
+    return ViewsGraph(joint, graph, store, fallback_of(gm, traced.lifted), kernels)
+
+
+def fallback_of(gm: fx.GraphModule, lifted: list[torch.Tensor]) -> Callable[..., tuple[Any, ...]]:
+    fallback = EagerFallback(gm, lifted)
+    return autocast.WithAutocast(fallback) if autocast.is_on() else fallback
 
 
 class EagerFallback:

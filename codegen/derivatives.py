@@ -30,6 +30,7 @@ try:
 except ImportError:
     _capture = None
 
+from codegen import autocast
 from codegen.compiled import CompiledGraph, assemble
 from codegen.fake import FakeMode, fake_mode, make_fake, to_fake
 from codegen.joint_graph import Joint, close_forward, lifted_fakes, run_autograd, tangent_like
@@ -58,6 +59,9 @@ class Recipe:
         self.parts = parts
         self.grad_mode = torch.is_grad_enabled()
         self.default_dtype = torch.get_default_dtype()
+        self.autocast = torch.autocast(
+            "cpu", torch.get_autocast_dtype("cpu"), autocast.is_on(), torch.is_autocast_cache_enabled()
+        )
 
     @contextmanager
     def surroundings(self) -> Iterator[None]:
@@ -72,7 +76,8 @@ class Recipe:
     def forward(self, mode: FakeMode) -> tuple[Joint, list[torch.Tensor]]:
         """The forward once more, and its results that have a gradient."""
         fakes = [make_fake(mode, v) if isinstance(v, torch.Tensor) else v for v in self.inputs]
-        joint = Joint(trace(self.module, fakes, mode))
+        with self.autocast:
+            joint = Joint(trace(self.module, fakes, mode))
         with mode:
             targets = close_forward(joint, self.leaves)
         if joint.boundary != self.parts.forward_size:

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from codegen import autocast
 from codegen.fake import FakeMode
 from codegen.memory import Tracked, UntraceableError, View
 from codegen.shapes.spec import like
@@ -133,7 +134,7 @@ def add_backward(joint: Joint, leaves: list[bool]) -> None:
         tangents.append(tangent_like(traced, target))
         joint.tangents.append(traced.recorder.placeholder(f"tangent_{i}", tangents[-1]))
     wanted = wanted_inputs(traced, leaves)
-    with traced.recorder:
+    with traced.recorder, autocast.switched(False):
         grads = run_autograd(targets, tangents, wanted)
     found = dict(zip(map(id, wanted), grads))
     for value in (*traced.inputs, *lifted_fakes(traced)):

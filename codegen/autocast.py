@@ -1,0 +1,67 @@
+"""Graphs that are called under autocast.
+
+In:  a compiled graph whose trace was made under autocast: the casts that its operators want are operators of the graph.
+Out: the same graph, each call of which runs without autocast. What runs in place of the graph, where it can't, runs with it.
+
+    with torch.autocast("cpu"): y = graph(x, w)   ->   x.to(bfloat16), w.to(bfloat16), mm: nothing is cast a second time
+
+Gradients are traced without autocast, as they are computed in eager where the backward lies behind the region.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+
+def is_on() -> bool:
+    on: bool = torch.is_autocast_enabled("cpu")
+    return on
+
+
+@contextlib.contextmanager
+def switched(on: bool) -> Iterator[None]:
+    """Autocast on or off for a block; its dtype and its cache stay as they are."""
+    before = is_on()
+    torch.set_autocast_enabled("cpu", on)
+    try:
+        yield
+    finally:
+        torch.set_autocast_enabled("cpu", before)
+
+
+class WithoutAutocast:
+    """A compiled graph, each call of which runs without autocast."""
+
+    def __init__(self, graph: Any) -> None:
+        self.graph = graph
+
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        set_enabled = torch.set_autocast_enabled
+        set_enabled("cpu", False)
+        try:
+            result: tuple[Any, ...] = self.graph(*args)
+            return result
+        finally:
+            set_enabled("cpu", True)
+
+    @property
+    def direct_call(self) -> WithoutAutocast:
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.graph, name)
+
+
+class WithAutocast:
+    """What runs in place of a graph that is called without the autocast it was made under."""
+
+    def __init__(self, run: Callable[..., tuple[Any, ...]]) -> None:
+        self.run = run
+
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        with switched(True):
+            return self.run(*args)
