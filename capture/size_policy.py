@@ -33,9 +33,10 @@ FIXED_FIELDS = (
 
 @dataclass
 class Seen:
-    """What the captures of one code object saw, by the source's text. An int, float or position of an iterator that changed is None."""
+    """What the captures of one code object saw, by the source's text. An int, float or position of an iterator that changed is None, and so are the sizes
+    of a tensor whose number of dims changed."""
 
-    sizes: dict[tuple[str, int], list[int]] = field(default_factory=dict)
+    sizes: dict[str, list[int] | None] = field(default_factory=dict)
     ints: dict[str, int | None] = field(default_factory=dict)
     floats: dict[str, float | None] = field(default_factory=dict)
     positions: dict[str, int | None] = field(default_factory=dict)
@@ -100,7 +101,10 @@ class SizePolicy:
 
     def _changed_dims(self, tensor: torch.Tensor, name: str) -> list[int]:
         sizes = list(tensor.shape)
-        known = self.seen.sizes.setdefault((name, len(sizes)), sizes)
+        known = self.seen.sizes.setdefault(name, sizes)
+        if known is None or len(known) != len(sizes):
+            self.seen.sizes[name] = None
+            return list(range(len(sizes)))
         for dim, size in enumerate(sizes):
             if known[dim] != size:
                 known[dim] = DYNAMIC

@@ -27,7 +27,7 @@ from codegen import autocast
 from codegen.compiled import CompiledGraph, EagerGraph, assemble, calibrate, is_available, run_eagerly
 from codegen.derivatives import Recipe
 from codegen.fake import UnsupportedTensor, fake_mode
-from codegen.joint_graph import Joint, trace_joint
+from codegen.joint_graph import Joint, check_sharing, trace_joint
 from codegen.memory import UntraceableError
 from codegen.partition import partition
 from codegen.training import TrainingGraph, ViewsGraph
@@ -64,7 +64,7 @@ def compile_fx(
             with torch.inference_mode():
                 return InInferenceMode(compile_fx(inside, example_inputs, store=store, kernels=kernels))
         joint = trace_joint(gm, example_inputs, fake_mode())
-        check_sharing(joint, example_inputs)
+        check_sharing(joint.trace, example_inputs)
         graph = finish(gm, example_inputs, joint, store, kernels)
         return autocast.WithoutAutocast(graph) if autocast.is_on() else graph
     except EXPECTED as reason:
@@ -137,23 +137,6 @@ def check_inputs(example_inputs: Sequence[Any]) -> None:
             raise UntraceableError(f"an input on {value.device}")
         if not isinstance(value, torch.Tensor) and type(value) is not int:
             raise UntraceableError(f"an input that is a {type(value).__name__}")
-
-
-def check_sharing(joint: Joint, example_inputs: Sequence[Any]) -> None:
-    """A write to an input that another input shares memory with: the trace knows them as two memories."""
-    written = {tracked.memory.placeholder for tracked in joint.trace.written}
-    if not written:
-        return
-    places = [node for node in joint.trace.graph.nodes if node.op == "placeholder"]
-    storages = [
-        value.untyped_storage()._cdata
-        if isinstance(value, torch.Tensor) and value.layout is torch.strided
-        else None
-        for value in example_inputs
-    ]
-    for place, storage in zip(places, storages):
-        if place in written and storages.count(storage) > 1:
-            raise UntraceableError(f"a write to {place.name}, which shares its memory with another input")
 
 
 def finish(

@@ -76,11 +76,7 @@ class Joint:
 def trace_joint(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -> Joint:
     """Trace the module; where an output requires grad, its backward too. Raises UntraceableError, or what the operators raise."""
     joint = Joint(trace(module, inputs, mode))
-    if any(
-        isinstance(value, torch.Tensor) and (value.is_conj() or value.is_neg())
-        for value in joint.trace.outputs
-    ):
-        raise UntraceableError("an output that is conjugated or negated lazily")
+    check_outputs(joint.trace)
     leaves = [isinstance(value, torch.Tensor) and value.requires_grad for value in inputs]
     outputs = [value for value in joint.trace.outputs if isinstance(value, torch.Tensor)]
     if differentiable_writes(joint.trace) or any(concerns_autograd(joint.trace, value) for value in outputs):
@@ -89,6 +85,28 @@ def trace_joint(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -
     if switches_grad(module):
         check_switches(joint)
     return joint
+
+
+def check_outputs(traced: Trace) -> None:
+    if any(isinstance(v, torch.Tensor) and (v.is_conj() or v.is_neg()) for v in traced.outputs):
+        raise UntraceableError("an output that is conjugated or negated lazily")
+
+
+def check_sharing(traced: Trace, example_inputs: Sequence[Any]) -> None:
+    """A write to an input that another input shares memory with: the trace knows them as two memories."""
+    written = {tracked.memory.placeholder for tracked in traced.written}
+    if not written:
+        return
+    places = [node for node in traced.graph.nodes if node.op == "placeholder"]
+    storages = [
+        value.untyped_storage()._cdata
+        if isinstance(value, torch.Tensor) and value.layout is torch.strided
+        else None
+        for value in example_inputs
+    ]
+    for place, storage in zip(places, storages):
+        if place in written and storages.count(storage) > 1:
+            raise UntraceableError(f"a write to {place.name}, which shares its memory with another input")
 
 
 def differentiable_writes(traced: Trace) -> list[Tracked]:

@@ -26,7 +26,7 @@ from torch import fx
 from codegen import compiled
 from codegen.compiled import CompiledGraph
 from codegen.fake import FakeMode, FakeTensor, fake_mode, to_fake
-from codegen.joint_graph import concerns_autograd
+from codegen.joint_graph import check_outputs, check_sharing, concerns_autograd
 from codegen.open_numbers import Recorder
 from codegen.plan import LaunchPlan, PlanOptions, UnplannableError, build_plan
 from codegen.program import KernelStep, Program
@@ -129,7 +129,7 @@ def compile_symbolic(
     ]
     with torch._C._EnablePythonDispatcher():
         traced = trace(gm, fakes, mode)
-        graph = _finished(traced)
+        graph = _finished(traced, example_inputs)
     program = compiled.lower(graph)
     steps = [step for step in program.steps if isinstance(step, KernelStep)]
     kernels: list[Any] = []
@@ -197,10 +197,14 @@ def _fake_input(mode: FakeMode, env: SizeEnv, symbols: Mapping[Any, Any], value:
     return to_fake(mode, value, (sizes, strides))
 
 
-def _finished(traced: Trace) -> fx.Graph:
+def _finished(traced: Trace, example_inputs: Sequence[Any]) -> fx.Graph:
     tensors = [value for value in traced.outputs if isinstance(value, torch.Tensor)]
     if traced.lifted or any(concerns_autograd(traced, value) for value in tensors):
         raise NotSymbolic("gradients, or tensors that the module holds")
+    if any(tracked.tensor.requires_grad for tracked in traced.written):
+        raise NotSymbolic("a write that autograd sees")
+    check_outputs(traced)
+    check_sharing(traced, example_inputs)
     with traced.recorder.mode:
         traced.copy_back()
         return traced.finish([traced.output_node(value) for value in traced.outputs])

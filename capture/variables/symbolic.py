@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from guards.source import Source
 
 SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
-METHODS: dict[str, Any] = {"bit_length": bit_length, "__round__": round}
+METHODS: dict[str, Any] = {"bit_length": bit_length, "conjugate": operator.pos, "__round__": round}
 PYTHON_TYPES: dict[type, type] = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
 
 

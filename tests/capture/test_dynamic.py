@@ -187,6 +187,35 @@ def test_written_inputs() -> None:
     assert backend.graphs == 1
 
 
+@pytest.mark.parametrize("backend", ["llvm", "aot_eager"])
+def test_a_write_that_autograd_sees(backend: str) -> None:
+    weight = torch.ones(4, requires_grad=True)
+
+    def write(x: torch.Tensor) -> torch.Tensor:
+        x[:2] *= weight
+        return x
+
+    captured = capture.compile(write, backend=backend, dynamic=True)
+    for n in (3, 5, 6):
+        x, y = tensor(n, 4), tensor(n, 4)
+        (expected,) = torch.autograd.grad(write(y).sum(), weight)
+        (got,) = torch.autograd.grad(captured(x).sum(), weight)
+        assert x.requires_grad and torch.equal(got, expected)
+
+
+def test_a_write_to_memory_that_inputs_share() -> None:
+    def write(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        before = y * 1
+        x.add_(1)
+        return before + y
+
+    captured = capture.compile(write, dynamic=True)
+    for n in (3, 5, 6):
+        x, y = tensor(n, 4), tensor(n, 4)
+        assert torch.equal(captured(x, x[1:]), write(y, y[1:]))
+        assert torch.equal(x, y)
+
+
 def test_the_storage_offset_is_guarded() -> None:
     base = tensor(9, 4)
     assert (
