@@ -69,6 +69,7 @@ from capture.api import (
     is_compiling,
     mark_dynamic,
     mark_static,
+    maybe_mark_dynamic,
     reset,
 )
 from capture.config import config
@@ -79,12 +80,14 @@ from capture.errors import (
     CaptureWarning,
     ConfigError,
     InternalError,
+    RecompileError,
     RecompileLimitExceeded,
     UnknownBackend,
     Unsupported,
     UsageError,
 )
 from capture.explain import Explanation, explain
+from capture.stance import set_stance
 
 __version__ = "0.1.0"
 
@@ -95,6 +98,7 @@ __all__ = [
     "ConfigError",
     "Explanation",
     "InternalError",
+    "RecompileError",
     "RecompileLimitExceeded",
     "UnknownBackend",
     "Unsupported",
@@ -114,5 +118,7 @@ __all__ = [
     "log",
     "mark_dynamic",
     "mark_static",
+    "maybe_mark_dynamic",
     "reset",
+    "set_stance",
 ]

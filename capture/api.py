@@ -22,7 +22,13 @@ from capture.config import config
 from capture.counters import counters
 from capture.errors import UsageError
 from capture.log import forget_warnings
-from capture.marks import allow_in_graph, assume_constant_result, mark_dynamic, mark_static
+from capture.marks import (
+    allow_in_graph,
+    assume_constant_result,
+    mark_dynamic,
+    mark_static,
+    maybe_mark_dynamic,
+)
 from capture.protocols import CaptureSettings
 from capture.regions import Region, without_capture
 from codegen.host_memory import keep_memory_mapped
@@ -41,6 +47,7 @@ __all__ = [
     "is_compiling",
     "mark_dynamic",
     "mark_static",
+    "maybe_mark_dynamic",
     "reset",
 ]
 

@@ -33,6 +33,9 @@ class Config:
     accumulated_recompile_limit: int = 256
     """Captures of one code object in all, those included whose entries are gone again."""
 
+    error_on_recompile: bool = False
+    """A frame whose entries all fail is an error (RecompileError), not captured again."""
+
     raise_on_error: bool = False
     """Raise where capture itself or a backend fails. Off: run eagerly and warn."""
 

@@ -74,6 +74,12 @@ class RecompileLimitExceeded(CaptureError):
     """
 
 
+class RecompileError(CaptureError):
+    """A captured function would have to be captured again, where config.error_on_recompile or the stance
+    "fail_on_recompile" forbid it.
+    """
+
+
 class InternalError(CaptureError):
     """A part of capture itself failed. Raised under config.raise_on_error only; else the frame runs eagerly,
     with a warning.

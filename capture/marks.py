@@ -105,6 +105,9 @@ def is_disabled(fn: Any) -> bool:
 _DYNAMIC = "_capture_dynamic_dims"
 _STATIC = "_capture_static_dims"
 _NO_DIMS: Any = {}
+# What torch._dynamo.mark_dynamic and its like leave on a tensor.
+_DYNAMIC_OF_TORCH = ("_dynamo_dynamic_indices", "_dynamo_weak_dynamic_indices", "_dynamo_unbacked_indices")
+_STATIC_OF_TORCH = "_dynamo_static_indices"
 
 
 def mark_dynamic(
@@ -123,6 +126,11 @@ def mark_dynamic(
     setattr(tensor, _DYNAMIC, marks)
 
 
+def maybe_mark_dynamic(tensor: torch.Tensor, dims: int | Sequence[int]) -> None:
+    """`mark_dynamic` without a promise: the size may turn out to be fixed by the program."""
+    mark_dynamic(tensor, dims)
+
+
 def mark_static(tensor: torch.Tensor, dims: int | Sequence[int] | None = None) -> None:
     """The size of these dimensions (None: of all) does not change: capture it as a number, also under
     dynamic=True.
@@ -133,13 +141,22 @@ def mark_static(tensor: torch.Tensor, dims: int | Sequence[int] | None = None) -
 
 
 def dynamic_dims(tensor: torch.Tensor) -> dict[int, DimRange]:
-    """Dimensions marked dynamic, with their bounds."""
-    return getattr(tensor, "__dict__", _NO_DIMS).get(_DYNAMIC, _NO_DIMS)
+    """Dimensions marked dynamic, with their bounds; those that the program marked for torch.compile count too."""
+    attributes = getattr(tensor, "__dict__", _NO_DIMS)
+    marked: dict[int, DimRange] = attributes.get(_DYNAMIC, _NO_DIMS)
+    foreign = [dim for name in _DYNAMIC_OF_TORCH for dim in attributes.get(name, ())]
+    if not foreign:
+        return marked
+    ranges = {
+        bounds.dim: DimRange(bounds.min, bounds.max) for bounds in attributes.get("_dynamo_dynamic_range", ())
+    }
+    return {**{dim: ranges.get(dim, DimRange(None, None)) for dim in foreign}, **marked}
 
 
 def static_dims(tensor: torch.Tensor) -> frozenset[int]:
     """Dimensions marked static."""
-    return getattr(tensor, "__dict__", _NO_DIMS).get(_STATIC, frozenset())
+    attributes = getattr(tensor, "__dict__", _NO_DIMS)
+    return frozenset(attributes.get(_STATIC, ())) | frozenset(attributes.get(_STATIC_OF_TORCH, ()))
 
 
 def _checked_dims(caller: str, tensor: Any, dims: int | Sequence[int]) -> list[int]:

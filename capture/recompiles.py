@@ -1,7 +1,7 @@
 """Recompilations: why the entries of a code object did not fit, and when to stop making new ones.
 
 In:  a Frame with `failures`: the entries that were tried, with the index of the guard that failed.
-Out: log lines and observer calls; False once the limit is reached (after one warning), an error under fullgraph.
+Out: log lines and observer calls; False once the limit is reached (after one warning), an error under fullgraph, or what the stance says.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import _capture
 
 import cache
-from capture import log, observe
+from capture import log, observe, stance
 from capture.config import config
 from capture.counters import counters
-from capture.errors import RecompileLimitExceeded
+from capture.errors import RecompileError, RecompileLimitExceeded
 from guards.failure import explain_failure
 from guards.namespace import FrameNamespace
 
@@ -28,7 +28,12 @@ def check_limit(frame: Any, settings: CaptureSettings) -> bool:
         return _stop(frame, settings, "config.accumulated_recompile_limit: its entries did not live long", ())
     if not frame.failures:
         return True
+    if stance.current() == stance.EAGER_ON_RECOMPILE:
+        return False
     texts = failure_texts(frame)
+    if config.error_on_recompile or stance.current() == stance.FAIL_ON_RECOMPILE:
+        name = f"{frame.code.co_qualname} ({frame.code.co_filename}:{frame.code.co_firstlineno})"
+        raise RecompileError(f"{name} would be captured again: {'; '.join(dict.fromkeys(texts))}")
     counters["recompiles"][frame.code.co_qualname] += 1
     for text in texts[:1]:
         observe.current().on_recompile(text, frame.code)

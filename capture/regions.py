@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import _capture
 
-from capture import hooks
+from capture import hooks, stance
 from capture.errors import UsageError
 from capture.keys import converter_for
 
@@ -59,7 +59,7 @@ class Region:
         return hooks.State(self.hook, converter, key)
 
     def __enter__(self) -> Region:
-        inside = self.state()
+        inside = hooks.OFF if stance.current() == stance.FORCE_EAGER else self.state()
         before = hooks.switch(inside)
         _open.stack.append((self, before))
         return self
@@ -90,7 +90,7 @@ class Region:
 
         @functools.wraps(fn)
         def captured(*args: Any, **kwargs: Any) -> Any:
-            before = hooks.switch(inside)
+            before = hooks.switch(hooks.OFF if stance.current() == stance.FORCE_EAGER else inside)
             try:
                 hooks.prepare(inside.hook, fn)
                 return fn(*args, **kwargs)
@@ -106,7 +106,8 @@ def _natively_around(fn: T, converter: Any, key: Any) -> T:
 
     @functools.wraps(fn)
     def captured(*args: Any, **kwargs: Any) -> Any:
-        previous, previous_key = set_callback(converter, key)
+        forced = stance.current() == stance.FORCE_EAGER
+        previous, previous_key = set_callback(*((None, None) if forced else (converter, key)))
         try:
             return fn(*args, **kwargs)
         finally:

@@ -11,11 +11,17 @@ from capture.break_reasons import GraphBreak
 from capture.variables.base import NotConstant, Variable
 from capture.variables.builtin import BuiltinVariable
 from capture.variables.constant import fold
+from capture.variables.lists import ListVariable
 from capture.variables.number_rules import SYMBOL_FUNCTIONS, compute
+from capture.variables.sequence import SizeVariable, TupleVariable
+from capture.variables.symbolic import SymbolicVariable
 from capture.variables.tensor import TensorVariable
 
 if TYPE_CHECKING:
     from capture.translator import Translator
+
+#: constants that are computed of sizes: of symbols too, where some of them are
+OF_SIZES = frozenset([torch.broadcast_shapes])
 
 
 class TorchFunctionVariable(BuiltinVariable):
@@ -52,7 +58,13 @@ def _operation(
 def _constant(
     self: TorchFunctionVariable, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
+    sizes_may_be_symbols = self.function in OF_SIZES
+
     def value(argument: Variable) -> Any:
+        if sizes_may_be_symbols and isinstance(argument, SymbolicVariable):
+            return argument.value
+        if sizes_may_be_symbols and type(argument) in (SizeVariable, TupleVariable, ListVariable):
+            return tuple(map(value, argument.unpack(tx)))
         if isinstance(argument, TensorVariable):
             return argument.fake
         try:

@@ -253,3 +253,17 @@ def matching_a_shape(x):
 @calls(rows(3, 5, 7), graphs=1)
 def questions_to_a_generator(x):
     return x + 1 if all(n > 2 for n in x.shape) and any(n == 4 for n in x.shape) else x
+
+
+@calls([(tensor(n, 4), tensor(m, 1, 4)) for n, m in ((3, 2), (5, 6), (7, 3))], graphs=1, ops=1)
+def shapes_are_broadcast(x, y):
+    return (
+        torch.broadcast_shapes(x.shape, y.shape, (1, 1, 4)),
+        torch.broadcast_shapes([1, 4], x.size()),
+        x + 1,
+    )
+
+
+@calls(rows(3, 5, 7), graphs=1)
+def the_conjugate_of_a_size(x):
+    return x + x.shape[0].conjugate()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import subprocess
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import _capture
 import pytest
@@ -96,6 +96,12 @@ def test_arithmetic_nodes() -> None:
     ]
 
 
+class DimBounds(NamedTuple):
+    dim: int
+    min: int
+    max: int
+
+
 # --- marks ---------------------------------------------------------------------------------------------------------------------
 
 
@@ -117,6 +123,17 @@ def test_mark_dynamic_beside_its_bounds() -> None:
     x = tensor(9, 4)
     capture.mark_dynamic(x, 0, max=6)
     assert run(lambda x: x * 2, [(x,), (x,), *rows(9)]).graphs == 1
+
+
+def test_marks_that_were_made_for_torch_compile() -> None:
+    x = tensor(5, 4)
+    x._dynamo_dynamic_indices = {0}
+    x._dynamo_dynamic_range = {DimBounds(0, 2, 6)}
+    x._dynamo_weak_dynamic_indices = {1}
+    assert run(lambda x: x * 2, [(x,), (tensor(6, 4),), (tensor(2, 9),)]).graphs == 1
+    assert run(lambda x: x * 3, [(x,), (tensor(7, 4),)]).graphs == 2
+    x._dynamo_static_indices = {0, 1}
+    assert run(lambda x: x * 4, [(x,), (tensor(6, 4),)], dynamic=True).graphs == 2
 
 
 def test_mark_static() -> None:
