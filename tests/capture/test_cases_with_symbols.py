@@ -1,0 +1,62 @@
+"""The cases once more, with every size, int and float a symbol: the results are eager's, natively too. A part of them; all are slow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import capture
+from capture.config import config
+from tests.capture.registry import Case
+from tests.capture.test_cases import CASES, Counting, outcome, same
+
+EVERY = 16  # one case in so many is fast enough for each run
+# Their results say whether anything was recorded while the operations ran, and kernels are none of torch's.
+NOT_NATIVELY = {"cases_contexts.profiler_that_is_read"}
+
+PARTS = [
+    pytest.param(case, marks=() if number % EVERY == 0 else pytest.mark.slow, id=case.name)
+    for number, case in enumerate(CASES)
+]
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Any:
+    capture.reset()
+    yield
+    capture.reset()
+
+
+def alike(left: Any, right: Any) -> bool:
+    """As `same`; tensors, alone or in lists and tuples, up to rounding."""
+    if type(left) is torch.Tensor and type(right) is torch.Tensor and left.layout is torch.strided:
+        if left.shape != right.shape or left.dtype != right.dtype or left.stride() != right.stride():
+            return False
+        close = torch.allclose(left, right, rtol=1e-4, atol=1e-5, equal_nan=True)
+        return close and left.requires_grad == right.requires_grad
+    if isinstance(left, list | tuple) and type(left) is type(right) and len(left) == len(right):
+        return all(map(alike, left, right))
+    return same(left, right)
+
+
+def run(case: Case, backend: Any, compare: Any) -> None:
+    arguments = case.arguments()
+    expected = outcome(case.function, arguments())
+    captured = capture.compile(case.function, backend=backend, dynamic=True)
+    for _ in range(2):
+        got = outcome(captured, arguments())
+        assert got[1:] == expected[1:]
+        assert compare(got[0], expected[0]), (got[0], expected[0])
+
+
+@pytest.mark.parametrize("case", PARTS)
+def test_case(case: Case) -> None:
+    with config.patch(raise_on_error=True):
+        run(case, Counting(), same)
+
+
+@pytest.mark.parametrize("case", [part for part in PARTS if part.id not in NOT_NATIVELY][:: EVERY // 2])
+def test_natively(case: Case) -> None:
+    run(case, "llvm", alike)
