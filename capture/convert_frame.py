@@ -51,6 +51,7 @@ from capture.variables.lazy_module import Uninitialized
 from guards.failure import explain_failure
 from guards.namespace import FrameNamespace
 from guards.program import encode
+from guards.source import StateSource
 
 if TYPE_CHECKING:
     from capture.protocols import CaptureSettings
@@ -88,7 +89,7 @@ class Converter:
                     with function_modes.resumed():
                         found.initialize()
 
-    def _convert(self, frame: Any) -> Any:
+    def _convert(self, frame: Any, again: bool = True) -> Any:
         started = time.perf_counter()
         try:
             if not may_recompile(frame, self.settings):
@@ -97,6 +98,8 @@ class Converter:
             capture = translate(frame, self.settings, plan)
             entry = build_entry(frame, capture, self.settings)
             capture.output.forget_objects()
+        except StateMoved as error:
+            return self._convert(frame, again=False) if again else give_up(frame, error)
         except SkipFrame as skip:
             return leave_alone(frame, skip, self.settings)
         except RecursionError:
@@ -114,6 +117,11 @@ class Converter:
 
 
 frame_filter.hide_from_torch_compile(Converter.__call__.__code__)
+
+
+class StateMoved(AssertionError):
+    """Translating or compiling changed a state of the process that a guard reads, as the first import of a module with abstract classes
+    does: what was concluded from it may hold no more."""
 
 
 class Capture:
@@ -270,7 +278,9 @@ def check_first_run(frame: Any, guards: GuardSet, program: Any) -> None:
         namespace = FrameNamespace.from_localsplus(
             frame.code, frame.locals, _capture.NULL, names, frame.function
         )
-        raise AssertionError(f"a guard fails at once: {explain_failure(guards, failed, namespace).text}")
+        text = f"a guard fails at once: {explain_failure(guards, failed, namespace).text}"
+        ours = failed < len(guards) and isinstance(list(guards)[failed].source, StateSource)
+        raise StateMoved(text) if ours else AssertionError(text)
 
 
 def eager_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:

@@ -26,6 +26,7 @@ from bytecode.instr import InstrLocation
 from capture import resume
 from capture.bytecode.instructions import Instruction
 from capture.bytecode.liveness import ENDS, live_names
+from capture.lifetimes import end_is_noticed
 from capture.reconstruct import PythonCode, held_constant, release_constants
 from capture.variables.base import LazyVariable, NullVariable, Variable
 from capture.variables.constant import ConstantMethod, ConstantVariable
@@ -432,7 +433,7 @@ def _continue_at(tx: Translator, code: PythonCode, target: int, kinds: list[str]
             code.emit("STORE_FAST", f"___after_{index}" if kinds[index] == resume.VALUE else "___unused")
     live = live_names(point.original, target)
     owner = resume.owner_name(point.original)
-    names = tuple(n for n in tx.locals if n in live or n == owner)
+    names = tuple(n for n, v in tx.locals.items() if n in live or n == owner or end_is_noticed(v, code))
     code.emit("PUSH_NULL")
     code.load_constant(_capture.Continuation)
     _load_resume_function(tx, code, point.original, target, tuple(kinds), names)

@@ -139,6 +139,9 @@ class PythonCode:
         """(name of the local that holds it, variable) of everything built so far."""
         return [(self.stored[id(v)], v) for v in self._kept]
 
+    def has_built(self, variable: Variable) -> bool:
+        return id(self.output.resolve_place(variable)) in self.stored
+
     def store_as(self, variable: Variable) -> None:
         """Remember the object on top of the stack as `variable`'s (it stays there)."""
         name = self.temporary()

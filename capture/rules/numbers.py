@@ -111,3 +111,11 @@ def _format(tx: Translator, value: Variable, spec: Variable | None = None) -> Va
     from capture.variables.strings import format_value
 
     return format_value(tx, value, 0, spec)
+
+
+@rule(bytes)
+def _bytes(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+    """Of numbers, text, and what holds them: bytes are constants."""
+    if not all(value.is_constant() for value in (*args, *kwargs.values())):
+        raise GraphBreak("call", value="class bytes with what is no constant")
+    return fold(bytes, list(args), kwargs)

@@ -30,7 +30,7 @@ from capture.variables.native_base import plain_argument, plain_operand
 from capture.variables.number_rules import compute, is_number
 from capture.variables.numpy_array import NumpyVariable
 from capture.variables.opaque import OpaqueVariable
-from capture.variables.sequence import SequenceVariable, TupleVariable, live_items
+from capture.variables.sequence import SequenceVariable, SizeVariable, TupleVariable, live_items
 from capture.variables.sets import SetVariable
 from capture.variables.symbolic import SymbolicVariable
 from capture.variables.tensor import TensorVariable
@@ -212,7 +212,11 @@ def _concatenate(tx: Translator, left: Any, right: Any) -> Variable:
     for one, other in ((left, right), (right, left)):
         if not other.items and type(one) is type(other) is TupleVariable:
             return one  # a tuple that gets nothing more is that tuple
-    result: Variable = left.like(list(left.items) + list(right.items))
+    items = list(left.items) + list(right.items)
+    whole = right if isinstance(right, SizeVariable) else left  # torch.Size answers for both sides
+    if isinstance(whole, SizeVariable) and not all(issubclass(item.python_type(), int) for item in items):
+        raise GraphBreak("builtin", name="torch.Size", value=left)
+    result: Variable = whole.like(items)
     return result
 
 

@@ -411,3 +411,23 @@ def nested_alias(x):
 @case(ops=1)
 def str_iter(x):
     return [c for c in "abc"], "abc"[::-1], "b" in "abc", "a" * 3, list("xy"), x + 1
+
+
+@case(graphs=1, ops=1)
+def sizes_put_together(x):
+    sizes = (5,) + x.shape, x.shape + (5,), 2 * x.shape, x.shape * 2, x.shape[1:], () + x.shape
+    return x + 1, sizes, [type(size).__name__ for size in sizes]
+
+
+@case(graphs=1, ops=1)
+def size_and_a_string(x):
+    try:
+        return ("a",) + x.shape
+    except TypeError as error:
+        return x + 1, str(error)
+
+
+@case(graphs=1, ops=1)
+def bytes_made(x):
+    made = bytes([1, 2]), bytes(3), bytes("a", "utf8"), bytes(b"abc"), bytes((1, x.shape[0]))
+    return x + made[0][1], made

@@ -104,3 +104,27 @@ def test_frame_whose_guards_never_fit_again_is_analysed_a_few_times():
         found, count, y = captured(x)
         assert (found, count) == (False, 2) and torch.equal(y, x + 1)
     assert 1 <= capture.counters["frames"]["skipped"] <= capture.config.recompile_limit + 2
+
+
+def test_a_state_that_translation_itself_moves_is_looked_at_again():
+    """The first import of a module with abstract classes moves their registry's token; a backend may be what imports it."""
+    from abc import ABC
+    from collections.abc import Sequence
+
+    calls = []
+
+    def backend(gm, inputs):
+        if not calls:
+            type("Registered", (ABC,), {}).register(dict)
+        calls.append(gm)
+        return gm.forward
+
+    def f(x, items):
+        return x + len(items) if isinstance(items, Sequence) else x
+
+    class Items(list):
+        pass
+
+    with capture.config.patch(raise_on_error=True):
+        assert torch.equal(capture.compile(f, backend=backend)(x, Items([1])), x + 1)
+    assert len(calls) == 2
