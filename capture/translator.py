@@ -144,6 +144,8 @@ class Translator:
             if exception.context is None:
                 chain_context(self, exception)
         if handler is None:
+            if isinstance(exception, ExceptionVariable):
+                exception.trace = object()
             raise raised
         del self.stack[handler.depth :]
         if handler.lasti:

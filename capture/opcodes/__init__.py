@@ -19,8 +19,6 @@ UNSUPPORTED: dict[str, str] = {
     "END_ASYNC_FOR": "asynchronous code is left to Python",
     "ASYNC_GEN_WRAP": "asynchronous code is left to Python",
     "GET_AWAITABLE": "asynchronous code is left to Python",
-    "CHECK_EG_MATCH": "except* is left to Python",
-    "PREP_RERAISE_STAR": "except* is left to Python",
 }
 
 __all__ = ["HANDLERS", "UNSUPPORTED"]

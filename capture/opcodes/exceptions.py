@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from capture.break_reasons import GraphBreak
+from capture.break_reasons import GraphBreak, SkipFrame
 from capture.opcodes.registry import opcode
 from capture.polyfills.torch_wrappers import as_manager
 from capture.variables.base import ObservedException, Variable, realize
@@ -19,6 +19,7 @@ from capture.variables.exception import (
     handled_exception,
     raise_new,
 )
+from capture.variables.exception_group import match_and_rest, to_raise
 from capture.variables.function import ValueMethod
 from capture.variables.opaque import OpaqueVariable
 from capture.variables.sequence import TupleVariable
@@ -67,17 +68,40 @@ def _pop_except(tx: Translator, instruction: Instruction) -> None:
 
 @opcode("CHECK_EXC_MATCH")
 def _check_exc_match(tx: Translator, instruction: Instruction) -> None:
-    classes = tx.pop()
-    exception = tx.top()
-    items = classes.unpack(tx) if isinstance(classes, TupleVariable) else [classes]
+    kinds = _caught_classes(tx, tx.pop())
+    tx.push(ConstantVariable(issubclass(tx.top().python_type(), kinds)))
+
+
+def _caught_classes(tx: Translator, classes: Variable) -> tuple[type, ...]:
     kinds = []
-    for item in items:
+    for item in classes.unpack(tx) if isinstance(classes, TupleVariable) else [classes]:
         if not (isinstance(item, ClassVariable) and issubclass(item.cls, BaseException)):
-            raise raise_new(
-                TypeError, "catching classes that do not inherit from BaseException is not allowed"
-            )
+            text = "catching classes that do not inherit from BaseException is not allowed"
+            raise raise_new(TypeError, text)
         kinds.append(item.cls)
-    tx.push(ConstantVariable(issubclass(exception.python_type(), tuple(kinds))))
+    return tuple(kinds)
+
+
+@opcode("CHECK_EG_MATCH")
+def _check_eg_match(tx: Translator, instruction: Instruction) -> None:
+    """`except* classes`: what it takes of the exception is handled in its block, the rest stays for the next one."""
+    classes, exception = tx.pop(), tx.top()
+    if any(issubclass(kind, BaseExceptionGroup) for kind in _caught_classes(tx, classes)):
+        text = "catching ExceptionGroup with except* is not allowed. Use except instead."
+        raise raise_new(TypeError, text)
+    if isinstance(exception, OpaqueVariable):  # and what its block handles would not be known behind a break
+        raise SkipFrame("except* takes an exception that Python raised")
+    match, rest = match_and_rest(tx, exception, classes)
+    if not match.is_exactly(None):
+        tx.stack[-1] = rest
+        tx.handled[-1] = match  # type: ignore[call-overload]
+    tx.push(match)
+
+
+@opcode("PREP_RERAISE_STAR")
+def _prep_reraise_star(tx: Translator, instruction: Instruction) -> None:
+    original, results = tx.pop_many(2)
+    tx.push(to_raise(tx, original, results.unpack(tx)))
 
 
 @opcode("RERAISE")
@@ -115,6 +139,8 @@ def _raise_varargs(tx: Translator, instruction: Instruction) -> None:
             cause = as_exception(tx, cause, "exception causes")
         exception.set_attr(tx, "__cause__", cause)
     chain_context(tx, exception)
+    if isinstance(exception, ExceptionVariable):
+        exception.trace = object()
     raise ObservedException(exception)
 
 

@@ -21,7 +21,7 @@ from capture.variables.mapping import DictVariable, pairs_of
 from capture.variables.named_tuple import NamedTupleVariable, overrides_sequence
 from capture.variables.ranges import RangeVariable, SliceVariable
 from capture.variables.sequence import SizeVariable, TupleVariable
-from capture.variables.sets import SetVariable
+from capture.variables.sets import SetVariable, as_entries
 from capture.variables.views import MappingProxyVariable
 
 if TYPE_CHECKING:
@@ -55,12 +55,14 @@ def _new_tuple(tx: Translator, cls: Variable, items: Variable | None = None) -> 
 
 @rule(set)
 def _set(tx: Translator, items: Variable | None = None) -> Variable:
-    return SetVariable.from_items(tx, items.iterate(tx).unpack(tx) if items is not None else [])
+    return SetVariable(dict(as_entries(tx, items)) if items is not None else {})
 
 
 @rule(frozenset)
 def _frozenset(tx: Translator, items: Variable | None = None) -> Variable:
-    return SetVariable.from_items(tx, items.iterate(tx).unpack(tx) if items is not None else [], frozenset)
+    if isinstance(items, SetVariable) and items.python_type() is frozenset:
+        return items
+    return SetVariable(dict(as_entries(tx, items)) if items is not None else {}, cls=frozenset)
 
 
 def _dict_of(cls: type) -> Callable[..., Variable]:

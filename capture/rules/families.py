@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capture.polyfills import searching
+from capture.polyfills import iteration, searching
 from capture.rules import (
     attributes,
     class_checks,
@@ -31,6 +31,7 @@ FAMILIES = (
     class_checks,
     containers,
     higher_order,
+    iteration,
     iterators,
     library,
     numbers,

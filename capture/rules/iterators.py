@@ -73,11 +73,15 @@ def _next(tx: Translator, iterator: Variable, default: Variable | None = None) -
     return item
 
 
+def _as_int(tx: Translator, value: Variable) -> int:
+    if value.is_constant() and not hasattr(value.python_type(), "__index__"):
+        raise_type_error(f"'{value.python_type().__name__}' object cannot be interpreted as an integer")
+    return index_of(tx, value)
+
+
 @rule(enumerate)
 def _enumerate(tx: Translator, iterable: Variable, start: Variable = ConstantVariable(0)) -> Variable:
-    if start.is_constant() and not hasattr(start.python_type(), "__index__"):
-        raise_type_error(f"'{start.python_type().__name__}' object cannot be interpreted as an integer")
-    return EnumerateIterator(_iter(tx, iterable), index_of(tx, start))
+    return EnumerateIterator(_iter(tx, iterable), _as_int(tx, start))
 
 
 @rule(zip)
@@ -183,4 +187,4 @@ def _count(
 
 @rule(itertools.repeat)
 def _repeat(tx: Translator, object: Variable, times: Variable | None = None) -> Variable:
-    return RepeatIterator(object, -1 if times is None else max(times.as_constant(), 0))
+    return RepeatIterator(object, -1 if times is None else max(_as_int(tx, times), 0))

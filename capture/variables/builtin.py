@@ -14,6 +14,7 @@ from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable, fold, is_foldable
 from capture.variables.native_base import plain_argument
 from capture.variables.number_rules import EXTREMES, compute, extreme
+from capture.variables.operators import BINARY
 from capture.variables.sequence import SequenceVariable
 from capture.variables.symbolic import is_symbolic
 from capture.variables.user_object import ObjectVariable
@@ -73,6 +74,11 @@ PURE = frozenset(
 )
 
 
+CHANGE_ARGUMENTS = frozenset(
+    ["setitem", "delitem", "iconcat", "pack_into"] + [changing.__name__ for _, changing, _ in BINARY.values()]
+)
+
+
 def call_pure(tx: Translator, function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
     """Call a function without side effects on constants; break for anything else."""
     from capture.polyfills import POLYFILLS
@@ -92,6 +98,8 @@ def call_pure(tx: Translator, function: Any, args: list[Variable], kwargs: dict[
     if asked is not None and isinstance(owner, ObjectVariable) and owner.has_class_attribute(asked):
         return owner.call_method(tx, asked, [], {})
     pure = function in PURE or getattr(function, "__module__", None) in PURE_MODULES
+    if pure and function.__name__ in CHANGE_ARGUMENTS:  # a list of constants is given as a copy
+        raise GraphBreak("builtin", name=function.__name__, value=describe_all(args))
     if function in (sum, math.prod) and args and is_symbolic_sequence(args[0]):
         pure = False
     if pure and all(map(is_foldable, [*args, *kwargs.values()])):

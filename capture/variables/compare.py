@@ -34,10 +34,9 @@ def same_object(tx: Translator, left: Variable, right: Variable) -> bool:
     if left.is_constant() and right.is_constant():
         if left.python_type() is not right.python_type():
             return False
-        one, two = left.as_constant(), right.as_constant()
-        if type(one) is not type(two):
-            return False
-        return one is two or (type(one) in (int, str, float, bytes) and one == two)
+        return (
+            left.as_constant() is right.as_constant()
+        )  # Python's own objects, made as the program makes them
     try:
         same = left.real_value() is right.real_value()
     except NotConstant:
@@ -131,7 +130,7 @@ class ByUser:
         self.hash = hash_value
 
     def __hash__(self) -> int:
-        return hash(self.hash)
+        return self.hash  # Python makes of it what it makes of what `__hash__` returns
 
     def __eq__(self, other: object) -> bool:
         from capture.variables.constant import ConstantVariable, is_literal

@@ -41,6 +41,7 @@ class ExceptionVariable(Variable):
         self.cause: Variable | None = None
         self.context: Variable | None = None
         self.suppress_context = False
+        self.trace = object()  # another one whenever the traceback changes
         self.attributes: dict[str, Variable] = {}
 
     def python_type(self) -> type:

@@ -11,7 +11,7 @@ from bytecode import Instr
 from capture.break_reasons import GraphBreak
 from capture.dispatcher import own_code
 from capture.variables.base import Variable
-from capture.variables.constant import ConstantVariable
+from capture.variables.constant import ConstantVariable, raise_type_error
 from guards import guard as make_guard
 
 if TYPE_CHECKING:
@@ -67,7 +67,11 @@ class FunctionVariable(Variable):
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if name == "__get__" and args:
-            return BoundMethodVariable(self, args[0])
+            if not args[0].is_exactly(None):
+                return BoundMethodVariable(self, args[0])
+            if len(args) == 1 or args[1].is_exactly(None):
+                raise_type_error("__get__(None, None) is invalid")
+            return self
         if name == "__call__":
             return self.call(tx, args, kwargs)
         return super().call_method(tx, name, args, kwargs)
@@ -167,6 +171,7 @@ class NestedFunctionVariable(FunctionVariable):
         return self.code
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
+        from capture.variables.class_lookup import MISSING, lookup_type
         from capture.variables.exception import raise_new
         from capture.variables.sequence import TupleVariable
 
@@ -194,9 +199,19 @@ class NestedFunctionVariable(FunctionVariable):
             return tx.wrap(self.code, ConstantSource(self.code))
         if name in ("__get__", "__call__"):
             return ValueMethod(self, name)
-        if not hasattr(types.FunctionType, name):
+        if name == "__annotations__":
+            return self.annotations_dict()
+        if lookup_type(types.FunctionType, name) is MISSING:
             raise raise_new(AttributeError, f"'function' object has no attribute '{name}'")
         raise GraphBreak("get_attr", value=self, name=name)
+
+    def annotations_dict(self) -> Variable:
+        """The function has one from when it is asked for."""
+        if self.annotations is None:
+            from capture.variables.mapping import DictVariable
+
+            self.annotations = DictVariable()
+        return self.annotations
 
     def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
         if name in ("__code__", "__defaults__", "__kwdefaults__", "__globals__", "__closure__"):
@@ -221,20 +236,22 @@ class NestedFunctionVariable(FunctionVariable):
         code.load_constant(self.code.co_qualname)
         code.emit("SWAP", 2)
         code.emit("STORE_ATTR", "__qualname__")
-        extra = dict(self.attributes)
+        extra: dict[str, Variable] = {}
         if self.keyword_defaults:
             from capture.variables.mapping import DictVariable
 
             extra["__kwdefaults__"] = DictVariable.from_strings(self.keyword_defaults)
         if self.annotations is not None:
             extra["__annotations__"] = self.annotations
+        extra.update(self.attributes)  # what was set later goes before
         for name, value in extra.items():
             code.emit("COPY", 1)
             code.load_swapped(value)
             code.emit("STORE_ATTR", name)
 
     def children(self) -> list[Variable]:
-        return [*self.defaults, *self.keyword_defaults.values(), *self.closure, *self.attributes.values()]
+        held = [*self.defaults, *self.keyword_defaults.values(), *self.closure, *self.attributes.values()]
+        return held if self.annotations is None else [*held, self.annotations]
 
 
 class BoundMethodVariable(Variable):
@@ -308,13 +325,14 @@ class ValueMethod(Variable):
 
 def method_of_value(tx: Translator, owner: Variable, name: str) -> Variable:
     """Attribute `name` of a built-in container: a method, the class, or AttributeError as Python raises it."""
+    from capture.variables.class_lookup import MISSING, lookup_type
     from capture.variables.exception import raise_new
     from capture.wrap import wrap_class
 
     cls = owner.python_type()
     if name == "__class__":
         return wrap_class(tx.output, cls)
-    if not hasattr(cls, name) or (name == "__dict__" and not cls.__dictoffset__):
+    if lookup_type(cls, name) is MISSING or (name == "__dict__" and not cls.__dictoffset__):
         raise raise_new(AttributeError, f"'{cls.__name__}' object has no attribute '{name}'")
     if not callable(getattr(cls, name)):
         raise GraphBreak("get_attr", value=owner, name=name)

@@ -22,6 +22,7 @@ class GeneratorVariable(IteratorVariable):
         super().__init__(None)
         self.frame = frame
         self.born = frame.output.root_step
+        self.kind: type = types.GeneratorType  # the class that a polyfill's stands for
         frame.output.generators.append(self)
         self.started = False
         self.finished = False
@@ -29,7 +30,7 @@ class GeneratorVariable(IteratorVariable):
         self.result: Variable = ConstantVariable(None)
 
     def python_type(self) -> type:
-        return types.GeneratorType
+        return self.kind
 
     def describe(self) -> str:
         return f"generator {self.frame.code.co_qualname}"

@@ -14,6 +14,7 @@ from capture.variables.base import Variable
 from capture.variables.class_lookup import MISSING, class_value, lookup_type
 from capture.variables.constant import fold
 from capture.variables.exception import ExceptionVariable
+from capture.variables.exception_group import make_group
 from capture.variables.native_base import native_base, new_base_value
 from capture.variables.type_object import ClassVariable
 from capture.variables.user_object import ObjectVariable
@@ -43,9 +44,10 @@ def _make_exception(
 ) -> Variable:
     own_init = lookup_type(cls.cls, "__init__") not in BUILTIN_EXCEPTION_INITS
     made_otherwise = isinstance(cls.cls.__new__, types.FunctionType)
-    if made_otherwise or (kwargs and not own_init) or issubclass(cls.cls, BaseExceptionGroup):
+    if made_otherwise or (kwargs and not own_init):
         raise GraphBreak("call", value=cls)
-    result = ExceptionVariable(cls.cls, args)
+    is_group = issubclass(cls.cls, BaseExceptionGroup)
+    result = make_group(tx, cls.cls, args) if is_group else ExceptionVariable(cls.cls, args)
     tx.output.side_effects.remember_class_source(result, cls.source)
     if own_init:
         result.get_attr(tx, "__init__").call(tx, args, kwargs)

@@ -54,6 +54,8 @@ def new_base_value(
 
     if base is object:
         return None
+    if base not in CALLS:
+        raise GraphBreak("call", value=f"{base.__name__}.__new__")
     made: Variable = CALLS[base](tx, *args, **kwargs) if base in IMMUTABLE_BASES else CALLS[base](tx)
     if base in LITERAL_BASES and not made.is_constant():
         raise GraphBreak("call", value=f"{base.__name__}.__new__")

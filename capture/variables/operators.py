@@ -164,6 +164,10 @@ def in_place_operator(tx: Translator, symbol: str, left: Variable, right: Variab
         tx.output.side_effects.will_mutate(left)
         left.items[:] = items
         return left
+    if isinstance(left, SetVariable) and not isinstance(plain_operand(right, f"__r{name}__"), SetVariable):
+        return binary_operator(tx, symbol, left, right)
+    if left.python_type() is frozenset:
+        return binary_operator(tx, symbol, left, right)
     if isinstance(left, (SetVariable, DictVariable)) and symbol in IN_PLACE_METHODS:
         left.call_method(tx, IN_PLACE_METHODS[symbol], [right], {})
         return left
@@ -184,7 +188,9 @@ def user_operator(tx: Translator, symbol: str, name: str, left: Variable, right:
     kinds = left.python_type(), right.python_type()
     if kinds[0] is kinds[1]:
         del attempts[1]  # of one class: its reflected method could only say the same
-    elif issubclass(kinds[1], kinds[0]):
+    elif issubclass(kinds[1], kinds[0]) and lookup_type(kinds[1], f"__r{name}__") is not lookup_type(
+        kinds[0], f"__r{name}__"
+    ):
         attempts.reverse()
     for owner, method, other in attempts:
         if isinstance(owner, ObjectVariable):

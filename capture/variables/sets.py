@@ -113,9 +113,14 @@ class SetVariable(Variable):
         return list(self.entries.values())
 
 
-def _as_entries(tx: Translator, value: Variable) -> dict[Any, Variable]:
+def as_entries(tx: Translator, value: Variable) -> dict[Any, Variable]:
+    from capture.variables.mapping import DictVariable
+
     if isinstance(value, SetVariable):
         return value.entries
+    if type(value) is DictVariable:  # whose keys have been hashed
+        value.guard_keys(tx)
+        return {name: key for name, (key, _) in value.entries.items()}
     return SetVariable.from_items(tx, value.iterate(tx).unpack(tx)).entries
 
 
@@ -124,13 +129,15 @@ def _set_contains(self: SetVariable, tx: Translator, item: Variable) -> Variable
 
 
 def _set_copy(self: SetVariable, tx: Translator) -> Variable:
+    if self.cls is frozenset:
+        return self
     return SetVariable(dict(self.entries), cls=self.cls)
 
 
 def _union(self: SetVariable, tx: Translator, *others: Variable) -> Variable:
     entries = dict(self.entries)
     for other in others:
-        for key, item in _as_entries(tx, other).items():
+        for key, item in as_entries(tx, other).items():
             entries.setdefault(key, item)
     return SetVariable(entries, cls=self.cls)
 
@@ -138,7 +145,7 @@ def _union(self: SetVariable, tx: Translator, *others: Variable) -> Variable:
 def _keep(self: SetVariable, tx: Translator, others: tuple[Variable, ...], inside: bool) -> Variable:
     entries = dict(self.entries)
     for other in others:
-        held = _as_entries(tx, other)
+        held = as_entries(tx, other)
         entries = {k: v for k, v in entries.items() if (k in held) == inside}
     return SetVariable(entries, cls=self.cls)
 
@@ -152,22 +159,22 @@ def _difference(self: SetVariable, tx: Translator, *others: Variable) -> Variabl
 
 
 def _symmetric_difference(self: SetVariable, tx: Translator, other: Variable) -> Variable:
-    held = _as_entries(tx, other)
+    held = as_entries(tx, other)
     entries = {k: v for k, v in self.entries.items() if k not in held}
     entries |= {k: v for k, v in held.items() if k not in self.entries}
     return SetVariable(entries, cls=self.cls)
 
 
 def _is_subset(self: SetVariable, tx: Translator, other: Variable) -> Variable:
-    return ConstantVariable(self.keys() <= set(_as_entries(tx, other)))
+    return ConstantVariable(self.keys() <= set(as_entries(tx, other)))
 
 
 def _is_superset(self: SetVariable, tx: Translator, other: Variable) -> Variable:
-    return ConstantVariable(self.keys() >= set(_as_entries(tx, other)))
+    return ConstantVariable(self.keys() >= set(as_entries(tx, other)))
 
 
 def _is_disjoint(self: SetVariable, tx: Translator, other: Variable) -> Variable:
-    return ConstantVariable(self.keys().isdisjoint(_as_entries(tx, other)))
+    return ConstantVariable(self.keys().isdisjoint(as_entries(tx, other)))
 
 
 def length_of(self: Any, tx: Translator) -> Variable:

@@ -199,10 +199,14 @@ class ClassVariable(Variable):
         if handler is not None:
             return handler(tx, *args, **kwargs)
         from capture.polyfills import POLYFILLS
+        from capture.variables.generator import GeneratorVariable
 
         polyfill = POLYFILLS.get(self.cls)
         if polyfill is not None:
-            return tx.wrap_function(polyfill).call(tx, args, kwargs)
+            made = tx.wrap_function(polyfill).call(tx, args, kwargs)
+            if isinstance(made, GeneratorVariable):
+                made.kind = self.cls
+            return made
         for applies, make in INSTANCE_RULES:
             if applies(self.cls):
                 return make(tx, self, args, kwargs)

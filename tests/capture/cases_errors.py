@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import collections
+import functools
+import operator
 import sys
 import unittest
 
@@ -433,3 +435,110 @@ def an_exception_from_outside_is_raised_by_python(x, error):
         raise error
     except ValueError as caught:
         return caught.__traceback__ is not None, str(caught), x + 1
+
+
+@case(ops=1)
+def sets_changed_by_operators(x):
+    items, frozen = {1}, frozenset([1])
+    made = [
+        outcome(f)
+        for f in (
+            lambda: operator.ior(items, [2]),
+            lambda: operator.iand(items, "a"),
+            lambda: operator.ior(items, {2: 3}.keys()),
+            lambda: operator.ior(items, frozenset([9])),
+            lambda: operator.ior(frozen, {2}),
+        )
+    ]
+    return made, items, frozen, frozenset(frozen) is frozen, frozen.copy() is frozen, x + 1
+
+
+class Halibut:
+    def __hash__(self):
+        return hash("halibut")
+
+    def __eq__(self, other):
+        return other == "halibut"
+
+
+@case(ops=1)
+def keys_with_the_hash_of_others(x):
+    return len({"halibut", Halibut()}), len({Halibut(), "halibut"}), x + 1
+
+
+@case(ops=1)
+def keys_of_a_dict_are_not_hashed_again(x):
+    key = Counted()
+    table = {key: 1}
+    return len(set(table)), len(frozenset(table)), len({1, 2}.union(table)), key.hashes, x + 1
+
+
+@case(ops=1)
+def a_text_made_anew_is_another_object(x):
+    text = "xyzpdq"
+    again = text[:3] + "pdq"
+    return text is again, text == again, text is text, x + 1  # noqa: PLR0124
+
+
+class Left:
+    def __or__(self, other):
+        return "left or"
+
+    def __ror__(self, other):
+        return "left ror"
+
+
+class SameReflected(Left):
+    pass
+
+
+class OtherReflected(Left):
+    def __ror__(self, other):
+        return "other ror"
+
+
+@case(ops=1)
+def the_reflected_method_goes_first_where_it_is_another(x):
+    return Left() | SameReflected(), Left() | OtherReflected(), x + 1
+
+
+@case(ops=1)
+def functions_bound_to_nothing(x):
+    def method(self):
+        return self
+
+    return (
+        method.__get__(None, int) is method,
+        method.__get__(3)(),
+        outcome(lambda: method.__get__(None)),
+        x + 1,
+    )
+
+
+class Partial:
+    def all(self, *args):
+        return args
+
+    first = functools.partialmethod(all, 1)
+
+
+@case(ops=1)
+def a_partial_method_of_the_class(x):
+    return Partial().first(2), Partial.first(Partial(), 3), x + 1
+
+
+@case(graphs=None)
+def annotations_of_made_functions(x):
+    def wrapped(a: int):
+        pass
+
+    def wrapper(b: str):
+        pass
+
+    def plain():
+        pass
+
+    functools.update_wrapper(wrapper, wrapped)
+    plain.__annotations__["c"] = float
+    capture.graph_break()
+    return wrapper.__annotations__ is wrapped.__annotations__, plain.__annotations__, wrapper.__name__, x + 1

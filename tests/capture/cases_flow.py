@@ -714,7 +714,7 @@ def unpack_star(v):
     return a
 
 
-@case(None, None)
+@case(1, None)
 def exception_groups(x):
     log = []
     try:

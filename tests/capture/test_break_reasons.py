@@ -197,13 +197,22 @@ def compares_classes(x):
     return y * 2, OddClass == int
 
 
+class Point:
+    __match_args__ = ("a",)
+
+    def __init__(self):
+        self.a = self.b = 1
+
+
 @meets("opcode")
-def group_of_exceptions(x):
+def pattern_with_too_many_parts(x):
     y = x + 1
     try:
-        [][0]
-    except* IndexError:
-        y = y - 1
+        match Point():
+            case Point(1, 1):
+                y = y - 1
+    except TypeError:
+        y = y + 1
     return y * 2
 
 
