@@ -28,6 +28,7 @@ from capture.bytecode.instructions import Instruction
 from capture.bytecode.liveness import ENDS, live_names
 from capture.lifetimes import end_is_noticed
 from capture.reconstruct import PythonCode, held_constant, release_constants
+from capture.translator import unbound_cell
 from capture.variables.base import LazyVariable, NullVariable, Variable
 from capture.variables.constant import ConstantMethod, ConstantVariable
 from capture.variables.function import ValueMethod
@@ -107,14 +108,16 @@ def assemble(frame_code: FrameCode, graph: Any, inputs: list[Source]) -> types.C
     if graph is not None:
         call, fallback = _call_graph(graph, inputs, slots, len(frame_code.outputs), frame_code)
         prefix.extend(call)
-    result = Bytecode([*prefix, *frame_code.body, *fallback])
+    names = [*frame_code.argument_names, *(f"___slot_{i}" for i in range(len(slots)))]
+    results = [f"___out_{i}" for i in range(len(frame_code.outputs))] if graph is not None else []
+    result = Bytecode([*prefix, *without_dead_locals(frame_code.body, [*names, *results]), *fallback])
     result.name, result.filename, result.first_lineno = (
         original.co_name,
         original.co_filename,
         original.co_firstlineno,
     )
     result.qualname = original.co_qualname
-    result.argnames = [*frame_code.argument_names, *(f"___slot_{i}" for i in range(len(slots)))]
+    result.argnames = names
     result.argcount = len(result.argnames)
     result.flags = CO_OPTIMIZED_NEWLOCALS | (original.co_flags & CO_NESTED_AND_FUTURE)  # type: ignore[assignment]
     result.freevars = list(original.co_freevars)
@@ -123,6 +126,25 @@ def assemble(frame_code: FrameCode, graph: Any, inputs: list[Source]) -> types.C
     # The depths are the original's: the assembler would take the least depth inside of a region for that of its handler.
     code = result.to_code(compute_exception_stack_depths=False)
     return code.replace(co_consts=release_constants(code.co_consts))
+
+
+#: stands in a body for the instructions that let go of what only the instructions before it use
+DEAD_LOCALS = object()
+
+
+def without_dead_locals(body: list[Any], arguments: list[str]) -> list[Any]:
+    """`body` with its mark replaced: where the frame's own instruction runs, nothing is kept alive that eager's frame would not keep."""
+    if DEAD_LOCALS not in body:
+        return body
+    place = body.index(DEAD_LOCALS)
+    before, behind = body[:place], body[place + 1 :]
+    stored = [item.arg for item in before if isinstance(item, Instr) and item.name == "STORE_FAST"]
+    loaded = {item.arg for item in behind if isinstance(item, Instr) and item.name == "LOAD_FAST"}
+    clearing: list[Any] = []
+    for name in dict.fromkeys([*arguments, *stored]):
+        if name not in loaded:
+            clearing += [Instr("LOAD_CONST", None), Instr("STORE_FAST", name)]  # type: ignore[arg-type]
+    return [*before, *clearing, *behind]
 
 
 def _fill_locations(result: Bytecode, first_line: int) -> None:
@@ -278,6 +300,7 @@ def _break(tx: Translator, code: PythonCode) -> None:
     instruction = tx.instructions[tx.index]
     for variable in tx.stack:
         _push(code, variable)
+    code.append(DEAD_LOCALS)
     handler = tx.handlers[tx.index]
     caught, jumped = Label(), Label()
     region = TryBegin(caught, handler.lasti, handler.depth) if handler is not None else None
@@ -333,7 +356,13 @@ def _emit_instruction(tx: Translator, code: PythonCode, instruction: Instruction
         emit("PUSH_NULL")
         emit("SWAP", 2)
     elif name in _THROUGH_CELLS:
-        code.load(tx.cells[value])
+        cell = tx.cells[value]
+        if name == "LOAD_DEREF" and cell.contents is None:
+            kind, text = unbound_cell(tx.code, value)
+            code.call_object(kind, [ConstantVariable(text)])
+            emit("RAISE_VARARGS", 1)
+            return
+        code.load(cell)
         access = _THROUGH_CELLS[name]
         if access is not None:
             emit(access, "cell_contents")

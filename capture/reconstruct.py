@@ -19,11 +19,14 @@ from capture.variables.constant import ConstantVariable
 from guards.source import ConstantSource, LocalSource, Source
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import torch.fx
 
     from capture.output_graph import OutputGraph
 
 
+NO_KEYWORDS: Mapping[str, Variable] = {}
 PLAIN_CONSTANTS = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis))
 
 
@@ -76,13 +79,17 @@ class PythonCode:
         self.emit("PRECALL", count)
         self.emit("CALL", count)
 
-    def call_object(self, function: Any, args: list[Variable]) -> None:
-        """Leave `function(*args)` on the stack; `function` is an object known now."""
+    def call_object(
+        self, function: Any, args: list[Variable], kwargs: Mapping[str, Variable] = NO_KEYWORDS
+    ) -> None:
+        """Leave `function(*args, **kwargs)` on the stack; `function` is an object known now."""
         self.emit("PUSH_NULL")
         self.load_constant(function)
-        for arg in args:
+        for arg in (*args, *kwargs.values()):
             self.load(arg)
-        self.call(len(args))
+        if kwargs:
+            self.emit("KW_NAMES", tuple(kwargs))
+        self.call(len(args) + len(kwargs))
 
     # --- values ---
 

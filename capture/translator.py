@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from capture.break_reasons import GraphBreak
 from capture.bytecode.instructions import Decoded, Handler, Instruction, decode
 from capture.opcodes import HANDLERS
+from capture.resume import point_of
 from capture.variables.base import (
     LazyVariable,
     NotConstant,
@@ -53,6 +54,14 @@ LIMITED = frozenset(
         "GET_ITER",
     )
 )
+
+
+def unbound_cell(code: CodeType, name: str) -> tuple[type[NameError], str]:
+    """Class and text of the error for a cell without contents."""
+    unassigned = f"variable '{name}' where it is not associated with a value"
+    if name in point_of(code).original.co_cellvars:  # behind a break they are free variables
+        return UnboundLocalError, f"cannot access local {unassigned}"
+    return NameError, f"cannot access free {unassigned} in enclosing scope"
 
 
 class Translator:
@@ -214,12 +223,7 @@ class Translator:
 
     def read_cell(self, cell: CellVariable, name: str) -> Variable:
         if cell.contents is None:
-            kind = UnboundLocalError if name in self.code.co_cellvars else NameError
-            text = (
-                f"cannot access local variable '{name}' where it is not associated with a value"
-                if kind is UnboundLocalError
-                else f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
-            )
+            kind, text = unbound_cell(self.code, name)
             raise raise_new(kind, text)
         cell.contents = realize(self, cell.contents)
         return cell.contents

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import abc
 from typing import TYPE_CHECKING
 
 from capture.break_reasons import GraphBreak
 from capture.opcodes.registry import opcode
 from capture.rules import CALLS
-from capture.variables.base import ObservedException, Variable
+from capture.variables.base import ObservedException, Variable, realize
 from capture.variables.class_lookup import MISSING, lookup_type
+from capture.variables.compare import equal
 from capture.variables.constant import ConstantVariable
-from capture.variables.lists import DequeVariable, ListVariable
+from capture.variables.exception import raise_new
 from capture.variables.mapping import DictVariable
-from capture.variables.ranges import RangeVariable
 from capture.variables.sequence import TupleVariable
+from capture.variables.strings import to_repr
 from capture.variables.type_object import ClassVariable
+from capture.variables.user_object import ObjectVariable
+from guards.source import HEAP_TYPE
 
 if TYPE_CHECKING:
     from capture.bytecode.instructions import Instruction
     from capture.translator import Translator
 
-# Built-in types whose single positional pattern is the object itself.
-SELF_MATCHING = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
+# Py_TPFLAGS: what a class says of itself to a match statement; subclasses and classes registered with an abstract one have them too
+IS_SEQUENCE, IS_MAPPING, MATCHES_ITSELF = 1 << 5, 1 << 6, 1 << 22
 
 
 @opcode("GET_LEN")
@@ -29,32 +33,54 @@ def _get_len(tx: Translator, instruction: Instruction) -> None:
     tx.push(CALLS[len](tx, tx.top()))
 
 
+def _has_flag(tx: Translator, subject: Variable, flag: int) -> Variable:
+    flags = subject.python_type().__flags__
+    if flags & HEAP_TYPE and not flags & flag:
+        tx.output.guard_state(abc.get_cache_token)  # it may be registered later on
+    return ConstantVariable(bool(flags & flag))
+
+
 @opcode("MATCH_SEQUENCE")
 def _match_sequence(tx: Translator, instruction: Instruction) -> None:
-    kinds = (ListVariable, TupleVariable, RangeVariable, DequeVariable)
-    tx.push(ConstantVariable(isinstance(tx.top(), kinds)))
+    tx.push(_has_flag(tx, tx.top(), IS_SEQUENCE))
 
 
 @opcode("MATCH_MAPPING")
 def _match_mapping(tx: Translator, instruction: Instruction) -> None:
-    tx.push(ConstantVariable(isinstance(tx.top(), DictVariable)))
+    tx.push(_has_flag(tx, tx.top(), IS_MAPPING))
 
 
 @opcode("MATCH_KEYS")
 def _match_keys(tx: Translator, instruction: Instruction) -> None:
-    keys, subject = tx.top(), tx.stack[-2]
-    assert isinstance(subject, DictVariable)
-    values = [subject.find(tx, key) for key in keys.unpack(tx)]
-    if any(value is None for value in values):
-        tx.push(ConstantVariable(None))
-    else:
-        tx.push(TupleVariable([value for value in values if value is not None]))
+    keys = tx.top().unpack(tx)
+    subject = tx.stack[-2] = realize(tx, tx.stack[-2])
+    for index, key in enumerate(keys):
+        if any(equal(tx, key, earlier) for earlier in keys[:index]):
+            raise raise_new(ValueError, f"mapping pattern checks duplicate key ({to_repr(tx, key)})")
+    values = []
+    for key in keys:
+        value = _value_of(tx, subject, key)
+        if value is None:
+            tx.push(ConstantVariable(None))
+            return
+        values.append(value)
+    tx.push(TupleVariable(values))
+
+
+def _value_of(tx: Translator, subject: Variable, key: Variable) -> Variable | None:
+    if isinstance(subject, DictVariable):
+        return subject.find(tx, key)
+    missing = ObjectVariable(object)
+    value = subject.call_method(tx, "get", [key, missing], {})
+    return None if value is missing else value
 
 
 @opcode("MATCH_CLASS")
 def _match_class(tx: Translator, instruction: Instruction) -> None:
     names = tx.pop().as_constant()
     cls, subject = tx.pop(), tx.pop()
+    if cls.is_constant():
+        raise raise_new(TypeError, "called match pattern must be a type")
     if not CALLS[isinstance](tx, subject, cls).truth(tx):
         tx.push(ConstantVariable(None))
         return
@@ -64,22 +90,40 @@ def _match_class(tx: Translator, instruction: Instruction) -> None:
     tx.push(ConstantVariable(None) if found is None else TupleVariable(found))
 
 
-def _attributes(
-    tx: Translator, cls_variable: ClassVariable, subject: Variable, count: int, names: tuple[str, ...]
-) -> list[Variable] | None:
+def _positional_names(tx: Translator, cls_variable: ClassVariable, count: int) -> tuple[str, ...] | None:
+    """Names of the positional patterns; None: there is one, and it is the subject itself."""
     cls = cls_variable.cls
-    result: list[Variable] = []
-    fields: tuple[str, ...] = ()
-    if count:
-        tx.output.guard_class_entry(cls_variable, cls, "__match_args__")
-        declared = lookup_type(cls, "__match_args__")
-        if declared is MISSING and issubclass(cls, SELF_MATCHING) and count == 1:
-            result.append(subject)
-        elif declared is MISSING or len(declared) < count:
-            raise GraphBreak("opcode", name="MATCH_CLASS with too many positional patterns")
-        else:
-            fields = declared[:count]
-    for name in (*fields, *names):
+    tx.output.guard_class_entry(cls_variable, cls, "__match_args__")
+    declared = lookup_type(cls, "__match_args__")
+    matches_itself = declared is MISSING and bool(cls.__flags__ & MATCHES_ITSELF)
+    if declared is MISSING:
+        declared = ()
+    if type(declared) is not tuple:
+        text = f"{cls.__name__}.__match_args__ must be a tuple (got {type(declared).__name__})"
+        raise raise_new(TypeError, text)
+    allowed = 1 if matches_itself else len(declared)
+    if allowed < count:
+        plural = "" if allowed == 1 else "s"
+        text = f"{cls.__name__}() accepts {allowed} positional sub-pattern{plural} ({count} given)"
+        raise raise_new(TypeError, text)
+    for name in declared[:count]:
+        if not isinstance(name, str):
+            text = f"__match_args__ elements must be strings (got {type(name).__name__})"
+            raise raise_new(TypeError, text)
+    return None if matches_itself else declared[:count]
+
+
+def _attributes(
+    tx: Translator, cls: ClassVariable, subject: Variable, count: int, names: tuple[str, ...]
+) -> list[Variable] | None:
+    positional = _positional_names(tx, cls, count) if count else ()
+    result = [subject] if positional is None else []
+    seen: set[str] = set()
+    for name in (*(positional or ()), *names):
+        if name in seen:
+            text = f"{cls.cls.__name__}() got multiple sub-patterns for attribute {name!r}"
+            raise raise_new(TypeError, text)
+        seen.add(name)
         try:
             result.append(subject.get_attr(tx, name))
         except ObservedException as raised:

@@ -41,10 +41,18 @@ def _len(tx: Translator, value: Variable) -> Variable:
     return fold(len, [value], {})
 
 
+def _attribute_name(name: Variable) -> str:
+    if not issubclass(name.python_type(), str):
+        raise_type_error(f"attribute name must be string, not '{name.python_type().__name__}'")
+    text = name.as_constant()
+    assert isinstance(text, str)
+    return text
+
+
 @rule(getattr)
 def _getattr(tx: Translator, value: Variable, name: Variable, default: Variable | None = None) -> Variable:
     try:
-        return value.get_attr(tx, name.as_constant())
+        return value.get_attr(tx, _attribute_name(name))
     except ObservedException as raised:
         if default is not None and issubclass(raised.variable.python_type(), AttributeError):
             return default
@@ -54,7 +62,7 @@ def _getattr(tx: Translator, value: Variable, name: Variable, default: Variable 
 @rule(hasattr)
 def _hasattr(tx: Translator, value: Variable, name: Variable) -> Variable:
     try:
-        value.get_attr(tx, name.as_constant())
+        value.get_attr(tx, _attribute_name(name))
     except ObservedException as raised:
         if issubclass(raised.variable.python_type(), AttributeError):
             return ConstantVariable(False)
@@ -64,13 +72,13 @@ def _hasattr(tx: Translator, value: Variable, name: Variable) -> Variable:
 
 @rule(setattr)
 def _setattr(tx: Translator, value: Variable, name: Variable, new: Variable) -> Variable:
-    value.set_attr(tx, name.as_constant(), new)
+    value.set_attr(tx, _attribute_name(name), new)
     return NONE
 
 
 @rule(delattr)
 def _delattr(tx: Translator, value: Variable, name: Variable) -> Variable:
-    value.del_attr(tx, name.as_constant())
+    value.del_attr(tx, _attribute_name(name))
     return NONE
 
 

@@ -89,6 +89,8 @@ def bind(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> V
     if isinstance(found, staticmethod):
         return class_value(tx, owner, found.__func__, name, "__func__")
     if isinstance(found, classmethod):
+        if not isinstance(found.__func__, types.FunctionType):
+            raise GraphBreak("property", name=name, value=owner)  # its own `__get__` is asked
         return BoundMethodVariable(
             class_value(tx, owner, found.__func__, name, "__func__"), wrap_class(tx.output, cls)
         )

@@ -10,7 +10,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
-from capture.variables.base import ObservedException, Variable
+from capture.variables.base import NotConstant, ObservedException, Variable
 
 if TYPE_CHECKING:
     from capture.reconstruct import PythonCode
@@ -43,6 +43,8 @@ class ExceptionVariable(Variable):
         self.suppress_context = False
         self.trace = object()  # another one whenever the traceback changes
         self.attributes: dict[str, Variable] = {}
+        #: keyword arguments of a class written in C, which the program called itself; None: it did not
+        self.keywords: dict[str, Variable] | None = None
 
     def python_type(self) -> type:
         return self.cls
@@ -75,8 +77,32 @@ class ExceptionVariable(Variable):
         if name == "value" and issubclass(self.cls, StopIteration):
             return self.args[0] if self.args else _none()
         if isinstance(found, (types.MemberDescriptorType, types.GetSetDescriptorType)):
-            raise GraphBreak("get_attr", value=self, name=name)
+            return self._native_field(name)
         return bind(tx, self, self.cls, found, name)
+
+    def _native_field(self, name: str) -> Variable:
+        """What the class written in C makes of its arguments: `error.errno`."""
+        from capture.wrap import constant
+
+        if self.keywords and name in self.keywords:
+            return self.keywords[name]
+        twin = self._twin()
+        if twin is None:
+            raise GraphBreak("get_attr", value=self, name=name)
+        return constant(getattr(twin, name))
+
+    def _twin(self) -> BaseException | None:
+        """A real exception made of the same arguments, where they are known."""
+        if self.keywords is None:
+            return None
+        try:
+            values = [arg.as_constant() for arg in self.args]
+            named = {key: value.as_constant() for key, value in self.keywords.items()}
+        except NotConstant:
+            return None
+        made = self.cls(*values, **named)
+        assert isinstance(made, BaseException)
+        return made
 
     def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
         from capture.variables.class_lookup import class_value, lookup_type
@@ -144,7 +170,10 @@ class ExceptionVariable(Variable):
                 if self.args
                 else ""
             )
-        raise GraphBreak("builtin", name="str", value=self)
+        twin = self._twin()
+        if twin is None:
+            raise GraphBreak("builtin", name="str", value=self)
+        return str(twin)
 
     def representation(self, tx: Translator) -> str:
         """`repr(exception)`."""
@@ -181,7 +210,7 @@ class ExceptionVariable(Variable):
         native: Any = native_exception(self.cls)
         code.call_object(native.__new__, [class_constant(code.output, self.cls), *self.args])
         code.store_as(self)
-        code.call_object(native.__init__, [self, *self.args])
+        code.call_object(native.__init__, [self, *self.args], self.keywords or {})
         code.emit("POP_TOP")
         fields = dict(self.attributes)
         if self.cause is not None:
@@ -197,7 +226,7 @@ class ExceptionVariable(Variable):
 
     def children(self) -> list[Variable]:
         extra = [v for v in (self.cause, self.context) if v is not None]
-        return [*self.args, *self.attributes.values(), *extra]
+        return [*self.args, *(self.keywords or {}).values(), *self.attributes.values(), *extra]
 
 
 def native_exception(cls: type) -> type:
@@ -263,6 +292,8 @@ def _none() -> Variable:
 def _args(self: ExceptionVariable, tx: Translator) -> Variable:
     from capture.variables.sequence import TupleVariable
 
+    if issubclass(self.cls, OSError) and len(self.args) > 2:
+        return self._native_field("args")  # without the names of files
     return TupleVariable(list(self.args))
 
 

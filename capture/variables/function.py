@@ -308,8 +308,10 @@ class ValueMethod(Variable):
     def get_attr(self, tx: Translator, name: str) -> Variable:
         if name == "__self__":
             return self.owner
-        if name in ("__name__", "__qualname__"):
+        if name == "__name__":
             return ConstantVariable(self.name)
+        if name == "__qualname__":
+            return ConstantVariable(getattr(self.owner.python_type(), self.name).__qualname__)
         return super().get_attr(tx, name)
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:

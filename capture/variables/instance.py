@@ -10,12 +10,13 @@ import torch
 
 from capture.break_reasons import GraphBreak
 from capture.variables import tensor_subclass
-from capture.variables.base import Variable
+from capture.variables.base import NotConstant, Variable
 from capture.variables.class_lookup import MISSING, class_value, lookup_type
 from capture.variables.constant import fold
-from capture.variables.exception import ExceptionVariable
+from capture.variables.exception import ExceptionVariable, raise_new, raise_python
 from capture.variables.exception_group import make_group
 from capture.variables.native_base import native_base, new_base_value
+from capture.variables.refusals import error_of
 from capture.variables.type_object import ClassVariable
 from capture.variables.user_object import ObjectVariable
 
@@ -44,16 +45,34 @@ def _make_exception(
 ) -> Variable:
     own_init = lookup_type(cls.cls, "__init__") not in BUILTIN_EXCEPTION_INITS
     made_otherwise = isinstance(cls.cls.__new__, types.FunctionType)
-    if made_otherwise or (kwargs and not own_init):
+    if made_otherwise or (kwargs and not own_init and cls.cls not in TAKE_KEYWORDS):
         raise GraphBreak("call", value=cls)
     is_group = issubclass(cls.cls, BaseExceptionGroup)
-    result = make_group(tx, cls.cls, args) if is_group else ExceptionVariable(cls.cls, args)
+    kind = _class_of_error(cls, args)
+    result = make_group(tx, kind, args) if is_group else ExceptionVariable(kind, args)
+    if not own_init:
+        refused = error_of(kind, [], dict.fromkeys(kwargs, "")) if kwargs else None
+        if refused is not None:
+            raise raise_python(refused)
+        result.keywords = kwargs
     tx.output.side_effects.remember_class_source(result, cls.source)
     if own_init:
         result.get_attr(tx, "__init__").call(tx, args, kwargs)
     return result
 
 
+def _class_of_error(cls: ClassVariable, args: list[Variable]) -> type:
+    """`OSError(2, text)` is a FileNotFoundError."""
+    if cls.cls is not OSError or len(args) < 2:
+        return cls.cls
+    try:
+        return type(OSError(*[arg.as_constant() for arg in args]))
+    except NotConstant:
+        raise GraphBreak("call", value=cls) from None
+
+
+#: their other arguments have no names
+TAKE_KEYWORDS = (ImportError, ModuleNotFoundError, AttributeError, NameError, UnboundLocalError)
 BUILTIN_EXCEPTION_INITS = frozenset(
     c.__init__
     for c in vars(__import__("builtins")).values()
@@ -106,8 +125,13 @@ def _is_plain_class(cls: type) -> bool:
 def _make_object(
     tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
+    if (args or kwargs) and lookup_type(cls.cls, "__init__") is object.__init__:
+        raise raise_new(TypeError, f"{cls.cls.__name__}() takes no arguments")
     result = new_instance(tx, cls)
-    result.call_method(tx, "__init__", args, kwargs)
+    made = result.call_method(tx, "__init__", args, kwargs)
+    if not made.is_exactly(None):
+        kind = made.python_type().__name__
+        raise raise_new(TypeError, f"__init__() should return None, not '{kind}'")
     return result
 
 

@@ -37,9 +37,12 @@ def _get_attribute(tx: Translator, owner: ObjectVariable, name: Variable) -> Var
 
 
 def _init(tx: Translator, owner: ObjectVariable, *args: Variable, **kwargs: Variable) -> Variable:
-    plain = lookup_type(owner.cls, "__init__") is object.__init__
-    if (args or kwargs) and plain and lookup_type(owner.cls, "__new__") is object.__new__:
-        raise raise_new(TypeError, f"{owner.cls.__name__}() takes no arguments")
+    if args or kwargs:
+        text = "takes exactly one argument (the instance to initialize)"
+        if lookup_type(owner.cls, "__init__") is not object.__init__:
+            raise raise_new(TypeError, f"object.__init__() {text}")
+        if lookup_type(owner.cls, "__new__") is object.__new__:
+            raise raise_new(TypeError, f"{owner.cls.__name__}.__init__() {text}")
     return ConstantVariable(None)
 
 
@@ -50,11 +53,8 @@ def _equals(tx: Translator, owner: ObjectVariable, other: Variable) -> Variable:
 
 
 def _not_equals(tx: Translator, owner: ObjectVariable, other: Variable) -> Variable:
-    from capture.variables.operators import compare
-
-    if not owner.has_class_attribute("__eq__", below=object):
-        return ConstantVariable(NotImplemented)
-    return ConstantVariable(not compare(tx, "==", owner, other).truth(tx))
+    result = owner.call_method(tx, "__eq__", [other], {})
+    return result if result.is_exactly(NotImplemented) else ConstantVariable(not result.truth(tx))
 
 
 def _namespaces_equal(tx: Translator, owner: ObjectVariable, other: Variable) -> Variable:

@@ -182,15 +182,22 @@ IN_PLACE_METHODS = {
 }
 
 
+def _entry(value: Variable, name: str) -> Any:
+    """What the class has under a name, guarded."""
+    return (
+        value.class_entry(name)
+        if isinstance(value, ObjectVariable)
+        else lookup_type(value.python_type(), name)
+    )
+
+
 def user_operator(tx: Translator, symbol: str, name: str, left: Variable, right: Variable) -> Variable:
     """Python's protocol: the right operand's reflected method first if its class is a proper subclass of the left's."""
     attempts = [(left, f"__{name}__", right), (right, f"__r{name}__", left)]
     kinds = left.python_type(), right.python_type()
     if kinds[0] is kinds[1]:
         del attempts[1]  # of one class: its reflected method could only say the same
-    elif issubclass(kinds[1], kinds[0]) and lookup_type(kinds[1], f"__r{name}__") is not lookup_type(
-        kinds[0], f"__r{name}__"
-    ):
+    elif kinds[0] in kinds[1].__mro__ and _entry(left, f"__r{name}__") is not _entry(right, f"__r{name}__"):
         attempts.reverse()
     for owner, method, other in attempts:
         if isinstance(owner, ObjectVariable):
@@ -434,7 +441,7 @@ def _compare_sequences(
 
 def _user_compare(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
     attempts = [(left, symbol, right), (right, SWAPPED[symbol], left)]
-    if left.python_type() is not right.python_type() and issubclass(right.python_type(), left.python_type()):
+    if left.python_type() is not right.python_type() and left.python_type() in right.python_type().__mro__:
         attempts.reverse()
     for owner, sign, other in attempts:
         if isinstance(owner, ObjectVariable) and owner.has_class_attribute(DUNDERS[sign]):

@@ -157,8 +157,9 @@ def _product(tx: Translator, items: list[Variable]) -> Variable:
 
 def index_of(tx: Translator, key: Variable) -> int:
     """The int that `key.__index__()` gives."""
-    key = plain_argument(key)
-    if getattr(key, "has_class_attribute", None) is not None and key.has_class_attribute("__index__"):  # type: ignore[attr-defined]
+    base = getattr(key, "base_value", None)
+    key = base if base is not None and base.python_type() is int else plain_argument(key)
+    if getattr(key, "has_class_attribute", None) is not None and key.has_class_attribute("__index__"):  # type: ignore[union-attr]
         key = key.call_method(tx, "__index__", [], {})
     if not key.is_constant():
         raise GraphBreak("operator", name="index", value=key)

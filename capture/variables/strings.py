@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
 from capture.variables.base import NotConstant, Variable, realize
-from capture.variables.constant import ConstantVariable, fold
+from capture.variables.constant import ConstantVariable, fold, raise_type_error
 from capture.variables.exception import ExceptionVariable, raise_python
 from capture.variables.native_base import plain_argument, plain_operand
 
@@ -27,9 +27,7 @@ def to_text(tx: Translator, value: Variable) -> str:
     if isinstance(value, ObjectVariable):
         for name in ("__str__", "__repr__"):
             if value.has_class_attribute(name, below=object):
-                text = value.call_method(tx, name, [], {}).as_constant()
-                assert isinstance(text, str)
-                return text
+                return _written_text(value.call_method(tx, name, [], {}), name)
     try:
         return str(_printable(tx, value))
     except NotConstant:
@@ -44,13 +42,20 @@ def to_repr(tx: Translator, value: Variable) -> str:
         return value.representation(tx)
     value = _plain_text(value)
     if isinstance(value, ObjectVariable) and value.has_class_attribute("__repr__", below=object):
-        text = value.call_method(tx, "__repr__", [], {}).as_constant()
-        assert isinstance(text, str)
-        return text
+        return _written_text(value.call_method(tx, "__repr__", [], {}), "__repr__")
     try:
         return repr(_printable(tx, value))
     except NotConstant:
         raise GraphBreak("builtin", name="repr", value=value) from None
+
+
+def _written_text(result: Variable, name: str) -> str:
+    """What a method of the program says."""
+    if not issubclass(result.python_type(), str):
+        raise_type_error(f"{name} returned non-string (type {result.python_type().__name__})")
+    text = plain_argument(result).as_constant()
+    assert isinstance(text, str)
+    return text
 
 
 def _plain_text(value: Variable) -> Variable:

@@ -79,6 +79,8 @@ class ClassVariable(Variable):
         if found is MISSING:
             return self._from_metaclass(tx, name, meta)
         if isinstance(found, classmethod):
+            if not isinstance(found.__func__, types.FunctionType):
+                raise GraphBreak("property", name=name, value=self)  # its own `__get__` is asked
             source = TypeAttrSource(self.source, name) if self.source else None
             from guards.source import AttrSource
 

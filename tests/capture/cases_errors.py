@@ -542,3 +542,123 @@ def annotations_of_made_functions(x):
     plain.__annotations__["c"] = float
     capture.graph_break()
     return wrapper.__annotations__ is wrapped.__annotations__, plain.__annotations__, wrapper.__name__, x + 1
+
+
+class Notes:
+    def __init__(self):
+        self.calls = []
+
+    def __eq__(self, other):
+        self.calls.append("eq")
+        return NotImplemented
+
+
+class NotesUnequal(Notes):
+    def __ne__(self, other):
+        self.calls.append("ne")
+        return NotImplemented
+
+
+@case(ops=1)
+def what_unequal_asks(x):
+    plain, more = Notes(), NotesUnequal()
+    results = [plain != more, plain != Notes(), plain == more, more != 3]
+    return results, plain.calls, more.calls, x + 1
+
+
+class BadText:
+    def __str__(self):
+        return 1
+
+    def __repr__(self):
+        return 2
+
+
+class BadInit:
+    def __init__(self):
+        return 3
+
+
+class GivesMore:
+    def __init__(self, value):
+        object.__init__(self, value)
+
+
+class Plain:
+    pass
+
+
+@case(ops=1)
+def what_classes_refuse(x):
+    return x + 1, [
+        outcome(f)
+        for f in (
+            lambda: Plain(1),
+            lambda: Plain(a=1),
+            lambda: Plain().__init__(3),
+            lambda: GivesMore(1),
+            lambda: BadInit(),
+            lambda: str(BadText()),
+            lambda: repr(BadText()),
+            lambda: f"{BadText()}",
+            lambda: getattr(Plain(), 3),
+            lambda: setattr(Plain(), 3, 4),
+            lambda: hasattr(3, 4),
+        )
+    ]
+
+
+class Eight(int):
+    def __index__(self):
+        return 8
+
+
+@case(ops=1)
+def a_number_of_a_class_on_top_of_int(x):
+    return list(range(10))[Eight(7)], [].append.__qualname__, {}.get.__name__, x + 1
+
+
+@case(graphs=None)
+def cells_without_contents_across_breaks(x):
+    def reads():
+        return later
+
+    y = x + 1
+    texts = []
+    try:
+        reads()
+    except NameError as error:
+        capture.graph_break()
+        texts.append((type(error).__name__, str(error)))
+    try:
+        y.kept = later
+    except UnboundLocalError as error:
+        capture.graph_break()
+        texts.append((type(error).__name__, str(error)))
+    later = 3
+    return texts, y, later
+
+
+@case(ops=1)
+def fields_of_exceptions(x):
+    missing = OSError(2, "text", "name")
+    found = ImportError("m", name="n", path="p")
+    decoding = UnicodeDecodeError("utf8", b"abc", 0, 1, "bad")
+    fields = [type(missing), missing.errno, missing.strerror, missing.filename, missing.args, str(missing)]
+    fields += [found.name, found.path, found.msg, str(found), SystemExit(4).code, StopIteration(3).value]
+    fields += [
+        decoding.start,
+        decoding.reason,
+        AttributeError("q", name="z", obj=3).name,
+        OSError("only").errno,
+    ]
+    fields += [outcome(lambda: ValueError(a=1)), outcome(lambda: ImportError(other=1))]
+    return fields, x + 1
+
+
+@case(graphs=2, ops=2)
+def an_exception_with_keywords_behind_a_break(x):
+    error = ImportError("m", name="n")
+    y = x + 1
+    capture.graph_break()
+    return error.name, error.args, str(error), y * 2

@@ -1,0 +1,35 @@
+"""What only the captured part of a frame uses is gone when the breaking instruction runs, as it would be in eager."""
+
+from __future__ import annotations
+
+import weakref
+
+import torch
+
+import capture
+
+held: list[weakref.ref] = []
+
+
+@capture.disable
+def watch(value):
+    held[:] = [weakref.ref(value)]
+
+
+@capture.disable
+def is_gone():
+    return held[0]() is None
+
+
+def uses_a_tensor_up(x):
+    made = torch.ones(3)
+    watch(made)
+    y = made + x
+    made = None
+    return is_gone(), y
+
+
+def test_an_argument_that_is_dead():
+    gone, value = capture.compile(uses_a_tensor_up, backend="eager")(torch.ones(3))
+    assert gone
+    assert torch.equal(value, torch.full((3,), 2.0))
