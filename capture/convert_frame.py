@@ -47,6 +47,7 @@ from capture.size_policy import SizeHistory
 from capture.symbols import SizesAsNumbers
 from capture.thread_state import ThreadState, put_back
 from capture.variables.base import Variable
+from capture.variables.class_lookup import forget_pending
 from capture.variables.lazy_module import Uninitialized
 from guards.failure import explain_failure
 from guards.namespace import FrameNamespace
@@ -175,6 +176,7 @@ def translate(frame: Any, settings: CaptureSettings, plan: Plan) -> Capture:
             tx.output.forget_objects()
             raise
         finally:
+            forget_pending()
             tx.output.leave_all_contexts()
             state.restore()
 

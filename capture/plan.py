@@ -15,6 +15,7 @@ from capture.output_graph import OutputGraph
 from capture.root import RootTranslator
 from capture.size_policy import Seen, SizePolicy
 from capture.symbols import SizesAsNumbers
+from capture.variables.class_lookup import forget_pending
 
 if TYPE_CHECKING:
     from capture.expected_breaks import ExpectedBreaks
@@ -42,6 +43,7 @@ class Plan:
             self.break_at, self.reason = self.expected.steps, self.expected.signal
 
     def begin(self) -> RootTranslator:
+        forget_pending()
         return RootTranslator(
             OutputGraph(self.policy, break_at_assertions=self.break_at_assertions), self.frame
         )

@@ -233,6 +233,12 @@ def _realized_from(old: Variable, new: Variable) -> bool:
 def _apply_deque(code: PythonCode, variable: Any, before: list[Variable]) -> None:
     from capture.variables.lists import ListVariable
 
+    if not variable.changes and len(before) == len(variable.items):  # nothing moved: its iterators go on
+        for index, (old, new) in enumerate(zip(before, variable.items)):
+            if old is not new and not _realized_from(old, new):
+                code.call_object(collections.deque.__setitem__, [variable, ConstantVariable(index), new])
+                code.emit("POP_TOP")
+        return
     for function, args in (
         (collections.deque.clear, []),
         (collections.deque.extend, [ListVariable(list(variable.items))]),

@@ -30,6 +30,7 @@ from capture.variables.base import (
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import ExceptionVariable, chain_context, raise_new
 from capture.variables.function import CellVariable
+from guards.lookup import Undecided
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -132,6 +133,8 @@ class Translator:
             raise
         except NotConstant as needed:  # a rule that works on values that are known only
             raise self._noted("not_constant", value=needed.args[0]) from None
+        except Undecided as asked:
+            raise self._noted("not_constant", value=str(asked)) from None
         except RecursionError:  # ours; what the program's own would be, Python finds out
             raise self._noted("inline_depth", limit="the interpreter's own stack") from None
 

@@ -19,9 +19,24 @@ if TYPE_CHECKING:
 MISSING: Any = object()
 
 
+#: name -> classes for which the frame has set an attribute of that name, which is not there yet
+_pending: dict[str, set[type]] = {}
+
+
+def note_pending(cls: type, name: str) -> None:
+    _pending.setdefault(name, set()).add(cls)
+
+
+def forget_pending() -> None:
+    _pending.clear()
+
+
 def lookup_type(cls: type, name: str) -> Any:
-    """The raw entry of the MRO, MISSING if there is none. Runs no user code."""
+    """The raw entry of the MRO, MISSING if there is none. Runs no user code. What the frame itself has changed is known behind a break only."""
+    pending = _pending.get(name, ())
     for base in type.__dict__["__mro__"].__get__(cls):
+        if base in pending:
+            raise GraphBreak("mutation", value=f"attribute {name} of class {base.__name__}, read after it,")
         namespace = type.__dict__["__dict__"].__get__(base)
         if name in namespace:
             return namespace[name]

@@ -98,7 +98,7 @@ class UserFunctionVariable(FunctionVariable):
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
         from capture.variables.exception import raise_new
-        from capture.wrap import wrap
+        from capture.wrap import wrap, wrap_class
         from guards.source import (
             FUNCTION_FIELDS,
             AttrSource,
@@ -123,6 +123,8 @@ class UserFunctionVariable(FunctionVariable):
             )
         if name in ("__get__", "__call__"):
             return ValueMethod(self, name)
+        if name == "__class__":
+            return wrap_class(tx.output, types.FunctionType)
         if name == "__annotations__":  # the dict itself, which the function keeps where no guard looks
             return wrap(
                 tx.output, self.function.__annotations__, ConstantSource(self.function.__annotations__)

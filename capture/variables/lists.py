@@ -235,9 +235,10 @@ def _pop_left(self: MutableSequence, tx: Translator) -> Variable:
 
 
 def _rotate(self: MutableSequence, tx: Translator, steps: Variable = ConstantVariable(1)) -> Variable:
+    count = index_of(tx, steps)
     change(tx, self)
     if self.items:
-        by = steps.as_constant() % len(self.items)
+        by = count % len(self.items)
         self.items[:] = self.items[-by:] + self.items[:-by] if by else self.items
     return NONE
 

@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING, Any
 from capture.break_reasons import GraphBreak
 from capture.polyfills import copying
 from capture.variables.base import Variable
+from capture.variables.class_lookup import note_pending
 from capture.variables.constant import NONE, ConstantVariable
 from capture.variables.exception import ExceptionVariable, raise_new
 from capture.variables.native_base import IMMUTABLE_BASES, OF_ITS_CLASS, plain_argument
 from capture.variables.object_methods import OBJECT_METHODS
+from capture.variables.opaque import OpaqueVariable
+from capture.variables.operator_methods import OPERATOR_METHODS
+from capture.variables.sequence import SequenceVariable
+from capture.variables.sets import SetVariable
 from capture.variables.tensor import TensorVariable
 from capture.variables.user_object import ObjectVariable
 
@@ -30,6 +35,7 @@ def call_descriptor_method(
     if not args:
         raise raise_new(TypeError, f"unbound method {descriptor.__qualname__}() needs an argument")
     owner, rest = args[0], args[1:]
+    refuse_other_owner(descriptor, owner)
     special = OBJECT_METHODS.get(descriptor)
     if special is not None and isinstance(owner, ObjectVariable):
         return special(tx, owner, *rest, **kwargs)
@@ -44,6 +50,20 @@ def call_descriptor_method(
     if isinstance(owner, TensorVariable):  # torch's own method, past one of a subclass
         return TensorVariable.call_method(owner, tx, descriptor.__name__, rest, kwargs)
     return owner.call_method(tx, descriptor.__name__, rest, kwargs)
+
+
+def refuse_other_owner(descriptor: Any, owner: Variable) -> None:
+    """A method of one class called with an instance of another: `list.append((), 1)`."""
+    wanted = getattr(descriptor, "__objclass__", object)
+    if isinstance(owner, OpaqueVariable) or wanted in owner.python_type().__mro__:
+        return
+    kind = owner.python_type().__name__
+    if isinstance(descriptor, types.WrapperDescriptorType):
+        text = f"descriptor '{descriptor.__name__}' requires a '{wanted.__name__}' object but received a '{kind}'"
+        raise raise_new(TypeError, text)
+    if isinstance(descriptor, types.MethodDescriptorType):
+        text = f"descriptor '{descriptor.__name__}' for '{wanted.__name__}' objects doesn't apply to a '{kind}' object"
+        raise raise_new(TypeError, text)
 
 
 def _call_on_base(
@@ -64,7 +84,18 @@ def _call_on_base(
     if descriptor.__name__ in OF_ITS_CLASS.get(base.python_type(), ()):
         raise GraphBreak("method", name=descriptor.__qualname__, value=owner)
     result: Variable = base.call_method(tx, descriptor.__name__, list(map(plain_argument, args)), kwargs)
-    return owner if result is base else result
+    if result is not base:
+        return result
+    if descriptor.__name__ in CHANGE_OWNER:
+        return owner
+    # of an immutable class on top, what the method gives is a plain object
+    if isinstance(base, SetVariable):
+        return SetVariable(dict(base.entries), cls=base.cls)
+    return base.like(list(base.items)) if isinstance(base, SequenceVariable) else result
+
+
+#: in-place operators, which give the instance itself
+CHANGE_OWNER = frozenset(name for name, (_, _, in_place) in OPERATOR_METHODS.items() if in_place)
 
 
 def _fill_from(tx: Translator, base: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
@@ -100,6 +131,7 @@ def _subclass_check(tx: Translator, cls: Any, other: Variable) -> Variable:
 
 def _set_class_attribute(tx: Translator, cls: Any, name: Variable, value: Variable) -> Variable:
     tx.output.side_effects.store_attr(cls, name.as_constant(), value)
+    note_pending(cls.cls, name.as_constant())
     return NONE
 
 

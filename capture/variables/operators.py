@@ -20,7 +20,7 @@ from capture.variables.class_lookup import lookup_type
 from capture.variables.compare import COMPARISONS, DUNDERS, SWAPPED, equal, same_object
 from capture.variables.constant import ConstantVariable, fold, raise_type_error
 from capture.variables.exception import raise_python
-from capture.variables.function import BoundMethodVariable
+from capture.variables.function import BoundMethodVariable, ValueMethod
 from capture.variables.graph_float import GraphFloatVariable
 from capture.variables.identity import IdentityVariable, same_identity
 from capture.variables.iterator import IteratorVariable
@@ -395,6 +395,8 @@ def _equal_otherwise(tx: Translator, left: Variable, right: Variable) -> bool:
     """Methods are equal where what they are made of is; values of unlike built-in types never are; the rest by identity."""
     if isinstance(left, BoundMethodVariable) and isinstance(right, BoundMethodVariable):
         return same_object(tx, left.owner, right.owner) and equal(tx, left.function, right.function)
+    if isinstance(left, ValueMethod) and isinstance(right, ValueMethod):
+        return left.name == right.name and same_object(tx, left.owner, right.owner)
     kinds = left.python_type(), right.python_type()
     by_identity = any(lookup_type(kind, "__eq__") is object.__eq__ for kind in kinds)
     for value in (left, right):

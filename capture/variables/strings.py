@@ -129,8 +129,16 @@ def _real_printable(tx: Translator, value: Variable) -> object:
         value.guard_limit(tx)
         return collections.deque([_printable(tx, item) for item in value.unpack(tx)], value.maxlen)
     if isinstance(value, SetVariable):
-        return value.cls(item.as_constant() for item in value.unpack(tx))
+        return _text_of_set(tx, value)
     return value.as_constant()
+
+
+def _text_of_set(tx: Translator, value: Any) -> object:
+    """In the order in which the set itself gives its items: a copy may have another."""
+    if not value.entries:
+        return value.cls()
+    items = ", ".join(repr(_printable(tx, item)) for item in value.unpack(tx))
+    return _Text(f"{{{items}}}" if value.cls is set else f"{value.cls.__name__}({{{items}}})")
 
 
 def format_value(tx: Translator, value: Variable, conversion: int, spec: Variable | None) -> Variable:

@@ -16,6 +16,7 @@ from capture.variables.class_lookup import (
     class_value,
     is_data_descriptor,
     lookup_type,
+    note_pending,
 )
 from capture.variables.constant import ConstantVariable, fold
 from capture.variables.exception import raise_new
@@ -156,6 +157,7 @@ class ClassVariable(Variable):
         if lookup_type(type(self.cls), "__setattr__") is not type.__setattr__:
             raise GraphBreak("set_attr", value=self, name=name)
         tx.output.side_effects.store_attr(self, name, value)
+        note_pending(self.cls, name)
 
     def get_item(self, tx: Translator, key: Variable) -> Variable:
         if isinstance(self.cls, enum.EnumMeta):

@@ -662,3 +662,73 @@ def an_exception_with_keywords_behind_a_break(x):
     y = x + 1
     capture.graph_break()
     return error.name, error.args, str(error), y * 2
+
+
+class Scaled:
+    scale = 1
+
+
+class ScaledMore(Scaled):
+    pass
+
+
+@case(graphs=None)
+def class_attributes_set_and_read_through_others(x):
+    Scaled.scale = 3
+    read = Scaled.scale, Scaled().scale, ScaledMore().scale, ScaledMore.scale
+    ScaledMore.__len__ = lambda self: 7
+    lengths = len(ScaledMore()), bool(ScaledMore())
+    Scaled.scale = 1
+    del ScaledMore.__len__
+    return read, lengths, x * Scaled().scale
+
+
+class TupleOnTop(tuple):
+    pass
+
+
+class FrozenOnTop(frozenset):
+    pass
+
+
+class ListOnTop(list):
+    pass
+
+
+@case(ops=1)
+def what_immutable_instances_give(x):
+    pair, frozen, items = TupleOnTop((1, 2)), FrozenOnTop([1]), ListOnTop([1])
+    same = items
+    same += [2]
+    kinds = type(pair[:]), type(pair * 1), type(pair.__add__(())), type(frozen.copy()), type(same)
+    return kinds, pair[:] is pair, frozen.copy() is frozen, same is items, items.__iadd__([3]) is items, x + 1
+
+
+@case(ops=1)
+def methods_of_other_classes(x):
+    return x + 1, [
+        outcome(f)
+        for f in (
+            lambda: list.append((), 1),
+            lambda: str.__add__(1, "a"),
+            lambda: dict.__contains__([], 1),
+            lambda: str.upper(3),
+            lambda: tuple.__len__([]),
+            lambda: list.__len__(ListOnTop([1])),
+            lambda: dict.get(collections.OrderedDict(a=1), "a"),
+            lambda: collections.deque([1, 2]).rotate("a"),
+        )
+    ]
+
+
+@case(ops=1)
+def methods_compare_by_their_owners(x):
+    one, two = [], []
+    return (
+        one.append == one.append,
+        one.append == two.append,
+        one.append == one.pop,
+        len.__class__,
+        outcome.__class__,
+        x + 1,
+    )
