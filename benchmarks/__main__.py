@@ -5,7 +5,17 @@ from __future__ import annotations
 import subprocess
 import sys
 
-TOPICS = ("small_graphs", "steady_state", "models", "output_memory", "guards", "frame_hook", "kernels")
+TOPICS = (
+    "small_graphs",
+    "steady_state",
+    "models",
+    "output_memory",
+    "guards",
+    "frame_hook",
+    "kernels",
+    "frozen",
+    "threads",
+)
 WITH_PEERS = ("steady_state", "kernels")
 
 

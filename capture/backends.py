@@ -162,17 +162,25 @@ def eager_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callab
 
 
 @register("llvm")
-def llvm_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
-    """Native code for the whole graph, and for its backward where an input wants gradients."""
+def llvm_backend(
+    gm: torch.fx.GraphModule, example_inputs: list[Any], *, freeze: bool = False
+) -> Callable[..., Any]:
+    """Native code for the whole graph, and for its backward where an input wants gradients. freeze: inputs whose placeholders are marked "frozen" are
+    constants.
+    """
     from capture.float_arguments import compile_with_floats
 
-    return compile_with_floats(gm, example_inputs, _compile_natively)
+    return compile_with_floats(gm, example_inputs, functools.partial(_compile_natively, freeze=freeze))
 
 
-def _compile_natively(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+def _compile_natively(
+    gm: torch.fx.GraphModule, example_inputs: Sequence[Any], *, freeze: bool
+) -> Callable[..., Any]:
     from codegen.compile_fx import compile_for_sizes, compile_fx
 
-    compile_graph = functools.partial(compile_fx, store=kernel_store())
+    places = [node for node in gm.graph.nodes if node.op == "placeholder"]
+    frozen = frozenset(place for place, node in enumerate(places) if freeze and node.meta.get("frozen"))
+    compile_graph = functools.partial(compile_fx, store=kernel_store(), frozen=frozen)
     if any(type(value) is int for value in example_inputs):
         from capture.sized_graph import SizedGraph
 

@@ -38,6 +38,7 @@ from capture.counters import counters
 from capture.errors import CaptureError, InternalError, Unsupported
 from capture.expected_breaks import ExpectedBreaks
 from capture.finished_graph import drop_unread_items
+from capture.frozen_inputs import freeze_inputs
 from capture.output_graph import OutputGraph
 from capture.plan import Plan, Unexpected
 from capture.recompiles import check_limit
@@ -307,6 +308,8 @@ def compile_graph(
         log.get("graph")("%s:\n%s", frame.code.co_qualname, module.print_readable(print_output=False))
     started = time.perf_counter()
     used = output.used_inputs()
+    if dict(settings.options).get("freeze"):
+        freeze_inputs(output, used)
     state = ThreadState.capture()
     try:  # a backend may run the graph, and with it what the graph does to the thread
         compiled = backends.call(settings, module, [i.example for i in used])

@@ -34,6 +34,7 @@ from codegen.training import TrainingGraph, ViewsGraph
 
 if TYPE_CHECKING:
     from codegen.symbolic_graph import SymbolicGraph
+    from codegen.trace import Trace
 
 log = logging.getLogger("capture.codegen")
 
@@ -49,12 +50,18 @@ EXPECTED = (
 
 
 def compile_fx(
-    gm: fx.GraphModule, example_inputs: Sequence[Any], *, store: Any = None, kernels: bool = True
+    gm: fx.GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    store: Any = None,
+    kernels: bool = True,
+    frozen: frozenset[int] = frozenset(),
 ) -> Compiled:
     """Compile `gm` for inputs like `example_inputs` (tensors, numbers): their dtypes, sizes, strides, requires_grad, and for the grad mode of the
     moment. The callable takes the placeholders in order and gives a tuple; inputs of another layout are an error.
 
-    kernels False: every ATen operator of the traced graphs is a call, none is compiled (to tell what tracing does from what kernels do).
+    frozen: positions of inputs that will be the same tensors with the same contents at every call; the caller sees to that. They are constants of a graph that
+    computes no gradients. kernels False: every ATen operator of the traced graphs is a call, none is compiled (to tell what tracing does from what kernels do).
     A graph that can't be compiled runs through eager; the log `capture.codegen` says why.
     """
     try:
@@ -62,10 +69,12 @@ def compile_fx(
         inside = without_inference_region(gm)
         if inside is not gm:
             with torch.inference_mode():
-                return InInferenceMode(compile_fx(inside, example_inputs, store=store, kernels=kernels))
+                return InInferenceMode(
+                    compile_fx(inside, example_inputs, store=store, kernels=kernels, frozen=frozen)
+                )
         joint = trace_joint(gm, example_inputs, fake_mode())
         check_sharing(joint.trace, example_inputs)
-        graph = finish(gm, example_inputs, joint, store, kernels)
+        graph = finish(gm, example_inputs, joint, store, kernels, frozen)
         return autocast.WithoutAutocast(graph) if autocast.is_on() else graph
     except EXPECTED as reason:
         log.info("the graph runs through eager: %s: %s", type(reason).__name__, reason)
@@ -140,21 +149,40 @@ def check_inputs(example_inputs: Sequence[Any]) -> None:
 
 
 def finish(
-    gm: fx.GraphModule, example_inputs: Sequence[Any], joint: Joint, store: Any, kernels: bool
+    gm: fx.GraphModule,
+    example_inputs: Sequence[Any],
+    joint: Joint,
+    store: Any,
+    kernels: bool,
+    frozen: frozenset[int],
 ) -> Compiled:
     if joint.is_training:
         return finish_training(gm, example_inputs, joint, store, kernels)
-    return (finish_views if joint.has_views else finish_inference)(gm, joint, store, kernels)
+    if joint.has_views:
+        return finish_views(gm, joint, store, kernels)
+    return finish_inference(gm, joint, store, kernels, {i: example_inputs[i] for i in frozen})
 
 
-def finish_inference(gm: fx.GraphModule, joint: Joint, store: Any, kernels: bool) -> Compiled:
+def finish_inference(
+    gm: fx.GraphModule, joint: Joint, store: Any, kernels: bool, frozen: dict[int, torch.Tensor]
+) -> Compiled:
     traced = joint.trace
     with traced.recorder.mode:
         traced.copy_back()
         graph = traced.finish([traced.output_node(value) for value in traced.outputs])
+    if frozen:
+        freeze_inputs(graph, traced, frozen)
     fallback = fallback_of(gm, traced.lifted)
     compiled = assemble(graph, store=store, kernels=kernels, fallback=fallback, silent=traced.silent_inputs)
     return WithLifted(compiled, traced.lifted) if traced.lifted else compiled
+
+
+def freeze_inputs(graph: fx.Graph, traced: Trace, frozen: dict[int, torch.Tensor]) -> None:
+    from codegen.frozen import freeze
+
+    places = [node for node in graph.nodes if node.op == "placeholder"]
+    written = {tracked.memory.placeholder for tracked in traced.written}
+    freeze(graph, {places[i]: value for i, value in frozen.items() if places[i] not in written})
 
 
 def finish_training(

@@ -141,6 +141,16 @@ def _tensor_match(guard: Guard, values: tuple[Any, ...]) -> bool:
     return guard.payload.mismatch(values[0]) is None
 
 
+@check(GuardKind.TENSOR_UNWRITTEN)
+def _tensor_unwritten(guard: Guard, values: tuple[Any, ...]) -> bool:
+    import torch
+
+    tensor = values[0]
+    if not isinstance_raw(tensor, torch.Tensor) or tensor.is_inference():
+        return False
+    return bool(guard.payload == (tensor._version, tensor.data_ptr()))
+
+
 @check(GuardKind.BUFFER)
 def _buffer(guard: Guard, values: tuple[Any, ...]) -> bool:
     return guard.payload.mismatch(values[0]) is None

@@ -108,6 +108,7 @@ SIMPLE: dict[GuardKind, tuple[str, Callable[[Any], list[Any]]]] = {
     GuardKind.WEAKREF_ALIVE: ("CHECK_WEAKREF", lambda _: []),
     GuardKind.ITERATOR_STATE: ("CHECK_ITERATOR", list),
     GuardKind.BUFFER: ("CHECK_BUFFER", lambda properties: properties.words()),
+    GuardKind.TENSOR_UNWRITTEN: ("CHECK_UNWRITTEN", list),
     GuardKind.NO_ATTRIBUTE: ("CHECK_NO_ATTRIBUTE", lambda name: [sys.intern(name)]),
     GuardKind.HAS_ATTRIBUTE: ("CHECK_HAS_ATTRIBUTE", lambda p: [sys.intern(p[0]), p[1]]),
     GuardKind.CLASS_LACKS: ("CHECK_CLASS_LACKS", lambda name: [sys.intern(name)]),

@@ -72,6 +72,7 @@ _CONDITIONS: dict[GuardKind, Callable[[Guard], str]] = {
     GuardKind.WEAKREF_ALIVE: lambda g: f"{g.source.text}() is not None",
     GuardKind.ITERATOR_STATE: lambda g: f"{g.source.text} has come as far as {g.payload}",
     GuardKind.TENSOR_MATCH: lambda g: f"{g.source.text}: {g.payload.text}",
+    GuardKind.TENSOR_UNWRITTEN: lambda g: f"{g.source.text} has not been written to",
     GuardKind.BUFFER: lambda g: f"{g.source.text}: {g.payload.text}",
     GuardKind.FUNCTION: lambda g: f"{g.source.text}.__code__ is {g.payload[0].text}",
     GuardKind.GLOBAL_STATE: lambda g: (
@@ -137,6 +138,7 @@ _NEW_VALUES: dict[GuardKind, Callable[[Guard, Any], str]] = {
     GuardKind.BOOL: lambda g, v: _length_text(v),
     GuardKind.GRAD_NONE: lambda g, v: "grad is not None" if g.payload else "grad is None",
     GuardKind.TENSOR_MATCH: lambda g, v: g.payload.mismatch(v) or "equal by now",
+    GuardKind.TENSOR_UNWRITTEN: lambda g, v: "written to, or other memory",
     GuardKind.BUFFER: lambda g, v: g.payload.mismatch(v) or "equal by now",
     GuardKind.FUNCTION: lambda g, v: _function_text(v),
     GuardKind.NO_ATTRIBUTE: lambda g, v: f"{g.payload!r} is in its __dict__",

@@ -317,6 +317,13 @@ def tensor_match(
     )
 
 
+def tensor_unwritten(source: Source, tensor: torch.Tensor) -> Guard:
+    """Nothing was written to the tensor, and its memory is the same. (What is written past autograd's eyes, through `tensor.data` or NumPy, is not seen.)"""
+    if tensor.is_inference():
+        raise GuardError(f"{source.text} is an inference tensor: writes to it are not counted")
+    return Guard((source,), GuardKind.TENSOR_UNWRITTEN, (tensor._version, tensor.data_ptr()))
+
+
 def dynamic_strides(source: Source, tensor: torch.Tensor, dynamic_dims: Iterable[int]) -> list[Guard]:
     """Conditions for the strides that `tensor_match` leaves free: as `free_strides` says."""
     guards = []

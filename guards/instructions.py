@@ -71,6 +71,7 @@ INSTRUCTIONS: tuple[Instruction, ...] = tuple(
         ("CHECK_WEAKREF", "-s", ""),
         ("CHECK_ITERATOR", "-s", "*i"),
         ("CHECK_TENSOR", "-s", "aiiiiii*i"),
+        ("CHECK_UNWRITTEN", "-s", "ii"),
         ("CHECK_BUFFER", "-s", "aii*i"),
         ("CHECK_FUNCTION", "-s", ""),
         ("CHECK_GLOBAL_STATE", "--", "*i"),

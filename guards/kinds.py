@@ -27,6 +27,7 @@ class GuardKind(enum.Enum):
     WEAKREF_ALIVE = 16
     ITERATOR_STATE = 15  # how far a built-in iterator has come
     TENSOR_MATCH = 30  # dtype, shape, strides, device, requires_grad, dispatch keys, type
+    TENSOR_UNWRITTEN = 32  # not written to since: version and memory
     FUNCTION = 31  # code, defaults, keyword defaults, closure
     BUFFER = 35  # class, element format, shape, strides of an object with a buffer (a NumPy array)
     GLOBAL_STATE = 40  # grad mode, inference mode, autocast, default dtype, deterministic flags, modes

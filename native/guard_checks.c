@@ -191,6 +191,11 @@ int guard_check_tensor(PyObject *t, const int64_t *o)
     return geometry_fits(o, &TENSOR_FIELD(impl, at->sizes, const int64_t), &TENSOR_FIELD(impl, at->strides, const int64_t));
 }
 
+int guard_check_unwritten(PyObject *t, const int64_t *o)
+{
+    return tensor_check(t) && (int64_t)tensor_version(t) == o[0] && (int64_t)(uintptr_t)tensor_data_ptr(t) == o[1];
+}
+
 int guard_load_shape(PyObject *tensor, int64_t what, int64_t dim, int64_t *value)
 {
     if (!tensor_check(tensor)) {

@@ -56,6 +56,7 @@
     X(CHECK_WEAKREF, "-s", "")                                                                                   \
     X(CHECK_ITERATOR, "-s", "*i")                                                                                \
     X(CHECK_TENSOR, "-s", "aiiiiii*i") /* type, dtype, device, keys, requires_grad, is_leaf or -1, ndim, sizes then strides (-1: free) */ \
+    X(CHECK_UNWRITTEN, "-s", "ii")    /* version, address of the first element */                                   \
     X(CHECK_BUFFER, "-s", "aii*i")    /* type, element format, read-only, sizes then strides */                   \
     X(CHECK_FUNCTION, "-s", "")       /* a plain function */                                                     \
     X(CHECK_GLOBAL_STATE, "--", "*i")                                                                            \

@@ -193,6 +193,7 @@ int guard_program_run(PyObject *self, const FrameState *frame, PyObject **slots)
         CHECK(CHECK_WEAKREF, guard_load_member(OP_LOAD_WEAKREF, registers[B], o) != NULL);
         CHECK_LIST(CHECK_ITERATOR, guard_check_iterator(registers[B], o));
         CHECK_LIST(CHECK_TENSOR, guard_check_tensor(registers[B], o));
+        CHECK(CHECK_UNWRITTEN, guard_check_unwritten(registers[B], o));
         CHECK_LIST(CHECK_BUFFER, guard_check_buffer(registers[B], o));
         CHECK(CHECK_FUNCTION, PyFunction_Check(registers[B]));
         CHECK_LIST(CHECK_GLOBAL_STATE, guard_check_global_state(o));

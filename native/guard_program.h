@@ -54,6 +54,7 @@ int init_guard_loads(void);
 int guard_check_length(PyObject *object, int64_t length);
 int guard_check_bool(PyObject *object, int64_t expected);
 int guard_check_iterator(PyObject *object, const int64_t *operands);
+int guard_check_unwritten(PyObject *tensor, const int64_t *operands);
 int guard_check_tensor(PyObject *object, const int64_t *operands);
 int guard_check_buffer(PyObject *object, const int64_t *operands);
 int guard_check_global_state(const int64_t *operands);

@@ -168,6 +168,7 @@ def test_every_text_names_its_source() -> None:
         g.dict_contains(X, "k", False),
         g.set_contents(X, {1}),
         g.grad_none(X, torch.ones(1)),
+        g.tensor_unwritten(X, torch.ones(1)),
     ):
         assert "x" in describe(guard)
 
