@@ -33,7 +33,10 @@ TORCH_LEFT_ALONE = tuple(
 )
 # ... but for what makes modules and fills their parameters.
 TORCH_NAMES_LEFT_ALONE = ("<module>", "__init__", "reset_", "_reset_")
-_TRANSFORMER_ENCODER = os.path.join(_TORCH, "nn", "modules", "transformer.py")
+#: code that does something else where it is compiled: another fast path, no hooks behind an exception
+_ASKS_FOR_COMPILERS = tuple(
+    _TORCH + os.path.join("nn", "modules", name) for name in ("transformer.py", "module.py")
+)
 _OPTIMIZERS = _TORCH + "optim" + os.sep
 TOOLS = frozenset(
     [
@@ -200,7 +203,7 @@ def saves_through_hooks() -> bool:
 
 def gives_compilers_other_values(code: CodeType) -> bool:
     """Code of torch whose results depend on `torch.compiler.is_compiling()`: there the answer has to be eager's."""
-    return code.co_filename == _TRANSFORMER_ENCODER
+    return code.co_filename in _ASKS_FOR_COMPILERS
 
 
 def is_whole_or_nothing(code: CodeType) -> bool:

@@ -286,6 +286,9 @@ class OutputGraph(Guarding):
     ) -> Variable:
         from capture.variables import graph_float
 
+        if graph_float.is_in_lists(target, args):
+            return graph_float.one_by_one(tx, target, args, kwargs)
+        kwargs = graph_float.read_numbers(tx, target, args, kwargs)
         if graph_float.is_among([*args, *kwargs.values()]):
             return graph_float.tensor_operation(tx, target, args, kwargs)
         proxies = tuple(proxy_for(target, a) for a in args)

@@ -22,7 +22,8 @@ from capture.number_operations import (
 )
 from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable
-from capture.variables.sequence import TupleVariable
+from capture.variables.lists import ListVariable
+from capture.variables.sequence import SequenceVariable, TupleVariable
 from capture.variables.symbolic import is_symbolic
 from capture.variables.tensor import TensorVariable
 
@@ -90,6 +91,56 @@ def _is_number(value: Variable) -> bool:
     if isinstance(value, GraphFloatVariable) or is_symbolic(value):
         return value.python_type() in (int, float)
     return value.is_constant() and type(value.as_constant()) in (int, float)
+
+
+def read_numbers(
+    tx: Translator, target: Any, args: list[Variable], kwargs: dict[str, Variable]
+) -> dict[str, Variable]:
+    """Tensors that torch reads for a number (`x.add_(y, alpha=rate)`): the number, kept in the graph."""
+    if not any(isinstance(kwargs.get(name), TensorVariable) for name in NUMBERS_ALONE):
+        return kwargs
+    name, _ = as_method(target, args, lambda value: isinstance(value, TensorVariable))
+    places = FLOAT_PLACES.get(name, ())
+    return {
+        place: float_from(tx, value)
+        if place in NUMBERS_ALONE
+        and place in places
+        and isinstance(value, TensorVariable)
+        and not value.fake.requires_grad
+        else value
+        for place, value in kwargs.items()
+    }
+
+
+#: keywords that take no tensors
+NUMBERS_ALONE = ("alpha", "value")
+
+
+def is_in_lists(target: Any, args: list[Variable]) -> bool:
+    """Whether an operation on lists of tensors (`torch._foreach_mul_`) has GraphFloatVariables among its numbers."""
+    if not getattr(target, "__name__", "").startswith(FOREACH):
+        return False
+    lists = (a.items for a in args if isinstance(a, SequenceVariable))
+    return is_among(args) or any(map(is_among, lists))
+
+
+FOREACH = "_foreach_"
+
+
+def one_by_one(tx: Translator, target: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    """Such an operation as one operation for each tensor, which is what it is on the CPU."""
+    name = target.__name__.removeprefix(FOREACH)
+    first = args[0]
+    if not isinstance(first, SequenceVariable):
+        raise GraphBreak("not_a_graph_argument", value=first)
+    results = []
+    for index in range(len(first.items)):
+        given = [a.items[index] if isinstance(a, SequenceVariable) else a for a in args]
+        keywords = dict(kwargs)
+        if name.rstrip("_") in ("addcdiv", "addcmul") and len(given) == 4:
+            keywords["value"] = given.pop()
+        results.append(tx.output.call_method(tx, name, given, keywords))
+    return ConstantVariable(None) if name.endswith("_") else ListVariable(results)
 
 
 def _argument(value: Variable) -> Variable:

@@ -14,7 +14,7 @@ import torch
 import torch.autograd.profiler
 from torch._library.custom_ops import CustomOpDef
 from torch.masked._ops import _combine_input_and_mask
-from torch.optim.optimizer import _get_value, _use_grad_for_differentiable
+from torch.optim.optimizer import _get_value, _stack_if_compiling, _use_grad_for_differentiable
 
 from capture import polyfills
 from capture.break_reasons import GraphBreak
@@ -125,6 +125,12 @@ BY_CODE: dict[types.CodeType, Any] = {
 def _counter_value(tx: Translator, value: Variable) -> Variable:
     """A step count or the like, as the number that eager mode takes: kept in the graph."""
     return graph_float.float_from(tx, value) if isinstance(value, TensorVariable) else value
+
+
+@rule(_stack_if_compiling)
+def _numbers_of_tensors(tx: Translator, numbers: Variable) -> Variable:
+    """As in eager mode: a list of numbers."""
+    return numbers
 
 
 @rule(CustomOpDef.__call__)

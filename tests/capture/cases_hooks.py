@@ -105,3 +105,26 @@ def hook_where_nothing_is_recorded(x):
         y.register_hook(double)
     except RuntimeError as error:
         return y, str(error)
+
+
+class Refusing(torch.nn.Module):
+    def forward(self, x):
+        raise ValueError("refused")
+
+
+def note(module, args, output):
+    module.noted = str(output)
+
+
+def with_an_always_called_hook():
+    module = Refusing()
+    module.register_forward_hook(note, always_call=True)
+    return torch.ones(3), module
+
+
+@case(graphs=1, ops=1, args=with_an_always_called_hook)
+def hook_called_behind_an_exception(x, module):
+    try:
+        return module(x)
+    except ValueError:
+        return x + 1, module.noted

@@ -471,3 +471,8 @@ def python_types_as_dtypes(x):
 @case(graphs=1, ops=1)
 def tensor_type_as_dtype(x):
     return x.type(torch.DoubleTensor)
+
+
+@case(graphs=1, ops=5, args=lambda: (torch.ones(3), torch.tensor(0.5)))
+def tensors_read_for_numbers(x, rate):
+    return x.add(x, alpha=rate), torch.addcmul(x, x, x, value=-rate)

@@ -33,8 +33,13 @@ OPTIMIZERS: dict[str, tuple[Callable[[Any], Any], bool]] = {
     "radam": (lambda p: O.RAdam(p), False),
     "asgd": (lambda p: O.ASGD(p), False),
     "adafactor": (lambda p: O.Adafactor(p), False),
-    "adam_foreach": (lambda p: O.Adam(p, lr=0.01, foreach=True), False),
-    "adam_tensor_lr": (lambda p: O.Adam(p, lr=torch.tensor(0.01)), False),
+    "adam_foreach": (lambda p: O.Adam(p, lr=0.01, foreach=True), True),
+    "adamw_foreach": (lambda p: O.AdamW(p, lr=0.01, foreach=True, amsgrad=True), True),
+    "nadam_foreach": (lambda p: O.NAdam(p, foreach=True), True),
+    "adamax_foreach": (lambda p: O.Adamax(p, foreach=True), True),
+    "adagrad_foreach": (lambda p: O.Adagrad(p, lr_decay=0.1, foreach=True), True),
+    "adam_tensor_lr": (lambda p: O.Adam(p, lr=torch.tensor(0.01)), True),
+    "sgd_tensor_lr": (lambda p: O.SGD(p, lr=torch.tensor(0.1), momentum=0.9), True),
 }
 
 
@@ -96,7 +101,7 @@ def test_training_is_that_of_eager_mode(name: str) -> None:
         assert sum(counters["recompiles"].values()) <= 1
 
 
-@pytest.mark.parametrize("name", ["sgd_nesterov", "adam", "nadam"])
+@pytest.mark.parametrize("name", ["sgd_nesterov", "adam", "nadam", "adam_foreach", "adam_tensor_lr"])
 def test_native_training(name: str) -> None:
     make, _ = OPTIMIZERS[name]
     assert_alike(trained(make, "llvm"), trained(make, None), exactly=False)
