@@ -58,6 +58,8 @@ def run_symbolic(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs
         return fake.raise_dynamic_shape(mode, func, args, kwargs)
     if func in METADATA:
         return METADATA[func](args[0])
+    if func is aten.expand.default:
+        return expanded(mode, *args)
     fast = get_fast_op_impls().get(func)
     if fast is not None:
         return fast(mode, *args, **kwargs)
@@ -74,6 +76,26 @@ def run_symbolic(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs
     except NotImplementedError:
         raise UnsupportedOperatorException(func) from None
     return fake.wrap_results(mode, results, fake.common_device(mode, func, args, kwargs))
+
+
+def expanded(mode: FakeMode, tensor: torch.Tensor, sizes: list[Any], **options: Any) -> torch.Tensor:
+    """With eager's strides, those of dims of size 1 included."""
+    lead = len(sizes) - tensor.dim()
+    shape, strides = list(sizes), list(sizes)
+    following = 1  # the stride that a new dim has where it is not repeated
+    for dim in reversed(range(len(sizes))):
+        own = dim >= lead
+        size = tensor.shape[dim - lead] if own else 1
+        stride = tensor.stride(dim - lead) if own else following
+        target = size if type(sizes[dim]) is int and sizes[dim] == -1 else sizes[dim]
+        if size != target:
+            if size != 1:
+                raise RuntimeError(f"expand: a dim of size {size} can't be of size {target}")
+            stride = 0
+        shape[dim], strides[dim] = target, stride
+        following = target * stride
+    with mode:
+        return aten.as_strided.default(tensor, shape, strides, tensor.storage_offset())
 
 
 def run_as_others(

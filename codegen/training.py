@@ -12,6 +12,7 @@ Outputs that are inputs or views are made outside the function, where autograd c
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -103,16 +104,39 @@ class TrainingGraph:
     ) -> tuple[Any, ...]:
         """The gradients of all inputs: the first time, under create_graph, where gradients of results are missing (None) and where they are
         no plain tensors. `edges`: under create_graph, tensors with the places of the wanted inputs in autograd's graph."""
+        missing = {number for number, tangent in enumerate(tangents) if tangent is None}
         tangents = zeros_for(tangents, self.tangent_layouts)
         if not all(map(_capture.is_plain, tangents)):
-            return call_by_call(self.parts.backward, (*saved, *tangents))
+            return self.without_source(call_by_call(self.parts.backward, (*saved, *tangents)), missing)
         with torch.no_grad():
             grads = self.compiled_backward()(*saved, *tangents)
         if not torch.is_grad_enabled():
-            return grads
+            return self.without_source(grads, missing)
         wanted = self.parts.wanted
         joined = dict(zip(wanted, self.next.join([grads[i] for i in wanted], saved, tangents, edges)))
-        return tuple(joined.get(i) for i in range(self.parts.input_count))
+        grads = tuple(joined.get(i) for i in range(self.parts.input_count))
+        return self.without_source(grads, missing)
+
+    def without_source(self, grads: Sequence[Any], missing: set[int]) -> tuple[Any, ...]:
+        """None, as in eager, for an input whose gradient would come from results that have none."""
+        if not missing:
+            return tuple(grads)
+        return tuple(
+            None if sources and sources <= missing else grad
+            for grad, sources in zip(grads, self.tangents_of_grads, strict=True)
+        )
+
+    @functools.cached_property
+    def tangents_of_grads(self) -> list[frozenset[int]]:
+        """For each gradient, the numbers of the tangents that it is made of."""
+        placeholders = [node for node in self.parts.backward.nodes if node.op == "placeholder"]
+        tangents = placeholders[len(placeholders) - len(self.tangent_layouts) :]
+        sources = {node: frozenset((number,)) for number, node in enumerate(tangents)}
+        for node in self.parts.backward.nodes:
+            found: frozenset[int] = frozenset().union(*(sources[item] for item in node.all_input_nodes))
+            sources.setdefault(node, found)
+        (output,) = self.parts.backward.find_nodes(op="output")
+        return [sources.get(grad, frozenset()) for grad in output.args[0]]
 
     # --- texts, of what is compiled by now
 

@@ -134,7 +134,7 @@ class Lowering:
 
     def _lowered(self, node: fx.Node) -> Any:
         function = LOWERINGS.get(node.target)
-        if function is None or not _all_known(node):
+        if function is None or not _all_known(node) or _is_result_with_offset(node):
             return NotImplemented
         args, kwargs = fx.node.map_aggregate((node.args, node.kwargs), self._argument)
         return function(self, *args, **kwargs)
@@ -400,6 +400,14 @@ def _all_known(node: fx.Node) -> bool:
         for val in vals
         if isinstance(val, torch.Tensor)
     )
+
+
+def _is_result_with_offset(node: fx.Node) -> bool:
+    """A copy that starts inside of its memory, as that of a part of a tensor does in some operators, and that the caller will see."""
+    val = node.meta["val"]
+    if not isinstance(val, torch.Tensor) or val.layout is not torch.strided or _is_view(node.target):
+        return False
+    return val.storage_offset() != 0 and any(user.op == "output" for user in node.users)
 
 
 def strided_form(place: Stored, element: Index, shape: Shape) -> Stored | None:

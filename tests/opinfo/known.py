@@ -5,4 +5,8 @@
 
 from __future__ import annotations
 
-KNOWN: dict[tuple[str, str], str] = {}
+KNOWN: dict[tuple[str, str], str] = {
+    ("nn.functional.pixel_unshuffle", "float32"): "noncontiguous: the strides of dims of size 1",
+    ("expand", "float32"): "dynamic: the stride of a new dim of size 1",
+    ("broadcast_to", "float32"): "dynamic: the stride of a new dim of size 1",
+}

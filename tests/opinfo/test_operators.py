@@ -1,5 +1,7 @@
 """A share of PyTorch's operator database against eager, another one each day; `make opinfo` runs all of it.
 
+Each day also has one of the other kinds of programs: operators on tensors with gaps, as methods, with symbolic sizes, with lazy bits.
+
 The share's number is in the test's name. CAPTURE_OPINFO_SHARE=<number> runs that one again.
 """
 
@@ -11,7 +13,7 @@ import zlib
 
 import pytest
 
-from tests.opinfo.cases import DTYPES, OPERATORS, supported_dtypes
+from tests.opinfo.cases import DTYPES, KINDS, OPERATORS, supported_dtypes
 from tests.opinfo.known import KNOWN
 from tests.opinfo.report import table
 from tests.opinfo.runner import EAGER, NATIVE, WRONG, Result, run_operator
@@ -20,6 +22,9 @@ from tests.opinfo.shards import Pair, run_all
 SHARES = 40  # about 80 operators and dtypes each, a minute
 SAMPLES = 2
 TODAY = int(os.environ.get("CAPTURE_OPINFO_SHARE", datetime.date.today().toordinal())) % SHARES
+
+
+OTHER_KINDS = [kind for kind in KINDS if kind != "plain"]
 
 
 def share(number: int) -> list[Pair]:
@@ -31,7 +36,8 @@ def share(number: int) -> list[Pair]:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [TODAY])
 def test_share(number: int) -> None:
-    results = list(run_all(share(number), SAMPLES))
+    kind = OTHER_KINDS[datetime.date.today().toordinal() % len(OTHER_KINDS)]
+    results = list(run_all(share(number), SAMPLES, kinds=("plain", kind)))
     assert len(results) == len(share(number))
     wrong = [
         result
@@ -39,7 +45,7 @@ def test_share(number: int) -> None:
         if result.status == WRONG and (result.operator, result.dtype) not in KNOWN
     ]
     lines = [f"{result.operator} {result.dtype}: {text}" for result in wrong for text in result.wrong]
-    assert not wrong, f"CAPTURE_OPINFO_SHARE={number}:\n" + "\n".join(lines)
+    assert not wrong, f"CAPTURE_OPINFO_SHARE={number}, kind {kind}:\n" + "\n".join(lines)
 
 
 def test_every_pair_has_a_share() -> None:
@@ -51,6 +57,28 @@ def test_native_operator() -> None:
     result = run_operator("add", "float32", 2)
     assert (result.status, result.wrong, result.externs) == (NATIVE, [], [])
     assert result.programs > 6  # forward, backward, in place, out, wrong inputs
+
+
+@pytest.mark.parametrize("kind", OTHER_KINDS)
+def test_kind_of_programs(kind: str) -> None:
+    for name, dtype in (("mul", "float32"), ("sigmoid", "complex64"), ("flatten", "int32")):
+        result = run_operator(name, dtype, 1, kinds=(kind,))
+        assert result.wrong == []
+        assert (
+            result.programs > 0 or (kind == "lazy" and dtype == "int32") or not OPERATORS[name].method_variant
+        )
+
+
+def test_memory_that_is_not_shared_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    import capture
+
+    monkeypatch.setattr(
+        capture, "compile", lambda fn, **settings: lambda *args, **kwargs: torch.clone(fn(*args, **kwargs))
+    )
+    result = run_operator("flatten", "float32", 1)
+    assert any("share memory" in text for text in result.wrong)
 
 
 def test_operator_left_to_python() -> None:
