@@ -23,10 +23,10 @@ def drop_unread_items(graph: torch.fx.Graph, outputs: set[torch.fx.Node]) -> Non
             graph.erase_node(node)
 
 
-def drop_unread_floats(graph: torch.fx.Graph) -> None:
-    """Floats that became constants after all."""
+def drop_unread_numbers(graph: torch.fx.Graph) -> None:
+    """Floats and sizes that became constants after all."""
     for node in reversed(graph.nodes):
-        if isinstance(node.meta.get("example_value"), torch.SymFloat) and not node.users:
+        if isinstance(node.meta.get("example_value"), torch.SymFloat | torch.Size) and not node.users:
             graph.erase_node(node)
 
 

@@ -32,7 +32,7 @@ from capture.assertions import Assertions
 from capture.break_reasons import GraphBreak, SkipFrame
 from capture.config import config
 from capture.converted_inputs import number_as_tensor, plain_tensor
-from capture.finished_graph import drop_idle_grad_changes, drop_unread_floats
+from capture.finished_graph import drop_idle_grad_changes, drop_unread_numbers
 from capture.graph_inputs import ArrayInput, FloatInput, GraphInput, SubclassInput, input_name, version_of
 from capture.guarding import Guarding
 from capture.side_effects import SideEffects
@@ -492,7 +492,7 @@ class OutputGraph(Guarding):
         """The graph with its outputs, without placeholders that nothing reads."""
         self._leave_modes()
         drop_idle_grad_changes(self.graph)
-        drop_unread_floats(self.graph)
+        drop_unread_numbers(self.graph)
         used = self.used_inputs()
         for item in self.inputs:
             if item not in used:

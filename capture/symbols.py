@@ -194,6 +194,13 @@ class Symbols:
             self._computed[expression] = node
         return self._computed[expression]
 
+    def size_node(self, items: list[Variable]) -> torch.fx.Node:
+        """A node that makes a torch.Size."""
+        numbers = [item.as_proxy() for item in items]
+        node = self.output.graph.call_function(torch.Size, (numbers,))
+        node.meta["example_value"] = torch.Size([item.value for item in items])  # type: ignore[attr-defined]
+        return node
+
     def nodes_in(self, values: Iterable[Any]) -> set[torch.fx.Node]:
         """Placeholders of the symbols in the sizes and strides of these fake tensors."""
         if self.env is None:

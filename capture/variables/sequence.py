@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 
 from capture.break_reasons import GraphBreak
-from capture.variables.base import Variable, realize
+from capture.variables.base import LazyVariable, Variable, realize
 from capture.variables.constant import ConstantVariable, raise_type_error
 from capture.variables.exception import raise_new
 from capture.variables.native_base import plain_argument
@@ -133,8 +133,21 @@ class SizeVariable(TupleVariable):
             return _product(tx, self.items)
         return super().call_method(tx, name, args, kwargs)
 
+    _node: Any = None  # what makes it in the graph, where a part is symbolic
+
     def as_constant(self) -> Any:
         return torch.Size(super().as_constant())
+
+    def as_proxy(self) -> Any:
+        from capture.variables.symbolic import SymbolicVariable
+
+        items = [item.realize() if isinstance(item, LazyVariable) else item for item in self.items]
+        symbolic = [item for item in items if isinstance(item, SymbolicVariable)]
+        if not symbolic:
+            return super().as_proxy()
+        if self._node is None or self._node._erased:
+            self._node = symbolic[0].symbols.size_node(items)
+        return self._node
 
     def build(self, values: list[Any]) -> Any:
         return torch.Size(values) if all(isinstance(v, int) for v in values) else tuple(values)

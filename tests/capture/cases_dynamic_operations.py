@@ -267,3 +267,14 @@ def shapes_are_broadcast(x, y):
 @calls(rows(3, 5, 7), graphs=1)
 def the_conjugate_of_a_size(x):
     return x + x.shape[0].conjugate()
+
+
+@calls(rows(3, 5, 7), graphs=1, ops=4)
+def whole_sizes_are_one_argument(x):
+    return x.new_ones(x.shape), x.view(x.shape[:-1] + (2, 2))
+
+
+@calls(rows(3, 5, 7), graphs=1, ops=2)
+def a_size_that_is_an_argument_twice(x):
+    shape = x.shape
+    return torch.broadcast_to(x, shape).expand(shape) if shape[0] > 100 else x.new_ones(shape)
