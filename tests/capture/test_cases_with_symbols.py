@@ -13,8 +13,12 @@ from tests.capture.registry import Case
 from tests.capture.test_cases import CASES, Counting, outcome, same
 
 EVERY = 16  # one case in so many is fast enough for each run
-# Their results say whether anything was recorded while the operations ran, and kernels are none of torch's.
-NOT_NATIVELY = {"cases_contexts.profiler_that_is_read"}
+# They look at what recorded the operations, a profiler or autograd: kernels are none of torch's.
+NOT_NATIVELY = {
+    "cases_contexts.profiler_that_is_read",
+    "cases_autograd.grad_fn_name",
+    "cases_autograd.checkpointed_reentrant",
+}
 
 PARTS = [
     pytest.param(case, marks=() if number % EVERY == 0 else pytest.mark.slow, id=case.name)
