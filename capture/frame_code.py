@@ -462,7 +462,9 @@ def _continue_at(tx: Translator, code: PythonCode, target: int, kinds: list[str]
             code.emit("STORE_FAST", f"___after_{index}" if kinds[index] == resume.VALUE else "___unused")
     live = live_names(point.original, target)
     owner = resume.owner_name(point.original)
-    names = tuple(n for n, v in tx.locals.items() if n in live or n == owner or end_is_noticed(v, code))
+    wanted = live | {owner}
+    held = {n: v for n, v in tx.locals.items() if n != resume.OWNER}  # which is passed on from its cell
+    names = tuple(n for n, v in held.items() if n in wanted or end_is_noticed(v, code))
     code.emit("PUSH_NULL")
     code.load_constant(_capture.Continuation)
     _load_resume_function(tx, code, point.original, target, tuple(kinds), names)

@@ -33,7 +33,7 @@ from capture.variables.class_lookup import MISSING, lookup_type
 from capture.variables.constant import NONE, ConstantVariable
 from capture.variables.lists import ListVariable
 from capture.variables.mapping import DictVariable
-from capture.variables.sequence import SequenceVariable, TupleVariable
+from capture.variables.sequence import SequenceVariable, SizeVariable, TupleVariable
 from capture.variables.symbolic import SymbolicVariable
 from capture.variables.tensor import TensorVariable
 from capture.variables.user_object import ObjectVariable
@@ -162,8 +162,10 @@ class StandIns:
             return stand_in_class(variable.cls)()
         if isinstance(variable, SequenceVariable) and variable.python_type() in (list, tuple):
             return variable.python_type()(map(self.of, variable.items))
+        if isinstance(variable, SizeVariable):
+            return tuple(map(self.of, variable.items))
         if isinstance(variable, SymbolicVariable) and variable.python_type() in NUMBERS:
-            return NUMBERS[variable.python_type()](variable.as_constant())
+            return NUMBERS[variable.python_type()](variable.value.node.hint)  # which is not asked for
         try:
             return variable.real_value()
         except NotConstant:

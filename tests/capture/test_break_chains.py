@@ -38,10 +38,10 @@ def graphs_and_instructions(monkeypatch: pytest.MonkeyPatch, length: int) -> tup
     graphs, instructions = 0, 0
     count_one = OutputGraph.count_instruction
 
-    def count(self: OutputGraph) -> None:
+    def count(self: OutputGraph, is_limited: bool) -> None:
         nonlocal instructions
         instructions += 1
-        count_one(self)
+        count_one(self, is_limited)
 
     def backend(module, inputs):
         nonlocal graphs

@@ -127,3 +127,12 @@ def test_super_without_arguments_behind_a_break(capsys) -> None:
     same, value = capture.compile(lambda o, x: o.ask_from_a_cell(x))(Asking(), x)
     assert same and value.tolist() == [3.0, 3.0]
     assert capsys.readouterr().out == "a break\na break\nanother\n"
+
+
+def test_sizes_stay_symbolic() -> None:
+    fast = capture.compile(lambda x: x.sum(0) * x.shape[0] + x.reshape(x.shape)[0], backend="eager")
+    before = counters["graphs"]["compiled"]
+    for rows in (3, 5, 7, 9):
+        x = torch.randn(rows, 4).as_subclass(Plain)
+        assert torch.allclose(fast(x), x.sum(0) * rows + x[0])
+    assert counters["graphs"]["compiled"] - before == 2
