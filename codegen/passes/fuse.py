@@ -19,6 +19,7 @@ from codegen.lower.tensor_expr import Scattered
 from codegen.passes.align import fit, open_group, rebase
 from codegen.passes.calls import effects_before, step_reads, step_writes
 from codegen.passes.group import Group, Member
+from codegen.passes.reach import Reach
 from codegen.passes.roots import Root
 from codegen.program import ExternStep, Step, ViewStep
 
@@ -43,6 +44,7 @@ class Dependencies:
         self.group_of: dict[Root, Group] = {}
         self.after: dict[int, list[Root | ExternStep | ViewStep]] = {}
         self.effects: dict[int, Step] = effects_before(lowering.steps)
+        self.reach = Reach(self.before, self.group_of)
 
     def before(self, item: Root | ExternStep | ViewStep) -> Iterable[Root | ExternStep | ViewStep]:
         """What `item` needs directly."""
@@ -57,9 +59,10 @@ class Dependencies:
             yield from (writer for writer in self.writers.get(name, ()) if writer is not item)
 
     def needs_group_elsewhere(self, root: Root, group: Group) -> bool:
-        """True where something outside of `group` that `root` needs, itself needs `group`."""
-        outside = [item for item in self.before(root) if not self._is_in(item, group)]
-        return any(self._is_in(item, group) for item in self._all_before(outside))
+        """True where something outside of `group` that `root` needs, itself needs `group`. While groups are made: before `run_after`."""
+        return any(
+            not self._is_in(item, group) and self.reach.needs(item, group) for item in self.before(root)
+        )
 
     def needs_group(self, item: Root | ExternStep | ViewStep, group: Group) -> bool:
         """True where `item` cannot run before `group`."""
@@ -112,6 +115,7 @@ def fuse(lowering: Lowering, roots: list[Root]) -> tuple[list[Group], Dependenci
         if not _join_any(dependencies, groups, root):
             group = open_group(len(groups), root)
             groups.append(group)
+            dependencies.reach.open(group, root)
             dependencies.group_of[root] = group
     return groups, dependencies
 
@@ -127,6 +131,7 @@ def _join_any(dependencies: Dependencies, groups: list[Group], root: Root) -> bo
         joined = _joined(group, root)
         if joined is not None:
             group.ranges, group.outer, group.members = joined.ranges, joined.outer, joined.members
+            dependencies.reach.join(group, root)
             dependencies.group_of[root] = group
             return True
     return False
