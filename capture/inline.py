@@ -146,6 +146,13 @@ def _is_compiling(tx: Translator, function: UserFunctionVariable, args: Any, kwa
     return ConstantVariable(not frame_filter.gives_compilers_other_values(tx.code))
 
 
+def _expect_true(
+    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    """`torch._check` asks it: what is known of sizes is known by guards here."""
+    return ConstantVariable(args[0].truth(tx))
+
+
 def _init_of_module(
     tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
@@ -170,6 +177,7 @@ MARKED: tuple[tuple[Any, Any], ...] = (
     (torch_compile_marks.is_allowed_in_graph, _in_graph),
     (marks.has_constant_result, _constant_result),
     (torch_compile_marks.has_constant_result, _constant_result),
+    (_is_function("torch.fx.experimental.symbolic_shapes", "expect_true"), _expect_true),
     (_is_function("capture.api", "graph_break"), _explicit_break),
     (_is_function("capture.api", "is_capturing"), _is_capturing),
     (_is_function("capture.api", "is_compiling"), _is_capturing),

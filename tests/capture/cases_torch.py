@@ -476,3 +476,19 @@ def tensor_type_as_dtype(x):
 @case(graphs=1, ops=5, args=lambda: (torch.ones(3), torch.tensor(0.5)))
 def tensors_read_for_numbers(x, rate):
     return x.add(x, alpha=rate), torch.addcmul(x, x, x, value=-rate)
+
+
+# --- torch._check ---
+
+
+@case(graphs=1, ops=1)
+def checked_sizes(x):
+    torch._check(x.size(0) > 2, lambda: f"{x.size(0)} rows")
+    torch._check(x.dim() == 2)
+    return x.sin()
+
+
+@case(graphs=0)
+def check_that_fails(x):
+    torch._check(x.size(0) > 20, lambda: f"{x.size(0)} rows")
+    return x.sin()

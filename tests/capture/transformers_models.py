@@ -47,6 +47,10 @@ LANGUAGE_MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "bloom": ("BloomConfig", "BloomForCausalLM", {"n_layer": 2, "n_head": 4}),
     "opt": ("OPTConfig", "OPTForCausalLM", {"ffn_dim": 64, "word_embed_proj_dim": 32}),
     "gptj": ("GPTJConfig", "GPTJForCausalLM", {**N_LAYERS, "rotary_dim": 4}),
+    "mamba": ("MambaConfig", "MambaForCausalLM", {"state_size": 8}),
+    "gpt_neox": ("GPTNeoXConfig", "GPTNeoXForCausalLM", {}),
+    "gpt_oss": ("GptOssConfig", "GptOssForCausalLM", {**FEW_HEADS, "head_dim": 8, "num_local_experts": 4}),
+    "ctrl": ("CTRLConfig", "CTRLLMHeadModel", {**N_LAYERS, "dff": 64, "n_positions": 40}),
     "gpt_neo": (
         "GPTNeoConfig",
         "GPTNeoForCausalLM",
@@ -81,9 +85,11 @@ TRANSLATORS: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 
 PATCHES = {**TEXT, "image_size": 16, "patch_size": 4}
+STRIPES = {"image_size": 32, "patch_size": 4, "embed_dim": 8, "depths": [1, 1], "num_heads": [1, 2]}
 STAGES = {"hidden_sizes": [8, 8, 16, 16], "depths": [1, 1, 1, 1]}
 VISION_MODELS: dict[str, tuple[str, str, int, dict[str, Any]]] = {
     "deit": ("DeiTConfig", "DeiTForImageClassification", 16, PATCHES),
+    "swin": ("SwinConfig", "SwinForImageClassification", 32, {**STRIPES, "window_size": 4}),
     "convnext": ("ConvNextConfig", "ConvNextForImageClassification", 32, STAGES),
     "regnet": (
         "RegNetConfig",
