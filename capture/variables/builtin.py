@@ -15,7 +15,7 @@ from capture.variables.constant import ConstantVariable, fold, is_foldable
 from capture.variables.native_base import plain_argument
 from capture.variables.number_rules import EXTREMES, compute, extreme
 from capture.variables.operators import BINARY
-from capture.variables.sequence import SequenceVariable
+from capture.variables.sequence import SequenceVariable, checked_index
 from capture.variables.symbolic import is_symbolic
 from capture.variables.user_object import ObjectVariable
 
@@ -93,10 +93,15 @@ def call_pure(tx: Translator, function: Any, args: list[Variable], kwargs: dict[
         largest = extreme(function, items)
         if largest is not None:
             return largest
+    if function is operator.index and len(args) == 1:
+        held = getattr(args[0], "base_value", None)
+        if held is not None and held.python_type() is int:
+            return held  # an int already, whatever its class says
     asked = OWN_CONVERSIONS.get(function)
     owner = args[0] if asked is not None and len(args) == 1 else None
     if asked is not None and isinstance(owner, ObjectVariable) and owner.has_class_attribute(asked):
-        return owner.call_method(tx, asked, [], {})
+        result = owner.call_method(tx, asked, [], {})
+        return checked_index(result) if function is operator.index else result
     pure = function in PURE or getattr(function, "__module__", None) in PURE_MODULES
     if pure and function.__name__ in CHANGE_ARGUMENTS:  # a list of constants is given as a copy
         raise GraphBreak("builtin", name=function.__name__, value=describe_all(args))

@@ -89,7 +89,10 @@ class ExceptionVariable(Variable):
         twin = self._twin()
         if twin is None:
             raise GraphBreak("get_attr", value=self, name=name)
-        return constant(getattr(twin, name))
+        try:
+            return constant(getattr(twin, name))
+        except AttributeError as error:
+            raise raise_new(AttributeError, *error.args) from None
 
     def _twin(self) -> BaseException | None:
         """A real exception made of the same arguments, where they are known."""

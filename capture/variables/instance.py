@@ -159,6 +159,12 @@ def native_new(
         raise GraphBreak("call", value=f"{base.__name__}.__new__")
     if cls.cls is base:
         return cls.make_instance(tx, args, kwargs)
+    if base is object and (args or kwargs):
+        if lookup_type(cls.cls, "__new__") is not object.__new__:
+            text = "object.__new__() takes exactly one argument (the type to instantiate)"
+            raise raise_new(TypeError, text)
+        if lookup_type(cls.cls, "__init__") is object.__init__:
+            raise raise_new(TypeError, f"{cls.cls.__name__}() takes no arguments")
     result = new_instance(tx, cls)
     result.base_value = new_base_value(tx, base, args, kwargs)
     return result

@@ -168,12 +168,22 @@ def _product(tx: Translator, items: list[Variable]) -> Variable:
 # --- methods: functions (sequence, tx, *args, **kwargs) -> Variable -------------------------------------------------------------
 
 
+def checked_index(result: Variable) -> Variable:
+    """What `__index__` returned: an int. Python warns of an instance of a subclass, and refuses all else."""
+    kind = result.python_type()
+    if not issubclass(kind, int):
+        raise_type_error(f"__index__ returned non-int (type {kind.__name__})")
+    if kind is not int:
+        raise GraphBreak("builtin", name="index", value=result)
+    return result
+
+
 def index_of(tx: Translator, key: Variable) -> int:
     """The int that `key.__index__()` gives."""
     base = getattr(key, "base_value", None)
     key = base if base is not None and base.python_type() is int else plain_argument(key)
     if getattr(key, "has_class_attribute", None) is not None and key.has_class_attribute("__index__"):  # type: ignore[union-attr]
-        key = key.call_method(tx, "__index__", [], {})
+        key = checked_index(key.call_method(tx, "__index__", [], {}))
     if not key.is_constant():
         raise GraphBreak("operator", name="index", value=key)
     try:

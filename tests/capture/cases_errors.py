@@ -732,3 +732,17 @@ def methods_compare_by_their_owners(x):
         outcome.__class__,
         x + 1,
     )
+
+
+@case(ops=1)
+def more_than_object_takes(x):
+    return x + 1, [
+        outcome(f)
+        for f in (
+            lambda: object.__new__(Plain, 3),
+            lambda: Plain.__new__(Plain, 3),
+            lambda: object.__new__(GivesMore, 3) and None,
+            lambda: operator.index(Eight(7)),
+            lambda: BlockingIOError().characters_written,
+        )
+    ]
