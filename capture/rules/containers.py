@@ -68,7 +68,7 @@ def _frozenset(tx: Translator, items: Variable | None = None) -> Variable:
 def _dict_of(cls: type) -> Callable[..., Variable]:
     def make(tx: Translator, items: Variable | None = None, /, **kwargs: Variable) -> Variable:
         result = DictVariable({}, cls=cls)
-        for key, value in pairs_of(tx, items) if items is not None else []:
+        for key, value in pairs_of(tx, items, cls) if items is not None else []:
             result.set_item(tx, key, value)
         for name, value in kwargs.items():
             result.set_item(tx, ConstantVariable(name), value)

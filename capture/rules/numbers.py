@@ -9,7 +9,7 @@ import torch
 from capture.break_reasons import GraphBreak
 from capture.rules import CALLS, rule
 from capture.variables.base import Variable
-from capture.variables.constant import ConstantVariable, fold
+from capture.variables.constant import ConstantVariable, fold, raise_type_error
 from capture.variables.number_rules import compute
 from capture.variables.numpy_array import NumpyVariable, operation
 from capture.variables.operators import (
@@ -26,10 +26,22 @@ if TYPE_CHECKING:
     from capture.translator import Translator
 
 
-def _number(cls: type, method: str) -> Callable[..., Variable]:
+def _number(cls: type, methods: tuple[str, ...], takes: str) -> Callable[..., Variable]:
+    def of_object(tx: Translator, value: ObjectVariable) -> Variable:
+        for method in methods:
+            result = value.dunder(tx, method, [])
+            if result is not None:
+                return result if method == methods[0] else CALLS[cls](tx, result)
+        return raise_type_error(f"{cls.__name__}() {takes}, not '{value.cls.__name__}'")
+
     def make(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
-        if args and isinstance(args[0], (TensorVariable, ObjectVariable)):
-            return args[0].call_method(tx, method, list(args[1:]), kwargs)
+        if args and isinstance(args[0], TensorVariable):
+            return args[0].call_method(tx, methods[0], list(args[1:]), kwargs)
+        text = getattr(args[0], "base_value", None) if args else None
+        if isinstance(text, Variable) and text.python_type() in (str, bytes):
+            args = (text, *args[1:])
+        if len(args) == 1 and isinstance(args[0], ObjectVariable):
+            return of_object(tx, args[0])
         computed = compute(cls, list(args)) if len(args) == 1 else None
         if computed is not None:
             return computed
@@ -38,13 +50,17 @@ def _number(cls: type, method: str) -> Callable[..., Variable]:
     return make
 
 
-CALLS[int] = _number(int, "__int__")
+CALLS[int] = _number(
+    int, ("__int__", "__index__"), "argument must be a string, a bytes-like object or a real number"
+)
 
 
-CALLS[float] = _number(float, "__float__")
+CALLS[float] = _number(float, ("__float__", "__index__"), "argument must be a string or a real number")
 
 
-CALLS[complex] = _number(complex, "__complex__")
+CALLS[complex] = _number(
+    complex, ("__complex__", "__float__", "__index__"), "first argument must be a string or a number"
+)
 
 
 @rule(abs)
@@ -54,7 +70,8 @@ def _abs(tx: Translator, value: Variable) -> Variable:
     if isinstance(value, NumpyVariable):
         return operation(tx, "operator", "abs", [value], {})
     if isinstance(value, ObjectVariable):
-        return value.call_method(tx, "__abs__", [], {})
+        result = value.dunder(tx, "__abs__", [])
+        return result or raise_type_error(f"bad operand type for abs(): '{value.cls.__name__}'")
     return compute(abs, [value]) or fold(abs, [value], {})
 
 
@@ -70,7 +87,8 @@ def _pow(tx: Translator, base: Variable, exponent: Variable, modulus: Variable |
 @rule(round)
 def _round(tx: Translator, value: Variable, digits: Variable | None = None) -> Variable:
     if isinstance(value, ObjectVariable):
-        return value.call_method(tx, "__round__", [] if digits is None else [digits], {})
+        result = value.dunder(tx, "__round__", [] if digits is None else [digits])
+        return result or raise_type_error(f"type {value.cls.__name__} doesn't define __round__ method")
     if isinstance(value, TensorVariable):
         raise GraphBreak("builtin", name="round", value=value)
     args = [value] if digits is None else [value, digits]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
 from capture.variables.base import ObservedException, Variable, realize
+from capture.variables.class_lookup import lookup_type
 from capture.variables.compare import ForeignKey, equal_or_same, hash_key
 from capture.variables.constant import NONE, ConstantVariable
 from capture.variables.exception import ExceptionVariable, raise_new
@@ -281,16 +282,19 @@ def _set_default(self: DictVariable, tx: Translator, key: Variable, default: Var
 def _update(
     self: DictVariable, tx: Translator, other: Variable | None = None, /, **kwargs: Variable
 ) -> Variable:
-    for key, value in pairs_of(tx, other) if other is not None else []:
+    for key, value in pairs_of(tx, other, self.cls) if other is not None else []:
         self.set_item(tx, key, value)
     for name, value in kwargs.items():
         self.set_item(tx, ConstantVariable(name), value)
     return NONE
 
 
-def pairs_of(tx: Translator, value: Variable) -> list[tuple[Variable, Variable]]:
-    """What `dict(value)` takes: a mapping's items, or an iterable of pairs."""
+def pairs_of(tx: Translator, value: Variable, into: type = dict) -> list[tuple[Variable, Variable]]:
+    """What `dict(value)`, or another class of dicts, takes: a mapping's items, or an iterable of pairs."""
     value = value.mapping if isinstance(value, MappingProxyVariable) else value
+    base = getattr(value, "base_value", None)
+    if isinstance(base, DictVariable) and lookup_type(value.python_type(), "__iter__") is dict.__iter__:
+        value = value if issubclass(into, collections.OrderedDict) else base  # past its own methods
     if isinstance(value, DictVariable):
         return value.items(tx)
     if hasattr(value, "has_class_attribute") and value.has_class_attribute("keys"):

@@ -75,7 +75,8 @@ def unary_operator(tx: Translator, symbol: str, value: Variable) -> Variable:
         own = value.dunder(tx, method, [])
         return own if own is not None else tx.output.call_function(tx, function, [value], {})
     if isinstance(value, ObjectVariable):
-        return value.call_method(tx, method, [], {})
+        result = value.dunder(tx, method, [])
+        return result or raise_type_error(f"bad operand type for unary {symbol}: '{value.cls.__name__}'")
     if isinstance(value, GraphFloatVariable):
         return graph_float.operate(tx, symbol, function, [value])
     return compute(function, [value]) or fold(function, [value], {})
@@ -192,7 +193,7 @@ def _entry(value: Variable, name: str) -> Any:
 
 
 def user_operator(tx: Translator, symbol: str, name: str, left: Variable, right: Variable) -> Variable:
-    """Python's protocol: the right operand's reflected method first if its class is a proper subclass of the left's."""
+    """Python's protocol: the right operand's reflected method first if its class is a proper subclass of the left's that has its own."""
     attempts = [(left, f"__{name}__", right), (right, f"__r{name}__", left)]
     kinds = left.python_type(), right.python_type()
     if kinds[0] is kinds[1]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import operator
 
 from tests.capture.registry import case
@@ -294,3 +295,96 @@ def v_branch(x):
 def v_unpack(x):
     p, q = V(1)
     return p, q, x + 1
+
+
+class Quantity:
+    def __init__(self, value):
+        self.value = value
+
+    def __add__(self, other):
+        return type(self)(self.value + other.value)
+
+    __radd__ = __add__
+
+    def __getattr__(self, name):
+        raise AttributeError(f"asked for {name}")
+
+
+class Length(Quantity):
+    pass
+
+
+class Area(Quantity):
+    def __radd__(self, other):
+        return "first"
+
+
+@case(graphs=1, ops=2)
+def reflected_methods_come_first_where_the_subclass_has_its_own(x):
+    sums = Quantity(x) + Length(x), Length(x) + Quantity(x), Quantity(x) + Area(x)
+    return [getattr(s, "value", s) for s in sums], [type(s).__name__ for s in sums]
+
+
+@case(graphs=1, ops=1)
+def operators_that_the_class_lacks(x):
+    """They are looked up on the class: `__getattr__` is not asked."""
+    said = []
+    for attempt in (
+        lambda: -Quantity(1),
+        lambda: ~Quantity(1),
+        lambda: abs(Quantity(1)),
+        lambda: int(Quantity(1)),
+        lambda: float(Quantity(1)),
+        lambda: complex(Quantity(1)),
+        lambda: round(Quantity(1)),
+        lambda: Quantity(1) - 1,
+    ):
+        try:
+            attempt()
+        except (TypeError, AttributeError) as error:
+            said.append((type(error).__name__, str(error)))
+    return x + 1, said
+
+
+class Indexed:
+    def __index__(self):
+        return 7
+
+
+class Text(str):
+    pass
+
+
+@case(graphs=1, ops=1)
+def numbers_of_objects(x):
+    return (
+        x + 1,
+        int(Indexed()),
+        float(Indexed()),
+        complex(Indexed()),
+        int(Text("12")),
+        float(Text("1.5")),
+        int(Text("ff"), 16),
+    )
+
+
+class Answering(dict):
+    def __getitem__(self, key):
+        return "asked"
+
+
+class AnsweringInOrder(collections.OrderedDict):
+    def __getitem__(self, key):
+        return "asked"
+
+
+@case(graphs=1, ops=1)
+def copies_of_dicts_with_their_own_getitem(x):
+    """Python reads a dict on top of dict past its methods, unless the class iterates in its own way."""
+    first, second = Answering(a=1), AnsweringInOrder(a=1)
+    updated = {}
+    updated.update(first)
+    return (
+        x + 1, dict(first), {**first}, updated, dict(second), {**second}, collections.OrderedDict(first), (lambda **names: names)(**first),
+        first["a"],
+    )  # fmt: skip
