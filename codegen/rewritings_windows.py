@@ -366,6 +366,19 @@ def register_average(rank: int) -> None:
     rewriting(getattr(aten, f"_adaptive_avg_pool{rank}d_backward").default, any_size=True)(adaptive_backward)
 
 
+def numbered(tables: list[Table]) -> torch.Tensor:
+    """The number of each tap beside all positions of the result, -1 where it is left out: of several NaN eager takes the last."""
+    taps, rank = [table.taps for table in tables], len(tables)
+    count = math.prod(taps)
+    numbers: Any = aten.reshape(aten.arange(count, dtype=torch.int64), [count] + [1] * rank)
+    for dim, table in enumerate(tables):
+        if table.weights is not None:
+            inside = grid(table.weights, dim, rank, torch.bool)
+            inside = aten.expand(inside, [*taps, *inside.shape[rank:]])
+            numbers = aten.where(aten.reshape(inside, [count, *inside.shape[rank:]]), numbers, -1)
+    return numbers
+
+
 def largest(tensor: torch.Tensor, tables: list[Table]) -> tuple[torch.Tensor, torch.Tensor]:
     """The largest element of each window, and its number within the operand's plane."""
     lead, rank = tensor.dim() - len(tables), len(tables)
@@ -374,6 +387,9 @@ def largest(tensor: torch.Tensor, tables: list[Table]) -> tuple[torch.Tensor, to
     results = list(windows.shape[lead + rank :])
     flat = aten.reshape(windows, [*tensor.shape[:lead], math.prod(taps), *results])
     values, tap = aten.max(flat, lead)
+    if tensor.is_floating_point():
+        last = aten.amax(aten.where(aten.isnan(flat), numbered(tables), -1), [lead])
+        tap = aten.where(aten.ge(last, 0), last, tap)
     number: Any = 0
     for dim, table in enumerate(tables):
         behind = math.prod(taps[dim + 1 :])

@@ -161,6 +161,13 @@ def native_layer_norm_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     return tuple(spec if wanted else None for spec, wanted in zip(shapes, mask))
 
 
+@shape_rule("log_sigmoid_forward")
+def log_sigmoid_forward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Row-major whatever the layout of the operand."""
+    result = contiguous(args[0].shape, args[0].dtype)
+    return (result, result) if args[0].dtype.is_floating_point else NotImplemented
+
+
 @shape_rule("native_dropout")
 def native_dropout(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return (like(args[0]), like(args[0], torch.bool))

@@ -22,6 +22,7 @@ OPERATORS = {
     "composite": lambda x, y: x.isinf(),
     "sign": lambda x, y: torch.copysign(x, y),
     "three": lambda x, y: torch.where(x > 0, x, y),
+    "row-major always": lambda x, y: torch.nn.functional.logsigmoid(x),
     "clone": lambda x, y: x.clone(),
     "cast": lambda x, y: x.double(),
     "empty_like": lambda x, y: torch.empty_like(x),

@@ -72,6 +72,19 @@ def test_ties_and_infinities(name: str) -> None:
     compare(name, torch.full((1, 2, 7, 8), -math.inf))
 
 
+@pytest.mark.parametrize("name", ["max_pool2d indices", "adaptive_max_pool2d", "max_pool3d", "max_pool1d"])
+def test_the_last_nan_of_a_window_wins(name: str) -> None:
+    forms = {
+        **FUNCTIONS,
+        "max_pool3d": lambda x: F.max_pool3d(x, (1, 2, 3), 2, return_indices=True),
+        "max_pool1d": lambda x: F.adaptive_max_pool1d(x[0], 4, return_indices=True),
+    }
+    x = torch.randn(1, 3, 9, 11)
+    x[torch.rand(x.shape) < 0.3] = torch.nan
+    expected, found = forms[name](x), capture.compile(forms[name])(x)
+    torch.testing.assert_close(found, expected, equal_nan=True)
+
+
 @pytest.mark.parametrize("name", ["avg_pool2d padded", "adaptive_avg_pool2d", "bilinear"])
 def test_infinities_stay_in_their_windows(name: str) -> None:
     x = torch.zeros(1, 1, 7, 8)
