@@ -121,6 +121,15 @@ def call(
     return CheckedBackend(settings.backend_name, compiled, _output_count(gm))
 
 
+def is_worth_running(compiled: Any, captured: torch.fx.Graph, instructions: int) -> bool:
+    """Is the frame's Python no quicker? Only asked of what our own backend compiled: others are run because the user said so."""
+    if isinstance(compiled, CheckedBackend):
+        return True
+    from codegen import launch_cost
+
+    return launch_cost.is_worth_running(compiled, captured, instructions)
+
+
 def _output_count(gm: torch.fx.GraphModule) -> int:
     (outputs,) = next(node for node in reversed(gm.graph.nodes) if node.op == "output").args
     return len(outputs)

@@ -231,9 +231,14 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
     if capture.recipe is None and capture.code is None:
         return eager_entry(frame, capture, settings)
     output = capture.output
-    graph = compile_graph(output, capture.outputs, settings, frame)
-    if graph is None and capture.recipe is not None:
+    compiled = compile_graph(output, capture.outputs, settings, frame)
+    if compiled is None and capture.recipe is not None:
         raise SkipFrame("no torch operations", guards=output.finished_guards())
+    graph = None if compiled is None else called_directly(compiled, output)
+    is_whole = capture.value is not None and compiled is not None
+    if is_whole and not backends.is_worth_running(compiled, output.graph, output.instructions):
+        log.get("graph")("%s is left to Python: its graph has no kernels", frame.code.co_qualname)
+        return eager_entry(frame, capture, settings, unhooked=True)
     inputs = [i.source for i in output.used_inputs()]
     guards = output.finished_guards()
     output_mutates = output.mutates_inputs()
@@ -286,10 +291,10 @@ def check_first_run(frame: Any, guards: GuardSet, program: Any) -> None:
         raise StateMoved(text) if ours else AssertionError(text)
 
 
-def eager_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
-    """Under the guards of what was seen so far, the frame is Python's."""
+def eager_entry(frame: Any, capture: Capture, settings: CaptureSettings, unhooked: bool = False) -> Any:
+    """Under the guards of what was seen so far, the frame is Python's; `unhooked`: with all that it calls."""
     guards = capture.output.finished_guards()
-    entry = cache.CacheEntry(encode(guards, [], frame.code), settings)
+    entry = cache.CacheEntry(encode(guards, [], frame.code), settings, unhooked=unhooked)
     entry.guard_set = guards
     return entry
 
@@ -316,10 +321,17 @@ def compile_graph(
     finally:
         state.restore()
     observe.current().on_compile_time("backend", time.perf_counter() - started, frame.code)
+    return compiled
+
+
+def called_directly(compiled: Any, output: OutputGraph) -> Any:
+    """What the entry calls with the graph's inputs, as the frame has them."""
     direct = getattr(compiled, "direct_call", compiled)
     if function_modes.at_entry():
         direct = function_modes.WithoutModes(direct)
-    places = tuple((place, i.convert) for place, i in enumerate(used) if i.convert is not None)
+    places = tuple(
+        (place, i.convert) for place, i in enumerate(output.used_inputs()) if i.convert is not None
+    )
     return ConvertedInputs(direct, places) if places else direct
 
 

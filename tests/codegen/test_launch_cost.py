@@ -1,0 +1,93 @@
+"""Which graphs are left to Python: those without kernels that Python calls as quickly. Their backend is called all the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import _capture
+import pytest
+import torch
+
+import capture
+
+
+def entry_of(function: Any, *args: Any) -> Any:
+    captured = capture.compile(function)
+    for _ in range(2):
+        expected, got = function(*args), captured(*args)
+        for one, other in zip(expected, got) if isinstance(expected, tuple) else [(expected, got)]:
+            assert torch.equal(one, other) and one.requires_grad == other.requires_grad
+    [entry] = _capture.entries(function.__code__)
+    return entry
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Any:
+    capture.reset()
+    yield
+    capture.reset()
+
+
+def helper(x: torch.Tensor) -> torch.Tensor:
+    return x.t()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.view(4, 3),
+        lambda x: x.detach(),
+        lambda x: helper(x),
+        lambda x: x.unbind(0),
+    ],
+)
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_left_to_python_with_all_that_it_calls(function: Any, requires_grad: bool) -> None:
+    x = torch.randn(3, 4).requires_grad_(requires_grad)
+    with torch.set_grad_enabled(requires_grad):
+        entry = entry_of(function, x)
+    assert entry.graph is None and entry.code is None and entry.unhooked
+    assert capture.counters["graphs"]["compiled"] == 1 and not _capture.entries(helper.__code__)
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x: x.sort(), lambda x: torch.linalg.svd(x), lambda x: x.cumsum(0)]
+)
+def test_operators_alone_are_left_to_python(function: Any) -> None:
+    assert entry_of(function, torch.randn(3, 4)).unhooked
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.relu(),
+        lambda x: x @ x.t(),
+        lambda x: x.t().contiguous(),
+        lambda x: x[1:].t()[2:].t()[0],
+        lambda x: x.sort().values + 1,
+    ],
+)
+def test_run_as_a_graph(function: Any) -> None:
+    assert entry_of(function, torch.randn(2, 4)).graph is not None
+
+
+def test_much_python_for_one_view_is_run_as_a_graph() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        total = 0
+        for i in range(100):
+            total += i
+        return x.view(4, 3) if total > 10 else x
+
+    assert entry_of(function, torch.randn(3, 4)).graph is not None
+
+
+def test_other_backends_are_run() -> None:
+    calls = []
+
+    def backend(module: torch.fx.GraphModule, inputs: list[Any]) -> Any:
+        return lambda *args: calls.append(1) or module.forward(*args)
+
+    captured = capture.compile(lambda x: x.view(4, 3), backend=backend)
+    for _ in range(3):
+        captured(torch.ones(3, 4))
+    assert len(calls) == 3
