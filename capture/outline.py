@@ -54,6 +54,10 @@ class Structure:
         """Whether the trees are the same but for their tensors."""
         return (self.spec, self.leaves, self.places) == (other.spec, other.leaves, other.places)
 
+    def others(self) -> list[Any]:
+        """The leaves that are no tensors."""
+        return [leaf for place, leaf in enumerate(self.leaves) if place not in self.places]
+
     def fill(self, tensors: Any) -> Any:
         leaves = list(self.leaves)
         for place, tensor in zip(self.places, tensors):
@@ -145,6 +149,17 @@ def without_effects(
         body = outline(tx, function, args, kwargs, may_write=may_write)
     if watch.is_changed or tx.output.side_effects.count() != effects:
         raise GraphBreak("mutation", value=f"what lives outside of {function.describe()}")
+    return body
+
+
+def apart(tx: Translator, function: Variable, args: Any) -> Body:
+    """The same where the results have to be new tensors."""
+    body = without_effects(tx, function, args, {})
+    inside = [*tensors_of(args), *(node.meta["example_value"] for node in body.lifted)]
+    memories = [tensor.untyped_storage()._cdata for tensor in (*inside, *tensors_of(body.example))]
+    results = memories[len(inside) :]
+    if body.writes or len(set(results)) != len(results) or set(results) & set(memories[: len(inside)]):
+        raise GraphBreak("aliasing", what=f"{function.describe()} returns or writes what it is given")
     return body
 
 

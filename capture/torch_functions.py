@@ -134,7 +134,6 @@ OUTSIDE_FUNCTIONS = [
     "torch.sym_not",
     "torch.sym_max",
     "torch.sym_min",
-    "torch.while_loop",
     "torch.fork",
     "torch.wait",
     "torch.parse_ir",

@@ -10,6 +10,7 @@ import torch
 import torch.utils.checkpoint
 from torch._higher_order_ops import map as map_slices
 from torch._subclasses.fake_tensor import UnsupportedOperatorException
+from torch.utils import _pytree as pytree
 
 from capture import outline
 from capture.break_reasons import GraphBreak
@@ -44,35 +45,38 @@ def _cond(
     if pred.fake.dtype != torch.bool or pred.fake.numel() != 1:
         raise GraphBreak("call", value=true_fn)
     given, nodes = given_values(tx, TupleVariable(operands.unpack(tx)), {})
-    left, right = (outline.without_effects(tx, function, *given) for function in (true_fn, false_fn))
-    _check_alike(true_fn, left, right, outline.tensors_of(given))
-    run = functools.partial(_choose, left.module, right.module, left.structure, len(nodes), len(left.lifted))
-    return outline.call_node(tx, "cond", run, [pred.node, *nodes, *left.lifted, *right.lifted], left.example)
+    if not all(isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(given)):
+        raise GraphBreak("call", value="torch.cond with operands that are no tensors")
+    left, right = (outline.apart(tx, function, given[0]) for function in (true_fn, false_fn))
+    _check_alike(true_fn, left, right)
+    pairs = list(zip(outline.tensors_of(left.example), outline.tensors_of(right.example)))
+    example = left.structure.fill([one if one.requires_grad else other for one, other in pairs])
+    differentiable = [one.requires_grad or other.requires_grad for one, other in pairs]
+    run = functools.partial(
+        _choose, left.module, right.module, left.structure, differentiable, len(nodes), len(left.lifted)
+    )
+    return outline.call_node(tx, "cond", run, [pred.node, *nodes, *left.lifted, *right.lifted], example)
 
 
-def _check_alike(
-    function: Variable, left: outline.Body, right: outline.Body, given: list[torch.Tensor]
-) -> None:
-    """The results of both branches look alike, and are new tensors: else Python raises what torch has to say."""
+def _check_alike(function: Variable, left: outline.Body, right: outline.Body) -> None:
+    """The results of both branches look alike: else Python raises what torch has to say."""
     results = [outline.tensors_of(body.example) for body in (left, right)]
-    inside = [*given, *(n.meta["example_value"] for body in (left, right) for n in body.lifted)]
     alike = left.structure.matches(right.structure) and all(map(_look_alike, *results))
-    if not alike or any(result is tensor for side in results for result in side for tensor in inside):
+    if not alike or None in left.structure.others():
         raise GraphBreak(
             "call", value=f"torch.cond, the branches of which do not match: {function.describe()}"
         )
 
 
 def _look_alike(left: torch.Tensor, right: torch.Tensor) -> bool:
-    return all(
-        getattr(left, name) == getattr(right, name) for name in ("dtype", "shape", "requires_grad")
-    ) and (left.stride() == right.stride())
+    return (left.dtype, left.shape, left.stride()) == (right.dtype, right.shape, right.stride())
 
 
 def _choose(
     left: torch.fx.GraphModule,
     right: torch.fx.GraphModule,
     results: outline.Structure,
+    differentiable: list[bool],
     count: int,
     middle: int,
     pred: torch.Tensor,
@@ -81,7 +85,30 @@ def _choose(
     """What the node does. `middle`: how many of the tensors behind the `count` operands are the left branch's."""
     operands, lifted = tensors[:count], tensors[count:]
     chosen = left(*operands, *lifted[:middle]) if pred else right(*operands, *lifted[middle:])
+    sources = [tensor for tensor in tensors if tensor.requires_grad]
+    if torch.is_grad_enabled() and sources and any(differentiable):
+        chosen = join(differentiable, *chosen, *sources)
     return results.fill(chosen)
+
+
+class WithOtherBranch(torch.autograd.Function):
+    """The results, and a gradient of zero for what the other branch would have used."""
+
+    @staticmethod
+    def forward(ctx: Any, differentiable: list[bool], *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        results, sources = tensors[: len(differentiable)], tensors[len(differentiable) :]
+        ctx.layouts = [(tensor.shape, tensor.dtype, tensor.device) for tensor in sources]
+        results = tuple(tensor.detach() for tensor in results)
+        ctx.mark_non_differentiable(*(tensor for tensor, has in zip(results, differentiable) if not has))
+        return results
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return None, *grads, *(torch.zeros(s, dtype=t, device=d) for s, t, d in ctx.layouts)
+
+
+#: past `torch.autograd.Function.apply`, whose checks are for functorch
+join = super(torch.autograd.Function, WithOtherBranch).apply
 
 
 # --- checkpoint ----------------------------------------------------------------------------------------------------------------------
@@ -164,9 +191,9 @@ def _map(tx: Translator, function: Variable, xs: Variable, *args: Variable) -> V
     ):
         raise GraphBreak("iterate", value=xs)
     first = outline.Structure(given[0]).fill([t.select(0, 0) for t in slices])
-    body = outline.without_effects(tx, function, (first, *given[1:]), {})
-    if any(result is t for result in outline.tensors_of(body.example) for t in outline.tensors_of(given)):
-        raise GraphBreak("aliasing", what=f"{function.describe()} returns what it is given")
+    if len({t.untyped_storage()._cdata for t in outline.tensors_of(given)}) != len(nodes):
+        raise GraphBreak("aliasing", what="map of tensors that share memory")
+    body = outline.apart(tx, function, (first, *given[1:]))
     run = functools.partial(_each, body.module, body.structure, len(slices))
     lifted = [n.meta["example_value"] for n in body.lifted]
     example = on_fakes(tx, "map", functools.partial(run, *outline.tensors_of(given), *lifted))

@@ -98,7 +98,7 @@ def test_gradients(program: Program, plain: Program, backend: str) -> None:
 
 def test_branches_of_different_shapes_are_left_to_python() -> None:
     def program(x: torch.Tensor) -> Any:
-        return torch.cond(x.sum() > 0, lambda a: a + 1, lambda a: a[0], (x,))
+        return torch.cond(x.sum() > 0, lambda a: a + 1, lambda a: a[0] + 1, (x,))
 
     with pytest.raises(capture.Unsupported, match="do not match"):
         capture.compile(program, fullgraph=True)(torch.ones(3, 4))
@@ -134,6 +134,40 @@ def writes_to_a_variable_of_the_frame(x: torch.Tensor) -> Any:
         return a + 1
 
     return torch.cond(x.sum() > 0, branch, lambda a: a - 1, (x,)), calls
+
+
+first, second = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+
+
+@pytest.mark.parametrize("backend", ["eager", "llvm"])
+def test_the_other_branch_has_gradients_of_zero(backend: str) -> None:
+    """As in torch, where both are compiled: an optimizer tells zeros from None."""
+    fast = capture.compile(
+        lambda x: torch.cond(x.sum() > 0, lambda a: (first(a), a * 2), lambda a: (second(a), a * 3), (x,)),
+        backend=backend,
+        fullgraph=True,
+    )
+    for x, used, other in ((torch.ones(3, 4), first, second), (-torch.ones(3, 4), second, first)):
+        first.zero_grad(), second.zero_grad()
+        out, free = fast(x)
+        assert out.requires_grad and not free.requires_grad
+        out.sum().backward()
+        assert other.weight.grad is not None and not other.weight.grad.any()
+        torch.testing.assert_close(used.weight.grad, x.sum(0).expand(4, 4))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: torch.cond(x.sum() > 0, lambda a: a.view(-1), lambda a: a.view(-1) + 1, (x,)),
+        lambda x: torch.cond(x.sum() > 0, lambda a, n: a + n, lambda a, n: a - n, (x, 3)),
+        lambda x: torch.cond(x.sum() > 0, lambda a: (a + 1, None), lambda a: (a - 1, None), (x,)),
+        lambda x: map_slices(lambda row, other: row + other, x, x[0]),
+    ],
+)
+def test_what_torch_refuses_is_left_to_it(program: Program) -> None:
+    with pytest.raises(capture.Unsupported):
+        capture.compile(program, fullgraph=True)(torch.ones(3, 4))
 
 
 statistics = torch.nn.BatchNorm1d(4)

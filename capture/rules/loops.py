@@ -1,0 +1,247 @@
+"""Loops of torch that call functions of the program: `while_loop`, `scan`, `associative_scan`; regions that are to be compiled once. One node each, which
+runs the loop in Python on bodies that were interpreted once.
+
+    scan(lambda carry, row: (carry + row, carry * row), zeros, x)    ->    scan(zeros, x), on a body that calls add and mul
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch._higher_order_ops import associative_scan, scan, while_loop
+from torch._higher_order_ops.invoke_subgraph import invoke_subgraph_placeholder
+from torch._subclasses.fake_tensor import UnsupportedOperatorException
+from torch.utils import _pytree as pytree
+
+from capture import outline
+from capture.break_reasons import GraphBreak
+from capture.number_operations import runs_for_real
+from capture.rules import rule
+from capture.variables.base import Variable
+from capture.variables.constant import FALSE, ConstantVariable
+from capture.variables.function_transform import given_values, on_fakes, transform_node
+from capture.variables.sequence import TupleVariable
+
+if TYPE_CHECKING:
+    from capture.translator import Translator
+
+LONG = 64  # steps that are compiled one by one; longer loops run in Python
+Tensors = list[torch.Tensor]
+RunBody = Callable[..., tuple[torch.Tensor, ...]]
+
+
+def check_alike(what: str, before: Any, after: Any, *, gradients_too: bool = False) -> None:
+    """What a loop carries keeps its form. `gradients_too`: also whether it requires grad, since nobody knows how often the loop runs."""
+    pairs = zip(outline.tensors_of(before), outline.tensors_of(after))
+    alike = outline.Structure(before).matches(outline.Structure(after)) and all(
+        (a.shape, a.dtype) == (b.shape, b.dtype) and (not gradients_too or a.requires_grad >= b.requires_grad)
+        for a, b in pairs
+    )
+    if not alike:
+        raise GraphBreak("call", value=f"{what} of a function that changes the form of what it carries")
+
+
+def only_tensors(what: str, tree: Any) -> Tensors:
+    leaves = pytree.tree_leaves(tree)
+    if not leaves or not all(isinstance(leaf, torch.Tensor) for leaf in leaves):
+        raise GraphBreak("call", value=f"{what} of what is no tensor")
+    return leaves
+
+
+# --- while_loop ---------------------------------------------------------------------------------------------------------------------
+
+
+@rule(while_loop, torch.while_loop)
+def _while_loop(tx: Translator, cond_fn: Variable, body_fn: Variable, carried_inputs: Variable) -> Variable:
+    (given, _), nodes = given_values(tx, TupleVariable(carried_inputs.unpack(tx)), {})
+    only_tensors("while_loop", given)
+    condition, body = outline.apart(tx, cond_fn, given), outline.apart(tx, body_fn, given)
+    again = condition.example
+    if not isinstance(again, torch.Tensor) or again.dtype != torch.bool or again.numel() != 1:
+        raise GraphBreak("call", value="while_loop of a condition that is no boolean tensor")
+    check_alike("while_loop", given, body.example, gradients_too=True)
+    run = functools.partial(
+        _loop, condition.module, body.module, body.structure, len(nodes), len(condition.lifted)
+    )
+    lifted = [*condition.lifted, *body.lifted]
+    return outline.call_node(tx, "while_loop", run, [*nodes, *lifted], body.example)
+
+
+def _loop(
+    condition: RunBody,
+    body: RunBody,
+    results: outline.Structure,
+    count: int,
+    middle: int,
+    *tensors: torch.Tensor,
+) -> Any:
+    if not runs_for_real(list(tensors)):
+        raise UnsupportedOperatorException("while_loop: how often it runs depends on values")  # type: ignore[arg-type]
+    carried, lifted = tensors[:count], tensors[count:]
+    first = True
+    while condition(*carried, *lifted[:middle])[0]:
+        carried, first = body(*carried, *lifted[middle:]), False
+    return results.fill([tensor.clone() for tensor in carried] if first else carried)
+
+
+# --- scan ---------------------------------------------------------------------------------------------------------------------------
+
+
+def slices_of(what: str, trees: Any, dim: Any) -> tuple[int, int]:
+    """The dimension and its size, the same for all tensors."""
+    tensors = only_tensors(what, trees)
+    if not isinstance(dim, int) or any(not -t.ndim <= dim < t.ndim for t in tensors):
+        raise GraphBreak("call", value=f"{what} over a dimension that is not there")
+    sizes = {tensor.shape[dim] for tensor in tensors}
+    if len(sizes) != 1 or not isinstance(size := sizes.pop(), int) or size == 0:
+        raise GraphBreak("call", value=f"{what} of tensors that do not match")
+    return dim, size
+
+
+@rule(scan)
+def _scan(
+    tx: Translator,
+    combine_fn: Variable,
+    init: Variable,
+    xs: Variable,
+    *,
+    dim: Variable = ConstantVariable(0),
+    reverse: Variable = FALSE,
+) -> Variable:
+    (given, _), nodes = given_values(tx, TupleVariable([init, xs]), {})
+    carry, rows = given
+    only_tensors("scan", carry)
+    where, size = slices_of("scan", rows, dim.as_constant())
+    first = pytree.tree_map(lambda t: t.select(where, 0), rows)
+    body = outline.apart(tx, combine_fn, (carry, first))
+    if type(body.example) is not tuple or len(body.example) != 2:
+        raise GraphBreak("call", value="scan of a function that does not return a pair")
+    only_tensors("scan", body.example)
+    check_alike("scan", carry, body.example[0])
+    count = len(outline.tensors_of(carry))
+    steps = list(range(size))[::-1] if reverse.truth(tx) else list(range(size))
+    run = functools.partial(_scan_rows, body.module, body.structure, count, len(nodes) - count, where, steps)
+    lifted = [node.meta["example_value"] for node in body.lifted]
+    made = on_fakes(tx, "scan", functools.partial(run, *outline.tensors_of(given), *lifted))
+    return outline.call_node(tx, "scan", up_to_long("scan", run, size), [*nodes, *body.lifted], made)
+
+
+def _scan_rows(
+    body: RunBody,
+    structure: outline.Structure,
+    count: int,
+    rows: int,
+    dim: int,
+    steps: list[int],
+    *tensors: torch.Tensor,
+) -> Any:
+    carry, xs, lifted = tensors[:count], tensors[count : count + rows], tensors[count + rows :]
+    outs: dict[int, tuple[torch.Tensor, ...]] = {}
+    for step in steps:
+        results = body(*carry, *(t.select(dim, step) for t in xs), *lifted)
+        carry, outs[step] = results[:count], results[count:]
+    stacked = [torch.stack(column).movedim(0, dim) for column in zip(*(outs[step] for step in sorted(outs)))]
+    return structure.fill([*carry, *stacked])
+
+
+def up_to_long(what: str, run: Callable[..., Any], size: int) -> Callable[..., Any]:
+    """`run` for a node: a compiler takes short loops apart."""
+
+    def limited(*tensors: torch.Tensor) -> Any:
+        if size > LONG and not runs_for_real(list(tensors)):
+            raise UnsupportedOperatorException(f"{what} of {size} steps")  # type: ignore[arg-type]
+        return run(*tensors)
+
+    return limited
+
+
+# --- associative_scan ---------------------------------------------------------------------------------------------------------------
+
+
+@rule(associative_scan)
+def _associative_scan(
+    tx: Translator,
+    combine_fn: Variable,
+    xs: Variable,
+    dim: Variable,
+    reverse: Variable = FALSE,
+    combine_mode: Variable = ConstantVariable("pointwise"),
+) -> Variable:
+    """In the order of the elements: torch combines pairs first, which an associative function can't tell but for rounding."""
+    if combine_mode.as_constant() != "generic":
+        raise GraphBreak(
+            "call", value="associative_scan with pointwise functions, which is for other devices"
+        )
+    (given, _), nodes = given_values(tx, TupleVariable([xs]), {})
+    where, size = slices_of("associative_scan", given, dim.as_constant())
+    first = pytree.tree_map(lambda t: t.select(where, 0), given[0])
+    second = pytree.tree_map(lambda t: t.select(where, size - 1).clone(), given[0])
+    body = outline.apart(tx, combine_fn, (first, second))
+    check_alike("associative_scan", first, body.example)
+    steps = list(range(size))[::-1] if reverse.truth(tx) else list(range(size))
+    run = functools.partial(_combine, body.module, body.structure, len(nodes), where, steps)
+    lifted = [node.meta["example_value"] for node in body.lifted]
+    made = on_fakes(tx, "associative_scan", functools.partial(run, *outline.tensors_of(given), *lifted))
+    limited = up_to_long("associative_scan", run, size)
+    return outline.call_node(tx, "associative_scan", limited, [*nodes, *body.lifted], made)
+
+
+def _combine(
+    body: RunBody,
+    structure: outline.Structure,
+    count: int,
+    dim: int,
+    steps: list[int],
+    *tensors: torch.Tensor,
+) -> Any:
+    xs, lifted = tensors[:count], tensors[count:]
+    outs: dict[int, Any] = {}
+    last: Any = None
+    for step in steps:
+        row = [t.select(dim, step) for t in xs]
+        last = outs[step] = row if last is None else body(*last, *row, *lifted)
+    columns = zip(*(outs[step] for step in sorted(outs)))
+    return structure.fill([torch.stack(column).movedim(0, dim) for column in columns])
+
+
+# --- regions --------------------------------------------------------------------------------------------------------------------------
+
+
+@rule(invoke_subgraph_placeholder)
+def _region(tx: Translator, function: Variable, *args: Variable, **kwargs: Variable) -> Variable:
+    """A call of what `torch.compiler.nested_compile_region` made."""
+    bound = Bound(function, [a if is_object(tx, a) else None for a in args])
+    given, nodes = given_values(tx, TupleVariable([a for a in args if not is_object(tx, a)]), kwargs)
+    body = outline.outline(tx, bound, *given, may_write=True)
+    known = [*outline.tensors_of(given), *(n.meta["example_value"] for n in body.lifted)]
+    if any(result is tensor for result in outline.tensors_of(body.example) for tensor in known):
+        raise GraphBreak("aliasing", what=f"{function.describe()} returns what it is given")
+    return transform_node(tx, "invoke_subgraph", lambda f: f, [body], given, nodes, body.example)
+
+
+def is_object(tx: Translator, value: Variable) -> bool:
+    """Modules and the like: known to the body as they are."""
+    value = tx.output.resolve(value)
+    return issubclass(value.python_type(), torch.nn.Module)
+
+
+class Bound(Variable):
+    """`function` with some of its positional arguments given; None: those that come with the call, in order."""
+
+    def __init__(self, function: Variable, fixed: list[Variable | None]) -> None:
+        super().__init__(None)
+        self.function = function
+        self.fixed = fixed
+
+    def describe(self) -> str:
+        return self.function.describe()
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        rest = iter(args)
+        return self.function.call(tx, [next(rest) if a is None else a for a in self.fixed], kwargs)
+
+    def children(self) -> list[Variable]:
+        return [self.function, *(a for a in self.fixed if a is not None)]
