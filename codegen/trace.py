@@ -43,6 +43,10 @@ def as_argument(value: Any) -> Any:
     return Symbolic(value) if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)) else value
 
 
+ZERO = aten._efficientzerotensor.default
+ZERO_FACTORS = {aten.mul.Tensor: 2, aten.div.Tensor: 1}  # how many of the arguments make the result zero
+
+
 # --- the recording mode -------------------------------------------------------------------------------------------------------------
 
 
@@ -59,6 +63,7 @@ class Recorder(TorchDispatchMode):
             int, Tracked
         ] = {}  # by id; `Tracked.tensor` keeps the tensor, so the id stays its own
         self.constants: dict[int, fx.Node] = {}
+        self.zeros: set[int] = set()  # ids of tracked tensors that autograd knows to be zero
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -128,8 +133,23 @@ class Recorder(TorchDispatchMode):
     ) -> Any:
         if not isinstance(func, OpOverload):
             raise UntraceableError(f"a call of {func}, which is no ATen operator")
+        factors = ZERO_FACTORS.get(func, 0) if self.zeros else 0
+        if func is ZERO or any(id(factor) in self.zeros for factor in args[:factors]):
+            return self.record_zeros(func, args, kwargs or {})
         behaviour = behaviour_of(func)
         return getattr(self, "record_" + behaviour.handle)(func, behaviour, args, kwargs or {})
+
+    def record_zeros(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Tensor:
+        """What autograd knows to be zero (a derivative of `sign`), and products of that: zero also where the other factor is infinite. torch keeps
+        such tensors without memory; a graph has ordinary zeros."""
+        with self:
+            if func is ZERO:
+                result = aten.zeros.default(*args, **kwargs)
+            else:
+                product = run_rule(self.mode, func, args, kwargs)
+                result = aten.zeros.default(product.shape, dtype=product.dtype, device=product.device)
+        self.zeros.add(id(result))
+        return result
 
     def record_rewrite(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -88,6 +88,7 @@ PROGRAMS: list[tuple[str, Program, list[tuple[int, ...]], int]] = [
     ("detached", lambda x: x.sin() * x.cos().detach(), [(3,)], 3),
     ("no_grad inside", with_no_grad, [(3,)], 3),
     ("custom function", lambda x: Tripled.apply(x).sin(), [(3,)], 2),
+    ("derivatives that are zero", lambda x: x.abs() * x + (x.abs() + 0.5).log() + x.sign() * x, [(3,)], 3),
     ("views", lambda x: (x * 2).t().sin().reshape(2, 6), [(3, 4)], 2),
 ]  # fmt: skip
 
