@@ -35,11 +35,12 @@ def fresh() -> Any:
 
 def alike(left: Any, right: Any) -> bool:
     """As `same`; tensors, alone or in lists and tuples, up to rounding."""
-    if type(left) is torch.Tensor and type(right) is torch.Tensor and left.layout is torch.strided:
-        if left.shape != right.shape or left.dtype != right.dtype or left.stride() != right.stride():
-            return False
-        close = torch.allclose(left, right, rtol=1e-4, atol=1e-5, equal_nan=True)
-        return close and left.requires_grad == right.requires_grad
+    if isinstance(left, torch.Tensor) and type(left) is type(right) and left.layout is torch.strided:
+        with torch._C.DisableTorchFunctionSubclass():
+            layouts = [(t.shape, t.dtype, t.stride(), t.requires_grad) for t in (left, right)]
+            return layouts[0] == layouts[1] and torch.allclose(
+                left, right, rtol=1e-4, atol=1e-5, equal_nan=True
+            )
     if isinstance(left, list | tuple) and type(left) is type(right) and len(left) == len(right):
         return all(map(alike, left, right))
     return same(left, right)
