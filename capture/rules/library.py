@@ -85,6 +85,11 @@ def _exc_info(tx: Translator) -> Variable:
     return TupleVariable([wrap_class(tx.output, handled.python_type()), handled, trace])
 
 
+@rule(sys.exception)
+def _exception(tx: Translator) -> Variable:
+    return _exc_info(tx).unpack(tx)[1]
+
+
 @rule(traceback.clear_frames)
 def _clear_frames(tx: Translator, trace: Variable) -> Variable:
     """The locals of frames that an exception has left: of the interpreter's, nothing is held any more."""

@@ -332,8 +332,12 @@ FIELDS: dict[str, Any] = {
 }
 
 
-def _native_init(self: ExceptionVariable, tx: Translator, *args: Variable) -> Variable:
+def _native_init(self: ExceptionVariable, tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+    if self.keywords is None and kwargs:
+        raise GraphBreak("method", name="__init__ with keywords", value=self)
     self.args = list(args)
+    if self.keywords is not None:  # a second call of it
+        self.keywords = kwargs
     return _none()
 
 

@@ -746,3 +746,11 @@ def more_than_object_takes(x):
             lambda: BlockingIOError().characters_written,
         )
     ]
+
+
+@case(ops=1)
+def an_exception_initialised_again(x):
+    error = ImportError("text", name="n", path="p")
+    error.__init__()
+    before = sys.exception()
+    return error.args, error.name, error.path, before, x + 1
