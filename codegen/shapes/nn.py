@@ -2,17 +2,19 @@
 
     embedding(f32[10, 4], i64[2, 3])   ->   Spec((2, 3, 4), (12, 4, 1), f32)
 
-Other layouts (channels-last) are left to torch's meta kernels.
+Other layouts (channels-last) are left to torch's meta kernels, but for convolutions.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch._prims_common import suggest_memory_format
 
-from codegen.shapes.spec import contiguous, is_contiguous, like, shape_rule
+from codegen.shapes.spec import Spec, channels_last, contiguous, is_contiguous, like, shape_rule
 
 INDEX = (torch.int64, torch.int32)
 
@@ -41,12 +43,8 @@ def convolution(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     unusual = (
         transposed or rank not in (1, 2) or tensor.dim() != weight.dim() or tensor.dtype is not weight.dtype
     )
-    if (
-        unusual
-        or not plain(tensor, weight)
-        or tensor.shape[1] != weight.shape[1] * groups
-        or tensor.numel() == 0
-    ):
+    layout = convolution_layout(tensor, weight)
+    if unusual or layout is None or tensor.shape[1] != weight.shape[1] * groups or tensor.numel() == 0:
         return NotImplemented
     sizes = []
     for size, kernel, step, pad, spread in zip(
@@ -59,17 +57,31 @@ def convolution(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         sizes.append((size + 2 * pad - spread * (kernel - 1) - 1) // step + 1)
     if min(sizes) <= 0:
         return NotImplemented
-    return contiguous((tensor.shape[0], weight.shape[0], *sizes), tensor.dtype)
+    return layout((tensor.shape[0], weight.shape[0], *sizes), tensor.dtype)
+
+
+def convolution_layout(tensor: torch.Tensor, weight: torch.Tensor) -> Callable[..., Spec] | None:
+    """What eager gives results and gradients. (torch's meta kernel takes a large convolution by a kernel of one pixel for row-major.)"""
+    if plain(tensor, weight):
+        return contiguous
+    if tensor.dim() != 4 or weight.dim() != 4 or tensor.dtype is not torch.float32:
+        return None
+    formats = map(suggest_memory_format, (tensor, weight))
+    return channels_last if torch.channels_last in formats else contiguous
 
 
 @shape_rule("convolution_backward")
 def convolution_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     grad, tensor, weight, bias_sizes, *_, mask = args
-    if not plain(grad, tensor, weight) or weight.dim() not in (3, 4):
+    transposed = args[7]
+    layout = contiguous if plain(tensor, weight) and plain(grad) else None
+    if layout is None and not transposed and grad.dim() == 4 and 0 not in tensor.shape:
+        layout = convolution_layout(tensor, weight)
+    if layout is None or weight.dim() not in (3, 4):
         return NotImplemented
     return (
-        contiguous(tensor.shape, tensor.dtype) if mask[0] else None,
-        contiguous(weight.shape, weight.dtype) if mask[1] else None,
+        layout(tensor.shape, tensor.dtype) if mask[0] else None,
+        layout(weight.shape, weight.dtype) if mask[1] else None,
         contiguous(bias_sizes, grad.dtype) if mask[2] else None,
     )
 

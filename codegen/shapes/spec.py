@@ -53,6 +53,13 @@ def contiguous(shape: Sequence[int], dtype: torch.dtype) -> Spec:
     return Spec(tuple(shape), row_major(shape), dtype)
 
 
+def channels_last(shape: Sequence[int], dtype: torch.dtype) -> Spec:
+    """Pixels first: of four dims, none of them 0."""
+    _, channels, height, width = shape
+    strides = (channels * height * width, 1, channels * width, channels)
+    return Spec(tuple(shape), strides, dtype)
+
+
 def is_contiguous(tensor: torch.Tensor) -> bool:
     """As `Tensor.is_contiguous()`: the stride of a dim of size 1 does not matter."""
     return tensor.is_contiguous()

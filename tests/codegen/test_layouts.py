@@ -68,3 +68,25 @@ def test_strides(name: str) -> None:
         expected = operator(*pair)
         layouts = [(tuple(tensor.shape), tensor.stride()) for tensor in pair]
         assert (found.shape, found.stride()) == (expected.shape, expected.stride()), layouts
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("weight_format", [torch.contiguous_format, torch.channels_last], ids=str)
+@pytest.mark.parametrize("data_format", [torch.contiguous_format, torch.channels_last], ids=str)
+@pytest.mark.parametrize("shapes", [((2, 256, 56, 56), (8, 256, 1, 1)), ((2, 8, 9, 7), (4, 8, 3, 3)), ((3, 4, 5, 6), (6, 2, 1, 1)), ((1, 1, 8, 1), (2, 1, 1, 1))], ids=str)  # fmt: skip
+def test_convolutions(shapes: tuple[tuple[int, ...], ...], data_format: torch.memory_format, weight_format: torch.memory_format, threads: int) -> None:  # fmt: skip
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        x = torch.randn(shapes[0]).to(memory_format=data_format).requires_grad_()
+        w = torch.randn(shapes[1]).to(memory_format=weight_format).requires_grad_()
+        groups = shapes[0][1] // shapes[1][1]
+        function = fx.symbolic_trace(lambda x, w: (torch.conv2d(x, w, None, 1, 0, 1, groups),))
+        expected, (actual,) = function(x, w)[0], compile_fx(function, [x, w])(x, w)
+        assert actual.stride() == expected.stride()
+        ours, theirs = (torch.autograd.grad(y.square().sum(), (x, w)) for y in (actual, expected))
+        for one, other in zip(ours, theirs, strict=True):
+            assert all(size == 1 or a == b for size, a, b in zip(one.shape, one.stride(), other.stride()))
+            torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-3)
+    finally:
+        torch.set_num_threads(before)
