@@ -52,8 +52,9 @@ def behaviour_of(func: OpOverload) -> Behaviour:
     if writes:
         if func is aten.resize_.default:
             return Behaviour("resize")
-        if name in RESIZES or func is aten.as_strided_.default:
-            return Behaviour("refuse")
+        lists = [str(a.type).startswith("List") for _, a in written]
+        if name in RESIZES or func is aten.as_strided_.default or (any(lists) and len(lists) > 1):
+            return Behaviour("refuse")  # the last: fused optimizers, one kernel of torch's own as they are
         if torch.Tag.nondeterministic_seeded in func.tags and name.endswith("_") and func not in FUNCTIONAL:
             return Behaviour("draw")
         mixed = getattr(getattr(torch.ops, func.namespace), name + "_functional", None)

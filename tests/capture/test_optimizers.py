@@ -101,7 +101,9 @@ def test_training_is_that_of_eager_mode(name: str) -> None:
         assert sum(counters["recompiles"].values()) <= 1
 
 
-@pytest.mark.parametrize("name", ["sgd_nesterov", "adam", "nadam", "adam_foreach", "adam_tensor_lr"])
+@pytest.mark.parametrize(
+    "name", ["sgd_nesterov", "adam", "nadam", "adam_foreach", "adam_tensor_lr", "adam_fused"]
+)
 def test_native_training(name: str) -> None:
     make, _ = OPTIMIZERS[name]
     assert_alike(trained(make, "llvm"), trained(make, None), exactly=False)
