@@ -113,7 +113,7 @@ def differentiable_writes(traced: Trace) -> list[Tracked]:
     """Inputs that require grad now that they have been written."""
     if not torch.is_grad_enabled():
         return []
-    return [tracked for tracked in traced.written if tracked.tensor.requires_grad]
+    return traced.seen_writes
 
 
 def switches_grad(module: fx.GraphModule) -> bool:
@@ -124,7 +124,7 @@ def check_switches(joint: Joint) -> None:
     """Views and writes that autograd sees are made in one mode for the whole graph."""
     if any(isinstance(kind, Replay) for kind in joint.outputs):
         raise UntraceableError("views of inputs or results, and grad mode changes within the graph")
-    if any(tracked.tensor.requires_grad for tracked in joint.trace.written):
+    if joint.trace.seen_writes:
         raise UntraceableError(
             "a write to a tensor that requires grad, and grad mode changes within the graph"
         )
@@ -166,6 +166,15 @@ def close_forward(joint: Joint, leaves: list[bool]) -> list[torch.Tensor]:
     if traced.recorder.memories.written_as_data:
         raise UntraceableError(
             "a write through Tensor.data, which autograd does not see, among operations that it records"
+        )
+    hidden = [
+        tracked
+        for tracked in traced.written
+        if tracked.tensor.requires_grad and not tracked.memory.written_with_grad
+    ]
+    if hidden and torch.is_grad_enabled():
+        raise UntraceableError(
+            "a write without grad mode to an input that requires grad, among operations that autograd records"
         )
     number = classify_outputs(joint)
     written = differentiable_writes(traced)

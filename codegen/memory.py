@@ -37,6 +37,7 @@ class Memory:
     version: int = 0
     placeholder: fx.Node | None = None
     is_silent: bool = True
+    written_with_grad: bool = False  # in grad mode: autograd records what is written
 
 
 @dataclass(slots=True)
@@ -102,6 +103,7 @@ class Memories:
                 self.written.append(tracked)
             tracked.memory.version += 1
             tracked.memory.is_silent &= self.silent or as_data
+            tracked.memory.written_with_grad |= torch.is_grad_enabled()
             self.written_as_data |= as_data
         else:
             parent = tracked.parent

@@ -201,7 +201,7 @@ def _finished(traced: Trace, example_inputs: Sequence[Any]) -> fx.Graph:
     tensors = [value for value in traced.outputs if isinstance(value, torch.Tensor)]
     if traced.lifted or any(concerns_autograd(traced, value) for value in tensors):
         raise NotSymbolic("gradients, or tensors that the module holds")
-    if any(tracked.tensor.requires_grad for tracked in traced.written):
+    if traced.seen_writes:
         raise NotSymbolic("a write that autograd sees")
     check_outputs(traced)
     check_sharing(traced, example_inputs)

@@ -387,6 +387,15 @@ class Trace:
         ]
 
     @property
+    def seen_writes(self) -> list[Tracked]:
+        """Those of written inputs that require grad by now, in grad mode. (An optimizer writes to parameters without.)"""
+        return [
+            tracked
+            for tracked in self.written
+            if tracked.tensor.requires_grad and tracked.memory.written_with_grad
+        ]
+
+    @property
     def silent_inputs(self) -> frozenset[str]:
         """Names of the written inputs whose version eager does not raise."""
         placeholders = [tracked.memory.placeholder for tracked in self.written if tracked.memory.is_silent]

@@ -64,9 +64,9 @@ class Dependencies:
             not self._is_in(item, group) and self.reach.needs(item, group) for item in self.before(root)
         )
 
-    def needs_group(self, item: Root | ExternStep | ViewStep, group: Group) -> bool:
-        """True where `item` cannot run before `group`."""
-        return any(self._is_in(other, group) for other in self._all_before([item]))
+    def need_group(self, items: list[Root | ExternStep | ViewStep], group: Group) -> bool:
+        """True where one of the items cannot run before `group`."""
+        return any(self._is_in(other, group) for other in self._all_before(items))
 
     def _all_before(
         self, items: list[Root | ExternStep | ViewStep]
@@ -78,7 +78,10 @@ class Dependencies:
             item = pending.pop()
             yield item
             if isinstance(item, Root):
-                pending.extend(self.after.get(id(self.group_of.get(item)), ()))
+                group = self.group_of.get(item)
+                if group is not None and id(group) not in seen:
+                    seen.add(id(group))
+                    pending.extend(self.after.get(id(group), ()))
             for part in self._unit(item):
                 if id(part) not in seen:
                     seen.add(id(part))

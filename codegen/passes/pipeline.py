@@ -124,11 +124,12 @@ def _make_writes_safe(
     failing += [root for group in failing_groups for root in group.members]
     for group in groups:
         written = {t.buffer for root in group.members for t in root.targets if _is_input(lowering, t)}
-        if group in failing_groups or any(dependencies.needs_group(item, group) for item in failing):
+        if group in failing_groups or dependencies.need_group(failing, group):
             unsafe = written
         else:
+            trial = emit_group("trial", group, by_value) if written else None
             unsafe = {
-                name for name in sorted(written) if not _is_safe(group, name, by_value, dependencies, groups)
+                name for name in sorted(written) if not _is_safe(group, name, trial, dependencies, groups)
             }
             if written - unsafe:
                 dependencies.run_after(group, failing)
@@ -143,15 +144,13 @@ def _is_input(lowering: Lowering, target: Stored) -> bool:
 
 
 def _is_safe(
-    group: Group, name: str, by_value: dict[TensorExpr, Root], dependencies: Dependencies, groups: list[Group]
+    group: Group, name: str, trial: Draft | None, dependencies: Dependencies, groups: list[Group]
 ) -> bool:
     elsewhere = [
         other for other in groups if other is not group and any(name in root.loads for root in other.members)
     ]
     readers = [*(root for other in elsewhere for root in other.members), *dependencies.readers(name)]
-    if any(dependencies.needs_group(reader, group) for reader in readers):
-        return False
-    if not _touches_own_element(emit_group("trial", group, by_value), name):
+    if trial is None or dependencies.need_group(readers, group) or not _touches_own_element(trial, name):
         return False
     dependencies.run_after(group, readers)
     return True

@@ -223,3 +223,23 @@ def test_decisions_on_a_changing_float() -> None:
     x = torch.ones(2)
     for s in (0.5, 0.7, 1.5, 2.5, 0.1):
         assert str(captured(x, s)) == str(chosen(x, s))
+
+
+@pytest.mark.parametrize("name", ["sgd_nesterov", "adam", "adamw"])
+def test_a_step_is_a_kernel_for_each_parameter_at_most(name: str) -> None:
+    """Parameters require grad, but are written to without grad mode."""
+    from codegen import compiled
+
+    make, _ = OPTIMIZERS[name]
+    parameters = [torch.nn.Parameter(torch.randn(7, 5)) for _ in range(20)]
+    for parameter in parameters:
+        parameter.grad = torch.randn(7, 5)
+    optimizer, made = make(parameters), []
+    link = compiled.link
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "link", lambda *args: made.append(link(*args)) or made[-1])
+        step = capture.compile(optimizer.step)
+        for _ in range(3):
+            step()
+    assert made and not any(graph.extern_calls for graph in made)
+    assert all(len(graph.kernels) <= len(parameters) + 2 for graph in made)

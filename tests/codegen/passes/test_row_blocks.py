@@ -11,6 +11,7 @@ from torch import fx
 
 from codegen import compiled
 from codegen.compile_fx import compile_fx
+from codegen.kernel_cost import may_pay
 from codegen.passes import pipeline
 
 SHAPES = [(512, 1024), (4096, 256), (1000, 1000), (63, 2000), (429, 1023), (16384, 260)]
@@ -42,6 +43,11 @@ def scratch(kernel: Any) -> list[str]:
 def test_column_sums(shape: tuple[int, int]) -> None:
     torch.manual_seed(0)
     (kernel,) = compiled_kernels(lambda x: (x.sum(0),), torch.randn(shape) + 1)
+    assert scratch(kernel) and (kernel.split is not None) == may_pay(kernel)
+
+
+def test_long_column_sums_can_be_divided_between_threads() -> None:
+    (kernel,) = compiled_kernels(lambda x: (x.sum(0),), torch.rand(4096, 1024))
     assert scratch(kernel) and kernel.split is not None
 
 
