@@ -11,6 +11,7 @@ from capture.variables.class_lookup import plain_setattr
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import raise_new
 from capture.variables.lazy_module import check_initialized
+from capture.variables.module_hooks import call_with_hooks
 from capture.variables.user_object import ObjectVariable
 from guards.guard import dict_contains, length_match
 from guards.lookup import instance_dict
@@ -94,6 +95,9 @@ class ModuleVariable(ObjectVariable):
             return super().call(tx, args, kwargs)
         check_initialized(tx, self.value, args, kwargs)
         if self.has_hooks(tx):
+            called = call_with_hooks(tx, self, args, kwargs)
+            if called is not None:
+                return called
             return self.get_attr(tx, "_call_impl").call(tx, args, kwargs)
         return self.get_attr(tx, "forward").call(tx, args, kwargs)
 

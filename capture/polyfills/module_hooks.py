@@ -1,0 +1,50 @@
+"""A call of an nn.Module with forward hooks, as `nn.Module._call_impl` does it, but without a look at the ids of the hooks.
+
+Ids are numbers that the whole process counts: two modules with the same hooks never have the same ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch.nn.modules import module as nn_module
+
+
+def call_with_hooks(module: Any, before: tuple[tuple[Any, bool], ...], args: Any, kwargs: Any) -> Any:
+    """Of a module without backward hooks and hooks that are called behind an exception. `before`: hook, does it take keywords."""
+    for hook, takes_keywords in before:
+        if takes_keywords:
+            given = hook(module, args, kwargs)
+            if given is not None:
+                if not isinstance(given, tuple) or len(given) != 2:
+                    raise RuntimeError(
+                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {given}."
+                    )
+                args, kwargs = given
+        else:
+            given = hook(module, args)
+            if given is not None:
+                args = given if isinstance(given, tuple) else (given,)
+    result = module.forward(*args, **kwargs)
+    for hook, takes_keywords in hooks_after(module):
+        given = hook(module, args, kwargs, result) if takes_keywords else hook(module, args, result)
+        if given is not None:
+            result = given
+    return result
+
+
+def hooks_after(module: Any) -> tuple[tuple[Any, bool], ...]:
+    """The forward hooks as they stand now, `forward` may have changed them; and whether each takes keywords."""
+    return by_id(module)
+
+
+def by_id(module: Any) -> tuple[tuple[Any, bool], ...]:
+    everywhere = nn_module._global_forward_hooks
+    everywhere_with_keywords = nn_module._global_forward_hooks_with_kwargs
+    with_keywords = module._forward_hooks_with_kwargs
+    return tuple(
+        [
+            (hook, key in with_keywords or key in everywhere_with_keywords)
+            for key, hook in (*everywhere.items(), *module._forward_hooks.items())
+        ]
+    )
