@@ -8,8 +8,8 @@
     fast = capture.compile(model)       # or one callable; also @capture.compile
     print(capture.explain(model)(x))
 
-In:  PyTorch programs. Out: the names below; see README.md. All parts are imported here, so that the first
-     capture does not wait for them.
+In:  PyTorch programs. Out: the names below; see README.md. Interpreter, guards and tracer are imported here; what
+     lowers graphs is imported by the first one that is compiled.
 """
 
 from __future__ import annotations
@@ -54,8 +54,6 @@ with collection.paused():
     import capture.convert_frame
     import capture.wrap
     import codegen.jit
-    import codegen.lower
-    import codegen.passes.pipeline
 
 from capture import backends, log
 from capture.api import (
