@@ -218,7 +218,7 @@ def make_code(capture: Capture) -> None:
     """What runs in place of the frame: a recipe for the value of one graph, or Python code around it."""
     tx = capture.tx
     if capture.value is not None:
-        if not tx.output.assertions:
+        if not tx.output.assertions and not tx.output.draws:
             capture.recipe = result_recipe(tx.output, capture.value)
         if capture.recipe is None:
             capture.code = frame_code.code_for_return(tx, capture.value)

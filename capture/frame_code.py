@@ -31,6 +31,7 @@ from capture.reconstruct import PythonCode, held_constant, release_constants
 from capture.translator import unbound_cell
 from capture.variables.base import LazyVariable, NullVariable, Variable
 from capture.variables.constant import ConstantMethod, ConstantVariable
+from capture.variables.drawn_numbers import Draw, DrawSource, code_to_take_back, drawing_code
 from capture.variables.function import ValueMethod
 from guards.source import ConstantSource, LocalSource, Source
 
@@ -55,6 +56,7 @@ class FrameCode:
     slots: list[Source]
     conditions: list[int]  # outputs that have to be true
     globals: dict[str, Any]
+    draws: list[Draw]  # made first
     on_failure: Any = None  # called with the exception of a graph that raised; may raise itself
 
 
@@ -85,9 +87,9 @@ def code_for_break(tx: Translator) -> FrameCode:
 def _finish(tx: Translator, code: PythonCode) -> FrameCode:
     names = argument_names(tx.code)
     conditions = [code.output_index(node) for node in tx.output.assertions.nodes()]
-    return FrameCode(
-        tx.code, names, code.instructions, list(code.outputs), list(code.slots), conditions, tx.scope.globals
-    )
+    slots, outputs = list(code.slots), list(code.outputs)
+    draws, names_around = tx.output.draws, tx.scope.globals
+    return FrameCode(tx.code, names, code.instructions, outputs, slots, conditions, names_around, draws)
 
 
 def argument_names(code: types.CodeType) -> tuple[str, ...]:
@@ -105,6 +107,7 @@ def assemble(frame_code: FrameCode, graph: Any, inputs: list[Source]) -> types.C
     prefix.append(Instr("RESUME", 0))
     original = frame_code.original
     fallback: list[Any] = []
+    prefix.extend(drawing_code(frame_code.draws, keep_state=graph is not None))
     if graph is not None:
         call, fallback = _call_graph(graph, inputs, slots, len(frame_code.outputs), frame_code)
         prefix.extend(call)
@@ -166,6 +169,8 @@ def _call_graph(
             code.append(Instr("LOAD_FAST", source.name))
         elif isinstance(source, ConstantSource):
             code.append(Instr("LOAD_CONST", held_constant(source.value)))
+        elif isinstance(source, DrawSource):
+            code.append(Instr("LOAD_FAST", source.local))
         else:
             code.append(Instr("LOAD_FAST", f"___slot_{slots.setdefault(source, len(slots))}"))
     code += [Instr("PRECALL", len(inputs)), Instr("CALL", len(inputs)), TryEnd(region)]
@@ -174,7 +179,8 @@ def _call_graph(
     eagerly = Label()
     for index in frame_code.conditions:
         code += [Instr("LOAD_FAST", f"___out_{index}"), Instr("POP_JUMP_FORWARD_IF_FALSE", eagerly)]
-    return code, [failed, *_report_failure(frame_code), eagerly, *_run_eagerly(frame_code)]
+    back = code_to_take_back(frame_code.draws)
+    return code, [failed, *_report_failure(frame_code), eagerly, *back, *_run_eagerly(frame_code)]
 
 
 def _report_failure(frame_code: FrameCode) -> list[Any]:

@@ -111,6 +111,7 @@ def outline(tx: Translator, function: Variable, args: Any, kwargs: Any, *, may_w
     graph = tx.output.graph
     last = next(reversed(graph.nodes), None)
     states, modes = len(tx.output.state_changes), read_modes()
+    draws = len(tx.output.draws)
     versions = {node: version_of(node) for node in graph.nodes}
     given = [_argument(graph, tensor) for tensor in tensors_of((args, kwargs))]
     versions |= {node: version_of(node) for node in given}
@@ -128,6 +129,8 @@ def outline(tx: Translator, function: Variable, args: Any, kwargs: Any, *, may_w
         return tensor.fake
 
     example = plain(tx, function.call(tx, variables, keywords), leave)
+    if len(tx.output.draws) != draws:  # the body may run more than once
+        raise GraphBreak("mutation", value=f"Python's random stream in {function.describe()}")
     if len(tx.output.state_changes) != states:
         if read_modes() != modes:
             raise GraphBreak("mutation", value=f"the thread's state in {function.describe()}")

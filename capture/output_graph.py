@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from capture.translator import Translator
+    from capture.variables.drawn_numbers import Draw
     from capture.variables.generator import GeneratorVariable
     from capture.variables.tensor import TensorVariable
 
@@ -67,6 +68,7 @@ class OutputGraph(Guarding):
         super().__init__()
         self.graph = torch.fx.Graph()
         self.inputs: list[GraphInput] = []
+        self.draws: list[Draw] = []  # from Python's random stream, in their order
         self.side_effects = SideEffects()
         self.assertions = Assertions(break_at_assertions)
         self.fake_mode = fake_mode()
@@ -216,6 +218,17 @@ class OutputGraph(Guarding):
             item = self.graph.call_method("item", (known.node,))
         item.meta["example_value"] = symbol
         return item
+
+    def add_draw(self, function: Any, args: tuple[Any, ...], bounds: tuple[Any, Any]) -> Variable:
+        """A number from Python's random stream. What the backend is shown is not drawn: nothing is, at capture."""
+        from capture.variables.drawn_numbers import Draw, DrawnVariable, DrawSource
+
+        source, kind = DrawSource(len(self.draws)), type(bounds[0])
+        self.draws.append(Draw(source.local, function, args))
+        example = kind((bounds[0] + bounds[1]) / 2)
+        node = self._placeholder(source.text, self._fake_of(number_as_tensor(example)))
+        self.inputs.append(FloatInput(source, node, example))
+        return DrawnVariable(node, source, kind)
 
     def add_array_input(self, array: Any, tensor: torch.Tensor, source: Source) -> TensorVariable:
         """A NumPy array, and the tensor on its memory."""

@@ -37,9 +37,10 @@ if TYPE_CHECKING:
 class GraphFloatVariable(Variable):
     """A value as optimizers compute them from step counts: dividing by it and raising it to a power does not make Python raise."""
 
-    def __init__(self, node: torch.fx.Node) -> None:
+    def __init__(self, node: torch.fx.Node, drawn: bool = False) -> None:
         super().__init__()
         self.node = node
+        self.drawn = drawn  # from a random stream: it may be any number, so what Python refuses for some breaks the graph
 
     def python_type(self) -> type:
         return float
@@ -65,9 +66,9 @@ def float_from(tx: Translator, tensor: TensorVariable) -> Variable:
     return _as_float(tx.output.call_function(tx, float_of, [tensor], {}))
 
 
-def _as_float(result: Variable) -> Variable:
+def _as_float(result: Variable, drawn: bool = False) -> Variable:
     assert isinstance(result, TensorVariable)
-    return GraphFloatVariable(result.node)
+    return GraphFloatVariable(result.node, drawn)
 
 
 def is_among(values: Iterable[Variable]) -> bool:
@@ -77,14 +78,27 @@ def is_among(values: Iterable[Variable]) -> bool:
 def operate(tx: Translator, symbol: str, function: Any, operands: list[Variable]) -> Variable:
     """An operator on floats, at least one of them a GraphFloatVariable."""
     name = OPERATION_NAMES.get(function)
-    if name is None or not all(map(_is_number, operands)):
+    drawn = any(_is_drawn(v) for v in operands)
+    if name is None or not all(map(_is_number, operands)) or (drawn and not _is_total(name, operands)):
         raise GraphBreak("operator", name=symbol, value=operands[-1])
     risky = {"truediv": operands[1:], "pow": operands}.get(
         name, ()
     )  # Python raises for some numbers, a graph does not
     operands = [ConstantVariable(v.as_constant()) if is_symbolic(v) and v in risky else v for v in operands]
     arguments = [ConstantVariable(name), *map(_argument, operands)]
-    return _as_float(tx.output.call_function(tx, float_operation, arguments, {}))
+    return _as_float(tx.output.call_function(tx, float_operation, arguments, {}), drawn)
+
+
+def _is_drawn(value: Variable) -> bool:
+    return isinstance(value, GraphFloatVariable) and value.drawn
+
+
+def _is_total(name: str, operands: list[Variable]) -> bool:
+    """Whether the operation gives a float and raises for no number that a drawn operand may be."""
+    if name == "truediv":
+        divisor = operands[1]
+        return divisor.is_constant() and divisor.as_constant() != 0
+    return name != "pow" and any(v.python_type() is float for v in operands)
 
 
 def _is_number(value: Variable) -> bool:

@@ -11,6 +11,7 @@ import torch
 
 from capture import torch_functions
 from capture.variables.base import LazyVariable, Variable
+from capture.variables.drawn_numbers import DrawFunction, bounds_of
 from capture.variables.function import (
     BoundMethodVariable,
     CellVariable,
@@ -57,6 +58,8 @@ def wrap_builtin(output: OutputGraph, value: Any, source: Source | None) -> Vari
     from capture.variables.builtin import BuiltinVariable
     from capture.variables.torch_function import TorchFunctionVariable
 
+    if bounds_of(value) is not None:
+        return wrap_draw_function(output, value, source)
     owner = getattr(value, "__self__", None)
     if (
         owner is not None
@@ -70,6 +73,11 @@ def wrap_builtin(output: OutputGraph, value: Any, source: Source | None) -> Vari
     if lookup(value) is None and torch_functions.kind_of(value) is not None:
         return TorchFunctionVariable(value, source)
     return BuiltinVariable(value, source)
+
+
+def wrap_draw_function(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    guard_identity(output, value, source)
+    return DrawFunction(value, source)
 
 
 def wrap_builtin_method(output: OutputGraph, value: Any, source: Source | None) -> Variable:
@@ -140,6 +148,8 @@ def wrap_accessor(output: OutputGraph, value: types.MethodWrapperType, source: S
 
 @wraps(types.MethodType)
 def wrap_method(output: OutputGraph, value: types.MethodType, source: Source | None) -> Variable:
+    if bounds_of(value) is not None:
+        return wrap_draw_function(output, value, source)
     guard_type(output, value, source)
     parts = [
         wrap(output, getattr(value, field), MethodFieldSource(source, field) if source else None)

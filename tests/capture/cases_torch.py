@@ -75,12 +75,20 @@ def random_state_read_and_set(x):
     return torch.equal(a, torch.rand(3)), x + 1
 
 
-@case(graphs=2, ops=2)
+@case(graphs=1, ops=2)
 def python_random(x):
     random.seed(4)
     a = random.random()
     y = x * a
     return y + random.randint(1, 10), random.choice([1, 2, 3]), random.random()
+
+
+@case(graphs=2, ops=4)
+def python_random_on_both_sides_of_a_break(x):
+    random.seed(4)
+    y = x * random.uniform(1, 2) + random.random() * 3
+    random.getstate()
+    return y - random.randint(1, 6)
 
 
 @case(graphs=2, ops=2)
