@@ -4,12 +4,16 @@ In:  `y.register_hook(hook)` where autograd records `y`, a result of the graph.
 Out: a node that registers the hook; whoever differentiates the graph meets it there.
 
 The hook runs when gradients do, and a compiler runs it once, so it has to be a plain function of its argument: it is interpreted here on trial, which
-also finds the guards that it needs. Any other hook breaks the graph.
+also finds the guards that it needs. What it holds (arguments of a partial, variables of the frame) has to be constants that stay as they are. Any other
+hook breaks the graph.
 """
 
 from __future__ import annotations
 
+import dis
+import functools
 import types
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,12 +21,15 @@ import torch
 from capture.break_reasons import GraphBreak
 from capture.variables.base import NotConstant, ObservedException, Variable
 from capture.variables.constant import NONE
-from capture.variables.function import FunctionVariable, NestedFunctionVariable, UserFunctionVariable
+from capture.variables.function import (
+    CellVariable,
+    NestedFunctionVariable,
+    PartialVariable,
+    UserFunctionVariable,
+)
 from capture.variables.tensor import TENSOR_METHODS, TensorVariable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from capture.translator import Translator
 
 
@@ -56,7 +63,7 @@ class HandleVariable(Variable):
 
 
 def _register_hook(self: TensorVariable, tx: Translator, hook: Variable) -> Variable:
-    function = _as_function(hook)
+    function = _as_function(tx, hook)
     if self.node.op == "placeholder" or not self.fake.requires_grad or function is None:
         raise GraphBreak("method", name="register_hook", value=self)
     _on_trial(tx, self, hook)
@@ -74,25 +81,71 @@ def _registering(hook: Callable[[torch.Tensor], torch.Tensor | None]) -> Callabl
     return register_hook
 
 
-def _as_function(hook: Variable) -> Any:
-    """The hook as an object of Python: of functions made by the frame only those that close over nothing, which might change still."""
+def _as_function(tx: Translator, hook: Variable) -> Any:
+    """The hook as an object of Python, made anew where the frame made it; None where it holds what is no constant or may change still."""
     if isinstance(hook, UserFunctionVariable):
         return hook.function
-    if not isinstance(hook, NestedFunctionVariable) or hook.closure or hook.attributes:
-        return None
+    make = MAKERS.get(type(hook))
     try:
-        defaults = tuple(value.as_constant() for value in hook.defaults)
-        keywords = {name: value.as_constant() for name, value in hook.keyword_defaults.items()}
+        return make(tx, hook) if make is not None else None
     except NotConstant:
         return None
-    made = types.FunctionType(hook.code, hook.scope.globals, hook.code.co_name, defaults)
+
+
+def _partial(tx: Translator, hook: PartialVariable) -> Any:
+    function = _as_function(tx, hook.function)
+    if function is None or hook.attributes:
+        return None
+    keywords = {name: value.as_constant() for name, value in hook.kwargs.items()}
+    return functools.partial(function, *(value.as_constant() for value in hook.args), **keywords)
+
+
+def _nested(tx: Translator, hook: NestedFunctionVariable) -> Any:
+    if hook.attributes or not all(_is_settled(tx, cell) for cell in hook.closure):
+        return None
+    defaults = tuple(value.as_constant() for value in hook.defaults)
+    keywords = {name: value.as_constant() for name, value in hook.keyword_defaults.items()}
+    closure = tuple(types.CellType(cell.contents.as_constant()) for cell in hook.closure if cell.contents)
+    made = types.FunctionType(hook.code, hook.scope.globals, hook.code.co_name, defaults, closure)
     made.__kwdefaults__ = keywords or None
     return made
 
 
+MAKERS: dict[type[Variable], Callable[[Translator, Any], Any]] = {
+    PartialVariable: _partial,
+    NestedFunctionVariable: _nested,
+}
+
+
+def _is_settled(tx: Translator, cell: CellVariable) -> bool:
+    """The cell is a variable of the code that runs, and nothing can store into it from here on: what the hook will find in it is there now."""
+    name = next((name for name in tx.code.co_cellvars if tx.cells.get(name) is cell), None)
+    if name is None or cell.contents is None or any(_stores(inner, name) for inner in tx.code.co_consts):
+        return False
+    stores = [i for i, found in enumerate(tx.instructions) if found.name in STORES and found.value == name]
+    loops = [
+        (found.target, i)
+        for i, found in enumerate(tx.instructions)
+        if found.target is not None and found.target <= i
+    ]
+    return all(
+        store < tx.index and not any(first <= store <= last for first, last in loops) for store in stores
+    )
+
+
+STORES = ("STORE_DEREF", "DELETE_DEREF")
+
+
+def _stores(code: Any, name: str) -> bool:
+    """Whether a function that the code makes has a `nonlocal` of that name, at any depth."""
+    if not isinstance(code, types.CodeType):
+        return False
+    found = any(i.opname in STORES and i.argval == name for i in dis.get_instructions(code))
+    return found or any(_stores(inner, name) for inner in code.co_consts)
+
+
 def _on_trial(tx: Translator, owner: TensorVariable, hook: Variable) -> None:
     """Interpret the hook on a gradient, for its guards; the nodes that it makes are dropped again."""
-    assert isinstance(hook, FunctionVariable)
     output = tx.output
     last = next(reversed(output.graph.nodes), None)
     inputs, effects, states = len(output.inputs), output.side_effects.count(), len(output.state_changes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 
 from tests.capture.registry import case
@@ -128,3 +130,79 @@ def hook_called_behind_an_exception(x, module):
         return module(x)
     except ValueError:
         return x + 1, module.noted
+
+
+def scaled(factor, grad, shift=0):
+    return grad * factor + shift
+
+
+@case(1, 3, leaf)
+def hook_of_a_partial(x):
+    y = x * 2
+    y.register_hook(functools.partial(scaled, 3, shift=1))
+    return y.sum()
+
+
+def with_partial():
+    return (*leaf(), functools.partial(scaled, 5))
+
+
+@case(1, 3, with_partial)
+def hook_of_an_existing_partial(x, hook):
+    y = x * 2
+    y.register_hook(hook)
+    return y.sum()
+
+
+@case(1, 3, leaf)
+def hook_that_closes_over_a_constant(x):
+    k = 5
+    y = x * 2
+    y.register_hook(lambda grad: grad * k)
+    return y.sum()
+
+
+@case(1, 3, lambda: (*leaf(), 7))
+def hook_that_closes_over_an_argument(x, k):
+    y = x * 2
+    y.register_hook(functools.partial(lambda shift, grad: grad * k + shift, 1))
+    return y.sum()
+
+
+@case(2, 2, leaf)
+def hook_that_closes_over_a_loop_variable(x):
+    y = x * 2
+    for k in (2, 3):
+        if k == 2:
+            y.register_hook(lambda grad: grad * k)
+    return y.sum()
+
+
+@case(2, 2, leaf)
+def hook_whose_variable_another_function_stores(x):
+    k = 2
+
+    def change():
+        nonlocal k
+        k = 3
+
+    y = x * 2
+    y.register_hook(lambda grad: grad * k)
+    change()
+    return y.sum()
+
+
+@case(2, 2, leaf)
+def hook_that_closes_over_a_list(x):
+    factors = [2]
+    y = x * 2
+    y.register_hook(lambda grad: grad * factors[0])
+    factors[0] = 3
+    return y.sum()
+
+
+@case(2, 3, leaf)
+def hook_of_a_partial_on_a_tensor(x):
+    y = x * 2
+    y.register_hook(functools.partial(scaled, x.detach()))
+    return y.sum()

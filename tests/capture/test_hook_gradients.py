@@ -1,0 +1,101 @@
+"""What hooks do to gradients: as in eager, with a backend that runs the hook and with one that compiles it."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+import torch
+
+import capture
+
+
+def scaled(factor, grad, shift=0):
+    return grad * factor + shift
+
+
+def nothing(factor, grad):
+    return None
+
+
+def partials(x, k):
+    y = x * 2
+    y.register_hook(functools.partial(scaled, 3, shift=1))
+    y.register_hook(functools.partial(nothing, 3))
+    y.register_hook(functools.partial(scaled, k))
+    return (y * y).sum()
+
+
+def closures(x, k):
+    factor = 5
+    y = x * 2
+    y.register_hook(lambda grad: grad + factor)
+    y.register_hook(lambda grad: grad * k)
+    return (y * y).sum()
+
+
+def removed(x, k):
+    y = x * 2
+    handle = y.register_hook(functools.partial(scaled, 3))
+    y.register_hook(lambda grad: grad * k)
+    handle.remove()
+    return (y * y).sum()
+
+
+def bound_late(x, k):
+    y = x * 2
+    for factor in (2, k):
+        y.register_hook(lambda grad: grad + factor)
+    return (y * y).sum()
+
+
+def stored_behind(x, k):
+    y = x * 2
+    y.register_hook(lambda grad: grad * k)
+    k = k + 1
+    return (y * y).sum()
+
+
+def stored_by_another(x, k):
+    def change():
+        nonlocal k
+        k = k + 3
+
+    y = x * 2
+    y.register_hook(lambda grad: grad * k)
+    change()
+    return (y * y).sum()
+
+
+def stored_in_a_loop(x, k):
+    y = x * 2
+    while k < 20:
+        factor = k
+        y.register_hook(lambda grad: grad * factor)
+        k = k * 3
+    return (y * y).sum()
+
+
+FUNCTIONS = [partials, closures, removed, bound_late, stored_behind, stored_by_another, stored_in_a_loop]
+
+
+def gradient(function, k):
+    torch.manual_seed(0)
+    x = torch.randn(3, 4, requires_grad=True)
+    function(x, k).backward()
+    return x.grad
+
+
+@pytest.mark.parametrize("backend", ["eager", "llvm"])
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_gradients_are_those_of_eager(function, backend):
+    compiled = capture.compile(function, backend=backend)
+    for k in (3, 3, 7, 2):
+        torch.testing.assert_close(gradient(compiled, k), gradient(function, k))
+
+
+@pytest.mark.parametrize("function", [partials, closures, removed], ids=lambda function: function.__name__)
+def test_hooks_that_hold_constants_stay_in_the_graph(function):
+    compiled = capture.compile(function, backend="eager", fullgraph=True, dynamic=False)
+    for k in (3, 3, 7):
+        torch.testing.assert_close(gradient(compiled, k), gradient(function, k))
