@@ -1,9 +1,8 @@
-"""nn.Module: state, calls, hooks, containers, parametrizations, what forward may do to its module."""
+"""nn.Module: calls, containers, traversal, modes, shared weights, modules as arguments and globals."""
 
 from __future__ import annotations
 
 import collections
-import copy
 
 import torch
 import torch.nn.functional as F
@@ -25,133 +24,6 @@ def linear(x, net):
     return net(x)
 
 
-class Hooked(nn.Module):
-    def __init__(self, **hooks):
-        super().__init__()
-        self.inner = nn.Linear(4, 4)
-        self.log = []
-
-    def forward(self, x, scale=1):
-        return self.inner(x) * scale
-
-
-def forward_hook(module, args, output):
-    return output + 1
-
-
-def pre_hook(module, args):
-    return (args[0] * 2,)
-
-
-def pre_hook_value(module, args):
-    return args[0] * 3
-
-
-def pre_hook_none(module, args):
-    return None
-
-
-def kwargs_pre_hook(module, args, kwargs):
-    return args, {**kwargs, "scale": 5}
-
-
-def kwargs_hook(module, args, kwargs, output):
-    return output * kwargs["scale"]
-
-
-def hooked(*registrations):
-    def make():
-        net = Hooked()
-        for register, hook, options in registrations:
-            getattr(net, register)(hook, **options)
-        return net
-
-    return make
-
-
-@case(1, 3, with_net(hooked(("register_forward_hook", forward_hook, {}))))
-def hook_forward(x, net):
-    return net(x)
-
-
-@case(1, 3, with_net(hooked(("register_forward_pre_hook", pre_hook, {}))))
-def hook_pre(x, net):
-    return net(x)
-
-
-@case(1, 3, with_net(hooked(("register_forward_pre_hook", pre_hook_value, {}))))
-def hook_pre_single_value(x, net):
-    return net(x)
-
-
-@case(1, 2, with_net(hooked(("register_forward_pre_hook", pre_hook_none, {}))))
-def hook_pre_none(x, net):
-    return net(x)
-
-
-@case(1, 2, with_net(hooked(("register_forward_pre_hook", kwargs_pre_hook, {"with_kwargs": True}))))
-def hook_pre_kwargs(x, net):
-    return net(x)
-
-
-@case(1, 3, with_net(hooked(("register_forward_hook", kwargs_hook, {"with_kwargs": True}))))
-def hook_forward_kwargs(x, net):
-    return net(x, scale=3)
-
-
-@case(
-    1,
-    5,
-    with_net(
-        hooked(
-            ("register_forward_hook", forward_hook, {}),
-            ("register_forward_hook", forward_hook, {"prepend": True}),
-            ("register_forward_pre_hook", pre_hook, {}),
-        )
-    ),
-)
-def hook_several(x, net):
-    return net(x)
-
-
-@case(1, 3, with_net(hooked(("register_forward_hook", forward_hook, {"always_call": True}))))
-def hook_always_call(x, net):
-    return net(x)
-
-
-def logging_hook(module, args, output):
-    module.log.append(tuple(output.shape))
-
-
-@case(1, 2, with_net(hooked(("register_forward_hook", logging_hook, {}))))
-def hook_with_effect(x, net):
-    return net(x), net.log
-
-
-def printing_hook(module, args, output):
-    print("hook", output.shape)
-
-
-@case(2, 3, with_net(hooked(("register_forward_hook", printing_hook, {}))))
-def hook_that_breaks(x, net):
-    return net(x) + 1
-
-
-class Child(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.net = Hooked()
-        self.net.inner.register_forward_hook(forward_hook)
-
-    def forward(self, x):
-        return self.net(x)
-
-
-@case(1, 3, with_net(Child))
-def hook_on_child(x, net):
-    return net(x)
-
-
 class SharedWeights(nn.Module):
     def __init__(self):
         super().__init__()
@@ -167,50 +39,6 @@ class SharedWeights(nn.Module):
 @case(1, 3, with_net(SharedWeights))
 def weight_sharing(x, net):
     return net(x), len(list(net.parameters())), net.b.weight is net.a.weight
-
-
-class StateInForward(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.count = 0
-        self.register_buffer("total", torch.zeros(()))
-        self.cache = {}
-        self.history = []
-
-    def forward(self, x):
-        self.count += 1
-        self.last = x * self.count
-        self.total = self.total + self.last.sum()
-        self.cache["x"] = self.last
-        self.history.append(self.count)
-        return self.last + self.total
-
-
-@case(1, 4, with_net(StateInForward))
-def attributes_set_in_forward(x, net):
-    return net(x), net.count, net.total, sorted(net.cache), net.history, "last" in net.__dict__
-
-
-@case(1, 8, with_net(StateInForward))
-def state_across_calls(x, net):
-    net(x)
-    return net(x), net.count, net.total
-
-
-class InPlaceBuffer(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("steps", torch.zeros(4))
-
-    def forward(self, x):
-        self.steps.add_(1)
-        self.steps[0] = 5
-        return x + self.steps
-
-
-@case(1, 3, with_net(InPlaceBuffer))
-def buffer_in_place(x, net):
-    return net(x), net.steps
 
 
 class Delegates(nn.Module):
@@ -360,12 +188,6 @@ def eval_inside(x, net):
     return y, net.training, net.bn.training
 
 
-@case(1, 1, with_net(lambda: nn.Linear(4, 4)))
-def requires_grad_off_inside(x, net):
-    y = net(x)
-    return y, [p.requires_grad for p in net.parameters()]
-
-
 class MethodsAsForward(nn.Module):
     def __init__(self):
         super().__init__()
@@ -496,151 +318,6 @@ def super_forward(x, net):
     return net(x)
 
 
-class Parametrized(nn.Module):
-    def forward(self, w):
-        return w * 2
-
-
-def parametrized():
-    net = nn.Linear(4, 4)
-    nn.utils.parametrize.register_parametrization(net, "weight", Parametrized())
-    return net
-
-
-@case(1, 2, with_net(parametrized))
-def parametrization(x, net):
-    return net(x)
-
-
-@case(None, None, with_net(lambda: nn.utils.parametrizations.weight_norm(nn.Linear(4, 4))))
-def weight_norm(x, net):
-    return net(x)
-
-
-@case(None, None, with_net(lambda: nn.utils.parametrizations.spectral_norm(nn.Linear(4, 4)).eval()))
-def spectral_norm(x, net):
-    return net(x)
-
-
-@case(None, None, with_net(lambda: nn.LazyLinear(5)))
-def lazy_linear(x, net):
-    return net(x)
-
-
-class LazyPart(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.LazyLinear(4)
-
-    def forward(self, x):
-        return torch.relu(self.fc(x)) + 1
-
-
-@case(None, None, with_net(LazyPart))
-def lazy_submodule(x, net):
-    return net(x)
-
-
-@case(None, None)
-def module_made_inside(x):
-    fc = nn.ReLU()
-    return fc(x) + 1
-
-
-@case(None, None)
-def module_with_parameters_made_inside(x):
-    torch.manual_seed(0)
-    fc = nn.Linear(4, 2)
-    return fc(x)
-
-
-@case(None, None, with_net(lambda: nn.Linear(4, 4)))
-def state_dict_inside(x, net):
-    y = net(x)
-    keys = list(net.state_dict())
-    return y, keys
-
-
-@case(None, None, with_net(lambda: nn.Sequential(nn.Linear(4, 4), nn.ReLU())))
-def apply_inside(x, net):
-    names = []
-    net.apply(lambda m: names.append(type(m).__name__))
-    return net(x), names
-
-
-class RegistersInside(nn.Module):
-    def forward(self, x):
-        if not hasattr(self, "made"):
-            self.register_buffer("made", torch.ones(4))
-        return x + self.made
-
-
-@case(None, None, with_net(RegistersInside))
-def register_buffer_inside(x, net):
-    return net(x), list(dict(net.named_buffers()))
-
-
-class SetsParameter(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.w = nn.Parameter(torch.ones(4))
-
-    def forward(self, x):
-        old = self.w
-        self.w = nn.Parameter(old.detach() * 2)
-        y = x * self.w
-        return y
-
-
-@case(None, None, with_net(SetsParameter))
-def parameter_replaced_inside(x, net):
-    return net(x), isinstance(net.w, nn.Parameter), list(dict(net.named_parameters()))
-
-
-class ReplacesChild(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.act = nn.ReLU()
-        self.other = nn.Tanh()
-
-    def forward(self, x):
-        self.act = self.other
-        return self.act(x)
-
-
-@case(None, None, with_net(ReplacesChild))
-def child_replaced_inside(x, net):
-    return net(x), type(net.act).__name__, [n for n, _ in net.named_children()]
-
-
-class DeletesAttribute(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.extra = 3
-
-    def forward(self, x):
-        y = x * self.extra
-        del self.extra
-        return y
-
-
-@case(1, 1, with_net(DeletesAttribute))
-def attribute_deleted_inside(x, net):
-    return net(x), hasattr(net, "extra")
-
-
-@case(1, 2, with_net(lambda: nn.Linear(4, 4)))
-def deepcopy_of_module_result(x, net):
-    y = net(x)
-    return y * net.weight.shape[0], net.weight.ndim, net.extra_repr() if False else None
-
-
-@case(None, None, with_net(lambda: nn.Linear(4, 4)))
-def deepcopy_module_inside(x, net):
-    twin = copy.deepcopy(net)
-    return twin(x) + net(x)
-
-
 @case(1, 1, with_net(lambda: [nn.ReLU(), nn.Tanh()]))
 def modules_in_list_argument(x, nets):
     return nets[0](x)
@@ -671,56 +348,6 @@ def module_in_closure(x):
     return run(x)
 
 
-class Embeds(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.emb = nn.Embedding(10, 4)
-        self.norm = nn.LayerNorm(4)
-        self.drop = nn.Dropout(0.0)
-
-    def forward(self, ids):
-        return self.drop(self.norm(self.emb(ids)))
-
-
-@case(1, 3, lambda: (torch.arange(6).reshape(2, 3), Embeds()))
-def embedding_module(ids, net):
-    return net(ids)
-
-
-@case(
-    1,
-    4,
-    with_net(
-        lambda: nn.Sequential(
-            nn.Conv2d(1, 2, 3, padding=1), nn.BatchNorm2d(2), nn.ReLU(), nn.MaxPool2d(2)
-        ).eval(),
-        1,
-        1,
-        4,
-        4,
-    ),
-)
-def convolution_stack(x, net):
-    return net(x)
-
-
-@case(1, None, with_net(lambda: nn.MultiheadAttention(4, 2, batch_first=True).eval(), 2, 3, 4))
-def multihead_attention(x, net):
-    return net(x, x, x, need_weights=False)[0]
-
-
-@case(None, None, with_net(lambda: nn.LSTM(4, 3, batch_first=True), 2, 3, 4))
-def lstm(x, net):
-    out, (h, c) = net(x)
-    return out, h, c
-
-
-@case(None, None, with_net(lambda: nn.GRUCell(4, 3)))
-def gru_cell(x, net):
-    h = net(x)
-    return net(x, h)
-
-
 @case(
     1,
     2,
@@ -737,38 +364,6 @@ def isinstance_dispatch(x, net):
 @case(1, 1, with_net(lambda: nn.Linear(4, 4)))
 def module_type_name(x, net):
     return net(x), net.__class__.__name__, type(net) is nn.Linear, net._get_name()
-
-
-class Counted(nn.Module):
-    calls = 0
-
-    def forward(self, x):
-        type(self).calls += 1
-        return x + 1
-
-
-@case(1, 1, with_net(Counted))
-def class_counter(x, net):
-    Counted.calls = 0
-    return net(x), Counted.calls
-
-
-class GradToggle(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc = nn.Linear(4, 4)
-
-    @torch.no_grad()
-    def frozen(self, x):
-        return self.fc(x)
-
-    def forward(self, x):
-        return self.frozen(x) + self.fc(x)
-
-
-@case(1, None, with_net(GradToggle))
-def no_grad_method(x, net):
-    return net(x)
 
 
 class EarlyExit(nn.Module):

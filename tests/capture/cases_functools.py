@@ -1,0 +1,203 @@
+"""functools: partial, caches, wraps, decorators with arguments, singledispatch, cached_property."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from functools import (
+    cached_property,
+    cmp_to_key,
+    lru_cache,
+    partial,
+    partialmethod,
+    reduce,
+    singledispatch,
+    singledispatchmethod,
+    wraps,
+)
+
+import torch
+
+from tests.capture.registry import case
+
+
+def addk(a, b, k=1):
+    return a + b * k
+
+
+@case(ops=4)
+def plain_partial(x):
+    f = partial(addk, x, k=3)
+    g = partial(f, 2)
+    return f(1), g(), f.func.__name__, f.args[0] is x, f.keywords, g.keywords, partial(addk, 1)(x, k=2)
+
+
+@case(ops=4)
+def partial_nested(x):
+    return (
+        partial(partial(addk, 1), k=4)(x),
+        list(map(partial(operator.mul, 2), [x, 3])),
+        partial(torch.add, x)(x, alpha=2),
+    )
+
+
+@case(ops=1)
+def partial_ret(x):
+    return partial(addk, x + 1)
+
+
+class PM:
+    def m(self, a, b):
+        return a - b
+
+    pm = partialmethod(m, 5)
+
+    @singledispatchmethod
+    def sd(self, a):
+        return "def"
+
+    @sd.register
+    def _(self, a: int):
+        return "int"
+
+
+@case(ops=1)
+def plain_partialmethod(x):
+    return PM().pm(x)
+
+
+@case(ops=3)
+def plain_reduce(x):
+    return (
+        reduce(lambda a, b: a * b, [x, x + 1, 2]),
+        reduce(operator.add, [1, 2, 3]),
+        reduce(operator.add, [], 7),
+        reduce(lambda a, b: a + [b], "ab", []),
+    )
+
+
+@lru_cache(None)
+def cached(n):
+    return n * 2
+
+
+@lru_cache
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+
+@case(ops=1)
+def lru(x):
+    return x * cached(3), fib(10)
+
+
+@functools.cache
+def cache_t(n):
+    return torch.ones(n)
+
+
+def deco(f):
+    @wraps(f)
+    def w(*a, **k):
+        return f(*a, **k) + 1
+
+    return w
+
+
+@deco
+def decorated(x, y=1):
+    "doc"
+    return x * y
+
+
+@case(ops=3)
+def plain_wraps(x):
+    return decorated(x, y=2), decorated.__name__, decorated.__doc__, decorated.__wrapped__(x)
+
+
+@case(ops=2)
+def wraps_inner(x):
+    @deco
+    def f(a):
+        return a * 2
+
+    return f(x), f.__name__
+
+
+def deco_args(n):
+    def d(f):
+        @wraps(f)
+        def w(*a):
+            return f(*a) * n
+
+        return w
+
+    return d
+
+
+@deco_args(3)
+def tripled(x):
+    return x + 1
+
+
+@case(ops=2)
+def plain_deco_args(x):
+    return tripled(x)
+
+
+@singledispatch
+def sd(a):
+    return "obj"
+
+
+@sd.register(int)
+def _(a):
+    return a + 1
+
+
+@sd.register(list)
+def _(a):
+    return len(a)
+
+
+@sd.register
+def _(a: torch.Tensor):
+    return a * 2
+
+
+@case(ops=1)
+def plain_singledispatch(x):
+    return sd(1), sd([1, 2]), sd(x), sd("q")
+
+
+@case(ops=1)
+def plain_cmp_to_key(x):
+    return (
+        sorted([3, 1, 2], key=cmp_to_key(lambda a, b: b - a)),
+        min([3, 1], key=cmp_to_key(lambda a, b: a - b)),
+        x + 1,
+    )
+
+
+class CPr:
+    def __init__(self, v):
+        self.v = v
+        self.n = 0
+
+    @cached_property
+    def c(self):
+        self.n += 1
+        return self.v + 1
+
+
+@case(ops=1)
+def plain_cached_property(x):
+    o = CPr(x)
+    a = o.c
+    b = o.c
+    return a is b, o.n, a
+
+
+@case(ops=3, args=lambda: (torch.randn(3, 4), CPr(torch.ones(3, 4))))
+def cached_property_arg(x, o):
+    return o.c + x, o.c * 2, o.n
