@@ -401,9 +401,11 @@ def sigmoid_backward(ctx: Any, gradient: TensorExpr, output: TensorExpr) -> Tens
 
 
 @lowering(aten._to_copy.default)
-def to_copy(ctx: Any, value: TensorExpr, **options: Any) -> TensorExpr:
+def to_copy(ctx: Any, value: TensorExpr | float, **options: Any) -> TensorExpr:
     if options.get("device", ctx.val.device) != ctx.val.device or ctx.val.device.type != "cpu":
         return NotImplemented
+    if not isinstance(value, TensorExpr):  # a number, as function transforms pass it
+        return copy_of(as_operand(value, ctx.dtype, ctx.shape))
     return copy_of(value) if value.dtype == ctx.dtype else cast(value, ctx.dtype)
 
 

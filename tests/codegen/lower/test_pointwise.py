@@ -7,6 +7,8 @@ import math
 import pytest
 import torch
 
+import capture
+from codegen import compiled
 from tests.codegen.lowering_check import check, check_fails, kernels
 
 aten = torch.ops.aten
@@ -220,3 +222,11 @@ def test_layouts(make):
 def test_wraparound():
     x = torch.tensor([2**31 - 1, -(2**31)], dtype=torch.int32)
     check(lambda x: (x + 1, x * x, -x, x.abs()), x)
+
+
+def test_a_number_that_a_function_transform_casts(monkeypatch):
+    monkeypatch.setattr(compiled, "strict", True)
+    rows = capture.compile(lambda x: torch.func.vmap(lambda row: row.sum() * 2)(x))
+    x = torch.randn(3, 4)
+    with capture.config.patch(raise_on_error=True):
+        torch.testing.assert_close(rows(x), x.sum(1) * 2)
