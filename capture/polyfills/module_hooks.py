@@ -5,32 +5,67 @@ Ids are numbers that the whole process counts: two modules with the same hooks n
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from torch.nn.modules import module as nn_module
 
 
 def call_with_hooks(module: Any, before: tuple[tuple[Any, bool], ...], args: Any, kwargs: Any) -> Any:
-    """Of a module without backward hooks and hooks that are called behind an exception. `before`: hook, does it take keywords."""
-    for hook, takes_keywords in before:
-        if takes_keywords:
-            given = hook(module, args, kwargs)
+    """Of a module that has no backward hooks, nor any that are called behind an exception. `before`: hook, does it take keywords."""
+    result, started = None, []
+    try:
+        for hook, takes_keywords in before:
+            if takes_keywords:
+                given = hook(module, args, kwargs)
+                if given is not None:
+                    if not isinstance(given, tuple) or len(given) != 2:
+                        raise RuntimeError(
+                            f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {given}."
+                        )
+                    args, kwargs = given
+            else:
+                given = hook(module, args)
+                if given is not None:
+                    args = given if isinstance(given, tuple) else (given,)
+        result = module.forward(*args, **kwargs)
+        for hook, takes_keywords in hooks_after(module):
+            started.append(hook)
+            given = hook(module, args, kwargs, result) if takes_keywords else hook(module, args, result)
             if given is not None:
-                if not isinstance(given, tuple) or len(given) != 2:
-                    raise RuntimeError(
-                        f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {given}."
-                    )
-                args, kwargs = given
-        else:
-            given = hook(module, args)
+                result = given
+        return result
+    except Exception:
+        # registered by what ran meanwhile
+        if nn_module._global_forward_hooks_always_called or module._forward_hooks_always_called:
+            call_behind_exception(module, args, kwargs, result, started)
+        raise
+
+
+def call_behind_exception(module: Any, args: Any, kwargs: Any, result: Any, started: list[Any]) -> None:
+    of_all, of_module = nn_module._global_forward_hooks, module._forward_hooks
+    always_of_all, always = (
+        nn_module._global_forward_hooks_always_called,
+        module._forward_hooks_always_called,
+    )
+    left = [(hook, False, "global module") for key, hook in of_all.items() if key in always_of_all]
+    left += [
+        (hook, key in module._forward_hooks_with_kwargs, "module")
+        for key, hook in of_module.items()
+        if key in always
+    ]
+    for hook, takes_keywords, kind in left:
+        if any(hook is other for other in started):
+            continue
+        try:
+            given = hook(module, args, kwargs, result) if takes_keywords else hook(module, args, result)
             if given is not None:
-                args = given if isinstance(given, tuple) else (given,)
-    result = module.forward(*args, **kwargs)
-    for hook, takes_keywords in hooks_after(module):
-        given = hook(module, args, kwargs, result) if takes_keywords else hook(module, args, result)
-        if given is not None:
-            result = given
-    return result
+                result = given
+        except Exception as error:
+            warnings.warn(
+                f"{kind} forward hook with ``always_call=True`` raised an exception that was silenced as another error was raised in forward: {error}",
+                stacklevel=2,
+            )
 
 
 def hooks_after(module: Any) -> tuple[tuple[Any, bool], ...]:

@@ -159,3 +159,33 @@ def test_a_hook_with_a_wrong_result_raises_as_eager():
     with pytest.raises(RuntimeError) as captured:
         capture.compile(forward_of, backend="eager")(module, x)
     assert str(captured.value) == str(eager.value)
+
+
+def test_a_hook_that_forward_registers_is_called_behind_its_exception():
+    noted = []
+
+    def note(module, args, output):
+        noted.append(output)
+
+    class Raises(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_forward_hook(plus)
+
+        def forward(self, x):
+            key = max(self._forward_hooks) + 1000
+            self._forward_hooks[key] = note
+            self._forward_hooks_always_called[key] = True
+            raise ValueError("refused")
+
+    def catches(module, x):
+        x = x * 3
+        try:
+            return module(x)
+        except ValueError:
+            return x - 1
+
+    x = torch.ones(3)
+    result = capture.compile(catches, backend="eager")(Raises(), x)
+    torch.testing.assert_close(result, catches(Raises(), x), rtol=0, atol=0)
+    assert noted == [None, None]
