@@ -41,7 +41,7 @@ CAPTURE_WEAK int guard_program_run(PyObject *program, const FrameState *state, P
 CAPTURE_WEAK Py_ssize_t guard_program_nslots(PyObject *program);
 CAPTURE_WEAK int guard_program_check(PyObject *object); /* is it a GuardProgram? */
 
-/* --- compiled_graph.c ------------------------------------------------------------------------------------------------ */
+/* --- compiled_graph.c, compiled_graph_type.c --------------------------------------------------------------------------- */
 
 /* 0 with new references in `outs`, or -1 with an exception. */
 CAPTURE_WEAK int compiled_graph_run(PyObject *graph, PyObject *const *args, Py_ssize_t nargs, PyObject **outs);

@@ -1,4 +1,4 @@
-/* The launch plan of a compiled graph: what codegen/plan.py writes and compiled_graph.c runs.
+/* The launch plan of a compiled graph: what codegen/plan.py writes compiled_graph_type.c reads and compiled_graph.c runs.
  *
  * A slot is a tensor of the graph while it runs: a pointer that kernels take, and a tensor object where somebody needs one.
  * The plan is a row of instructions over slots; slots 0 .. ninputs-1 are the arguments.
@@ -95,6 +95,10 @@ PyObject *spec_conform(const TensorSpec *spec, PyObject *tensor, const char *wha
 void slot_set(Slot *slot, PyObject *tensor);
 
 int init_gemm(void);
+/* torch's grad mode, which a run may turn off. */
+int init_grad_mode(void);
+/* Make the exception CheckFailed and add it to the module. */
+int init_check_failed(PyObject *module);
 /* Work (in elements or multiplications) above which the GIL is worth releasing: some 50 us. */
 #define LONG_WORK 200000
 
