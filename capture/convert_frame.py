@@ -78,7 +78,8 @@ class Converter:
             return leave_disabled(frame.function, original)
         why = frame_filter.why_not_captured(frame.code)
         if why is not None:
-            _capture.skip_code(frame.code)
+            if not torch_compile_marks.is_wrapper(frame.function):
+                _capture.skip_code(frame.code)
             return None
         if frame_filter.why_not_now() is not None:
             return None

@@ -40,3 +40,7 @@ class ConvertedInputs:
         for place, convert in self.places:
             given[place] = convert(given[place])
         return self.graph(*given)
+
+    @property
+    def may_fail(self) -> bool:
+        return getattr(self.graph, "may_fail", True)

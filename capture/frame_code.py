@@ -57,6 +57,7 @@ class FrameCode:
     conditions: list[int]  # outputs that have to be true
     globals: dict[str, Any]
     draws: list[Draw]  # made first
+    draws_taken_back: list[Draw]  # where Python runs the frame after all
     on_failure: Any = None  # called with the exception of a graph that raised; may raise itself
 
 
@@ -89,7 +90,9 @@ def _finish(tx: Translator, code: PythonCode) -> FrameCode:
     conditions = [code.output_index(node) for node in tx.output.assertions.nodes()]
     slots, outputs = list(code.slots), list(code.outputs)
     draws, names_around = tx.output.draws, tx.scope.globals
-    return FrameCode(tx.code, names, code.instructions, outputs, slots, conditions, names_around, draws)
+    return FrameCode(
+        tx.code, names, code.instructions, outputs, slots, conditions, names_around, draws, draws
+    )
 
 
 def argument_names(code: types.CodeType) -> tuple[str, ...]:
@@ -107,7 +110,9 @@ def assemble(frame_code: FrameCode, graph: Any, inputs: list[Source]) -> types.C
     prefix.append(Instr("RESUME", 0))
     original = frame_code.original
     fallback: list[Any] = []
-    prefix.extend(drawing_code(frame_code.draws, keep_state=graph is not None))
+    if graph is None or not (frame_code.conditions or getattr(graph, "may_fail", True)):
+        frame_code.draws_taken_back = []  # reading the stream's state costs more than a small graph
+    prefix.extend(drawing_code(frame_code.draws, keep_state=bool(frame_code.draws_taken_back)))
     if graph is not None:
         call, fallback = _call_graph(graph, inputs, slots, len(frame_code.outputs), frame_code)
         prefix.extend(call)
@@ -179,7 +184,7 @@ def _call_graph(
     eagerly = Label()
     for index in frame_code.conditions:
         code += [Instr("LOAD_FAST", f"___out_{index}"), Instr("POP_JUMP_FORWARD_IF_FALSE", eagerly)]
-    back = code_to_take_back(frame_code.draws)
+    back = code_to_take_back(frame_code.draws_taken_back)
     return code, [failed, *_report_failure(frame_code), eagerly, *back, *_run_eagerly(frame_code)]
 
 

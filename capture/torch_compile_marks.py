@@ -25,12 +25,17 @@ def disabled_original(function: Any) -> Any:
     functools.wraps copies the marks to functions without that meaning. torch disables some functions of its own when torch.compile is
     imported; these are not the program's, but they are where it disabled a module, of which the wrapper holds a method.
     """
-    if not isinstance(function, types.FunctionType) or not function.__code__.co_filename.startswith(_FILES):
+    if not is_wrapper(function):
         return None
     marks = function.__dict__
     original = marks.get("_torchdynamo_orig_callable") if marks.get("_torchdynamo_disable") is True else None
     of_torch = isinstance(original, types.FunctionType) and (original.__module__ or "").startswith("torch.")
     return None if of_torch else original
+
+
+def is_wrapper(function: Any) -> bool:
+    """Is it one of the functions that torch.compile returns for others? They share their code: a mark of the code would be one of them all."""
+    return isinstance(function, types.FunctionType) and function.__code__.co_filename.startswith(_FILES)
 
 
 def disables_what_it_calls(wrapper: types.FunctionType) -> bool:
@@ -39,9 +44,8 @@ def disables_what_it_calls(wrapper: types.FunctionType) -> bool:
 
 def is_allowed_in_graph(function: types.FunctionType) -> bool:
     rules = sys.modules.get("torch._dynamo.trace_rules")
-    if rules is None or id(function) in rules._nonstrict_trace_callable_ids:
-        return False
-    return id(function) in rules._allowed_callable_ids
+    allowed = getattr(rules, "_allowed_callable_ids", ())  # the module may be on its way in
+    return id(function) in allowed and id(function) not in getattr(rules, "_nonstrict_trace_callable_ids", ())
 
 
 def has_constant_result(function: types.FunctionType) -> bool:
@@ -51,9 +55,10 @@ def has_constant_result(function: types.FunctionType) -> bool:
 def substitute_of(function: Any) -> types.FunctionType | None:
     """What the program said to inline in place of a function written in C."""
     module = sys.modules.get("torch._dynamo.variables.functions")
-    if module is None:
+    polyfilled = getattr(module, "PolyfilledFunctionVariable", None)  # the module may be on its way in
+    if polyfilled is None:
         return None
-    handler = module.PolyfilledFunctionVariable._get_polyfill_handlers().get(function)
+    handler = polyfilled._get_polyfill_handlers().get(function)
     written = getattr(handler, "__torch_dynamo_polyfill__", None)
     if not isinstance(written, types.FunctionType) or written.__code__.co_filename.startswith(_FILES):
         return None  # those that come with torch.compile

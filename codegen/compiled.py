@@ -17,6 +17,7 @@ from typing import Any
 
 from torch import fx
 
+from codegen import ir
 from codegen.extern_program import extern_program
 from codegen.kernel_report import watch
 from codegen.plan import LaunchPlan, PlanOptions, build_plan
@@ -44,6 +45,11 @@ class CompiledGraph(Base):
         """The kernels in loop IR, in the order in which they run."""
         return [step.kernel for step in self.program.steps if isinstance(step, KernelStep)]
 
+    @property
+    def may_fail(self) -> bool:
+        """Does it call operators, or kernels that check values? (Else only memory can run out.)"""
+        return bool(self.extern_calls) or any(has_checks(kernel.body) for kernel in self.kernels)
+
     @cached_property
     def loops(self) -> str:
         """The printed loop IR of all kernels."""
@@ -63,6 +69,13 @@ class CompiledGraph(Base):
 
     def __reduce__(self) -> Any:
         raise TypeError("a compiled graph holds machine code of this process and can't be pickled")
+
+
+def has_checks(body: list[ir.Stmt]) -> bool:
+    return any(
+        isinstance(statement, ir.Check) or (isinstance(statement, ir.Loop) and has_checks(statement.body))
+        for statement in body
+    )
 
 
 class EagerGraph:

@@ -133,3 +133,15 @@ def test_substitute():
         return sum([1 for item in a if item < x])
 
     assert len(nodes_of(lambda x: x * _bisect.bisect_left([1, 2, 3], 3))) == 1
+
+
+def test_wrappers_share_their_code_but_no_marks():
+    """One that torch itself disabled, met first, says nothing of those of the program."""
+    from torch.utils.checkpoint import checkpoint
+
+    def f(x):
+        return checkpoint(lambda y: print(y.shape) or y.sin(), x, use_reentrant=False)
+
+    compiled = capture.compile(f, backend=Counting())
+    torch.testing.assert_close(compiled(x), f(x))
+    assert graphs_of(torch.compiler.disable(outer)) == 2
