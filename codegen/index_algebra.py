@@ -271,6 +271,8 @@ class Ranges:
         if isinstance(index, int) and isinstance(divisor, int) and divisor > 0:
             return index // divisor, index % divisor
         quotient, rest = _split_multiples(index, divisor)
+        if quotient != 0 and not self.lower_is_zero(rest):
+            quotient, rest = self._with_rest_above_zero(index, quotient, rest, divisor)
         if self.below(rest, divisor):
             return quotient, rest
         reduced = self._divide_by_common_factor(rest, divisor)
@@ -284,6 +286,16 @@ class Ranges:
             remainder = self.mod(flat.numerator, divisor)
             return plus(quotient, _atom("floordiv", rest, divisor)), remainder
         return plus(quotient, _atom("floordiv", rest, divisor)), _atom("mod", rest, divisor)
+
+    def _with_rest_above_zero(
+        self, index: Index, quotient: Index, rest: Index, divisor: Index
+    ) -> tuple[Index, Index]:
+        """4*a + (b - 1) over 2 is 2*a - 1 and b + 1 left over: atoms stand for numbers that are not negative, and `b - 1` may be."""
+        top = self.upper(_make({atoms: -coef for atoms, coef in terms_of(rest).items() if coef < 0}))
+        if not isinstance(top, int) or not isinstance(divisor, int):
+            return 0, index
+        shift = -(-top // divisor)
+        return minus(quotient, shift), plus(rest, shift * divisor)
 
     def _divide_by_common_factor(self, rest: Index, divisor: Index) -> tuple[Index, Index] | None:
         """(g*a + b) // (g*d) = a // d where 0 <= b < g."""

@@ -43,6 +43,10 @@ def alike(left: Any, right: Any) -> bool:
             )
     if isinstance(left, list | tuple) and type(left) is type(right) and len(left) == len(right):
         return all(map(alike, left, right))
+    if isinstance(left, dict) and type(left) is type(right) and list(left) == list(right):
+        return all(map(alike, left.values(), right.values())) and alike(
+            list(getattr(left, "__dict__", {}).values()), list(getattr(right, "__dict__", {}).values())
+        )
     return same(left, right)
 
 
