@@ -32,8 +32,8 @@ VIEWS_GRAPH, VIEW_BY_AUTOGRAD = 1.5, 2.0
 def is_worth_running(graph: Any, captured: fx.Graph, instructions: int) -> bool:
     """`captured` is what `compile_fx` made `graph` of."""
     own = cost(graph)
-    if own is None:
-        return True
+    if own is None or any(node.op == "get_attr" for node in captured.nodes):
+        return True  # the last: bodies of loops and branches, which torch itself traces anew at each call
     operations = sum(node.op.startswith("call_") and not is_part_of_result(node) for node in captured.nodes)
     left_out = max(0, operations - len(graph.extern_calls))
     return own + GUARDS < OPERATION * left_out + INSTRUCTION * instructions
