@@ -11,6 +11,7 @@ The constants are microseconds, measured on x86-64 at 2.9 GHz (`python -m benchm
 from __future__ import annotations
 
 import operator
+import types
 from typing import Any
 
 import torch
@@ -32,11 +33,18 @@ VIEWS_GRAPH, VIEW_BY_AUTOGRAD = 1.5, 2.0
 def is_worth_running(graph: Any, captured: fx.Graph, instructions: int) -> bool:
     """`captured` is what `compile_fx` made `graph` of."""
     own = cost(graph)
-    if own is None or any(node.op == "get_attr" for node in captured.nodes):
-        return True  # the last: bodies of loops and branches, which torch itself traces anew at each call
+    if own is None or any(map(is_not_of_torch, captured.nodes)):
+        return True
     operations = sum(node.op.startswith("call_") and not is_part_of_result(node) for node in captured.nodes)
     left_out = max(0, operations - len(graph.extern_calls))
     return own + GUARDS < OPERATION * left_out + INSTRUCTION * instructions
+
+
+def is_not_of_torch(node: fx.Node) -> bool:
+    """A loop, a branch or a function of capture's own, which is not what Python would call."""
+    target = node.target
+    made = isinstance(target, types.FunctionType) and not target.__module__.startswith("torch")
+    return made or node.op in ("call_module", "get_attr")
 
 
 def is_part_of_result(node: fx.Node) -> bool:
