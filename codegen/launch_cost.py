@@ -5,7 +5,7 @@ Out: False where it has no kernel, so that it calls the same operators as eager 
 
     x.view(4, 3)     1.0 us in eager, 1.6 us as a graph       x[1:, ::2]     two views in eager (2.4 us), one as a graph (1.7 us)
 
-The constants are microseconds, measured on x86-64 at 2.9 GHz (`python -m benchmarks.small_graphs` shows such functions); their ratios decide.
+The constants are microseconds, rounded from timings of such functions on one x86-64 machine; their ratios decide.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def is_worth_running(graph: Any, captured: fx.Graph, instructions: int) -> bool:
 def is_not_of_torch(node: fx.Node) -> bool:
     """A loop, a branch or a function of capture's own, which is not what Python would call."""
     target = node.target
-    made = isinstance(target, types.FunctionType) and not target.__module__.startswith("torch")
+    made = isinstance(target, types.FunctionType) and not (target.__module__ or "").startswith("torch")
     return made or node.op in ("call_module", "get_attr")
 
 
