@@ -164,11 +164,22 @@ int raw_dict_next(PyObject *dict, RawCursor *cursor, PyObject **key, PyObject **
     return PyDict_Next(dict, &cursor->position, key, value);
 }
 
+/* Whether entry i of the dict is its item i: nothing was ever deleted from its table. */
+static int is_dense(PyObject *dict)
+{
+    PyDictObject *d = (PyDictObject *)dict;
+    return !PyODict_Check(dict) && d->ma_values == NULL && d->ma_used == d->ma_keys->dk_nentries;
+}
+
 int raw_dict_position(PyObject *dict, Py_ssize_t position, PyObject **key, PyObject **value)
 {
     RawCursor cursor = {0, NULL, 0};
     if (position >= PyDict_GET_SIZE(dict)) {
         return RAW_ABSENT;
+    }
+    if (is_dense(dict)) { /* else guards on each item of a long dict would take the square of its length */
+        cursor.position = position;
+        return raw_dict_next(dict, &cursor, key, value) ? RAW_FOUND : RAW_ABSENT;
     }
     for (Py_ssize_t i = 0; i <= position; i++) {
         if (!raw_dict_next(dict, &cursor, key, value)) {
