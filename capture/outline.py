@@ -135,7 +135,7 @@ def outline(tx: Translator, function: Variable, args: Any, kwargs: Any, *, may_w
         if read_modes() != modes:
             raise GraphBreak("mutation", value=f"the thread's state in {function.describe()}")
         del tx.output.state_changes[states:]  # the body makes these changes, and takes them back
-    module, lifted = _take_out(graph, given, _behind(graph, last), results)
+    module, lifted = take_out(graph, given, behind(graph, last), results)
     versions = {made.node: made.version for made in tx.output.inputs} | versions
     written = [version_of(node) != versions.get(node, version_of(node)) for node in (*lifted, *given)]
     if any(written[: len(lifted)]) and not may_write:
@@ -179,7 +179,7 @@ def version_of(node: torch.fx.Node) -> int | None:
     return None if not isinstance(value, torch.Tensor) or value.is_inference() else value._version
 
 
-def _behind(graph: torch.fx.Graph, last: torch.fx.Node | None) -> list[torch.fx.Node]:
+def behind(graph: torch.fx.Graph, last: torch.fx.Node | None) -> list[torch.fx.Node]:
     """The operations added behind `last`."""
     added = []
     for node in reversed(graph.nodes):
@@ -190,7 +190,7 @@ def _behind(graph: torch.fx.Graph, last: torch.fx.Node | None) -> list[torch.fx.
     return added[::-1]
 
 
-def _take_out(
+def take_out(
     graph: torch.fx.Graph, given: list[torch.fx.Node], made: list[torch.fx.Node], results: list[torch.fx.Node]
 ) -> tuple[torch.fx.GraphModule, list[torch.fx.Node]]:
     """Move the operations into a graph of their own."""

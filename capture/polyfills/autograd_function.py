@@ -8,11 +8,14 @@ import torch
 
 
 class FunctionContext:
-    """The `ctx` of a custom function."""
+    """The `ctx` of a custom function. What it is told is kept for `capture.variables.autograd_function`."""
 
     def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
         self.needs_input_grad = needs_input_grad
         self.saved_tensors: tuple[Any, ...] = ()
+        self.dirty_tensors: tuple[Any, ...] = ()
+        self.non_differentiable: tuple[Any, ...] = ()
+        self.materialize_grads = True
 
     def save_for_backward(self, *tensors: Any) -> None:
         self.saved_tensors = tensors
@@ -20,38 +23,29 @@ class FunctionContext:
     def save_for_forward(self, *tensors: Any) -> None:
         pass
 
+    def mark_dirty(self, *tensors: Any) -> None:
+        self.dirty_tensors = tensors
+
     def mark_non_differentiable(self, *tensors: Any) -> None:
-        pass
+        self.non_differentiable = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        pass
+        self.materialize_grads = value
 
 
 def forward(function: Any, has_setup: bool, needs_input_grad: Any, args: Any) -> Any:
     """The context, and what the forward returns."""
     ctx = FunctionContext(needs_input_grad)
-    grad_was_enabled = torch.is_grad_enabled()
-    try:
-        torch.set_grad_enabled(False)
-        if has_setup:
-            result = function.forward(*args)
-            function.setup_context(ctx, args, result)
-        else:
-            result = function.forward(ctx, *args)
-    finally:
-        torch.set_grad_enabled(grad_was_enabled)
+    if has_setup:
+        result = function.forward(*args)
+        function.setup_context(ctx, args, result)
+    else:
+        result = function.forward(ctx, *args)
     return ctx, result
 
 
-def forward_and_backward(function: Any, has_setup: bool, needs_input_grad: Any, args: Any) -> Any:
-    """Both directions, with gradients like the results."""
-    ctx, result = forward(function, has_setup, needs_input_grad, args)
-    results = result if isinstance(result, tuple) else (result,)
-    grads = [torch.zeros_like(r) if isinstance(r, torch.Tensor) else None for r in results]
-    grad_was_enabled = torch.is_grad_enabled()
-    try:
-        torch.set_grad_enabled(False)
-        function.backward(ctx, *grads)
-    finally:
-        torch.set_grad_enabled(grad_was_enabled)
-    return result
+def backward(function: Any, ctx: Any, grads: Any) -> Any:
+    """The gradients of the arguments, one or a tuple."""
+    if function.vjp is not torch.autograd.Function.vjp:
+        return function.vjp(ctx, *grads)
+    return function.backward(ctx, *grads)

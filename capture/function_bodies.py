@@ -1,0 +1,53 @@
+"""A custom autograd function whose directions are graphs: what a node of `capture.variables.autograd_function` runs where it can't run the program's class.
+
+In:  `Bodies`, two graphs and what each of them reads, and the tensors of the call.
+Out: the results of the forward; autograd calls the backward.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+
+@dataclass
+class Bodies:
+    """Places count the tensors of the call, then the results and other tensors that the forward makes.
+
+    `forward_reads`, `backward_reads`: what the graphs are given (the backward: behind the gradients). `results`: how many tensors of the forward's are
+    the program's. `dirty`: tensors of the call that are written to. `constant`: results without a gradient. `gradients`: for each
+    tensor of the call, its place among what the backward returns.
+    """
+
+    forward: torch.fx.GraphModule
+    backward: torch.fx.GraphModule
+    forward_reads: list[int]
+    backward_reads: list[int]
+    results: int
+    dirty: list[int]
+    constant: list[int]
+    gradients: list[int | None]
+
+
+class InBodies(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, bodies: Bodies, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        made = bodies.forward(*(tensors[i] for i in bodies.forward_reads))
+        results = made[: bodies.results]
+        held = (*tensors, *made)
+        ctx.bodies = bodies
+        ctx.save_for_backward(*(held[i] for i in bodies.backward_reads))
+        ctx.mark_dirty(*(tensors[i] for i in bodies.dirty))
+        ctx.mark_non_differentiable(*(results[i] for i in bodies.constant))
+        return results
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> Any:
+        made = ctx.bodies.backward(*grads, *ctx.saved_tensors)
+        return None, *(None if i is None else made[i] for i in ctx.bodies.gradients)
+
+
+#: past `torch.autograd.Function.apply`, whose checks are for functorch
+in_bodies = super(torch.autograd.Function, InBodies).apply
