@@ -35,12 +35,17 @@ class Watch:
                 self.variables[id(variable)] = variable
                 pending += variable.children()
 
+    def note(self) -> None:
+        """One of the variables is about to change."""
+        self.is_changed = True
+
 
 class SideEffects:
     def __init__(self) -> None:
         self._mutated: dict[int, Variable] = {}  # existing objects, in order of first change
         self._before: dict[int, Any] = {}  # what containers held before
         self._watches: list[Watch] = []
+        self._registrations: list[Variable] = []  # handles that are made behind the graph in any case
         self._globals: dict[tuple[int, str], tuple[dict[str, Any], Variable]] = {}
         self._class_sources: dict[int, tuple[Variable, Source | None]] = {}
         self._attributes: dict[
@@ -48,21 +53,22 @@ class SideEffects:
         ] = {}  # of variables without an `attributes` of their own
 
     def __bool__(self) -> bool:
-        return bool(self._mutated or self._globals)
+        return bool(self._mutated or self._globals or self._registrations)
 
     def change_count(self) -> int:
-        return len(self._mutated) + len(self._globals)
+        return self.count()
 
     def count(self) -> int:
-        """Objects and globals changed so far."""
-        return len(self._mutated) + len(self._globals)
+        """Objects and globals changed so far, and hooks registered."""
+        return len(self._mutated) + len(self._globals) + len(self._registrations)
 
     # --- recording ---
 
     def will_mutate(self, variable: Variable) -> None:
         key = id(variable)
         for watch in self._watches:
-            watch.is_changed |= key in watch.variables
+            if key in watch.variables:
+                watch.note()
         if variable.source is None or key in self._mutated:
             return
         self._mutated[key] = variable
@@ -79,6 +85,16 @@ class SideEffects:
             yield watch
         finally:
             self._watches.remove(watch)
+
+    def keep(self, watch: Watch) -> None:
+        """To be told until the end of the translation."""
+        self._watches.append(watch)
+
+    def register(self, handle: Variable) -> None:
+        self._registrations.append(handle)
+
+    def forget_registration(self, handle: Variable) -> None:
+        self._registrations = [known for known in self._registrations if known is not handle]
 
     def is_mutated(self, variable: Variable) -> bool:
         return id(variable) in self._mutated
@@ -133,7 +149,7 @@ class SideEffects:
         values = [v for _, v in self._globals.values() if not isinstance(v, Deleted)]
         for variable in self._mutated.values():
             values.extend([variable, *variable.children(), *self._attributes.get(id(variable), {}).values()])
-        return values
+        return values + self._registrations
 
     # --- replaying ---
 
@@ -144,6 +160,8 @@ class SideEffects:
                 self._build(code, child)
         for _, value in self._globals.values():
             self._build(code, value)
+        for handle in self._registrations:
+            self._build(code, handle)
         for variable in mutated:
             self._apply(code, variable)
         for (_, name), (namespace, value) in self._globals.items():

@@ -95,7 +95,6 @@ DATA_DEPENDENT = {
 OUTSIDE = frozenset(
     [
         "backward",
-        "register_post_accumulate_grad_hook",
         "retain_grad",
         "requires_grad_",
         "data_ptr",

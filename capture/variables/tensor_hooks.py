@@ -1,44 +1,51 @@
-"""Hooks on the gradients of tensors that the frame computes.
+"""Hooks on the gradients of tensors.
 
-In:  `y.register_hook(hook)` where autograd records `y`, a result of the graph.
-Out: a node that registers the hook; whoever differentiates the graph meets it there.
+In:  `y.register_hook(hook)` where autograd records `y`, a result of the graph; `p.register_hook(hook)` of a leaf that existed before the frame.
+Out: for a result, a node that registers what the hook does, interpreted once and taken out as a body; whoever differentiates the graph meets it there.
+     For a leaf, the registration itself, done behind the graph.
 
-The hook runs when gradients do, and a compiler runs it once, so it has to be a plain function of its argument: it is interpreted here on trial, which
-also finds the guards that it needs. What it holds (arguments of a partial, variables of the frame) has to be constants that stay as they are. Any other
-hook breaks the graph.
+    y.register_hook(lambda grad: grad * z)    ->    register_hook(y, z), on a body that multiplies
+
+The body is what the hook does at present. So variables of the frame that it holds have to be settled, and objects that it reaches must not change in the
+rest of the frame; a hook with side effects breaks the graph.
 """
 
 from __future__ import annotations
 
 import dis
-import functools
 import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from capture import outline
 from capture.break_reasons import GraphBreak
-from capture.variables.base import NotConstant, ObservedException, Variable
+from capture.side_effects import Watch
+from capture.variables.base import LazyVariable, ObservedException, Variable
+from capture.variables.builtin import BuiltinVariable
 from capture.variables.constant import NONE
 from capture.variables.function import (
+    BoundMethodVariable,
     CellVariable,
+    FunctionVariable,
     NestedFunctionVariable,
     PartialVariable,
-    UserFunctionVariable,
+    ValueMethod,
 )
 from capture.variables.tensor import TENSOR_METHODS, TensorVariable
+from capture.variables.user_object import ObjectVariable
 
 if TYPE_CHECKING:
+    from capture.reconstruct import PythonCode
     from capture.translator import Translator
 
 
 class HandleVariable(Variable):
     """What `register_hook` returns. It can be forgotten or removed while the graph is made."""
 
-    def __init__(self, node: torch.fx.Node) -> None:
+    def __init__(self) -> None:
         super().__init__(None)
-        self.node: torch.fx.Node | None = node
 
     def python_type(self) -> type:
         return torch.utils.hooks.RemovableHandle
@@ -51,74 +58,153 @@ class HandleVariable(Variable):
     ) -> Variable:
         if name != "remove":
             return super().call_method(tx, name, args, kwargs)
-        if self.node is not None:
-            tx.output.graph.erase_node(self.node)
-            self.node = None
+        self.remove(tx)
         return NONE
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        from capture.variables.function import ValueMethod
-
         return ValueMethod(self, name) if name == "remove" else super().get_attr(tx, name)
+
+    def remove(self, tx: Translator) -> None:
+        raise NotImplementedError
+
+
+class GraphHandle(HandleVariable):
+    """Of a hook on a result of the graph."""
+
+    def __init__(self, node: torch.fx.Node) -> None:
+        super().__init__()
+        self.node: torch.fx.Node | None = node
+
+    def remove(self, tx: Translator) -> None:
+        if self.node is not None:
+            tx.output.graph.erase_node(self.node)
+            self.node = None
+
+
+class LeafHandle(HandleVariable):
+    """Of a hook on an existing leaf: making the handle registers the hook."""
+
+    def __init__(self, leaf: TensorVariable, method: str, hook: Variable) -> None:
+        super().__init__()
+        self.leaf = leaf
+        self.method = method
+        self.hook = hook
+
+    def remove(self, tx: Translator) -> None:
+        tx.output.side_effects.forget_registration(self)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.load(self.leaf)
+        code.emit("LOAD_METHOD", self.method)
+        code.load(self.hook)
+        code.call(1)
+
+    def children(self) -> list[Variable]:
+        return [self.leaf, self.hook]
+
+
+# --- on leaves -----------------------------------------------------------------------------------------------------------------------
+
+
+def _on_leaf(self: TensorVariable, tx: Translator, method: str, hook: Variable) -> Variable:
+    """Autograd asks for hooks of leaves when gradients arrive, so it is all one when they are registered."""
+    if self.value is None or self.source is None or not (self.fake.is_leaf and self.fake.requires_grad):
+        raise GraphBreak("method", name=method, value=self)
+    handle = LeafHandle(self, method, hook)
+    tx.output.side_effects.register(handle)
+    return handle
+
+
+def _register_post_accumulate(self: TensorVariable, tx: Translator, hook: Variable) -> Variable:
+    return _on_leaf(self, tx, "register_post_accumulate_grad_hook", hook)
+
+
+# --- on results ----------------------------------------------------------------------------------------------------------------------
 
 
 def _register_hook(self: TensorVariable, tx: Translator, hook: Variable) -> Variable:
-    function = _as_function(tx, hook)
-    if self.node.op == "placeholder" or not self.fake.requires_grad or function is None:
+    if self.node.op == "placeholder":
+        return _on_leaf(self, tx, "register_hook", hook)
+    if not self.fake.requires_grad or not _is_settled(tx, hook):
         raise GraphBreak("method", name="register_hook", value=self)
-    _on_trial(tx, self, hook)
-    node = tx.output.graph.call_function(_registering(function), (self.node,))
+    body = _body(tx, self, hook)
+    node = tx.output.graph.call_function(_registering(body), (self.node, *body.lifted))
     node.meta["example_value"] = None
-    return HandleVariable(node)
+    tx.output.side_effects.keep(Kept(hook, tx.output.root_step))
+    return GraphHandle(node)
 
 
-def _registering(hook: Callable[[torch.Tensor], torch.Tensor | None]) -> Callable[[torch.Tensor], None]:
+def _registering(body: outline.Body) -> Callable[..., None]:
     """The node's target. (A graph can't hold a function among its arguments.)"""
+    run, structure = body.module, body.structure
 
-    def register_hook(tensor: torch.Tensor) -> None:
-        tensor.register_hook(hook)
+    def register_hook(tensor: torch.Tensor, *lifted: torch.Tensor) -> None:
+        tensor.register_hook(lambda grad: structure.fill(run(grad, *lifted)))
 
     return register_hook
 
 
-def _as_function(tx: Translator, hook: Variable) -> Any:
-    """The hook as an object of Python, made anew where the frame made it; None where it holds what is no constant or may change still."""
-    if isinstance(hook, UserFunctionVariable):
-        return hook.function
-    make = MAKERS.get(type(hook))
+def _body(tx: Translator, owner: TensorVariable, hook: Variable) -> outline.Body:
+    output = tx.output
+    modes, output.function_modes = output.function_modes, []  # those are left when gradients are computed
+    states = len(output.state_changes)
     try:
-        return make(tx, hook) if make is not None else None
-    except NotConstant:
-        return None
+        with torch.no_grad():
+            with output.fake_mode:
+                grad = torch.zeros_like(owner.fake)
+            body = outline.without_effects(tx, hook, (grad,), {})
+    except ObservedException as raised:
+        raise GraphBreak("raised", error=raised.variable.describe()) from None
+    finally:
+        output.function_modes = modes
+    result = body.example
+    gives_gradient = result is None or (isinstance(result, torch.Tensor) and result.shape == owner.fake.shape)
+    if body.writes or not gives_gradient or len(output.state_changes) != states:
+        raise GraphBreak("method", name="register_hook", value=owner)
+    return body
 
 
-def _partial(tx: Translator, hook: PartialVariable) -> Any:
-    function = _as_function(tx, hook.function)
-    if function is None or hook.attributes:
-        return None
-    keywords = {name: value.as_constant() for name, value in hook.kwargs.items()}
-    return functools.partial(function, *(value.as_constant() for value in hook.args), **keywords)
+class Kept(Watch):
+    """What a hook reaches: where the frame changes it later, the hook is registered by Python instead."""
+
+    def __init__(self, hook: Variable, step: int) -> None:
+        super().__init__(hook)
+        self.step = step
+        for key in [k for k, v in self.variables.items() if isinstance(v, TensorVariable)]:
+            del self.variables[key]  # writes to those are seen as in Python
+
+    def note(self) -> None:
+        signal = GraphBreak("mutation", value="what a hook on a gradient holds")
+        signal.born = self.step
+        raise signal
 
 
-def _nested(tx: Translator, hook: NestedFunctionVariable) -> Any:
-    if hook.attributes or not all(_is_settled(tx, cell) for cell in hook.closure):
-        return None
-    defaults = tuple(value.as_constant() for value in hook.defaults)
-    keywords = {name: value.as_constant() for name, value in hook.keyword_defaults.items()}
-    closure = tuple(types.CellType(cell.contents.as_constant()) for cell in hook.closure if cell.contents)
-    made = types.FunctionType(hook.code, hook.scope.globals, hook.code.co_name, defaults, closure)
-    made.__kwdefaults__ = keywords or None
-    return made
+# --- what a hook holds ---------------------------------------------------------------------------------------------------------------
 
 
-MAKERS: dict[type[Variable], Callable[[Translator, Any], Any]] = {
-    PartialVariable: _partial,
-    NestedFunctionVariable: _nested,
-}
+def _is_settled(tx: Translator, hook: Variable) -> bool:
+    """Whether what the hook finds in variables of the frame is there now, and is nothing that changes unseen."""
+    hook = hook.realize() if isinstance(hook, LazyVariable) else hook
+    if isinstance(hook, PartialVariable):
+        held = [*hook.args, *hook.kwargs.values()]
+        return not hook.attributes and _is_settled(tx, hook.function) and all(map(_may_be_held, held))
+    if isinstance(hook, NestedFunctionVariable):
+        held = [*hook.defaults, *hook.keyword_defaults.values()]
+        cells = all(_is_settled_cell(tx, cell) for cell in hook.closure)
+        return not hook.attributes and cells and all(map(_may_be_held, held))
+    if isinstance(hook, BoundMethodVariable):
+        return _is_settled(tx, hook.function)
+    return isinstance(hook, FunctionVariable | BuiltinVariable | ObjectVariable)
 
 
-def _is_settled(tx: Translator, cell: CellVariable) -> bool:
-    """The cell is a variable of the code that runs, and nothing can store into it from here on: what the hook will find in it is there now."""
+def _may_be_held(value: Variable) -> bool:
+    value = value.realize() if isinstance(value, LazyVariable) else value
+    plain = isinstance(value, TensorVariable) and value.cls is torch.Tensor
+    return plain or value.is_constant() or isinstance(value, BuiltinVariable | ObjectVariable)
+
+
+def _is_settled_cell(tx: Translator, cell: CellVariable) -> bool:
+    """The cell is a variable of the code that runs, and nothing can store into it from here on."""
     name = next((name for name in tx.code.co_cellvars if tx.cells.get(name) is cell), None)
     if name is None or cell.contents is None or any(_stores(inner, name) for inner in tx.code.co_consts):
         return False
@@ -128,9 +214,10 @@ def _is_settled(tx: Translator, cell: CellVariable) -> bool:
         for i, found in enumerate(tx.instructions)
         if found.target is not None and found.target <= i
     ]
-    return all(
+    stays = all(
         store < tx.index and not any(first <= store <= last for first, last in loops) for store in stores
     )
+    return stays and _may_be_held(cell.contents)
 
 
 STORES = ("STORE_DEREF", "DELETE_DEREF")
@@ -144,31 +231,5 @@ def _stores(code: Any, name: str) -> bool:
     return found or any(_stores(inner, name) for inner in code.co_consts)
 
 
-def _on_trial(tx: Translator, owner: TensorVariable, hook: Variable) -> None:
-    """Interpret the hook on a gradient, for its guards; the nodes that it makes are dropped again."""
-    output = tx.output
-    last = next(reversed(output.graph.nodes), None)
-    inputs, effects, states = len(output.inputs), output.side_effects.count(), len(output.state_changes)
-    with torch.no_grad():
-        grad = output.call_function(tx, torch.zeros_like, [owner], {})
-        assert isinstance(grad, TensorVariable)
-        written = grad.fake._version
-        try:
-            result = hook.call(tx, [grad], {})
-        except ObservedException as raised:
-            raise GraphBreak("raised", error=raised.variable.describe()) from None
-    plain = (
-        len(output.inputs) == inputs
-        and output.side_effects.count() == effects
-        and len(output.state_changes) == states
-        and grad.fake._version == written
-    )
-    gives_gradient = result.is_exactly(None) or (
-        isinstance(result, TensorVariable) and result.fake.shape == owner.fake.shape
-    )
-    if not plain or not gives_gradient:
-        raise GraphBreak("method", name="register_hook", value=owner)
-    output.drop_nodes_after(last)
-
-
 TENSOR_METHODS["register_hook"] = _register_hook
+TENSOR_METHODS["register_post_accumulate_grad_hook"] = _register_post_accumulate

@@ -116,7 +116,7 @@ def conditional_operator(x):
     return torch.cond(x.sum() > 100, lambda v: v + 1, lambda v: v - 1, (x,)) * 2
 
 
-@case(graphs=3, ops=None, args=one_leaf)
+@case(graphs=2, ops=None, args=one_leaf)
 def hook_on_intermediate(x):
     y = x * 2
     y.register_hook(lambda grad: grad * 10)

@@ -201,8 +201,113 @@ def hook_that_closes_over_a_list(x):
     return y.sum()
 
 
-@case(2, 3, leaf)
+@case(1, 4, leaf)
 def hook_of_a_partial_on_a_tensor(x):
     y = x * 2
     y.register_hook(functools.partial(scaled, x.detach()))
     return y.sum()
+
+
+class Scaler:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def scaled(self, grad):
+        return grad * self.factor
+
+    def __call__(self, grad):
+        return grad + self.factor
+
+
+def with_scaler():
+    return (*leaf(), Scaler(torch.full((4,), 3.0)))
+
+
+@case(1, 3, with_scaler)
+def hook_is_a_method(x, scaler):
+    y = x * 2
+    y.register_hook(scaler.scaled)
+    return y.sum()
+
+
+@case(1, 3, with_scaler)
+def hook_is_a_callable_object(x, scaler):
+    y = x * 2
+    y.register_hook(scaler)
+    return y.sum()
+
+
+@case(1, 3, leaf)
+def hook_is_a_method_of_a_new_object(x):
+    y = x * 2
+    y.register_hook(Scaler(5).scaled)
+    return y.sum()
+
+
+@case(2, 2, lambda: (*leaf(), Scaler(2)))
+def hook_whose_object_changes_later(x, scaler):
+    y = x * 2
+    y.register_hook(scaler.scaled)
+    scaler.factor = 4
+    return y.sum()
+
+
+@case(1, 3, leaf)
+def hook_is_an_operation(x):
+    y = x * 2
+    y.register_hook(torch.sin)
+    return y.sum()
+
+
+@case(1, 4, leaf)
+def hook_is_a_partial_of_an_operation(x):
+    y = x * 2
+    y.register_hook(functools.partial(torch.mul, other=x.detach()))
+    return y.sum()
+
+
+@case(1, 5, leaf)
+def hook_that_closes_over_a_tensor(x):
+    z = x.detach().exp()
+    y = x * 2
+    y.register_hook(lambda grad: grad * z)
+    return y.sum()
+
+
+@case(1, 1, leaf)
+def hook_of_a_leaf(x):
+    x.register_hook(double)
+    return x * 3
+
+
+@case(1, 1, leaf)
+def hook_of_a_leaf_closes_over_a_variable(x):
+    factor = 3
+    x.register_hook(lambda grad: grad * factor)
+    factor = 4
+    return x * 3
+
+
+@case(1, 1, leaf)
+def hook_of_a_leaf_is_removed(x):
+    handle = x.register_hook(double)
+    handle.remove()
+    return x * 3
+
+
+def note_gradient(leaf):
+    leaf.grad = leaf.grad * 2
+
+
+@case(1, 1, leaf)
+def hook_behind_the_gradient(x):
+    x.register_post_accumulate_grad_hook(note_gradient)
+    return x * 3
+
+
+@case(2, 2, leaf)
+def hook_of_a_leaf_in_front_of_a_break(x):
+    x.register_hook(double)
+    y = x * 3
+    print("broken")
+    return y * 2

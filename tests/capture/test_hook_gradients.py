@@ -76,7 +76,62 @@ def stored_in_a_loop(x, k):
     return (y * y).sum()
 
 
-FUNCTIONS = [partials, closures, removed, bound_late, stored_behind, stored_by_another, stored_in_a_loop]
+class Scaler:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def scaled(self, grad):
+        return grad * self.factor
+
+
+def method(x, k):
+    y = x * 2
+    y.register_hook(Scaler(k).scaled)
+    return (y * y).sum()
+
+
+def changed_object(x, k):
+    scaler = Scaler(k)
+    y = x * 2
+    y.register_hook(scaler.scaled)
+    scaler.factor = k + 3
+    return (y * y).sum()
+
+
+def tensors(x, k):
+    factors = x.detach() * k
+    y = x * 2
+    y.register_hook(lambda grad: grad * factors)
+    y.register_hook(functools.partial(torch.add, x, alpha=k))
+    y.register_hook(torch.sin)
+    return (y * y).sum()
+
+
+def written_later(x, k):
+    factors = x.detach() * k
+    y = x * 2
+    y.register_hook(lambda grad: grad * factors)
+    factors.add_(1)
+    return (y * y).sum()
+
+
+def of_the_leaf(x, k):
+    x.register_hook(lambda grad: grad * k)
+    x.register_hook(torch.sin).remove()
+    x.register_hook(Scaler(k).scaled)
+    return (x * x).sum()
+
+
+def behind_the_gradient(x, k):
+    def scale(leaf):
+        leaf.grad.mul_(k)
+
+    x.register_post_accumulate_grad_hook(scale)
+    return (x * x).sum()
+
+
+IN_THE_GRAPH = [partials, closures, removed, method, tensors, written_later, of_the_leaf, behind_the_gradient]
+FUNCTIONS = [*IN_THE_GRAPH, changed_object, bound_late, stored_behind, stored_by_another, stored_in_a_loop]
 
 
 def gradient(function, k):
@@ -94,8 +149,8 @@ def test_gradients_are_those_of_eager(function, backend):
         torch.testing.assert_close(gradient(compiled, k), gradient(function, k))
 
 
-@pytest.mark.parametrize("function", [partials, closures, removed], ids=lambda function: function.__name__)
-def test_hooks_that_hold_constants_stay_in_the_graph(function):
+@pytest.mark.parametrize("function", IN_THE_GRAPH, ids=lambda function: function.__name__)
+def test_hooks_stay_in_the_graph(function):
     compiled = capture.compile(function, backend="eager", fullgraph=True, dynamic=False)
     for k in (3, 3, 7):
         torch.testing.assert_close(gradient(compiled, k), gradient(function, k))
