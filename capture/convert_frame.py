@@ -208,6 +208,7 @@ def finish(
     elif not operations:
         raise SkipFrame("no torch operations", guards=tx.output.finished_guards() if tx.saw_torch else None)
     tx.output.assertions.check(tx.output)
+    tx.output.symbols.check_promises()
     tx.output.check_aliasing()
     tx.output.check_generators()
     capture = Capture(tx, value, reason)

@@ -54,6 +54,10 @@ class Unsupported(CaptureError):
         return self.reason.user_stack
 
 
+class ConstraintViolation(CaptureError, RuntimeError):
+    """The program fixes a size that `mark_dynamic` promised to change."""
+
+
 class BackendError(CaptureError):
     """A backend failed, or what it returned is no use. `__cause__` is the backend's own exception, if it
     raised one.

@@ -25,10 +25,11 @@ from capture.errors import UsageError
 
 @dataclass(frozen=True)
 class DimRange:
-    """Bounds that the user promises for a dynamic size, both inclusive."""
+    """Bounds that the user promises for a dynamic size, both inclusive. `strict`: it is an error where the program fixes the size."""
 
     minimum: int | None
     maximum: int | None
+    strict: bool = False
 
 
 class FunctionMarks:
@@ -105,30 +106,36 @@ def is_disabled(fn: Any) -> bool:
 _DYNAMIC = "_capture_dynamic_dims"
 _STATIC = "_capture_static_dims"
 _NO_DIMS: Any = {}
-# What torch._dynamo.mark_dynamic and its like leave on a tensor.
-_DYNAMIC_OF_TORCH = ("_dynamo_dynamic_indices", "_dynamo_weak_dynamic_indices", "_dynamo_unbacked_indices")
+# What torch._dynamo.mark_dynamic and its like leave on a tensor, and whether it is strict.
+_DYNAMIC_OF_TORCH = {
+    "_dynamo_weak_dynamic_indices": False,
+    "_dynamo_unbacked_indices": False,
+    "_dynamo_dynamic_indices": True,
+}
 _STATIC_OF_TORCH = "_dynamo_static_indices"
 
 
 def mark_dynamic(
     tensor: torch.Tensor, dims: int | Sequence[int], *, min: int | None = None, max: int | None = None
 ) -> None:
-    """The size of these dimensions changes: capture it as a symbol from the start.
+    """The size of these dimensions changes: capture it as a symbol from the start, also under dynamic=False.
 
-    `min` and `max`, inclusive, promise bounds. Errors: UsageError for a dimension that the tensor hasn't.
-    Source: torch._dynamo.mark_dynamic.
+    `min` and `max`, inclusive, promise bounds. Errors: UsageError for a dimension that the tensor hasn't; the captured call raises
+    ConstraintViolation where the program fixes the size. Source: torch._dynamo.mark_dynamic.
     """
-    bounds = DimRange(min, max)
     if min is not None and max is not None and min > max:
         raise UsageError(f"mark_dynamic: min {min} is above max {max}")
-    marks = dict(dynamic_dims(tensor))
-    marks.update(dict.fromkeys(_checked_dims("mark_dynamic", tensor, dims), bounds))
-    setattr(tensor, _DYNAMIC, marks)
+    _mark("mark_dynamic", tensor, dims, DimRange(min, max, strict=True))
 
 
 def maybe_mark_dynamic(tensor: torch.Tensor, dims: int | Sequence[int]) -> None:
     """`mark_dynamic` without a promise: the size may turn out to be fixed by the program."""
-    mark_dynamic(tensor, dims)
+    _mark("maybe_mark_dynamic", tensor, dims, DimRange(None, None))
+
+
+def _mark(caller: str, tensor: torch.Tensor, dims: int | Sequence[int], bounds: DimRange) -> None:
+    wanted = _checked_dims(caller, tensor, dims)
+    setattr(tensor, _DYNAMIC, {**dynamic_dims(tensor), **dict.fromkeys(wanted, bounds)})
 
 
 def mark_static(tensor: torch.Tensor, dims: int | Sequence[int] | None = None) -> None:
@@ -144,13 +151,12 @@ def dynamic_dims(tensor: torch.Tensor) -> dict[int, DimRange]:
     """Dimensions marked dynamic, with their bounds; those that the program marked for torch.compile count too."""
     attributes = getattr(tensor, "__dict__", _NO_DIMS)
     marked: dict[int, DimRange] = attributes.get(_DYNAMIC, _NO_DIMS)
-    foreign = [dim for name in _DYNAMIC_OF_TORCH for dim in attributes.get(name, ())]
+    foreign = {dim: strict for name, strict in _DYNAMIC_OF_TORCH.items() for dim in attributes.get(name, ())}
     if not foreign:
         return marked
-    ranges = {
-        bounds.dim: DimRange(bounds.min, bounds.max) for bounds in attributes.get("_dynamo_dynamic_range", ())
-    }
-    return {**{dim: ranges.get(dim, DimRange(None, None)) for dim in foreign}, **marked}
+    ranges = {bounds.dim: (bounds.min, bounds.max) for bounds in attributes.get("_dynamo_dynamic_range", ())}
+    found = {dim: DimRange(*ranges.get(dim, (None, None)), strict) for dim, strict in foreign.items()}
+    return {**found, **marked}
 
 
 def static_dims(tensor: torch.Tensor) -> frozenset[int]:

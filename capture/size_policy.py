@@ -72,11 +72,12 @@ def forget_all() -> None:
 
 
 class SizePolicy:
-    """Decides for one capture. `dynamic` as in `enable(dynamic=...)`."""
+    """Decides for one capture. `dynamic` as in `enable(dynamic=...)`. `numbers`: nothing is symbolic, whatever is marked."""
 
-    def __init__(self, dynamic: bool | None, seen: Seen) -> None:
+    def __init__(self, dynamic: bool | None, seen: Seen, numbers: bool = False) -> None:
         self.dynamic = dynamic
         self.seen = seen
+        self.numbers = numbers
 
     def dynamic_dims(
         self, tensor: torch.Tensor, source: Source, of_module: Callable[[Source], bool]
@@ -85,11 +86,11 @@ class SizePolicy:
 
         None: nothing is known of the dim, and with sizes equal to its own it shares a symbol. One that is marked or changed has its own.
         """
-        if self.dynamic is False or isinstance(source.root, ConstantSource):
+        if self.numbers or isinstance(source.root, ConstantSource):
             return {}
         static = marks.static_dims(tensor)
         marked = {dim: bounds for dim, bounds in marks.dynamic_dims(tensor).items() if dim not in static}
-        if isinstance(tensor, torch.nn.Parameter) or of_module(source):
+        if self.dynamic is False or isinstance(tensor, torch.nn.Parameter) or of_module(source):
             return {**marked}
         alone = {**dict.fromkeys(self._changed_dims(tensor, source.text), _UNBOUNDED), **marked}
         dims = range(tensor.dim()) if self.dynamic else ()
@@ -97,7 +98,7 @@ class SizePolicy:
 
     def as_numbers(self) -> SizePolicy:
         """The policy under which nothing is symbolic."""
-        return SizePolicy(False, self.seen)
+        return SizePolicy(False, self.seen, numbers=True)
 
     def _changed_dims(self, tensor: torch.Tensor, name: str) -> list[int]:
         sizes = list(tensor.shape)

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.fx
 
+from capture.errors import ConstraintViolation
 from capture.marks import DimRange
 from capture.size_policy import SizePolicy
 from guards import guard as make_guard
 from guards import shapes
-from guards.guard import Guard, GuardError
+from guards.guard import Guard
 from guards.source import ShapeSource, Source
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Symbols:
         self.opaque: dict[
             Any, Variable
         ] = {}  # by function and operands: numbers that are no algebra of the symbols
+        self.promised: dict[Any, Source] = {}  # by symbol: the place of a size that was marked to change
         self.floats: dict[Any, Source] = {}  # by symbol: the place of a float
         self._numbers: dict[Source, Variable] = {}  # by place: the ints and floats that are symbols
         self._computed: dict[Any, torch.fx.Node] = {}
@@ -82,16 +84,12 @@ class Symbols:
         )
         if not dims:
             return None, []
-        try:
-            inner = make_guard.free_strides(value, dims)
-            order = _inside_out(inner)
-        except GuardError:
-            return None, []
+        inner = make_guard.free_strides(value, dims)
         sizes: list[Any] = list(value.shape)
         for dim in dims:
             sizes[dim] = self._new_size(ShapeSource(source, "size", dim), sizes[dim], wanted[dim])
         strides: list[Any] = list(value.stride())
-        for dim in order:
+        for dim in _inside_out(inner):
             below = inner[dim]
             if below is not None:
                 strides[dim] = sizes[below] * strides[below]
@@ -103,6 +101,8 @@ class Symbols:
         size = env.new_size(value, source.text, duck=bounds is None, minimum=low, maximum=high)
         assert isinstance(size, torch.SymInt)
         self._record(env.symbol_of(size), source, value, size)
+        if bounds is not None and bounds.strict:
+            self.promised[env.symbol_of(size)] = source
         return size
 
     def _record(self, symbol: Any, source: Source, value: int, size: torch.SymInt) -> None:
@@ -212,6 +212,21 @@ class Symbols:
                     symbols |= number.node.expr.free_symbols if isinstance(number, torch.SymInt) else set()
         return {self.nodes[symbol] for symbol in symbols}
 
+    def check_promises(self) -> None:
+        """Raises ConstraintViolation where the program fixed a size that `mark_dynamic` promised to change."""
+        for symbol, source in self.promised.items():
+            assert self.env is not None
+            found = self.env.simplify(symbol)
+            if not found.is_number:
+                continue
+            because = next((g for g in self.env.guards if symbol in g.expr.free_symbols), None)
+            lines: Any = because and because.sloc.maybe_user_loc  # traceback.StackSummary
+            where = f" ({lines[-1].filename}:{lines[-1].lineno}, {lines[-1].line})" if lines else ""
+            raise ConstraintViolation(
+                f"{source.text} is marked as dynamic, but the program fixes it to {found}{where}. "
+                "Make the program work for all sizes, or mark it with maybe_mark_dynamic"
+            )
+
     # --- guards ---
 
     def guards(self) -> list[Guard]:
@@ -305,16 +320,14 @@ def _within(bounds: DimRange | None, size: int) -> bool:
 
 
 def _inside_out(inner: dict[int, int | None]) -> list[int]:
-    """The dims with a free stride, each behind the one that its stride is made from. Raises GuardError where they go in a circle."""
+    """The dims with a free stride, each behind the one that its stride is made from."""
     order: list[int] = []
 
-    def visit(dim: int | None, outer: tuple[int, ...]) -> None:
-        if dim in outer:
-            raise GuardError(f"the strides of dims {outer} are made from each other")
+    def visit(dim: int | None) -> None:
         if dim is not None and dim in inner and dim not in order:
-            visit(inner[dim], (*outer, dim))
+            visit(inner[dim])
             order.append(dim)
 
     for dim in inner:
-        visit(dim, ())
+        visit(dim)
     return order

@@ -345,17 +345,14 @@ def free_strides(tensor: torch.Tensor, dynamic_dims: Iterable[int]) -> dict[int,
     free = [
         d for d, s in enumerate(TensorProperties.of(tensor, tuple(dynamic_dims)).strides or ()) if s is None
     ]
-    result: dict[int, int | None] = {}
-    for dim in free:
-        result[dim] = next(
-            (
-                d
-                for d in range(len(sizes))
-                if d != dim and strides[dim] == sizes[d] * strides[d] and strides[d] <= strides[dim]
-            ),
-            None,
-        )
-    return result
+    return {dim: _dim_inside(sizes, strides, dim) for dim in free}
+
+
+def _dim_inside(sizes: tuple[int, ...], strides: tuple[int, ...], dim: int) -> int | None:
+    """A dim of a smaller stride where there is one. Of dims of size 1, whose strides are equal, the later is inside: none goes in a circle."""
+    inside = [d for d, size in enumerate(sizes) if d != dim and strides[dim] == size * strides[d]]
+    smaller = [d for d in inside if strides[d] < strides[dim]]
+    return next((d for d in smaller or inside if d in smaller or d > dim), None)
 
 
 def grad_none(source: Source, tensor: torch.Tensor) -> Guard:

@@ -24,6 +24,7 @@ from capture.variables.operators import (
     unary_operator,
 )
 from capture.variables.refusals import corrected
+from capture.variables.size_text import joined, text_of
 from capture.variables.strings import format_value
 
 if TYPE_CHECKING:
@@ -125,4 +126,4 @@ def _format(tx: Translator, instruction: Instruction) -> None:
 @opcode("BUILD_STRING")
 def _build_string(tx: Translator, instruction: Instruction) -> None:
     assert instruction.arg is not None
-    tx.push(ConstantVariable("".join(v.as_constant() for v in tx.pop_many(instruction.arg))))
+    tx.push(text_of(tx, joined, tx.pop_many(instruction.arg)))

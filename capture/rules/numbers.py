@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import torch
 
 from capture.break_reasons import GraphBreak
 from capture.rules import CALLS, rule
-from capture.variables.base import Variable
+from capture.variables.base import Variable, realize
 from capture.variables.constant import ConstantVariable, fold, raise_type_error
 from capture.variables.number_rules import compute
 from capture.variables.numpy_array import NumpyVariable, operation
@@ -17,6 +18,8 @@ from capture.variables.operators import (
     user_operator,
 )
 from capture.variables.sequence import TupleVariable
+from capture.variables.size_text import is_open, text_of
+from capture.variables.symbolic import SymbolicVariable
 from capture.variables.tensor import TensorVariable
 from capture.variables.user_object import ObjectVariable
 
@@ -114,14 +117,14 @@ def _str(
 
     if rest or kwargs:
         return fold(str, [value, *rest], kwargs)
-    return ConstantVariable(to_text(tx, value))
+    return text_of(tx, str, [value]) if is_open(tx, value) else ConstantVariable(to_text(tx, value))
 
 
 @rule(repr)
 def _repr(tx: Translator, value: Variable) -> Variable:
     from capture.variables.strings import to_repr
 
-    return ConstantVariable(to_repr(tx, value))
+    return text_of(tx, repr, [value]) if is_open(tx, value) else ConstantVariable(to_repr(tx, value))
 
 
 @rule(format)
@@ -137,3 +140,30 @@ def _bytes(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
     if not all(value.is_constant() for value in (*args, *kwargs.values())):
         raise GraphBreak("call", value="class bytes with what is no constant")
     return fold(bytes, list(args), kwargs)
+
+
+# --- functions of torch ----------------------------------------------------------------------------------------------------------
+
+
+@rule(torch.sym_sqrt)
+def _sym_sqrt(tx: Translator, value: Variable) -> Variable:
+    return compute(math.sqrt, [value]) or fold(torch.sym_sqrt, [value], {})
+
+
+@rule(torch.arange)
+def _arange(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+    """`float(n)` says that the result holds floats; how many is a matter of ints."""
+    whole = [_whole_number(tx, value) for value in args]
+    keywords = {name: _whole_number(tx, value) for name, value in kwargs.items()}
+    if (*whole, *keywords.values()) != (*args, *kwargs.values()):
+        keywords.setdefault("dtype", ConstantVariable(torch.get_default_dtype()))
+    return tx.output.call_function(tx, torch.arange, whole, keywords)
+
+
+def _whole_number(tx: Translator, value: Variable) -> Variable:
+    """The size that a float is."""
+    value = realize(tx, value)
+    if isinstance(value, SymbolicVariable) and value.function is torch.sym_float:
+        (operand,) = value.operands
+        return operand if operand.python_type() is int else value
+    return value

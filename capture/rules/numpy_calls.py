@@ -15,6 +15,7 @@ from capture.variables.base import Variable
 from capture.variables.builtin import describe_all
 from capture.variables.constant import fold
 from capture.variables.numpy_array import NumpyVariable
+from capture.variables.sequence import holds_symbols
 from capture.variables.tensor import TensorVariable
 from capture.wrap import WRAPPERS
 
@@ -79,6 +80,8 @@ def _tensor_from(name: str, copies: bool) -> Callable[..., Variable]:
             if copies:
                 data = tx.output.call_function(tx, torch.clone, [data], {})
             return tx.output.call_method(tx, "to", [data], kwargs) if kwargs else data
+        if holds_symbols(tx, data):  # which makes a tensor of its own in any case
+            return tx.output.call_function(tx, torch.tensor, [data, *args], kwargs)
         return tx.output.call_function(tx, function, [data, *args], kwargs)
 
     return call

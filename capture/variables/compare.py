@@ -11,7 +11,7 @@ from capture.break_reasons import GraphBreak
 from capture.variables.base import NotConstant, Variable
 from capture.variables.identity import IdentityKey, IdentityVariable
 from capture.variables.native_base import plain_operand
-from capture.variables.symbolic import is_symbolic
+from capture.variables.symbolic import decide, is_symbolic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,6 +57,27 @@ def _is_same_number(tx: Translator, left: Variable, right: Variable) -> bool:
 def equal_or_same(tx: Translator, left: Variable, right: Variable) -> bool:
     """What `in`, `index`, `count` and `remove` use: `left is right or left == right`."""
     return same_object(tx, left, right) or equal(tx, left, right)
+
+
+def is_one_of_numbers(items: list[Variable], value: Variable) -> bool | None:
+    """`value in items`, of ints some of which are symbolic: one guard, which leaves open which of them it is. None: something else is among them."""
+    from capture.variables.number_rules import compute
+
+    numbers = [value, *items]
+    if not any(map(is_symbolic, numbers)) or not all(
+        n.is_constant() and n.python_type() is int for n in numbers
+    ):
+        return None
+    found: Any = False
+    for item in items:
+        same = compute(operator.eq, [item, value])
+        if not is_symbolic(item) and not is_symbolic(value):
+            found = found | (item.as_constant() == value.as_constant())
+        elif same is None:
+            return None
+        else:
+            found = same.value | found  # type: ignore[attr-defined]
+    return bool(decide(bool, found))
 
 
 def equal(tx: Translator, left: Variable, right: Variable) -> bool:

@@ -156,6 +156,16 @@ class SizeVariable(TupleVariable):
         code.call_object(torch.Size, [TupleVariable(self.items)])
 
 
+def holds_symbols(tx: Translator, value: Variable) -> bool:
+    """Whether it is a number that is not known, or a list or tuple that such a number is in."""
+    from capture.variables.symbolic import is_symbolic
+
+    value = realize(tx, value)
+    if isinstance(value, SequenceVariable):
+        return any(holds_symbols(tx, item) for item in value.items)
+    return is_symbolic(value)
+
+
 def _product(tx: Translator, items: list[Variable]) -> Variable:
     from capture.variables.operators import binary_operator
 
@@ -223,9 +233,14 @@ def live_items(self: SequenceVariable, tx: Translator) -> Iterator[Variable]:
 
 
 def _contains(self: SequenceVariable, tx: Translator, value: Variable) -> Variable:
-    from capture.variables.compare import equal_or_same
+    from capture.variables.compare import equal_or_same, is_one_of_numbers
+    from capture.variables.symbolic import is_symbolic
 
-    return ConstantVariable(any(equal_or_same(tx, item, value) for item in live_items(self, tx)))
+    among_sizes = isinstance(self, SizeVariable) or is_symbolic(value)
+    found = is_one_of_numbers(self.unpack(tx), value) if among_sizes else None
+    if found is None:
+        found = any(equal_or_same(tx, item, value) for item in live_items(self, tx))
+    return ConstantVariable(found)
 
 
 def _index(

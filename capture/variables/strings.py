@@ -15,6 +15,8 @@ from capture.variables.exception import ExceptionVariable, raise_python
 from capture.variables.native_base import plain_argument, plain_operand
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from capture.translator import Translator
 
 
@@ -143,8 +145,12 @@ def _text_of_set(tx: Translator, value: Any) -> object:
 
 def format_value(tx: Translator, value: Variable, conversion: int, spec: Variable | None) -> Variable:
     """`format(value, spec)` after a conversion: 0 none, 1 str, 2 repr, 3 ascii."""
+    from capture.variables.size_text import is_open, text_of
     from capture.variables.user_object import ObjectVariable
 
+    if is_open(tx, value) and (spec is None or spec.is_constant()):
+        shown = text_of(tx, CONVERTED[conversion], [value]) if conversion else value
+        return text_of(tx, format, [shown, spec or ConstantVariable("")])
     if conversion == 1:
         value = ConstantVariable(to_text(tx, value))
     elif conversion == 2:
@@ -158,6 +164,10 @@ def format_value(tx: Translator, value: Variable, conversion: int, spec: Variabl
             raise GraphBreak("builtin", name="format", value=value)
         return ConstantVariable(to_text(tx, value))
     return fold(format, [value, spec or ConstantVariable("")], {})
+
+
+#: by the number of a conversion
+CONVERTED: dict[int, Callable[[object], str]] = {1: str, 2: repr, 3: ascii}
 
 
 def format_template(

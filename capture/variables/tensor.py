@@ -431,7 +431,20 @@ TENSOR_ATTRIBUTES: dict[str, Callable[[TensorVariable, Translator], Variable]] =
     "__class__": _class,
     "nbytes": _nbytes,
 }
+
+
+def _new_tensor(self: TensorVariable, tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+    """Of sizes: `torch.tensor`, which takes symbols."""
+    from capture.variables.sequence import holds_symbols
+
+    if not args or not holds_symbols(tx, args[0]):
+        return tx.output.call_method(tx, "new_tensor", [self, *args], kwargs)
+    own: dict[str, Variable] = {name: self.get_attr(tx, name) for name in ("dtype", "device")}
+    return tx.output.call_function(tx, torch.tensor, list(args), {**own, **kwargs})
+
+
 TENSOR_METHODS: dict[str, Callable[..., Variable]] = {
+    "new_tensor": _new_tensor,
     "type": _type_name,
     "numpy": _numpy,
     "detach_": _detach_in_place,

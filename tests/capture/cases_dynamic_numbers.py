@@ -112,12 +112,12 @@ def operators_that_take_numbers(x, s):
 
 @calls(with_int(0.0, -0.0, 0.0), graphs=2)
 def zero_has_two_forms(x, s):
-    return x + 1, str(s)
+    return x + 1, str(s), len(str(s))
 
 
 @calls(with_int(0.0, -0.0, 0.0), graphs=2)
 def zero_that_is_computed_has_two_forms(x, s):
-    return x + 1, str(s * 2)
+    return x + 1, str(s * 2).strip()
 
 
 @calls(with_int(2.5, math.nan, math.inf, 3.5), graphs=2)

@@ -93,16 +93,6 @@ def questions_about_types(x):
 
 
 @calls(rows(2, 3, 5), graphs=3)
-def text_fixes_a_size(x):
-    return x + 1, f"{x.shape[0]} rows"
-
-
-@calls(rows(2, 3, 5), graphs=3)
-def str_fixes_a_size(x):
-    return x + 1, str(x.shape)
-
-
-@calls(rows(2, 3, 5), graphs=3)
 def a_dict_key_fixes_a_size(x):
     return x + {2: 1, 3: 2, 5: 3}[x.shape[0]]
 

@@ -20,12 +20,19 @@ from tests.capture import (
     cases_dynamic,
     cases_dynamic_numbers,
     cases_dynamic_operations,
+    cases_dynamic_texts,
     cases_dynamic_values,
 )
 from tests.capture.dynamic_registry import CASES, DynamicCase, rows, tensor
 from tests.capture.test_cases import Counting, outcome, same
 
-MODULES = (cases_dynamic, cases_dynamic_numbers, cases_dynamic_operations, cases_dynamic_values)
+MODULES = (
+    cases_dynamic,
+    cases_dynamic_numbers,
+    cases_dynamic_operations,
+    cases_dynamic_texts,
+    cases_dynamic_values,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -102,6 +109,31 @@ class DimBounds(NamedTuple):
     max: int
 
 
+def mark_for_torch_compile(x: torch.Tensor, dim: int) -> None:
+    x._dynamo_dynamic_indices = {dim}  # type: ignore[attr-defined]
+
+
+def by_another_tensor(x: torch.Tensor) -> torch.Tensor:
+    return x + torch.ones(5, 4)
+
+
+def by_a_branch(x: torch.Tensor) -> torch.Tensor:
+    return x + 1 if x.shape[0] == 5 else x
+
+
+def by_a_loop(x: torch.Tensor) -> torch.Tensor:
+    for _ in range(x.shape[0]):
+        x = x + 1
+    return x
+
+
+def by_a_view(x: torch.Tensor) -> torch.Tensor:
+    return x.view(5, 2, 2)
+
+
+FIXING = (by_another_tensor, by_a_branch, by_a_loop, by_a_view)
+
+
 # --- marks ---------------------------------------------------------------------------------------------------------------------
 
 
@@ -123,6 +155,43 @@ def test_mark_dynamic_beside_its_bounds() -> None:
     x = tensor(9, 4)
     capture.mark_dynamic(x, 0, max=6)
     assert run(lambda x: x * 2, [(x,), (x,), *rows(9)]).graphs == 1
+
+
+@pytest.mark.parametrize("mark", [capture.mark_dynamic, mark_for_torch_compile])
+@pytest.mark.parametrize("fixed", FIXING, ids=lambda f: f.__name__)
+def test_a_marked_size_that_the_program_fixes(fixed: Any, mark: Any) -> None:
+    x = tensor(5, 4)
+    mark(x, 0)
+    captured = capture.compile(fixed, backend="eager")
+    with pytest.raises(
+        capture.ConstraintViolation, match=r"x.size\(0\) is marked as dynamic.* fixes it to 5 .*maybe_mark"
+    ):
+        captured(x)
+    assert torch.equal(captured(tensor(5, 4)), fixed(tensor(5, 4)))
+    y = tensor(5, 4)
+    capture.maybe_mark_dynamic(y, 0)
+    assert torch.equal(captured(y), fixed(y))
+
+
+def test_a_size_is_marked_under_dynamic_false() -> None:
+    x = tensor(5, 4)
+    capture.mark_dynamic(x, 0)
+    assert run(lambda x: x * 2, [(x,), *rows(6, 7)], dynamic=False).graphs == 1
+
+
+def test_marked_sizes_that_branches_and_other_sizes_bound() -> None:
+    x, y = tensor(5, 4), tensor(5, 4)
+    capture.mark_dynamic(x, 0)
+    capture.mark_dynamic(y, 0)
+    assert (
+        run(lambda x, y: x + y if x.shape[0] > 3 else x, [(x, y), (tensor(6, 4), tensor(6, 4))]).graphs == 1
+    )
+
+
+def test_marked_sizes_of_one_stay_numbers() -> None:
+    x = tensor(1, 4)
+    capture.mark_dynamic(x, 0)
+    assert run(lambda x: x * 2, [(x,), *rows(6)]).graphs == 2
 
 
 def test_marks_that_were_made_for_torch_compile() -> None:
