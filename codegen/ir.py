@@ -164,6 +164,16 @@ class Update:
 
 
 @dataclass(frozen=True, slots=True)
+class ScanStep:
+    """accumulator = combine(accumulator, value); `%number` = the accumulator after it, in each iteration (cumsum). Sums and products only."""
+
+    number: int
+    accumulator: str
+    value: int
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReadAccumulator:
     """`%number` = the accumulator after the loops that update it. Legal in the block that declares it, after those loops."""
 
@@ -191,7 +201,9 @@ class Loop:
     unroll: int = 1
 
 
-Stmt = Op | ConstOp | IndexOp | Load | Store | Check | Accumulator | Update | ReadAccumulator | Loop
+Stmt = (
+    Op | ConstOp | IndexOp | Load | Store | Check | Accumulator | Update | ScanStep | ReadAccumulator | Loop
+)
 
 
 @dataclass(slots=True)

@@ -49,7 +49,7 @@ def _work(body: list[ir.Stmt], dtypes: dict[str, str], number: Number, cycle: in
             total = total + inner * _iterations(statement.extent, number)
         elif isinstance(statement, ir.Op):
             total += OPS[statement.name].cost * cycle
-        elif isinstance(statement, ir.Update):
+        elif isinstance(statement, (ir.Update, ir.ScanStep)):
             total += cycle
         elif isinstance(statement, (ir.Load, ir.Store)):
             total += cycle + TORCH_DTYPES[dtypes[statement.buffer]].itemsize

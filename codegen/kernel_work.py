@@ -45,6 +45,8 @@ def flops_of(body: list[ir.Stmt]) -> int | None:
             total += statement.dtype in FLOATS and statement.name not in ("cast", "where")
         elif isinstance(statement, ir.Update):
             total += dtypes.get(statement.value, "f32") in FLOATS
+        elif isinstance(statement, ir.ScanStep):
+            total += statement.dtype in FLOATS
         if isinstance(statement, (ir.Op, ir.Load, ir.ConstOp, ir.IndexOp)):
             dtypes[statement.number] = statement.dtype
     return total

@@ -120,6 +120,8 @@ def with_bias(step: ExternStep, layouts: Mapping[str, HasLayout]) -> MatmulLaunc
     shape, strides = (1,) * missing + layout.shape, (0,) * missing + layout.strides
     steps = tuple(0 if size == 1 else stride for size, stride in zip(shape, strides))
     alpha, beta = step.kwargs.get("alpha", 1), step.kwargs.get("beta", 1)
+    if not all(isinstance(factor, (int, float)) for factor in (alpha, beta)):  # a symbol
+        return None
     if beta == 0:  # then NaN in the bias must not count: BLAS does not read the output
         return MatmulLaunch(**{**fields_of(launch), "alpha": float(alpha)})
     return MatmulLaunch(

@@ -66,6 +66,7 @@ _LINES: dict[type, Callable[[Any], str]] = {
     ir.Check: lambda s: f"check %{s.condition} else {s.code}",
     ir.Accumulator: _accumulator,
     ir.Update: _update,
+    ir.ScanStep: lambda s: f"%{s.number} = scan {s.accumulator}, %{s.value} : {s.dtype}",
     ir.ReadAccumulator: lambda s: f"%{s.number} = read {s.accumulator} : {s.dtype}",
 }
 

@@ -158,6 +158,13 @@ class _Verifier:
         if update.index is not None and self.use(update, update.index) != "i64":
             self.fail(update, "the index is i64")
 
+    def scan(self, scan: ir.ScanStep) -> None:
+        self.update(ir.Update(scan.accumulator, scan.value))
+        accumulator = self.accumulators[scan.accumulator][0]
+        if accumulator.combine not in ("sum", "prod") or scan.dtype != accumulator.dtype:
+            self.fail(scan, f"gives {accumulator.dtype} by {accumulator.combine}")
+        self.define(scan, scan.number, scan.dtype)
+
     def read(self, read: ir.ReadAccumulator) -> None:
         found = self.accumulators.get(read.accumulator)
         if found is None or found[1] != len(self.axes):
@@ -195,6 +202,7 @@ _CHECKS: dict[type, Callable[[_Verifier, Any], None]] = {
     ir.Check: _Verifier.check,
     ir.Accumulator: _Verifier.accumulator,
     ir.Update: _Verifier.update,
+    ir.ScanStep: _Verifier.scan,
     ir.ReadAccumulator: _Verifier.read,
     ir.Loop: _Verifier.loop,
 }

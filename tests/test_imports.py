@@ -46,6 +46,21 @@ loaded["seconds"] = [torch_imported - started, capture_imported - torch_imported
 print(json.dumps(loaded))
 """
 
+STRICT = """
+import warnings, torch, capture
+warnings.simplefilter("error")
+x = torch.ones(3, requires_grad=True)
+capture.compile(lambda x: x.exp() + 1)(x).sum().backward()
+print(capture.counters["graphs"]["compiled"], x.grad)
+"""
+
+
+def test_warnings_as_errors_do_not_stop_a_training_step():
+    """What compiles must not load a module of torch that warns."""
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(STRICT)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("1 "), done.stdout
+
 
 def test_neither_import_nor_a_training_step_loads_the_peers():
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(PROGRAM)], capture_output=True, text=True)

@@ -28,6 +28,7 @@ from codegen.ir import (
     Loop,
     Op,
     ReadAccumulator,
+    ScanStep,
     Stmt,
     Store,
     Update,
@@ -41,6 +42,7 @@ from codegen.llvm.index import AxisPlace, IndexArithmetic
 from codegen.llvm.loops import VectorPlan, emit_loop, plan_vector_loop, statements_in
 from codegen.llvm.memory import any_lane, emit_load, emit_store
 from codegen.llvm.reduce import AccumulatorState, declare_accumulator, emit_update, read_accumulator
+from codegen.llvm.scans import emit_scan_step
 from codegen.llvm.target import Target
 from codegen.llvm.values import Code, Value, constant_value
 from codegen.ops import OPS
@@ -196,6 +198,9 @@ class KernelEmitter:
     def read(self, read: ReadAccumulator) -> None:
         self.define(read.number, read_accumulator(self, read))
 
+    def scan_step(self, step: ScanStep) -> None:
+        self.define(step.number, emit_scan_step(self, step))
+
     def check(self, check: Check) -> None:
         """Leave the function if a lane that is inside the loop fails."""
         condition = self.value(check.condition)
@@ -233,6 +238,7 @@ _STATEMENTS: dict[type[Any], Callable[[KernelEmitter, Any], None]] = {
     Store: emit_store,
     Check: KernelEmitter.check,
     Update: emit_update,
+    ScanStep: KernelEmitter.scan_step,
     ReadAccumulator: KernelEmitter.read,
 }
 

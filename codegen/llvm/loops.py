@@ -18,7 +18,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from codegen.ir import Accumulator, Const, ConstOp, IndexOp, Kernel, Load, Loop, Op, Stmt, Store, Update
+from codegen.ir import (
+    Accumulator,
+    Const,
+    ConstOp,
+    IndexOp,
+    Kernel,
+    Load,
+    Loop,
+    Op,
+    ScanStep,
+    Stmt,
+    Store,
+    Update,
+)
 from codegen.llvm.blocks import Bound, run_loop
 from codegen.llvm.errors import EmitError
 from codegen.llvm.index import AxisPlace
@@ -32,6 +45,7 @@ if TYPE_CHECKING:
 
 _UNROLLED_STATEMENTS = 12  # a short loop around more than that stays a loop
 _UNROLLED_ITERATIONS = 4
+_SCANNED_ITERATIONS = 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +88,7 @@ def _updated_outside(loop: Loop) -> bool:
     """Whether the loop reduces into an accumulator around it."""
     inside = {statement.name for statement in statements_in(loop.body) if isinstance(statement, Accumulator)}
     return any(
-        isinstance(statement, Update) and statement.accumulator not in inside
+        isinstance(statement, Update | ScanStep) and statement.accumulator not in inside
         for statement in statements_in(loop.body)
     )
 
@@ -147,7 +161,11 @@ def _is_short(loop: Loop, extent: int) -> bool:
     """Whether to write its iterations one after another: at most a few, of a few statements, no loop among them."""
     if extent <= 1:
         return True
-    few = extent <= _UNROLLED_ITERATIONS and len(loop.body) <= _UNROLLED_STATEMENTS
+    scans = any(isinstance(statement, ScanStep) for statement in loop.body)
+    few = (
+        extent <= (_SCANNED_ITERATIONS if scans else _UNROLLED_ITERATIONS)
+        and len(loop.body) <= _UNROLLED_STATEMENTS
+    )
     return few and not any(isinstance(statement, Loop) for statement in loop.body)
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from codegen.ir import Accumulator, Loop, ReadAccumulator, Stmt, Update
+from codegen.ir import Accumulator, Loop, ReadAccumulator, ScanStep, Stmt, Update
 from codegen.llvm.arithmetic import smaller_or_larger
 from codegen.llvm.errors import EmitError
 from codegen.llvm.types import FLOATS, SIZES, UNSIGNED, constant, register_type
@@ -79,23 +79,36 @@ def declare_accumulator(emitter: KernelEmitter, accumulator: Accumulator, follow
         for copy in range(plan.unroll if plan.lanes > 1 else 0):
             if (plan.lanes, copy) not in state.slots:
                 _add_slot(emitter, state, (plan.lanes, copy), start)
+    for loop in updating_vector_loops(following, accumulator.name, scanning):  # one for all copies
+        lanes = emitter.plan(loop).lanes
+        if (lanes, 0) not in state.slots:
+            _add_slot(emitter, state, (lanes, 0), start)
 
 
-def updating_vector_loops(statements: list[Stmt], name: str) -> list[Loop]:
+def updating(statement: Stmt, name: str) -> bool:
+    return isinstance(statement, Update) and statement.accumulator == name
+
+
+def scanning(statement: Stmt, name: str) -> bool:
+    return isinstance(statement, ScanStep) and statement.accumulator == name
+
+
+def updating_vector_loops(
+    statements: list[Stmt], name: str, does: Callable[[Stmt, str], bool] = updating
+) -> list[Loop]:
     found = []
     for statement in statements:
         if isinstance(statement, Loop):
-            if statement.vector and updates(statement.body, name):
+            if statement.vector and _contains(statement.body, name, does):
                 found.append(statement)
             elif not statement.vector:
-                found += updating_vector_loops(statement.body, name)
+                found += updating_vector_loops(statement.body, name, does)
     return found
 
 
-def updates(statements: list[Stmt], name: str) -> bool:
+def _contains(statements: list[Stmt], name: str, does: Callable[[Stmt, str], bool]) -> bool:
     return any(
-        (isinstance(statement, Update) and statement.accumulator == name)
-        or (isinstance(statement, Loop) and updates(statement.body, name))
+        does(statement, name) or (isinstance(statement, Loop) and _contains(statement.body, name, does))
         for statement in statements
     )
 

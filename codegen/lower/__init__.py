@@ -19,6 +19,7 @@ from codegen.lower import (
     pointwise,
     pooling,
     reduction,
+    scan,
     scattering,
     view,
 )
@@ -28,7 +29,7 @@ from codegen.program import Program
 __all__ = ["FAMILIES", "Lowering", "lower_graph"]
 
 FAMILIES = (
-    pointwise, activation, reduction, pooling, view, indexing, scattering, creation, joining, assertions,
+    pointwise, activation, reduction, scan, pooling, view, indexing, scattering, creation, joining, assertions,
 )  # fmt: skip
 
 

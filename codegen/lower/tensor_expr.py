@@ -137,6 +137,18 @@ class Reduce(TensorExpr):
         return tuple(self.source.shape[dim] for dim in self.dims)
 
 
+class Scan(TensorExpr):
+    """`combine` ("sum", "prod") of the elements of `source` along `dim` up to each one, converted to `dtype`."""
+
+    __slots__ = ("combine", "dim", "source")
+
+    def __init__(self, combine: str, source: TensorExpr, dim: int, dtype: str) -> None:
+        super().__init__(source.shape, dtype, source.depth + 1)
+        self.combine = combine
+        self.source = source
+        self.dim = dim
+
+
 class Gather(TensorExpr):
     """The element of `base` at computed coordinates.
 

@@ -157,7 +157,7 @@ def split(ctx: Any, base: TensorExpr, sizes: Any, dim: int = 0) -> tuple[TensorE
 def flip(ctx: Any, base: TensorExpr, dims: Sequence[int]) -> TensorExpr:
     """In eager a copy."""
     coordinates = [along(dim) for dim in range(len(base.shape))]
-    for dim in dims:
+    for dim in dims if base.shape else ():
         dim %= len(base.shape)
         coordinates[dim] = Coordinate(((dim, -1),), minus(base.shape[dim], 1))
     return affine_view(base, base.shape, tuple(coordinates), aliases=False)

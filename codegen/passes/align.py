@@ -20,7 +20,7 @@ from codegen.index_algebra import (
     terms_of,
     times,
 )
-from codegen.lower.tensor_expr import Indices, Reduce, flatten, numel
+from codegen.lower.tensor_expr import Indices, Reduce, Scan, flatten, numel
 from codegen.passes.group import Group, Member
 from codegen.passes.roots import Root, kept_axes
 
@@ -160,9 +160,11 @@ def _row_number(group: Group) -> Index:
 
 
 def open_group(number: int, root: Root) -> Group:
-    """A group of this root alone: its kept dimensions are the outer axes."""
+    """A group of this root alone: its kept dimensions are the outer axes, of a scan those across it."""
     group = Group(number)
-    reduced = root.value.dims if isinstance(root.value, Reduce) else ()
+    reduced: tuple[int, ...] = root.value.dims if isinstance(root.value, Reduce) else ()
+    if isinstance(root.value, Scan):
+        reduced = (root.value.dim,)
     coordinates: list[Index] = []
     inner: tuple[str, ...] = ()
     for dim, size in enumerate(root.domain):

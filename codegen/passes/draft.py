@@ -43,7 +43,7 @@ class DraftIndex:
     index: Index
 
 
-Plain = ir.Op | ir.ConstOp | ir.Check | ir.Accumulator | ir.Update | ir.ReadAccumulator
+Plain = ir.Op | ir.ConstOp | ir.Check | ir.Accumulator | ir.Update | ir.ScanStep | ir.ReadAccumulator
 Indexed = DraftLoad | DraftStore | DraftIndex
 Statement = Plain | Indexed
 INDEXED = (DraftLoad, DraftStore, DraftIndex)
@@ -67,7 +67,12 @@ class Phase:
 
     @property
     def reduces(self) -> bool:
-        return any(isinstance(statement, ir.Update) for statement in self.body)
+        return any(isinstance(statement, (ir.Update, ir.ScanStep)) for statement in self.body)
+
+    @property
+    def scans(self) -> bool:
+        """Its iterations have to run in the order of their axes."""
+        return any(isinstance(statement, ir.ScanStep) for statement in self.body)
 
     def map_indices(self, change: Callable[[Index], Index]) -> None:
         """Replace every index by `change(index)`."""

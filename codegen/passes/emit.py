@@ -26,6 +26,7 @@ from codegen.lower.tensor_expr import (
     Padded,
     Position,
     Reduce,
+    Scan,
     Scattered,
     Shape,
     SizeValue,
@@ -93,6 +94,8 @@ class _Emitter:
         for member in members:
             if member.root.is_reduction:
                 closing += self._reduce(member)
+            elif isinstance(member.root.value, Scan):
+                self._scan(member, member.root.value)
             elif isinstance(member.root.value, Scattered):
                 self._scatter(member, member.root.value)
             else:
@@ -137,6 +140,23 @@ class _Emitter:
             store = DraftStore(target.buffer, self._element(target, place), number, value.combine)
             self.row.statements.append(store)
 
+    def _scan(self, member: Member, value: Scan) -> None:
+        number = self.value(value.source, member.coordinates)
+        if member.inner:
+            name = self._accumulator(value.combine, value.source.dtype)
+            step = ir.ScanStep(self._number(value.source.dtype, True), name, number, value.source.dtype)
+            self.inner.statements.append(step)
+            number = step.number
+        if value.dtype != value.source.dtype:
+            number = self._op("cast", (number,), value.dtype)
+        self._store(member, number)
+
+    def _accumulator(self, combine: str, dtype: str) -> str:
+        name = f"a{self.accumulators}"
+        self.accumulators += 1
+        self.row.statements.append(ir.Accumulator(name, combine, dtype))
+        return name
+
     def _reduce(self, member: Member) -> list[tuple[Member, str]]:
         """The update of an accumulator; nothing to accumulate over one element."""
         value = member.root.value
@@ -151,9 +171,7 @@ class _Emitter:
             self._store(member, number)
             return []
         number = self.value(value.source, member.coordinates)
-        name = f"a{self.accumulators}"
-        self.accumulators += 1
-        self.row.statements.append(ir.Accumulator(name, value.combine, value.source.dtype))
+        name = self._accumulator(value.combine, value.source.dtype)
         position = self._reduced_number(member) if value.combine.startswith("arg") else None
         self.inner.statements.append(ir.Update(name, number, position))
         return [(member, name)]

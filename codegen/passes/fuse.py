@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from codegen import index_algebra as ix
 from codegen.index_algebra import Index
 from codegen.lower.graph import Lowering
-from codegen.lower.tensor_expr import Scattered
+from codegen.lower.tensor_expr import Scan, Scattered
 from codegen.passes.align import fit, open_group, rebase
 from codegen.passes.calls import effects_before, step_reads, step_writes
 from codegen.passes.group import Group, Member
@@ -124,10 +124,10 @@ def fuse(lowering: Lowering, roots: list[Root]) -> tuple[list[Group], Dependenci
 
 
 def _join_any(dependencies: Dependencies, groups: list[Group], root: Root) -> bool:
-    if isinstance(root.value, Scattered):  # its loops run in order
+    if isinstance(root.value, (Scan, Scattered)):  # its loops run in order
         return False
     for group in _nearest(dependencies, groups, root):
-        if len(group.members) >= MAX_MEMBERS or _meets_through_memory(group, root) or _scatters(group):
+        if len(group.members) >= MAX_MEMBERS or _meets_through_memory(group, root) or _runs_in_order(group):
             continue
         if dependencies.needs_group_elsewhere(root, group):
             continue
@@ -140,8 +140,8 @@ def _join_any(dependencies: Dependencies, groups: list[Group], root: Root) -> bo
     return False
 
 
-def _scatters(group: Group) -> bool:
-    return any(isinstance(root.value, Scattered) for root in group.members)
+def _runs_in_order(group: Group) -> bool:
+    return any(isinstance(root.value, (Scan, Scattered)) for root in group.members)
 
 
 def _meets_through_memory(group: Group, root: Root) -> bool:

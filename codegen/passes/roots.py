@@ -20,6 +20,7 @@ from codegen.lower.tensor_expr import (
     Map,
     Padded,
     Reduce,
+    Scan,
     Scattered,
     Shape,
     Stored,
@@ -63,7 +64,7 @@ def children(value: TensorExpr) -> tuple[TensorExpr, ...]:
         return value.args
     if isinstance(value, (View, Padded)):
         return (value.base,)
-    if isinstance(value, Reduce):
+    if isinstance(value, (Reduce, Scan)):
         return (value.source,)
     if isinstance(value, Checked):
         return (value.value, value.condition)
@@ -145,7 +146,7 @@ def find_roots(stores: list[Store]) -> list[Root]:
     for value in order:
         costs.visit(value, False)
         shared = uses.get(value, 0) > 1 and isinstance(value, (Map, Gather, Checked)) and costs.is_dear(value)
-        if value in targets or isinstance(value, Reduce) or shared:
+        if value in targets or isinstance(value, (Reduce, Scan)) or shared:
             roots[value] = Root(len(roots), value, targets.get(value, []), cycles=costs.cycles[value])
             costs.visit(value, True)
     for root in roots.values():
@@ -229,6 +230,8 @@ class _Reader:
             self.read(
                 value.base, tuple(self._coordinate(coordinate, indices) for coordinate in value.coordinates)
             )
+        elif isinstance(value, Scan):
+            self.read(value.source, indices)
         elif isinstance(value, Scattered):
             for coordinate in value.coordinates:
                 self._coordinate(coordinate, indices)

@@ -19,7 +19,7 @@ from codegen import index_algebra as ix
 from codegen import ir
 from codegen.index_algebra import Index, atoms_of, to_expr
 from codegen.kernel_cost import may_pay
-from codegen.ops import OPS, TORCH_DTYPES
+from codegen.ops import FLOATS, OPS, TORCH_DTYPES
 from codegen.passes.axes import arrange_axes, stride_of
 from codegen.passes.draft import Draft, DraftIndex, DraftLoad, DraftStore, Phase
 from codegen.passes.long_sums import add_partial_sums, block_long_sums
@@ -28,26 +28,29 @@ from codegen.passes.row_blocks import row_blocks
 from codegen.passes.tiles import tile_transposed
 
 MIN_LANES = 8  # a vector loop shorter than this wastes most of its lanes
+SHORT_SCAN = 32  # floats; measured
 LIGHT = 24  # cycles an element below which several vectors are kept in flight
 
 
 def schedule(draft: Draft) -> ir.Kernel:
     """The kernel; `draft` is used up."""
     arrange_axes(draft)
+    scans = any(phase.scans for phase in draft.phases())
     column = _runs_down_columns(draft)
     tile: ir.Expr | None = None
     if column is not None:
         draft.outer = (*(name for name in draft.outer if name != column), column)
-        blocks = row_blocks(draft)
+        blocks = None if scans else row_blocks(draft)
         if blocks is not None:
             return _kernel(draft, renumber(_around(draft, blocks.body(_flight(draft) * 2))))
     elif draft.phases():
-        for phase in draft.phases():
+        for phase in () if scans else draft.phases():
             phase.axes = _long_axis_last(phase.axes, draft)
     else:
         draft.outer = _long_axis_last(draft.outer, draft)
         tile = None if draft.in_order else tile_transposed(draft)
-    block_long_sums(draft, in_lanes=column is not None)
+    if not scans:
+        block_long_sums(draft, in_lanes=column is not None)
     nest = Nest(draft, draft.outer)
     for item in draft.body:
         if isinstance(item, Phase):
@@ -116,12 +119,20 @@ def _flight(draft: Draft) -> int:
 def _phase(draft: Draft, phase: Phase, in_lanes: bool) -> list[ir.Stmt]:
     nest = Nest(draft, phase.axes)
     nest.place(phase.body)
-    loops = [_inner_loop(draft, phase, name, not in_lanes and name == phase.axes[-1]) for name in phase.axes]
+    lanes = not in_lanes and not _is_short_scan(draft, phase)
+    loops = [_inner_loop(draft, phase, name, lanes and name == phase.axes[-1]) for name in phase.axes]
     statements = nest.close(loops)
     if phase.block is not None:
         loops[-1].extent = phase.block.length
         add_partial_sums(draft, phase, loops[-2], loops[-1])
     return statements
+
+
+def _is_short_scan(draft: Draft, phase: Phase) -> bool:
+    """Lanes would wait for each other longer than one element for the one before it."""
+    dtypes = {s.dtype for s in phase.body if isinstance(s, ir.ScanStep)}
+    limit = SHORT_SCAN if dtypes & FLOATS else MIN_LANES
+    return bool(dtypes) and not _at_least(draft.ranges.extents[phase.axes[-1]], limit)
 
 
 def _inner_loop(draft: Draft, phase: Phase, name: str, vector: bool) -> ir.Loop:
@@ -162,7 +173,10 @@ def _runs_down_columns(draft: Draft) -> str | None:
     short = all(not _at_least(_product(phase.axes, draft), MIN_LANES) for phase in phases)
     best = max(candidates, key=lambda name: sum(_contiguous(phase, (name,), draft) for phase in phases))
     if short:
-        return best
+        scattered = any(phase.scans for phase in phases) and not any(
+            _contiguous(phase, (best,), draft) for phase in phases
+        )
+        return None if scattered else best
     outer_steps = sum(_contiguous(phase, (best,), draft) for phase in phases)
     return best if outer_steps > inner_steps else None
 
@@ -259,5 +273,6 @@ _RENUMBER: dict[type, Callable[[Any, dict[int, int]], ir.Stmt]] = {
     ir.Check: lambda s, n: ir.Check(n[s.condition], s.code),
     ir.Accumulator: lambda s, n: s,
     ir.Update: lambda s, n: ir.Update(s.accumulator, n[s.value], None if s.index is None else n[s.index]),
+    ir.ScanStep: lambda s, n: ir.ScanStep(_define(s.number, n), s.accumulator, n[s.value], s.dtype),
     ir.ReadAccumulator: lambda s, n: ir.ReadAccumulator(_define(s.number, n), s.accumulator, s.dtype),
 }

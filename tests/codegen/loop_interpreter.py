@@ -192,6 +192,17 @@ class _Run:
             new = (new & ~state.value.isnan()) | (value.isnan() & ~state.value.isnan())
         state.value, state.index = torch.where(new, value, state.value), torch.where(new, index, state.index)
 
+    def scan(self, step: ir.ScanStep) -> None:
+        state = self.accumulators[step.accumulator]
+        value, combine = self.values[step.value], _COMBINE[state.declaration.combine]
+        if self.lanes is None or state.in_lanes:
+            state.value = combine(state.value, value)
+            self.values[step.number] = state.value
+            return
+        running = {"sum": torch.cumsum, "prod": torch.cumprod}[state.declaration.combine]
+        self.values[step.number] = combine(state.value, running(value.expand(self.lanes), 0))
+        state.value = self.values[step.number][-1]
+
     def read(self, read: ir.ReadAccumulator) -> None:
         state = self.accumulators[read.accumulator]
         self.values[read.number] = state.value if state.index is None else state.index
@@ -207,6 +218,7 @@ _RUN: dict[type, Callable[[_Run, Any], None]] = {
     ir.Check: _Run.check,
     ir.Accumulator: _Run.accumulator,
     ir.Update: _Run.update,
+    ir.ScanStep: _Run.scan,
     ir.ReadAccumulator: _Run.read,
 }
 

@@ -47,6 +47,7 @@ def test_every_statement():
             unroll=2,
         ),
         ir.ReadAccumulator(4, "a", "i64"),
+        ir.ScanStep(5, "s", 3, "f32"),
     ]
     assert print_kernel(
         ir.Kernel("k", (ir.Buffer("x", "f32"), ir.Buffer("out", "f32", True)), ("n",), body)
@@ -62,6 +63,7 @@ def test_every_statement():
         "    check %1 else 4\n"
         "    sum into out[i], %3 if %1\n"
         "  %4 = read a : i64\n"
+        "  %5 = scan s, %3 : f32\n"
     )
 
 

@@ -38,6 +38,17 @@ def captured(function: Any, *args: Any) -> tuple[torch.fx.GraphModule, list[Any]
     return found
 
 
+def test_a_factor_that_is_a_symbol() -> None:
+    def scaled(bias: torch.Tensor, left: torch.Tensor, right: torch.Tensor, factor: int) -> torch.Tensor:
+        return torch.addmm(bias, left, right, alpha=factor)
+
+    compiled = capture.compile(scaled, dynamic=True)
+    with config.patch(raise_on_error=True):
+        for factor in (2, 3, 5):
+            args = torch.randn(4, 3), torch.randn(4, 6), torch.randn(6, 3), factor
+            assert torch.allclose(compiled(*args), scaled(*args), atol=1e-5)
+
+
 def for_all_sizes(function: Any) -> Any:
     """The function, captured; an error where a graph of it has to be compiled for one size."""
 

@@ -69,6 +69,7 @@ class Case:
     backward: bool = False
     process: Callable[[Any], Any] = field(default=lambda result: result)
     dynamic: bool | None = None  # the setting of `capture.compile`
+    twice: bool = False  # the gradients' own gradients, too
 
 
 def supported_dtypes(entry: OpInfo, dtypes: Iterable[str] = DTYPES) -> list[str]:
@@ -182,7 +183,54 @@ def both(entry: OpInfo, dtype: str, name: str, fn: Callable[..., Any], sample: A
         yield Case(f"{name} backward", lambda: fn, *marked, True, sample.output_process_fn_grad)
 
 
-KINDS = {"plain": plain, "noncontiguous": noncontiguous, "method": method, "dynamic": dynamic, "lazy": lazy}
+def reference(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
+    """The database's larger set of samples: extremes, broadcasting, mixed dtypes, layouts."""
+    for number, sample in enumerate(
+        chosen(entry.reference_inputs("cpu", ALL_DTYPES[dtype]), REFERENCES * samples)
+    ):
+        yield from both(entry, dtype, f"reference {number}", calling(entry.op), sample)
+
+
+def second(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
+    """Gradients of gradients."""
+    if not (has_backward(entry, dtype) and entry.supports_gradgrad):
+        return
+    for number, sample in enumerate(chosen(entry.sample_inputs("cpu", ALL_DTYPES[dtype]), samples)):
+        marked = requiring_grad((sample.input, *sample.args)), requiring_grad(sample.kwargs)
+        yield Case(
+            f"second {number}",
+            lambda: calling(entry.op),
+            *marked,
+            True,
+            sample.output_process_fn_grad,
+            twice=True,
+        )
+
+
+def empty(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
+    """The last dim of every tensor without elements: a result, or eager's error."""
+    for number, sample in enumerate(chosen(entry.sample_inputs("cpu", ALL_DTYPES[dtype]), samples)):
+        yield from both(
+            entry, dtype, f"empty {number}", calling(entry.op), sample.transform(without_elements)
+        )
+
+
+def without_elements(value: Any) -> Any:
+    strided = isinstance(value, torch.Tensor) and value.layout is torch.strided and value.dim() > 0
+    return value[..., :0] if strided else value
+
+
+KINDS = {
+    "plain": plain,
+    "noncontiguous": noncontiguous,
+    "method": method,
+    "dynamic": dynamic,
+    "lazy": lazy,
+    "reference": reference,
+    "second": second,
+    "empty": empty,
+}
+REFERENCES = 4  # so many times as many of them
 
 
 def variants(entry: OpInfo, dtype: str, number: int, sample: Any) -> Iterator[Case]:

@@ -121,20 +121,24 @@ def run(case: Case, fn: Any) -> Outcome:
     try:
         value = fn(*args, **kwargs)
         if case.backward:
-            go_backward(case.process(value))
+            go_backward(case.process(value), (args, kwargs) if case.twice else None)
     except Exception as raised:
         error = type(raised).__qualname__, str(raised)
     return Outcome(value, error, args, kwargs, torch.get_rng_state())
 
 
-def go_backward(value: Any) -> None:
-    """With tangents that differ from element to element, laid out as the results are."""
+def go_backward(value: Any, leaves: Any = None) -> None:
+    """With tangents that differ from element to element, laid out as the results are. `leaves`: backward through their gradients, too."""
     results = [item for item in tensors_in(value) if item.requires_grad and item.grad_fn is not None]
     generator = torch.Generator().manual_seed(3)
     tangents = [
         torch.empty_like(item).copy_(torch.randn(item.shape, generator=generator)) for item in results
     ]
-    if results:
+    if results and leaves is not None:
+        wanted = [leaf for leaf in tensors_in((leaves[0], *leaves[1].values())) if leaf.requires_grad]
+        found = torch.autograd.grad(results, wanted, tangents, create_graph=True, allow_unused=True)
+        go_backward([gradient for gradient in found if gradient is not None])
+    elif results:
         torch.autograd.backward(results, tangents)
 
 

@@ -19,6 +19,7 @@ FUSED = {
     "slice": lambda x: x[1:3, ::2, -3:] + 1,
     "slice then add": lambda x: x[:, 1:] - x[:, :-1],
     "select": lambda x: x[2] * x[:, -1, :].sum(),
+    "flip of one number": lambda x: torch.flip(x.sum(), (0,)) + 1,
     "flip": lambda x: torch.flip(x, (0, 2)) + x,
     "unfold": lambda x: x.unfold(1, 3, 2) + 1,
     "diagonal": lambda x: torch.diagonal(x, 1, 1, 2) * 2,

@@ -1,0 +1,57 @@
+"""Running sums and products.
+
+In:  a `ScanStep` of loop IR.
+Out: the accumulator with the value in it; in a vector loop the lanes are combined with those before them first:
+
+    x0 x1 x2 x3   ->   x0 x0+x1 x1+x2 x2+x3   ->   x0 x0+x1 x0+x1+x2 x0+x1+x2+x3   ->   each + what came before the vector
+
+What one vector waits for of the one before it is a single addition.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from codegen.ir import ScanStep
+from codegen.llvm.reduce import COMBINE, identity
+from codegen.llvm.values import Code, Value
+
+if TYPE_CHECKING:
+    from codegen.llvm.emit import KernelEmitter
+
+
+def emit_scan_step(emitter: KernelEmitter, step: ScanStep) -> Value:
+    state, function = emitter.accumulators[step.accumulator], emitter.function
+    combine, dtype = state.accumulator.combine, state.accumulator.dtype
+    code = Code(function, emitter.target, function.depth, emitter.lanes)
+    across = emitter.lanes > state.lanes
+    slot = state.slots[emitter.lanes, 0 if state.lanes == 1 else emitter.copy][0]
+    before = function.define_here(f"load {code.type(dtype)}, ptr {slot}, align 64")
+    value = code.operand(emitter.value(step.value))
+    if across and emitter.mask is not None:
+        value = code.select(emitter.mask, dtype, value, code.constant(dtype, identity(combine, dtype)))
+    inclusive = _prefixes(code, combine, dtype, value) if across else value
+    result = COMBINE[combine](code, dtype, before, inclusive)
+    after = COMBINE[combine](code, dtype, before, _last(code, dtype, inclusive)) if across else result
+    function.line(f"store {code.type(dtype)} {after}, ptr {slot}, align 64")
+    return Value(result, dtype, code.lanes, function.depth)
+
+
+def _last(code: Code, dtype: str, value: str) -> str:
+    """The last lane in every lane: the accumulator of a loop over lanes is kept so."""
+    kind, lanes = code.type(dtype), code.lanes
+    order = ", ".join([f"i32 {lanes - 1}"] * lanes)
+    return code.define(f"shufflevector {kind} {value}, {kind} poison, <{lanes} x i32> <{order}>")
+
+
+def _prefixes(code: Code, combine: str, dtype: str, value: str) -> str:
+    """Each lane with all lanes before it."""
+    kind, lanes = code.type(dtype), code.lanes
+    nothing = code.constant(dtype, identity(combine, dtype))
+    distance = 1
+    while distance < lanes:
+        order = ", ".join(f"i32 {lane - distance if lane >= distance else lanes}" for lane in range(lanes))
+        moved = code.define(f"shufflevector {kind} {value}, {kind} {nothing}, <{lanes} x i32> <{order}>")
+        value = COMBINE[combine](code, dtype, moved, value)
+        distance *= 2
+    return value

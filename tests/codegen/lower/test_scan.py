@@ -1,0 +1,63 @@
+"""cumsum and cumprod, against eager."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tests.codegen.lowering_check import check, kernels
+
+SCANS = {
+    "rows": lambda x: x.cumsum(1),
+    "columns": lambda x: x.cumsum(0),
+    "of computed": lambda x: (x * 2 + 1).cumsum(-1) * 3,
+    "backward": lambda x: x.flip(1).cumsum(1).flip(1),
+    "products": lambda x: x.cumprod(1),
+    "products down": lambda x: x.cumprod(0),
+    "transposed": lambda x: x.t().cumsum(1),
+    "flattened": lambda x: x.t().reshape(-1).cumsum(0),
+    "twice": lambda x: x.cumsum(0).cumsum(1),
+    "and reduced": lambda x: (x.cumsum(1).amax(1), x.cumsum(1) / x.abs().sum(1, keepdim=True)),
+    "in other types": lambda x: (x.cumsum(1, dtype=torch.float64), (x > 0).cumsum(1), (x > 0).cumprod(0)),
+    "of one number": lambda x: (x.sum().cumsum(0), x[:1, :1].cumsum(0)),
+    "of the same number": lambda x: torch.ones_like(x).cumsum(1) * x,
+}
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (2, 40), (40, 2), (17, 33), (1, 20), (20, 1)])
+@pytest.mark.parametrize("name", SCANS)
+def test_scan(name: str, shape: tuple[int, ...]) -> None:
+    check(SCANS[name], torch.randn(shape))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int64, torch.int32, torch.uint8])
+def test_exact(dtype: torch.dtype) -> None:
+    x = torch.randint(0, 5, (3, 5, 40)).to(dtype)
+    check(lambda x: (x.cumsum(0), x.cumsum(1), x.cumsum(2), x.permute(2, 0, 1).cumsum(0)), x, exact=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_is_rounded_once_an_element(dtype: torch.dtype) -> None:
+    x = torch.randint(-8, 9, (6, 300)).to(dtype)  # the sums are exact in float32
+    check(lambda x: (x.cumsum(1), x.cumsum(0)), x, exact=True)
+
+
+def test_float32_is_added_up_in_float64() -> None:
+    """In float32 the ones would get lost."""
+    x = torch.cat([torch.tensor([2.0**24]), torch.ones(40)])
+    check(lambda x: (x.cumsum(0), torch.stack([x, x], 1).cumsum(0)), x, exact=True)
+
+
+def test_nothing() -> None:
+    check(lambda x: (x.cumsum(0), x.cumsum(1)), torch.zeros(0, 3))
+    check(lambda x: (x.cumsum(0), x.cumsum(1)), torch.zeros(3, 0))
+
+
+def test_infinities_and_nan_stay_behind_their_place() -> None:
+    x = torch.randn(4, 40)
+    x[0, 20], x[1, 5], x[2, 30] = torch.inf, torch.nan, -torch.inf
+    check(lambda x: (x.cumsum(1), x.cumprod(1), x.cumsum(0)), x)
+
+
+def test_one_kernel_with_what_comes_before() -> None:
+    assert len(kernels(check(lambda x: (x > 0).long().cumsum(1), torch.randn(4, 8)))) == 1
