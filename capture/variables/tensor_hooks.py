@@ -7,7 +7,8 @@ Out: for a result, a node that registers what the hook does, interpreted once an
     y.register_hook(lambda grad: grad * z)    ->    register_hook(y, z), on a body that multiplies
 
 The body is what the hook does at present. So variables of the frame that it holds have to be settled, and objects that it reaches must not change in the
-rest of the frame; a hook with side effects breaks the graph.
+rest of the frame; a hook with side effects breaks the graph. A function that reads variables of the program, which may change before the gradients
+come, is registered as it is, in a graph that eager runs.
 """
 
 from __future__ import annotations
@@ -33,8 +34,11 @@ from capture.variables.function import (
     PartialVariable,
     ValueMethod,
 )
+from capture.variables.hook_reads import function_that_reads_late
 from capture.variables.tensor import TENSOR_METHODS, TensorVariable
 from capture.variables.user_object import ObjectVariable
+from codegen.fake import FakeTensor
+from codegen.memory import UntraceableError
 
 if TYPE_CHECKING:
     from capture.reconstruct import PythonCode
@@ -128,7 +132,11 @@ def _register_hook(self: TensorVariable, tx: Translator, hook: Variable) -> Vari
     if not self.fake.requires_grad or not _is_settled(tx, hook):
         raise GraphBreak("method", name="register_hook", value=self)
     body = _body(tx, self, hook)
-    node = tx.output.graph.call_function(_registering(body), (self.node, *body.lifted))
+    late = function_that_reads_late(tx, hook)
+    if late is None:
+        node = tx.output.graph.call_function(_registering(body), (self.node, *body.lifted))
+    else:
+        node = tx.output.graph.call_function(_registering_function(late), (self.node,))
     node.meta["example_value"] = None
     tx.output.side_effects.keep(Kept(hook, tx.output.root_step))
     return GraphHandle(node)
@@ -140,6 +148,15 @@ def _registering(body: outline.Body) -> Callable[..., None]:
 
     def register_hook(tensor: torch.Tensor, *lifted: torch.Tensor) -> None:
         tensor.register_hook(lambda grad: structure.fill(run(grad, *lifted)))
+
+    return register_hook
+
+
+def _registering_function(function: Callable[[torch.Tensor], torch.Tensor | None]) -> Callable[..., None]:
+    def register_hook(tensor: torch.Tensor) -> None:
+        if isinstance(tensor, FakeTensor):  # a compiler would keep what the function finds now
+            raise UntraceableError("a hook that reads variables, which may change before the backward")
+        tensor.register_hook(function)
 
     return register_hook
 

@@ -154,3 +154,64 @@ def test_hooks_stay_in_the_graph(function):
     compiled = capture.compile(function, backend="eager", fullgraph=True, dynamic=False)
     for k in (3, 3, 7):
         torch.testing.assert_close(gradient(compiled, k), gradient(function, k))
+
+
+FACTOR = 2
+
+
+def by_global(x):
+    y = x * 2
+    y.register_hook(lambda grad: grad * FACTOR)
+    return (y * y).sum()
+
+
+def times_factor(grad):
+    return grad * FACTOR
+
+
+def by_function_that_reads_a_global(x):
+    y = x * 2
+    y.register_hook(lambda grad: times_factor(grad))
+    return (y * y).sum()
+
+
+def closed_over():
+    factor = 2
+
+    def set_factor(value):
+        nonlocal factor
+        factor = value
+
+    def function(x):
+        y = x * 2
+        y.register_hook(hook)
+        return (y * y).sum()
+
+    def hook(grad):
+        return grad * factor
+
+    return function, set_factor
+
+
+def set_global(value):
+    global FACTOR
+    FACTOR = value
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "llvm"])
+@pytest.mark.parametrize("where", ["global", "called", "cell"])
+def test_hooks_see_what_changes_before_the_backward(where, backend):
+    function, change = {
+        "global": (by_global, set_global),
+        "called": (by_function_that_reads_a_global, set_global),
+        "cell": closed_over(),
+    }[where]
+    change(2)
+    compiled = capture.compile(function, backend=backend, fullgraph=True, dynamic=False)
+    x = torch.arange(3.0, requires_grad=True)
+    for before, after in ((2, 2), (2, 5), (5, 3)):
+        change(before)
+        loss = compiled(x)
+        change(after)
+        (grad,) = torch.autograd.grad(loss, x)
+        assert torch.equal(grad, 8 * after * x.detach())

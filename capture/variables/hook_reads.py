@@ -1,0 +1,115 @@
+"""Whether a function reads more than its arguments: variables of the program, which may have other values when it is called later.
+
+def double(grad): return grad * 2           ->  False
+def scaled(grad): return grad * SCALE       ->  True
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import functools
+import types
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from capture.variables.base import LazyVariable, NotConstant, Variable
+from capture.variables.constant import LITERALS, TORCH_CONSTANTS
+from capture.variables.function import NestedFunctionVariable, PartialVariable, UserFunctionVariable
+from capture.wrap import guard_identity
+
+if TYPE_CHECKING:
+    from capture.translator import Translator
+
+
+def function_that_reads_late(tx: Translator, hook: Variable) -> Callable[..., Any] | None:
+    """The hook as an object of Python, where it reads variables of the program: functions, made anew where the frame made them from constants."""
+    hook = hook.realize() if isinstance(hook, LazyVariable) else hook
+    try:
+        function = _as_function(hook)
+    except NotConstant:
+        return None
+    if function is None or not reads_the_program(function, fixed_cells=_is_made_here(hook)):
+        return None
+    if isinstance(hook, UserFunctionVariable):
+        guard_identity(tx.output, hook.function, hook.source)
+    return function
+
+
+def _is_made_here(hook: Variable) -> bool:
+    if isinstance(hook, PartialVariable):
+        return _is_made_here(hook.function)
+    return isinstance(hook, NestedFunctionVariable)
+
+
+def _as_function(hook: Variable) -> Callable[..., Any] | None:
+    if isinstance(hook, UserFunctionVariable):
+        return hook.function
+    make = MAKERS.get(type(hook))
+    return make(hook) if make is not None else None
+
+
+def _partial(hook: PartialVariable) -> Callable[..., Any] | None:
+    function = _as_function(hook.function)
+    keywords = {name: value.as_constant() for name, value in hook.kwargs.items()}
+    args = [value.as_constant() for value in hook.args]
+    return None if function is None else functools.partial(function, *args, **keywords)
+
+
+def _nested(hook: NestedFunctionVariable) -> Callable[..., Any]:
+    defaults = tuple(value.as_constant() for value in hook.defaults)
+    keywords = {name: value.as_constant() for name, value in hook.keyword_defaults.items()}
+    closure = tuple(types.CellType(cell.contents.as_constant()) for cell in hook.closure if cell.contents)
+    made = types.FunctionType(hook.code, hook.scope.globals, hook.code.co_name, defaults, closure)
+    made.__kwdefaults__ = keywords or None
+    return made
+
+
+MAKERS: dict[type[Variable], Callable[[Any], Callable[..., Any] | None]] = {
+    PartialVariable: _partial,
+    NestedFunctionVariable: _nested,
+}
+
+#: packages whose modules, functions and classes stay what they are
+FIXED = ("torch", "math", "operator", "_operator", "builtins")
+READS = ("LOAD_GLOBAL", "LOAD_NAME")
+
+
+def reads_the_program(
+    function: Callable[..., Any], fixed_cells: bool = False, seen: frozenset[int] = frozenset()
+) -> bool:
+    """`fixed_cells`: nothing stores into the cells of its closure any more."""
+    if isinstance(function, functools.partial):
+        return reads_the_program(function.func, fixed_cells, seen)
+    if not isinstance(function, types.FunctionType):
+        return True
+    if function.__closure__ and not fixed_cells:
+        return True
+    held = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    if not all(isinstance(value, (*LITERALS, *TORCH_CONSTANTS)) for value in held):
+        return True
+    found = {**vars(builtins), **function.__globals__}
+    return any(may_change(found.get(name), seen | {id(function)}) for name in names_read(function.__code__))
+
+
+def names_read(code: types.CodeType) -> Iterator[str]:
+    yield from (i.argval for i in dis.get_instructions(code) if i.opname in READS)
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            yield from names_read(inner)
+
+
+def may_change(value: Any, seen: frozenset[int]) -> bool:
+    """Whether what a global variable leads to may be another value later."""
+    if id(value) in seen:
+        return False
+    if not isinstance(value, CODE):
+        return True
+    module = value.__name__ if isinstance(value, types.ModuleType) else value.__module__
+    if isinstance(module, str) and module.partition(".")[0] in FIXED:
+        return False
+    return reads_the_program(value, seen=seen)
+
+
+#: modules, classes and functions
+CODE = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, types.MethodType)
