@@ -199,6 +199,8 @@ def finish(
             raise Unsupported(reason)
         if not operations and not tx.saw_torch:
             raise SkipFrame(f"nothing to capture before: {reason.reason}")
+        if frame_filter.asks_for_locals(frame.code):
+            raise SkipFrame(f"it may read its own local variables, and breaks: {reason.reason}")
         if frame_filter.is_whole_or_nothing(frame.code):
             log.get("graph_breaks")("%s", reason)
             return Capture(tx, None, reason)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import itertools
 import os
 import sysconfig
 import weakref
@@ -152,9 +153,11 @@ def _why_not_from_there(code: CodeType) -> str | None:
     return None
 
 
-#: names by which a function gets at its own frame, which has to be Python's then: of builtins, and of attributes or imported functions
-READS_FRAME = frozenset(("locals", "eval", "exec"))
+#: builtins by which a function gets at its own frame, which has to be Python's then; and of attributes or imported functions
+READS_FRAME = frozenset(("eval", "exec"))
 READS_FRAMES = frozenset(("_getframe", "currentframe"))
+#: builtins that tell the variables of the frame, where they get no arguments
+ASKS_FOR_LOCALS = frozenset(("locals", "vars", "dir"))
 
 
 @functools.lru_cache(maxsize=8192)
@@ -164,9 +167,25 @@ def _reads_frame(code: CodeType) -> bool:
         return True
     # `model.eval()` is no call of the builtin.
     return bool(names & READS_FRAME) and any(
-        step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval in READS_FRAME
-        for step in dis.get_instructions(code)
+        step.opname in LOADS and step.argval in READS_FRAME for step in dis.get_instructions(code)
     )
+
+
+@functools.lru_cache(maxsize=8192)
+def asks_for_locals(code: CodeType) -> bool:
+    """Whether a frame of this code may ask for its own variables: then Python runs either all of it or nothing."""
+    if not ASKS_FOR_LOCALS.intersection(code.co_names):
+        return False
+    steps = list(dis.get_instructions(code))
+    return any(
+        step.opname in LOADS
+        and step.argval in ASKS_FOR_LOCALS
+        and (step.argval == "locals" or (behind.opname == "PRECALL" and not behind.arg))
+        for step, behind in itertools.pairwise(steps)
+    )
+
+
+LOADS = ("LOAD_GLOBAL", "LOAD_NAME")
 
 
 def why_not_now() -> str | None:

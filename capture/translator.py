@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from capture.output_graph import OutputGraph
     from capture.scope import Scope
+    from capture.variables.mapping import DictVariable
     from guards.source import Source
 
 
@@ -98,6 +99,7 @@ class Translator:
         self.returned: Variable | None = None
         self.yielded: Variable | None = None
         self.function_source: Source | None = None
+        self.namespace: DictVariable | None = None  # what `locals()` gave
 
     # --- running ---
 

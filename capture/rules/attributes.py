@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import builtins
 from typing import TYPE_CHECKING, Any
 
-from capture.break_reasons import GraphBreak
 from capture.rules import rule
 from capture.variables.base import ObservedException, Variable, realize
-from capture.variables.builtin import describe_all
 from capture.variables.constant import NONE, ConstantVariable, fold, raise_type_error
 from capture.variables.identity import IdentityVariable
 from capture.variables.opaque import OpaqueVariable
@@ -92,15 +89,3 @@ def _hash(tx: Translator, value: Variable) -> Variable:
     if isinstance(value, ObjectVariable) and value.has_class_attribute("__hash__", below=object):
         return value.call_method(tx, "__hash__", [], {})
     return fold(hash, [value], {})
-
-
-@rule(vars)
-def _vars(tx: Translator, value: Variable | None = None) -> Variable:
-    if value is None:
-        raise GraphBreak("builtin", name="vars", value="no arguments")
-    return value.get_attr(tx, "__dict__")
-
-
-@rule(builtins.globals, builtins.locals, builtins.dir, builtins.exec, builtins.eval)
-def _namespace(tx: Translator, *args: Variable) -> Variable:
-    raise GraphBreak("builtin", name="globals, locals, dir, exec or eval", value=describe_all(list(args)))

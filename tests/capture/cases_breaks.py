@@ -388,7 +388,7 @@ def logging_breaks(x):
 @case(None, None)
 def namespaces_break(x):
     y = x + 1
-    names = sorted(locals())
+    names = sorted(dir())
     there = "case" in globals()
     return y * 2, names, there, "append" in dir([])
 
