@@ -23,6 +23,7 @@ from capture.variables.mapping import DictVariable
 from capture.variables.named_tuple import NamedTupleVariable
 from capture.variables.ranges import RangeVariable, SliceVariable
 from capture.variables.sequence import SizeVariable, TupleVariable
+from capture.variables.set_table import SetTable
 from capture.variables.sets import SetVariable
 from capture.variables.symbolic import SYMBOLIC, SymbolicVariable, from_symbolic
 from guards import guard as make_guard
@@ -77,7 +78,8 @@ def constant(value: Any) -> Variable:
     if type(value) is dict:
         return DictVariable({k: (constant(k), constant(v)) for k, v in value.items()})
     if type(value) in (set, frozenset):
-        return SetVariable({item: constant(item) for item in value}, cls=type(value))
+        entries = {item: constant(item) for item in value}
+        return SetVariable(entries, cls=type(value), table=SetTable(value.copy()))
     if type(value) is slice:
         return SliceVariable([constant(v) for v in (value.start, value.stop, value.step)])
     if type(value) in LITERALS or isinstance(

@@ -25,6 +25,7 @@ from guards.lookup import (
     type_lookup,
 )
 from guards.namespace import FrameNamespace
+from guards.set_layout import layout_of
 from guards.shapes import ShapeOverflow
 from guards.source import FloatSource, GradSource, Source
 from guards.tensor_properties import storage_key
@@ -240,6 +241,12 @@ def _set_contents(guard: Guard, values: tuple[Any, ...]) -> bool:
     return len(items) == len(guard.payload) and all(
         any(_same_key(expected, item) for expected in guard.payload) for item in items
     )
+
+
+@check(GuardKind.SET_LAYOUT)
+def _set_layout(guard: Guard, values: tuple[Any, ...]) -> bool:
+    is_set = isinstance_raw(values[0], set) or isinstance_raw(values[0], frozenset)
+    return is_set and layout_of(values[0]) == guard.payload
 
 
 def _is_number_of(source: Source, value: Any) -> bool:

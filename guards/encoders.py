@@ -115,6 +115,7 @@ SIMPLE: dict[GuardKind, tuple[str, Callable[[Any], list[Any]]]] = {
     GuardKind.DICT_CONTAINS: ("CHECK_DICT_CONTAINS", lambda p: [p[0], p[1]]),
     GuardKind.DICT_KEYS: ("CHECK_DICT_KEYS", list),
     GuardKind.SET_CONTENTS: ("CHECK_SET", list),
+    GuardKind.SET_LAYOUT: ("CHECK_SET_LAYOUT", list),
 }
 
 

@@ -86,6 +86,7 @@ _CONDITIONS: dict[GuardKind, Callable[[Guard], str]] = {
     ),
     GuardKind.DICT_KEYS: lambda g: f"list({g.source.text}) == {_names(g.payload)}",
     GuardKind.SET_CONTENTS: lambda g: f"{g.source.text} == {{{_names(g.payload)[1:-1]}}}",
+    GuardKind.SET_LAYOUT: lambda g: f"{g.source.text} gives its elements in the same order",
     GuardKind.OBJECTS_DISTINCT: lambda g: "all distinct: " + ", ".join(source.text for source in g.sources),
     GuardKind.TENSOR_ALIASING: _groups,
     GuardKind.SHAPE_EXPRESSION: lambda g: g.payload.text,

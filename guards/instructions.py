@@ -82,6 +82,7 @@ INSTRUCTIONS: tuple[Instruction, ...] = tuple(
         ("CHECK_DICT_CONTAINS", "-s", "k..i"),
         ("CHECK_DICT_KEYS", "-s", "*k.."),
         ("CHECK_SET", "-s", "*k.."),
+        ("CHECK_SET_LAYOUT", "-s", "*i"),
         ("CHECK_DISTINCT", "--", "*i"),
         ("CHECK_ALIASING", "--", "*ii"),
         ("CHECK_SHAPE", "--", "*ii"),

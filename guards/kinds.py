@@ -37,6 +37,7 @@ class GuardKind(enum.Enum):
     DICT_CONTAINS = 52  # key present or absent
     DICT_KEYS = 60  # exactly these keys in this order
     SET_CONTENTS = 80
+    SET_LAYOUT = 81  # where the elements lie in the set's table, which decides their order
     OBJECTS_DISTINCT = 90  # no two places hold the same object
     TENSOR_ALIASING = 100  # which tensors share storage
     SHAPE_EXPRESSION = 110

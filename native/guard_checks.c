@@ -94,6 +94,30 @@ int guard_check_set(PyObject *object, const int64_t *operands)
     return 1;
 }
 
+/* Where the elements lie in the table decides the order of the set and of all that is made from it. */
+int guard_check_set_layout(PyObject *object, const int64_t *operands)
+{
+    enum { COUNT, MASK, FILL, ELEMENTS };
+    Py_ssize_t position = 0;
+    PyObject *item;
+    Py_hash_t hash;
+    if (!PyAnySet_Check(object)) {
+        return 0;
+    }
+    PySetObject *set = (PySetObject *)object;
+    if (set->mask != operands[MASK] || set->fill != operands[FILL] || 2 * set->used + 2 != operands[COUNT]) {
+        return 0;
+    }
+    const int64_t *expected = operands + ELEMENTS;
+    while (_PySet_NextEntry(object, &position, &item, &hash)) {
+        if (position - 1 != expected[0] || hash != expected[1]) {
+            return 0;
+        }
+        expected += 2;
+    }
+    return 1;
+}
+
 /* --- buffers -------------------------------------------------------------------------------------------------------------- */
 
 enum { B_TYPE, B_FORMAT, B_READONLY, B_COUNT, B_DIMS };

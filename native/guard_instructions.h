@@ -67,6 +67,7 @@
     X(CHECK_DICT_CONTAINS, "-s", "k..i")                                                                           \
     X(CHECK_DICT_KEYS, "-s", "*k..")                                                                               \
     X(CHECK_SET, "-s", "*k..")                                                                                     \
+    X(CHECK_SET_LAYOUT, "-s", "*i")   /* mask, fill; place and hash of each element */                             \
     X(CHECK_DISTINCT, "--", "*i")     /* registers */                                                            \
     X(CHECK_ALIASING, "--", "*ii")    /* register; the first position with the same storage */                   \
     X(CHECK_SHAPE, "--", "*ii")       /* postfix: operator, and the integer register or constant of a load */    \

@@ -204,6 +204,7 @@ int guard_program_run(PyObject *self, const FrameState *frame, PyObject **slots)
         CHECK(CHECK_DICT_CONTAINS, key_outcome_is(registers[B], o));
         CHECK_LIST(CHECK_DICT_KEYS, guard_check_dict_keys(registers[B], o));
         CHECK_LIST(CHECK_SET, guard_check_set(registers[B], o));
+        CHECK_LIST(CHECK_SET_LAYOUT, guard_check_set_layout(registers[B], o));
         CHECK_LIST(CHECK_DISTINCT, guard_check_distinct(program, o));
         CHECK_LIST(CHECK_ALIASING, guard_check_aliasing(program, o));
         CHECK_LIST(CHECK_SHAPE, guard_check_shape(ints, o));

@@ -62,6 +62,7 @@ int guard_check_state(const int64_t *operands);
 PyObject *guard_load_state(const int64_t *operands);
 int guard_check_dict_keys(PyObject *object, const int64_t *operands);
 int guard_check_set(PyObject *object, const int64_t *operands);
+int guard_check_set_layout(PyObject *object, const int64_t *operands);
 int guard_check_distinct(GuardProgram *program, const int64_t *operands);
 int guard_check_aliasing(GuardProgram *program, const int64_t *operands);
 int guard_check_shape(const int64_t *ints, const int64_t *operands);

@@ -107,8 +107,10 @@ def _list_extend(tx: Translator, instruction: Instruction) -> None:
 
 @opcode("SET_UPDATE")
 def _set_update(tx: Translator, instruction: Instruction) -> None:
-    items = tx.pop().iterate(tx).unpack(tx)
-    _target(tx, instruction).call_method(tx, "update", [TupleVariable(items)], {})
+    items = tx.pop()
+    if not isinstance(items, SetVariable):
+        items = TupleVariable(items.iterate(tx).unpack(tx))
+    _target(tx, instruction).call_method(tx, "update", [items], {})
 
 
 @opcode("DICT_UPDATE")

@@ -21,7 +21,8 @@ from capture.variables.mapping import DictVariable, pairs_of
 from capture.variables.named_tuple import NamedTupleVariable, overrides_sequence
 from capture.variables.ranges import RangeVariable, SliceVariable
 from capture.variables.sequence import SizeVariable, TupleVariable
-from capture.variables.sets import SetVariable, as_entries
+from capture.variables.set_table import SetTable
+from capture.variables.sets import SetVariable, operand
 from capture.variables.views import MappingProxyVariable
 
 if TYPE_CHECKING:
@@ -53,16 +54,21 @@ def _new_tuple(tx: Translator, cls: Variable, items: Variable | None = None) -> 
     return NamedTupleVariable(values, kind)
 
 
+def _set_from(tx: Translator, kind: type, items: Variable | None) -> Variable:
+    entries, table = operand(tx, items) if items is not None else ({}, SetTable.of_items(list, ()))
+    return SetVariable(dict(entries), cls=kind, table=SetTable.combined(kind, table))
+
+
 @rule(set)
 def _set(tx: Translator, items: Variable | None = None) -> Variable:
-    return SetVariable(dict(as_entries(tx, items)) if items is not None else {})
+    return _set_from(tx, set, items)
 
 
 @rule(frozenset)
 def _frozenset(tx: Translator, items: Variable | None = None) -> Variable:
     if isinstance(items, SetVariable) and items.python_type() is frozenset:
         return items
-    return SetVariable(dict(as_entries(tx, items)) if items is not None else {}, cls=frozenset)
+    return _set_from(tx, frozenset, items)
 
 
 def _dict_of(cls: type) -> Callable[..., Variable]:

@@ -168,9 +168,9 @@ def _reversed(tx: Translator, items: Variable) -> Variable:
         if items.has_class_attribute("__getitem__") and items.has_class_attribute("__len__"):
             return ReverseIndexProtocolIterator(items, index_of(tx, items.len_variable(tx)) - 1)
     if isinstance(items, ConstantVariable) and isinstance(items.value, (str, bytes)):
-        return SequenceIterator(items.unpack(tx)[::-1], kind=reversed)
+        return SequenceIterator(items.unpack(tx)[::-1], reversed, items)
     if isinstance(items, (DictVariable, DictViewVariable, MappingProxyVariable)):
-        return SequenceIterator(items.unpack(tx)[::-1])
+        return items.reversed(tx)
     if isinstance(items, TensorVariable):
         return SequenceIterator(items.unpack(tx)[::-1])
     if items.is_constant() or isinstance(items, (ObjectVariable, SetVariable)):

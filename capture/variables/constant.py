@@ -97,6 +97,11 @@ class ConstantVariable(Variable):
             return [ConstantVariable(item) for item in self.value]
         return raise_type_error(f"'{type(self.value).__name__}' object is not iterable")
 
+    def iterate(self, tx: Translator) -> Variable:
+        from capture.variables.iterator import SequenceIterator
+
+        return SequenceIterator(self.unpack(tx), origin=self)
+
     def reconstruct(self, code: PythonCode) -> None:
         code.load_constant(self.value)
 

@@ -108,7 +108,7 @@ def may_change(value: Any, seen: frozenset[int]) -> bool:
     module = value.__name__ if isinstance(value, types.ModuleType) else value.__module__
     if isinstance(module, str) and module.partition(".")[0] in FIXED:
         return False
-    return reads_the_program(value, seen=seen)
+    return not callable(value) or reads_the_program(value, seen=seen)
 
 
 #: modules, classes and functions

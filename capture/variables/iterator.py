@@ -77,16 +77,19 @@ class IteratorVariable(Variable):
 
 
 class SequenceIterator(IteratorVariable):
-    """Over a fixed list of items; `kind` is the Python type it stands for."""
+    """Over a fixed list of items; `made_by` is the Python function, `origin` the value from which another one like it can be made."""
 
-    def __init__(self, items: list[Variable], kind: type = type(iter(()))) -> None:
+    def __init__(self, items: list[Variable], made_by: Any = iter, origin: Any = None) -> None:
         super().__init__(None)
         self.items = items
         self.position = 0
-        self.kind = kind
+        self.made_by = made_by
+        self.origin = origin
 
     def python_type(self) -> type:
-        return self.kind
+        if self.origin is None:
+            return type(iter(()))
+        return type(self.made_by(self.origin.as_constant()))
 
     def next_item(self, tx: Translator) -> Variable | None:
         if self.position >= len(self.items):
@@ -98,6 +101,14 @@ class SequenceIterator(IteratorVariable):
         return self.items[self.position :]
 
     def reconstruct(self, code: PythonCode) -> None:
+        if self.origin is None:
+            self.rebuild_from_items(code)
+        else:
+            code.call_object(
+                advanced, [ConstantVariable(self.made_by), self.origin, ConstantVariable(self.position)]
+            )
+
+    def rebuild_from_items(self, code: PythonCode) -> None:
         from capture.variables.sequence import TupleVariable
 
         code.load(TupleVariable(self.remaining()))
@@ -108,21 +119,23 @@ class SequenceIterator(IteratorVariable):
 
 
 class EntriesIterator(SequenceIterator):
-    """`iter(d)` of a dict, of one of its views, or of a set: Python refuses to go on once keys have come or gone.
+    """`iter(d)` or `reversed(d)` of a dict, of one of its views, or of a set: Python refuses to go on once keys have come or gone.
 
-    `owner`: what holds the keys; `iterable`: what was iterated over.
+    `owner`: what holds the keys; `origin`: what was iterated over.
     """
 
-    def __init__(self, items: list[Variable], owner: Any, iterable: Any, born: int) -> None:
-        super().__init__(
-            items,
-            kind=type(iter(iterable.python_type()()) if iterable is owner else ITERATORS[iterable.kind]),
-        )
+    def __init__(
+        self, items: list[Variable], owner: Any, origin: Any, born: int, made_by: Any = iter
+    ) -> None:
+        super().__init__(items, made_by, origin)
         self.owner = owner
         self.born = born
-        self.iterable = iterable
         self.changes = owner.key_changes
         self.size = len(items)
+
+    def python_type(self) -> type:
+        empty = self.owner.python_type()()
+        return type(self.made_by(empty if self.origin is self.owner else getattr(empty, self.origin.kind)()))
 
     def next_item(self, tx: Translator) -> Variable | None:
         if self.changes != self.owner.key_changes:
@@ -144,20 +157,17 @@ class EntriesIterator(SequenceIterator):
         if self.changes != self.owner.key_changes:  # only the iterator itself knows what it does next
             raise GraphBreak("reconstruct", value=self)
         if self.owner.source is not None and code.output.side_effects.is_mutated(self.owner):
-            super().reconstruct(code)
+            self.rebuild_from_items(code)
         else:
-            code.call_object(advanced, [self.iterable, ConstantVariable(self.position)])
+            super().reconstruct(code)
 
     def children(self) -> list[Variable]:
-        return [self.iterable, *self.remaining()]
+        return [self.origin, *self.remaining()]
 
 
-ITERATORS: dict[str, Any] = {kind: iter(getattr({}, kind)()) for kind in ("keys", "values", "items")}
-
-
-def advanced(iterable: Any, count: int) -> Any:
+def advanced(made_by: Any, iterable: Any, count: int) -> Any:
     """An iterator that has given `count` items already."""
-    iterator = iter(iterable)
+    iterator = made_by(iterable)
     for _ in range(count):
         next(iterator)
     return iterator

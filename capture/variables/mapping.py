@@ -214,6 +214,11 @@ class DictVariable(Variable):
 
         return EntriesIterator(self.unpack(tx), self, self, tx.output.root_step)
 
+    def reversed(self, tx: Translator) -> Variable:
+        from capture.variables.iterator import EntriesIterator
+
+        return EntriesIterator(self.unpack(tx)[::-1], self, self, tx.output.root_step, reversed)
+
     def reconstruct(self, code: PythonCode) -> None:
         if self.cls is collections.defaultdict:
             code.call_object(collections.defaultdict, [self.factory or NONE])

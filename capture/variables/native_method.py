@@ -90,7 +90,7 @@ def _call_on_base(
         return owner
     # of an immutable class on top, what the method gives is a plain object
     if isinstance(base, SetVariable):
-        return SetVariable(dict(base.entries), cls=base.cls)
+        return SetVariable(dict(base.entries), cls=base.cls, table=base.table)
     return base.like(list(base.items)) if isinstance(base, SequenceVariable) else result
 
 

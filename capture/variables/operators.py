@@ -7,6 +7,7 @@ classes' dunder methods are inlined; the rest breaks the graph.
 from __future__ import annotations
 
 import collections
+import functools
 import operator
 import types
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,7 @@ from capture.variables.sets import SetVariable
 from capture.variables.symbolic import SymbolicVariable
 from capture.variables.tensor import TensorVariable
 from capture.variables.user_object import ObjectVariable
-from capture.variables.views import DictViewVariable, MappingProxyVariable
+from capture.variables.views import IN_PLACE_METHODS, DictViewVariable, MappingProxyVariable, combine_views
 from guards.source import ConstantSource
 
 if TYPE_CHECKING:
@@ -175,14 +176,6 @@ def in_place_operator(tx: Translator, symbol: str, left: Variable, right: Variab
     return binary_operator(tx, symbol, left, right)
 
 
-IN_PLACE_METHODS = {
-    "|": "update",
-    "&": "intersection_update",
-    "-": "difference_update",
-    "^": "symmetric_difference_update",
-}
-
-
 def _entry(value: Variable, name: str) -> Any:
     """What the class has under a name, guarded."""
     return (
@@ -290,14 +283,6 @@ def _union_of_types(tx: Translator, left: Variable, right: Variable) -> Variable
     return tx.wrap(union, ConstantSource(union))
 
 
-def _combine_views(symbol: str) -> Any:
-    def apply(tx: Translator, left: Variable, right: Variable) -> Variable:
-        one, two = (SetVariable.from_items(tx, v.iterate(tx).unpack(tx)) for v in (left, right))
-        return SET_RULES[symbol](tx, one, two)
-
-    return apply
-
-
 def _proxied(value: Variable) -> Variable:
     return value.mapping if isinstance(value, MappingProxyVariable) else value
 
@@ -322,7 +307,7 @@ def _container_rule(symbol: str, left: Variable, right: Variable) -> Any:
         ):
             return _repeat if issubclass(pair[1].python_type(), int) else None
     if symbol in SET_RULES and (_is_set_view(left) or _is_set_view(right)):
-        return _combine_views(symbol)
+        return functools.partial(combine_views, symbol)
     if symbol in SET_RULES and isinstance(left, SetVariable) and isinstance(right, SetVariable):
         return SET_RULES[symbol]
     if symbol == "|" and type in (left.python_type(), right.python_type()):

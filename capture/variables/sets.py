@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
 from capture.variables.base import ObservedException, Variable
-from capture.variables.compare import ByIdentity, ByUser, hash_key
+from capture.variables.compare import hash_key
 from capture.variables.constant import NONE, ConstantVariable
 from capture.variables.exception import ExceptionVariable, raise_new
+from capture.variables.set_table import SetTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -19,16 +20,22 @@ if TYPE_CHECKING:
 
 
 class SetVariable(Variable):
-    """set and frozenset: `entries` hash key -> item."""
+    """set and frozenset: `entries` hash key -> item; `table` knows their order."""
 
     mutable = True
 
     def __init__(
-        self, entries: dict[Any, Variable], source: Source | None = None, *, cls: type = set
+        self,
+        entries: dict[Any, Variable],
+        source: Source | None = None,
+        *,
+        cls: type = set,
+        table: SetTable | None = None,
     ) -> None:
         super().__init__(source)
         self.entries = entries
         self.cls = cls
+        self.table = table
         #: how often items came or went: iterators watch it
         self.key_changes = 0
 
@@ -37,7 +44,7 @@ class SetVariable(Variable):
         entries: dict[Any, Variable] = {}
         for item in items:
             entries.setdefault(hash_key(tx, item), item)
-        return cls(entries, cls=kind)
+        return cls(entries, cls=kind, table=SetTable.of_items(kind, entries))
 
     def python_type(self) -> type:
         return self.cls
@@ -49,7 +56,8 @@ class SetVariable(Variable):
         return set(self.entries)
 
     def as_constant(self) -> Any:
-        return self.cls(v.as_constant() for v in self.entries.values())
+        items = {key: value.as_constant() for key, value in self.entries.items()}
+        return self.cls(items.values() if self.table is None else [items[key] for key in self.table.held])
 
     def is_constant(self) -> bool:
         return self.cls is frozenset and super().is_constant()
@@ -61,15 +69,14 @@ class SetVariable(Variable):
         return len(self.entries)
 
     def unpack(self, tx: Translator) -> list[Variable]:
-        """Items in Python's own iteration order, where they are constants; else in the order of insertion."""
-        if self.source is not None:
-            if tx.output.side_effects.is_mutated(self):
-                raise GraphBreak("iterate", value=self)
-        elif len(self.entries) > 1:
-            if any(isinstance(k, (ByIdentity, ByUser)) for k in self.entries):
-                raise GraphBreak("iterate", value=self)
-            return [self.entries[k] for k in set(self.entries)]
-        return list(self.entries.values())
+        """Items in Python's own order."""
+        if self.source is not None and tx.output.side_effects.is_mutated(self):
+            raise GraphBreak("iterate", value=self)
+        if len(self.entries) < 2:
+            return list(self.entries.values())
+        if self.table is None or not self.table.guard_order(tx.output):
+            raise GraphBreak("iterate", value=self)
+        return [self.entries[key] for key in self.table.held]
 
     def iterate(self, tx: Translator) -> Variable:
         from capture.variables.iterator import EntriesIterator
@@ -98,8 +105,8 @@ class SetVariable(Variable):
         return method(self, tx, *args)
 
     def reconstruct(self, code: PythonCode) -> None:
-        for item in self.entries.values():
-            code.load(item)
+        for key in self.entries if self.table is None else self.table.order_of_making():
+            code.load(self.entries[key])
         code.emit("BUILD_SET", len(self.entries))
         if self.cls is not set:
             name = code.temporary()
@@ -112,16 +119,36 @@ class SetVariable(Variable):
     def children(self) -> list[Variable]:
         return list(self.entries.values())
 
+    def like(self, entries: dict[Any, Variable], operation: str, given: list[Any]) -> SetVariable:
+        """What an operation on this set and others gives."""
+        table = SetTable.combined(operation, self.table, *(table for _, table in given))
+        return SetVariable(entries, cls=self.cls, table=table)
+
+    def will_change(self, tx: Translator, operation: str, *tables: SetTable | None) -> None:
+        """The method of that name is about to change the set."""
+        tx.output.side_effects.will_mutate(self)
+        if self.source is None and self.table is not None:
+            self.table = self.table.changed(operation, *tables)
+        else:
+            self.table = None  # of what existed before, Python's own moves differ from ours
+
 
 def as_entries(tx: Translator, value: Variable) -> dict[Any, Variable]:
+    return operand(tx, value)[0]
+
+
+def operand(tx: Translator, value: Variable) -> tuple[dict[Any, Variable], SetTable | None]:
+    """The items of what is given to an operation of sets, and an object that Python would walk over in the same way."""
     from capture.variables.mapping import DictVariable
 
     if isinstance(value, SetVariable):
-        return value.entries
+        return value.entries, value.table
     if type(value) is DictVariable:  # whose keys have been hashed
         value.guard_keys(tx)
-        return {name: key for name, (key, _) in value.entries.items()}
-    return SetVariable.from_items(tx, value.iterate(tx).unpack(tx)).entries
+        entries = {name: key for name, (key, _) in value.entries.items()}
+        return entries, SetTable.of_items(dict.fromkeys, entries)
+    made = SetVariable.from_items(tx, value.iterate(tx).unpack(tx))
+    return made.entries, SetTable.of_items(list, made.entries)
 
 
 def _set_contains(self: SetVariable, tx: Translator, item: Variable) -> Variable:
@@ -131,38 +158,35 @@ def _set_contains(self: SetVariable, tx: Translator, item: Variable) -> Variable
 def _set_copy(self: SetVariable, tx: Translator) -> Variable:
     if self.cls is frozenset:
         return self
-    return SetVariable(dict(self.entries), cls=self.cls)
+    return SetVariable(dict(self.entries), cls=self.cls, table=SetTable.combined("copy", self.table))
 
 
 def _union(self: SetVariable, tx: Translator, *others: Variable) -> Variable:
+    given = [operand(tx, other) for other in others]
     entries = dict(self.entries)
-    for other in others:
-        for key, item in as_entries(tx, other).items():
+    for held, _ in given:
+        for key, item in held.items():
             entries.setdefault(key, item)
-    return SetVariable(entries, cls=self.cls)
-
-
-def _keep(self: SetVariable, tx: Translator, others: tuple[Variable, ...], inside: bool) -> Variable:
-    entries = dict(self.entries)
-    for other in others:
-        held = as_entries(tx, other)
-        entries = {k: v for k, v in entries.items() if (k in held) == inside}
-    return SetVariable(entries, cls=self.cls)
+    return self.like(entries, "union", given)
 
 
 def _intersection(self: SetVariable, tx: Translator, *others: Variable) -> Variable:
-    return _keep(self, tx, others, True)
+    given = [operand(tx, other) for other in others]
+    entries = {k: v for k, v in self.entries.items() if all(k in held for held, _ in given)}
+    return self.like(entries, "intersection", given)
 
 
 def _difference(self: SetVariable, tx: Translator, *others: Variable) -> Variable:
-    return _keep(self, tx, others, False)
+    given = [operand(tx, other) for other in others]
+    entries = {k: v for k, v in self.entries.items() if not any(k in held for held, _ in given)}
+    return self.like(entries, "difference", given)
 
 
 def _symmetric_difference(self: SetVariable, tx: Translator, other: Variable) -> Variable:
-    held = as_entries(tx, other)
+    held, table = operand(tx, other)
     entries = {k: v for k, v in self.entries.items() if k not in held}
     entries |= {k: v for k, v in held.items() if k not in self.entries}
-    return SetVariable(entries, cls=self.cls)
+    return self.like(entries, "symmetric_difference", [(held, table)])
 
 
 def _is_subset(self: SetVariable, tx: Translator, other: Variable) -> Variable:
@@ -202,7 +226,7 @@ SET_METHODS: dict[str, Callable[..., Variable]] = {
 
 def _add(self: SetVariable, tx: Translator, item: Variable) -> Variable:
     key = hash_key(tx, item, self.entries)
-    tx.output.side_effects.will_mutate(self)
+    self.will_change(tx, "update", SetTable.of_items(list, [key]))
     self.key_changes += key not in self.entries
     self.entries.setdefault(key, item)
     return NONE
@@ -210,7 +234,7 @@ def _add(self: SetVariable, tx: Translator, item: Variable) -> Variable:
 
 def _discard(self: SetVariable, tx: Translator, item: Variable) -> Variable:
     key = hash_key(tx, item, self.entries)
-    tx.output.side_effects.will_mutate(self)
+    self.will_change(tx, "difference_update", SetTable.of_items(list, [key]))
     self.key_changes += key in self.entries
     self.entries.pop(key, None)
     return NONE
@@ -223,18 +247,28 @@ def _set_remove(self: SetVariable, tx: Translator, item: Variable) -> Variable:
 
 
 def _set_pop(self: SetVariable, tx: Translator) -> Variable:
+    """A set remembers where it was popped last, which no guard sees."""
     if not self.entries:
         raise raise_new(KeyError, "pop from an empty set")
-    item = self.unpack(tx)[0]
-    _discard(self, tx, item)
-    return item
+    if len(self.entries) == 1:
+        item = next(iter(self.entries.values()))
+        _discard(self, tx, item)
+        return item
+    if self.source is not None or self.table is None or not self.table.guard_order(tx.output):
+        raise GraphBreak("method", name="pop", value=self)
+    tx.output.side_effects.will_mutate(self)
+    self.key_changes += 1
+    return self.entries.pop(self.table.pop())
 
 
 def _replacing(method: Callable[..., Variable]) -> Callable[..., Variable]:
+    operation = f"{method.__name__.removeprefix('_')}_update".removeprefix("union_")
+
     def change(self: SetVariable, tx: Translator, *others: Variable) -> Variable:
-        result = method(self, tx, *others)
-        tx.output.side_effects.will_mutate(self)
+        given = [_walked_once(tx, other) for other in others]
+        result = method(self, tx, *given)
         assert isinstance(result, SetVariable)
+        self.will_change(tx, operation, *(operand(tx, other)[1] for other in given))
         self.key_changes += self.entries.keys() != result.entries.keys()
         self.entries = result.entries
         return NONE
@@ -242,8 +276,18 @@ def _replacing(method: Callable[..., Variable]) -> Callable[..., Variable]:
     return change
 
 
+def _walked_once(tx: Translator, value: Variable) -> Variable:
+    """The items of what is no set or dict, to be walked over again."""
+    from capture.variables.mapping import DictVariable
+    from capture.variables.sequence import TupleVariable
+
+    if isinstance(value, SetVariable) or type(value) is DictVariable:
+        return value
+    return TupleVariable(value.iterate(tx).unpack(tx))
+
+
 def _set_clear(self: SetVariable, tx: Translator) -> Variable:
-    tx.output.side_effects.will_mutate(self)
+    self.will_change(tx, "clear")
     self.key_changes += len(self.entries)
     self.entries = {}
     return NONE

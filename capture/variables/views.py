@@ -6,7 +6,7 @@ import types
 from typing import TYPE_CHECKING
 
 from capture.variables.base import Variable
-from capture.variables.compare import equal_or_same
+from capture.variables.compare import equal_or_same, hash_key
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import raise_new
 from capture.variables.sets import SetVariable
@@ -51,7 +51,6 @@ class DictViewVariable(Variable):
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         from capture.variables.function import missing_method
-        from capture.variables.iterator import SequenceIterator
 
         if name == "__contains__" and len(args) == 1:
             if self.kind == "keys":
@@ -62,7 +61,7 @@ class DictViewVariable(Variable):
         if name == "__len__" and not args:
             return ConstantVariable(self.length(tx))
         if name == "__reversed__" and not args:
-            return SequenceIterator(self.unpack(tx)[::-1])
+            return self.reversed(tx)
         if self.kind != "values" and name == "isdisjoint":
             return self.as_set(tx).call_method(tx, name, args, kwargs)
         raise missing_method(self, name)
@@ -79,6 +78,11 @@ class DictViewVariable(Variable):
 
         return EntriesIterator(self.unpack(tx), self.owner, self, tx.output.root_step)
 
+    def reversed(self, tx: Translator) -> Variable:
+        from capture.variables.iterator import EntriesIterator
+
+        return EntriesIterator(self.unpack(tx)[::-1], self.owner, self, tx.output.root_step, reversed)
+
     def reconstruct(self, code: PythonCode) -> None:
         code.load(self.owner)
         code.emit("LOAD_METHOD", self.kind)
@@ -86,6 +90,35 @@ class DictViewVariable(Variable):
 
     def children(self) -> list[Variable]:
         return [self.owner]
+
+
+def combine_views(symbol: str, tx: Translator, left: Variable, right: Variable) -> Variable:
+    """An operator of sets, one of whose sides at least is a view; what it gives lies in the set in Python's order."""
+    if symbol == "&":
+        return _intersection(tx, left, right)
+    result = SetVariable.from_items(tx, left.iterate(tx).unpack(tx))
+    result.call_method(tx, IN_PLACE_METHODS[symbol], [right], {})
+    return result
+
+
+IN_PLACE_METHODS = {
+    "|": "update",
+    "&": "intersection_update",
+    "-": "difference_update",
+    "^": "symmetric_difference_update",
+}
+
+
+def _intersection(tx: Translator, left: Variable, right: Variable) -> Variable:
+    view, other = (left, right) if isinstance(left, DictViewVariable) else (right, left)
+    assert isinstance(view, DictViewVariable)
+    if isinstance(other, SetVariable) and other.cls is set and view.length(tx) <= other.length(tx):
+        return other.call_method(tx, "intersection", [view], {})
+    if isinstance(other, DictViewVariable) and other.length(tx) > view.length(tx):
+        view, other = other, view
+    held = view.as_set(tx).entries
+    items = other.iterate(tx).unpack(tx)
+    return SetVariable.from_items(tx, [item for item in items if hash_key(tx, item, held) in held])
 
 
 class MappingProxyVariable(Variable):
@@ -112,6 +145,9 @@ class MappingProxyVariable(Variable):
 
     def iterate(self, tx: Translator) -> Variable:
         return self.mapping.iterate(tx)
+
+    def reversed(self, tx: Translator) -> Variable:
+        return self.mapping.reversed(tx)
 
     def get_item(self, tx: Translator, key: Variable) -> Variable:
         return self.mapping.get_item(tx, key)

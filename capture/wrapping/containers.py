@@ -19,6 +19,7 @@ from capture.variables.named_tuple import NamedTupleVariable
 from capture.variables.native_base import LITERAL_BASES
 from capture.variables.ranges import RangeVariable, SliceVariable
 from capture.variables.sequence import SizeVariable, TupleVariable
+from capture.variables.set_table import SetTable
 from capture.variables.sets import SetVariable
 from capture.wrap import constant, guard_identity, guard_type, wrap, wraps
 from guards import guard as make_guard
@@ -172,7 +173,7 @@ def set_of(output: OutputGraph, value: Any, base: Any, source: Source | None) ->
     for item in items:
         variable = constant(item) if is_guardable_constant(item) else wrap(output, item, ConstantSource(item))
         entries[item if is_guardable_constant(item) else ByIdentity(variable)] = variable
-    return SetVariable(entries, source, cls=base)
+    return SetVariable(entries, source, cls=base, table=SetTable.existing(value, entries, source))
 
 
 @wraps(range)

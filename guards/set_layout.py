@@ -1,0 +1,36 @@
+"""Where the elements of a set lie in its table. That decides the order in which it gives them, and with their hashes the order of all that is made from it.
+
+    {8, 0}   ->   (7, 2, 0, 8, 1, 0): mask, fill (of elements and of places left behind), then place and hash of each element
+
+Read from the memory of the object, as `native/guard_checks.c` reads it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from guards.lookup import isinstance_raw
+
+
+class _Entry(ctypes.Structure):
+    _fields_ = (("key", ctypes.c_void_p), ("hash", ctypes.c_ssize_t))
+
+
+class _Set(ctypes.Structure):
+    _fields_ = (
+        ("head", ctypes.c_ssize_t * 2),
+        ("fill", ctypes.c_ssize_t),
+        ("used", ctypes.c_ssize_t),
+        ("mask", ctypes.c_ssize_t),
+        ("table", ctypes.POINTER(_Entry)),
+    )
+
+
+def layout_of(value: set[Any] | frozenset[Any]) -> tuple[int, ...]:
+    held = _Set.from_address(id(value))
+    kind: Any = set if isinstance_raw(value, set) else frozenset
+    keys = {id(key) for key in kind.__iter__(value)}
+    entries = ((place, held.table[place]) for place in range(held.mask + 1))
+    places = [(place, entry.hash) for place, entry in entries if entry.key in keys]
+    return (held.mask, held.fill, *(number for place in places for number in place))

@@ -1,0 +1,63 @@
+"""The classes of iterators, and iterators that go on behind the graph."""
+
+from __future__ import annotations
+
+import collections
+import types
+
+from tests.capture.registry import case
+
+
+@case(1, 1)
+def classes_of_iterators(x):
+    d = {"a": 1, "b": 2}
+    ordered = collections.OrderedDict(d)
+    proxy = types.MappingProxyType(d)
+    made = [
+        iter("abc"),
+        iter(b"ab"),
+        reversed("ab"),
+        iter(d),
+        iter(d.values()),
+        reversed(d),
+        reversed(d.items()),
+    ]
+    made += [
+        reversed(d.values()),
+        iter(ordered),
+        reversed(ordered),
+        iter({1, 2}),
+        iter(frozenset([1])),
+        iter(()),
+    ]
+    made += [reversed([]), iter(range(2)), iter(proxy), reversed(proxy), iter(collections.deque([1]))]
+    return x + 1, [type(iterator).__name__ for iterator in made]
+
+
+@case(1, 1)
+def half_done_iterators_returned(x):
+    d = {"a": 1, "b": 2, "c": 3}
+    made = [iter(d), reversed(d), iter("abc"), reversed("abc"), iter({1, 2, 3}), reversed(d.items())]
+    for iterator in made:
+        next(iterator)
+    return x + 1, [(type(iterator), iterator) for iterator in made]
+
+
+@case(1, 1)
+def half_done_iterators_behind_a_break(x):
+    d = {"a": 1, "b": 2, "c": 3}
+    made = [iter(d), reversed(d), iter("abc"), reversed("abc"), iter({1, 2, 3}), reversed(d.items())]
+    for iterator in made:
+        next(iterator)
+    print("broken")
+    return x + 1, [(type(iterator).__name__, list(iterator)) for iterator in made]
+
+
+@case(1, 1)
+def dict_changed_under_a_reversed_iterator(x):
+    d = {"a": 1, "b": 2}
+    try:
+        for key in reversed(d):
+            d[key + "x"] = 1
+    except RuntimeError as error:
+        return x + 1, str(error)
