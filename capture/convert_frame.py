@@ -53,7 +53,6 @@ from capture.variables.lazy_module import Uninitialized
 from guards.failure import explain_failure
 from guards.namespace import FrameNamespace
 from guards.program import encode
-from guards.source import StateSource
 
 if TYPE_CHECKING:
     from capture.protocols import CaptureSettings
@@ -123,8 +122,8 @@ frame_filter.hide_from_torch_compile(Converter.__call__.__code__)
 
 
 class StateMoved(AssertionError):
-    """Translating or compiling changed a state of the process that a guard reads, as the first import of a module with abstract classes
-    does: what was concluded from it may hold no more."""
+    """Translating or compiling changed what a guard reads, as the first import of a module does that registers its classes somewhere: what was
+    concluded from it may hold no more."""
 
 
 class Capture:
@@ -290,9 +289,7 @@ def check_first_run(frame: Any, guards: GuardSet, program: Any) -> None:
         namespace = FrameNamespace.from_localsplus(
             frame.code, frame.locals, _capture.NULL, names, frame.function
         )
-        text = f"a guard fails at once: {explain_failure(guards, failed, namespace).text}"
-        ours = failed < len(guards) and isinstance(list(guards)[failed].source, StateSource)
-        raise StateMoved(text) if ours else AssertionError(text)
+        raise StateMoved(f"a guard fails at once: {explain_failure(guards, failed, namespace).text}")
 
 
 def eager_entry(frame: Any, capture: Capture, settings: CaptureSettings, unhooked: bool = False) -> Any:

@@ -41,8 +41,15 @@ def compile_with_floats(
     numbers = _needed_as_numbers(gm.graph, read)
     module = torch.fx.GraphModule(gm, _rewritten(gm.graph, read, numbers), class_name=type(gm).__name__)
     if not numbers:
-        return compile_graph(module, example_inputs)
+        return _or_as_captured(compile_graph(module, example_inputs), gm)
     return FloatGraph(gm, module, example_inputs, compile_graph)
+
+
+def _or_as_captured(compiled: Callable[..., Any], gm: torch.fx.GraphModule) -> Callable[..., Any]:
+    """A graph that runs operator by operator has no use for tensors in place of its floats."""
+    from codegen.compiled import EagerGraph
+
+    return EagerGraph(gm, compiled.reason) if isinstance(compiled, EagerGraph) else compiled
 
 
 class FloatGraph:
@@ -75,7 +82,8 @@ class FloatGraph:
                 return forward
             before = hooks.switch(hooks.OFF)
             try:
-                self.compiled[key] = self.compile_graph(self._with_constants(values), args)
+                compiled = self.compile_graph(self._with_constants(values), args)
+                self.compiled[key] = _or_as_captured(compiled, self.original)
             finally:
                 hooks.switch(before)
         return self.compiled[key]

@@ -11,7 +11,8 @@ Out: `CompiledGraph`, called with the graph's placeholders, gives a tuple.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -99,6 +100,18 @@ def run_eagerly(module: fx.GraphModule, args: tuple[Any, ...]) -> tuple[Any, ...
     return tuple(result) if isinstance(result, (tuple, list)) else (result,)
 
 
+@contextmanager
+def unwatched() -> Iterator[None]:
+    """The frame hook of this thread sees nothing of what is compiled in the midst of the user's program: a backward, when it is first called."""
+    set_callback = getattr(_capture, "set_callback", lambda callback, key: (None, None))
+    before = set_callback(None, None)
+    try:
+        yield
+    finally:
+        set_callback(*before)
+
+
+@unwatched()
 def assemble(
     graph: fx.Graph,
     *,

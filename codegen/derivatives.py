@@ -31,7 +31,7 @@ except ImportError:
     _capture = None
 
 from codegen import autocast
-from codegen.compiled import CompiledGraph, assemble
+from codegen.compiled import CompiledGraph, assemble, unwatched
 from codegen.fake import FakeMode, fake_mode, make_fake, to_fake
 from codegen.joint_graph import Joint, close_forward, lifted_fakes, run_autograd, tangent_like
 from codegen.memory import UntraceableError
@@ -95,6 +95,7 @@ class Differentiated:
     tangents: list[torch.Tensor]  # of this order, as fakes
 
 
+@unwatched()
 def differentiate(recipe: Recipe, required: Required) -> Differentiated:
     """The graph of order `len(required) + 1`."""
     mode = fake_mode()

@@ -27,12 +27,13 @@ from codegen.trace import Trace, trace
 @dataclass(slots=True)
 class Replay:
     """An output that is a view of a graph input or of another output: made outside the compiled code, so that autograd sees the view.
-    `base` is the position of the input, or of the function's result; `views` are applied from first to last."""
+    `base` is the position of the input, or of the function's result; `views` are applied from first to last, made in the grad `modes`."""
 
     from_input: bool
     base: int
     views: list[View | None]
     detach: bool
+    modes: frozenset[bool]
 
     def run(self, base: torch.Tensor) -> torch.Tensor:
         value = base
@@ -121,9 +122,10 @@ def switches_grad(module: fx.GraphModule) -> bool:
 
 
 def check_switches(joint: Joint) -> None:
-    """Views and writes that autograd sees are made in one mode for the whole graph."""
-    if any(isinstance(kind, Replay) for kind in joint.outputs):
-        raise UntraceableError("views of inputs or results, and grad mode changes within the graph")
+    """Views and writes that autograd sees are made in the mode around the graph."""
+    around = frozenset([torch.is_grad_enabled()])
+    if any(isinstance(kind, Replay) and not kind.modes <= around for kind in joint.outputs):
+        raise UntraceableError("a view of an input or result in another grad mode than that around the graph")
     if joint.trace.seen_writes:
         raise UntraceableError(
             "a write to a tensor that requires grad, and grad mode changes within the graph"
@@ -163,6 +165,22 @@ def add_backward(joint: Joint, leaves: list[bool]) -> None:
 def close_forward(joint: Joint, leaves: list[bool]) -> list[torch.Tensor]:
     """End the forward part. Gives the results that have a gradient."""
     traced = joint.trace
+    number = classify_outputs(joint)
+    if joint.differentiable():
+        check_unseen_writes(traced)
+    written = differentiable_writes(traced)
+    for tracked in written:
+        place = next((i for i, value in enumerate(traced.inputs) if value is tracked.tensor), None)
+        if place is None or leaves[place]:
+            raise UntraceableError("a write to an input that requires grad")
+        joint.writes.append((place, number(tracked.tensor)))
+    traced.copy_back(outside=written)
+    joint.boundary = len(traced.graph.nodes)
+    return [joint.results[i] for i in joint.differentiable()]
+
+
+def check_unseen_writes(traced: Trace) -> None:
+    """What autograd saved must not change behind its back: eager's backward refuses some of these graphs, and the traced one would not notice."""
     if traced.recorder.memories.written_as_data:
         raise UntraceableError(
             "a write through Tensor.data, which autograd does not see, among operations that it records"
@@ -176,16 +194,6 @@ def close_forward(joint: Joint, leaves: list[bool]) -> list[torch.Tensor]:
         raise UntraceableError(
             "a write without grad mode to an input that requires grad, among operations that autograd records"
         )
-    number = classify_outputs(joint)
-    written = differentiable_writes(traced)
-    for tracked in written:
-        place = next((i for i, value in enumerate(traced.inputs) if value is tracked.tensor), None)
-        if place is None or leaves[place]:
-            raise UntraceableError("a write to an input that requires grad")
-        joint.writes.append((place, number(tracked.tensor)))
-    traced.copy_back(outside=written)
-    joint.boundary = len(traced.graph.nodes)
-    return [joint.results[i] for i in joint.differentiable()]
 
 
 def tangent_like(traced: Trace, target: torch.Tensor) -> torch.Tensor:
@@ -272,12 +280,14 @@ def check_views(value: torch.Tensor, root: torch.Tensor) -> None:
 
 def replay_of(tracked: Tracked, from_input: bool, base: int) -> Replay:
     views: list[View | None] = []
+    modes: set[bool] = set()
     current = tracked
     while current.parent is not None:
         if current.tensor._backward_hooks:
             raise UntraceableError("a hook on the gradient of a view that is made outside of the graph")
         views.append(current.view)
+        modes.add(current.with_grad)
         current = current.parent
     check_views(tracked.tensor, current.tensor)
     detach = current.tensor.requires_grad and not tracked.tensor.requires_grad
-    return Replay(from_input, base, views[::-1], detach)
+    return Replay(from_input, base, views[::-1], detach, frozenset(modes))

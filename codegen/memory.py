@@ -61,6 +61,7 @@ class Tracked:
     parent: Tracked | None = None
     view: View | None = None
     is_data: bool = False  # `x.data`: writes through it are not autograd's business
+    with_grad: bool = field(default_factory=torch.is_grad_enabled)  # the grad mode that it was made in
 
 
 Emit = Callable[[Any, tuple[Any, ...], dict[str, Any]], fx.Node]

@@ -62,3 +62,14 @@ def input_where_unmasked(op: Any, input: Any, mask: Any, *args: Any) -> Any:
         return input
     neutral = masked._reduction_identity(op.__name__, input, *args)
     return masked._where(masked._input_mask(input, mask=mask), input, neutral)
+
+
+def group_tensors(lists: Any, with_indices: bool, /) -> dict[Any, tuple[list[list[Any]], list[int]]]:
+    """`torch._C._group_tensors_by_device_and_dtype`: the items of all lists, by the device and dtype of those in the first; the key met last comes first."""
+    indices: dict[Any, list[int]] = {}
+    for index, tensor in enumerate(lists[0]):
+        indices.setdefault((tensor.device, tensor.dtype), []).append(index)
+    return {
+        key: ([[items[i] for i in places if items] for items in lists], places if with_indices else [])
+        for key, places in reversed(indices.items())
+    }

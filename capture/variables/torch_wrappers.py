@@ -146,6 +146,12 @@ def _masked_input(tx: Translator, *args: Variable) -> Variable:
     return tx.wrap_function(written.input_where_unmasked).call(tx, list(args), {})
 
 
+@rule(torch._C._group_tensors_by_device_and_dtype)
+def _group_tensors(tx: Translator, lists: Variable, with_indices: Variable) -> Variable:
+    """Which `foreach` operators are called for, and clipping of gradients."""
+    return tx.wrap_function(written.group_tensors).call(tx, [lists, with_indices], {})
+
+
 @rule(torch.profiler.profile, torch.autograd.profiler.profile)
 def _profile(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
     """`with profile():` of which nobody reads the results has none."""

@@ -435,7 +435,7 @@ def random_modules(model, x):
     return forward_and_gradients(model, x), torch.rand(2)
 
 
-@case(graphs=3, ops=5, args=default_args)
+@case(graphs=3, ops=17, args=default_args)
 def clip_and_vectors(x):
     p = nn.Parameter(x * 1)
     (p * 3).sum().backward()

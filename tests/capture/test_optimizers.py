@@ -149,6 +149,65 @@ def test_clipping() -> None:
     assert_alike(trained(make, "eager", loop), trained(make, None, loop), exactly=True)
 
 
+F32, F64 = torch.float32, torch.float64
+CLIPPINGS: dict[str, tuple[Callable[[Any], Any], list[torch.dtype], int]] = {
+    "norm": (lambda p: torch.nn.utils.clip_grad_norm_(p, 1.0), [F32] * 3, 16),
+    "foreach": (lambda p: torch.nn.utils.clip_grad_norm_(p, 1.0, foreach=True), [F32] * 3, 16),
+    "maximum": (
+        lambda p: torch.nn.utils.clip_grad_norm_(iter(p), 0.1, norm_type=float("inf")),
+        [F32] * 3,
+        16,
+    ),
+    "value": (lambda p: torch.nn.utils.clip_grad_value_(p, 0.1), [F32] * 3, 4),
+    "total": (lambda p: torch.nn.utils.get_total_norm([q.grad for q in p]), [F32] * 3, 11),
+    "two types": (lambda p: torch.nn.utils.clip_grad_norm_(p, 0.1, norm_type=3.0), [F32, F64, F32], 19),
+}
+
+
+@pytest.mark.parametrize("name", CLIPPINGS)
+def test_clipping_is_one_graph(name: str) -> None:
+    clip, dtypes, operations = CLIPPINGS[name]
+
+    def clipped(function: Any) -> list[Any]:
+        torch.manual_seed(0)
+        parameters = [torch.nn.Parameter(torch.randn(n + 2, 3, dtype=d)) for n, d in enumerate(dtypes)]
+        for parameter in parameters:
+            parameter.grad = torch.randn_like(parameter)
+        return [function(parameters), *(parameter.grad for parameter in parameters)]
+
+    expected = clipped(clip)
+    counters.clear()
+    with config.patch(raise_on_error=True):
+        found = clipped(capture.compile(clip, backend="eager", fullgraph=True))
+    assert_alike(found, expected, exactly=True)
+    assert dict(counters["graphs"]) == {"compiled": 1, "calls_captured": operations}
+
+
+def test_a_step_as_a_function_runs_kernels() -> None:
+    """The loss leaves it as a view of what the forward gave: the graph behind the backward writes to parameters, and records nothing."""
+    from codegen import compiled
+
+    def loop(model: Any, optimizer: Any, batches: Any) -> None:
+        def step(x: Any) -> Any:
+            optimizer.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+            optimizer.step()
+            return loss.detach()
+
+        for x in batches:
+            losses.append(step(x))
+
+    make, losses = OPTIMIZERS["adamw"][0], []
+    expected = trained(make, None, loop)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "run_eagerly", None)  # nothing may run operator by operator
+        found = trained(make, "llvm", loop)
+    assert_alike(found, expected, exactly=False)
+    assert_alike(losses[STEPS:], losses[:STEPS], exactly=False)
+
+
 def test_step_hooks_run() -> None:
     calls: list[str] = []
 
