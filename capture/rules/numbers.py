@@ -10,7 +10,7 @@ import torch
 from capture.break_reasons import GraphBreak
 from capture.rules import CALLS, rule
 from capture.variables.base import Variable, realize
-from capture.variables.constant import ConstantVariable, fold, raise_type_error
+from capture.variables.constant import ConstantVariable, fold, is_foldable, raise_type_error
 from capture.variables.number_rules import compute
 from capture.variables.numpy_array import NumpyVariable, operation
 from capture.variables.operators import (
@@ -137,7 +137,7 @@ def _format(tx: Translator, value: Variable, spec: Variable | None = None) -> Va
 @rule(bytes)
 def _bytes(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
     """Of numbers, text, and what holds them: bytes are constants."""
-    if not all(value.is_constant() for value in (*args, *kwargs.values())):
+    if not all(is_foldable(value) for value in (*args, *kwargs.values())):
         raise GraphBreak("call", value="class bytes with what is no constant")
     return fold(bytes, list(args), kwargs)
 

@@ -6,10 +6,13 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
+from capture.polyfills.substitution import matches, substitute, substitute_and_count
 from capture.rules import rule
 from capture.variables.base import NotConstant, Variable
+from capture.variables.constant import ConstantVariable
 from capture.variables.exception import raise_python
 from capture.variables.function import method_of_value
+from capture.variables.sequence import TupleVariable
 from guards.source import ConstantSource
 
 if TYPE_CHECKING:
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from capture.translator import Translator
     from guards.source import Source
 
-FUNCTIONS = (re.compile, re.match, re.search, re.fullmatch, re.findall, re.split, re.sub, re.subn, re.escape)
+FUNCTIONS = (re.compile, re.match, re.search, re.fullmatch, re.findall, re.split, re.escape)
 
 
 class ExpressionVariable(Variable):
@@ -41,8 +44,9 @@ class ExpressionVariable(Variable):
         return True
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        if name in ("pattern", "flags", "groups", "string", "lastgroup", "lastindex", "pos", "endpos"):
-            return tx.wrap_constant(getattr(self.value, name))
+        value = getattr(self.value, name, None)
+        if type(value) in (str, bytes, int) or name in ("lastgroup", "lastindex"):
+            return tx.wrap_constant(value)
         return method_of_value(tx, self, name)
 
     def get_item(self, tx: Translator, key: Variable) -> Variable:
@@ -51,6 +55,8 @@ class ExpressionVariable(Variable):
     def call_method(
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
+        if name in SUBSTITUTIONS and isinstance(self.value, re.Pattern) and calls_for_each(args, kwargs):
+            return tx.wrap_function(SUBSTITUTIONS[name]).call(tx, [self, *args], kwargs)
         return evaluate(tx, getattr(self.value, name), args, kwargs)
 
     def reconstruct(self, code: PythonCode) -> None:
@@ -74,9 +80,50 @@ def evaluate(tx: Translator, function: Any, args: list[Variable], kwargs: dict[s
     return tx.wrap(result, None) if isinstance(result, dict) else tx.wrap_constant(result)
 
 
+# --- a function says what stands for each match ----------------------------------------------------------------------------------------
+
+
+def calls_for_each(args: list[Variable], kwargs: dict[str, Variable]) -> bool:
+    """Whether the replacement, the first argument behind the pattern, is no text."""
+    replacement = kwargs.get("repl", args[0] if args else None)
+    return replacement is not None and not isinstance(replacement, ConstantVariable)
+
+
+@rule(matches)
+def _matches(tx: Translator, pattern: Variable, string: Variable, count: Variable) -> Variable:
+    try:
+        found = matches(pattern.real_value(), string.as_constant(), count.as_constant())
+    except NotConstant:
+        raise GraphBreak("builtin", name="sub", value="what is no constant") from None
+    except TypeError as error:
+        raise raise_python(error) from None
+    return TupleVariable([tx.wrap(match, ConstantSource(match)) for match in found])
+
+
+SUBSTITUTIONS = {"sub": substitute, "subn": substitute_and_count}
+
+
+def _compile_first(function: Any, name: str) -> Callable[..., Variable]:
+    """`re.sub(pattern, repl, string, count, flags)`"""
+
+    def call(tx: Translator, *args: Variable, flags: Variable | None = None, **kwargs: Variable) -> Variable:
+        if not args or not calls_for_each(list(args[1:]), kwargs):
+            options = {} if flags is None else {"flags": flags}
+            return evaluate(tx, function, list(args), {**kwargs, **options})
+        flags = args[4] if len(args) > 4 else flags
+        first = args[0]
+        if not isinstance(first, ExpressionVariable):
+            first = evaluate(tx, re.compile, [first, *([] if flags is None else [flags])], {})
+        return first.call_method(tx, name, list(args[1:4]), kwargs)
+
+    return call
+
+
 def _rule_of(function: Any) -> Callable[..., Variable]:
     return lambda tx, *args, **kwargs: evaluate(tx, function, list(args), kwargs)
 
 
 for _function in FUNCTIONS:
     rule(_function)(_rule_of(_function))
+rule(re.sub)(_compile_first(re.sub, "sub"))
+rule(re.subn)(_compile_first(re.subn, "subn"))

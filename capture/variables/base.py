@@ -39,6 +39,9 @@ class Variable:
     #: whether `is` can be decided
     identity_known: ClassVar[bool] = True
 
+    #: whether a value whose identity isn't known is at least known not to be None
+    never_none: ClassVar[bool] = False
+
     source: Source | None
     #: of a value that can't be rebuilt by bytecode: the step of the captured frame that made it
     born: int | None = None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
+import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 from capture import overrides, torch_functions
@@ -67,10 +69,10 @@ class BuiltinVariable(Variable):
         code.load_constant(self.function)
 
 
-PURE_MODULES = ("math", "_operator", "cmath", "_struct", "_string", "time_none")
+PURE_MODULES = ("math", "_operator", "cmath", "_struct", "_string", "binascii", "zlib")
 PURE = frozenset(
     [abs, ascii, bin, chr, divmod, format, hash, hex, oct, ord, pow, repr, round, operator.index, math.prod]
-    + [str.maketrans, int.from_bytes, bytes.fromhex, float.fromhex, sum, max, min]
+    + [os.fspath, sys.intern, str.maketrans, int.from_bytes, bytes.fromhex, float.fromhex, sum, max, min]
 )
 
 

@@ -26,6 +26,8 @@ def same_object(tx: Translator, left: Variable, right: Variable) -> bool:
         return True
     if is_symbolic(left) or is_symbolic(right):
         return _is_same_number(tx, left, right)
+    if any(one.is_exactly(None) and other.never_none for one, other in ((left, right), (right, left))):
+        return False
     if not (left.identity_known and right.identity_known):
         raise GraphBreak("compare", name="is", value=left if right.identity_known else right)
     if left.mutable or right.mutable:

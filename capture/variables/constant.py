@@ -84,6 +84,8 @@ class ConstantVariable(Variable):
             from capture.variables.strings import format_template
 
             return format_template(tx, self.value, args, kwargs)
+        if name == "format_map" and isinstance(self.value, str) and len(args) == 1:
+            return _format_map(tx, self.value, args[0])
         if name == "__iter__" and not args:
             return self.iterate(tx)
         if not hasattr(self.value, name):
@@ -104,6 +106,17 @@ class ConstantVariable(Variable):
 
     def reconstruct(self, code: PythonCode) -> None:
         code.load_constant(self.value)
+
+
+def _format_map(tx: Translator, template: str, mapping: Variable) -> Variable:
+    from capture.variables.mapping import DictVariable
+    from capture.variables.strings import format_template
+
+    names = mapping.unpack(tx) if type(mapping) is DictVariable and mapping.python_type() is dict else None
+    if names is None or not all(name.python_type() is str for name in names):
+        raise refusal("format_map", mapping)
+    values = {name.as_constant(): mapping.get_item(tx, name) for name in names}  # type: ignore[attr-defined]
+    return format_template(tx, template, [], values)
 
 
 NONE = ConstantVariable(None)
@@ -171,13 +184,16 @@ def refusal(name: str, value: Variable) -> GraphBreak:
 
 
 def argument_value(value: Variable) -> Any:
-    """What a function without side effects gets for an argument: a constant, or a list of literals made for it alone."""
+    """What a function without side effects gets for an argument: a constant, or a list or dict of literals made for it alone."""
     from capture.variables.lists import ListVariable
+    from capture.variables.mapping import DictVariable
     from capture.variables.native_base import plain_argument
 
     value = plain_argument(value)
     if type(value) is ListVariable and value.items and all(type(i) is ConstantVariable for i in value.items):
         return [i.as_constant() for i in value.items]
+    if type(value) is DictVariable and value.source is None and value.python_type() is dict:
+        return {key.as_constant(): held.as_constant() for key, held in value.entries.values()}
     return value.as_constant()
 
 

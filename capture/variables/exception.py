@@ -242,6 +242,7 @@ class TracebackVariable(Variable):
 
     mutable = True
     identity_known = False  # it grows with each frame that the exception leaves
+    never_none = True
 
     def __init__(self, exception: Variable, born: int) -> None:
         super().__init__()

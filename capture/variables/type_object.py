@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import collections
 import enum
+import functools
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -95,9 +97,7 @@ class ClassVariable(Variable):
             return UnboundMethodVariable(found)
         if isinstance(found, types.GetSetDescriptorType) and issubclass(torch.Tensor, found.__objclass__):
             return TensorDescriptorVariable(found)
-        if lookup_type(type(found), "__get__") is not MISSING and not isinstance(
-            found, (types.FunctionType, type, property, types.MemberDescriptorType)
-        ):
+        if lookup_type(type(found), "__get__") is not MISSING and not isinstance(found, GIVE_THEMSELVES):
             return call_descriptor(tx, self, self.cls, found, name)
         return wrap(tx.output, found, TypeAttrSource(self.source, name) if self.source else None)
 
@@ -160,8 +160,8 @@ class ClassVariable(Variable):
         note_pending(self.cls, name)
 
     def get_item(self, tx: Translator, key: Variable) -> Variable:
-        if isinstance(self.cls, enum.EnumMeta):
-            return fold(self.cls.__getitem__, [key], {})
+        if lookup_type(type(self.cls), "__getitem__") is enum.EnumMeta.__getitem__:
+            return fold(functools.partial(enum.EnumMeta.__getitem__, self.cls), [key], {})
         own = self.dunder(tx, "__getitem__", [key])
         if own is not None:
             return own
@@ -234,3 +234,9 @@ def _type_arguments(key: Variable) -> Any:
     if isinstance(key, TupleVariable):
         return tuple(map(_type_arguments, key.items))
     return key.real_value()
+
+
+#: descriptors that a class gives as they are
+GIVE_THEMSELVES = (
+    types.FunctionType, type, property, types.MemberDescriptorType, collections._tuplegetter,  # type: ignore[attr-defined]
+)  # fmt: skip

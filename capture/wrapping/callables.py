@@ -11,6 +11,7 @@ import torch
 
 from capture import torch_functions
 from capture.variables.base import LazyVariable, Variable
+from capture.variables.constant import ConstantMethod, ConstantVariable, is_literal
 from capture.variables.drawn_numbers import DrawFunction, bounds_of
 from capture.variables.function import (
     BoundMethodVariable,
@@ -87,6 +88,9 @@ def wrap_builtin_method(output: OutputGraph, value: Any, source: Source | None) 
 
     if source is None or isinstance(source, ConstantSource):
         return ValueMethod(wrap(output, value.__self__, ConstantSource(value.__self__)), value.__name__)
+    if is_literal(value.__self__):
+        guard_identity(output, value, source)
+        return ConstantMethod(ConstantVariable(value.__self__), value.__name__)
     guard_type(output, value, source)
     return OpaqueVariable(
         value,
