@@ -71,8 +71,9 @@ def partition(joint: Joint) -> Parts:
     results = [joint.trace.recorder.node_of(tensor) for tensor in joint.results]
     live = needed(backward, joint.grads)
     frontier = frontier_of(forward, live)
-    saved, again = choose_saved(frontier, results)
     written = {tracked.memory.placeholder for tracked in joint.trace.written}
+    frontier += [node for node in decomposed(forward) if node not in frontier and node not in written]
+    saved, again = choose_saved(frontier, results)
     if written & set(saved):
         raise UntraceableError("a write to an input whose value from before is needed by the backward")
     kept = [node for node in saved if node.op != "get_attr"]
@@ -109,6 +110,14 @@ def frontier_of(forward: list[fx.Node], live: list[fx.Node]) -> list[fx.Node]:
     """Values of the forward that the backward reads, in order. Of a call with several results: the results."""
     read = {argument for node in live for argument in node.all_input_nodes}
     return [node for node in forward if node in read and not isinstance(node.meta["val"], (tuple, list))]
+
+
+def decomposed(forward: list[fx.Node]) -> list[fx.Node]:
+    """Operands of decompositions of matrices (svd, eig, lu): a second derivative needs results that the first one does not, or the matrix itself.
+    Eager keeps it, too."""
+    calls = (node for node in forward if str(node.target).startswith(("aten.linalg_", "aten._linalg_")))
+    operands = (argument for call in calls for argument in call.all_input_nodes)
+    return [node for node in dict.fromkeys(operands) if isinstance(node.meta["val"], torch.Tensor)]
 
 
 def base_of(node: fx.Node) -> fx.Node:

@@ -211,7 +211,7 @@ def register_pair(name: str, rank: int, tables: Any, options: int, limit: int) -
         return laid_out_like(made, tensor)
 
     def backward(grad: torch.Tensor, result: list[int], size: list[int], *rest: Any) -> Any:
-        if not (is_usual(grad, rank) and may_add(grad)):
+        if not (is_usual(grad, rank) and may_add(grad)) or 0 in size:
             return NotImplemented
         factors = (*rest[options:], *[None] * rank)[:rank]
         return laid_out_like(

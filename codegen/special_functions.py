@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from codegen.chebyshev_tables import I0_FAR, I0_NEAR, I1_FAR, I1_NEAR
-from codegen.rewritings import rewriting
+from codegen.rewritings import rewriting, row_major
 
 aten = torch.ops.aten
 PSI_10 = 2.25175258906672110764
@@ -88,7 +88,7 @@ def mvlgamma(tensor: torch.Tensor, p: int) -> torch.Tensor:
     total: Any = aten.lgamma(tensor)
     for i in range(1, p):
         total = aten.add(total, aten.lgamma(aten.sub(tensor, i / 2)))
-    return aten.add(total, p * (p - 1) * math.log(math.pi) / 4)
+    return row_major(aten.add(total, p * (p - 1) * math.log(math.pi) / 4))
 
 
 # --- inverse error function ---------------------------------------------------------------------------------------------------------

@@ -83,6 +83,12 @@ def _along(rank: int, dim: int, place: TensorExpr) -> tuple[int | TensorExpr, ..
     return tuple(place if d == dim else d for d in range(rank))
 
 
+def _one_a_slice(indices: TensorExpr, shape: Shape, dim: int) -> bool:
+    """Of a tensor without dims eager finds out, not what says how large results are."""
+    count, size = numel(indices.shape), shape[dim]
+    return not isinstance(count, int) or not isinstance(size, int) or count == size
+
+
 def _line(ctx: Any, indices: TensorExpr, shape: Shape, dim: int) -> TensorExpr:
     """A vector of indices along `dim` of `shape`."""
     return spread(cast(reshape(indices, (shape[dim],)), "i64"), shape, (dim,))
@@ -184,6 +190,8 @@ def index_add(
     into = None if base.shape else (1,)
     base, source = with_dim(base), with_dim(source)
     dim %= len(base.shape)
+    if not _one_a_slice(indices, source.shape, dim):
+        return NotImplemented
     if alpha != 1:
         if isinstance(alpha, TensorExpr) or (isinstance(alpha, float) and source.dtype not in ("f32", "f64")):
             return NotImplemented
@@ -207,6 +215,8 @@ def index_reduce(
     into = None if base.shape else (1,)
     base, source = with_dim(base), with_dim(source)
     dim %= len(base.shape)
+    if not _one_a_slice(indices, source.shape, dim):
+        return NotImplemented
     place = _along(len(base.shape), dim, _line(ctx, indices, source.shape, dim))
     if not include_self:
         nothing = as_operand(identity(reduce, ctx.dtype), ctx.dtype, source.shape)
@@ -219,6 +229,8 @@ def index_copy(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, source
     into = None if base.shape else (1,)
     base, source = with_dim(base), with_dim(source)
     dim %= len(base.shape)
+    if not _one_a_slice(indices, source.shape, dim):
+        return NotImplemented
     place = _along(len(base.shape), dim, _line(ctx, indices, source.shape, dim))
     return scattered(ctx, base, source, place, wraps=False, into=into)
 

@@ -225,6 +225,11 @@ def as_the_operand(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return like(args[0]) if args[0].dtype.is_floating_point else NotImplemented
 
 
+def reversed_difference(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Eager subtracts the other way round."""
+    return promote_rule(2, "number")((args[1], args[0]), kwargs)
+
+
 def is_infinite(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Eager compares the magnitude, a tensor of its own, with a number."""
     magnitude = elementwise(args, torch.bool, args[0].dtype)
@@ -233,6 +238,7 @@ def is_infinite(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 RULES[aten.isinf.default] = is_infinite
 RULES[aten.where.self] = where
+RULES[aten.rsub.Tensor] = reversed_difference
 for _op in (aten.hardtanh.default, aten.nan_to_num.default, aten.deg2rad.default, aten.rad2deg.default):
     RULES[_op] = as_the_operand
 RULES[aten.pow.Scalar] = pow_scalar

@@ -283,6 +283,15 @@ def ask_eager(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return NotImplemented
 
 
+@shape_rule("multilabel_margin_loss_forward")
+def multilabel_margin_loss_forward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Of one sample the loss has no dim."""
+    tensor, target = args[0], args[1]
+    if tensor.dim() > 1 or target.shape != tensor.shape or tensor.numel() == 0:
+        return NotImplemented
+    return contiguous((), tensor.dtype), contiguous(target.shape, tensor.dtype)
+
+
 @shape_rule("constant_pad_nd")
 def constant_pad_nd(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tensor, pads = args[0], args[1]

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import fx
 
+import capture
 from codegen.compile_fx import compile_fx
 from codegen.fake import FakeMode, fake_mode
 from codegen.shapes import Spec
@@ -16,6 +17,7 @@ OPERATORS = {
     "number": lambda x, y: x * 2,
     "parameter": lambda x, y: x.clamp(0, 1),
     "binary": lambda x, y: x + y,
+    "the other way round": lambda x, y: torch.rsub(x, y),
     "comparison": lambda x, y: x < y,
     "unary": lambda x, y: x.relu(),
     "like": lambda x, y: torch.nn.functional.hardtanh(x),
@@ -56,6 +58,28 @@ def test_rewritten_operators_keep_their_strides() -> None:
     graph = fx.symbolic_trace(lambda x: (torch.nn.functional.elu(x),))
     with torch.no_grad():
         assert compile_fx(graph, [x])(x)[0].stride() == torch.nn.functional.elu(x).stride() == (1, 1, 1)
+
+
+@pytest.mark.parametrize("p", [1, 3])
+def test_sums_over_a_new_dim_are_row_major(p: int) -> None:
+    x = torch.empty_strided((9, 5, 2), (0, 1, 7)).fill_(3.5)
+    graph = fx.symbolic_trace(lambda x: (torch.mvlgamma(x, p),))
+    with torch.no_grad():
+        assert compile_fx(graph, [x])(x)[0].stride() == torch.mvlgamma(x, p).stride() == (10, 2, 1)
+
+
+def test_the_loss_of_one_sample_has_no_dim() -> None:
+    scores, target = torch.randn(3), torch.tensor([1, -1, 0])
+
+    def loss(scores: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.multilabel_margin_loss(scores, target, reduction="none")
+
+    leaves = [scores.clone().requires_grad_() for _ in range(2)]
+    results = [loss(leaves[0], target), capture.compile(loss)(leaves[1], target)]
+    for result in results:
+        result.backward()
+    assert results[0].shape == results[1].shape == ()
+    torch.testing.assert_close(leaves[0].grad, leaves[1].grad)
 
 
 @pytest.mark.parametrize("name", OPERATORS)

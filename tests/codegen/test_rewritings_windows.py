@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import pytest
@@ -101,3 +102,11 @@ def test_wrong_arguments_raise_as_in_eager() -> None:
         with pytest.raises(RuntimeError) as captured:
             capture.compile(wrong)(x)
         assert str(captured.value) == str(eager.value)
+
+
+def test_of_nothing_eager_says_what_is_wrong() -> None:
+    x = torch.randn(2, 3, 0, requires_grad=True)
+    compiled = capture.compile(lambda x: F.interpolate(x, size=3, mode="linear"))
+    with pytest.raises(RuntimeError, match="sizes should be greater than 0"), warnings.catch_warnings():
+        warnings.simplefilter("error")  # as a failure of the compiler would give
+        compiled(x)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+import capture
 from tests.codegen.lowering_check import check, check_fails
 
 aten = torch.ops.aten
@@ -104,3 +105,16 @@ def test_wide_rows():
 def test_out_of_range_fails(write, bad):
     x, y = torch.randn(5, 4), torch.randn(3, 4)
     check_fails(write, [x, y, torch.tensor([0, 1, 2])], x, y, torch.tensor([0, bad, 2]))
+
+
+@pytest.mark.parametrize("reduce", ["prod", "amax"])
+def test_too_few_indices_for_a_number(reduce):
+    """What says how large results are lets it pass; there is no index to read."""
+
+    def reduced(x, i, y):
+        return x.index_reduce(0, i, y, reduce)
+
+    args = torch.tensor(1.0), torch.zeros(0, dtype=torch.int64), torch.tensor(2.0)
+    for function in (reduced, capture.compile(reduced)):
+        with pytest.raises(IndexError, match="tensor has no dimensions"):
+            function(*args)
