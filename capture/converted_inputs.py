@@ -1,4 +1,4 @@
-"""Graphs that take tensors where the frame has something else: floats that change from call to call, NumPy's arrays,
+"""Graphs that take tensors where the frame has something else: floats that change from call to call, NumPy's arrays and numbers,
 tensors of a class with operations of its own.
 
 In:  a graph, and for some of its places how to make the tensor.
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 Conversion = Callable[[Any], torch.Tensor]
@@ -20,6 +21,11 @@ Conversion = Callable[[Any], torch.Tensor]
 def number_as_tensor(value: float) -> torch.Tensor:
     """A Python float without loss."""
     return torch.tensor(value, dtype=torch.float64)
+
+
+def numpy_number_as_tensor(value: np.generic) -> torch.Tensor:
+    """One of NumPy's numbers, of its own dtype."""
+    return torch.from_numpy(np.array(value))
 
 
 def plain_tensor(value: torch.Tensor) -> torch.Tensor:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from capture.converted_inputs import Conversion, number_as_tensor, plain_tensor
+from capture.converted_inputs import Conversion, number_as_tensor, numpy_number_as_tensor, plain_tensor
 from guards.source import Source
 
 if TYPE_CHECKING:
@@ -62,6 +62,12 @@ class ArrayInput(GraphInput):
     """A NumPy array: the graph takes the tensor that shares its memory, which is `value` here."""
 
     convert = staticmethod(torch.from_numpy)
+
+
+class NumpyNumberInput(GraphInput):
+    """One of NumPy's numbers: the graph takes it as a 0-d tensor, which is `value` here."""
+
+    convert = staticmethod(numpy_number_as_tensor)
 
 
 def input_name(source: Source) -> str:

@@ -10,7 +10,7 @@ Out: `Body`: the operations that the call made, taken out of the graph under con
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +88,14 @@ def plain(tx: Translator, value: Variable, tensor: Callable[[TensorVariable], An
         return value.as_constant()
     except NotConstant:
         raise GraphBreak("not_a_graph_argument", value=value) from None
+
+
+def tensor_variables(tx: Translator, values: Iterable[Variable]) -> list[TensorVariable]:
+    """The tensors in trees of variables."""
+    found: list[TensorVariable] = []
+    for value in values:
+        plain(tx, value, found.append)
+    return found
 
 
 def as_variable(tx: Translator, value: Any, tensor: Callable[[torch.Tensor], Variable]) -> Variable:
@@ -211,9 +219,14 @@ def take_out(
 
 
 def call_node(
-    tx: Translator, name: str, run: Callable[..., Any], nodes: list[torch.fx.Node], example: Any
+    tx: Translator,
+    name: str,
+    run: Callable[..., Any],
+    nodes: list[torch.fx.Node],
+    example: Any,
+    given: Iterable[TensorVariable] = (),
 ) -> Variable:
-    """A node that calls `run` on tensors and gives those of the tree `example`, in order."""
+    """A node that calls `run` on tensors and gives those of the tree `example`, in order. One of `given` among them is that very tensor."""
 
     def target(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         try:
@@ -228,5 +241,10 @@ def call_node(
     node.meta["stack_trace"] = "".join(traceback.format_list(tx.user_stack()))
     parts = tx.output.wrap_result(tuple(tensors_of(example)), node)
     assert isinstance(parts, TupleVariable)
-    values = iter(parts.items)
-    return as_variable(tx, example, lambda _: next(values))
+    values, known = iter(parts.items), {id(variable.fake): variable for variable in given}
+
+    def result(tensor: torch.Tensor) -> Variable:
+        made = next(values)
+        return known.get(id(tensor), made)
+
+    return as_variable(tx, example, result)

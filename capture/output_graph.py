@@ -31,9 +31,17 @@ from capture import graph_arguments, overrides
 from capture.assertions import Assertions
 from capture.break_reasons import GraphBreak, SkipFrame
 from capture.config import config
-from capture.converted_inputs import number_as_tensor, plain_tensor
+from capture.converted_inputs import number_as_tensor, numpy_number_as_tensor, plain_tensor
 from capture.finished_graph import drop_idle_grad_changes, drop_unread_numbers
-from capture.graph_inputs import ArrayInput, FloatInput, GraphInput, SubclassInput, input_name, version_of
+from capture.graph_inputs import (
+    ArrayInput,
+    FloatInput,
+    GraphInput,
+    NumpyNumberInput,
+    SubclassInput,
+    input_name,
+    version_of,
+)
 from capture.guarding import Guarding
 from capture.side_effects import SideEffects
 from capture.size_policy import Seen, SizePolicy
@@ -238,6 +246,17 @@ class OutputGraph(Guarding):
         node = self._placeholder(input_name(source), fake)
         self.inputs.append(ArrayInput(source, node, tensor))
         self.guards.add(make_guard.buffer_match(source, array))
+        return TensorVariable(node, fake)
+
+    def add_numpy_number(self, number: Any, source: Source) -> TensorVariable:
+        """One of NumPy's numbers: its type is guarded, its value is not."""
+        from capture.variables.tensor import TensorVariable
+
+        tensor = numpy_number_as_tensor(number)
+        fake = self._fake_of(tensor)
+        node = self._placeholder(input_name(source), fake)
+        self.inputs.append(NumpyNumberInput(source, node, tensor))
+        self.guards.add(make_guard.type_match(source, number))
         return TensorVariable(node, fake)
 
     def tensor_inputs(self) -> list[GraphInput]:
@@ -534,7 +553,7 @@ class OutputGraph(Guarding):
         tensors = [
             (i.source, i.value)
             for i in self.tensor_inputs()
-            if not isinstance(i.source, ConstantSource) and not isinstance(i, ArrayInput)
+            if not isinstance(i.source, ConstantSource) and not isinstance(i, (ArrayInput, NumpyNumberInput))
         ]
         if len(tensors) > 1:
             self.guards.add(make_guard.tensor_aliasing([s for s, _ in tensors], [t for _, t in tensors]))

@@ -19,7 +19,7 @@ from capture.rules import rule
 from capture.variables.base import LazyVariable, Variable
 from capture.variables.constant import NONE
 from capture.variables.function import PartialVariable
-from capture.variables.function_transform import given_values, on_fakes, transform_node
+from capture.variables.function_transform import check_results, given_values, on_fakes, transform_node
 from capture.variables.lists import ListVariable
 from capture.variables.sequence import TupleVariable
 from capture.variables.symbolic import SymbolicVariable
@@ -129,10 +129,8 @@ def _checkpoint(
     options |= {name: _option(tx, kwargs.pop(name)) for name in OPTIONS if name in kwargs}
     given, nodes = given_values(tx, TupleVariable(list(args)), kwargs)
     body = outline.without_effects(tx, function, *given, may_write=True)
+    check_results(function, body)
     results, inputs = outline.tensors_of(body.example), outline.tensors_of(given)
-    known = [*inputs, *(n.meta["example_value"] for n in body.lifted)]
-    if any(result is tensor for result in results for tensor in known):
-        raise GraphBreak("aliasing", what=f"{function.describe()} returns what it is given")
     if (
         options["use_reentrant"]
         and not any(t.requires_grad for t in inputs)
@@ -140,7 +138,8 @@ def _checkpoint(
     ):
         raise GraphBreak("call_skipped", name="checkpoint", why="none of its arguments needs a gradient")
     apply = functools.partial(_checkpointed, options, body.writes)
-    return transform_node(tx, "checkpoint", apply, [body], given, nodes, body.example)
+    returned = outline.tensor_variables(tx, [*args, *kwargs.values()])
+    return transform_node(tx, "checkpoint", apply, [body], given, nodes, body.example, returned)
 
 
 OPTIONS = ("preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch._higher_order_ops import associative_scan, scan, while_loop
 from torch._higher_order_ops.invoke_subgraph import invoke_subgraph_placeholder
+from torch._higher_order_ops.wrap import wrap
 from torch._subclasses.fake_tensor import UnsupportedOperatorException
 from torch.utils import _pytree as pytree
 
@@ -22,7 +23,7 @@ from capture.number_operations import runs_for_real
 from capture.rules import rule
 from capture.variables.base import Variable
 from capture.variables.constant import FALSE, ConstantVariable
-from capture.variables.function_transform import given_values, on_fakes, transform_node
+from capture.variables.function_transform import check_results, given_values, on_fakes, transform_node
 from capture.variables.sequence import TupleVariable
 
 if TYPE_CHECKING:
@@ -213,13 +214,27 @@ def _combine(
 @rule(invoke_subgraph_placeholder)
 def _region(tx: Translator, function: Variable, *args: Variable, **kwargs: Variable) -> Variable:
     """A call of what `torch.compiler.nested_compile_region` made."""
+    return _called(tx, "invoke_subgraph", function, args, kwargs)
+
+
+@rule(type(wrap).__call__)
+def _wrap(
+    tx: Translator, operator: Variable, function: Variable, *args: Variable, **kwargs: Variable
+) -> Variable:
+    return _called(tx, "wrap", function, args, kwargs)
+
+
+def _called(
+    tx: Translator, name: str, function: Variable, args: tuple[Variable, ...], kwargs: dict[str, Variable]
+) -> Variable:
+    """A node that calls the function once, as it stands there."""
     bound = Bound(function, [a if is_object(tx, a) else None for a in args])
-    given, nodes = given_values(tx, TupleVariable([a for a in args if not is_object(tx, a)]), kwargs)
+    plain = [a for a in args if not is_object(tx, a)]
+    given, nodes = given_values(tx, TupleVariable(plain), kwargs)
     body = outline.outline(tx, bound, *given, may_write=True)
-    known = [*outline.tensors_of(given), *(n.meta["example_value"] for n in body.lifted)]
-    if any(result is tensor for result in outline.tensors_of(body.example) for tensor in known):
-        raise GraphBreak("aliasing", what=f"{function.describe()} returns what it is given")
-    return transform_node(tx, "invoke_subgraph", lambda f: f, [body], given, nodes, body.example)
+    check_results(function, body)
+    returned = outline.tensor_variables(tx, [*plain, *kwargs.values()])
+    return transform_node(tx, name, lambda f: f, [body], given, nodes, body.example, returned)
 
 
 def is_object(tx: Translator, value: Variable) -> bool:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 CREATION = frozenset(numpy_functions.CREATION.split())
 FROM_TENSOR = ("array", "asarray", "ascontiguousarray")
+#: those that torch has a dtype for
+NUMBERS = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.float16, np.float32, np.float64)
 
 
 def _numpy_rule(path: str, function: Any) -> Callable[..., Variable]:
@@ -107,5 +109,7 @@ def wrap_numpy_function(output: OutputGraph, value: Any, source: Source | None) 
 
 
 WRAPPERS[np.ndarray] = numpy_array.wrap_array
+for _class in NUMBERS:
+    WRAPPERS[_class] = numpy_array.wrap_number
 WRAPPERS[np.ufunc] = wrap_numpy_function
 WRAPPERS[type(np.mean)] = wrap_numpy_function

@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import itertools
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -155,9 +155,19 @@ def transform_node(
     given: tuple[Any, Any],
     nodes: list[torch.fx.Node],
     example: Any,
+    returned: Iterable[TensorVariable] = (),
 ) -> Variable:
+    """`returned`: arguments that may be among the results as they are."""
     run = functools.partial(run_bodies, apply, bodies_to_run(bodies), outline.Structure(given), len(nodes))
-    return outline.call_node(tx, name, run, [*nodes, *(n for body in bodies for n in body.lifted)], example)
+    taken = [*nodes, *(n for body in bodies for n in body.lifted)]
+    return outline.call_node(tx, name, run, taken, example, returned)
+
+
+def check_results(function: Variable, body: outline.Body) -> None:
+    """A result that the body reads from outside would be another object behind the node."""
+    lifted = [node.meta["example_value"] for node in body.lifted]
+    if any(result is tensor for result in outline.tensors_of(body.example) for tensor in lifted):
+        raise GraphBreak("aliasing", what=f"{function.describe()} returns what it reads from outside")
 
 
 def on_fakes(tx: Translator, name: str, call: Callable[[], Any]) -> Any:

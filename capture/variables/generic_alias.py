@@ -1,4 +1,4 @@
-"""`list[int]`, `Generic[T]`, `MyGeneric[int]`: what subscripting a class for typing gives; called like the class."""
+"""`list[int]`, `Optional[int]`, `MyGeneric[int]`: what subscripting for typing gives; called like the class."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import types
 import typing
 from typing import TYPE_CHECKING, Any
 
-from capture.variables.base import Variable
+from capture.break_reasons import GraphBreak
+from capture.variables.base import NotConstant, Variable
+from capture.variables.lists import ListVariable
+from capture.variables.sequence import TupleVariable
 from capture.variables.user_object import ObjectVariable
 from guards.source import ConstantSource
 
@@ -41,6 +44,9 @@ class GenericAliasVariable(Variable):
     def origin(self, tx: Translator) -> Variable:
         return tx.wrap(self.alias.__origin__, ConstantSource(self.alias.__origin__))
 
+    def get_item(self, tx: Translator, key: Variable) -> Variable:
+        return subscript(self, self.alias, key)
+
     def get_attr(self, tx: Translator, name: str) -> Variable:
         if name in ("__origin__", "__args__", "__parameters__"):
             value = getattr(self.alias, name)
@@ -55,3 +61,27 @@ class GenericAliasVariable(Variable):
 
     def reconstruct(self, code: PythonCode) -> None:
         code.load_constant(self.alias)
+
+
+#: whose classes are subscripted by their own code for that
+MODULES = ("typing", "collections.abc", "_collections_abc")
+
+
+def subscript(variable: Variable, value: Any, key: Variable) -> Variable:
+    """`value[key]`, for a class or one of the forms of `typing`: made now, and the same in every call."""
+    try:
+        alias = value[_type_arguments(key)]
+    except (NotConstant, TypeError):
+        raise GraphBreak("operator", name="[]", value=variable) from None
+    if not isinstance(alias, KINDS):
+        raise GraphBreak("operator", name="[]", value=variable)
+    return GenericAliasVariable(alias)
+
+
+def _type_arguments(key: Variable) -> Any:
+    """What stands in the brackets: `[float], float` of `Callable[[float], float]`."""
+    if isinstance(key, TupleVariable):
+        return tuple(map(_type_arguments, key.items))
+    if isinstance(key, ListVariable):
+        return list(map(_type_arguments, key.items))
+    return key.real_value()

@@ -134,6 +134,8 @@ def stand_in(tx: Translator, value: Variable) -> Any:
     if isinstance(value, NestedFunctionVariable):
         cells = tuple(types.CellType() for _ in value.code.co_freevars)
         function = types.FunctionType(value.code, value.scope.globals, value.code.co_name, None, cells)
+        if "__isabstractmethod__" in value.attributes:  # read where the class is made
+            function.__dict__["__isabstractmethod__"] = value.attributes["__isabstractmethod__"].as_constant()
         tx.output.remember_object(function, value)
         return function
     if isinstance(value, DescriptorVariable):

@@ -25,6 +25,7 @@ from capture.variables.constant import ConstantVariable
 from capture.variables.lists import ListVariable
 from capture.variables.sequence import SequenceVariable, TupleVariable
 from capture.variables.tensor import TensorVariable
+from guards.source import ConstantSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -307,6 +308,14 @@ def wrap_array(output: OutputGraph, value: np.ndarray[Any, Any], source: Source 
     return result
 
 
+def wrap_number(output: OutputGraph, value: np.generic, source: Source | None) -> Variable:
+    """An existing number: an input of the graph, as a 0-d tensor."""
+    if source is None or isinstance(source, ConstantSource):
+        return ConstantVariable(value)
+    tensor = output.add_numpy_number(value, source)
+    return NumpyVariable(tensor, numpy_functions.stand_in(tensor.fake)[()], source)
+
+
 def _shared_tensor(value: np.ndarray[Any, Any]) -> torch.Tensor | None:
     """None for arrays whose memory a tensor can't share."""
     if not value.flags.writeable or not value.flags.aligned or not value.dtype.isnative:
@@ -346,12 +355,32 @@ def operator_on_arrays(
     tx: Translator, symbol: str, function: Callable[..., Any], operands: list[Variable]
 ) -> Variable:
     """A unary, binary, in-place or comparison operator, one operand of which is an array."""
+    if any(type(v) is TensorVariable for v in operands):
+        return _operator_on_tensor(tx, symbol, function, operands)
     if not all(isinstance(v, NumpyVariable) or v.is_constant() for v in operands):
         raise GraphBreak("operator", name=symbol, value=operands[-1])
     signed_zeros = "mod" in function.__name__ and not all(map(_is_integer, operands))
     if signed_zeros or ("pow" in function.__name__ and _may_refuse(operands)):
         raise GraphBreak("operator", name=symbol, value=operands[-1])
     return operation(tx, "operator", function.__name__, operands, {})
+
+
+def _operator_on_tensor(
+    tx: Translator, symbol: str, function: Callable[..., Any], operands: list[Variable]
+) -> Variable:
+    """A tensor and one of NumPy's numbers, which torch takes for a plain Python number: its type decides less than that of a 0-d tensor."""
+    tensor, number = sorted(operands, key=lambda v: isinstance(v, NumpyVariable))
+    assert isinstance(tensor, TensorVariable)
+    assert isinstance(number, NumpyVariable)
+    is_number = not isinstance(number.example, np.ndarray) and number.example.dtype.kind in ("i", "f")
+    if not is_number or "pow" in function.__name__:
+        raise GraphBreak("operator", name=symbol, value=number)
+    dtype = torch.result_type(tensor.fake, number.example.item())
+    operand: Variable = number.tensor
+    if torch.result_type(tensor.fake, number.tensor.fake) != dtype:
+        operand = tx.output.call_method(tx, "to", [operand, ConstantVariable(dtype)], {})
+    given = [tensor, operand] if operands[0] is tensor else [operand, tensor]
+    return tx.output.call_function(tx, function, given, {})
 
 
 def is_dtype(value: Variable) -> bool:

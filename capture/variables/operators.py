@@ -150,6 +150,8 @@ def in_place_operator(tx: Translator, symbol: str, left: Variable, right: Variab
         own = left.dunder(tx, f"__i{name}__", [right])
         if own is not None and not own.is_exactly(NotImplemented):
             return own
+        if isinstance(right, NumpyVariable):
+            return numpy_array.operator_on_arrays(tx, symbol, function, [left, right])
         return tx.output.call_function(tx, function, [left, right], {})
     if isinstance(left, ObjectVariable):
         if left.has_class_attribute(f"__i{name}__"):

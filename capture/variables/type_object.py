@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from capture.break_reasons import GraphBreak
-from capture.variables.base import NotConstant, Variable
+from capture.variables.base import Variable
 from capture.variables.class_lookup import (
     MISSING,
     call_descriptor,
@@ -165,23 +165,14 @@ class ClassVariable(Variable):
         own = self.dunder(tx, "__getitem__", [key])
         if own is not None:
             return own
+        from capture.variables.generic_alias import MODULES, subscript
+
         found = lookup_type(self.cls, "__class_getitem__")
-        if isinstance(found, classmethod) and found.__func__.__module__ != "typing":
+        if isinstance(found, classmethod) and found.__func__.__module__ not in MODULES:
             return self.get_attr(tx, "__class_getitem__").call(tx, [key], {})
         if found is not MISSING or self.cls is type:
-            return self._alias(key)
+            return subscript(self, self.real_value(), key)
         raise raise_new(TypeError, f"type '{self.cls.__name__}' is not subscriptable")
-
-    def _alias(self, key: Variable) -> Variable:
-        from capture.variables.generic_alias import KINDS, GenericAliasVariable
-
-        try:
-            alias = self.real_value()[_type_arguments(key)]
-        except (NotConstant, TypeError):
-            raise GraphBreak("operator", name="[]", value=self) from None
-        if not isinstance(alias, KINDS):
-            raise GraphBreak("operator", name="[]", value=self)
-        return GenericAliasVariable(alias)
 
     def unpack(self, tx: Translator) -> list[Variable]:
         if isinstance(self.cls, enum.EnumMeta):
@@ -225,15 +216,6 @@ class ClassVariable(Variable):
 
     def reconstruct(self, code: PythonCode) -> None:
         code.load_constant(self.cls)
-
-
-def _type_arguments(key: Variable) -> Any:
-    """What stands in brackets behind a class: `float, float` of `tuple[float, float]`."""
-    from capture.variables.sequence import TupleVariable
-
-    if isinstance(key, TupleVariable):
-        return tuple(map(_type_arguments, key.items))
-    return key.real_value()
 
 
 #: descriptors that a class gives as they are

@@ -315,6 +315,11 @@ class ObjectVariable(Variable):
     def get_item(self, tx: Translator, key: Variable) -> Variable:
         if not self.has_class_attribute("__getitem__"):
             raise raise_new(TypeError, f"'{self.cls.__name__}' object is not subscriptable")
+        if self.cls.__module__ == "typing" and self.source is not None:
+            from capture.variables.generic_alias import subscript
+
+            tx.output.guard_identity(self, self.value)
+            return subscript(self, self.value, key)
         return self.call_method(tx, "__getitem__", [key], {})
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:

@@ -395,3 +395,32 @@ def scope(x):
         w = [i for i in range(3)]
 
     return x + A().f() + A.z + len(A.w)
+
+
+@case(graphs=None)
+def abstract_classes_make_no_instances(x):
+    class Base(abc.ABC):
+        @property
+        @abc.abstractmethod
+        def size(self): ...
+
+        @abc.abstractmethod
+        def run(self): ...
+
+    class Half(Base):
+        size = 3
+
+    class Whole(Half):
+        def run(self):
+            return 2
+
+    y = x + 1
+    try:
+        Base()
+    except TypeError:
+        y = y * 2
+    try:
+        Half()
+    except TypeError:
+        y = y * 2
+    return y + Whole().size + Whole().run()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+from torch._higher_order_ops.wrap import wrap
 from torch.utils.checkpoint import checkpoint
 
 from tests.capture.registry import case
@@ -56,9 +57,34 @@ def checkpoint_with_random_numbers(model, x):
     return out.detach(), model.weight.grad, torch.rand(2)
 
 
-@case(graphs=0, ops=0, args=needs_grad)
+@case(graphs=1, args=needs_grad)
 def checkpoint_of_identity(x):
     return checkpoint(lambda a: a, x, use_reentrant=False) is x
+
+
+@case(graphs=1, args=needs_grad)
+def checkpoint_that_returns_an_argument_too(x):
+    doubled, same = checkpoint(lambda a, k=1: (a.sin() * k, [a]), x, k=2, use_reentrant=False)
+    return doubled + 1, same[0] is x
+
+
+@case(graphs=1, ops=3)
+def operator_wrap(x):
+    y = x * 2
+    return wrap(lambda a: a + y, x)
+
+
+@case(graphs=1, ops=6)
+def operator_wrap_of_several(x):
+    def body(a, b, *, k=0):
+        seen.append(k)
+        return {"sum": a + b, "same": a}, k
+
+    seen = []
+    nested = wrap(lambda a: wrap(lambda b: b.sin() + x, a), x)
+    result, k = wrap(body, x, 3, k=2)
+    module = wrap(torch.nn.ReLU(), x)
+    return nested, result["sum"], result["same"] is x, k, seen, module
 
 
 # --- constructors ---

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import collections.abc
 import contextlib
 import fractions
 import heapq
@@ -330,3 +331,15 @@ def device(x):
         x.device.type in ("cpu", "cuda"),
         torch.ones(2, device=x.device) + 1,
     )
+
+
+@case(ops=1)
+def forms_of_typing(x):
+    def annotated(a: typing.Optional[int], b: typing.Callable[[typing.Any], int]) -> typing.Union[int, str]:
+        return a
+
+    return (
+        annotated(1, 2), annotated.__annotations__, typing.Optional[int], typing.Union[int, str], typing.Callable[[int], str],
+        collections.abc.Callable[[int], int], typing.Literal["a", 1], typing.Dict[str, torch.Tensor], typing.Tuple[int, ...],
+        collections.abc.Sequence[int], typing.Type[int], typing.List[typing.Optional[int]], x + 1,
+    )  # fmt: skip

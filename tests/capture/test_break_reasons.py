@@ -332,9 +332,9 @@ SUB = torch.ones(4).as_subclass(Sub)
 
 
 @meets("aliasing")
-def checkpoint_returns_its_argument(x):
+def checkpoint_returns_what_it_reads(x):
     y = x + 1
-    return torch.utils.checkpoint.checkpoint(lambda t: t, y, use_reentrant=False) * 2
+    return torch.utils.checkpoint.checkpoint(lambda t: y, x, use_reentrant=False) * 2
 
 
 @meets("subclass")
