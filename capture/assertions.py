@@ -35,7 +35,7 @@ class Assertions:
 
     def take(self, tx: Translator, condition: TensorVariable) -> bool:
         """Whether the assertion that follows is in the graph now."""
-        if self.break_at_each or not _is_assertion(tx) or condition.fake.numel() != 1:
+        if self.break_at_each or not is_assertion(tx) or condition.fake.numel() != 1:
             return False
         from capture.variables.constant import ConstantVariable
 
@@ -54,7 +54,7 @@ class Assertions:
         return [condition.node for condition, _ in self._conditions]
 
 
-def _is_assertion(tx: Translator) -> bool:
+def is_assertion(tx: Translator) -> bool:
     return tx.instructions[tx.index].name == "LOAD_ASSERTION_ERROR"
 
 

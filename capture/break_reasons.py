@@ -39,6 +39,10 @@ REASONS: dict[str, Reason] = {
         "the result of {what} has a shape that depends on the values of a tensor",
         "use an operation with a fixed shape (torch.where, masked_fill, nonzero_static)",
     ),
+    "unbacked_decision": Reason(
+        "a decision on {what}, a number that only a run of the graph knows",
+        "torch._check says what is known of it; torch.where or torch.cond keep both sides in the graph",
+    ),
     "call": Reason("call of {value}, which is not captured", "move the call out of the captured code"),
     "call_skipped": Reason(
         "call of {name}, which is left alone ({why})", "move the call out of the captured code"

@@ -44,6 +44,16 @@ class Config:
     the start; False, always static. What `enable(dynamic=...)` says goes before.
     """
 
+    capture_scalar_outputs: bool = False
+    """`x.item()`, `x.tolist()`, `int(x)`, `float(x)` and `bool(x)` of tensors stay in the graph, as numbers of which nothing is known at capture.
+    Under fullgraph=True they always do.
+    """
+
+    capture_dynamic_output_shape_ops: bool = False
+    """Operations whose results have sizes that depend on values (`x[mask]`, `nonzero`, `unique`) stay in the graph. Under fullgraph=True they
+    always do.
+    """
+
     inline_depth: int = 64
     """How deep calls are followed into the functions that they call."""
 

@@ -47,6 +47,7 @@ from capture.root import RootTranslator
 from capture.size_policy import SizeHistory
 from capture.symbols import SizesAsNumbers
 from capture.thread_state import ThreadState, put_back
+from capture.unbacked import UnbackedAsBreaks
 from capture.variables.base import Variable
 from capture.variables.class_lookup import forget_pending
 from capture.variables.lazy_module import Uninitialized
@@ -170,7 +171,7 @@ def translate(frame: Any, settings: CaptureSettings, plan: Plan) -> Capture:
                 plan.break_earlier(tx, signal)
             finally:
                 tx.output.forget_objects()
-        except (SizesAsNumbers, AssertionsAsBreaks, Unexpected) as signal:
+        except (SizesAsNumbers, AssertionsAsBreaks, UnbackedAsBreaks, Unexpected) as signal:
             plan.start_over(signal)
             tx.output.forget_objects()
         except (SkipFrame, Uninitialized):
@@ -210,23 +211,27 @@ def finish(
         raise SkipFrame("no torch operations", guards=tx.output.finished_guards() if tx.saw_torch else None)
     tx.output.assertions.check(tx.output)
     tx.output.symbols.check_promises()
+    tx.output.unbacked.check()
     tx.output.check_aliasing()
     tx.output.check_generators()
     capture = Capture(tx, value, reason)
-    make_code(capture)
+    make_code(capture, settings)
     return capture
 
 
-def make_code(capture: Capture) -> None:
+def make_code(capture: Capture, settings: CaptureSettings) -> None:
     """What runs in place of the frame: a recipe for the value of one graph, or Python code around it."""
     tx = capture.tx
+    unsure = settings.fullgraph and tx.output.unbacked.is_uncertain()
     if capture.value is not None:
-        if not tx.output.assertions and not tx.output.draws:
+        if not tx.output.assertions and not tx.output.draws and not unsure:
             capture.recipe = result_recipe(tx.output, capture.value)
         if capture.recipe is None:
             capture.code = frame_code.code_for_return(tx, capture.value)
     else:
         capture.code = frame_code.code_for_break(tx)
+    if capture.code is not None:
+        capture.code.unhooked = settings.fullgraph
 
 
 def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
@@ -303,6 +308,7 @@ def eager_entry(frame: Any, capture: Capture, settings: CaptureSettings, unhooke
 def compile_graph(
     output: OutputGraph, outputs: list[torch.fx.Node], settings: CaptureSettings, frame: Any
 ) -> Any:
+    outputs = [*outputs, *output.unbacked.finish()]
     drop_unread_items(output.graph, set(outputs))
     if not output.operation_count():
         return None
@@ -328,6 +334,7 @@ def compile_graph(
 def called_directly(compiled: Any, output: OutputGraph) -> Any:
     """What the entry calls with the graph's inputs, as the frame has them."""
     direct = getattr(compiled, "direct_call", compiled)
+    direct = output.unbacked.around(direct)
     if function_modes.at_entry():
         direct = function_modes.WithoutModes(direct)
     places = tuple(

@@ -26,7 +26,8 @@ def drop_unread_items(graph: torch.fx.Graph, outputs: set[torch.fx.Node]) -> Non
 def drop_unread_numbers(graph: torch.fx.Graph) -> None:
     """Floats and sizes that became constants after all."""
     for node in reversed(graph.nodes):
-        if isinstance(node.meta.get("example_value"), torch.SymFloat | torch.Size) and not node.users:
+        is_number = isinstance(node.meta.get("example_value"), torch.SymFloat | torch.Size)
+        if is_number and not node.users and "may_raise" not in node.meta:
             graph.erase_node(node)
 
 

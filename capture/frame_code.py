@@ -23,7 +23,7 @@ import torch
 from bytecode import Bytecode, FreeVar, Instr, Label, TryBegin, TryEnd
 from bytecode.instr import InstrLocation
 
-from capture import resume
+from capture import hooks, resume
 from capture.bytecode.instructions import Instruction
 from capture.bytecode.liveness import ENDS, live_names
 from capture.lifetimes import end_is_noticed
@@ -58,6 +58,7 @@ class FrameCode:
     globals: dict[str, Any]
     draws: list[Draw]  # made first
     draws_taken_back: list[Draw]  # where Python runs the frame after all
+    unhooked: bool = False  # where Python runs the frame after all: nothing that it calls is captured either
     on_failure: Any = None  # called with the exception of a graph that raised; may raise itself
 
 
@@ -203,6 +204,8 @@ def _run_eagerly(frame_code: FrameCode) -> list[Any]:
     """Python runs the frame from its start, in place of this one, and raises its own exception."""
     original, names = frame_code.original, frame_code.argument_names
     code = [Instr("PUSH_NULL"), Instr("LOAD_CONST", held_constant(_capture.Continuation))]
+    if frame_code.unhooked:
+        code.append(Instr("LOAD_CONST", held_constant(run_unhooked)))
     code += [Instr("PUSH_NULL"), Instr("LOAD_CONST", held_constant(types.FunctionType))]
     twin = eager_twin(original)
     _capture.skip_code(twin)  # here and not where it is made: a reset takes all marks away
@@ -215,7 +218,18 @@ def _run_eagerly(frame_code: FrameCode) -> list[Any]:
     code += [Instr("PRECALL", 5), Instr("CALL", 5)]
     code += [Instr("LOAD_FAST", name) for name in names]
     code.append(Instr("BUILD_TUPLE", len(names)))
+    if frame_code.unhooked:
+        code.append(Instr("BUILD_TUPLE", 2))
     return [*code, Instr("PRECALL", 2), Instr("CALL", 2), Instr("RETURN_VALUE")]
+
+
+def run_unhooked(function: Any, args: tuple[Any, ...]) -> Any:
+    """Under fullgraph=True no function below a graph has to be one whole graph by itself."""
+    before = hooks.switch(hooks.OFF)
+    try:
+        return function(*args)
+    finally:
+        hooks.switch(before)
 
 
 @functools.lru_cache(maxsize=4096)

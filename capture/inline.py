@@ -8,6 +8,7 @@ Functions that are to be left alone (disabled, generators of other kinds, frames
 
 from __future__ import annotations
 
+import operator
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ from capture.variables.function import (
 from capture.variables.library import dispatch, is_dispatch, is_recursive_repr, recursive_repr
 from capture.variables.mapping import DictVariable
 from capture.variables.sequence import TupleVariable
+from capture.variables.symbolic import SymbolicVariable, is_unbacked, proxy_for
 from guards.source import CellContentsSource, DictItemSource, FunctionFieldSource, ItemSource, Source
 
 if TYPE_CHECKING:
@@ -81,6 +83,8 @@ def special_call(tx: Translator, function: UserFunctionVariable, args: list[Vari
     method: Any = MODULE_METHODS.get(value)  # type: ignore[call-overload]
     if method is not None and args and isinstance(args[0], ModuleVariable):
         return lambda tx, f, args, kwargs: method(tx, *args, **kwargs)
+    if value is torch._check_is_size and args and is_unbacked(args[0]):
+        return _check_size
     by_code = BY_CODE.get(value.__code__)
     if by_code is not None:
         return by_code
@@ -150,7 +154,27 @@ def _expect_true(
     tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     """`torch._check` asks it: what is known of sizes is known by guards here."""
-    return ConstantVariable(args[0].truth(tx))
+    condition = args[0]
+    if isinstance(condition, SymbolicVariable) and condition.is_unbacked:
+        tx.output.unbacked.assert_true(condition)
+        return ConstantVariable(True)
+    return ConstantVariable(condition.truth(tx))
+
+
+def _check_size(
+    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    """`torch._check_is_size` of a number that only the graph knows: there it stays as it is."""
+    from capture.variables.number_rules import compute
+
+    limits = [compute(operator.ge, [args[0], ConstantVariable(0)])]
+    limits += [compute(operator.le, [args[0], kwargs["max"]])] if "max" in kwargs else []
+    for limit in limits:
+        if limit is not None:
+            tx.output.unbacked.expect(limit)
+    given = {"max": proxy_for(function.function, kwargs["max"])} if "max" in kwargs else {}
+    tx.output.graph.call_function(torch._check_is_size, (args[0].as_proxy(),), given)
+    return ConstantVariable(None)
 
 
 def _init_of_module(

@@ -136,7 +136,11 @@ def outline(tx: Translator, function: Variable, args: Any, kwargs: Any, *, may_w
         results.append(tensor.node)
         return tensor.fake
 
-    example = plain(tx, function.call(tx, variables, keywords), leave)
+    tx.output.unbacked.bodies += 1
+    try:
+        example = plain(tx, function.call(tx, variables, keywords), leave)
+    finally:
+        tx.output.unbacked.bodies -= 1
     if len(tx.output.draws) != draws:  # the body may run more than once
         raise GraphBreak("mutation", value=f"Python's random stream in {function.describe()}")
     if len(tx.output.state_changes) != states:

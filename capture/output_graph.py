@@ -47,6 +47,7 @@ from capture.side_effects import SideEffects
 from capture.size_policy import Seen, SizePolicy
 from capture.symbols import SizesAsNumbers, Symbols
 from capture.thread_state import read_modes
+from capture.unbacked import Allowed, Unbacked
 from capture.variables.base import LazyVariable, Variable
 from capture.variables.constant import ConstantVariable
 from capture.variables.symbolic import as_number, is_symbolic, proxy_for
@@ -72,7 +73,13 @@ if TYPE_CHECKING:
 
 
 class OutputGraph(Guarding):
-    def __init__(self, policy: SizePolicy | None = None, *, break_at_assertions: bool = False) -> None:
+    def __init__(
+        self,
+        policy: SizePolicy | None = None,
+        *,
+        break_at_assertions: bool = False,
+        unbacked: Allowed = Allowed(),
+    ) -> None:
         super().__init__()
         self.graph = torch.fx.Graph()
         self.inputs: list[GraphInput] = []
@@ -81,6 +88,7 @@ class OutputGraph(Guarding):
         self.assertions = Assertions(break_at_assertions)
         self.fake_mode = fake_mode()
         self.symbols = Symbols(self, policy or SizePolicy(False, Seen()))
+        self.unbacked = Unbacked(self, unbacked)
         self.translator: Translator | None = None  # the frame whose instruction runs
         self.state_changes: list[tuple[Any, list[Any]]] = []
         self.open_autocasts: list[tuple[Variable, torch.fx.Node]] = []
@@ -334,12 +342,17 @@ class OutputGraph(Guarding):
             proxies = tuple(as_number(proxy, a) for proxy, a in zip(proxies, args))
             keywords = {k: as_number(proxy, kwargs[k]) for k, proxy in keywords.items()}
             value = self._propagate(kind, target, proxies, keywords)
+        known = self.symbols.known_number(value)
+        if known is not None:
+            return known
         if isinstance(value, bool):
             return ConstantVariable(value)  # a question about types and layouts, answered
         if graph_arguments.are_foreign(proxies) or graph_arguments.are_foreign(keywords.values()):
             proxies, keywords = graph_arguments.as_plain(target, proxies, keywords, value)
         node = self.graph.create_node(kind, target, proxies, keywords)
         node.meta["stack_trace"] = "".join(traceback.format_list(tx.user_stack()))
+        node.meta["example_value"] = value
+        self.unbacked.bind(value, node)
         same = _argument_returned(value, [*args, *kwargs.values()])
         if same is not None:
             node.meta["example_value"] = value
@@ -364,17 +377,23 @@ class OutputGraph(Guarding):
         name = target if isinstance(target, str) else getattr(target, "__name__", str(target))
         try:
             with self.fake_mode, self._dispatcher():
-                if kind == "call_method":
-                    return getattr(values[0], target)(*values[1:], **keywords)
-                return self._fake_form(target)(*values, **keywords)
+                form = self._fake_form(target) if kind != "call_method" else _method_caller(target)
+                arguments = [*values, *keywords.values()]
+                return self.unbacked.likely.propagate(
+                    self.symbols.env, lambda: form(*values, **keywords), arguments
+                )
         except DataDependentOutputException:
+            if self.unbacked.start(scalar=True):
+                return self._propagate(kind, target, args, kwargs)
             raise GraphBreak("data_dependent_value", what=name) from None
         except DynamicOutputShapeException:
+            if self.unbacked.start(scalar=False):
+                return self._propagate(kind, target, args, kwargs)
             raise GraphBreak("data_dependent_shape", what=name) from None
         except (GraphBreak, MemoryError, RecursionError, KeyboardInterrupt):
             raise
         except Exception as error:
-            if self.symbols.env is not None:
+            if self.symbols.are_optional():
                 raise SizesAsNumbers(f"{name}: {error}") from error
             text = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
             raise GraphBreak("torch_op_failed", name=name, error=text) from error
@@ -563,6 +582,10 @@ class OutputGraph(Guarding):
         """Nodes that do something. Changes of state alone need no graph: they are replayed."""
         calls = [n for n in self.graph.nodes if n.op.startswith("call_")]
         return 0 if all("changes_state" in n.meta for n in calls) else len(calls)
+
+
+def _method_caller(name: str) -> Any:
+    return lambda owner, *args, **kwargs: getattr(owner, name)(*args, **kwargs)
 
 
 def is_fake(value: Any) -> bool:

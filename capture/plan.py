@@ -15,6 +15,7 @@ from capture.output_graph import OutputGraph
 from capture.root import RootTranslator
 from capture.size_policy import Seen, SizePolicy
 from capture.symbols import SizesAsNumbers
+from capture.unbacked import Allowed, UnbackedAsBreaks
 from capture.variables.class_lookup import forget_pending
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Plan:
         self.frame = frame
         self.policy = SizePolicy(config.dynamic if settings.dynamic is None else settings.dynamic, seen)
         self.break_at_assertions = False
+        self.unbacked = Allowed.by_settings(settings.fullgraph)
         self.expected_breaks = expected_breaks
         self.expected = expected_breaks.of(frame.code)
         self.break_at: int | None = None  # after so many instructions
@@ -45,7 +47,8 @@ class Plan:
     def begin(self) -> RootTranslator:
         forget_pending()
         return RootTranslator(
-            OutputGraph(self.policy, break_at_assertions=self.break_at_assertions), self.frame
+            OutputGraph(self.policy, break_at_assertions=self.break_at_assertions, unbacked=self.unbacked),
+            self.frame,
         )
 
     def reason_at(self, tx: RootTranslator) -> GraphBreak | None:
@@ -59,6 +62,8 @@ class Plan:
     def start_over(self, signal: Exception) -> None:
         if isinstance(signal, SizesAsNumbers):
             self.policy = self.policy.as_numbers()
+        elif isinstance(signal, UnbackedAsBreaks):
+            self.unbacked = Allowed()
         elif isinstance(signal, AssertionsAsBreaks):
             self.break_at_assertions = True
         self.break_at = self.reason = self.expected = None

@@ -18,6 +18,7 @@ from capture.variables.constant import ConstantVariable
 from capture.variables.lists import ListVariable
 from capture.variables.mapping import DictVariable
 from capture.variables.sequence import TupleVariable
+from capture.variables.symbolic import is_unbacked
 from capture.variables.tensor import TensorVariable
 from guards.source import ConstantSource, Source
 
@@ -78,6 +79,8 @@ def _instructions(output: OutputGraph, recipe: Recipe, value: Variable, seen: se
         if value.attributes or value.cls is not torch.Tensor:
             raise NeedsPython
         return [("out", recipe.out(value.node))]
+    if is_unbacked(value) and value.python_type() is not float:
+        return [("out", recipe.out(value.as_proxy()))]
     if isinstance(value, ConstantVariable):
         return [("const", value.value)]
     if id(value) in seen:

@@ -63,10 +63,13 @@ class Symbols:
 
     def environment(self) -> SizeEnv:
         if self.env is None:
+            from capture import undecided
             from codegen.size_env import new_size_env
 
-            self.env = new_size_env()
+            allowed = self.output.unbacked.allowed
+            self.env = new_size_env(allowed.scalars, allowed.sizes)
             self.env.owner = self
+            self.env.undecided = undecided.Undecided
             self.env.user_line = self.output.user_line
             self.output.fake_mode.shape_env = self.env
             self.output.fake_mode.static_shapes = False
@@ -158,9 +161,40 @@ class Symbols:
 
         if symbol not in self.leaves:
             env = self.environment()
+            if env.is_unbacked(symbol):
+                self.leaves[symbol] = SymbolicVariable(self, env.wrap(symbol, None))
+                return self.leaves[symbol]
             number = env.wrap(symbol, int(env.backed_var_to_val[symbol]))
             self.leaves[symbol] = SymbolicVariable(self, number, source=self.sources[symbol][0])
         return self.leaves[symbol]
+
+    def add_leaf(self, value: Any, node: torch.fx.Node) -> None:
+        """A number that `node` gives."""
+        from capture.variables.symbolic import SYMBOLIC, SymbolicVariable
+
+        if isinstance(value, SYMBOLIC):
+            expression = value.node._expr
+            self.nodes[expression] = node
+            self.leaves[expression] = SymbolicVariable(self, value)
+
+    def known_number(self, value: Any) -> Variable | None:
+        """The variable of a number that was read from its tensor before."""
+        if not isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            return None
+        return self.leaves.get(value.node._expr)
+
+    def are_optional(self) -> bool:
+        """Whether the frame can be translated without them, or with fewer."""
+        return self.env is not None and self.policy.dynamic is not False
+
+    def node_of_symbol(self, symbol: Any) -> torch.fx.Node:
+        """The node that is the value of a symbol: of a size, an int, or a number that the graph computes."""
+        if symbol not in self.nodes and self.output.unbacked.is_bound(symbol):
+            self.nodes[symbol] = self.output.unbacked.read(symbol)
+        if symbol not in self.nodes:
+            leaf: Any = self.leaf(symbol)
+            return leaf.as_node()
+        return self.nodes[symbol]
 
     def add_opaque(self, key: Any, variable: SymbolicVariable) -> None:
         """A number with a symbol of its own, found again by how it is computed, and by its symbol."""
@@ -168,11 +202,21 @@ class Symbols:
         (symbol,) = variable.value.node.expr.free_symbols
         self.leaves[symbol] = variable
 
+    def add_computed(self, key: Any, variable: SymbolicVariable) -> None:
+        """A number that the graph computes from others that it computes."""
+        self.opaque[key] = variable
+        self.leaves[variable.value.node._expr] = variable
+        node = variable.as_node()
+        node.meta["may_raise"] = True
+        self.output.unbacked.add_computed(variable.value, node)
+
     def node_of(self, variable: SymbolicVariable) -> Any:
         """The node that computes a number: one for each expression, however the program came by it. A float that guards have fixed is itself."""
         expression = variable.value.node.expr
         if variable.function is None:
             symbol = self.environment().symbol_of(variable.value)
+            if symbol.is_Symbol and self.output.unbacked.is_bound(symbol):
+                return self.node_of_symbol(symbol)
             if symbol in self.nodes:
                 return self.nodes[symbol]
             if symbol is not expression:
@@ -193,6 +237,16 @@ class Symbols:
             node.meta["example_value"] = variable.value
             self._computed[expression] = node
         return self._computed[expression]
+
+    def tensor_of(self, node: torch.fx.Node) -> torch.fx.Node:
+        """A node that has the float of `node` in a tensor."""
+        known = next((user for user in node.users if user.target is torch.scalar_tensor), None)
+        if known is not None:
+            return known
+        made = self.output.graph.call_function(torch.scalar_tensor, (node,), {"dtype": torch.float64})
+        with self.output.fake_mode:
+            made.meta["example_value"] = torch.empty((), dtype=torch.float64)
+        return made
 
     def size_node(self, items: list[Variable]) -> torch.fx.Node:
         """A node that makes a torch.Size."""

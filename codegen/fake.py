@@ -75,6 +75,7 @@ class FakeMode(FakeTensorMode):
         self._mode_key = torch._C._TorchDispatchModeKey.FAKE
         self.nt_tensor_id_initial_count = 0
         self.nt_tensor_id_counter = 0
+        self.epoch = 0  # asked by what fake tensors remember of their values
         self.templates: dict[torch.device, dict[str, Any]] = {}
         self.has_drawn = False  # some operator took random numbers
         self.memo: WeakIdKeyDictionary = WeakIdKeyDictionary()
@@ -378,12 +379,20 @@ def raise_data_dependent(
     if func in (aten._local_scalar_dense.default, aten.item.default) and args[0].constant is not None:
         with torch._C._DisableTorchDispatch():
             return args[0].constant.item()
+    if mode.shape_env is not None:
+        from codegen.fake_unbacked import read_scalar
+
+        return read_scalar(mode, func, args, kwargs)
     raise DataDependentOutputException(func)
 
 
 def raise_dynamic_shape(
     mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
+    if mode.shape_env is not None:
+        from codegen.fake_unbacked import with_unbacked_sizes
+
+        return with_unbacked_sizes(mode, func, args, kwargs)
     raise DynamicOutputShapeException(func)
 
 
@@ -397,7 +406,7 @@ rule(aten.complex.out, aten.polar.out)(run_on_zeros)  # their meta kernels take 
 def run_index(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     for index in args[1]:
         if index is not None and index.dtype in (torch.bool, torch.uint8):
-            raise DynamicOutputShapeException(func)
+            return raise_dynamic_shape(mode, func, args, kwargs)
     small = sum(tensor.numel() for tensor in tensors_in(args)) < LARGE
     return (run_on_zeros if small else run_plain)(mode, func, args, kwargs)
 

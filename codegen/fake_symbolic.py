@@ -18,7 +18,8 @@ from torch._ops import OpOverload
 from torch._subclasses.fake_impls import get_fast_op_impls
 from torch._subclasses.fake_tensor import UnsupportedOperatorException
 
-from codegen import fake
+from codegen import fake, fake_unbacked
+from codegen.fake_unbacked import VIEWS
 
 if TYPE_CHECKING:
     from codegen.fake import FakeMode
@@ -47,6 +48,10 @@ def is_symbolic(values: Any) -> bool:
 
 def run_symbolic(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run `func`. Raises UnsupportedOperatorException where nothing can run it on symbols."""
+    if func in VIEWS:
+        view = fake_unbacked.view_of(mode, func, args, kwargs)
+        if view is not NotImplemented:
+            return view
     if func in INDEXING:
         if any(index is not None and index.dtype in (torch.bool, torch.uint8) for index in args[1]):
             return fake.raise_dynamic_shape(mode, func, args, kwargs)
@@ -80,6 +85,8 @@ def run_symbolic(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs
 
 def expanded(mode: FakeMode, tensor: torch.Tensor, sizes: list[Any], **options: Any) -> torch.Tensor:
     """With eager's strides, those of dims of size 1 included."""
+    from torch.fx.experimental.symbolic_shapes import guard_or_true
+
     lead = len(sizes) - tensor.dim()
     shape, strides = list(sizes), list(sizes)
     following = 1  # the stride that a new dim has where it is not repeated
@@ -88,7 +95,9 @@ def expanded(mode: FakeMode, tensor: torch.Tensor, sizes: list[Any], **options: 
         size = tensor.shape[dim - lead] if own else 1
         stride = tensor.stride(dim - lead) if own else following
         target = size if type(sizes[dim]) is int and sizes[dim] == -1 else sizes[dim]
-        if size != target:
+        if isinstance(target, torch.SymInt):
+            torch._check(target >= 0)
+        if guard_or_true(size != target):
             if size != 1:
                 raise RuntimeError(f"expand: a dim of size {size} can't be of size {target}")
             stride = 0

@@ -6,6 +6,10 @@ Out: `SizeEnv`: a `SymInt` for each. A program that asks which of two sizes is l
 
     env = new_size_env(); n = env.new_size(5, "x.size(0)");  n > 3   ->   True, and env.guards == [s0 > 3]
 
+Unbacked symbols (`u0`, of `x.item()` or the rows of `x[mask]`) have no present value: a question about one is answered where it follows from what is known
+of it, else `env.undecided` says what is raised. Where torch goes on with a likely answer (no size is 1, strides are dense), that is one of `env.assumptions`:
+whoever runs the graph has to see that it holds.
+
 `ShapeEnv` imports `torch._dynamo` in its constructor, for each new symbol, and to find the user's line behind a guard. Here symbols are made
 by hand, and who drives the environment says which line is the user's (`env.user_line`). Importing this module costs 0.3 s (sympy), so it is
 imported where the first symbol is needed.
@@ -26,7 +30,12 @@ import torch
 from sympy import oo
 from torch._logging import trace_structured
 from torch.fx.experimental.sym_node import SymNode
-from torch.fx.experimental.symbolic_shapes import ShapeEnv, SLoc, ValueRangesSLoc
+from torch.fx.experimental.symbolic_shapes import (
+    GuardOnDataDependentSymNode,
+    ShapeEnv,
+    SLoc,
+    ValueRangesSLoc,
+)
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges
 
@@ -41,9 +50,11 @@ quiet.setLevel(logging.CRITICAL)
 class SizeEnv(ShapeEnv):
     """One for each translation. `lower_bounds` and `upper_bounds` are what the symbols were made under: the caller guards them."""
 
-    def __init__(self) -> None:
+    def __init__(self, unbacked_scalars: bool, unbacked_sizes: bool) -> None:
         with _without_validator():
-            super().__init__()
+            super().__init__(
+                allow_scalar_outputs=unbacked_scalars, allow_dynamic_output_shape_ops=unbacked_sizes
+            )
         self.log = quiet
         self._opaque = itertools.count()
         self.bounds: dict[sympy.Symbol, tuple[int | None, int | None]] = {}
@@ -51,6 +62,9 @@ class SizeEnv(ShapeEnv):
             None  # called where a guard is added; what it returns stands in the guard's `sloc`
         )
         self.owner: Any = None  # whoever drives the environment, for those who meet one of its symbols
+        self.assumptions: dict[Any, bool] = {}  # by condition on unbacked symbols: the answer that was taken
+        self.hypothesis: dict[Any, Any] = {}  # by unbacked symbol, the value that `under` supposes
+        self.undecided: Any = None  # makes the exception for a question that has no answer
 
     def new_size(
         self,
@@ -93,7 +107,7 @@ class SizeEnv(ShapeEnv):
         number = SymNode(symbol, self, kind, value)
         return torch.SymFloat(number) if kind is float else torch.SymInt(number)
 
-    def wrap(self, expression: sympy.Basic, hint: int) -> torch.SymInt:
+    def wrap(self, expression: sympy.Basic, hint: int | None) -> torch.SymInt:
         return torch.SymInt(SymNode(expression, self, int, hint))
 
     def symbol_of(self, number: torch.SymInt | torch.SymFloat) -> sympy.Symbol:
@@ -115,6 +129,97 @@ class SizeEnv(ShapeEnv):
         self.symbol_guard_counter[symbol] = 0
         return symbol
 
+    # --- unbacked symbols
+
+    def is_unbacked(self, expression: sympy.Basic) -> bool:
+        return not expression.free_symbols <= self.backed_var_to_val.keys()
+
+    def has_unbacked(self, value: Any) -> bool:
+        """Whether such a number is among arguments, or the sizes of tensors among them."""
+        if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            return self.is_unbacked(value.node.expr)
+        if isinstance(value, torch.Tensor):
+            layout = (*value.shape, *value.stride(), value.storage_offset())
+            return value._has_symbolic_sizes_strides and any(map(self.has_unbacked, layout))
+        if isinstance(value, dict):
+            return any(map(self.has_unbacked, value.values()))
+        return isinstance(value, (tuple, list)) and any(map(self.has_unbacked, value))
+
+    def new_unbacked(self, kind: type) -> torch.SymInt | torch.SymFloat | torch.SymBool:
+        """A number of which nothing is known."""
+        if kind is int:
+            return self.create_unbacked_symint()
+        return self.create_unbacked_symfloat() if kind is float else self.create_unbacked_symbool()
+
+    def take_fresh(self) -> list[sympy.Symbol]:
+        """The unbacked symbols that were made since the last call."""
+        fresh = list(self.pending_fresh_unbacked_symbols)
+        self.pending_fresh_unbacked_symbols.clear()
+        return fresh
+
+    def _make_data_dependent_error(
+        self, expr: Any, unhinted_expr: Any, **details: Any
+    ) -> GuardOnDataDependentSymNode:
+        if self.undecided is None:
+            return super()._make_data_dependent_error(expr, unhinted_expr, **details)
+        error: GuardOnDataDependentSymNode = self.undecided(unhinted_expr)
+        return error
+
+    def evaluate_expr(
+        self,
+        orig_expr: Any,
+        hint: Any = None,
+        fx_node: Any = None,
+        size_oblivious: bool = False,
+        fallback_value: bool | None = None,
+        *,
+        forcing_spec: bool = False,
+    ) -> Any:
+        """What is known goes before what is likely; the latter is written down, each time that it is asked for."""
+        likely = size_oblivious or fallback_value is not None
+        if not likely or not self.is_unbacked(orig_expr):
+            return super().evaluate_expr(
+                orig_expr, hint, fx_node, False, fallback_value, forcing_spec=forcing_spec
+            )
+        known = self._maybe_evaluate_static(orig_expr)
+        if known is not None:
+            return known
+        if self.hypothesis:
+            return self._supposed(orig_expr)
+        answer = self._evaluate_expr(
+            orig_expr, hint, fx_node, size_oblivious, fallback_value, forcing_spec=forcing_spec
+        )
+        self.assumptions[orig_expr] = bool(answer)
+        return answer
+
+    def holds_from(self, condition: Any, symbol: sympy.Symbol, minimum: int) -> bool | None:
+        """Whether a condition on one symbol holds for all of its values from `minimum` on; None where that is not known."""
+        bounds = ValueRanges(minimum, max(minimum, self.var_to_range[symbol].upper))
+        known = self._maybe_evaluate_static(condition, var_to_range=((symbol, bounds),))
+        return None if known is None else bool(known)
+
+    @contextmanager
+    def under(self, hypothesis: dict[Any, Any]) -> Iterator[None]:
+        """Unbacked symbols have these values wherever torch would take the likely answer. Nothing is learnt meanwhile."""
+        self.hypothesis = hypothesis
+        try:
+            yield
+        finally:
+            self.hypothesis = {}
+
+    def _supposed(self, expression: Any) -> Any:
+        answer = expression.xreplace(self.hypothesis)
+        if answer not in (sympy.true, sympy.false):
+            raise self._make_data_dependent_error(expression, expression)
+        return answer
+
+    def guard_or_defer_runtime_assert(  # type: ignore[override]
+        self, orig_expr: Any, msg: str, fx_node: Any = None
+    ) -> bool:
+        if self.hypothesis and self.is_unbacked(orig_expr):
+            return bool(self._supposed(orig_expr))
+        return bool(super().guard_or_defer_runtime_assert(orig_expr, msg, fx_node))
+
     def _get_stack_summary(
         self, is_debug: bool = False, framework_loc: str | None = None
     ) -> tuple[SLoc, str]:
@@ -124,11 +229,11 @@ class SizeEnv(ShapeEnv):
         """Guards are logged by whoever takes them."""
 
 
-def new_size_env() -> SizeEnv:
-    """A new environment."""
+def new_size_env(unbacked_scalars: bool = False, unbacked_sizes: bool = False) -> SizeEnv:
+    """A new environment. `unbacked_scalars`, `unbacked_sizes`: whether numbers that are read from tensors, and sizes that depend on values, are symbols."""
     # The first structured trace event decides whether there is a trace at all. This one has no context, whose collection imports torch._dynamo.
     trace_structured("capture_sizes", suppress_context=True)
-    return SizeEnv()
+    return SizeEnv(unbacked_scalars, unbacked_sizes)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from capture.variables.base import ObservedException, Variable
 from capture.variables.constant import ConstantVariable
 from capture.variables.generator import GeneratorVariable
 from capture.variables.refusals import corrected
+from capture.variables.symbolic import is_unbacked
 from capture.variables.tensor import TensorVariable
 
 if TYPE_CHECKING:
@@ -33,7 +34,10 @@ def branch_truth(tx: Translator, value: Variable) -> bool:
 @opcode("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_TRUE")
 def _jump_if_true(tx: Translator, instruction: Instruction) -> None:
     value = tx.pop()
-    asserted = isinstance(value, TensorVariable) and tx.output.assertions.take(tx, value)
+    if is_unbacked(value):
+        asserted = tx.output.unbacked.take_assertion(tx, value)  # type: ignore[arg-type]
+    else:
+        asserted = isinstance(value, TensorVariable) and tx.output.assertions.take(tx, value)
     if asserted or branch_truth(tx, value):
         tx.jump(instruction.target)
 

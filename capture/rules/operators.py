@@ -6,6 +6,7 @@ import operator
 from typing import TYPE_CHECKING
 
 from capture.rules import CALLS, rule
+from capture.variables import read_numbers
 from capture.variables.base import Variable
 from capture.variables.constant import NONE, ConstantVariable
 from capture.variables.operators import (
@@ -20,6 +21,8 @@ from capture.variables.operators import (
     set_item,
     unary_operator,
 )
+from capture.variables.symbolic import is_unbacked
+from capture.variables.tensor import TensorVariable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,4 +104,7 @@ def _operator_not(tx: Translator, value: Variable) -> Variable:
 
 @rule(operator.truth, bool)
 def _bool(tx: Translator, value: Variable = ConstantVariable(False)) -> Variable:
-    return ConstantVariable(value.truth(tx))
+    number = read_numbers.read(tx, "__bool__", value, []) if isinstance(value, TensorVariable) else None
+    if number is None and is_unbacked(value):
+        number = read_numbers.is_not_zero(value)
+    return number or ConstantVariable(value.truth(tx))

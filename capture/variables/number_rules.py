@@ -20,11 +20,19 @@ from typing import Any
 
 import torch
 
+from capture.break_reasons import GraphBreak
 from capture.number_operations import bit_length
 from capture.symbols import SizesAsNumbers
 from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable
-from capture.variables.symbolic import PYTHON_TYPES, SYMBOLIC, SymbolicVariable, decide, is_symbolic
+from capture.variables.symbolic import (
+    PYTHON_TYPES,
+    SYMBOLIC,
+    SymbolicVariable,
+    decide,
+    is_symbolic,
+    is_unbacked,
+)
 
 EXACT = 2**53  # ints up to here are floats
 INT64 = range(-(2**63), 2**63)
@@ -101,7 +109,7 @@ def compute(function: Any, args: list[Variable]) -> Variable | None:
     integers = all(isinstance(value, (int, torch.SymInt)) for value in values)
     if len(args) == 1 and integers and target in (torch.sym_int, operator.pos, round):
         return args[0]
-    if not _is_defined(target, args):
+    if not _is_known_to_be_defined(target, args):
         return None
     value = _algebraic(target, args, values) if integers else _rounded_quotient(target, args[0])
     if value is not None:
@@ -129,6 +137,16 @@ def _is_defined(target: Any, args: list[Variable]) -> bool:
     """Whether Python computes this without an exception: on what that depends (is the divisor zero, is there a root) is guarded."""
     condition = DOMAINS.get(target)
     return condition is None or condition(*args)
+
+
+def _is_known_to_be_defined(target: Any, args: list[Variable]) -> bool:
+    """The same; of a number that the graph computes it is not known, and the graph will raise what Python raises."""
+    algebraic = (target in ALGEBRA or target in BITS) and all(a.python_type() is int for a in args)
+    simple = algebraic or target in (operator.pow, math.pow)
+    if simple or not any(map(is_unbacked, args)):
+        return _is_defined(target, args)
+    _symbols(args).output.unbacked.may_raise |= target in DOMAINS
+    return True
 
 
 def _holds(comparison: Any, variable: Variable, bound: float) -> bool:
@@ -182,7 +200,7 @@ def _algebraic(target: Any, args: list[Variable], values: list[Any]) -> Any:
         if target is operator.invert:
             return -values[0] - 1
         return target(*values) if target in ALGEBRA else None
-    except SizesAsNumbers:
+    except (SizesAsNumbers, GraphBreak):
         raise
     except Exception:
         return None  # whatever torch has against it: the present values will do
@@ -196,7 +214,7 @@ def _rounded_quotient(target: Any, variable: Variable) -> Any:
         or variable.function is not operator.truediv
     ):
         return None
-    if not all(
+    if variable.is_unbacked or not all(
         _is_int(o) and _holds(operator.lt, o, EXACT) and _holds(operator.gt, o, -EXACT)
         for o in variable.operands
     ):
@@ -215,6 +233,8 @@ def _opaque(target: Any, args: list[Variable]) -> Variable | None:
     known: Variable | None = symbols.opaque.get(key)
     if known is not None:
         return known
+    if any(map(is_unbacked, args)):
+        return _computed_in_the_graph(target, args, key)
     present = target(*map(present_value, args))
     if type(present) not in (int, float, bool) or (type(present) is int and present not in INT64):
         return None
@@ -223,6 +243,27 @@ def _opaque(target: Any, args: list[Variable]) -> Variable | None:
     made = SymbolicVariable(symbols, symbols.environment().new_opaque(present), target, tuple(args))
     symbols.add_opaque(key, made)
     return made
+
+
+def _computed_in_the_graph(target: Any, args: list[Variable], key: Any) -> Variable | None:
+    """The same of a number that only a run of the graph knows. What Python raises, the graph raises: its node stays, whether read or not."""
+    try:
+        kind = type(target(*map(_sample, args)))
+    except (ArithmeticError, ValueError, TypeError):
+        return None
+    if kind not in (int, float, bool):
+        return None
+    symbols = _symbols(args)
+    env = symbols.environment()
+    made = SymbolicVariable(symbols, env.new_unbacked(kind), target, tuple(args))
+    env.take_fresh()
+    symbols.add_computed(key, made)
+    return made
+
+
+def _sample(variable: Variable) -> Any:
+    """Some number of the type."""
+    return variable.python_type()(2) if is_symbolic(variable) else variable.as_constant()
 
 
 def _key(variable: Variable) -> Any:

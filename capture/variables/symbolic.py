@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from capture.break_reasons import GraphBreak
 from capture.number_operations import bit_length
 from capture.symbols import SizesAsNumbers
 from capture.variables.base import NotConstant, Variable
@@ -48,6 +49,11 @@ class SymbolicVariable(Variable):
         self.function = function
         self.operands = operands
 
+    @property
+    def is_unbacked(self) -> bool:
+        """Whether only a run of the graph knows it."""
+        return bool(self.value.node.shape_env.is_unbacked(self.value.node._expr))
+
     def python_type(self) -> type:
         return PYTHON_TYPES[type(self.value)]
 
@@ -67,7 +73,10 @@ class SymbolicVariable(Variable):
 
     def as_proxy(self) -> Any:
         """A node for an int. A float, unless `proxy_for` finds that it may stay symbolic, is fixed."""
-        return self.as_node() if isinstance(self.value, torch.SymInt) else self.as_constant()
+        stays = isinstance(self.value, torch.SymInt) or (
+            isinstance(self.value, torch.SymBool) and self.is_unbacked
+        )
+        return self.as_node() if stays else self.as_constant()
 
     def as_node(self) -> Any:
         return self.symbols.node_of(self)
@@ -113,12 +122,31 @@ class SymbolicVariable(Variable):
         return list(self.operands)
 
     def reconstruct(self, code: PythonCode) -> None:
+        if self.is_unbacked:
+            self._load_result(code)
+            return
         assert self.function is not None
         code.call_object(self.function, list(self.operands))
+
+    def _load_result(self, code: PythonCode) -> None:
+        """A float leaves the graph as a tensor: compilers of graphs know no other."""
+        node = self.as_node()
+        if not isinstance(self.value, torch.SymFloat):
+            code.load_output(node)
+            return
+        from capture.variables.tensor import TensorVariable
+
+        tensor = self.symbols.tensor_of(node)
+        code.call_object(torch.Tensor.item, [TensorVariable(tensor, tensor.meta["example_value"])])
 
 
 def is_symbolic(variable: Variable) -> bool:
     return isinstance(variable, SymbolicVariable)
+
+
+def is_unbacked(variable: Variable) -> bool:
+    """Whether it is a number that only a run of the graph knows."""
+    return isinstance(variable, SymbolicVariable) and variable.is_unbacked
 
 
 def decide(kind: type, value: Any) -> Any:
@@ -127,6 +155,8 @@ def decide(kind: type, value: Any) -> Any:
         return kind(
             value != 0 if kind is bool and isinstance(value, (torch.SymInt, torch.SymFloat)) else value
         )
+    except GraphBreak:
+        raise
     except Exception as error:
         raise SizesAsNumbers(f"{value}: {error}") from error
 
@@ -162,6 +192,9 @@ def from_symbolic(value: Any) -> Variable:
     if not value.node.expr.free_symbols:
         return ConstantVariable(PYTHON_TYPES[type(value)](value))
     symbols: Symbols = value.node.shape_env.owner
+    known = symbols.known_number(value)
+    if known is not None:
+        return known
     variable = _from_expression(symbols, value.node.expr)
     return ConstantVariable(PYTHON_TYPES[type(value)](value)) if variable is None else variable
 

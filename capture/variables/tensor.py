@@ -80,6 +80,8 @@ CONSTANT_METHODS = frozenset(
         "__len__",
     ]
 )
+# Of those, what tells how the elements lie in memory.
+LAYOUT_METHODS = frozenset(("stride", "is_contiguous", "dim_order"))
 GRAPH_ATTRIBUTES = frozenset(("T", "mT", "H", "mH", "real", "imag"))
 DATA_DEPENDENT = {
     "item": "Tensor.item()",
@@ -255,6 +257,11 @@ class TensorVariable(Variable):
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if name in DATA_DEPENDENT:
+            from capture.variables import read_numbers
+
+            number = read_numbers.read(tx, name, self, args) if not kwargs else None
+            if number is not None:
+                return number
             raise GraphBreak("data_dependent_value", what=DATA_DEPENDENT[name])
         if name in OUTSIDE:
             raise GraphBreak("method", name=name, value=self)
@@ -279,9 +286,13 @@ class TensorVariable(Variable):
     ) -> Variable:
         from capture.variables.exception import raise_python
 
+        if name in LAYOUT_METHODS and tx.output.unbacked.is_among(self.fake.shape):
+            raise GraphBreak("data_dependent_shape", what=f"Tensor.{name}()")
         try:
             values = [a.as_constant() for a in args]
             result = getattr(self.fake, name)(*values, **{k: v.as_constant() for k, v in kwargs.items()})
+        except GraphBreak:  # one of them is a RuntimeError of torch too
+            raise
         except (IndexError, TypeError, RuntimeError) as error:
             raise raise_python(error) from None
         return tx.wrap_constant(result)

@@ -36,13 +36,20 @@ def jumps_on_data(x):
 @meets("data_dependent_value")
 def needs_an_item(x):
     y = x + 1
-    return y * int(y.sum())
+    return y * (y.sum() * 1j).item().real
 
 
 @meets("data_dependent_shape")
 def needs_a_shape(x):
     y = x + 1
-    return torch.nonzero(y) + 1
+    return y[(y > 0).to(torch.uint8)] + 1
+
+
+@meets("unbacked_decision")
+def decides_on_an_item(x):
+    y = x + 1
+    n = int(y.sum())
+    return y * 2 if n > 3 else y
 
 
 @meets("call")
