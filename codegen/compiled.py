@@ -54,9 +54,10 @@ class CompiledGraph(Base):
     @cached_property
     def loops(self) -> str:
         """The printed loop IR of all kernels."""
-        from codegen.printer import print_kernel
+        from codegen.printer import print_kernel_step
 
-        return "\n".join(print_kernel(kernel) for kernel in self.kernels)
+        steps = [step for step in self.program.steps if isinstance(step, KernelStep)]
+        return "\n".join(map(print_kernel_step, steps))
 
     @property
     def llvm_ir(self) -> str:

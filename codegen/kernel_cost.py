@@ -31,6 +31,11 @@ def grain_of(kernel: ir.Kernel, extent: Any, number: Number) -> Any:
     return extent * PART // (work_of(kernel, number) + 1) + 1
 
 
+def grain_of_rows(work: list[Any]) -> Any:
+    """The fewest rows of a table that are worth a thread, from the work of each."""
+    return len(work) * PART // (sum(work) + 1) + 1
+
+
 def may_pay(kernel: ir.Kernel) -> bool:
     """Whether there is work enough for two threads, as far as that is known before the sizes are."""
     return work_of(kernel, lambda size: size.value if isinstance(size, ir.Const) else 1 << 40) >= 2 * PART

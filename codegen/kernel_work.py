@@ -8,8 +8,12 @@ Out: the buffers whose bytes it moves, and the number of its operations on float
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from codegen import ir
 from codegen.ops import FLOATS
+
+NO_SIZES: Mapping[str, ir.Expr] = {}
 
 
 def buffers_moved(kernel: ir.Kernel) -> list[str]:
@@ -31,16 +35,18 @@ def _walk(body: list[ir.Stmt], loaded: dict[str, None], stored: dict[str, None],
             loaded[statement.buffer] = None
 
 
-def flops_of(body: list[ir.Stmt]) -> int | None:
-    """Operations and updates of float type, each as one. None where a size is known only at run time."""
+def flops_of(body: list[ir.Stmt], sizes: Mapping[str, ir.Expr] = NO_SIZES) -> int | None:
+    """Operations and updates of float type, each as one. None where a size is known only at run time. `sizes`: of the kernel."""
     total = 0
     dtypes: dict[int, str] = {}
     for statement in body:
         if isinstance(statement, ir.Loop):
-            inner = flops_of(statement.body)
-            if inner is None or not isinstance(statement.extent, ir.Const):
+            inner, extent = flops_of(statement.body, sizes), statement.extent
+            if isinstance(extent, ir.Sym):
+                extent = sizes.get(extent.name, extent)
+            if inner is None or not isinstance(extent, ir.Const):
                 return None
-            total += inner * statement.extent.value
+            total += inner * extent.value
         elif isinstance(statement, ir.Op):
             total += statement.dtype in FLOATS and statement.name not in ("cast", "where")
         elif isinstance(statement, ir.Update):

@@ -21,14 +21,14 @@ from typing import Any
 import torch
 
 from codegen.direct_calls import callable_of
-from codegen.ir import Binary, Const, Expr, Kernel, Loop, Stmt, Sym
-from codegen.kernel_cost import grain_of
+from codegen.ir import Binary, Const, Expr, Loop, Stmt, Sym
+from codegen.kernel_cost import grain_of, grain_of_rows, work_of
 from codegen.kernel_work import buffers_moved, flops_of
 from codegen.matmul_launch import MatmulLaunch, native_matmul
 from codegen.open_numbers import OpenNumber, closed, open_places
 from codegen.program import BufferInfo, ExternStep, KernelStep, Program, Ref, Step, ViewStep
 
-PLAN_VERSION = 2
+PLAN_VERSION = 3
 # Keep equal to native/compiled_graph.h and launch_call.c.
 NEW, WORKSPACE, CONSTANT, POINTER, VIEW, KERNEL, GEMM, BIAS, CALL, DROP, BUMP = range(1, 12)
 INPUT_TENSOR, INPUT_INTEGER, INPUT_UNUSED, INPUT_CONFORM = range(4)
@@ -143,7 +143,7 @@ def reads_of(step: Step) -> list[str]:
 
 def written_of(step: Step) -> list[str]:
     if isinstance(step, KernelStep):
-        return [name for name, buffer in zip(step.buffers, step.kernel.buffers) if buffer.writable]
+        return step.written()
     return [] if isinstance(step, ViewStep) else list(step.mutates)
 
 
@@ -355,26 +355,43 @@ class Planner:
     def write_kernel(self, step: KernelStep) -> None:
         for name in made_by(step):
             self.define(name)
-        work = max((self.layouts[name].numel for name in step.buffers), default=0)
-        head = (
-            self.addresses[step.kernel.name],
-            *self.division(step.kernel),
-            work,
-            self.object(step.kernel.name),
-        )
+        work = max((self.layouts[name].numel for name in step.buffers), default=0) * step.rows
+        kernel = step.kernel
+        head = (self.addresses[kernel.name], *self.division(step), work, self.object(kernel.name), step.rows)
         slots = [self.slots[name] for name in step.buffers]
-        self.emit(KERNEL, *head, len(slots), len(step.sizes), *slots, *map(self.number, step.sizes))
-        moved = buffers_moved(step.kernel)
-        names = dict(zip((buffer.name for buffer in step.kernel.buffers), step.buffers))
-        self.note_work(step.kernel.name, [names[name] for name in moved], flops_of(step.kernel.body))
-        self.bump(written_of(step))
+        counts = len(kernel.buffers), len(kernel.sizes)
+        self.emit(KERNEL, *head, *counts, *slots, *map(self.number, step.sizes))
+        self.note_kernel_work(step)
+        self.bump(step.written())
 
-    def division(self, kernel: Kernel) -> tuple[int, int]:
-        """The range [0, n) that is divided between threads, and how much of it is worth one; zeros where none is."""
+    def note_kernel_work(self, step: KernelStep) -> None:
+        moved: list[str] = []
+        flops: int | None = 0
+        local = buffers_moved(step.kernel)
+        for row in range(step.rows):
+            buffers, sizes = step.row(row)
+            moved += [buffers[name] for name in local]
+            own = flops_of(step.kernel.body, sizes)
+            flops = None if own is None or flops is None else flops + own
+        name = step.kernel.name if step.rows == 1 else f"{step.kernel.name}, {step.rows} rows"
+        self.note_work(name, moved, flops)
+
+    def division(self, step: KernelStep) -> tuple[int, int]:
+        """The range [0, n) that is divided between threads, and how much of it is worth one; zeros where none is. Of a table: its rows."""
+        kernel = step.kernel
+        if step.rows > 1:
+            return step.rows, grain_of_rows(
+                [work_of(kernel, self.row_number(step, row)) for row in range(step.rows)]
+            )
         if kernel.split is None:
             return 0, 0
         extent = self.number(extent_of(kernel.body, kernel.split))
         return extent, grain_of(kernel, extent, self.number)
+
+    def row_number(self, step: KernelStep, row: int) -> Callable[[Expr], Any]:
+        """The value of a size in the kernel, for that row."""
+        sizes = {name: self.number(size) for name, size in step.row(row)[1].items()}
+        return lambda expr: number(expr, sizes)
 
     def write_view(self, step: ViewStep) -> None:
         if self.shaped.get(step.base) == step.output:

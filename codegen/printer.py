@@ -95,6 +95,17 @@ def print_kernel(kernel: ir.Kernel) -> str:
     return "\n".join(lines) + "\n"
 
 
+def print_kernel_step(step: KernelStep) -> str:
+    """The kernel; of a table, what it takes in each row."""
+    lines = [print_kernel(step.kernel)]
+    if step.rows > 1:
+        lines.append(f"  for each of {step.rows} rows:\n")
+        for number in range(step.rows):
+            buffers, sizes = step.row(number)
+            lines.append(f"    {', '.join([*buffers.values(), *map(print_expr, sizes.values())])}\n")
+    return "".join(lines)
+
+
 def _argument(value: Any) -> str:
     if isinstance(value, Ref):
         return value.name
@@ -111,7 +122,7 @@ def _exprs(values: tuple[ir.Expr, ...]) -> str:
 
 def _step(step: Any) -> str:
     if isinstance(step, KernelStep):
-        return print_kernel(step.kernel).rstrip("\n")
+        return print_kernel_step(step).rstrip("\n")
     if isinstance(step, ViewStep):
         return f"{step.output} = view {step.base} {_exprs(step.shape)} {_exprs(step.strides)} + {print_expr(step.offset)}"
     assert isinstance(step, ExternStep)

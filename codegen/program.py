@@ -10,6 +10,7 @@ Out: `codegen.plan.build_plan(program, addresses)` makes the launch plan that na
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import cycle
 from typing import Any
 
 import torch
@@ -43,11 +44,27 @@ class Ref:
 
 @dataclass(slots=True)
 class KernelStep:
-    """Run `kernel`; `buffers[i]` is what `kernel.buffers[i]` points to; sizes are the kernel's Sym arguments."""
+    """Run `kernel` for each row of a table, most often of one: the row's `buffers[i]` is what `kernel.buffers[i]` points to; sizes are the kernel's Sym
+    arguments. The rows stand one after the other; they are independent."""
 
     kernel: Kernel
     buffers: tuple[str, ...]
     sizes: tuple[Expr, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        return len(self.buffers) // len(self.kernel.buffers) if self.kernel.buffers else 1
+
+    def row(self, number: int) -> tuple[dict[str, str], dict[str, Expr]]:
+        """Buffers and sizes of a row by the kernel's names for them."""
+        names, sizes = [buffer.name for buffer in self.kernel.buffers], self.kernel.sizes
+        buffers = self.buffers[number * len(names) : (number + 1) * len(names)]
+        values = self.sizes[number * len(sizes) : (number + 1) * len(sizes)]
+        return dict(zip(names, buffers, strict=True)), dict(zip(sizes, values, strict=True))
+
+    def written(self) -> list[str]:
+        """The buffers that it writes to."""
+        return [name for name, buffer in zip(self.buffers, cycle(self.kernel.buffers)) if buffer.writable]
 
 
 @dataclass(slots=True)

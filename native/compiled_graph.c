@@ -74,7 +74,7 @@ static int run_view(Run *run, const int64_t *operand)
 typedef int32_t (*KernelFunction)(void **buffers, const int64_t *sizes, int64_t begin, int64_t end);
 
 typedef struct {
-    int64_t address, end, grain, work, name, nbuffers, nsizes;
+    int64_t address, end, grain, work, name, rows, nbuffers, nsizes;
     int64_t rest[];
 } KernelLaunch;
 
@@ -82,12 +82,26 @@ typedef struct {
     KernelFunction function;
     void **buffers;
     const int64_t *sizes;
+    int64_t nbuffers, nsizes; /* of a row */
 } KernelCall;
 
 static int32_t call_kernel(const void *data, int64_t begin, int64_t end)
 {
     const KernelCall *call = data;
     return call->function(call->buffers, call->sizes, begin, end);
+}
+
+/* The rows from begin to end of a table: what the kernel is called with in each. */
+static int32_t call_rows(const void *data, int64_t begin, int64_t end)
+{
+    const KernelCall *call = data;
+    for (int64_t row = begin; row < end; row++) {
+        int32_t code = call->function(call->buffers + row * call->nbuffers, call->sizes + row * call->nsizes, 0, 0);
+        if (code != 0) {
+            return code;
+        }
+    }
+    return 0;
 }
 
 void compiled_graph_refuse(const char *why) { PyErr_SetString(check_failed, why); }
@@ -103,23 +117,25 @@ static int set_check_failure(Run *run, const KernelLaunch *launch, int32_t code)
 static int run_kernel(Run *run, const int64_t *operand)
 {
     const KernelLaunch *launch = (const KernelLaunch *)operand;
+    int64_t nbuffers = launch->nbuffers * launch->rows;
     void *few[FEW_BUFFERS];
-    void **buffers = launch->nbuffers <= FEW_BUFFERS ? few : PyMem_New(void *, launch->nbuffers);
+    void **buffers = nbuffers <= FEW_BUFFERS ? few : PyMem_New(void *, nbuffers);
     if (buffers == NULL) {
         PyErr_NoMemory();
         return -1;
     }
-    for (int64_t i = 0; i < launch->nbuffers; i++) {
+    for (int64_t i = 0; i < nbuffers; i++) {
         buffers[i] = run->slots[launch->rest[i]].data;
     }
-    KernelCall call = {(KernelFunction)(uintptr_t)launch->address, buffers, launch->rest + launch->nbuffers};
+    KernelCall call = {(KernelFunction)(uintptr_t)launch->address, buffers, launch->rest + nbuffers, launch->nbuffers, launch->nsizes};
+    RangeFunction function = launch->rows == 1 ? call_kernel : call_rows;
     int64_t parts = parallel_parts(launch->end, launch->grain);
     int32_t code;
     if (launch->work < LONG_WORK) {
-        code = parallel_run(call_kernel, &call, launch->end, parts);
+        code = parallel_run(function, &call, launch->end, parts);
     } else {
         Py_BEGIN_ALLOW_THREADS
-        code = parallel_run(call_kernel, &call, launch->end, parts);
+        code = parallel_run(function, &call, launch->end, parts);
         Py_END_ALLOW_THREADS
     }
     if (buffers != few) {

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PLAN_VERSION 2
+#define PLAN_VERSION 3
 
 /* Opcodes; operands in the order in which plan.py writes them. Keep equal to codegen/plan.py. */
 enum {
@@ -20,7 +20,7 @@ enum {
     OP_CONSTANT,     /* slot object                     a tensor that the graph holds */
     OP_POINTER,      /* slot base bytes                 a place inside another slot */
     OP_VIEW,         /* slot base spec                  a tensor on the memory of another; the spec's offset counts from the base's first element */
-    OP_KERNEL,       /* address end grain work name nbuffers nsizes buffers... sizes... */
+    OP_KERNEL,       /* address end grain work name rows nbuffers nsizes buffers... sizes...    those of each row, one row after the other */
     OP_GEMM,         /* see launch_gemm.c */
     OP_BIAS,         /* dtype target bias rows columns row_stride column_stride     broadcast into a row-major target */
     OP_CALL,         /* see launch_call.c */

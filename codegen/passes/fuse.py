@@ -2,7 +2,8 @@
 
 In:  roots in topological order, and the operator calls between them.
 Out: groups. A root joins the group of something it reads, or one beside it over the same domain, where its coordinates fit
-     (`codegen.passes.align`), where it pays, and where no other step would have to run both before and after the group.
+     (`codegen.passes.align`), where it pays, and where no other step would have to run both before and after the group. Beside each other stand
+     roots that read the same memory, and those of unlike forms; what is alike but for its memory becomes a table (`codegen.passes.tables`).
 
     amax, exp, sum, out of a softmax      ->  one group with the rows as outer axis
     y = relu(x); z = mm(y, w); u = y + z  ->  {relu}, {u}: mm stands between them
@@ -10,12 +11,14 @@ Out: groups. A root joins the group of something it reads, or one beside it over
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from math import prod
 
 from codegen import index_algebra as ix
 from codegen.index_algebra import Index
+from codegen.ir import Const, Expr
 from codegen.lower.graph import Lowering
-from codegen.lower.tensor_expr import Scan, Scattered
+from codegen.lower.tensor_expr import Indices, Scan, Scattered, Shape, numel
 from codegen.passes.align import fit, open_group, rebase
 from codegen.passes.calls import effects_before, step_reads, step_writes
 from codegen.passes.group import Group, Member
@@ -24,8 +27,12 @@ from codegen.passes.roots import Root
 from codegen.program import ExternStep, Step, ViewStep
 
 MAX_MEMBERS = 48  # of one group: keeps kernels at a size that compiles fast
+MAX_BESIDE = 8  # groups that a root is tried beside without reading what they read
 COLUMN_LIMIT = 1024  # rows up to which a kernel may run down columns, a vector of neighbours at a time
 SINGLE_ROW_LIMIT = 32768  # elements up to which work after a full reduction shares its kernel, which cannot be split between threads
+
+
+Reading = tuple[str | Root, frozenset[Index] | Indices]
 
 
 class Dependencies:
@@ -113,51 +120,126 @@ class Dependencies:
 def fuse(lowering: Lowering, roots: list[Root]) -> tuple[list[Group], Dependencies]:
     """Groups in the order of their first root."""
     dependencies = Dependencies(lowering, roots)
+    neighbours = Neighbours(lowering, dependencies)
     groups: list[Group] = []
     for root in roots:
-        if not _join_any(dependencies, groups, root):
+        group = _joined_group(lowering, neighbours, root)
+        if group is None:
             group = open_group(len(groups), root)
             groups.append(group)
             dependencies.reach.open(group, root)
             dependencies.group_of[root] = group
+        neighbours.add(group, root)
     return groups, dependencies
 
 
-def _join_any(dependencies: Dependencies, groups: list[Group], root: Root) -> bool:
+class Neighbours:
+    """The groups that a root may join."""
+
+    def __init__(self, lowering: Lowering, dependencies: Dependencies) -> None:
+        self.buffers = lowering.program.buffers
+        self.dependencies = dependencies
+        self.over: dict[tuple[Shape, bool], list[Group]] = {}  # by the domain of a group's first root
+        self.reading: dict[Reading, list[Group]] = {}
+
+    def add(self, group: Group, root: Root) -> None:
+        """`root` is in `group`."""
+        if len(group.members) == 1:
+            self.over.setdefault((root.domain, root.is_reduction), []).append(group)
+        for item in self._large_reads(root):
+            known = self.reading.setdefault(item, [])
+            if group not in known:
+                known.append(group)
+
+    def of(self, root: Root) -> Iterator[Group]:
+        """Groups that `root` reads, then those over the same domain that read what it reads, then others over the same domain; of each kind the
+        latest first."""
+        group_of = self.dependencies.group_of
+        read = {group_of[dep].number: group_of[dep] for dep, _ in root.reads if dep in group_of}
+        sharing = {
+            group.number: group for item in self._large_reads(root) for group in self.reading.get(item, ())
+        }
+        for number in sorted(read, reverse=True):
+            yield read[number]
+        for number in sorted(sharing.keys() - read.keys(), reverse=True):
+            if _is_beside(sharing[number], root):
+                yield sharing[number]
+        for group in self.over.get((root.domain, root.is_reduction), [])[: -MAX_BESIDE - 1 : -1]:
+            alike = any(member.form == root.form for member in group.members)
+            if group.number not in read and group.number not in sharing and not alike:
+                yield group
+
+    def _large_reads(self, root: Root) -> Iterator[Reading]:
+        """What it reads, and where, of memory that is not smaller than itself."""
+        least = numel(root.domain)
+        for name, places in root.loads.items():
+            if not _is_less(_count(self.buffers[name].shape), least):
+                yield name, frozenset(places)
+        for dep, access in root.reads:
+            if not _is_less(numel(dep.value.shape), least):
+                yield dep, access
+
+
+def _count(shape: tuple[Expr, ...]) -> int | None:
+    sizes = [size.value for size in shape if isinstance(size, Const)]
+    return prod(sizes) if len(sizes) == len(shape) else None
+
+
+def _is_less(size: Index | None, limit: Index) -> bool:
+    return isinstance(size, int) and (not isinstance(limit, int) or size < limit)
+
+
+def _joined_group(lowering: Lowering, neighbours: Neighbours, root: Root) -> Group | None:
+    """The group that the root has joined."""
+    dependencies = neighbours.dependencies
     if isinstance(root.value, (Scan, Scattered)):  # its loops run in order
-        return False
-    for group in _nearest(dependencies, groups, root):
-        if len(group.members) >= MAX_MEMBERS or _meets_through_memory(group, root) or _runs_in_order(group):
+        return None
+    for group in neighbours.of(root):
+        if len(group.members) >= MAX_MEMBERS or _reads_what_is_made(group, root) or _runs_in_order(group):
             continue
         if dependencies.needs_group_elsewhere(root, group):
             continue
         joined = _joined(group, root)
-        if joined is not None:
+        if joined is not None and not _spoils_reads(lowering, joined, root):
             group.ranges, group.outer, group.members = joined.ranges, joined.outer, joined.members
             dependencies.reach.join(group, root)
             dependencies.group_of[root] = group
-            return True
-    return False
+            return group
+    return None
 
 
 def _runs_in_order(group: Group) -> bool:
     return any(isinstance(root.value, (Scan, Scattered)) for root in group.members)
 
 
-def _meets_through_memory(group: Group, root: Root) -> bool:
-    """True where the root reads a buffer that a member fills in part (a join), or writes one that a member reads so."""
-    written = {target.buffer for member in group.members for target in member.targets}
-    read = {name for member in group.members for name in member.loads}
-    return bool(written & root.loads) or any(target.buffer in read for target in root.targets)
+def _reads_what_is_made(group: Group, root: Root) -> bool:
+    """True where the root reads a buffer that a member fills in part (a join), or changes."""
+    return any(target.buffer in root.loads for member in group.members for target in member.targets)
 
 
-def _nearest(dependencies: Dependencies, groups: list[Group], root: Root) -> list[Group]:
-    """Groups that `root` reads, the latest first; then those that run over the same domain, the latest first."""
-    read = {dependencies.group_of[dep].number for dep, _ in root.reads if dep in dependencies.group_of}
-    near = [groups[number] for number in sorted(read, reverse=True)]
-    return near + [
-        group for group in reversed(groups) if group.number not in read and _is_beside(group, root)
-    ]
+def _spoils_reads(lowering: Lowering, group: Group, root: Root) -> bool:
+    """True where the root, a member of `group`, writes to a buffer that a member reads; but for a change in place: each iteration reads the element of an
+    input, and then writes it."""
+    for target in root.targets:
+        readers = [member for member in group.members.values() if target.buffer in member.root.loads]
+        if not any(member.root is not root for member in readers):
+            continue
+        if lowering.program.buffers[target.buffer].kind != "input" or group.has_inner:
+            return True
+        place = target.element(group.members[root].value_coordinates)
+        if any(
+            _elements(group, member, target.buffer) != {group.ranges.recombine(place)} for member in readers
+        ):
+            return True
+    return False
+
+
+def _elements(group: Group, member: Member, buffer: str) -> set[Index]:
+    """The elements of the buffer that an iteration reads for the member."""
+    axes = {f"x{dim}": index for dim, index in enumerate(member.coordinates)}
+    return {
+        group.ranges.recombine(group.ranges.substitute(index, axes)) for index in member.root.loads[buffer]
+    }
 
 
 def _is_beside(group: Group, root: Root) -> bool:

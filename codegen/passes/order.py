@@ -1,7 +1,8 @@
 """Steps in an order in which each finds what it reads.
 
 In:  operator calls and views in the order of the graph; kernels.
-Out: one list. Writers come before readers, except that a write to an input comes after everything that reads the input's old value.
+Out: one list, kernels that are alike joined to tables. Writers come before readers, except that a write to an input comes after everything that
+     reads the input's old value.
 
     [mm -> t0], [k0: t0 -> y], [k1: x -> t1], [mm(t1) -> t2]   ->   mm, k1, mm, k0 in an order that respects t0, t1
 """
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from codegen.passes.calls import effects_before, step_reads, step_writes
+from codegen.passes.tables import join_tables
 from codegen.program import ExternStep, KernelStep, Step, ViewStep
 
 
@@ -43,9 +45,15 @@ def order_steps(
     for number, step in enumerate(steps):
         if number not in may_fail and not inputs.isdisjoint(writes_of(step)):
             needs[number] |= may_fail
-    ordered: list[Step] = []
+    joined, joined_needs = join_tables(steps, needs, topological(needs))
+    return [joined[number] for number in topological(joined_needs)]
+
+
+def topological(needs: list[set[int]]) -> list[int]:
+    """Positions, each after those that it needs, else as they are."""
+    ordered: list[int] = []
     done: set[int] = set()
-    for start in range(len(steps)):
+    for start in range(len(needs)):
         stack = [start]
         visiting: set[int] = set()
         while stack:
@@ -55,10 +63,10 @@ def order_steps(
                 stack.pop()
                 if number not in done:
                     done.add(number)
-                    ordered.append(steps[number])
+                    ordered.append(number)
                 continue
             if number in visiting:
-                raise AssertionError(f"steps depend on each other in a circle: {[steps[n] for n in stack]}")
+                raise AssertionError(f"steps depend on each other in a circle: {stack}")
             visiting.add(number)
             stack.extend(reversed(pending))
     return ordered
@@ -100,4 +108,4 @@ def _root_memory(name: str, memory: dict[str, str]) -> str:
 def writes_of(step: Step) -> list[str]:
     if not isinstance(step, KernelStep):
         return step_writes(step)
-    return [name for name, buffer in zip(step.buffers, step.kernel.buffers, strict=True) if buffer.writable]
+    return step.written()

@@ -54,6 +54,10 @@ def build_kernels(lowering: Lowering) -> Program:
     failing_calls = [n for n, call in enumerate(lowering.steps) if call_may_fail(call)]
     order = FailingSteps(failing_calls, failing)
     lowering.program.steps = order_steps(lowering.steps, list(zip(steps, needed, makers)), inputs, order)
+    if VERIFY:
+        for step in lowering.program.steps:
+            if isinstance(step, KernelStep):
+                verify(step.kernel)
     return lowering.program
 
 
@@ -63,8 +67,6 @@ def _fails(group: Group, by_value: dict[TensorExpr, Root]) -> bool:
 
 
 def _kernel_step(kernel: ir.Kernel) -> KernelStep:
-    if VERIFY:
-        verify(kernel)
     return KernelStep(
         kernel, tuple(buffer.name for buffer in kernel.buffers), tuple(map(ir.Sym, kernel.sizes))
     )
@@ -182,5 +184,5 @@ def _deferred(lowering: Lowering, root: Root, target: Stored, number: int) -> Gr
         root.targets.insert(0, place)
     copy = Root(root.number + (1 << 20), copy_of(place), [target])
     copy.axes = tuple(copy.ranges.axis(f"x{dim}", size) for dim, size in enumerate(copy.domain))
-    copy.loads.add(place.buffer)
+    copy.loads[place.buffer] = {place.element(copy.axes)}
     return open_group(number, copy)

@@ -30,14 +30,15 @@ from codegen.lower.tensor_expr import (
     numel,
 )
 from codegen.ops import OPS
+from codegen.passes.alike import forms
 
 CHEAP = 6  # cycles an element up to which a definition is computed again by each of its users
 
 
 @dataclass(eq=False, slots=True)
 class Root:
-    """`targets`: where it is stored (none: stored only if another kernel reads it). `reads` are in terms of `axes`. `cycles` an element to
-    compute it from memory and other roots."""
+    """`targets`: where it is stored (none: stored only if another kernel reads it). `reads` and `loads` (elements of buffers) are in terms of
+    `axes`. `cycles` an element to compute it from memory and other roots. `form`: see `codegen.passes.alike`."""
 
     number: int
     value: TensorExpr
@@ -45,8 +46,9 @@ class Root:
     axes: Indices = ()  # the index in the shape of the value (for a Reduce: of its source)
     ranges: Ranges = field(default_factory=Ranges)
     reads: list[tuple[Root, Indices]] = field(default_factory=list)
-    loads: set[str] = field(default_factory=set)
+    loads: dict[str, set[Index]] = field(default_factory=dict)
     cycles: int = 0
+    form: int = -1
 
     @property
     def is_reduction(self) -> bool:
@@ -142,12 +144,15 @@ def find_roots(stores: list[Store]) -> list[Root]:
         targets.setdefault(store.value, []).append(store.target)
     uses = _through_views(order, uses)
     costs = _Costs()
+    form_of = forms(order, children)
     roots: dict[TensorExpr, Root] = {}
     for value in order:
         costs.visit(value, False)
         shared = uses.get(value, 0) > 1 and isinstance(value, (Map, Gather, Checked)) and costs.is_dear(value)
         if value in targets or isinstance(value, (Reduce, Scan)) or shared:
-            roots[value] = Root(len(roots), value, targets.get(value, []), cycles=costs.cycles[value])
+            roots[value] = Root(
+                len(roots), value, targets.get(value, []), cycles=costs.cycles[value], form=form_of[value]
+            )
             costs.visit(value, True)
     for root in roots.values():
         _collect_reads(root, roots)
@@ -176,7 +181,8 @@ def _collect_reads(root: Root, roots: dict[TensorExpr, Root]) -> None:
     else:
         reader.read_parts(root.value, root.axes)
     if isinstance(root.value, Scattered):  # what it leaves as it is has to be there
-        root.loads.update(target.buffer for target in root.targets)
+        for target in root.targets:
+            root.loads.setdefault(target.buffer, set())
 
 
 def own_definitions(root: Root, roots: dict[TensorExpr, Root]) -> list[TensorExpr]:
@@ -220,7 +226,8 @@ class _Reader:
         elif isinstance(value, View):
             self.read(value.base, value.transform.apply(indices, self.root.ranges))
         elif isinstance(value, Stored):
-            self.root.loads.add(value.buffer)
+            place = self.root.ranges.recombine(value.element(indices))
+            self.root.loads.setdefault(value.buffer, set()).add(place)
         elif isinstance(value, Checked):
             self.read(value.condition, indices)
             self.read(value.value, indices)

@@ -269,12 +269,10 @@ class ProgramRun:
         return self.tensors[name]
 
     def kernel(self, step: KernelStep) -> None:
-        memory = {
-            b.name: flat_memory(self.tensor(name))
-            for b, name in zip(step.kernel.buffers, step.buffers, strict=True)
-        }
-        sizes = {name: self.number(expr) for name, expr in zip(step.kernel.sizes, step.sizes, strict=True)}
-        run_kernel(step.kernel, memory, sizes)
+        for number in range(step.rows):
+            buffers, sizes = step.row(number)
+            memory = {own: flat_memory(self.tensor(name)) for own, name in buffers.items()}
+            run_kernel(step.kernel, memory, {name: self.number(expr) for name, expr in sizes.items()})
 
     def argument(self, value: Any) -> Any:
         if isinstance(value, Ref):

@@ -27,14 +27,16 @@ class NativeRun(ProgramRun):
         }
 
     def kernel(self, step: KernelStep) -> None:
-        pointers = [self.tensor(name).data_ptr() for name in step.buffers]
-        buffers = (ctypes.c_void_p * max(len(pointers), 1))(*pointers)
-        sizes = (ctypes.c_int64 * max(len(step.sizes), 1))(*map(self.number, step.sizes))
         axis = step.kernel.split
         end = 0 if axis is None else self.number(extent_of(step.kernel.body, axis))
-        code = _FUNCTION(self.compiled[id(step.kernel)].address)(buffers, sizes, 0, end)
-        if code:
-            raise CheckFailed(code)
+        for number in range(step.rows):
+            names, lengths = step.row(number)
+            pointers = [self.tensor(name).data_ptr() for name in names.values()]
+            buffers = (ctypes.c_void_p * max(len(pointers), 1))(*pointers)
+            sizes = (ctypes.c_int64 * max(len(lengths), 1))(*map(self.number, lengths.values()))
+            code = _FUNCTION(self.compiled[id(step.kernel)].address)(buffers, sizes, 0, end)
+            if code:
+                raise CheckFailed(code)
 
 
 def run_native(program: Program, inputs: list[Any]) -> list[Any]:

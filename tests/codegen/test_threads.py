@@ -111,6 +111,25 @@ def test_writes_in_place() -> None:
         assert torch.equal(x, expected)
 
 
+def test_a_table_is_divided_by_rows() -> None:
+    def step(*tensors: torch.Tensor) -> None:
+        for x, y in zip(tensors[::2], tensors[1::2]):
+            x.mul_(0.5).add_(y.tanh())
+
+    sizes = [3, 999, 64, 2000] * 20
+    tensors = [torch.randn(size) for size in sizes for _ in range(2)]
+    expected, compiled = [t.clone() for t in tensors], capture.compile(step)
+    for number in (2, 3, 4, 1):
+        torch.set_num_threads(number)
+        compiled(*tensors)
+        step(*expected)
+        for have, want in zip(tensors, expected):
+            torch.testing.assert_close(have, want)
+    graph = compile_function(lambda x: tuple(x[i].exp() for i in range(50)), torch.randn(50, 60))
+    (grain,) = grains(graph)
+    assert 0 < grain < 25, graph.loops
+
+
 def test_symbolic_sizes() -> None:
     with capture.config.patch(dynamic=True):
         compiled = capture.compile(lambda x: (x * 2 + 1).softmax(-1))

@@ -1,0 +1,71 @@
+"""Which definitions are the same computation on other memory.
+
+In:  definitions, each after those it is made of.
+Out: a number for each; equal numbers: equal but for the memory that they read.
+
+    p0 - g0 * 0.1   and   p1 - g1 * 0.1   ->   the same form, where the four buffers have one layout
+
+Work of one form on memory that it does not share is no matter for one loop body (it would hold every buffer of an optimizer step): it is one kernel
+that runs over a table of buffers (`codegen.passes.tables`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from codegen.lower.tensor_expr import (
+    Affine,
+    Checked,
+    Fill,
+    Gather,
+    Map,
+    Padded,
+    Position,
+    Reduce,
+    Scan,
+    Scattered,
+    SizeValue,
+    Stored,
+    TensorExpr,
+    Transform,
+    View,
+)
+
+
+def forms(
+    values: Iterable[TensorExpr], parts: Callable[[TensorExpr], tuple[TensorExpr, ...]]
+) -> dict[TensorExpr, int]:
+    """By definition. `parts` gives what one is made of."""
+    numbers: dict[tuple[Any, ...], int] = {}
+    found: dict[TensorExpr, int] = {}
+    for value in values:
+        below = tuple(found[part] for part in parts(value))
+        key = (type(value), value.dtype, value.shape, *_OWN[type(value)](value), below)
+        found[value] = numbers.setdefault(key, len(numbers))
+    return found
+
+
+def _walk(transform: Transform) -> Any:
+    """How a view walks through its base, wherever it begins: parts of one tensor are other memory."""
+    return tuple(c.terms for c in transform.coordinates) if isinstance(transform, Affine) else transform
+
+
+def _kinds(coordinates: tuple[int | TensorExpr, ...]) -> tuple[int | None, ...]:
+    return tuple(item if isinstance(item, int) else None for item in coordinates)
+
+
+_OWN: dict[type, Callable[[Any], tuple[Any, ...]]] = {
+    Stored: lambda v: (v.strides, v.offset),
+    Fill: lambda v: (repr(v.value),),
+    Position: lambda v: (v.dim,),
+    SizeValue: lambda v: (v.value,),
+    Map: lambda v: (v.op,),
+    View: lambda v: (_walk(v.transform),),
+    Checked: lambda v: (),
+    Reduce: lambda v: (v.combine, v.dims),
+    Scan: lambda v: (v.combine, v.dim),
+    Gather: lambda v: (v.wraps, v.trusted, _kinds(v.coordinates)),
+    Padded: lambda v: (v.begin, repr(v.fill)),
+    Scattered: lambda v: (v.combine, v.into, v.wraps, v.trusted, _kinds(v.coordinates)),
+}

@@ -1,0 +1,155 @@
+"""Kernels that are the same but for their memory, the lengths of their loops and where they begin: one kernel that runs over a table.
+
+In:  steps, and which of them each needs.
+Out: fewer steps. The kernel's `buffers` and `sizes` are those of each row, one row after the other.
+
+    k0: p0 -= 0.1 * g0 (4096)   k1: p1 -= 0.1 * g1 (4096)   k2: p2 -= 0.1 * g2 (64)   ->   k0 over 3 rows, its loop of `n_0` iterations
+
+Rows run in any order, also at the same time: steps are joined that stand equally deep in the graph of what needs what, so that none of them needs another,
+and no circle can arise. Kernels with work for several threads of their own are left alone. Compile time does not grow with the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+from codegen import ir
+from codegen.program import KernelStep, Step
+
+Needs = list[set[int]]
+
+
+def join_tables(steps: list[Step], needs: Needs, order: Sequence[int]) -> tuple[list[Step], Needs]:
+    """`order`: positions of the steps, each after those that it needs."""
+    depth = [0] * len(steps)
+    alike: dict[Any, list[int]] = {}
+    found: dict[int, tuple[KernelStep, _Shape]] = {}
+    for number in order:
+        depth[number] = max((depth[need] + 1 for need in needs[number]), default=0)
+        step = steps[number]
+        if isinstance(step, KernelStep) and step.kernel.split is None:
+            found[number] = step, _Shape(step.kernel)
+            alike.setdefault((depth[number], found[number][1].key), []).append(number)
+    tables = {numbers[0]: numbers for numbers in alike.values() if len(numbers) > 1}
+    first = {number: head for head, numbers in tables.items() for number in numbers}
+    kept = [number for number in range(len(steps)) if first.get(number, number) == number]
+    places = {number: place for place, number in enumerate(kept)}
+    joined: list[Step] = []
+    needed: Needs = []
+    for number in kept:
+        members = tables.get(number, [number])
+        joined.append(_table([found[member] for member in members]) if number in tables else steps[number])
+        needed.append({places[first.get(need, need)] for member in members for need in needs[member]})
+    return joined, needed
+
+
+def _table(steps: list[tuple[KernelStep, _Shape]]) -> KernelStep:
+    """One step for all; numbers that differ become sizes."""
+    columns = list(zip(*(shape.numbers for _, shape in steps), strict=True))
+    names = {place: f"n_{place}" for place, column in enumerate(columns) if len(set(column)) > 1}
+    kernel = steps[0][0].kernel
+    if names:
+        body = _with_sizes(kernel.body, names, count())
+        kernel = replace(kernel, body=body, sizes=(*kernel.sizes, *names.values()))
+    sizes: list[ir.Expr] = []
+    for step, shape in steps:
+        sizes += [*step.sizes, *(ir.Const(shape.numbers[place]) for place in names)]
+    return KernelStep(kernel, tuple(name for step, _ in steps for name in step.buffers), tuple(sizes))
+
+
+def _with_sizes(body: list[ir.Stmt], names: dict[int, str], places: Iterator[int]) -> list[ir.Stmt]:
+    """A copy that takes the numbers at these places (in the order of the text) from its sizes."""
+    result: list[ir.Stmt] = []
+    for statement in body:
+        if isinstance(statement, ir.Loop):
+            extent = statement.extent
+            if isinstance(extent, ir.Const):
+                place = next(places)
+                extent = ir.Sym(names[place]) if place in names else extent
+            statement = replace(statement, extent=extent, body=_with_sizes(statement.body, names, places))
+        elif isinstance(statement, (ir.Load, ir.Store)):
+            place = next(places)
+            if place in names:
+                statement = replace(
+                    statement, index=ir.add(_offset(statement.index)[0], ir.Sym(names[place]))
+                )
+        result.append(statement)
+    return result
+
+
+def _offset(index: ir.Expr) -> tuple[ir.Expr, int]:
+    """The index without a constant at its end, and that constant."""
+    if isinstance(index, ir.Const):
+        return ir.Const(0), index.value
+    if isinstance(index, ir.Binary) and index.op == "add" and isinstance(index.right, ir.Const):
+        return index.left, index.right.value
+    return index, 0
+
+
+class _Shape:
+    """What a kernel does, without names and some numbers. `key` is equal for kernels that do the same; `numbers`: how often loops run, where that is a
+    number, and the constants at the end of indices, in the order of the text."""
+
+    def __init__(self, kernel: ir.Kernel) -> None:
+        self.numbers: list[int] = []
+        self._buffers = {buffer.name: place for place, buffer in enumerate(kernel.buffers)}
+        self._sizes = {name: place for place, name in enumerate(kernel.sizes)}
+        self._axes: dict[str, int] = {}
+        kinds = tuple(
+            (b.dtype, b.writable, b.alignment, self._buffers.get(b.alias_of or "")) for b in kernel.buffers
+        )
+        self.key: Any = (kinds, len(kernel.sizes), self._block(kernel.body))
+
+    def _block(self, body: list[ir.Stmt]) -> tuple[Any, ...]:
+        return tuple(_KEYS[type(statement)](self, statement) for statement in body)
+
+    def _loop(self, loop: ir.Loop) -> Any:
+        axis = self._axes.setdefault(loop.axis, len(self._axes))
+        if isinstance(loop.extent, ir.Const):
+            extent = None
+            self.numbers.append(loop.extent.value)
+        else:
+            extent = self._expr(loop.extent)
+        return "loop", axis, extent, loop.parallel, loop.vector, loop.unroll, self._block(loop.body)
+
+    def _expr(self, index: ir.Expr) -> Any:
+        if isinstance(index, ir.AxisVar):
+            return "axis", self._axes[index.name]
+        if isinstance(index, ir.Sym):
+            return "size", self._sizes[index.name]
+        if isinstance(index, ir.Binary):
+            return index.op, self._expr(index.left), self._expr(index.right)
+        return index
+
+    def _place(self, buffer: str, index: ir.Expr) -> Any:
+        rest, offset = _offset(index)
+        self.numbers.append(offset)
+        return self._buffers[buffer], self._expr(rest)
+
+    def _load(self, load: ir.Load) -> Any:
+        return load.number, self._place(load.buffer, load.index), load.dtype, load.mask, repr(load.other)
+
+    def _store(self, store: ir.Store) -> Any:
+        return self._place(store.buffer, store.index), store.value, store.mask, store.combine
+
+
+_KEYS: dict[type, Callable[[_Shape, Any], Any]] = {
+    ir.Loop: _Shape._loop,
+    ir.Load: _Shape._load,
+    ir.Store: _Shape._store,
+    ir.IndexOp: lambda shape, s: (s.number, shape._expr(s.index), s.dtype),
+    ir.ConstOp: lambda shape, s: (
+        s.number,
+        repr(s.value),
+        s.dtype,
+    ),  # 0.0 and -0.0 are two constants, nan is one
+    ir.Accumulator: lambda shape, s: (s.name, s.combine, s.dtype, repr(s.init)),
+    ir.Op: lambda shape, s: s,
+    ir.Check: lambda shape, s: s,
+    ir.Update: lambda shape, s: s,
+    ir.ScanStep: lambda shape, s: s,
+    ir.ReadAccumulator: lambda shape, s: s,
+}
