@@ -113,7 +113,9 @@ def assemble(frame_code: FrameCode, graph: Any, inputs: list[Source]) -> types.C
     fallback: list[Any] = []
     if graph is None or not (frame_code.conditions or getattr(graph, "may_fail", True)):
         frame_code.draws_taken_back = []  # reading the stream's state costs more than a small graph
-    prefix.extend(drawing_code(frame_code.draws, keep_state=bool(frame_code.draws_taken_back)))
+    prefix.extend(
+        drawing_code(frame_code.draws, bool(frame_code.draws_taken_back), functools.partial(_load, slots))
+    )
     if graph is not None:
         call, fallback = _call_graph(graph, inputs, slots, len(frame_code.outputs), frame_code)
         prefix.extend(call)
@@ -170,23 +172,25 @@ def _call_graph(
     failed = Label()
     region = TryBegin(failed, False, 0)
     code: list[Any] = [region, Instr("PUSH_NULL"), Instr("LOAD_CONST", held_constant(graph))]
-    for source in inputs:
-        if isinstance(source, LocalSource):
-            code.append(Instr("LOAD_FAST", source.name))
-        elif isinstance(source, ConstantSource):
-            code.append(Instr("LOAD_CONST", held_constant(source.value)))
-        elif isinstance(source, DrawSource):
-            code.append(Instr("LOAD_FAST", source.local))
-        else:
-            code.append(Instr("LOAD_FAST", f"___slot_{slots.setdefault(source, len(slots))}"))
+    code += [_load(slots, source) for source in inputs]
     code += [Instr("PRECALL", len(inputs)), Instr("CALL", len(inputs)), TryEnd(region)]
     code.append(Instr("UNPACK_SEQUENCE", count))
     code += [Instr("STORE_FAST", f"___out_{i}") for i in range(count)]
     eagerly = Label()
     for index in frame_code.conditions:
         code += [Instr("LOAD_FAST", f"___out_{index}"), Instr("POP_JUMP_FORWARD_IF_FALSE", eagerly)]
-    back = code_to_take_back(frame_code.draws_taken_back)
+    back = code_to_take_back(frame_code.draws_taken_back, functools.partial(_load, slots))
     return code, [failed, *_report_failure(frame_code), eagerly, *back, *_run_eagerly(frame_code)]
+
+
+def _load(slots: dict[Source, int], source: Source) -> Instr:
+    if isinstance(source, LocalSource):
+        return Instr("LOAD_FAST", source.name)
+    if isinstance(source, ConstantSource):
+        return Instr("LOAD_CONST", held_constant(source.value))
+    if isinstance(source, DrawSource):
+        return Instr("LOAD_FAST", source.local)
+    return Instr("LOAD_FAST", f"___slot_{slots.setdefault(source, len(slots))}")
 
 
 def _report_failure(frame_code: FrameCode) -> list[Any]:

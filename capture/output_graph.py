@@ -235,12 +235,14 @@ class OutputGraph(Guarding):
         item.meta["example_value"] = symbol
         return item
 
-    def add_draw(self, function: Any, args: tuple[Any, ...], bounds: tuple[Any, Any]) -> Variable:
-        """A number from Python's random stream. What the backend is shown is not drawn: nothing is, at capture."""
+    def add_draw(
+        self, function: Any, args: tuple[Any, ...], bounds: tuple[Any, Any], owner: Source | None = None
+    ) -> Variable:
+        """A number from one of Python's random streams. What the backend is shown is not drawn: nothing is, at capture."""
         from capture.variables.drawn_numbers import Draw, DrawnVariable, DrawSource
 
         source, kind = DrawSource(len(self.draws)), type(bounds[0])
-        self.draws.append(Draw(source.local, function, args))
+        self.draws.append(Draw(source.local, function, args, owner))
         example = kind((bounds[0] + bounds[1]) / 2)
         node = self._placeholder(source.text, self._fake_of(number_as_tensor(example)))
         self.inputs.append(FloatInput(source, node, example))

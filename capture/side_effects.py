@@ -349,7 +349,7 @@ def _apply_cell(code: PythonCode, variable: Any, before: Any) -> None:
     code.emit("DELETE_ATTR" if variable.contents is None else "STORE_ATTR", "cell_contents")
 
 
-def _apply_iterator(code: PythonCode, variable: Any, before: Any) -> None:
+def _apply_replay(code: PythonCode, variable: Any, before: Any) -> None:
     variable.replay(code)
 
 
@@ -358,6 +358,7 @@ def _tables() -> tuple[Any, Any]:
     from capture.variables.iterator import IteratorVariable
     from capture.variables.lists import DequeVariable, ListVariable
     from capture.variables.mapping import DictVariable
+    from capture.variables.random_object import RandomVariable
     from capture.variables.sets import SetVariable
     from capture.variables.tensor import TensorVariable
     from capture.variables.user_object import ObjectVariable
@@ -376,7 +377,8 @@ def _tables() -> tuple[Any, Any]:
         (ObjectVariable, _apply_object),
         (TensorVariable, _apply_object),
         (CellVariable, _apply_cell),
-        (IteratorVariable, _apply_iterator),
+        (IteratorVariable, _apply_replay),
+        (RandomVariable, _apply_replay),
     ]
     return snapshots, apply
 

@@ -1,4 +1,4 @@
-"""Draws from Python's random stream: `random.random()`, `uniform`, `randint`, `randrange` of the module.
+"""Draws from Python's random streams: `random.random()`, `uniform`, `randint`, `randrange` of the module, and of generators (`random_object`).
 
 In:  a call of one of them in the frame, with constants.
 Out: a number that is unknown at capture. The real function makes it when the frame's code starts, in the order in which the program asks; arithmetic
@@ -13,6 +13,7 @@ is put back first. Nothing is drawn at capture.
 
 from __future__ import annotations
 
+import inspect
 import random
 import types
 from collections.abc import Callable, Sequence
@@ -60,11 +61,12 @@ class DrawSource(Source):
 
 @dataclass(frozen=True)
 class Draw:
-    """`local = function(*args)`"""
+    """`local = function(*args)`; of a generator, `local = owner.function(*args)`."""
 
     local: str
-    function: Callable[..., Any]
+    function: Callable[..., Any] | str
     args: tuple[int | float, ...]
+    owner: Source | None = None
 
 
 # --- which functions draw -------------------------------------------------------------------------------------------------------
@@ -106,12 +108,27 @@ BOUNDS: list[tuple[Any, Callable[..., Bounds]]] = [
     (random.randint, _of_randint),
     (random.randrange, _of_randrange),
 ]
+BOUNDS_OF_METHODS = {function.__name__: bounds for function, bounds in BOUNDS}
 READ_STATE, SET_STATE = random.getstate, random.setstate
 
 
 def bounds_of(function: Any) -> Callable[..., Bounds] | None:
     """None for what is no such function. Each bound method of the module is one object, whose identity is guarded."""
     return next((bounds for known, bounds in BOUNDS if known is function), None)
+
+
+def constants_of(
+    function: Callable[..., Any], args: list[Variable], kwargs: dict[str, Variable]
+) -> tuple[int | float, ...] | None:
+    """The arguments in the order of the parameters; None where they are no known numbers."""
+    try:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return None
+    given = [arg.realize() if isinstance(arg, LazyVariable) else arg for arg in bound.args]
+    values = [arg.as_constant() for arg in given if type(arg) is ConstantVariable]  # one that changes is none
+    known = len(values) == len(given) and all(type(value) in (int, float) for value in values)
+    return tuple(values) if known and not bound.kwargs else None
 
 
 class DrawFunction(Variable):
@@ -134,17 +151,13 @@ class DrawFunction(Variable):
         code.load_constant(self.value)
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-        args = [arg.realize() if isinstance(arg, LazyVariable) else arg for arg in args]
-        values = [
-            arg.as_constant() for arg in args if type(arg) is ConstantVariable
-        ]  # one that changes is none
-        known = len(values) == len(args) and all(type(value) in (int, float) for value in values)
+        values = constants_of(self.value, args, kwargs)
         bounds_for = bounds_of(self.value)
         assert bounds_for is not None
-        bounds = bounds_for(*values) if known and not kwargs else None
-        if bounds is None or may_run_python(tx.output):
+        bounds = bounds_for(*values) if values is not None else None
+        if values is None or bounds is None or may_run_python(tx.output):
             raise GraphBreak("call", value=self)
-        return tx.output.add_draw(self.value, tuple(values), bounds)
+        return tx.output.add_draw(self.value, values, bounds)
 
 
 # --- what a draw must not be moved over -----------------------------------------------------------------------------------------
@@ -214,26 +227,57 @@ class DrawnVariable(GraphFloatVariable):
 
 
 SAVED = "___random_state"
+Load = Callable[[Source], Instr]  # what leaves an existing object on the stack
 
 
-def drawing_code(draws: Sequence[Draw], keep_state: bool) -> list[Any]:
+def drawing_code(draws: Sequence[Draw], keep_state: bool, load: Load) -> list[Any]:
     """Makes the draws. `keep_state`: they may have to be taken back."""
     code: list[Any] = []
-    if draws and keep_state:
-        code += [*_call(READ_STATE, ()), Instr("STORE_FAST", SAVED)]
+    for place, owner in enumerate(_streams(draws) if keep_state else ()):
+        read = [] if owner is None else [load(owner)]
+        code += [*_call(_of_stream(READ_STATE, owner), read), Instr("STORE_FAST", f"{SAVED}_{place}")]
     for draw in draws:
-        code += [*_call(draw.function, draw.args), Instr("STORE_FAST", draw.local)]
+        args = [Instr("LOAD_CONST", held_constant(value)) for value in draw.args]
+        if draw.owner is None:
+            code += _call(draw.function, args)
+        else:
+            code += [
+                load(draw.owner),
+                Instr("LOAD_METHOD", str(draw.function)),
+                *args,
+                *_finished_call(len(args)),
+            ]
+        code.append(Instr("STORE_FAST", draw.local))
     return code
 
 
-def code_to_take_back(draws: Sequence[Draw]) -> list[Any]:
-    """The stream is as if nothing had been drawn."""
-    if not draws:
-        return []
-    code = [Instr("PUSH_NULL"), Instr("LOAD_CONST", held_constant(SET_STATE)), Instr("LOAD_FAST", SAVED)]
-    return [*code, Instr("PRECALL", 1), Instr("CALL", 1), Instr("POP_TOP")]
+def code_to_take_back(draws: Sequence[Draw], load: Load) -> list[Any]:
+    """The streams are as if nothing had been drawn."""
+    code: list[Any] = []
+    for place, owner in enumerate(_streams(draws)):
+        args = [] if owner is None else [load(owner)]
+        args.append(Instr("LOAD_FAST", f"{SAVED}_{place}"))
+        code += [*_call(_of_stream(SET_STATE, owner), args), Instr("POP_TOP")]
+    return code
 
 
-def _call(function: Any, args: tuple[Any, ...]) -> list[Any]:
-    loaded = [Instr("LOAD_CONST", held_constant(value)) for value in (function, *args)]
-    return [Instr("PUSH_NULL"), *loaded, Instr("PRECALL", len(args)), Instr("CALL", len(args))]
+def _streams(draws: Sequence[Draw]) -> list[Source | None]:
+    """The generators drawn from. None: that of the module."""
+    return list(dict.fromkeys(draw.owner for draw in draws))
+
+
+def _of_stream(function: Any, owner: Source | None) -> Any:
+    return function if owner is None else getattr(random.Random, function.__name__)
+
+
+def _call(function: Any, args: list[Any]) -> list[Any]:
+    return [
+        Instr("PUSH_NULL"),
+        Instr("LOAD_CONST", held_constant(function)),
+        *args,
+        *_finished_call(len(args)),
+    ]
+
+
+def _finished_call(count: int) -> list[Any]:
+    return [Instr("PRECALL", count), Instr("CALL", count)]
