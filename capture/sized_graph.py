@@ -13,7 +13,7 @@ of them the graph runs operator by operator: sizes that never come back are not 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import _capture
 
@@ -22,9 +22,17 @@ from capture import hooks
 if TYPE_CHECKING:
     import torch.fx
 
-    from codegen.symbolic_graph import SymbolicGraph
 
 LIMIT = 64  # compilations, and graphs that are kept
+
+
+class ForSizes(Protocol):
+    """`codegen.symbolic_graph.SymbolicGraph` and the like."""
+
+    def graph_for(
+        self, key: tuple[int, ...], add_template: Callable[[Any], None]
+    ) -> Callable[..., Any] | None:
+        """The graph for these ints; None where it has to be compiled for them. A template that makes graphs for others may be added."""
 
 
 class SizedGraph:
@@ -36,7 +44,7 @@ class SizedGraph:
         gm: torch.fx.GraphModule,
         example_inputs: Sequence[Any],
         compile_graph: Callable[[Any, Sequence[Any]], Any],
-        symbolic: SymbolicGraph | None = None,
+        symbolic: ForSizes | None = None,
     ) -> None:
         self.module = gm
         self.compile_graph = compile_graph
@@ -60,12 +68,10 @@ class SizedGraph:
             return self.ready.pop(key)
         before = hooks.switch(hooks.OFF)
         try:
-            template = self.symbolic.plan(key) if self.symbolic is not None else None
-            if template is None:
-                return self.compile(key, args)
-            self.direct_call.add_template(template)
-            planned: Callable[..., Any] = template.graph(*key)
-            return planned
+            made: Callable[..., Any] | None = None
+            if self.symbolic is not None:
+                made = self.symbolic.graph_for(key, self.direct_call.add_template)
+            return self.compile(key, args) if made is None else made
         finally:
             hooks.switch(before)
 

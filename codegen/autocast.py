@@ -11,10 +11,12 @@ Gradients are traced without autocast, as they are computed in eager where the b
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
+
+TEMPLATES = 8  # of one graph: the newest are kept
 
 
 def is_on() -> bool:
@@ -54,6 +56,20 @@ class WithoutAutocast:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.graph, name)
+
+
+class SizedWithoutAutocast:
+    """A compiled symbolic graph, whose graphs run without autocast. Its templates are kept here: what they make is not called as it is."""
+
+    def __init__(self, graph: Any) -> None:
+        self.graph = graph
+        self.templates: list[Any] = []
+
+    def graph_for(self, key: Sequence[int], add_template: Any) -> WithoutAutocast | None:
+        made = next((g for t in self.templates if (g := t.graph(*key)) is not None), None)
+        made = made or self.graph.graph_for(key, self.templates.append)
+        del self.templates[:-TEMPLATES]
+        return None if made is None else WithoutAutocast(made)
 
 
 class WithAutocast:

@@ -10,6 +10,7 @@ The steps: trace (functional ATen graph) -> joint graph and partition (training)
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ from codegen.training import TrainingGraph, ViewsGraph
 
 if TYPE_CHECKING:
     from codegen.symbolic_graph import SymbolicGraph
+    from codegen.symbolic_training import SymbolicTraining
     from codegen.trace import Trace
 
 log = logging.getLogger("capture.codegen")
@@ -88,17 +90,18 @@ def compile_fx(
 
 def compile_for_sizes(
     gm: fx.GraphModule, example_inputs: Sequence[Any], *, store: Any = None
-) -> SymbolicGraph | None:
+) -> SymbolicGraph | SymbolicTraining | autocast.SizedWithoutAutocast | None:
     """Compile a graph whose int placeholders are symbols of its sizes, once for all of them. None where it has no such form: the log
     `capture.codegen` says why."""
     from codegen.symbolic_graph import NotSymbolic, compile_symbolic
 
     try:
         check_inputs(example_inputs)
-        if without_inference_region(gm) is not gm or autocast.is_on():
-            raise NotSymbolic("an inference mode region, or autocast around the graph")
+        if without_inference_region(gm) is not gm:
+            raise NotSymbolic("an inference mode region")
         calibrate()
-        return compile_symbolic(gm, example_inputs, store=store, fallback=EagerFallback(gm, []))
+        graph = compile_symbolic(gm, example_inputs, store=store, fallback=fallback_of(gm, []))
+        return autocast.SizedWithoutAutocast(graph) if autocast.is_on() else graph
     except Exception as reason:  # whatever symbols can't do: numbers will
         log.info("the graph is compiled for each of its sizes: %s: %s", type(reason).__name__, reason)
         return None
@@ -191,7 +194,12 @@ def finish_training(
     with joint.trace.recorder.mode:
         parts = partition(joint)
     recipe = Recipe(gm, example_inputs, parts)
-    graph = TrainingGraph(joint, parts, recipe, store, fallback_of(gm, joint.trace.lifted), kernels)
+    silent = joint.trace.silent_inputs
+    forward = assemble(parts.forward, store=store, kernels=kernels, silent=silent)
+    backward = functools.partial(assemble, parts.backward, store=store, kernels=kernels, conform=True)
+    graph = TrainingGraph(
+        joint, parts, recipe, forward, backward, fallback_of(gm, joint.trace.lifted), kernels
+    )
     return UnderGradMode(graph) if joint.enables_grad else graph
 
 

@@ -73,16 +73,22 @@ class Recipe:
         finally:
             torch.set_default_dtype(default)
 
+    def fakes(self, mode: FakeMode) -> list[Any]:
+        return [make_fake(mode, v) if isinstance(v, torch.Tensor) else v for v in self.inputs]
+
     def forward(self, mode: FakeMode) -> tuple[Joint, list[torch.Tensor]]:
         """The forward once more, and its results that have a gradient."""
-        fakes = [make_fake(mode, v) if isinstance(v, torch.Tensor) else v for v in self.inputs]
         with self.autocast:
-            joint = Joint(trace(self.module, fakes, mode))
+            joint = Joint(trace(self.module, self.fakes(mode), mode))
         with mode:
             targets = close_forward(joint, self.leaves)
         if joint.boundary != self.parts.forward_size:
             raise UntraceableError("it was traced a second time with another result")
         return joint, targets
+
+    def finished(self, found: Differentiated) -> Differentiated:
+        """What was traced, in numbers."""
+        return found
 
 
 @dataclass(slots=True)
@@ -122,7 +128,7 @@ def differentiate(recipe: Recipe, required: Required) -> Differentiated:
                     sources = [*sources, *(tangent for tangent in tangents if tangent.requires_grad)]
             outputs = [None if grad is None else recorder.node_of(grad) for grad in grads]
             graph = copy_graph(joint, steps_to(outputs, set(available)), available, outputs)
-    return Differentiated(graph, differentiable, tangents)
+    return recipe.finished(Differentiated(graph, differentiable, tangents))
 
 
 def check_no_refusal(grads: Sequence[torch.Tensor | None]) -> None:

@@ -88,6 +88,14 @@ def terms_of(index: Index) -> Mapping[Monomial, int]:
     return index.terms
 
 
+def is_of_sizes(atom: str) -> bool:
+    """Whether the atom is a size, or divides sizes: the same number in all of a kernel."""
+    if not isinstance(atom, Division):
+        return atom.startswith("$")
+    parts = (*terms_of(atom.numerator), *terms_of(atom.divisor))
+    return all(is_of_sizes(part) for monomial in parts for part in monomial)
+
+
 def _make(terms: dict[Monomial, int]) -> Index:
     if not terms:
         return 0

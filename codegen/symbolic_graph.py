@@ -7,7 +7,8 @@ Out: `SymbolicGraph`: kernels that take sizes at run time; `plan(ints)` is a `_c
     graph(s0, x[s0, 4]) -> x * 2     kernel k0(x, out; s0): for i in 4*s0     plan([7]).graph(9) -> the launch plan with s0 = 9
 
 What tracing and lowering decided by the present sizes are conditions: where they do not hold, `plan` gives None, and the graph has to be compiled
-for those sizes. `NotSymbolic` says why a graph has no such form: gradients, floats that depend on sizes, operators without symbolic sizes.
+for those sizes. `NotSymbolic` says why a graph has no such form: floats that depend on sizes, operators without symbolic sizes. A graph with a backward is
+two such graphs: `codegen.symbolic_training`.
 """
 
 from __future__ import annotations
@@ -25,15 +26,16 @@ from torch import fx
 
 from codegen import compiled
 from codegen.compiled import CompiledGraph
-from codegen.fake import FakeMode, FakeTensor, fake_mode, to_fake
-from codegen.joint_graph import check_outputs, check_sharing, concerns_autograd
+from codegen.fake import FakeMode, FakeTensor, fake_mode, make_fake, to_fake
+from codegen.joint_graph import Joint, check_sharing, trace_joint
 from codegen.open_numbers import Recorder
 from codegen.plan import LaunchPlan, PlanOptions, UnplannableError, build_plan
 from codegen.program import KernelStep, Program
-from codegen.trace import Symbolic, Trace, trace
+from codegen.trace import Symbolic, Trace
 
 if TYPE_CHECKING:
     from codegen.size_env import SizeEnv
+    from codegen.symbolic_training import SymbolicTraining
 
 
 class NotSymbolic(Exception):
@@ -50,18 +52,32 @@ class SymbolicGraph:
     placeholders: list[str]
     symbols: list[str | None]
     conditions: list[Any]
-    silent: frozenset[str]
-    fallback: Any
+    silent: frozenset[str] = frozenset()
+    fallback: Any = None
+    conform: bool = False  # as in `plan.PlanOptions`
     planned: tuple[CompiledGraph, ...] = ()  # the first plan: all share its workspace
 
+    def graph_for(self, key: Sequence[int], add_template: Any) -> Any:
+        """The graph for these ints; None where it has to be compiled for them. New ints are filled natively into what `add_template` is given."""
+        template = self.plan(key)
+        if template is None:
+            return None
+        add_template(template)
+        return template.graph(*key)
+
     def plan(self, ints: Sequence[int]) -> _capture.PlanTemplate | None:
-        """The launch plan for these values of the int placeholders; None where a condition does not hold for them."""
-        recorder = Recorder(ints)
+        """The launch plan for these values of the int placeholders; None where a condition does not hold for them, or has no form."""
+        try:
+            return self._planned(Recorder(ints))
+        except UnplannableError:
+            return None
+
+    def _planned(self, recorder: Recorder) -> _capture.PlanTemplate | None:
         numbers = dict(zip(self.symbols, recorder.inputs))
         sizes = {name: number for name, number in numbers.items() if name is not None}
         if not all(value_of(condition, sizes) for condition in self.conditions):
             return None
-        options = PlanOptions(False, self.silent, dict(zip(self.placeholders, recorder.inputs)), sizes)
+        options = PlanOptions(self.conform, self.silent, dict(zip(self.placeholders, recorder.inputs)), sizes)
         addresses = {kernel.name: kernel.address for kernel in self.kernels}
         plan = build_plan(self.program, addresses, options)
         graph = compiled.planned(self.program, self.kernels, plan, self.fallback, *self.planned)
@@ -117,43 +133,109 @@ def value_of(expression: Any, sizes: Mapping[str, Any]) -> Any:
 
 def compile_symbolic(
     gm: fx.GraphModule, example_inputs: Sequence[Any], *, store: Any, fallback: Any
-) -> SymbolicGraph:
+) -> SymbolicGraph | SymbolicTraining:
     """Raises NotSymbolic, and what tracing raises."""
-    nodes = [node for node in gm.graph.nodes if node.op == "placeholder"]
-    examples = [node.meta.get("example_value") for node in nodes]
-    mode, env = _symbolic_mode()
-    own = _new_symbols(env, examples, example_inputs)
-    symbols = dict(own.values())
-    fakes = [
-        _fake_input(mode, env, symbols, value, example) for value, example in zip(example_inputs, examples)
-    ]
+    opened = OpenInputs(gm, example_inputs, fake_mode())
     with torch._C._EnablePythonDispatcher():
-        traced = trace(gm, fakes, mode)
-        graph = _finished(traced, example_inputs)
-    program = compiled.lower(graph)
+        joint = trace_joint(gm, opened.fakes, opened.mode)
+        check_sharing(joint.trace, example_inputs)
+        check_form(joint)
+        if joint.is_training:
+            from codegen.symbolic_training import compile_training
+
+            return compile_training(gm, example_inputs, joint, opened, store, fallback)
+        graph = _finished(joint.trace)
+    [result] = opened.graphs([Closed(graph, opened.placeholders)], store)
+    result.silent, result.fallback = joint.trace.silent_inputs, fallback
+    return result
+
+
+def check_form(joint: Joint) -> None:
+    if joint.trace.lifted or joint.has_views:
+        raise NotSymbolic("views of inputs that require grad, or tensors that the module holds")
+    if joint.trace.seen_writes:
+        raise NotSymbolic("a write that autograd sees")
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """A graph to be compiled; `placeholders`: the names of its ints."""
+
+    graph: fx.Graph
+    placeholders: list[str]
+    conform: bool = False
+
+
+class OpenInputs:
+    """Placeholders as fake tensors of `mode` and symbols of its environment, for these values. `names`: of the symbol of each int (None: it follows
+    from others)."""
+
+    def __init__(self, gm: fx.GraphModule, values: Sequence[Any], mode: FakeMode) -> None:
+        from codegen.size_env import new_size_env
+
+        nodes = [node for node in gm.graph.nodes if node.op == "placeholder"]
+        examples = [node.meta.get("example_value") for node in nodes]
+        self.mode, self.env = mode, new_size_env()
+        mode.shape_env = self.env
+        mode.static_shapes = False
+        own = _new_symbols(self.env, examples, values)
+        self.symbols: dict[Any, Any] = dict(own.values())
+        self.hints = {old.name: values[i] for i, (old, _) in own.items()}
+        ints = [i for i, value in enumerate(values) if type(value) is int]
+        self.placeholders = [nodes[i].name for i in ints]
+        self.names = [own[i][1].name if i in own else None for i in ints]
+        self.present = {name: values[i] for i, name in zip(ints, self.names) if name is not None}
+        self.fakes = [self._fake(value, example) for value, example in zip(values, examples)]
+
+    def _fake(self, value: Any, example: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return self._translated(example)
+        if not isinstance(example, FakeTensor):
+            raise NotSymbolic("a tensor placeholder without an example")
+        known = isinstance(value, FakeTensor)  # of another mode: only its kind is wanted
+        if not example._has_symbolic_sizes_strides:
+            return make_fake(self.mode, value) if known else to_fake(self.mode, value)
+        layout = tuple(map(self._translated, example.shape)), tuple(map(self._translated, example.stride()))
+        return make_fake(self.mode, value, layout) if known else to_fake(self.mode, value, layout)
+
+    def _translated(self, number: Any) -> Any:
+        if not isinstance(number, torch.SymInt):
+            return number
+        expression = number.node.expr.xreplace(self.symbols)
+        if not expression.free_symbols <= set(self.symbols.values()):
+            raise NotSymbolic(f"a size {number} that no placeholder gives")
+        if not expression.free_symbols:
+            return int(expression)
+        return self.env.wrap(expression, value_of(number.node.expr, self.hints))
+
+    def graphs(self, closed: Sequence[Closed], store: Any) -> list[SymbolicGraph]:
+        """Compile graphs that were traced on these inputs. All have the conditions of all: they run one behind the other."""
+        programs = [compiled.lower(item.graph) for item in closed]
+        conditions = [guard.expr for guard in self.env.guards]
+        for item in closed:
+            conditions += assumptions(item.graph, self.symbols.values())
+        if not all(value_of(condition, self.present) for condition in conditions):
+            raise NotSymbolic("the present sizes")
+        return [
+            SymbolicGraph(
+                program,
+                _kernels_of(program, store),
+                item.placeholders,
+                self.names,
+                conditions,
+                conform=item.conform,
+            )
+            for item, program in zip(closed, programs)
+        ]
+
+
+def _kernels_of(program: Program, store: Any) -> list[Any]:
     steps = [step for step in program.steps if isinstance(step, KernelStep)]
-    kernels: list[Any] = []
-    if steps:
-        from codegen.jit import compile_kernels
+    if not steps:
+        return []
+    from codegen.jit import compile_kernels
 
-        kernels = compile_kernels([step.kernel for step in steps], store=store)
-    ints = [i for i, value in enumerate(example_inputs) if type(value) is int]
-    names = [own[i][1].name if i in own else None for i in ints]
-    conditions = [guard.expr for guard in env.guards] + assumptions(graph, symbols.values())
-    present = {name: example_inputs[i] for i, name in zip(ints, names) if name is not None}
-    if not all(value_of(condition, present) for condition in conditions):
-        raise NotSymbolic("the present sizes")
-    placeholders = [nodes[i].name for i in ints]
-    return SymbolicGraph(program, kernels, placeholders, names, conditions, traced.silent_inputs, fallback)
-
-
-def _symbolic_mode() -> tuple[FakeMode, SizeEnv]:
-    from codegen.size_env import new_size_env
-
-    mode, env = fake_mode(), new_size_env()
-    mode.shape_env = env
-    mode.static_shapes = False
-    return mode, env
+    return compile_kernels([step.kernel for step in steps], store=store)
 
 
 def _new_symbols(env: SizeEnv, examples: Sequence[Any], values: Sequence[Any]) -> dict[int, tuple[Any, Any]]:
@@ -177,34 +259,7 @@ def _new_symbols(env: SizeEnv, examples: Sequence[Any], values: Sequence[Any]) -
     return symbols
 
 
-def _fake_input(mode: FakeMode, env: SizeEnv, symbols: Mapping[Any, Any], value: Any, example: Any) -> Any:
-    def translated(number: Any, hint: int) -> Any:
-        if not isinstance(number, torch.SymInt):
-            return number
-        expression = number.node.expr.xreplace(symbols)
-        if not expression.free_symbols <= set(symbols.values()):
-            raise NotSymbolic(f"a size {number} that no placeholder gives")
-        return env.wrap(expression, hint) if expression.free_symbols else int(expression)
-
-    if not isinstance(value, torch.Tensor):
-        return translated(example, value)
-    if not isinstance(example, FakeTensor):
-        raise NotSymbolic("a tensor placeholder without an example")
-    if not example._has_symbolic_sizes_strides:
-        return to_fake(mode, value)
-    sizes = [translated(size, hint) for size, hint in zip(example.shape, value.shape)]
-    strides = [translated(stride, hint) for stride, hint in zip(example.stride(), value.stride())]
-    return to_fake(mode, value, (sizes, strides))
-
-
-def _finished(traced: Trace, example_inputs: Sequence[Any]) -> fx.Graph:
-    tensors = [value for value in traced.outputs if isinstance(value, torch.Tensor)]
-    if traced.lifted or any(concerns_autograd(traced, value) for value in tensors):
-        raise NotSymbolic("gradients, or tensors that the module holds")
-    if traced.seen_writes:
-        raise NotSymbolic("a write that autograd sees")
-    check_outputs(traced)
-    check_sharing(traced, example_inputs)
+def _finished(traced: Trace) -> fx.Graph:
     with traced.recorder.mode:
         traced.copy_back()
         return traced.finish([traced.output_node(value) for value in traced.outputs])

@@ -39,17 +39,17 @@ class TrainingGraph:
         joint: Joint,
         parts: Parts,
         recipe: Recipe,
-        store: Any,
+        forward: CompiledGraph,
+        backward: Callable[[], CompiledGraph],
         fallback: Callable[..., Any],
         kernels: bool = True,
     ) -> None:
         self.parts = parts
         self.next = NextOrder(recipe, (), kernels)
         self.lifted = tuple(joint.trace.lifted)
-        self.store = store
-        self.use_kernels = kernels
+        self.make_backward = backward
         self.outputs = list(joint.outputs)
-        self.forward = assemble(parts.forward, store=store, kernels=kernels, silent=joint.trace.silent_inputs)
+        self.forward = forward
         self.fallback = fallback
         self.lock = threading.Lock()
         self.function = make_function(self)
@@ -58,11 +58,6 @@ class TrainingGraph:
         #: the quickest way to call the graph: past this object where it has nothing to add. It raises _capture.CheckFailed where a
         #: check in a kernel fails; the caller runs the program eagerly then, nothing has been written.
         self.direct_call = self.function if self.direct and not self.lifted else self
-        self.tangent_layouts = [
-            (node.meta["val"].shape, node.meta["val"].dtype)
-            for node in parts.backward.nodes
-            if node.name.startswith("tangent_")
-        ]
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
         if self.lifted:
@@ -86,6 +81,19 @@ class TrainingGraph:
             return index
         return args[index] if source == "input" else results[index]
 
+    @functools.cached_property
+    def eager_backward(self) -> fx.Graph:
+        """The backward, to be called operator by operator."""
+        return self.backward_in_numbers()
+
+    def backward_in_numbers(self) -> fx.Graph:
+        return self.parts.backward
+
+    @functools.cached_property
+    def tangent_layouts(self) -> list[tuple[torch.Size, torch.dtype]]:
+        tangents = [n.meta["val"] for n in self.eager_backward.nodes if n.name.startswith("tangent_")]
+        return [(tangent.shape, tangent.dtype) for tangent in tangents]
+
     @property
     def backward(self) -> CompiledGraph | None:
         compiled: CompiledGraph | None = self.function.backward
@@ -94,9 +102,7 @@ class TrainingGraph:
     def compiled_backward(self) -> CompiledGraph:
         with self.lock:
             if self.function.backward is None:
-                self.function.backward = assemble(
-                    self.parts.backward, store=self.store, kernels=self.use_kernels, conform=True
-                )
+                self.function.backward = self.make_backward()
             return self.function.backward
 
     def run_backward(
@@ -105,9 +111,10 @@ class TrainingGraph:
         """The gradients of all inputs: the first time, under create_graph, where gradients of results are missing (None) and where they are
         no plain tensors. `edges`: under create_graph, tensors with the places of the wanted inputs in autograd's graph."""
         missing = {number for number, tangent in enumerate(tangents) if tangent is None}
-        tangents = zeros_for(tangents, self.tangent_layouts)
+        if missing:
+            tangents = zeros_for(tangents, self.tangent_layouts)
         if not all(map(_capture.is_plain, tangents)):
-            return self.without_source(call_by_call(self.parts.backward, (*saved, *tangents)), missing)
+            return self.without_source(call_by_call(self.eager_backward, (*saved, *tangents)), missing)
         with torch.no_grad():
             grads = self.compiled_backward()(*saved, *tangents)
         if not torch.is_grad_enabled():
@@ -130,7 +137,7 @@ class TrainingGraph:
     def tangents_of_grads(self) -> list[frozenset[int]]:
         """For each gradient, the numbers of the tangents that it is made of."""
         placeholders = [node for node in self.parts.backward.nodes if node.op == "placeholder"]
-        tangents = placeholders[len(placeholders) - len(self.tangent_layouts) :]
+        tangents = placeholders[len(placeholders) - len(self.parts.differentiable) :]
         sources = {node: frozenset((number,)) for number, node in enumerate(tangents)}
         for node in self.parts.backward.nodes:
             found: frozenset[int] = frozenset().union(*(sources[item] for item in node.all_input_nodes))
@@ -212,20 +219,25 @@ def in_python(graph: TrainingGraph) -> Callable[..., tuple[Any, ...]]:
     count = parts.result_count
     silent = [i for i in range(count) if i not in parts.differentiable]
 
-    class CapturedGraph(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, given: tuple[Any, ...], *args: Any) -> Any:
-            ctx.save_for_backward(
-                *[args[i] for i in parts.saved_inputs], *[given[i] for i in parts.saved_results]
-            )
-            ctx.set_materialize_grads(False)
-            ctx.edges = [_capture.edge_to(args[i]) for i in parts.wanted]
-            ctx.mark_non_differentiable(*[given[i] for i in silent])
-            return given[:count]
+    @functools.cache
+    def apply() -> Callable[..., tuple[Any, ...]]:
+        class CapturedGraph(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, given: tuple[Any, ...], *args: Any) -> Any:
+                ctx.save_for_backward(
+                    *[args[i] for i in parts.saved_inputs], *[given[i] for i in parts.saved_results]
+                )
+                ctx.set_materialize_grads(False)
+                ctx.edges = [_capture.edge_to(args[i]) for i in parts.wanted]
+                ctx.mark_non_differentiable(*[given[i] for i in silent])
+                return given[:count]
 
-        @staticmethod
-        def backward(ctx: Any, *grads: Any) -> Any:
-            tangents = [grads[i] for i in parts.differentiable]
-            return None, *graph.run_backward(ctx.saved_tensors, tangents, ctx.edges)
+            @staticmethod
+            def backward(ctx: Any, *grads: Any) -> Any:
+                tangents = [grads[i] for i in parts.differentiable]
+                return None, *graph.run_backward(ctx.saved_tensors, tangents, ctx.edges)
 
-    return super(torch.autograd.Function, CapturedGraph).apply
+        made: Callable[..., tuple[Any, ...]] = super(torch.autograd.Function, CapturedGraph).apply
+        return made
+
+    return lambda given, *args: apply()(given, *args)

@@ -20,6 +20,7 @@ from codegen import index_algebra as ix
 from codegen.index_algebra import Index, Poly, Ranges, to_expr
 from codegen.ir import DTYPES
 from codegen.lower.registry import LOWERINGS
+from codegen.lower.size_floats import SizeFloat, size_float
 from codegen.lower.tensor_expr import Shape, Stored, TensorExpr, View
 from codegen.ops import IR_DTYPES
 from codegen.program import BufferInfo, ExternStep, Program, Ref, ViewStep
@@ -186,7 +187,7 @@ class Lowering:
         value = self._argument(argument)
         if isinstance(value, TensorExpr):
             return Ref(self.tensor_for(value, argument.meta.get("val"), argument.name))
-        return to_expr(value) if isinstance(value, Poly) else value
+        return _outside(value)
 
     def _extern_result(self, hint: str, val: Any) -> Any:
         return self._opaque(hint, "temp", val) if isinstance(val, torch.Tensor) else None
@@ -271,7 +272,7 @@ class Lowering:
     def _output_value(self, item: fx.Node) -> Any:
         value = self.values[item]
         if not isinstance(value, TensorExpr):
-            return to_expr(value) if isinstance(value, Poly) else value
+            return _outside(value)
         owner = _owner(item)
         if owner is not item and value.dtype in DTYPES and not self._reaches(value, self.values[owner]):
             return self._view_of(owner, item)
@@ -380,14 +381,22 @@ def strides_of(val: torch.Tensor) -> tuple[Index, ...]:
 def _as_scalar(val: Any) -> Any:
     if isinstance(val, Symbolic):
         return _as_scalar(val.value)
-    if isinstance(val, (torch.SymFloat, torch.SymBool)):
-        raise NotImplementedError(f"{val}: a kernel takes no float or truth value that depends on sizes")
+    if isinstance(val, torch.SymFloat):
+        return size_float(val.node.expr)
+    if isinstance(val, torch.SymBool):
+        raise NotImplementedError(f"{val}: a kernel takes no truth value that depends on sizes")
     return ix.from_size(val) if isinstance(val, torch.SymInt) else val
 
 
 def _as_expr(val: Any) -> Any:
     """An output that is a number; one that depends on sizes is an expression of them."""
-    value = _as_scalar(val)
+    return _outside(_as_scalar(val))
+
+
+def _outside(value: Any) -> Any:
+    """A number as the launch plan takes it."""
+    if isinstance(value, SizeFloat):
+        raise NotImplementedError("a float that depends on sizes, for an operator or the caller")
     return to_expr(value) if isinstance(value, Poly) else value
 
 
@@ -415,10 +424,10 @@ def strided_form(place: Stored, element: Index, shape: Shape) -> Stored | None:
     strides: list[Index] = [0] * len(shape)
     offset: Index = 0
     for atoms, coef in ix.terms_of(element).items():
-        axes = [atom for atom in atoms if not atom.startswith("$")]
-        if any(isinstance(atom, ix.Division) for atom in atoms) or len(axes) > 1:
+        axes = [atom for atom in atoms if not ix.is_of_sizes(atom)]
+        if any(isinstance(atom, ix.Division) for atom in axes) or len(axes) > 1:
             return None
-        rest = tuple(atom for atom in atoms if atom.startswith("$"))
+        rest = tuple(atom for atom in atoms if ix.is_of_sizes(atom))
         term: Index = ix.Poly({rest: coef}) if rest else coef
         if axes:
             dim = int(axes[0][1:])

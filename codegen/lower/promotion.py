@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from codegen.index_algebra import Poly
+from codegen.lower.size_floats import SizeFloat
 from codegen.lower.tensor_expr import Shape, SizeValue, TensorExpr, cast, expand, fill
 from codegen.ops import FLOATS, IR_DTYPES, TORCH_DTYPES
 
@@ -36,7 +37,7 @@ def _category(dtype: str) -> int:
 def _number_dtype(value: Any) -> str:
     if isinstance(value, bool):
         return "b8"
-    if isinstance(value, float):
+    if isinstance(value, (float, SizeFloat)):
         return IR_DTYPES[torch.get_default_dtype()]
     return "i64"
 
@@ -75,4 +76,6 @@ def as_operand(operand: Any, dtype: str, shape: Shape, common: str | None = None
         return expand(cast(rounded, dtype), shape)
     if isinstance(operand, Poly):
         return expand(cast(SizeValue(operand), dtype), shape)
+    if isinstance(operand, SizeFloat):
+        return expand(cast(operand.value, dtype), shape)
     return fill(shape, dtype, operand)

@@ -121,3 +121,15 @@ def test_sizes_of_symbolic_tensors():
     assert ix.from_sympy(sympy.Max(1, s)) == ix.symbol("s0")
     with pytest.raises(NotImplementedError, match="cos"):
         ix.from_sympy(sympy.cos(s))
+
+
+def test_divisions_of_sizes_are_sizes() -> None:
+    half = ix.Ranges().floordiv(ix.plus(ix.symbol("s0"), 1), 2)
+    mixed = ix.Ranges().floordiv(ix.plus(ix.axis("i"), ix.symbol("s0")), 2)
+    found = {
+        atom: ix.is_of_sizes(atom)
+        for index in (half, mixed)
+        for atoms in ix.terms_of(index)
+        for atom in atoms
+    }
+    assert list(found.values()) == [True, False]
