@@ -35,7 +35,10 @@ def disabled_original(function: Any) -> Any:
 
 def is_wrapper(function: Any) -> bool:
     """Is it one of the functions that torch.compile returns for others? They share their code: a mark of the code would be one of them all."""
-    return isinstance(function, types.FunctionType) and function.__code__.co_filename.startswith(_FILES)
+    if not isinstance(function, types.FunctionType):
+        return False
+    code = function.__code__
+    return "<locals>" in code.co_qualname and code.co_filename.startswith(_FILES)
 
 
 def disables_what_it_calls(wrapper: types.FunctionType) -> bool:

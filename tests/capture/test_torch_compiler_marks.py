@@ -145,3 +145,12 @@ def test_wrappers_share_their_code_but_no_marks():
     compiled = capture.compile(f, backend=Counting())
     torch.testing.assert_close(compiled(x), f(x))
     assert graphs_of(torch.compiler.disable(outer)) == 2
+
+
+def test_only_what_torch_compile_returns_for_others_is_asked_about_at_each_call():
+    import torch._dynamo
+
+    from capture.torch_compile_marks import is_wrapper
+
+    assert is_wrapper(torch.compiler.disable(outer))
+    assert not is_wrapper(torch._dynamo.graph_break) and not is_wrapper(outer)
