@@ -178,8 +178,30 @@ def llvm_backend(
     constants.
     """
     from capture.float_arguments import compile_with_floats
+    from capture.value_parts import compile_in_parts, reads_values
 
+    if reads_values(gm.graph):
+        from codegen.compiled import EagerGraph
+
+        return compile_in_parts(gm, _compile_part) or EagerGraph(gm, "no part of it is worth compiling")
     return compile_with_floats(gm, example_inputs, functools.partial(_compile_natively, freeze=freeze))
+
+
+def _compile_part(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+    """A part of a graph with numbers that only a run knows: for all of them at once, or not at all."""
+    from codegen.compile_fx import compile_for_sizes, compile_fx
+    from codegen.compiled import EagerGraph
+
+    forward: Callable[..., Any] = gm.forward
+    if any(type(value) is int for value in example_inputs):
+        from capture.sized_graph import SizedGraph
+
+        symbolic = compile_for_sizes(gm, example_inputs, store=kernel_store())
+        if symbolic is None:
+            return forward
+        return SizedGraph(gm, example_inputs, lambda module, _: module.forward, symbolic)
+    compiled = compile_fx(gm, example_inputs, store=kernel_store())
+    return forward if isinstance(compiled, EagerGraph) else compiled
 
 
 def _compile_natively(
