@@ -105,6 +105,16 @@ NOT_INLINED_TORCH = (
     "torch.utils.checkpoint", "torch.autograd", "torch.optim.lr_scheduler", "torch.optim.swa_utils",
 )  # fmt: skip
 INLINED_TORCH = ("torch.autograd.grad_mode",)
+#: what is plain Python of those: (module, name)
+INLINED_FUNCTIONS = frozenset(
+    [
+        ("torch.autograd.graph", "disable_saved_tensors_hooks"),
+        ("torch.fx.graph_module", "GraphModule.recompile.<locals>.call_wrapped"),
+        ("torch.fx.graph_module", "_WrappedCall.__call__"),
+        ("torch.jit", "annotate"),
+        ("torch.jit._script", "_unwrap_optional"),
+    ]
+)
 
 
 #: file names of code without a file that is not the user's; other code made at run time (exec, notebooks) is. Graphs of torch.fx are
@@ -253,6 +263,13 @@ def _why_not_inlined(module: str, path: str) -> str | None:
     return None
 
 
+def is_plain_python(function: FunctionType) -> bool:
+    """One of torch's helpers in modules that are otherwise left alone."""
+    return (function.__module__, function.__qualname__) in INLINED_FUNCTIONS
+
+
 def why_not_inlined(function: FunctionType) -> str | None:
     """A reason to leave a call of this function to Python."""
+    if is_plain_python(function):
+        return None
     return _why_not_inlined(function.__module__ or "", function.__code__.co_filename)

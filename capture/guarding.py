@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.autograd import forward_ad
 
-from capture import function_modes
+from capture import function_modes, process_flags
 from capture.thread_state import read_modes
 from guards import guard as make_guard
 from guards import shapes
@@ -123,6 +123,7 @@ class Guarding:
         at_entry: dict[Any, Any] = {
             torch.get_autocast_dtype: changed["autocast_dtype"]["cpu"],
             torch.is_autocast_cache_enabled: changed["autocast_cache"],
+            **process_flags.read_from(changed["flags"]),
         }
         value = at_entry[reader] if reader in at_entry else reader(*args)
         self.guards.add(make_guard.constant_match(StateSource(reader, args), value))

@@ -1,7 +1,7 @@
 """State of the thread that translation changes while it follows the program, and puts back.
 
 In:  `with ThreadState(): ...` or `state = ThreadState.capture(); ...; state.restore()`.
-Out: grad mode, autocast and torch's random state are as before.
+Out: grad mode, autocast, torch's settings (`capture.process_flags`) and its random state are as before.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from types import TracebackType
 from typing import Any
 
 import torch
+
+from capture.process_flags import read_flags, write_flags
 
 DEVICES = ("cpu",)
 
@@ -53,11 +55,13 @@ def read_modes() -> dict[str, Any]:
         "inference": torch.is_inference_mode_enabled(),
         "torch_function": torch._C._is_torch_function_enabled(),
         "torch_function_modes": torch._C._is_torch_function_all_disabled(),
+        "flags": read_flags(),
     }
 
 
 def write_modes(modes: dict[str, Any]) -> None:
     """Those that can be set; the others belong to managers, which have to be left."""
+    write_flags(modes["flags"])
     torch._C._set_grad_enabled(modes["grad"])
     for device in DEVICES:
         torch.set_autocast_enabled(device, modes["autocast"][device])

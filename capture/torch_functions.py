@@ -13,6 +13,9 @@ from typing import Any
 
 import torch
 
+from capture import process_flags
+from capture.frame_filter import is_plain_python
+
 # Namespaces whose functions are operations.
 OPERATION_MODULES = ("torch.nn.functional", "torch.functional", "torch.linalg", "torch.fft", "torch.special")
 NAMESPACES = ("torch", "torch.nn.functional", "torch._C._nn", "torch._C._VariableFunctions", "torch.linalg", "torch.fft",
@@ -45,6 +48,8 @@ CONSTANT_FUNCTIONS = [
     "torch.is_warn_always_enabled",
     "torch.is_same_size",
     "torch.are_deterministic_algorithms_enabled",
+    "torch.is_deterministic_algorithms_warn_only_enabled",
+    "torch.get_deterministic_debug_mode",
     "torch.get_num_threads",
     "torch.is_distributed",
     "torch._C._is_torch_function_mode_enabled",
@@ -85,6 +90,7 @@ STATE_READERS: dict[Any, tuple[Any, tuple[Any, ...]]] = {
     torch.get_autocast_dtype: (torch.get_autocast_dtype, ("cpu",)),
     torch.get_autocast_cpu_dtype: (torch.get_autocast_dtype, ("cpu",)),
     torch.is_autocast_cache_enabled: (torch.is_autocast_cache_enabled, ()),
+    **{reader: (reader, ()) for reader in process_flags.READERS},
 }
 
 STATE_FUNCTIONS = [
@@ -108,7 +114,6 @@ OUTSIDE_FUNCTIONS = [
     "torch.save",
     "torch.load",
     "torch.compile",
-    "torch.set_default_dtype",
     "torch.set_default_device",
     "torch.set_default_tensor_type",
     "torch.set_num_threads",
@@ -116,7 +121,6 @@ OUTSIDE_FUNCTIONS = [
     "torch.frombuffer",
     "torch.from_file",
     "torch.set_printoptions",
-    "torch.use_deterministic_algorithms",
     "torch.set_grad_enabled",
     "torch.set_warn_always",
     "torch.as_tensor",
@@ -174,6 +178,10 @@ def _tables() -> dict[int, tuple[str, Any]]:
             found = _find(path)
             if found is not None and not isinstance(found, type):
                 table[id(found)] = (kind, found)
+    for function in process_flags.SETTERS:
+        table[id(function)] = ("state", function)
+    for function in process_flags.READERS:
+        table[id(function)] = ("constant", function)
     return table
 
 
@@ -197,7 +205,7 @@ def kind_of(function: Any) -> str | None:
         if _is_operation(function):
             return "graph"
         if name == "torch.jit" or (name or "").startswith("torch.jit."):
-            return "outside"
+            return None if is_plain_python(function) else "outside"
         return None
     if isinstance(function, (types.BuiltinFunctionType, types.MethodDescriptorType)):
         module = getattr(function, "__module__", None) or ""

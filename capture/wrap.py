@@ -123,7 +123,7 @@ def wrap_literal(output: OutputGraph, value: Any, source: Source | None) -> Vari
     return ConstantVariable(value, None)
 
 
-@wraps(torch.finfo, torch.iinfo, types.CodeType)
+@wraps(torch.finfo, torch.iinfo, types.CodeType, torch._C._SDPBackend)
 def wrap_by_identity(output: OutputGraph, value: Any, source: Source | None) -> Variable:
     if source is not None and not isinstance(source, ConstantSource):
         output.guards.add(make_guard.id_match(source, value))

@@ -16,7 +16,7 @@ from capture.break_reasons import GraphBreak
 from capture.rules import CALLS, rule
 from capture.variables.base import NotConstant, Variable
 from capture.variables.builtin import describe_all
-from capture.variables.constant import NONE
+from capture.variables.constant import FALSE, NONE
 from capture.variables.exception import AmbientException, TracebackVariable, handled_exception
 from capture.variables.function import BoundMethodVariable, PartialVariable
 from capture.variables.library import MAKERS, LibraryCallable
@@ -60,6 +60,19 @@ def _method(tx: Translator, function: Variable, owner: Variable) -> Variable:
 @rule(typing.cast)
 def _cast(tx: Translator, kind: Variable, value: Variable) -> Variable:
     return value
+
+
+EXPORTERS = frozenset(
+    ["torch.onnx._internal.exporter._flags", "torch.onnx._internal.torchscript_exporter._globals"]
+)
+
+
+@rule(torch.onnx.is_in_onnx_export)
+def _in_onnx_export(tx: Translator) -> Variable:
+    """Asked of torch only where a part of it that exports was loaded: the question loads them."""
+    if not EXPORTERS.isdisjoint(sys.modules) and torch.onnx.is_in_onnx_export():
+        raise GraphBreak("call_skipped", name="is_in_onnx_export", why="part of an export")
+    return FALSE
 
 
 @rule(inspect.signature)

@@ -15,9 +15,10 @@ import torch
 from torch.autograd import grad_mode
 
 from capture.break_reasons import GraphBreak
+from capture.process_flags import set_deterministic
 from capture.rules import rule
 from capture.variables.base import Variable
-from capture.variables.constant import ConstantVariable
+from capture.variables.constant import FALSE, ConstantVariable
 from capture.variables.exception import raise_new
 
 if TYPE_CHECKING:
@@ -110,6 +111,11 @@ def _without_subclasses(tx: Translator) -> Variable:
 @rule(torch._C.DisableTorchFunction)
 def _without_torch_function(tx: Translator) -> Variable:
     return NativeContextVariable(torch._C.DisableTorchFunction, [])
+
+
+@rule(torch.use_deterministic_algorithms)
+def _deterministic(tx: Translator, mode: Variable, *, warn_only: Variable = FALSE) -> Variable:
+    return tx.output.change_state(tx, set_deterministic, [mode.as_constant(), warn_only.as_constant()])
 
 
 # --- autocast: written in Python, a node in place of all that its methods change ---------------------------------------------------

@@ -10,7 +10,7 @@ from capture import overrides, torch_functions
 from capture.break_reasons import GraphBreak
 from capture.variables.base import NotConstant, Variable
 from capture.variables.builtin import BuiltinVariable
-from capture.variables.constant import fold
+from capture.variables.constant import argument_value, fold
 from capture.variables.lists import ListVariable
 from capture.variables.number_rules import SYMBOL_FUNCTIONS, compute
 from capture.variables.sequence import SizeVariable, TupleVariable
@@ -85,7 +85,7 @@ def _constant(
 def _state(
     self: TorchFunctionVariable, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    return tx.output.change_state(tx, self.function, [a.as_constant() for a in args])
+    return tx.output.change_state(tx, self.function, [argument_value(a) for a in args])
 
 
 def _outside(

@@ -500,3 +500,20 @@ def checked_sizes(x):
 def check_that_fails(x):
     torch._check(x.size(0) > 20, lambda: f"{x.size(0)} rows")
     return x.sin()
+
+
+GRAPH_MODULE = torch.fx.symbolic_trace(lambda x, y=3: torch.sin(x) + y)
+
+
+@case(graphs=1, ops=3)
+def graph_modules_are_called(x):
+    return GRAPH_MODULE(x) * 2
+
+
+@case(graphs=1, ops=1)
+def helpers_of_torchscript(x):
+    try:
+        torch.jit._unwrap_optional(None)
+    except AssertionError:
+        x = torch.jit.annotate(torch.Tensor, x)
+    return torch.jit._unwrap_optional(x) + torch.onnx.is_in_onnx_export()
