@@ -9,7 +9,6 @@ Out: `Body`: the operations that the call made, taken out of the graph under con
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -242,7 +241,7 @@ def call_node(
 
     target.__name__ = target.__qualname__ = name
     node = tx.output.graph.call_function(target, tuple(nodes))
-    node.meta["stack_trace"] = "".join(traceback.format_list(tx.user_stack()))
+    node.meta["stack_trace"] = tx.stack_text()
     parts = tx.output.wrap_result(tuple(tensors_of(example)), node)
     assert isinstance(parts, TupleVariable)
     values, known = iter(parts.items), {id(variable.fake): variable for variable in given}

@@ -103,6 +103,7 @@ class OutputGraph(Guarding):
         self.instructions = 0
         self.root_step = 0  # instructions of the captured frame itself that are done
         self._objects: dict[int, tuple[Any, Variable]] = {}
+        self._modules: dict[int, Variable] = {}  # those of them that are modules
         self._last_placeholder: torch.fx.Node | None = None
         self._finished = False
 
@@ -133,10 +134,13 @@ class OutputGraph(Guarding):
 
     def remember_object(self, value: Any, variable: Variable) -> None:
         self._objects[id(value)] = (value, variable)
+        if isinstance(value, torch.nn.Module):
+            self._modules[id(value)] = variable
 
     def forget_objects(self) -> None:
         """At the end: variables and this graph refer to each other; objects of the program shall not live on with them."""
         self._objects.clear()
+        self._modules.clear()
         self._class_entries.clear()
         self.fake_mode.forget_tensors()
         self.inputs = []
@@ -279,7 +283,7 @@ class OutputGraph(Guarding):
         owners = {step.base for step in source.chain() if isinstance(step, AttrSource)}
         return bool(owners) and any(
             isinstance(variable, ModuleVariable) and variable.source in owners
-            for _, variable in self._objects.values()
+            for variable in self._modules.values()
         )
 
     def user_line(self) -> Any:
@@ -352,7 +356,7 @@ class OutputGraph(Guarding):
         if graph_arguments.are_foreign(proxies) or graph_arguments.are_foreign(keywords.values()):
             proxies, keywords = graph_arguments.as_plain(target, proxies, keywords, value)
         node = self.graph.create_node(kind, target, proxies, keywords)
-        node.meta["stack_trace"] = "".join(traceback.format_list(tx.user_stack()))
+        node.meta["stack_trace"] = tx.stack_text()
         node.meta["example_value"] = value
         self.unbacked.bind(value, node)
         same = _argument_returned(value, [*args, *kwargs.values()])

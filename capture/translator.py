@@ -12,6 +12,7 @@ carried out is in `frame_code.py`.
 from __future__ import annotations
 
 import traceback
+from functools import lru_cache
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,12 @@ def unbound_cell(code: CodeType, name: str) -> tuple[type[NameError], str]:
     if name in point_of(code).original.co_cellvars:  # behind a break they are free variables
         return UnboundLocalError, f"cannot access local {unassigned}"
     return NameError, f"cannot access free {unassigned} in enclosing scope"
+
+
+@lru_cache(maxsize=64)
+def _formatted(frames: tuple[tuple[str, int, str], ...]) -> str:
+    """Operations that follow one another often come from one line."""
+    return "".join(traceback.StackSummary.from_list([(*frame, None) for frame in frames]).format())
 
 
 class Translator:
@@ -186,6 +193,11 @@ class Translator:
     def user_stack(self) -> list[traceback.FrameSummary]:
         """The user's frames, outermost first."""
         return [translator.frame_summary() for translator in self.chain()][::-1]
+
+    def stack_text(self) -> str:
+        """The user's frames as a traceback shows them."""
+        stack = self.user_stack()
+        return _formatted(tuple((frame.filename, frame.lineno or 0, frame.name) for frame in stack))
 
     # --- the value stack ---
 

@@ -13,6 +13,7 @@ copied there at the end of the graph.
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -403,10 +404,12 @@ class Trace:
 
     def check_writes(self) -> None:
         """A written input must not share its memory with another: the trace takes inputs for memories of their own."""
+        if not self.written:
+            return
+        fakes = [value for value in self.inputs if isinstance(value, torch.Tensor)]
+        sharing = Counter(fake.untyped_storage()._cdata for fake in fakes)
         for tracked in self.written:
-            storage = tracked.tensor.untyped_storage()._cdata
-            fakes = [value for value in self.inputs if isinstance(value, torch.Tensor)]
-            if sum(fake.untyped_storage()._cdata == storage for fake in fakes) > 1:
+            if sharing[tracked.tensor.untyped_storage()._cdata] > 1:
                 raise UntraceableError("a write to an input that shares its memory with another input")
             if any(
                 size > 1 and stride == 0

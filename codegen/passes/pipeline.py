@@ -20,7 +20,7 @@ from codegen.passes.emit import emit_group
 from codegen.passes.failures import call_may_fail, hoist_checks, may_fail
 from codegen.passes.fuse import Dependencies, fuse
 from codegen.passes.group import Group
-from codegen.passes.order import FailingSteps, order_steps, writes_of
+from codegen.passes.order import FailingSteps, order_steps
 from codegen.passes.roots import Root, find_roots, own_definitions
 from codegen.passes.schedule import schedule
 from codegen.program import BufferInfo, ExternStep, KernelStep, Program, ViewStep
@@ -41,15 +41,18 @@ def build_kernels(lowering: Lowering) -> Program:
     by_value = {root.value: root for root in roots}
     steps: list[KernelStep] = []
     emitted: list[Group] = []
-    for group in [*groups, *_make_writes_safe(lowering, groups, by_value, dependencies)]:
+    copies, drafts = _make_writes_safe(lowering, groups, by_value, dependencies)
+    for group in [*groups, *copies]:
         if group.rows != 0:
-            draft = emit_group(f"k{len(steps)}", group, by_value)
+            draft = drafts.get(group.number) or emit_group("", group, by_value)
+            draft.name = f"k{len(steps)}"
             kernel = schedule(draft)
             _add_scratch(lowering.program, draft)
             steps.append(_kernel_step(kernel))
             emitted.append(group)
     needed = [_needed_buffers(group) for group in emitted]
-    makers = [_needed_kernels(group, emitted, steps) for group in emitted]
+    made = {root: number for number, group in enumerate(emitted) for root in group.members}
+    makers = [_needed_kernels(group, made, steps) for group in emitted]
     failing = [n for n, group in enumerate(emitted) if _fails(group, by_value)]
     failing_calls = [n for n, call in enumerate(lowering.steps) if call_may_fail(call)]
     order = FailingSteps(failing_calls, failing)
@@ -84,13 +87,12 @@ def _needed_buffers(group: Group) -> set[str]:
     return {name for root in group.members for name in root.loads}
 
 
-def _needed_kernels(group: Group, groups: list[Group], steps: list[KernelStep]) -> set[int]:
-    """Positions of the kernels that store a value which this one reads: of a buffer that several fill (a joined tensor), those alone."""
+def _needed_kernels(group: Group, made: dict[Root, int], steps: list[KernelStep]) -> set[int]:
+    """Positions of the kernels that store a value which this one reads: of a buffer that several fill (a joined tensor), those alone. `made`: by which
+    kernel."""
     values = {dep for root in group.members for dep, _ in root.reads if dep not in group.members}
     return {
-        number
-        for number, (other, step) in enumerate(zip(groups, steps, strict=True))
-        if any(dep in other.members and dep.targets[0].buffer in writes_of(step) for dep in values)
+        made[dep] for dep in values if dep in made and dep.targets[0].buffer in steps[made[dep]].written()
     }
 
 
@@ -116,43 +118,49 @@ def _temporary(lowering: Lowering, value: TensorExpr, hint: str) -> Stored:
 
 def _make_writes_safe(
     lowering: Lowering, groups: list[Group], by_value: dict[TensorExpr, Root], dependencies: Dependencies
-) -> list[Group]:
+) -> tuple[list[Group], dict[int, Draft]]:
     """A kernel may write to an input in place if everything else that reads the input, and everything that may fail, can run before it, and it
     reads itself only the element that it is about to write. Else the new value goes to a temporary, and a kernel at the end copies it:
-    those kernels are returned."""
+    those kernels are returned, and drafts that were made on the way, by the number of the group."""
     copies: list[Group] = []
+    drafts: dict[int, Draft] = {}
     failing: list[Root | ExternStep | ViewStep] = [call for call in lowering.steps if call_may_fail(call)]
     failing_groups = [group for group in groups if _fails(group, by_value)]
     failing += [root for group in failing_groups for root in group.members]
+    loading: dict[str, list[Group]] = {}
+    for group in groups:
+        for name in _needed_buffers(group):
+            loading.setdefault(name, []).append(group)
     for group in groups:
         written = {t.buffer for root in group.members for t in root.targets if _is_input(lowering, t)}
+        if not written:
+            continue
         if group in failing_groups or dependencies.need_group(failing, group):
             unsafe = written
         else:
-            trial = emit_group("trial", group, by_value) if written else None
+            drafts[group.number] = draft = emit_group("", group, by_value)
             unsafe = {
-                name for name in sorted(written) if not _is_safe(group, name, trial, dependencies, groups)
+                name
+                for name in sorted(written)
+                if not _is_safe(group, name, draft, dependencies, loading.get(name, []))
             }
             if written - unsafe:
                 dependencies.run_after(group, failing)
         for root in list(group.members):
             for target in [target for target in root.targets if target.buffer in unsafe]:
                 copies.append(_deferred(lowering, root, target, len(groups) + len(copies)))
-    return copies
+    return copies, {} if copies else drafts  # a copy is read from another place than was drafted
 
 
 def _is_input(lowering: Lowering, target: Stored) -> bool:
     return lowering.program.buffers[target.buffer].kind == "input"
 
 
-def _is_safe(
-    group: Group, name: str, trial: Draft | None, dependencies: Dependencies, groups: list[Group]
-) -> bool:
-    elsewhere = [
-        other for other in groups if other is not group and any(name in root.loads for root in other.members)
-    ]
-    readers = [*(root for other in elsewhere for root in other.members), *dependencies.readers(name)]
-    if trial is None or dependencies.need_group(readers, group) or not _touches_own_element(trial, name):
+def _is_safe(group: Group, name: str, draft: Draft, dependencies: Dependencies, loading: list[Group]) -> bool:
+    """`loading`: the groups that read the buffer."""
+    elsewhere = [root for other in loading if other is not group for root in other.members]
+    readers = [*elsewhere, *dependencies.readers(name)]
+    if dependencies.need_group(readers, group) or not _touches_own_element(draft, name):
         return False
     dependencies.run_after(group, readers)
     return True
