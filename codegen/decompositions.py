@@ -23,6 +23,7 @@ from codegen import (
     rewritings_windows,
     special_functions,
 )
+from codegen.foreach import FOREACH
 from codegen.rewritings import OWN, specialised
 from codegen.value_checks import CHECKED_FIRST, checked_first
 
@@ -155,6 +156,7 @@ GENERAL: dict[OpOverload, Callable[..., Any]] = {
     op: torch._decomp.decomposition_table[op] for op in map(overload_named, REWRITTEN)
 }
 
+GENERAL |= FOREACH
 GENERAL |= {op: checked_first(check, GENERAL[op]) for op, check in CHECKED_FIRST.items()}
 
 
