@@ -50,6 +50,8 @@ class DictVariable(Variable):
         self.keys_guarded = original is None
         #: how often keys came, went or moved: iterators watch it
         self.key_changes = 0
+        #: of an OrderedDict that the frame makes
+        self.attributes: dict[str, Variable] = {}
         #: keys that the frame took out, be they back or not
         self.deleted: set[Any] = set()
 
@@ -188,12 +190,21 @@ class DictVariable(Variable):
 
         if name == "default_factory" and self.cls is collections.defaultdict:
             return self.factory or NONE
+        if name in self.attributes:
+            return self.attributes[name]
         return method_of_value(tx, self, name)
 
     def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
-        if self.cls is not collections.defaultdict or name != "default_factory" or self.source is not None:
+        if self.cls is collections.defaultdict and name == "default_factory" and self.source is None:
+            self.factory = value
+        elif (
+            self.cls is collections.OrderedDict
+            and self.source is None
+            and not hasattr(collections.OrderedDict, name)
+        ):
+            self.attributes[name] = value
+        else:
             raise GraphBreak("set_attr", value=self, name=name)
-        self.factory = value
 
     def call_method(
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
@@ -231,9 +242,13 @@ class DictVariable(Variable):
             code.load_swapped(value)  # dict, value, dict
             code.load(key)
             code.emit("STORE_SUBSCR")
+        for name, value in self.attributes.items():
+            code.emit("COPY", 1)
+            code.load_swapped(value)
+            code.emit("STORE_ATTR", name)
 
     def children(self) -> list[Variable]:
-        return [v for entry in self.entries.values() for v in entry]
+        return [*(v for entry in self.entries.values() for v in entry), *self.attributes.values()]
 
 
 # --- dict methods: functions (dict, tx, *args, **kwargs) -----------------------------------------------------------------------

@@ -70,6 +70,8 @@ def _call_on_base(
     tx: Translator, descriptor: Any, owner: ObjectVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     base: Any = owner.base_value
+    if base.python_type() is collections.OrderedDict and _changes_items(owner):
+        return _call_ordered(tx, descriptor, owner, args, kwargs)
     if descriptor.__name__ == "__init__":
         return _fill_from(tx, base, args, kwargs)
     if descriptor is dict.__getitem__ and owner.has_class_attribute("__missing__"):
@@ -92,6 +94,32 @@ def _call_on_base(
     if isinstance(base, SetVariable):
         return SetVariable(dict(base.entries), cls=base.cls, table=base.table)
     return base.like(list(base.items)) if isinstance(base, SequenceVariable) else result
+
+
+def _changes_items(owner: ObjectVariable) -> bool:
+    """Whether the class says itself how items are set, read or deleted."""
+    return any(
+        owner.class_entry(name) is not getattr(collections.OrderedDict, name)
+        for name in ("__setitem__", "__getitem__", "__delitem__", "__contains__")
+    )
+
+
+#: methods of OrderedDict that go by those of its subclass
+BY_OWN_METHODS = frozenset(["setdefault", "pop", "popitem", "copy", "__or__", "__ror__", "clear"])
+
+
+def _call_ordered(
+    tx: Translator, descriptor: Any, owner: ObjectVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    name = descriptor.__name__
+    if name in ("__init__", "update", "__ior__"):
+        update = tx.wrap_function(collections.abc.MutableMapping.update)
+        update.call(tx, [owner, *args], kwargs)
+        return owner if name == "__ior__" else NONE
+    if name in BY_OWN_METHODS:
+        raise GraphBreak("method", name=descriptor.__qualname__, value=owner)
+    result: Variable = owner.base_value.call_method(tx, name, list(map(plain_argument, args)), kwargs)  # type: ignore[union-attr]
+    return result
 
 
 #: in-place operators, which give the instance itself

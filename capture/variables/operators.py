@@ -31,7 +31,8 @@ from capture.variables.native_base import plain_argument, plain_operand
 from capture.variables.number_rules import compute, is_number
 from capture.variables.numpy_array import NumpyVariable
 from capture.variables.opaque import OpaqueVariable
-from capture.variables.sequence import SequenceVariable, SizeVariable, TupleVariable, live_items
+from capture.variables.ranges import RangeVariable
+from capture.variables.sequence import SequenceVariable, SizeVariable, TupleVariable, index_of, live_items
 from capture.variables.sets import SetVariable
 from capture.variables.symbolic import SymbolicVariable
 from capture.variables.tensor import TensorVariable
@@ -87,7 +88,7 @@ def binary_operator(tx: Translator, symbol: str, left: Variable, right: Variable
     function, _, name = BINARY[symbol]
     if isinstance(left, NumpyVariable) or isinstance(right, NumpyVariable):
         return numpy_array.operator_on_arrays(tx, symbol, function, [left, right])
-    left, right = (plain_operand(v, f"__{name}__", f"__r{name}__") for v in (left, right))
+    left, right = plain_operand(left, f"__{name}__"), plain_operand(right, f"__r{name}__")
     if _has_operator(left, f"__{name}__") or _has_operator(right, f"__r{name}__"):
         return user_operator(tx, symbol, name, left, right)
     if isinstance(left, TensorVariable) or isinstance(right, TensorVariable):
@@ -507,6 +508,8 @@ def get_item(tx: Translator, container: Variable, key: Variable) -> Variable:
                 tx, "select", [container, ConstantVariable(0), key], {}
             )  # `[]` would fix the index
         return tx.output.call_function(tx, operator.getitem, [container, key], {})
+    if isinstance(container, (ConstantVariable, RangeVariable)) and isinstance(key, ObjectVariable):
+        key = ConstantVariable(index_of(tx, key)) if key.has_class_attribute("__index__") else key
     if isinstance(container, ConstantVariable):
         return fold(operator.getitem, [container, key], {})
     reader = getattr(container, "get_item", None)

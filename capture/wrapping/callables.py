@@ -32,6 +32,7 @@ from guards.source import (
 
 if TYPE_CHECKING:
     from capture.output_graph import OutputGraph
+    from capture.translator import Translator
 
 
 def wrap_function(output: OutputGraph, value: types.FunctionType, source: Source | None) -> Variable:
@@ -99,6 +100,38 @@ def wrap_builtin_method(output: OutputGraph, value: Any, source: Source | None) 
         name=value.__name__,
         value=f"{type(value.__self__).__name__} object {source.text}",
     )
+
+
+@wraps(torch.jit.ScriptFunction)
+def wrap_script_function(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    """TorchScript that was made from a function of Python: that stands for it."""
+    from capture.variables.opaque import OpaqueVariable
+
+    guard_identity(output, value, source)
+    written = getattr(value, "_torchdynamo_inline", None)
+    if not isinstance(written, types.FunctionType):
+        return OpaqueVariable(value, source, "unknown_type", value="a traced function")
+    return ScriptFunctionVariable(value, written, source or ConstantSource(value))
+
+
+class ScriptFunctionVariable(Variable):
+    def __init__(self, value: Any, written: types.FunctionType, source: Source) -> None:
+        super().__init__(source)
+        self.value = value
+        self.written = written
+
+    def python_type(self) -> type:
+        return type(self.value)
+
+    def real_value(self) -> Any:
+        return self.value
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        function = UserFunctionVariable(self.written, ConstantSource(self.written))
+        return function.call(tx, args, kwargs)
 
 
 @wraps(operator.itemgetter, operator.attrgetter, operator.methodcaller)
