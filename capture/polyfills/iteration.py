@@ -278,7 +278,6 @@ def _groupby(items: Iterator[Any], key: Any) -> Iterator[Any]:
             pass
 
 
-@stands_for(itertools.tee)
 def tee_(iterable: Iterable[Any], n: int = 2, /) -> Any:
     """Each reads from one shared list, which grows as the first of them gets on."""
     if n < 0:

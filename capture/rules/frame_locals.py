@@ -13,9 +13,11 @@ from capture.break_reasons import GraphBreak
 from capture.rules import rule
 from capture.variables.base import Variable
 from capture.variables.builtin import describe_all
+from capture.variables.compare import sort_items
 from capture.variables.constant import ConstantVariable
 from capture.variables.lists import ListVariable
 from capture.variables.mapping import DictVariable
+from capture.variables.user_object import ObjectVariable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,6 +62,12 @@ def _vars(tx: Translator, value: Variable | None = None) -> Variable:
 
 @rule(builtins.dir)
 def _dir(tx: Translator, *args: Variable) -> Variable:
+    if (
+        len(args) == 1
+        and isinstance(args[0], ObjectVariable)
+        and args[0].has_class_attribute("__dir__", object)
+    ):
+        return ListVariable(sort_items(tx, args[0].call_method(tx, "__dir__", [], {}).unpack(tx), None, None))
     if args:
         raise GraphBreak("builtin", name="dir", value=describe_all(list(args)))
     names = [name for name, value in bound_variables(tx) if value is not None]

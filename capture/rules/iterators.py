@@ -6,10 +6,12 @@ import itertools
 from typing import TYPE_CHECKING
 
 from capture.break_reasons import GraphBreak
+from capture.polyfills.iteration import tee_
 from capture.rules import rule
 from capture.variables.base import ObservedException, Variable
 from capture.variables.constant import ConstantVariable, raise_type_error
 from capture.variables.exception import raise_new
+from capture.variables.generator import GeneratorVariable
 from capture.variables.iterator import (
     ComposedIterator,
     CountIterator,
@@ -183,6 +185,16 @@ def _count(
     tx: Translator, start: Variable = ConstantVariable(0), step: Variable = ConstantVariable(1)
 ) -> Variable:
     return CountIterator(start.as_constant(), step.as_constant())
+
+
+@rule(itertools.tee)
+def _tee(tx: Translator, *args: Variable) -> Variable:
+    made = tx.wrap_function(tee_).call(tx, list(args), {})
+    assert isinstance(made, TupleVariable)
+    for reader in made.items:
+        assert isinstance(reader, GeneratorVariable)
+        reader.kind = itertools._tee  # type: ignore[attr-defined]
+    return made
 
 
 @rule(itertools.repeat)

@@ -137,6 +137,8 @@ def _format(tx: Translator, value: Variable, spec: Variable | None = None) -> Va
 @rule(bytes)
 def _bytes(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
     """Of numbers, text, and what holds them: bytes are constants."""
+    if len(args) == 1 and isinstance(args[0], ObjectVariable) and args[0].has_class_attribute("__bytes__"):
+        return args[0].call_method(tx, "__bytes__", [], {})
     if not all(is_foldable(value) for value in (*args, *kwargs.values())):
         raise GraphBreak("call", value="class bytes with what is no constant")
     return fold(bytes, list(args), kwargs)

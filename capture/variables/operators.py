@@ -17,6 +17,7 @@ import torch
 from capture.break_reasons import GraphBreak
 from capture.variables import graph_float, numpy_array
 from capture.variables.base import NotConstant, Variable
+from capture.variables.class_dict import ClassDictVariable
 from capture.variables.class_lookup import lookup_type
 from capture.variables.compare import COMPARISONS, DUNDERS, SWAPPED, equal, same_object
 from capture.variables.constant import ConstantVariable, fold, raise_type_error
@@ -493,6 +494,7 @@ CONTAINERS = (
     DictViewVariable,
     MappingProxyVariable,
     ObjectVariable,
+    ClassDictVariable,
 )
 
 

@@ -70,6 +70,10 @@ class ClassVariable(Variable):
             from capture.variables.sequence import TupleVariable
 
             return TupleVariable([wrap_class(tx.output, c) for c in getattr(self.cls, name)])
+        if name == "__dict__":
+            from capture.variables.class_dict import ClassDictVariable
+
+            return ClassDictVariable(self)
         pending = tx.output.side_effects.pending_attr(self, name)
         if pending is not None:
             return pending

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import types
 
 from tests.capture.registry import case
@@ -61,3 +62,27 @@ def dict_changed_under_a_reversed_iterator(x):
             d[key + "x"] = 1
     except RuntimeError as error:
         return x + 1, str(error)
+
+
+@case(1, 1)
+def readers_of_tee(x):
+    first, second = itertools.tee([1, 2])
+    return (
+        x + next(first),
+        type(first).__name__,
+        list(second),
+        isinstance(first, itertools.tee([])[0].__class__),
+    )
+
+
+class Described:
+    def __bytes__(self):
+        return b"by"
+
+    def __dir__(self):
+        return ["z", "a"]
+
+
+@case(1, 1)
+def bytes_and_names_of_an_object(x):
+    return x + 1, bytes(Described()), dir(Described())
