@@ -15,6 +15,7 @@ from capture.bytecode.instructions import Decoded
 
 CLASS_LOADS = ("LOAD_GLOBAL", "BUILD_TUPLE")
 CLEANUP = ("COPY", "POP_EXCEPT")  # of an except clause that is left by an exception
+FORGETTING = ("STORE_FAST", "DELETE_FAST")  # behind a None: the name of `except E as name` is deleted
 
 
 def ignores_exit(code: Decoded, index: int, meaning: Callable[[str], object]) -> bool:
@@ -42,6 +43,10 @@ def _reraises(code: Decoded, index: int, meaning: Callable[[str], object]) -> in
                 return None
             index, classes = steps[index + 1].target or 0, []  # the jump behind it, taken
             continue
+        elif step.name == "LOAD_CONST":
+            if step.value is not None or tuple(s.name for s in steps[index + 1 : index + 3]) != FORGETTING:
+                return None
+            index += len(FORGETTING)
         elif step.name not in (*CLASS_LOADS, *CLEANUP, "PUSH_EXC_INFO"):
             return None
         index += 1

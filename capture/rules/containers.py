@@ -120,6 +120,9 @@ def _range(tx: Translator, *args: Variable) -> Variable:
 
 @rule(slice)
 def _slice(tx: Translator, *args: Variable) -> Variable:
+    if not 1 <= len(args) <= 3:
+        bound = "at least 1 argument" if not args else "at most 3 arguments"
+        raise_type_error(f"slice expected {bound}, got {len(args)}")
     parts = list(args) if len(args) > 1 else [NONE, *args]
     return SliceVariable([*parts, *[NONE] * (3 - len(parts))])
 

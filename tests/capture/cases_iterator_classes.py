@@ -86,3 +86,27 @@ class Described:
 @case(1, 1)
 def bytes_and_names_of_an_object(x):
     return x + 1, bytes(Described()), dir(Described())
+
+
+@case(1, 1)
+def generator_left_in_an_except_clause(x):
+    def numbers():
+        try:
+            yield 1
+        except ValueError as error:
+            yield str(error)
+
+    iterator = numbers()
+    next(iterator)
+    return x + 1, iterator.throw(ValueError("v"))
+
+
+@case(1, 1)
+def slices_of_wrong_length(x):
+    texts = []
+    for args in ((), (1, 2, 3, 4)):
+        try:
+            slice(*args)
+        except TypeError as error:
+            texts.append(str(error))
+    return x + 1, texts
