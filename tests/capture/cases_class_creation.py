@@ -63,15 +63,6 @@ def metaclass_operators(x):
     return x + len(WithMeta), WithMeta["a"], list(WithMeta), "here" in WithMeta
 
 
-class Singleton:
-    _instance = None
-
-    def __new__(cls, *args):
-        if cls._instance is None:
-            cls._instance = super().__new__(cls)
-        return cls._instance
-
-
 class Tracked:
     def __new__(cls, value):
         made = super().__new__(cls)

@@ -269,10 +269,6 @@ def myod(x):
     return d.first() * 2, d
 
 
-class MyDD(defaultdict):
-    pass
-
-
 @case(ops=1)
 def od_str(x):
     return str(OrderedDict(a=1)), repr(defaultdict(list, {"a": [1]})), str(Counter("a")), x + 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 from functools import (
     cached_property,
@@ -89,11 +88,6 @@ def fib(n):
 @case(ops=1)
 def lru(x):
     return x * cached(3), fib(10)
-
-
-@functools.cache
-def cache_t(n):
-    return torch.ones(n)
 
 
 def deco(f):

@@ -90,20 +90,6 @@ def meta3(x):
     return WithMeta + 1, WithMeta == "q", str(WithMeta), hash(WithMeta), x + 1
 
 
-class Singleton(type):
-    _i = {}
-
-    def __call__(cls, *a, **k):
-        if cls not in cls._i:
-            cls._i[cls] = super().__call__(*a, **k)
-        return cls._i[cls]
-
-
-class Sing(metaclass=Singleton):
-    def __init__(self):
-        self.n = 0
-
-
 class Base:
     reg = []
 
@@ -189,15 +175,6 @@ class NewOther:
 @case(ops=1)
 def new_other(x):
     return NewOther(), x + 1
-
-
-class Cached:
-    _c = {}
-
-    def __new__(cls, k):
-        if k not in cls._c:
-            cls._c[k] = object.__new__(cls)
-        return cls._c[k]
 
 
 class Abs(abc.ABC):

@@ -89,11 +89,6 @@ def default_mutable_argument(x):
     return x + len(f(2)), f(3)
 
 
-def remembers(item, seen=[]):
-    seen.append(item)
-    return len(seen)
-
-
 @case(1, 2)
 def lambdas_capture_late(x):
     fs = [lambda v: v * i for i in range(3)]

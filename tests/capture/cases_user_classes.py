@@ -134,16 +134,6 @@ def callable_glob(x):
     return c_glob(x), c_glob(x, k=2)
 
 
-class ClsAttr:
-    n = 0
-    items = []
-
-    def inc(self):
-        self.n += 1
-        type(self).total = getattr(type(self), "total", 0) + 1
-        self.items.append(self.n)
-
-
 @case(ops=1)
 def instance_returned(x):
     p = P()
