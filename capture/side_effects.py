@@ -45,6 +45,7 @@ class SideEffects:
         self._mutated: dict[int, Variable] = {}  # existing objects, in order of first change
         self._before: dict[int, Any] = {}  # what containers held before
         self._watches: list[Watch] = []
+        self._set_anew: set[tuple[int, str]] = set()
         self._registrations: list[Variable] = []  # handles that are made behind the graph in any case
         self._globals: dict[tuple[int, str], tuple[dict[str, Any], Variable]] = {}
         self._class_sources: dict[int, tuple[Variable, Source | None]] = {}
@@ -102,7 +103,15 @@ class SideEffects:
     def store_attr(self, owner: Variable, name: str, value: Variable) -> None:
         """`owner.name = value` without running user code."""
         self.will_mutate(owner)
-        self._attributes_of(owner)[name] = value
+        stores = self._attributes_of(owner)
+        if isinstance(stores.get(name), Deleted) and not isinstance(value, Deleted):
+            self._set_anew.add((id(owner), name))  # it is the last of the object's attributes now
+            del stores[name]
+        stores[name] = value
+
+    def is_set_anew(self, owner: Variable, name: str) -> bool:
+        """Whether the attribute of an existing object was deleted and then set."""
+        return (id(owner), name) in self._set_anew
 
     def delete_attr(self, owner: Variable, name: str) -> None:
         """`del owner.name` without running user code. What only the frame put there is as if it had never been."""
@@ -322,6 +331,12 @@ def remove_attribute(owner: Any, name: str) -> None:
         delattr(owner, name)
 
 
+def remove_past_class(owner: Any, name: str) -> None:
+    """The same without the `__delattr__` of its class, which the frame has been through."""
+    with contextlib.suppress(AttributeError):
+        object.__delattr__(owner, name)
+
+
 def _store_attributes(code: PythonCode, owner: Any, stores: dict[str, Variable]) -> None:
     import torch
 
@@ -329,11 +344,17 @@ def _store_attributes(code: PythonCode, owner: Any, stores: dict[str, Variable])
 
     setter = lookup_type(owner.python_type(), "__setattr__")
     plain = setter in (*plain_setattr(), torch.nn.Module.__setattr__, type.__setattr__)
+    deleter = lookup_type(owner.python_type(), "__delattr__")
+    deletes_plainly = deleter in (*plain_setattr(), torch.nn.Module.__delattr__, type.__delattr__)
+    remove = remove_attribute if deletes_plainly else remove_past_class
     for name, value in stores.items():
-        if isinstance(value, Deleted):
-            code.call_object(remove_attribute, [owner, ConstantVariable(name)])
+        deleted = isinstance(value, Deleted)
+        if deleted or code.output.side_effects.is_set_anew(owner, name):
+            code.call_object(remove, [owner, ConstantVariable(name)])
             code.emit("POP_TOP")
-        elif plain:
+        if deleted:
+            continue
+        if plain:
             code.load(value)
             code.load(owner)
             code.emit("STORE_ATTR", name)

@@ -32,7 +32,10 @@ class InstanceDictVariable(DictVariable):
         names: dict[str, Variable | None] = dict.fromkeys(
             instance_dict(owner.value) or () if owner.value is not None else ()
         )
-        names.update(owner.attributes)
+        for name, stored in owner.attributes.items():
+            if owner.output is not None and owner.output.side_effects.is_set_anew(owner, name):
+                names.pop(name, None)
+            names[name] = stored
         entries: dict[Any, tuple[Variable, Variable]] = {}
         for name, pending in names.items():
             if isinstance(pending, Deleted):

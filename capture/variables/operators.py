@@ -89,9 +89,11 @@ def binary_operator(tx: Translator, symbol: str, left: Variable, right: Variable
     function, _, name = BINARY[symbol]
     if isinstance(left, NumpyVariable) or isinstance(right, NumpyVariable):
         return numpy_array.operator_on_arrays(tx, symbol, function, [left, right])
-    left, right = plain_operand(left, f"__{name}__"), plain_operand(right, f"__r{name}__")
-    if _has_operator(left, f"__{name}__") or _has_operator(right, f"__r{name}__"):
+    left, right = (plain_operand(v, f"__{name}__", f"__r{name}__") for v in (left, right))
+    one, other = plain_operand(left, f"__{name}__"), plain_operand(right, f"__r{name}__")
+    if _has_operator(one, f"__{name}__") or _has_operator(other, f"__r{name}__"):
         return user_operator(tx, symbol, name, left, right)
+    left, right = one, other
     if isinstance(left, TensorVariable) or isinstance(right, TensorVariable):
         return tx.output.call_function(tx, function, [left, right], {})
     if graph_float.is_among((left, right)):

@@ -70,10 +70,10 @@ class SetVariable(Variable):
 
     def unpack(self, tx: Translator) -> list[Variable]:
         """Items in Python's own order."""
-        if self.source is not None and tx.output.side_effects.is_mutated(self):
-            raise GraphBreak("iterate", value=self)
         if len(self.entries) < 2:
             return list(self.entries.values())
+        if self.source is not None and tx.output.side_effects.is_mutated(self):
+            raise GraphBreak("iterate", value=self)
         if self.table is None or not self.table.guard_order(tx.output):
             raise GraphBreak("iterate", value=self)
         return [self.entries[key] for key in self.table.held]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import collections
 import functools
+import types
 
 import torch
 
@@ -281,3 +283,36 @@ def bound_method_argument(x, method):
 @case(1, 1)
 def unbound_method_call(x):
     return Bound.scale(Bound(), x)
+
+
+class Kept:
+    def __init__(self):
+        self.a = 1
+        self.b = 2
+        self.log = []
+
+    def __delattr__(self, name):
+        self.log.append(name)
+        object.__delattr__(self, name)
+
+
+def kept_and_namespace():
+    torch.manual_seed(0)
+    return torch.randn(3, 4), Kept(), types.SimpleNamespace(a=1, b=2)
+
+
+@case(1, 1, kept_and_namespace)
+def attributes_deleted_and_set_anew_come_last(x, kept, namespace):
+    namespace.c = 3
+    del namespace.a
+    namespace.a = 5
+    del kept.a
+    kept.a = 7
+    del kept.b
+    return x + 1, list(vars(namespace)), list(vars(kept)), vars(namespace), vars(kept)
+
+
+@case(1, 1)
+def operators_of_counters(x):
+    c, d = collections.Counter([3, 1, 3]), collections.Counter({3: 1, 5: 2})
+    return x + 1, c - d, c + d, c & d, c | d, c == d, sorted(c.items())

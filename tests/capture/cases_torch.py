@@ -253,7 +253,7 @@ def scripted(x):
     return x * 2 + 1
 
 
-@case(graphs=2, ops=2)
+@case(graphs=1, ops=4)
 def scripted_function(x):
     return scripted(x + 1) * 3
 
