@@ -6,9 +6,10 @@ Out: a source; `self.linear.weight` -> AttrSource(AttrSource(LocalSource("self")
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 from dataclasses import dataclass
-from types import MethodType, ModuleType
+from types import BuiltinMethodType, MethodType, ModuleType
 from typing import Any
 
 from guards.lookup import (
@@ -189,6 +190,29 @@ class CellContentsSource(DerivedSource):
 
     def read(self, owner: Any) -> Any:
         return cell_contents(owner)
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltinSelfSource(DerivedSource):
+    """`parent` is a method of a built-in object, `[].append`; the object. `definition` says which method (`definition_of`)."""
+
+    definition: int
+
+    @property
+    def text(self) -> str:
+        return f"{self.parent.text}.__self__"
+
+    def read(self, owner: Any) -> Any:
+        if definition_of(owner) != self.definition:
+            raise Unresolved(f"another method: {safe_repr(owner)}")
+        return owner.__self__
+
+
+def definition_of(method: Any) -> int | None:
+    """The address of the C struct that defines a method of a built-in object; all `append` of lists have one. None: it is no such method."""
+    if type(method) is not BuiltinMethodType:
+        return None
+    return ctypes.c_void_p.from_address(id(method) + object.__basicsize__).value
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,6 +46,7 @@ INSTRUCTIONS: tuple[Instruction, ...] = tuple(
         ("LOAD_CLASS_NAME", "ds", "i"),
         ("LOAD_CELL", "ds", ""),
         ("LOAD_METHOD_FIELD", "ds", "i"),
+        ("LOAD_BUILTIN_SELF", "ds", "i"),
         ("LOAD_ITEM", "ds", "i"),
         ("LOAD_DEQUE_ITEM", "ds", "i"),
         ("LOAD_DICT_ITEM", "ds", "k..c"),

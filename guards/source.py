@@ -13,6 +13,7 @@ from guards.attribute_sources import (
     FUNCTION_FIELDS,
     HEAP_TYPE,
     AttrSource,
+    BuiltinSelfSource,
     CellContentsSource,
     ClassNameSource,
     DictSource,
@@ -22,6 +23,7 @@ from guards.attribute_sources import (
     MroItemSource,
     TypeAttrSource,
     TypeSource,
+    definition_of,
 )
 from guards.item_sources import (
     DequeItemSource,
@@ -58,6 +60,7 @@ __all__ = [
     "FUNCTION_FIELDS",
     "HEAP_TYPE",
     "AttrSource",
+    "BuiltinSelfSource",
     "BuiltinSource",
     "CellContentsSource",
     "CellSource",
@@ -90,4 +93,5 @@ __all__ = [
     "TypeAttrSource",
     "TypeSource",
     "WeakrefSource",
+    "definition_of",
 ]

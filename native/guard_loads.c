@@ -59,6 +59,15 @@ static PyObject *load_method_field(PyObject *owner, const int64_t *operands)
     return operands[0] == 0 ? PyMethod_GET_SELF(owner) : PyMethod_GET_FUNCTION(owner);
 }
 
+/* Of `[].append` the list; the definition says that it is `list.append`. */
+static PyObject *load_builtin_self(PyObject *owner, const int64_t *operands)
+{
+    if (!PyCFunction_CheckExact(owner) || ((PyCFunctionObject *)owner)->m_ml != (PyMethodDef *)(uintptr_t)operands[0]) {
+        return NULL;
+    }
+    return ((PyCFunctionObject *)owner)->m_self;
+}
+
 static PyTypeObject *deque_type;
 
 int init_guard_loads(void)
@@ -125,6 +134,7 @@ static const Load LOADS[OP_COUNT] = {
     [OP_LOAD_CLASS_NAME] = load_class_name,
     [OP_LOAD_CELL] = load_cell,
     [OP_LOAD_METHOD_FIELD] = load_method_field,
+    [OP_LOAD_BUILTIN_SELF] = load_builtin_self,
     [OP_LOAD_DEQUE_ITEM] = load_deque_item,
     [OP_LOAD_DICT_KEY] = load_dict_key,
     [OP_LOAD_DICT_VALUE] = load_dict_value,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
 from capture.variables.base import NotConstant, Variable, realize
+from capture.variables.class_lookup import lookup_type
 from capture.variables.constant import ConstantVariable, fold, raise_type_error
 from capture.variables.exception import ExceptionVariable, raise_python
 from capture.variables.native_base import plain_argument, plain_operand
@@ -146,6 +147,7 @@ def _text_of_set(tx: Translator, value: Any) -> object:
 def format_value(tx: Translator, value: Variable, conversion: int, spec: Variable | None) -> Variable:
     """`format(value, spec)` after a conversion: 0 none, 1 str, 2 repr, 3 ascii."""
     from capture.variables.size_text import is_open, text_of
+    from capture.variables.type_object import ClassVariable
     from capture.variables.user_object import ObjectVariable
 
     if is_open(tx, value) and (spec is None or spec.is_constant()):
@@ -159,6 +161,11 @@ def format_value(tx: Translator, value: Variable, conversion: int, spec: Variabl
         value = ConstantVariable(ascii(_printable(tx, value)))
     elif isinstance(value, ObjectVariable) and value.has_class_attribute("__format__", below=object):
         return value.call_method(tx, "__format__", [spec or ConstantVariable("")], {})
+    elif (
+        isinstance(value, ClassVariable)
+        and lookup_type(type(value.cls), "__format__") is not object.__format__
+    ):
+        raise GraphBreak("builtin", name="format", value=value)
     elif not value.is_constant():
         if spec is not None and spec.as_constant():
             raise GraphBreak("builtin", name="format", value=value)

@@ -23,11 +23,14 @@ from capture.variables.library import CachedFunctionVariable, LibraryCallable
 from capture.wrap import WRAPPERS, guard_identity, guard_type, wrap, wraps
 from guards import guard as make_guard
 from guards.source import (
+    HEAP_TYPE,
     AttrSource,
+    BuiltinSelfSource,
     CellContentsSource,
     ConstantSource,
     MethodFieldSource,
     Source,
+    definition_of,
 )
 
 if TYPE_CHECKING:
@@ -92,6 +95,15 @@ def wrap_builtin_method(output: OutputGraph, value: Any, source: Source | None) 
     if is_literal(value.__self__):
         guard_identity(output, value, source)
         return ConstantMethod(ConstantVariable(value.__self__), value.__name__)
+    definition = definition_of(value)
+    cls = type(value.__self__)
+    overrides = cls.__flags__ & HEAP_TYPE and cls not in (torch.Tensor, torch.nn.Parameter)
+    if definition is not None and not overrides:
+        method = ValueMethod(
+            wrap(output, value.__self__, BuiltinSelfSource(source, definition)), value.__name__
+        )
+        method.source = source
+        return method
     guard_type(output, value, source)
     return OpaqueVariable(
         value,
