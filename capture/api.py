@@ -31,7 +31,7 @@ from capture.marks import (
 )
 from capture.protocols import CaptureSettings
 from capture.regions import Region, without_capture
-from codegen.host_memory import keep_memory_mapped
+from codegen.host_memory import keep_memory_mapped, welcome_huge_pages
 
 if TYPE_CHECKING:
     from capture.protocols import Backend
@@ -111,6 +111,7 @@ def make_settings(
         raise UsageError(f"options is a dict of the backend's options, not {options!r}")
     if config.keep_memory_mapped:
         keep_memory_mapped()
+    welcome_huge_pages(config.huge_pages)
     function = backends.resolve(backend, options)
     named = tuple(sorted(options.items())) if options else ()
     if named:

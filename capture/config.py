@@ -70,6 +70,10 @@ class Config:
     """Have the C library keep freed memory, from the next `enable` or `compile` on, for the whole process and for good: large outputs (from some 100,000
     elements on) then cost a third. The price is memory that the process holds and does not use, up to 2 GiB at the heap's end."""
 
+    huge_pages: bool = True
+    """Ask the system for pages of 2 MiB where results of graphs are large (from 4 MiB on), from the next `enable` or `compile` on. New pages of that size are
+    ready three times as fast. The memory that a process holds may grow by up to 2 MiB for each block. Other allocations are as before."""
+
     verbose: bool = False
     """Warnings about failures inside of capture show the whole traceback, not its last line."""
 

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "capture_native.h"
+#include "huge_pages.h"
 #include "parallel.h"
 #include "tensor_access.h"
 
@@ -175,6 +176,7 @@ static char *new_memory(size_t size)
     if (memory == NULL) {
         PyErr_NoMemory();
     }
+    welcome_huge_pages(memory, size);
     return memory;
 }
 

@@ -1,5 +1,6 @@
 /* Properties of tensors: see tensor_access.h. */
 #define PY_SSIZE_T_CLEAN
+#include "huge_pages.h"
 #include "tensor_access.h"
 #include "tensor_calibrate.h"
 #include "tensor_fallback.h"
@@ -336,5 +337,5 @@ static PyMethodDef methods[] = {
 
 int init_tensor_access(PyObject *module)
 {
-    return PyModule_AddFunctions(module, methods) < 0 ? -1 : init_tensor_new(module);
+    return PyModule_AddFunctions(module, methods) < 0 || init_huge_pages(module) < 0 ? -1 : init_tensor_new(module);
 }

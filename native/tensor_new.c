@@ -4,6 +4,7 @@
  * Out: a new reference to a torch.Tensor, or NULL with an exception. No C++ exception passes through: the C ABI of torch returns error codes.
  */
 #define PY_SSIZE_T_CLEAN
+#include "huge_pages.h"
 #include "tensor_access.h"
 #include "torch_symbols.h"
 
@@ -20,7 +21,7 @@ PyObject *tensor_from_handle(void *handle)
 }
 
 /* An allocation that fails throws, and no exception may pass through C: so only what can't fail unless the process is lost anyway. */
-enum { SURE_TO_FIT = 1 << 20 }; /* elements */
+enum { SURE_TO_FIT = 1 << 19 }; /* elements; what is larger than 4 MiB is no small one, see huge_pages.h */
 
 static int is_small(int ndim, const int64_t *sizes)
 {
@@ -55,7 +56,11 @@ PyObject *tensor_new_strided(int dtype, int ndim, const int64_t *sizes, const in
         PyErr_Format(PyExc_RuntimeError, "torch could not allocate a tensor of %d dims and scalar type %d", ndim, dtype);
         return NULL;
     }
-    return tensor_from_handle(handle);
+    PyObject *tensor = tensor_from_handle(handle);
+    if (tensor != NULL) {
+        welcome_huge_pages(tensor_data_ptr(tensor), (size_t)tensor_numel(tensor) * (size_t)tensor_dtype_size(dtype));
+    }
+    return tensor;
 }
 
 static PyObject *dims_tuple(const int64_t *dims, int ndim)

@@ -1,11 +1,16 @@
-"""keep_memory_mapped: large blocks come from the heap. In a process of its own, as the setting is for good."""
+"""keep_memory_mapped: large blocks come from the heap, in a process of its own, as the setting is for good. huge_pages: large results are marked for them."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
+from pathlib import Path
+
 import pytest
+import torch
+
+import capture
 
 PROGRAM = """
 import sys, torch, capture
@@ -26,3 +31,29 @@ def test_large_blocks_come_from_the_heap(setting: str, expected: str) -> None:
         [sys.executable, "-c", PROGRAM, setting], capture_output=True, text=True, check=False
     )
     assert done.stdout.strip() == expected, done.stderr
+
+
+def is_welcome(tensor: torch.Tensor) -> bool:
+    """Whether the mapping with the tensor's middle is marked for huge pages."""
+    middle, inside = tensor.data_ptr() + tensor.nbytes // 2, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        word = line.split()[0]
+        if not word.endswith(":"):
+            low, high = (int(end, 16) for end in word.split("-"))
+            inside = low <= middle < high
+        elif inside and word == "VmFlags:":
+            return "hg" in line.split()
+    raise AssertionError("the tensor is in no mapping")
+
+
+@pytest.mark.skipif(
+    not Path("/sys/kernel/mm/transparent_hugepage").exists(), reason="Linux with transparent huge pages"
+)
+@pytest.mark.parametrize("wanted", [True, False])
+def test_large_results_are_marked_for_huge_pages(wanted: bool) -> None:
+    def double(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    x = torch.ones(20_000_000)  # more than the C library takes from the heap
+    with capture.config.patch(huge_pages=wanted), capture.enable():
+        assert is_welcome(double(x)) is wanted
