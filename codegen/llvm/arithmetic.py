@@ -47,11 +47,6 @@ def _div(code: Code, dtype: str, left: str, right: str) -> str:
     return code.binary("fdiv", dtype, left, right)
 
 
-@emits("fmod")
-def _fmod(code: Code, dtype: str, left: str, right: str) -> str:
-    return code.binary("frem", dtype, left, right)
-
-
 @emits("neg")
 def _neg(code: Code, dtype: str, operand: str) -> str:
     if dtype in FLOATS:

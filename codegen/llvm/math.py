@@ -31,6 +31,7 @@ SLEEF = {
     "erfc": "u15",
     "hypot": "u05",
     "nextafter": "",
+    "fmod": "",
 }
 
 # Adding it rounds a float32 to an integer, which then stands in the low bits.

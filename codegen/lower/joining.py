@@ -1,11 +1,13 @@
 """Operators that write into parts of a buffer, or into a buffer that exists.
 
 aten.cat([x, y], 0)     ->  a buffer, and two stores: x to its first rows, y to the others
+aten.roll(x, 3, 1)     ->  a buffer, and two stores: the last three columns of x to its first, the others behind them
 aten.copy_(param, new)  ->  a store of `new` to the buffer of `param`
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,8 +18,10 @@ from codegen.lower.graph import Store, strides_of
 from codegen.lower.promotion import as_operand
 from codegen.lower.registry import lowering
 from codegen.lower.tensor_expr import Stored, TensorExpr, cast, reshape
+from codegen.lower.view import strided_slice
 
 aten = torch.ops.aten
+MOST_ROLLED = 3  # dims; twice as many blocks for each
 
 
 def joined(ctx: Any, parts: Sequence[TensorExpr], dim: int) -> TensorExpr:
@@ -25,11 +29,14 @@ def joined(ctx: Any, parts: Sequence[TensorExpr], dim: int) -> TensorExpr:
     result = ctx.new_buffer(ctx.name, "temp", ctx.val.dtype, ctx.shape, strides_of(ctx.val))
     start: Index = 0
     for part in parts:
-        offset = times(start, result.strides[dim])
-        place = Stored(part.shape, result.dtype, result.buffer, result.strides, offset)
-        ctx.stores.append(Store(cast(part, result.dtype), place))
+        _store(ctx, part, result, times(start, result.strides[dim]))
         start = plus(start, part.shape[dim])
     return result
+
+
+def _store(ctx: Any, part: TensorExpr, result: Stored, offset: Index) -> None:
+    place = Stored(part.shape, result.dtype, result.buffer, result.strides, offset)
+    ctx.stores.append(Store(cast(part, result.dtype), place))
 
 
 @lowering(aten.cat.default)
@@ -44,6 +51,42 @@ def stack(ctx: Any, tensors: Sequence[TensorExpr], dim: int = 0) -> TensorExpr:
     dim %= len(ctx.shape)
     shape = tuple(1 if d == dim else size for d, size in enumerate(ctx.shape))
     return joined(ctx, [reshape(part, shape) for part in tensors], dim)
+
+
+@lowering(aten.roll.default)
+def roll(ctx: Any, base: TensorExpr, shifts: Sequence[Any], dims: Sequence[int] = ()) -> TensorExpr:
+    """Blocks that change places. Without dims the tensor is rolled as one row."""
+    shape = [size for size in base.shape if isinstance(size, int)]
+    if len(shape) < len(base.shape) or not all(isinstance(shift, int) for shift in shifts):
+        return NotImplemented
+    if not dims:
+        row = reshape(base, (math.prod(shape),))
+        return reshape(_rolled(ctx, row, (1,), {0: shifts[0]}), base.shape)
+    total: dict[int, int] = {}
+    for shift, dim in zip(shifts, dims, strict=True):
+        dim %= len(shape)
+        total[dim] = total.get(dim, 0) + shift
+    return _rolled(ctx, base, strides_of(ctx.val), total) if len(total) <= MOST_ROLLED else NotImplemented
+
+
+def _rolled(ctx: Any, base: TensorExpr, strides: tuple[Index, ...], shifts: dict[int, int]) -> TensorExpr:
+    """`shifts`: by dim. `strides`: of the result."""
+    result = ctx.new_buffer(ctx.name, "temp", ctx.val.dtype, base.shape, strides)
+    blocks: list[tuple[TensorExpr, Index]] = [(base, 0)]
+    for dim, shift in shifts.items():
+        size = base.shape[dim]
+        assert isinstance(size, int)
+        cut = -shift % max(size, 1)  # the element that comes first
+        ends = ((cut, size, 0), (0, cut, size - cut))
+        blocks = [
+            (strided_slice(block, dim, start, 1, end - start), plus(offset, times(to, strides[dim])))
+            for block, offset in blocks
+            for start, end, to in ends
+            if end > start
+        ]
+    for block, offset in blocks:
+        _store(ctx, block, result, offset)
+    return result
 
 
 @lowering(aten.copy_.default)

@@ -203,16 +203,16 @@ def lerp(ctx: Any, start: Any, end: Any, weight: Any) -> TensorExpr:
 
 
 def _floor_quotient(left: TensorExpr, right: TensorExpr) -> TensorExpr:
-    """floor(left / right) without the error of rounding the quotient; signs of 0 and NaN as Python's and eager's."""
-    remainder = apply("fmod", left, right)
-    quotient = apply("div", sub(left, remainder), right)
+    """floor(left / right) without the error of rounding the quotient; signs of 0 and NaN as Python's and eager's. Where the quotient overflows, fmod may be NaN."""
+    remainder, near = apply("fmod", left, right), apply("div", left, right)
+    overflows = both(compare("eq", apply("abs", near), math.inf), compare("ne", apply("abs", left), math.inf))
+    quotient = apply("div", where(overflows, left, sub(left, remainder)), right)
     opposite = apply("xor", compare("lt", right, 0), compare("lt", remainder, 0))
     quotient = where(both(compare("ne", remainder, 0), opposite), sub(quotient, 1), quotient)
     floored = apply("floor", quotient)
     floored = where(compare("gt", sub(quotient, floored), 0.5), add(floored, 1), floored)
-    zero = apply("copysign", 0.0, apply("div", left, right))
-    floored = where(compare("ne", quotient, 0), floored, zero)
-    return where(compare("eq", right, 0), apply("div", left, right), floored)
+    floored = where(compare("ne", quotient, 0), floored, apply("copysign", 0.0, near))
+    return where(compare("eq", right, 0), near, floored)
 
 
 def _float_remainder(left: TensorExpr, right: TensorExpr) -> TensorExpr:
@@ -226,6 +226,16 @@ def _divided(ctx: Any, left: Any, right: Any, floats: Callable[..., TensorExpr],
     if is_float(first.dtype):
         return rounded(ctx, floats(first, second))
     return unless_zero(integers, first, second)
+
+
+def _in_dtype(ctx: Any, left: Any, right: Any) -> tuple[Any, Any]:
+    """Numbers as the dtype of a half precision result has them: eager computes remainders with those, quotients with the numbers themselves."""
+    if ctx.dtype not in ("bf16", "f16"):
+        return left, right
+    first, second = (
+        arg if isinstance(arg, TensorExpr) else representable(arg, ctx.dtype) for arg in (left, right)
+    )
+    return first, second
 
 
 @lowering(aten.div.Tensor, aten.div.Scalar, aten.true_divide.Tensor)
@@ -254,12 +264,14 @@ def floor_divide(ctx: Any, left: Any, right: Any) -> TensorExpr:
 
 @lowering(aten.remainder.Tensor, aten.remainder.Scalar, aten.remainder.Scalar_Tensor)
 def remainder(ctx: Any, left: Any, right: Any) -> TensorExpr:
-    return _divided(ctx, left, right, _float_remainder, "mod")
+    first, second = _in_dtype(ctx, left, right)
+    return _divided(ctx, first, second, _float_remainder, "mod")
 
 
 @lowering(aten.fmod.Tensor, aten.fmod.Scalar)
 def fmod(ctx: Any, left: Any, right: Any) -> TensorExpr:
-    return _divided(ctx, left, right, lambda a, b: apply("fmod", a, b), "rem")
+    first, second = _in_dtype(ctx, left, right)
+    return _divided(ctx, first, second, lambda a, b: apply("fmod", a, b), "rem")
 
 
 # --- powers -----------------------------------------------------------------------------------------------------------------------

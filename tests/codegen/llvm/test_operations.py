@@ -137,9 +137,8 @@ def libm_fma(left: torch.Tensor, right: torch.Tensor, addend: torch.Tensor) -> t
     return torch.tensor([function(*row) for row in rows], dtype=left.dtype)
 
 
-# Eager's fmod gives NaN for denormal divisors, its sqrt is not always correctly rounded, torch has no fma.
+# Eager's sqrt is not always correctly rounded, torch has no fma.
 BETTER_THAN_EAGER = {
-    "fmod": lambda left, right: torch.from_numpy(np.fmod(left.numpy(), right.numpy())),
     "sqrt": lambda x: torch.from_numpy(np.sqrt(x.numpy())),
     "fma": libm_fma,
 }
@@ -167,6 +166,11 @@ def test_operation(run, name: str, dtype: str) -> None:
             "fmin",
             "fmax",
         )  # eager's vector and scalar code differ there
+        if (
+            name == "fmod"
+        ):  # libm's where there is no Sleef: exact where eager's gives NaN, as its quotient overflows
+            defined = (args[0] / args[1]).isfinite() | args[0].isinf() | (args[1] == 0)
+            args, actual = [arg[defined] for arg in args], actual[defined]
         expected = BETTER_THAN_EAGER.get(name, lambda *_: reference(name, args, dtype))(*args)
         assert_identical(actual, expected, args, zero_sign=not equal_zeros_are_free)
         return

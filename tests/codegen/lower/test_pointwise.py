@@ -9,6 +9,7 @@ import torch
 
 import capture
 from codegen import compiled
+from codegen.llvm import Target
 from tests.codegen.lowering_check import check, check_fails, kernels
 
 aten = torch.ops.aten
@@ -74,6 +75,32 @@ def test_binary_floats(name):
     if name == "pow":
         a, b = torch.meshgrid(torch.linspace(0.1, 4, 9), torch.linspace(-3, 3, 9), indexing="ij")
     check(BINARY.get(name) or getattr(torch, name), a.contiguous(), b.contiguous())
+
+
+REMAINDERS = {
+    "fmod": torch.fmod,
+    "remainder": torch.remainder,
+    "floor": torch.floor_divide,
+    "fmod by a number": lambda a, b: a.fmod(0.3),
+    "remainder by a number": lambda a, b: a % -2.7,
+    "number by a tensor": lambda a, b: torch.remainder(0.3, b),
+}
+
+
+@pytest.mark.parametrize("name", REMAINDERS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16], ids=str)
+def test_remainders_are_eagers_to_the_bit(name, dtype):
+    """Quotients that overflow and denormals as well. The level with libm's fmod is exact where eager gives NaN."""
+    if name == "floor" and dtype in (torch.bfloat16, torch.float16):
+        pytest.skip("eager rounds the steps on the way to a quotient of half precision")
+    if Target.host().sleef is None:
+        pytest.skip("libm's fmod")
+    extreme = torch.tensor([1e-40, -1e-45, 3e38, -3e38, 1e10])
+    special = torch.cat([SPECIAL, extreme]).to(dtype)
+    a, b = (side.reshape(-1) for side in torch.meshgrid(special, special, indexing="ij"))
+    a = torch.cat([a, (torch.arange(-2000, 2000) * 0.37).to(dtype), (torch.arange(1, 2000) * 1e7).to(dtype)])
+    b = torch.cat([b, torch.linspace(-3, 3, len(a) - len(b)).to(dtype)])
+    check(REMAINDERS[name], a, b, exact=True)
 
 
 @pytest.mark.parametrize("name", BINARY)
