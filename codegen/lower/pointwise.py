@@ -192,10 +192,13 @@ def addcdiv(ctx: Any, base: Any, left: Any, right: Any, value: Any = 1) -> Tenso
 @lowering(aten.lerp.Scalar, aten.lerp.Tensor)
 def lerp(ctx: Any, start: Any, end: Any, weight: Any) -> TensorExpr:
     """The formula with the smaller error, as eager: chosen by |weight| < 0.5."""
+    number = None if isinstance(weight, TensorExpr) else representable(weight, compute_dtype(ctx.dtype))
     start, end, weight = operands(ctx, start, end, weight)
     distance = sub(end, start)
     low = add(start, mul(weight, distance))
     high = sub(end, mul(distance, sub(1.0, weight)))
+    if number is not None:
+        return rounded(ctx, low if abs(number) < 0.5 else high)
     return rounded(ctx, where(compare("lt", apply("abs", weight), 0.5), low, high))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from codegen.printer import print_kernel
 from tests.codegen.lowering_check import check, kernels
 
 
@@ -88,3 +89,39 @@ def test_what_was_overwritten_is_not_read_again_at_another_element():
         return y, y.gather(0, (y * 0).long())
 
     check(f, torch.rand(64))
+
+
+def adam(p, g, m, v):
+    """The distance to the gradient is needed twice, once before the mean is overwritten."""
+    distance = g - m
+    mean, square = m + distance * 0.1, v * 0.99 + g * g * 0.01
+    m.copy_(mean)
+    v.copy_(square)
+    p.copy_(p - 0.1 * mean * distance.tanh() / (square.sqrt() + 1e-8))
+
+
+def test_a_step_that_reads_and_overwrites_is_one_kernel():
+    program = check(adam, *(torch.rand(5, 7) for _ in range(4)))
+    assert len(kernels(program)) == 1
+    assert not [info for info in program.buffers.values() if info.kind == "temp"]
+
+
+def test_what_is_read_elsewhere_is_not_overwritten_first():
+    def flipped(x, y):
+        turned = torch.exp(x.flip(0))
+        x.copy_(x + turned * y)
+        return turned.sin()
+
+    def of_a_row(x, y):
+        scaled = torch.exp(x - x.mean(1, keepdim=True))
+        x.copy_(x * scaled)
+        return scaled * y
+
+    for function in (flipped, of_a_row):
+        check(function, torch.rand(6, 9), torch.rand(6, 9))
+
+
+def test_a_mean_with_a_constant_weight_is_one_formula():
+    program = check(lambda m, g: m.copy_(m.lerp(g, 0.1)), torch.rand(40), torch.rand(40))
+    assert "where" not in print_kernel(kernels(program)[0])
+    check(lambda m, g: m.lerp(g, 0.5), torch.rand(40), torch.rand(40))
