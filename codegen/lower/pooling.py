@@ -19,11 +19,14 @@ from codegen.lower.promotion import compute_dtype, is_float
 from codegen.lower.registry import lowering
 from codegen.lower.scalar_math import add, apply, compare, mul, where
 from codegen.lower.tensor_expr import (
+    Affine,
     Coordinate,
     Padded,
     Position,
     Shape,
+    Stored,
     TensorExpr,
+    View,
     affine_view,
     along,
     cast,
@@ -82,6 +85,14 @@ def _windows(
     return found if is_float(value.dtype) and math.prod(found.kernel) <= MAX_WINDOW else None
 
 
+def _in_memory(ctx: Any, value: TensorExpr) -> TensorExpr:
+    """`value` as elements that cost nothing but to be read: a view of memory as it is, anything else stored."""
+    is_view = (
+        isinstance(value, View) and isinstance(value.transform, Affine) and isinstance(value.base, Stored)
+    )
+    return value if is_view else ctx.realize(value)
+
+
 @lowering(aten.max_pool2d_with_indices.default)
 def max_pool2d(
     ctx: Any,
@@ -96,7 +107,7 @@ def max_pool2d(
     windows = _windows(value, kernel, stride, padding, dilation, ceil_mode)
     if windows is None:
         return NotImplemented
-    base, shape = ctx.realize(value), sizes_of(ctx.val[0])
+    base, shape = _in_memory(ctx, value), sizes_of(ctx.val[0])
     offsets = windows.offsets()
     best: TensorExpr | None = None
     place: TensorExpr | None = None
@@ -140,7 +151,7 @@ def avg_pool2d(
     windows = _windows(value, kernel, stride, padding, 1, ceil_mode)
     if windows is None or (any(windows.padding) and not count_include_pad):
         return NotImplemented
-    dtype, base = compute_dtype(value.dtype), ctx.realize(value)
+    dtype, base = compute_dtype(value.dtype), _in_memory(ctx, value)
     total: TensorExpr = fill(ctx.shape, dtype, 0.0)
     for offset in windows.offsets():
         total = add(total, cast(windows.element(base, ctx.shape, offset, 0.0), dtype))

@@ -189,10 +189,29 @@ def _contiguous(phase: Phase, axes: tuple[str, ...], draft: Draft) -> int:
     """How many accesses of the phase have stride 1 along the best of `axes` that is long enough. Those count that take the most memory: what is
     read again and again (a column's mean) comes from the cache either way."""
     accesses = [s for s in phase.body if isinstance(s, (DraftLoad, DraftStore))]
-    reach = {id(s): len(atoms_of(s.index) & {*draft.outer, *phase.axes}) for s in accesses}
+    nest = {*draft.outer, *phase.axes}
+    depends = _axes_behind(draft)
+    reach = {id(s): len(_axes_of(s.index, depends) & nest) for s in accesses}
     accesses = [s for s in accesses if reach[id(s)] == max(reach.values())]
     long = [name for name in axes if _at_least(draft.ranges.extents[name], MIN_LANES)]
     return max((sum(stride_of(s.index, name) in (1, -1) for s in accesses) for name in long), default=0)
+
+
+def _axes_behind(draft: Draft) -> dict[int, set[str]]:
+    """The axes that each value of the kernel depends on."""
+    found: dict[int, set[str]] = {}
+    for s in draft.statements():
+        if isinstance(s, (DraftLoad, DraftIndex)):
+            found[s.number] = _axes_of(s.index, found)
+        elif isinstance(s, ir.Op):
+            found[s.number] = set().union(*(found.get(number, set()) for number in s.args))
+    return found
+
+
+def _axes_of(index: Index, depends: dict[int, set[str]]) -> set[str]:
+    """Those of computed places included."""
+    atoms = atoms_of(index)
+    return set(atoms).union(*(depends.get(number, set()) for number in _computed(index)))
 
 
 # --- the kernel -------------------------------------------------------------------------------------------------------------------

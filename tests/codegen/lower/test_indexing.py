@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from codegen.printer import print_kernel
 from tests.codegen.lowering_check import check, check_fails, kernels
 
 INDEXING = {
@@ -94,3 +95,9 @@ def test_fractional_arange_is_left_to_eager():
 def test_join_is_written_by_parts():
     program = check(lambda x, y: torch.cat([torch.exp(x), y + 1], 0), torch.randn(3, 4), torch.randn(3, 4))
     assert len(kernels(program)) == 1
+
+
+def test_sums_of_rows_that_are_looked_up_read_along_the_rows():
+    """An index that the kernel computes depends on the axes behind it: the rows are what takes the memory."""
+    program = check(lambda i, w: w[i].sum(1), torch.randint(50, (20, 10)), torch.randn(50, 64))
+    assert "i2 in 64 parallel vector" in print_kernel(kernels(program)[0])

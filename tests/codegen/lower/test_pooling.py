@@ -15,6 +15,8 @@ from torch import fx
 from codegen import compiled
 from codegen.compile_fx import compile_fx
 from codegen.passes import pipeline
+from tests.codegen.lowering_check import kernels, lowered
+from tests.codegen.native_programs import run_native
 
 WINDOWS = [
     (2, None, 0, 1), (3, 2, 1, 1), (3, 1, 1, 1), ((2, 3), (1, 2), (1, 1), 1), (2, 1, 0, 2), (3, 3, 1, 2), ((1, 2), (2, 1), 0, 1),
@@ -94,3 +96,14 @@ def test_other_windows(options: dict[str, Any]) -> None:
     with torch.no_grad():
         graph = compile_fx(fx.symbolic_trace(lambda x: (F.avg_pool2d(x, 3, 2, **options),)), [x])
         torch.testing.assert_close(graph(x)[0], F.avg_pool2d(x, 3, 2, **options))
+
+
+def test_a_view_of_memory_is_pooled_as_it_lies() -> None:
+    """Pooling over one dim is pooling over two of a view: no copy of it is made."""
+
+    def pool(x: torch.Tensor) -> torch.Tensor:
+        return F.max_pool1d(x, 3)
+
+    program, _ = lowered(pool, torch.randn(2, 3, 12))
+    assert len(kernels(program)) == 1
+    torch.testing.assert_close(run_native(program, [x := torch.randn(2, 3, 12)])[0], pool(x))
