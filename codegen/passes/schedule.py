@@ -23,6 +23,7 @@ from codegen.ops import FLOATS, OPS, TORCH_DTYPES
 from codegen.passes.axes import arrange_axes, stride_of
 from codegen.passes.draft import Draft, DraftIndex, DraftLoad, DraftStore, Phase
 from codegen.passes.long_sums import add_partial_sums, block_long_sums
+from codegen.passes.narrow_columns import reduce_blocks_of_rows
 from codegen.passes.place import Nest
 from codegen.passes.row_blocks import row_blocks
 from codegen.passes.tiles import tile_transposed
@@ -36,7 +37,8 @@ def schedule(draft: Draft) -> ir.Kernel:
     """The kernel; `draft` is used up."""
     arrange_axes(draft)
     scans = any(phase.scans for phase in draft.phases())
-    column = _runs_down_columns(draft)
+    blocks_of_rows = reduce_blocks_of_rows(draft)
+    column = draft.outer[-1] if blocks_of_rows else _runs_down_columns(draft)
     tile: ir.Expr | None = None
     if column is not None:
         draft.outer = (*(name for name in draft.outer if name != column), column)
@@ -52,6 +54,7 @@ def schedule(draft: Draft) -> ir.Kernel:
     if not scans:
         block_long_sums(draft, in_lanes=column is not None)
     nest = Nest(draft, draft.outer)
+    nest.blocks[-2 if blocks_of_rows else -1] += blocks_of_rows
     for item in draft.body:
         if isinstance(item, Phase):
             nest.blocks[-1] += _phase(draft, item, in_lanes=column is not None)
@@ -63,7 +66,9 @@ def schedule(draft: Draft) -> ir.Kernel:
     loops = [_outer_loop(draft, name, name == vector) for name in draft.outer]
     if tile is not None:
         loops[-1].extent = tile
-    return _kernel(draft, renumber(nest.close(loops)))
+    kernel = _kernel(draft, renumber(nest.close(loops)))
+    kernel.split = None if blocks_of_rows else kernel.split  # the scratch buffer is one for all
+    return kernel
 
 
 def _around(draft: Draft, body: list[ir.Stmt]) -> list[ir.Stmt]:

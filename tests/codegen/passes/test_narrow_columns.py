@@ -1,0 +1,63 @@
+"""Reductions down the columns of narrow matrices: several rows at a time as one long row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import capture
+from codegen.printer import print_kernel
+from tests.codegen.lowering_check import check, kernels
+
+FUNCTIONS: dict[str, Callable[[torch.Tensor], Any]] = {
+    "sum": lambda x: x.sum(-2),
+    "mean of squares": lambda x: (x * x + 1).mean(-2) * 2,
+    "extremes": lambda x: (x.amax(-2), x.amin(-2)),
+    "product": lambda x: (x.double() * 0.01 + 1).prod(-2),
+}
+
+
+def in_blocks(function: Callable[..., Any], *inputs: torch.Tensor) -> bool:
+    program = check(function, *inputs)
+    return any("_part" in print_kernel(kernel) for kernel in kernels(program))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("shape", [(1000, 3), (64, 7), (129, 2), (3, 333, 10), (200, 33)], ids=str)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_blocks_of_rows(name, shape, dtype):
+    assert in_blocks(
+        FUNCTIONS[name], torch.linspace(-1, 2, torch.Size(shape).numel()).reshape(shape).to(dtype)
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8], ids=str)
+def test_integers(dtype):
+    x = torch.arange(1003 * 5).reshape(1003, 5).remainder(200).to(dtype)
+    assert in_blocks(lambda x: x.sum(0), x)
+    check(lambda x: x.amax(0), x)
+
+
+def test_nan_and_infinity_come_through():
+    x = torch.zeros(1000, 3)
+    x[997, 1], x[3, 2] = torch.nan, torch.inf
+    assert in_blocks(lambda x: (x.amax(0), x.sum(0)), x)
+
+
+def test_other_walks_are_left_alone():
+    assert not in_blocks(lambda x: x.sum(0), torch.rand(1000, 64))  # wide
+    assert not in_blocks(lambda x: x.sum(0), torch.rand(1000, 16))  # rows of whole vectors
+    assert not in_blocks(lambda x: x.sum(0), torch.rand(20, 3))  # few rows
+    assert not in_blocks(lambda x: x[:, :3].sum(0), torch.rand(1000, 5))  # gaps
+    assert not in_blocks(lambda x, w: (x * w).sum(0), torch.rand(1000, 3), torch.rand(1000, 1))
+    assert not in_blocks(lambda x: x.sum(0), torch.rand(3, 1000).t())
+
+
+def test_millions_of_rows_are_as_exact_as_eager():
+    x = torch.rand(1_000_003, 3)
+    exact = x.double().sum(0)
+    error = (capture.compile(lambda x: x.sum(0))(x) - exact).abs().max()
+    assert error <= 2 * (x.sum(0) - exact).abs().max() + 0.1
