@@ -43,6 +43,7 @@ from codegen.llvm.loops import VectorPlan, emit_loop, plan_vector_loop, statemen
 from codegen.llvm.memory import any_lane, emit_load, emit_store
 from codegen.llvm.reduce import AccumulatorState, declare_accumulator, emit_update, read_accumulator
 from codegen.llvm.scans import emit_scan_step
+from codegen.llvm.streaming import only_reads
 from codegen.llvm.target import Target
 from codegen.llvm.values import Code, Value, constant_value
 from codegen.ops import OPS
@@ -219,7 +220,7 @@ class KernelEmitter:
     def text(self, symbol: str) -> str:
         """The definition, once all statements are emitted."""
         lines = [
-            f"define i32 @{symbol}(ptr %buffers, ptr %sizes, i64 %begin, i64 %end) {self.target.attributes} {{",
+            f"define i32 @{symbol}(ptr %buffers, ptr %sizes, i64 %begin, i64 %end) {self.target.attributes(only_reads(self.kernel))} {{",
             "entry:",
             *self.function.entry,
             *self.function.frames[0].lines,

@@ -49,12 +49,12 @@ class Target:
         """Elements of `dtype` in a register. Half precision is computed in f32."""
         return self.vector_bytes // (4 if dtype in ("bf16", "f16") else SIZES[dtype])
 
-    @property
-    def attributes(self) -> str:
-        """Function attributes: without them LLVM prefers 256-bit registers on AVX-512 processors (1.5 times slower)."""
+    def attributes(self, only_reads: bool = False) -> str:
+        """Function attributes: without them LLVM prefers 256-bit registers on AVX-512 processors (1.5 times slower). Kernels that only read memory have
+        those (`codegen.llvm.streaming`)."""
         if self.architecture != "x86_64":
             return "nounwind"
-        bits = self.vector_bytes * 8
+        bits = min(self.vector_bytes * 8, 256 if only_reads else 512)
         return f'nounwind "min-legal-vector-width"="{bits}" "prefer-vector-width"="{bits}"'
 
 
