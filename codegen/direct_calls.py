@@ -57,10 +57,17 @@ def uncaptured(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def has_other_overloads(op: OpOverload) -> bool:
-    """Apart from those that write into given tensors, which take one argument more."""
+    """Apart from those that write into given tensors, which take one argument more, and those that want a keyword which `op` has not (a generator, names)."""
     schemas = (getattr(op.overloadpacket, name)._schema for name in op.overloadpacket.overloads())
-    functional = [schema for schema in schemas if not any(a.is_out for a in schema.arguments)]
-    return len(functional) > 1
+    own = {argument.name for argument in op._schema.arguments}
+    return any(
+        schema.overload_name != op._schema.overload_name
+        and not any(a.is_out for a in schema.arguments)
+        and not any(
+            a.kwarg_only and not a.has_default_value() and a.name not in own for a in schema.arguments
+        )
+        for schema in schemas
+    )
 
 
 def takes_reduction(op: OpOverload) -> bool:

@@ -18,6 +18,10 @@ from codegen.program import ExternStep, Ref
 
 aten = torch.ops.aten
 MAX_INT = 2**31 - 1  # BLAS counts in int32
+SMALL, MANY = (
+    400,
+    128,
+)  # multiplications of a product, and so many of them: torch's own loop is quicker than as many calls of BLAS
 
 
 class HasLayout(Protocol):
@@ -144,7 +148,12 @@ def native_matmul(step: ExternStep, layouts: Mapping[str, HasLayout]) -> MatmulL
     if step.op is aten.mm.default:
         return product(step, step.args[0], step.args[1], layouts, 2)
     if step.op is aten.bmm.default:
-        return product(step, step.args[0], step.args[1], layouts, 3)
+        launch = product(step, step.args[0], step.args[1], layouts, 3)
+        return None if launch is not None and _are_many_small(launch) else launch
     if step.op is aten.addmm.default and len(step.args) == 3:
         return with_bias(step, layouts)
     return None
+
+
+def _are_many_small(launch: MatmulLaunch) -> bool:
+    return launch.batch >= MANY and launch.rows * launch.columns * launch.inner < SMALL
