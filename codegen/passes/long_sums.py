@@ -33,7 +33,7 @@ def block_long_sums(draft: Draft, in_lanes: bool) -> None:
         if block is not None:
             phase.block = block
             if not in_lanes:
-                _widen(draft, sums)
+                widen(draft, sums)
 
 
 def _float_sums(draft: Draft, phase: Phase) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ def _fresh(draft: Draft, name: str) -> str:
     return _fresh(draft, name + "_") if name in draft.ranges.extents else name
 
 
-def _widen(draft: Draft, sums: tuple[str, ...]) -> None:
+def widen(draft: Draft, sums: tuple[str, ...]) -> None:
     """The sum of the partial sums is kept in f64."""
     body: list[Statement | Phase] = []
     for item in draft.body:

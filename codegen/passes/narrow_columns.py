@@ -21,6 +21,7 @@ from codegen import ir
 from codegen.index_algebra import Index, atoms_of, to_expr
 from codegen.passes.axes import stride_of
 from codegen.passes.draft import Draft, DraftLoad, Phase, Statement
+from codegen.passes.long_sums import BLOCK, widen
 from codegen.passes.place import Nest
 from codegen.passes.row_blocks import VALUES, rename_operands
 
@@ -88,23 +89,32 @@ class _Blocks:
         extents = (size * width, self.blocks, size, self.rest)
         draft.ranges.extents |= dict(zip((self.flat, self.block, self.part, self.last), extents))
         at = draft.body.index(phase)
+        self.wide: set[str] = set()
         self.before = [s for s in draft.body[:at] if isinstance(s, VALUES)]
         self.accumulators = [s for s in draft.body[:at] if isinstance(s, ir.Accumulator)]
 
     def loops(self) -> list[ir.Stmt]:
         found = self._over_blocks()
+        if self.blocks * self.size > BLOCK:  # the sums of many partial sums are kept in f64
+            sums = tuple(a.name for a in self.accumulators if a.combine == "sum" and a.dtype == "f32")
+            widen(self.draft, sums)
+            self.wide = set(sums)
         at = self.draft.body.index(self.phase)
         phases = [self._over_parts()]
         if self.rest:
             start = self.blocks * self.size
-            phases.append(Phase((self.last,), self._body({self.row: ix.plus(ix.axis(self.last), start)})))
+            places = {self.row: ix.plus(ix.axis(self.last), start)}
+            rows = [part for s in self._copied(self.phase.body, {}, places) for part in self._in_its_type(s)]
+            phases.append(Phase((self.last,), rows))
         self.draft.body[at : at + 1] = phases
         return found
 
-    def _body(self, places: dict[str, Index]) -> list[Statement]:
-        """The statements of the phase elsewhere, with numbers of their own."""
-        numbers: dict[int, int] = {}
-        return list(self._copied(self.phase.body, numbers, places))
+    def _in_its_type(self, statement: Statement) -> list[Statement]:
+        """An update with a value of the accumulator's type."""
+        if not isinstance(statement, ir.Update) or statement.accumulator not in self.wide:
+            return [statement]
+        value = self.draft.new_value("f64")
+        return [ir.Op(value, "cast", (statement.value,), "f64"), replace(statement, value=value)]
 
     def _copied(
         self, statements: Iterable[Statement], numbers: dict[int, int], places: dict[str, Index]
@@ -157,5 +167,5 @@ class _Blocks:
         for a in self.accumulators:
             value = self.draft.new_value(a.dtype)
             load = DraftLoad(value, self._scratch(a), index, a.dtype)
-            statements += [load, ir.Update(a.name, value)]
+            statements += [load, *self._in_its_type(ir.Update(a.name, value))]
         return Phase((self.part,), statements)
