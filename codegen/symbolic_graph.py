@@ -81,7 +81,9 @@ class SymbolicGraph:
         addresses = {kernel.name: kernel.address for kernel in self.kernels}
         plan = build_plan(self.program, addresses, options)
         graph = compiled.planned(self.program, self.kernels, plan, self.fallback, *self.planned)
-        self.planned = self.planned or (graph,)
+        if not self.planned:
+            self.planned = (graph,)
+            compiled.write_logs(graph)
         return plan_template(graph, recorder, plan)
 
 

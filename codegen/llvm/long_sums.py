@@ -27,14 +27,16 @@ Slot = tuple[str, int, str]  # dtype, lanes, the stack slot
 
 
 def sum_slots(emitter: KernelEmitter, body: list[Stmt], lanes: int, copies: int) -> list[Slot]:
-    """The slots of float sums that the statements of `body` themselves (not loops in it) add to."""
-    own = {statement.name for statement in body if isinstance(statement, Accumulator)}
-    names = {statement.accumulator for statement in body if isinstance(statement, Update)} - own
+    """The slots of float sums that the statements of `body` themselves (not loops in it) add to. A sum in double precision of partial sums in single
+    precision is exact enough without blocks."""
+    own = {statement.name: statement.dtype for statement in body if isinstance(statement, Accumulator)}
+    names = {statement.accumulator for statement in body if isinstance(statement, Update)} - set(own)
     slots = []
     for name in sorted(names):
         state = emitter.accumulators[name]
         dtype = state.accumulator.dtype
-        if state.accumulator.combine == "sum" and dtype in FLOATS:
+        widened = dtype == "f64" and set(own.values()) == {"f32"}
+        if state.accumulator.combine == "sum" and dtype in FLOATS and not widened:
             slots += [(dtype, lanes, state.slots[lanes, copy][0]) for copy in range(copies)]
     return slots
 
@@ -46,9 +48,11 @@ def run_summing_loop(
     step: int,
     body: Callable[[str, int], None],
     slots: list[Slot],
+    most: int | None = None,
 ) -> None:
-    """As `run_loop`, in blocks where there are slots and the loop is, or may be, long."""
-    short = isinstance(start, int) and isinstance(stop, int) and (stop - start) // step <= 2 * BLOCK
+    """As `run_loop`, in blocks where there are slots and the loop is, or may be, long. `most`: a bound that `stop` does not pass."""
+    last = stop if isinstance(stop, int) else most
+    short = isinstance(start, int) and last is not None and (last - start) // step <= 2 * BLOCK
     if short or not slots:
         run_loop(emitter, start, stop, step, body)
         return
@@ -56,8 +60,8 @@ def run_summing_loop(
 
     def block(text: str, offset: int) -> None:
         code = Code(emitter.function, emitter.target, emitter.function.depth, 1)
-        last = code.binary("add nsw", "i64", text, str(offset + BLOCK * step))
-        end = code.intrinsic("smin", "i64", last, str(stop))
+        full = code.binary("add nsw", "i64", text, str(offset + BLOCK * step))
+        end = code.intrinsic("smin", "i64", full, str(stop))
         run_loop(emitter, text, end, step, body, nonempty=True)
         for dtype, lanes, slot, total in totals:
             _move(emitter, dtype, lanes, slot, total)

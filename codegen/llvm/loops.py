@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING
 
 from codegen.ir import (
     Accumulator,
+    Binary,
     Const,
     ConstOp,
+    Expr,
     IndexOp,
     Kernel,
     Load,
@@ -124,10 +126,18 @@ def plan_vector_loop(loop: Loop, kernel: Kernel, target: Target) -> VectorPlan:
         if extent != lanes and not may_repeat:
             lanes *= 2
     unroll = max(1, min(unroll, extent // lanes))
+    if may_repeat:
+        unroll = _balanced(extent, lanes, unroll)
     if loop.axis == kernel.split:  # the runtime chooses the bounds, they are no numbers here
         return VectorPlan(lanes, unroll, overlap=may_repeat, masked=True)
     whole = extent % (lanes * unroll) == 0
     return VectorPlan(lanes, unroll, overlap=may_repeat and not whole, masked=extent % lanes != 0)
+
+
+def _balanced(extent: int, lanes: int, unroll: int) -> int:
+    """As many iterations of the loop with as little to do twice: 300 elements by 16 lanes are 2 times 10 vectors, not 2 times 16."""
+    vectors = -(-extent // lanes)
+    return -(-vectors // -(-vectors // unroll))
 
 
 # --- the loops themselves -----------------------------------------------------------------------------------------------------
@@ -154,7 +164,18 @@ def emit_loop(emitter: KernelEmitter, loop: Loop) -> None:
         1,
         lambda text, offset: _iteration(emitter, loop, AxisPlace(text, emitter.function.depth, 1, offset)),
         sum_slots(emitter, loop.body, emitter.lanes, emitter.copies),
+        _bound_of(loop.extent),
     )
+
+
+def _bound_of(extent: Expr) -> int | None:
+    """What the extent does not pass, where that is known."""
+    if isinstance(extent, Const):
+        return extent.value
+    if not isinstance(extent, Binary) or extent.op != "min":
+        return None
+    bounds = [bound for bound in map(_bound_of, (extent.left, extent.right)) if bound is not None]
+    return min(bounds, default=None)
 
 
 def _is_short(loop: Loop, extent: int) -> bool:
@@ -226,7 +247,13 @@ def _emit_main_and_rest(
         left = function.define(function.depth, f"urem i64 {length}, {stride}")
         middle = function.define(function.depth, f"sub nsw i64 {stop}, {left}")
     run_summing_loop(
-        emitter, start, middle, stride, main, sum_slots(emitter, loop.body, plan.lanes, plan.unroll)
+        emitter,
+        start,
+        middle,
+        stride,
+        main,
+        sum_slots(emitter, loop.body, plan.lanes, plan.unroll),
+        _bound_of(loop.extent),
     )
     run_loop(emitter, middle, stop, plan.lanes, rest)
 

@@ -223,3 +223,21 @@ def test_a_negative_position() -> None:
 def test_views_that_autograd_sees_are_compiled_for_each_size() -> None:
     module, inputs = captured(lambda x: x.view(-1, 1), torch.ones(3, requires_grad=True))
     assert compile_for_sizes(module, inputs) is None
+
+
+def test_sums_of_rows_have_one_level_of_blocks() -> None:
+    """Blocks of rows are short enough to be added up in one loop, and their sums are kept in double precision."""
+    module, inputs = captured(lambda x: x.sum(-1), torch.ones(5, 300))
+    graph = compile_for_sizes(module, inputs)
+    assert isinstance(graph, SymbolicGraph)
+    [kernel] = graph.kernels
+    assert kernel.llvm_ir.count("phi i64") == 4  # rows, blocks, whole vectors, the rest
+    x = torch.rand(3, 200_000) + 1
+    fast = capture.compile(lambda x: x.sum(-1), dynamic=True)
+    torch.testing.assert_close(fast(x), x.double().sum(-1).float(), rtol=1e-6, atol=0)
+
+
+def test_logs_show_the_code_of_symbolic_graphs(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("DEBUG", "capture.loops"):
+        capture.compile(lambda x: x * 2 + 1, dynamic=True)(torch.ones(5, 3))
+    assert caplog.text.count("kernel k0(") == 1 and "s0" in caplog.text

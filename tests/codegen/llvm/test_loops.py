@@ -22,6 +22,7 @@ from codegen.ir import (
     Sym,
 )
 from codegen.llvm import EmitError, Target, emit
+from codegen.llvm.loops import plan_vector_loop
 
 GUARD = 40  # elements behind the end that must stay as they are
 
@@ -265,3 +266,14 @@ def test_vector_loop_inside_a_vector_loop_is_refused() -> None:
     )
     with pytest.raises(EmitError, match="vector loop j inside a vector loop"):
         emit(kernel, Target.level("x86-64-v4"))
+
+
+@pytest.mark.parametrize(
+    "extent, unroll, vectors", [(300, 16, 10), (320, 16, 10), (256, 16, 16), (80, 4, 3), (6400, 4, 4)]
+)
+def test_little_is_done_twice(extent: int, unroll: int, vectors: int) -> None:
+    """Of a short loop, as many vectors at a time as all turns need."""
+    kernel = axpy(Const(extent), unroll=unroll)
+    [loop] = kernel.body
+    assert isinstance(loop, Loop)
+    assert plan_vector_loop(loop, kernel, Target.level("x86-64-v4")).unroll == vectors
