@@ -14,15 +14,30 @@ if TYPE_CHECKING:
     from guards.source import Source
 
 
-class RangeVariable(Variable):
-    """A range of known bounds."""
+BOUNDS = ("start", "stop", "step")
 
-    def __init__(self, value: range, source: Source | None = None) -> None:
+
+class RangeVariable(Variable):
+    """`parts`: start, stop and step of an existing range some of whose bounds change. Whoever asks for more than one of them fixes them by guards."""
+
+    def __init__(
+        self, value: range, source: Source | None = None, parts: list[Variable] | None = None
+    ) -> None:
         super().__init__(source)
-        self.value = value
+        self._value = value
+        self.parts = parts
+
+    @property
+    def value(self) -> range:
+        for part in self.parts or ():
+            part.as_constant()
+        return self._value
 
     def python_type(self) -> type:
         return range
+
+    def is_constant(self) -> bool:
+        return True
 
     def as_constant(self) -> Any:
         return self.value
@@ -45,7 +60,9 @@ class RangeVariable(Variable):
         from capture.variables.constant import fold
         from capture.variables.function import method_of_value
 
-        if name in ("start", "stop", "step"):
+        if name in BOUNDS and self.parts is not None:
+            return self.parts[BOUNDS.index(name)]
+        if name in BOUNDS:
             return fold(getattr, [self, ConstantVariable(name)], {})
         return method_of_value(tx, self, name)
 
@@ -101,8 +118,7 @@ class SliceVariable(Variable):
     def get_attr(self, tx: Translator, name: str) -> Variable:
         from capture.variables.function import method_of_value
 
-        names = ("start", "stop", "step")
-        return self.parts[names.index(name)] if name in names else method_of_value(tx, self, name)
+        return self.parts[BOUNDS.index(name)] if name in BOUNDS else method_of_value(tx, self, name)
 
     def call_method(
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]

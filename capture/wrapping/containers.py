@@ -17,7 +17,7 @@ from capture.variables.lists import DequeVariable, ListVariable
 from capture.variables.mapping import DictVariable
 from capture.variables.named_tuple import NamedTupleVariable
 from capture.variables.native_base import LITERAL_BASES
-from capture.variables.ranges import RangeVariable, SliceVariable
+from capture.variables.ranges import BOUNDS, RangeVariable, SliceVariable
 from capture.variables.sequence import SizeVariable, TupleVariable
 from capture.variables.set_table import SetTable
 from capture.variables.sets import SetVariable
@@ -179,18 +179,18 @@ def set_of(output: OutputGraph, value: Any, base: Any, source: Source | None) ->
 @wraps(range)
 def wrap_range(output: OutputGraph, value: range, source: Source | None) -> Variable:
     guard_type(output, value, source)
-    if source is not None:
-        for name in ("start", "stop", "step"):
-            output.guards.add(make_guard.constant_match(AttrSource(source, name), getattr(value, name)))
-    return RangeVariable(value, source)
+    if source is None:
+        return RangeVariable(value)
+    return RangeVariable(
+        value, source, [wrap(output, getattr(value, n), AttrSource(source, n)) for n in BOUNDS]
+    )
 
 
 @wraps(slice)
 def wrap_slice(output: OutputGraph, value: slice, source: Source | None) -> Variable:
     guard_type(output, value, source)
     parts = [
-        wrap(output, getattr(value, name), AttrSource(source, name) if source else None)
-        for name in ("start", "stop", "step")
+        wrap(output, getattr(value, name), AttrSource(source, name) if source else None) for name in BOUNDS
     ]
     return SliceVariable(parts, source)
 

@@ -114,6 +114,26 @@ def one_of_what_is_not_all_numbers(x):
     return x + 1 if x.shape[0] in (None, 5, 6) else x - 1
 
 
+# --- ranges that are given ---
+
+
+@calls([(tensor(3, 4), range(n)) for n in (2, 3, 5)], graphs=2, dynamic=None)
+def the_stop_of_a_range(x, r):
+    return x + r.stop, r
+
+
+@calls([(tensor(3, 4), range(n, 9, 2)) for n in (1, 2, 5)], graphs=1)
+def the_bounds_of_a_range(x, r):
+    return x.new_zeros(r.stop - r.start) + r.step
+
+
+@calls([(tensor(3, 4), range(n)) for n in (2, 3, 5)], graphs=3, dynamic=None)
+def a_range_that_is_run_through(x, r):
+    for i in r:
+        x = x + i
+    return x, len(r), list(r), 1 in r, r[-1]
+
+
 # --- sizes as data -----------------------------------------------------------------------------------------------------------------
 
 
