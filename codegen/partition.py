@@ -5,9 +5,8 @@ Out: `Parts`: two closed graphs, and what passes from the first to the second.
 
     y = relu(x * w).exp()   ->   forward: mul, relu, exp -> (y);  saved: x, w, y;  backward: mul again, le, where, mul, ...
 
-Saved are the values that the gradients use. What can be computed again at the cost of a pass over memory, from values that are saved anyway, is
-computed again in the backward instead. Never again: products, reductions, random draws, and nothing from inputs that the gradients do
-not use themselves (eager would not keep them, so that the user may have written to them since).
+Saved are the values that the gradients use, but for what the backward computes again (`codegen.recompute`). Nothing is made from inputs that the gradients
+do not use themselves: eager would not keep them, so that the user may have written to them since.
 """
 
 from __future__ import annotations
@@ -19,30 +18,11 @@ from typing import Any
 
 import torch
 from torch import fx
-from torch._ops import OpOverload
 
 from codegen.joint_graph import Joint
 from codegen.memory import UntraceableError
+from codegen.recompute import choose_saved
 from codegen.trace import drop_unused
-
-aten = torch.ops.aten
-PARTS = frozenset((aten.slice.Tensor, aten.select.int))
-VIEWS = PARTS | frozenset((
-    aten.view.default, aten._unsafe_view.default, aten.t.default, aten.transpose.int, aten.permute.default, aten.unsqueeze.default,
-    aten.squeeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.expand.default, aten.alias.default,
-))  # fmt: skip
-CHEAP_VIEWS = VIEWS | frozenset((
-    aten.reshape.default, aten._to_copy.default, aten.clone.default, aten.copy.default, aten.full.default, aten.full_like.default,
-    aten.zeros_like.default, aten.ones_like.default, aten.scalar_tensor.default, aten.zeros.default, aten.ones.default,
-))  # fmt: skip
-
-
-def is_cheap(node: fx.Node) -> bool:
-    """Elementwise, or a change of layout: fuses into whatever reads it."""
-    target = node.target
-    if not isinstance(target, OpOverload) or torch.Tag.nondeterministic_seeded in target.tags:
-        return False
-    return target in CHEAP_VIEWS or torch.Tag.pointwise in target.tags
 
 
 @dataclass(slots=True)
@@ -118,52 +98,6 @@ def decomposed(forward: list[fx.Node]) -> list[fx.Node]:
     calls = (node for node in forward if str(node.target).startswith(("aten.linalg_", "aten._linalg_")))
     operands = (argument for call in calls for argument in call.all_input_nodes)
     return [node for node in dict.fromkeys(operands) if isinstance(node.meta["val"], torch.Tensor)]
-
-
-def base_of(node: fx.Node) -> fx.Node:
-    """What `node` is a view of, through any number of views; itself where it is none, or a part of something that need not be stored whole."""
-    base, is_part = node, False
-    while base.target in VIEWS:
-        is_part |= base.target in PARTS
-        base = base.all_input_nodes[0]
-    return node if is_part and is_cheap(base) else base
-
-
-def choose_saved(frontier: list[fx.Node], results: list[fx.Node]) -> tuple[list[fx.Node], list[fx.Node]]:
-    """Of the values that the backward reads: those to save, and the nodes to compute again (in order). A view is made again from its
-    base: the memory is the same, and so are its writes."""
-    saved: list[fx.Node] = []
-    again: list[fx.Node] = []
-    bases = dict.fromkeys(base_of(node) for node in frontier)
-    available = {node for node in bases if not is_cheap(node) or node in results}
-    for node in sorted({*bases, *frontier}):
-        chain = None if node in available else recipe(node, available)
-        if chain is None:
-            saved.append(node)
-            available.add(node)
-        else:
-            again += [step for step in chain if step not in again]
-    return saved, again
-
-
-MAX_RECIPE = 8
-
-
-def recipe(node: fx.Node, available: set[fx.Node]) -> list[fx.Node] | None:
-    """The cheap nodes that compute `node` from what is available; None if there is no such way, or a long one."""
-    order: list[fx.Node] = []
-
-    def visit(current: fx.Node) -> bool:
-        if current in available or current in order:
-            return True
-        if not is_cheap(current) or current.target is operator.getitem or len(order) >= MAX_RECIPE:
-            return False
-        if not all(visit(argument) for argument in current.all_input_nodes):
-            return False
-        order.append(current)
-        return len(order) <= MAX_RECIPE
-
-    return order if visit(node) else None
 
 
 def copy_graph(

@@ -89,6 +89,34 @@ def test_random_draws_are_saved() -> None:
     assert not [target for target in calls(parts.backward) if not hasattr(target, "_schema")]
 
 
+def test_the_smaller_of_two_that_make_each_other_is_saved() -> None:
+    half = torch.bfloat16
+    x, w = torch.randn(8, 8).to(half).requires_grad_(), torch.randn(8, 8).to(half).requires_grad_()
+    parts = parts_of(lambda x, w: (F.gelu((x @ w).float()),), x, w)
+    assert extra(parts) == [aten.mm.default]
+    assert aten._to_copy.default in calls(parts.backward)
+
+
+def test_a_mask_is_saved_in_place_of_what_it_is_made_of() -> None:
+    parts = parts_of(
+        lambda x, w, m: (torch.where((x @ w).sum(-1, keepdim=True) > 0, x, 0.0),),
+        leaf(8, 8),
+        torch.randn(8, 8),
+        leaf(8),
+    )
+    assert sum(node.meta["val"].numel() for node in parts.forward.nodes if node.target is aten.gt.Scalar) == 8
+    assert extra(parts) == [aten.gt.Scalar]
+
+
+def test_nothing_is_saved_that_the_program_sees_and_eager_does_not_keep() -> None:
+    def function(x: Any, w: Any) -> Any:
+        half = (x @ w).bfloat16()
+        return half, F.gelu(half.float())
+
+    parts = parts_of(function, leaf(8, 8), leaf(8, 8))
+    assert 0 not in parts.saved_results and extra(parts) == [aten._to_copy.default]
+
+
 def test_the_graphs_fit_together() -> None:
     parts = parts_of(
         lambda x, w, b: (F.linear(x, w, b).relu().sum(), x > 0), torch.randn(2, 3), leaf(4, 3), leaf(4)
