@@ -3,7 +3,7 @@
     aten.native_layer_norm(x, ...)   ->   var_mean, sub, add, rsqrt, mul, ...
 
 Rewritten: what lowering fuses better in pieces (normalisations, losses, activations and their backward). Left whole: products of matrices,
-convolutions, pooling, embedding, indexing, scans, sorts, and whatever draws random numbers (the generator has to be asked for the same
+convolutions, embedding, indexing, sorts, and whatever draws random numbers (the generator has to be asked for the same
 numbers in the same order as in eager). The rules are torch's own (`torch._decomp`), but for a few common operators where those import sympy
 (0.3 s) on the way: those are written in `rewritings.py`, for float32 and float64.
 """
@@ -20,6 +20,7 @@ from codegen import (
     rewritings_basic,
     rewritings_half,
     rewritings_products,
+    rewritings_search,
     rewritings_windows,
     special_functions,
 )
@@ -143,7 +144,14 @@ REWRITTEN = [
     "rrelu_with_noise_backward",
 ]
 #: modules that enter forms of their own in OWN
-ENTERED = (rewritings_basic, rewritings_half, rewritings_products, rewritings_windows, special_functions)
+ENTERED = (
+    rewritings_basic,
+    rewritings_half,
+    rewritings_products,
+    rewritings_search,
+    rewritings_windows,
+    special_functions,
+)
 
 
 def overload_named(name: str) -> OpOverload:

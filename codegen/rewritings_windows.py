@@ -19,6 +19,7 @@ from codegen.rewritings import rewriting
 aten = torch.ops.aten
 #: elements of the larger side up to which this is not slower than eager's kernels (measured, one thread)
 PADDING, RESAMPLING, NEAREST, ADAPTIVE_AVERAGE, MASKED_AVERAGE = 1 << 12, 1 << 14, 1 << 16, 1 << 12, 1 << 18
+NARROW, LANES = 3000, 8  # elements looked at for results of fewer columns
 ADDITIONS = 1 << 16  # of gradients, which run in order: only on one thread also above
 
 
@@ -182,6 +183,32 @@ def linear_table(size: int, result: int, factor: float | None, align_corners: bo
     )
 
 
+def cubic_table(size: int, result: int, factor: float | None, align_corners: bool, real: Any) -> Table:
+    """Four neighbours, those behind the borders as the last ones."""
+    if align_corners:
+        scale = real(size - 1) / real(result - 1) if result > 1 else real(0)
+        sources = [real(i) * scale for i in range(result)]
+    else:
+        given = factor is not None and factor > 0
+        scale = real(1.0 / factor) if given else real(size) / real(result)  # type: ignore[operator]
+        sources = [scale * (real(i) + real(0.5)) - real(0.5) for i in range(result)]
+    first = [min(int(np.floor(source)), size - 1) for source in sources]
+    far = [min(max(source - place, real(0)), real(1)) for source, place in zip(sources, first)]
+    found = [tuple(min(max(place + tap - 1, 0), size - 1) for place in first) for tap in range(4)]
+    one = real(1)
+    distances = [(t + one, t, one - t, one - t + one) for t in far]
+    weights = [tuple(float(cubic(of[tap], tap in (1, 2), real)) for of in distances) for tap in range(4)]
+    return Table(size, tuple(found), tuple(weights))
+
+
+def cubic(x: Any, is_near: bool, real: Any) -> Any:
+    """Keys' kernel with a = -0.75, within a distance of 1 and beyond."""
+    a = real(-0.75)
+    if is_near:
+        return ((a + real(2)) * x - (a + real(3))) * x * x + real(1)
+    return ((a * x - real(5) * a) * x + real(8) * a) * x - real(4) * a
+
+
 REAL = {torch.float32: np.float32, torch.float64: np.float64}
 
 
@@ -198,6 +225,10 @@ def register_resampling(rank: int, linear: str) -> None:
     register_pair(f"upsample_nearest{rank}d", rank, nearest(0.0), 0, NEAREST)
     register_pair(f"_upsample_nearest_exact{rank}d", rank, nearest(0.5), 0, NEAREST)
     register_pair(linear, rank, linearly, 1, RESAMPLING)
+
+
+def cubically(sizes: Any, results: Any, factors: Any, options: Any, dtype: Any) -> list[Table]:
+    return [cubic_table(*item, options[0], REAL[dtype]) for item in zip(sizes, results, factors)]
 
 
 def register_pair(name: str, rank: int, tables: Any, options: int, limit: int) -> None:
@@ -224,6 +255,7 @@ def register_pair(name: str, rank: int, tables: Any, options: int, limit: int) -
 
 for _rank, _linear in ((1, "upsample_linear1d"), (2, "upsample_bilinear2d"), (3, "upsample_trilinear3d")):
     register_resampling(_rank, _linear)
+register_pair("upsample_bicubic2d", 2, cubically, 1, RESAMPLING)
 
 
 # --- windows -----------------------------------------------------------------------------------------------------------------------------
@@ -379,6 +411,12 @@ def numbered(tables: list[Table]) -> torch.Tensor:
     return numbers
 
 
+def is_narrow(tensor: torch.Tensor, tables: list[Table]) -> bool:
+    """Too few results side by side to fill a vector, and enough work that it shows."""
+    windows = math.prod(tensor.shape[: tensor.dim() - len(tables)]) * math.prod(t.positions for t in tables)
+    return tables[-1].positions < LANES and windows * math.prod(t.taps for t in tables) > NARROW
+
+
 def largest(tensor: torch.Tensor, tables: list[Table]) -> tuple[torch.Tensor, torch.Tensor]:
     """The largest element of each window, and its number within the operand's plane."""
     lead, rank = tensor.dim() - len(tables), len(tables)
@@ -424,7 +462,8 @@ def register_maximum(rank: int) -> None:
     ) -> Any:
         if not is_usual(tensor, rank) or is_lowered(tensor, rank, kernel, ceil):
             return NotImplemented
-        return largest(tensor, pool_tables(tensor, rank, kernel, stride, padding, dilation, ceil))
+        tables = pool_tables(tensor, rank, kernel, stride, padding, dilation, ceil)
+        return NotImplemented if is_narrow(tensor, tables) else largest(tensor, tables)
 
     def backward(grad: torch.Tensor, tensor: torch.Tensor, *settings: Any) -> Any:
         return to_their_places(grad, tensor, settings[-1], rank)
@@ -432,7 +471,8 @@ def register_maximum(rank: int) -> None:
     def adaptive(tensor: torch.Tensor, result: list[int]) -> Any:
         if not is_usual(tensor, rank) or 0 in result:
             return NotImplemented
-        return largest(tensor, [adaptive_table(*pair) for pair in zip(tensor.shape[-rank:], result)])
+        tables = [adaptive_table(*pair) for pair in zip(tensor.shape[-rank:], result)]
+        return NotImplemented if is_narrow(tensor, tables) else largest(tensor, tables)
 
     def adaptive_backward(grad: torch.Tensor, tensor: torch.Tensor, indices: torch.Tensor) -> Any:
         return to_their_places(grad, tensor, indices, rank)

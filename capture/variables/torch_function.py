@@ -11,6 +11,7 @@ from capture.break_reasons import GraphBreak
 from capture.variables.base import NotConstant, Variable
 from capture.variables.builtin import BuiltinVariable
 from capture.variables.constant import argument_value, fold
+from capture.variables.function import UserFunctionVariable
 from capture.variables.lists import ListVariable
 from capture.variables.number_rules import SYMBOL_FUNCTIONS, compute
 from capture.variables.sequence import SizeVariable, TupleVariable
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 #: constants that are computed of sizes: of symbols too, where some of them are
 OF_SIZES = frozenset([torch.broadcast_shapes])
+
+
+#: Python functions of torch that call an argument -> its name: interpreted where it is given
+CALL_AN_ARGUMENT = {torch.nn.functional.triplet_margin_with_distance_loss: "distance_function"}
 
 
 class TorchFunctionVariable(BuiltinVariable):
@@ -52,6 +57,9 @@ class TorchFunctionVariable(BuiltinVariable):
 def _operation(
     self: TorchFunctionVariable, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
+    called = kwargs.get(CALL_AN_ARGUMENT.get(self.function, ""))
+    if called is not None and not called.is_exactly(None):
+        return UserFunctionVariable(self.function, self.source).call(tx, args, kwargs)
     return tx.output.call_function(tx, self.function, args, kwargs)
 
 

@@ -22,6 +22,7 @@ from codegen.lower import (
     scan,
     scattering,
     view,
+    windows,
 )
 from codegen.lower.graph import Lowering
 from codegen.program import Program
@@ -29,7 +30,7 @@ from codegen.program import Program
 __all__ = ["FAMILIES", "Lowering", "lower_graph"]
 
 FAMILIES = (
-    pointwise, activation, reduction, scan, pooling, view, indexing, scattering, creation, joining, assertions,
+    pointwise, activation, reduction, scan, pooling, view, indexing, scattering, creation, joining, assertions, windows,
 )  # fmt: skip
 
 

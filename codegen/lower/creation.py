@@ -5,6 +5,8 @@ aten.arange.start_step(0, 8, 2)  ->  Map("mul", (Position(0), Fill(2)))        a
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import Any
 
 import torch
@@ -13,7 +15,7 @@ from codegen.index_algebra import Poly
 from codegen.lower.promotion import as_operand, is_float
 from codegen.lower.registry import lowering
 from codegen.lower.scalar_math import add, compare, mul, sub, where
-from codegen.lower.tensor_expr import Position, TensorExpr, cast, fill
+from codegen.lower.tensor_expr import Position, TensorExpr, cast, copy_of, fill
 
 aten = torch.ops.aten
 
@@ -55,7 +57,7 @@ def fill_lowering(ctx: Any, like: TensorExpr, value: Any) -> TensorExpr:
 
 
 def _sequence(ctx: Any, start: Any, step: Any) -> TensorExpr:
-    """start + step * i where every element is exact; the rounding of other steps is eager's own business."""
+    """start + step * i where every element is exact; other steps only eager knows how to round."""
     if isinstance(start, Poly) or isinstance(step, Poly):
         return NotImplemented
     if not (_whole(start) and _whole(step)):
@@ -81,17 +83,22 @@ def _whole(value: Any) -> bool:
 
 @lowering(aten.arange.default)
 def arange(ctx: Any, end: Any, **options: Any) -> TensorExpr:
-    return _sequence(ctx, 0, 1)
+    found = _sequence(ctx, 0, 1)
+    return table(ctx, aten.arange.default, end, **options) if found is NotImplemented else found
 
 
 @lowering(aten.arange.start)
 def arange_start(ctx: Any, start: Any, end: Any, **options: Any) -> TensorExpr:
-    return _sequence(ctx, start, 1)
+    found = _sequence(ctx, start, 1)
+    return table(ctx, aten.arange.start, start, end, **options) if found is NotImplemented else found
 
 
 @lowering(aten.arange.start_step)
 def arange_step(ctx: Any, start: Any, end: Any, step: Any = 1, **options: Any) -> TensorExpr:
-    return _sequence(ctx, start, step)
+    found = _sequence(ctx, start, step)
+    return (
+        table(ctx, aten.arange.start_step, start, end, step, **options) if found is NotImplemented else found
+    )
 
 
 @lowering(torch.ops.prims.iota.default)
@@ -119,3 +126,29 @@ def tril(ctx: Any, value: TensorExpr, diagonal: int = 0) -> TensorExpr:
 @lowering(aten.triu.default)
 def triu(ctx: Any, value: TensorExpr, diagonal: int = 0) -> TensorExpr:
     return _triangle(ctx, value, "ge", diagonal)
+
+
+# --- computed once, by eager ----------------------------------------------------------------------------------------------------------
+
+TABLE = 1 << 14  # elements up to which the graph holds them
+
+
+def table(ctx: Any, op: Any, *numbers: Any, **options: Any) -> TensorExpr:
+    """Numbers that nothing can change, rounded as only eager knows. A copy: the caller may write to it."""
+    count = math.prod(ctx.val.shape)
+    if any(isinstance(value, (Poly, TensorExpr)) for value in numbers) or not 0 < count <= TABLE:
+        return NotImplemented
+    with torch._C._DisableTorchDispatch(), torch.inference_mode(False):
+        value = op(*numbers, **{**options, "device": "cpu"})
+    return copy_of(ctx.constant(value, f"{ctx.name}_table"))
+
+
+for _op in (
+    aten.linspace.default,
+    aten.logspace.default,
+    aten.tril_indices.default,
+    aten.triu_indices.default,
+):
+    lowering(_op)(
+        functools.partial(lambda op, ctx, *numbers, **options: table(ctx, op, *numbers, **options), _op)
+    )

@@ -75,6 +75,12 @@ class Lowering:
         self.program.buffers[name] = BufferInfo(name, kind, dtype, *exprs, to_expr(0))
         return Stored(shape, IR_DTYPES[dtype], name, strides)
 
+    def constant(self, value: torch.Tensor, hint: str) -> Stored:
+        """A tensor that the graph holds."""
+        stored = self._opaque(hint, "constant", value)
+        self.program.buffers[stored.buffer].value = value
+        return stored
+
     def realize(self, value: TensorExpr, hint: str = "") -> Stored:
         """Have `value` stored, in the layout that eager gives it."""
         if isinstance(value, Stored):
@@ -114,9 +120,7 @@ class Lowering:
             value = getattr(value, part)
         if not isinstance(value, torch.Tensor):
             raise TypeError(f"graph attribute {node.target!r} is a {type(value).__name__}, expected a tensor")
-        stored = self._opaque(node.name, "constant", value)
-        self.program.buffers[stored.buffer].value = value
-        self.values[node] = stored
+        self.values[node] = self.constant(value, node.name)
 
     def _call(self, node: fx.Node) -> None:
         if node.target is operator.getitem:

@@ -195,3 +195,17 @@ def plain_cached_property(x):
 @case(ops=3, args=lambda: (torch.randn(3, 4), CPr(torch.ones(3, 4))))
 def cached_property_arg(x, o):
     return o.c + x, o.c * 2, o.n
+
+
+def distance(x, y):
+    return (x - y).abs().sum(-1)
+
+
+@case(ops=23)
+def a_function_that_torch_calls(x):
+    loss = torch.nn.functional.triplet_margin_with_distance_loss
+    return (
+        loss(x, x + 1, x - 1),
+        loss(x, x + 1, x * 3, distance_function=distance),
+        loss(x, x + 1, x * 3, distance_function=torch.nn.functional.pairwise_distance),
+    )

@@ -30,6 +30,8 @@ FUNCTIONS = {
     "nearest": lambda x: F.interpolate(x, scale_factor=(1.7, 0.6)),
     "nearest-exact": lambda x: F.interpolate(x, size=(11, 5), mode="nearest-exact"),
     "bilinear": lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"),
+    "bicubic": lambda x: F.interpolate(x, scale_factor=(1.7, 2), mode="bicubic"),
+    "bicubic corners": lambda x: F.interpolate(x, size=(5, 9), mode="bicubic", align_corners=True),
     "bilinear corners": lambda x: F.interpolate(x, size=(3, 12), mode="bilinear", align_corners=True),
 }
 
