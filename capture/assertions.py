@@ -1,8 +1,8 @@
-"""`assert` on the values of a tensor, without a break.
+"""`assert` on the values of a tensor, without a break; and what torch's own modules check of tensors that they are given (`torch.distributions`).
 
-In:  the condition, a tensor; the instruction behind the jump over `raise AssertionError`.
+In:  the condition, a tensor; the instruction behind the jump over `raise AssertionError`, or over another `raise`.
 Out: the graph goes on as if it holds, with a node that says so; the condition is an output of the graph. Where it does not hold when the
-     graph has run, nothing has happened yet: Python runs the frame from its start and raises the program's own AssertionError.
+     graph has run, nothing has happened yet: Python runs the frame from its start and raises the program's own error.
 
 That wants a graph that writes to no input, and a condition that is not written to later on: else the frame is translated again, with a break.
 """
@@ -55,7 +55,17 @@ class Assertions:
 
 
 def is_assertion(tx: Translator) -> bool:
-    return tx.instructions[tx.index].name == "LOAD_ASSERTION_ERROR"
+    if tx.instructions[tx.index].name == "LOAD_ASSERTION_ERROR":
+        return True
+    jump = tx.instructions[tx.index - 1]
+    return str(tx.scope.globals.get("__name__")).startswith("torch.") and _raises(tx, jump.target)
+
+
+def _raises(tx: Translator, end: int | None) -> bool:
+    """Whether all that the jump to `end` leaves out is one `raise`."""
+    skipped = tx.instructions[tx.index : end]
+    last = skipped[-1].name if skipped else None
+    return last == "RAISE_VARARGS" and all(i.target is None for i in skipped)
 
 
 def _message(tx: Translator) -> str:

@@ -82,10 +82,9 @@ class Guarding:
             self.guards.add(make_guard.dict_keys(source, mapping))
 
     def guard_dict_contains(self, variable: Any, key: Any, mapping: Any) -> None:
-        from capture.variables.compare import ByIdentity, ByUser
-        from capture.variables.identity import IdentityKey
+        from capture.variables.compare import names_objects
 
-        if isinstance(key, (ByIdentity, ByUser, IdentityKey)) or variable.side_changed(self):
+        if names_objects(key) or variable.side_changed(self):
             variable.keys_guarded = True
             self.guard_dict_keys(variable.source, mapping)
         elif variable.source is not None:

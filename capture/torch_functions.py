@@ -152,6 +152,10 @@ OUTSIDE_FUNCTIONS = [
 ]
 
 
+#: names that a namespace has because it is an object
+OF_ANY_OBJECT = frozenset([*dir(object), *dir(types.ModuleType)])
+
+
 def _find(path: str) -> Any:
     value: Any = torch
     for name in path.split(".")[1:]:
@@ -165,7 +169,7 @@ def _tables() -> dict[int, tuple[str, Any]]:
     table: dict[int, tuple[str, Any]] = {}
     for path in NAMESPACES:
         namespace = _find(path)
-        for name in dir(namespace):
+        for name in set(dir(namespace)) - OF_ANY_OBJECT:
             value = getattr(namespace, name, None)
             if isinstance(value, types.BuiltinFunctionType) or _is_operation(value):
                 table[id(value)] = ("graph", value)

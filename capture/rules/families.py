@@ -17,6 +17,7 @@ from capture.rules import (
     operators,
     regular_expressions,
     tensor_types,
+    torch_library,
 )
 from capture.variables import (
     autograd_function,
@@ -45,6 +46,7 @@ FAMILIES = (
     regular_expressions,
     searching,
     tensor_types,
+    torch_library,
     autograd_function,
     derivative_functions,
     new_class,

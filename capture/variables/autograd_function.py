@@ -59,7 +59,6 @@ def apply_of(cls: type[Function]) -> Any:
 
 def _named(call: Any, cls: type) -> Any:
     call.__name__ = call.__qualname__ = f"{cls.__name__}_apply"
-    call.__module__ = cls.__module__
     return call
 
 

@@ -103,6 +103,8 @@ def bind(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> V
         return BoundMethodVariable(class_value(tx, owner, found, name), owner)
     if isinstance(found, staticmethod):
         return class_value(tx, owner, found.__func__, name, "__func__")
+    if name == "__new__" and isinstance(found, types.BuiltinFunctionType):
+        return wrap_class(tx.output, cls).get_attr(tx, name)
     if isinstance(found, classmethod):
         if not isinstance(found.__func__, types.FunctionType):
             raise GraphBreak("property", name=name, value=owner)  # its own `__get__` is asked

@@ -166,6 +166,13 @@ class ByUser:
         return equal_or_same(self.tx, self.variable, held)
 
 
+def names_objects(key: Any) -> bool:
+    """Whether the hash key, or a part of it, stands for an object; else it is the key itself."""
+    if type(key) is tuple:
+        return any(map(names_objects, key))
+    return isinstance(key, ByIdentity | ByUser | IdentityKey)
+
+
 def has_own_hash(cls: type) -> bool:
     """Whether code written in Python decides over equality of dict keys of this class."""
     import torch

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from capture.variables.compare import ByIdentity, ByUser
-from capture.variables.identity import IdentityKey
+from capture.variables.compare import names_objects
 from guards import guard as make_guard
 from guards.guard import GuardError
 from guards.source import ConstantSource
@@ -91,4 +90,4 @@ def is_hashed_alike(key: Any) -> bool:
     """Whether a key of the interpreter's has the hash of the program's object."""
     if type(key) is tuple:
         return all(map(is_hashed_alike, key))
-    return not isinstance(key, (ByIdentity, ByUser, IdentityKey))
+    return not names_objects(key)

@@ -428,6 +428,17 @@ def _get_item(self: TensorVariable, tx: Translator, key: Variable) -> Variable:
     return tx.output.call_function(tx, operator.getitem, [self, key], {})
 
 
+def _new(self: TensorVariable, tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+    """A size is spread out: in the graph it would be a tuple, which `new` takes for the values."""
+    from capture.variables.sequence import SizeVariable
+
+    if len(args) != 1 or not isinstance(args[0], SizeVariable):
+        return tx.output.call_method(tx, "new", [self, *args], kwargs)
+    sizes = args[0].unpack(tx)
+    name = "new" if sizes else "new_empty"
+    return tx.output.call_method(tx, name, [self, *(sizes or args)], kwargs)
+
+
 def _set_item(self: TensorVariable, tx: Translator, key: Variable, value: Variable) -> Variable:
     tx.output.call_function(tx, operator.setitem, [self, key, value], {})
     return ConstantVariable(None)
@@ -460,6 +471,7 @@ TENSOR_METHODS: dict[str, Callable[..., Variable]] = {
     "numpy": _numpy,
     "detach_": _detach_in_place,
     "nelement": _nelement,
+    "new": _new,
     "__iter__": _iter,
     "__getitem__": _get_item,
     "__setitem__": _set_item,

@@ -146,8 +146,12 @@ def _is_mixed(key: Any) -> bool:
 
 def _name_of_key(key: Any, variable: Variable) -> Any:
     """As `hash_key` gives it."""
+    if isinstance(variable, LazyVariable):
+        variable = variable.realize()
     if isinstance(variable, ConstantVariable):
         return key
+    if type(variable) is TupleVariable:
+        return tuple(map(_name_of_key, key, variable.items))
     if hashes_by_identity(type(key)):
         return ByIdentity(variable)
     return key if isinstance(key, types.BuiltinFunctionType) else ForeignKey(variable)

@@ -104,3 +104,8 @@ def copy_(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 @shape_rule("bernoulli")
 def bernoulli(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return contiguous(args[0].shape, args[0].dtype)
+
+
+@shape_rule("binomial", "_sample_dirichlet", "_dirichlet_grad")
+def of_a_distribution(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return contiguous(args[0].shape, args[0].dtype)

@@ -389,3 +389,18 @@ def finalizer_runs(x):
 def identity_of_new_objects(x):
     a, b = Node(1), Node(1)
     return x + 1, a is b, a == b, a is a, [a, b].index(b), a in [b], a != b
+
+
+class Copied:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def bare_copy(self):
+        made = self.__new__(type(self))
+        made.factor = self.factor + 1
+        return made
+
+
+@case(graphs=1, ops=1)
+def new_is_found_on_the_instance(x):
+    return x * Copied(3).bare_copy().factor

@@ -388,3 +388,26 @@ def arg_int_keys(x, d):
 @case(ops=3, args=lambda: (torch.randn(3, 4), {torch.float32: 1, torch.nn.ReLU: 2, len: 3}))
 def arg_obj_keys(x, d):
     return x + d[torch.float32] + d[torch.nn.ReLU] + d[len]
+
+
+FIRST_AND_SECOND = {(int, str): 2, (str, str): 3, (str, int): 4}
+
+
+@case(1, 1)
+def keys_are_tuples_of_classes(x):
+    return x * FIRST_AND_SECOND[type(1), type("")]
+
+
+@case(1, 1)
+def keys_are_tuples_of_classes_that_are_missing(x):
+    return (
+        x * FIRST_AND_SECOND.get((int, int), 7),
+        (int, str) in FIRST_AND_SECOND,
+        (float, str) in FIRST_AND_SECOND,
+    )
+
+
+@case(1, 1)
+def keys_of_classes_that_the_frame_finds(x):
+    found = [(a, b) for a, b in FIRST_AND_SECOND if issubclass(bool, a) and issubclass(str, b)]
+    return x * FIRST_AND_SECOND[found[0]]

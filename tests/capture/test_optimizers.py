@@ -329,3 +329,32 @@ def test_parameters_on_one_memory_are_updated_one_after_the_other() -> None:
         return memory
 
     torch.testing.assert_close(stepped(capture.compile), stepped(lambda step: step))
+
+
+CLIPPING: dict[str, Callable[[Any], Any]] = {
+    "norm": lambda p: torch.nn.utils.clip_grad_norm_(p, 0.1),
+    "largest": lambda p: torch.nn.utils.clip_grad_norm_(p, 0.1, norm_type=float("inf")),
+    "one by one": lambda p: torch.nn.utils.clip_grad_norm_(p, 0.1, foreach=False),
+    "value": lambda p: torch.nn.utils.clip_grad_value_(p, 0.1),
+}
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize("name", CLIPPING)
+def test_gradients_are_clipped_in_one_graph(name, mixed):
+    clip = CLIPPING[name]
+
+    def parameters():
+        torch.manual_seed(0)
+        made = [torch.nn.Parameter(torch.randn(3, n)) for n in (2, 4)]
+        if mixed:
+            made.insert(1, torch.nn.Parameter(torch.randn(5, dtype=torch.float64)))
+        for parameter in made:
+            parameter.grad = torch.randn_like(parameter)
+        return made
+
+    eager, captured = parameters(), parameters()
+    expected = clip(eager)
+    got = capture.compile(clip, backend="eager", fullgraph=True)(captured)
+    torch.testing.assert_close(got, expected)
+    torch.testing.assert_close([p.grad for p in captured], [p.grad for p in eager])
