@@ -411,3 +411,10 @@ def keys_are_tuples_of_classes_that_are_missing(x):
 def keys_of_classes_that_the_frame_finds(x):
     found = [(a, b) for a, b in FIRST_AND_SECOND if issubclass(bool, a) and issubclass(str, b)]
     return x * FIRST_AND_SECOND[found[0]]
+
+
+@case(1, 1)
+def keys_are_members_of_an_enumeration_of_torch(x):
+    kinds = torch.nn.attention.SDPBackend
+    seen = dict.fromkeys([kinds.MATH, kinds.FLASH_ATTENTION, kinds.MATH])
+    return x * len(seen), kinds.MATH in seen, kinds.CUDNN_ATTENTION in seen

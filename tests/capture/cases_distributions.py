@@ -80,20 +80,20 @@ def expanded(x):
 
 @case(1, None, falls_back=True)
 def invalid_arguments(x):
-    return D.Normal(x, -x.abs())
+    return D.Normal(x, -x.abs(), validate_args=True)
 
 
 @case(1, None, falls_back=True)
 def invalid_arguments_are_caught(x):
     try:
-        D.Normal(x, -x.abs())
+        D.Normal(x, -x.abs(), validate_args=True)
     except ValueError as error:
         return x * 2, str(error)
 
 
 @case(1, None, leaf, falls_back=True)
 def a_value_outside_of_the_support(x):
-    return D.Exponential(x.exp()).log_prob(-x.exp())
+    return D.Exponential(x.exp(), validate_args=True).log_prob(-x.exp())
 
 
 class Policy(torch.nn.Module):
