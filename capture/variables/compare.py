@@ -245,16 +245,7 @@ def hash_key(tx: Translator, variable: Variable, among: Iterable[Any] = ()) -> A
         return ByIdentity(variable)
     if callable(value):
         return value
-    if _is_member(value):
-        return ByIdentity(variable)
     raise GraphBreak("builtin", name="hash", value=variable)
-
-
-def _is_member(value: Any) -> bool:
-    """A member of an enumeration that pybind11 made (`SDPBackend.MATH`); numbers become other objects, which are equal."""
-    members = getattr(type(value), "__members__", None)
-    made_by = type(type(value)).__name__
-    return made_by == "pybind11_type" and any(value is member for member in (members or {}).values())
 
 
 def _hash_by_user(tx: Translator, variable: Variable, cls: type) -> ByUser:

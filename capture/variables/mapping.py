@@ -190,9 +190,22 @@ class DictVariable(Variable):
 
         if name == "default_factory" and self.cls is collections.defaultdict:
             return self.factory or NONE
-        if name in self.attributes:
-            return self.attributes[name]
+        held = self._own_attribute(tx, name) if self.cls is collections.OrderedDict else None
+        if held is not None:
+            return held
         return method_of_value(tx, self, name)
+
+    def _own_attribute(self, tx: Translator, name: str) -> Variable | None:
+        """Of an OrderedDict, which takes attributes (a state dict has `_metadata`)."""
+        from guards.source import AttrSource
+
+        if name in self.attributes or self.source is None or hasattr(collections.OrderedDict, name):
+            return self.attributes.get(name)
+        namespace = vars(self.original)
+        if name in namespace:
+            return tx.wrap(namespace[name], AttrSource(self.source, name))
+        tx.output.guard_no_attribute(self, name)
+        return None
 
     def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
         if self.cls is collections.defaultdict and name == "default_factory" and self.source is None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from capture.break_reasons import GraphBreak
+from capture.replaced_data import with_data
 from capture.variables import tensor_attributes
 from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable
@@ -34,7 +35,6 @@ CONSTANT_ATTRIBUTES = frozenset(
         "ndim",
         "shape",
         "requires_grad",
-        "is_leaf",
         "is_cuda",
         "is_cpu",
         "is_sparse",
@@ -144,6 +144,7 @@ class TensorVariable(Variable):
         self.fake = fake
         self.value: torch.Tensor | None = None  # the existing tensor, where there is one
         self.attributes: dict[str, Variable] = {}  # set by the program
+        self.leaf: TensorVariable | None = None  # what it was before the program gave it other data
 
     def python_type(self) -> type:
         return torch.nn.Parameter if isinstance(self.value, torch.nn.Parameter) else torch.Tensor
@@ -199,7 +200,8 @@ class TensorVariable(Variable):
         ]
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        stored = tensor_attributes.load(self, tx, name) if name in self.attributes else None
+        held = name in self.attributes and name != "data"
+        stored = tensor_attributes.load(self, tx, name) if held else None
         if stored is not None:
             return stored
         if name in TORCH_ATTRIBUTES:
@@ -227,7 +229,9 @@ class TensorVariable(Variable):
         """`tensor.grad = ...` of an existing tensor, and the program's own attributes: stored behind the graph."""
         if tx.output.function_modes and not tensor_attributes.is_free_name(name):
             raise GraphBreak("set_attr", value=self, name=name)  # a mode sees it
-        if name != "grad":
+        if name == "data":
+            _set_data(self, tx, value)
+        elif name != "grad":
             tensor_attributes.store(self, tx, name, value)
         elif self.source is None or not _fits_as_grad(self, value):
             raise GraphBreak("set_attr", value=self, name=name)
@@ -354,6 +358,52 @@ def _data(self: TensorVariable, tx: Translator) -> Variable:
     return detached
 
 
+def _set_data(self: TensorVariable, tx: Translator, value: Variable) -> None:
+    """Of an existing tensor: the variable stands for one on the memory of `value` from here on, and the tensor gets it behind the graph."""
+    plain = isinstance(value, TensorVariable) and self.cls is value.cls is torch.Tensor
+    if not plain or self.source is None or torch._C._functorch.peek_interpreter_stack() is not None:
+        raise GraphBreak("set_attr", value=self, name="data")
+    assert isinstance(value, TensorVariable)
+    if _is_same_memory(self.fake, value.fake):
+        return
+    leaf = self.leaf or TensorVariable(self.node, self.fake)
+    recorded = leaf.fake.requires_grad
+    fits = leaf.fake.is_leaf and _fits_as_grad(self, value) and _is_made_by_graph(tx, value)
+    if recorded and not (fits and not _is_used(self.node)):
+        raise GraphBreak("set_attr", value=self, name="data")
+    data = _data(value, tx)
+    tx.output.side_effects.store_attr(self, "data", data)
+    made = tx.output.call_function(tx, with_data, [leaf, data], {}) if recorded else data
+    assert isinstance(made, TensorVariable)
+    self.leaf, self.node, self.fake = leaf, made.node, made.fake
+
+
+def _is_used(node: torch.fx.Node) -> bool:
+    """By an operation that autograd records: its backward would see the new data."""
+    from capture.outline import tensors_of
+
+    results = [t for user in node.users for t in tensors_of(user.meta.get("example_value"))]
+    return any(result.requires_grad for result in results)
+
+
+def _is_same_memory(left: torch.Tensor, right: torch.Tensor) -> bool:
+    if (left.shape, left.dtype, left.layout) != (right.shape, right.dtype, right.layout):
+        return False
+    same = left.untyped_storage()._cdata == right.untyped_storage()._cdata
+    return same and (left.stride(), left.storage_offset()) == (right.stride(), right.storage_offset())
+
+
+def _is_made_by_graph(tx: Translator, value: TensorVariable) -> bool:
+    """Its memory is no input's: writes by way of the leaf would be writes to that, which nothing would notice."""
+    memory = value.fake.untyped_storage()._cdata
+    inputs = (i.node.meta["example_value"] for i in tx.output.tensor_inputs())
+    return all(fake.untyped_storage()._cdata != memory for fake in inputs)
+
+
+def _is_leaf(self: TensorVariable, tx: Translator) -> Variable:
+    return ConstantVariable((self.leaf or self).fake.is_leaf)
+
+
 def _grad(self: TensorVariable, tx: Translator) -> Variable:
     from capture.wrap import wrap
     from guards.source import GradSource
@@ -446,6 +496,7 @@ def _set_item(self: TensorVariable, tx: Translator, key: Variable, value: Variab
 
 TENSOR_ATTRIBUTES: dict[str, Callable[[TensorVariable, Translator], Variable]] = {
     "data": _data,
+    "is_leaf": _is_leaf,
     "grad": _grad,
     "grad_fn": _grad_fn,
     "output_nr": _of_graph("output_nr"),

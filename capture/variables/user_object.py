@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections
 import types
 import weakref
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
@@ -286,7 +287,8 @@ class ObjectVariable(Variable):
     def call_method(
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        special = OBJECT_METHODS.get(self.class_entry(name)) if name in OBJECT_METHOD_NAMES else None
+        entry = self.class_entry(name) if name in OBJECT_METHOD_NAMES else None
+        special = OBJECT_METHODS.get(entry) if isinstance(entry, Hashable) else None
         if special is not None:
             return special(tx, self, *args, **kwargs)
         if name.startswith("__") and name.endswith("__"):

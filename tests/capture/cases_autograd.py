@@ -234,7 +234,7 @@ def data_written_in_place(x):
     return x + 1
 
 
-@case(graphs=2, ops=2, args=one_leaf)
+@case(graphs=1, ops=4, args=one_leaf)
 def data_assigned(x):
     x.data = torch.ones(3, 4)
     return x + 1

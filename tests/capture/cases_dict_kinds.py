@@ -272,3 +272,34 @@ def myod(x):
 @case(ops=1)
 def od_str(x):
     return str(OrderedDict(a=1)), repr(defaultdict(list, {"a": [1]})), str(Counter("a")), x + 1
+
+
+@case(1, 2)
+def attributes_of_an_ordered_dict(x):
+    made = OrderedDict(a=x)
+    made.note = 3
+    made.double = x * 2
+    return made.note, made.double, hasattr(made, "other"), made["a"] + 1
+
+
+def state_of_a_module():
+    torch.manual_seed(0)
+    return torch.nn.Linear(4, 5).state_dict(), torch.ones(3, 4)
+
+
+@case(1, 1, state_of_a_module)
+def attributes_of_an_existing_ordered_dict(state, x):
+    return x * 2, hasattr(state, "_metadata"), hasattr(state, "other"), sorted(state._metadata[""])
+
+
+@case(1, 4, lambda: (torch.nn.Linear(4, 4), torch.ones(3, 4)))
+def state_dict_of_a_module(model, x):
+    state = model.state_dict()
+    return model(x) + state["bias"], list(state), dict(state._metadata)
+
+
+@case(1, 1)
+def an_ordered_dict_keeps_its_attributes(x):
+    made = OrderedDict(a=x + 1)
+    made.note = [3]
+    return made, made.note

@@ -1,4 +1,4 @@
-"""Gradients through captured custom autograd functions: each case once more, with a backward from its results."""
+"""Gradients through captured custom autograd functions, and of leaves that get other data: each case once more, with a backward from its results."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import torch
 from torch.utils import _pytree as pytree
 
 import capture
-from tests.capture import cases_autograd_functions
+from tests.capture import cases_autograd_functions, cases_tensor_data
 from tests.capture.registry import CASES, Case
+
+MODULES = (cases_autograd_functions.__name__, cases_tensor_data.__name__)
 
 
 def recorded(args, function):
