@@ -13,6 +13,7 @@ import contextlib
 import types
 from typing import TYPE_CHECKING, Any
 
+from capture.break_reasons import GraphBreak
 from capture.variables.base import Deleted, Variable
 from capture.variables.constant import ConstantVariable
 from guards.lookup import instance_dict
@@ -47,6 +48,7 @@ class SideEffects:
         self._watches: list[Watch] = []
         self._set_anew: set[tuple[int, str]] = set()
         self._registrations: list[Variable] = []  # handles that are made behind the graph in any case
+        self.hooks_unknown_since: int | None = None  # step of the frame at which a handle removed some hook
         self._globals: dict[tuple[int, str], tuple[dict[str, Any], Variable]] = {}
         self._class_sources: dict[int, tuple[Variable, Source | None]] = {}
         self._attributes: dict[
@@ -93,6 +95,13 @@ class SideEffects:
 
     def register(self, handle: Variable) -> None:
         self._registrations.append(handle)
+
+    def check_hooks_known(self) -> None:
+        """Hooks of modules are about to be looked at."""
+        if self.hooks_unknown_since is not None:
+            signal = GraphBreak("mutation", value="hooks, by a handle")
+            signal.born = self.hooks_unknown_since
+            raise signal
 
     def forget_registration(self, handle: Variable) -> None:
         self._registrations = [known for known in self._registrations if known is not handle]

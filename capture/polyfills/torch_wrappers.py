@@ -20,6 +20,14 @@ def with_grad_mode_of_optimizer(func: Any, self: Any, *args: Any, **kwargs: Any)
     return result
 
 
+def remove_hook(handle: Any) -> None:
+    """`torch.utils.hooks.RemovableHandle.remove`."""
+    for ref in (handle.hooks_dict_ref, *handle.extra_dict_ref):
+        held = ref()
+        if held is not None and handle.id in held:
+            del held[handle.id]
+
+
 class ProfilerRange:
     """Stands for `record_function` inside of a graph, where a range would contain nothing."""
 

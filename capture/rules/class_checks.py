@@ -11,6 +11,7 @@ import torch
 
 from capture.break_reasons import GraphBreak
 from capture.rules import rule
+from capture.variables import tensor_attributes
 from capture.variables.base import NotConstant, Variable
 from capture.variables.class_lookup import MISSING, lookup_type
 from capture.variables.constant import ConstantVariable, fold
@@ -68,7 +69,8 @@ def _isinstance(tx: Translator, value: Variable, classes: Variable) -> Variable:
             return _issubclass_of_type(value, kinds)
         if isinstance(value, TensorVariable):
             probe: Any = value.value if value.value is not None else value.fake
-            return ConstantVariable(_isinstance_tensor(probe, value.python_type(), kinds))
+            found = _isinstance_tensor(probe, value.python_type(), kinds)
+            return ConstantVariable(found or _is_marked(tx, value, kinds))
         real = value.real_value()
     except NotConstant:
         return _issubclass_of_type(value, kinds)
@@ -113,6 +115,26 @@ def _isinstance_tensor(probe: torch.Tensor, cls: type, kinds: Any) -> bool:
     return isinstance(
         torch.empty(0, dtype=probe.dtype), kinds
     )  # torch.FloatTensor and the like look at the dtype
+
+
+def _is_marked(tx: Translator, tensor: TensorVariable, kinds: Any) -> bool:
+    """Whether a plain tensor says that it is one of torch's own kinds: that is all that `nn.Buffer(x)` makes of `x`."""
+    parts = kinds if isinstance(kinds, tuple) else typing.get_args(kinds) or (kinds,)
+    return any(
+        _is_marked(tx, tensor, part)
+        if isinstance(part, tuple)
+        else part in MARKS and has_mark(tx, tensor, part)
+        for part in parts
+    )
+
+
+#: torch's kinds of tensors -> the attribute by which others are taken for them
+MARKS: dict[Any, str] = {torch.nn.Buffer: "_is_buffer", torch.nn.Parameter: "_is_param"}
+
+
+def has_mark(tx: Translator, tensor: TensorVariable, kind: Any) -> bool:
+    mark = tensor_attributes.load(tensor, tx, MARKS[kind])
+    return mark is not None and mark.truth(tx)
 
 
 def _issubclass_of_type(value: Variable, kinds: Any) -> Variable:

@@ -1,13 +1,17 @@
-"""Internals of torch's Python libraries (`torch.distributions`) that only Python could follow."""
+"""Parts of torch's Python libraries (`torch.distributions`, `torch.nn`) that only Python could follow."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch
 from torch.distributions.utils import _lazy_property_and_property
 
+from capture.break_reasons import GraphBreak
 from capture.rules import rule
 from capture.variables.base import Variable
+from capture.variables.constant import ConstantVariable
+from capture.variables.tensor import TensorVariable
 from guards.source import ConstantSource
 
 if TYPE_CHECKING:
@@ -19,3 +23,14 @@ def _lazy_property_of_class(tx: Translator, wrapped: Variable) -> Variable:
     """A lazy property asked of its class. Whoever asks wants to know that it is one, so one object does for all."""
     made = _lazy_property_and_property(wrapped.real_value())
     return tx.wrap(made, ConstantSource(made))
+
+
+@rule(torch.nn.Buffer)
+def _buffer(tx: Translator, data: Variable, *, persistent: Variable = ConstantVariable(True)) -> Variable:
+    """A plain tensor with two attributes."""
+    if not isinstance(data, TensorVariable) or data.cls is not torch.Tensor or data.fake.requires_grad:
+        raise GraphBreak("call", value="torch.nn.Buffer")
+    made = tx.output.call_method(tx, "detach", [data], {})
+    for name, value in (("persistent", persistent), ("_is_buffer", ConstantVariable(True))):
+        made.set_attr(tx, name, value)
+    return made

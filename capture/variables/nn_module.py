@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from capture.variables.base import Variable
+from capture.variables.base import Variable, realize
 from capture.variables.class_lookup import plain_setattr
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import raise_new
 from capture.variables.lazy_module import check_initialized
 from capture.variables.module_hooks import call_with_hooks
+from capture.variables.tensor import TensorVariable
 from capture.variables.user_object import ObjectVariable
 from guards.guard import dict_contains, length_match
 from guards.lookup import instance_dict
@@ -39,6 +40,11 @@ MODULE_SETATTR = torch.nn.Module.__setattr__
 class ModuleVariable(ObjectVariable):
     def describe(self) -> str:
         return f"module {self.cls.__name__}" + (f" {self.source.text}" if self.source else "")
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        if name.endswith("_hooks"):
+            tx.output.side_effects.check_hooks_known()
+        return super().get_attr(tx, name)
 
     def registered(self, tx: Translator, name: str) -> Variable | None:
         """What `nn.Module.__getattr__` finds."""
@@ -117,6 +123,8 @@ class ModuleVariable(ObjectVariable):
             hooks = getattr(torch.nn.modules.module, name)
             tx.output.guards.add(length_match(ConstantSource(hooks, name), hooks))
             found = found or bool(hooks)
+        if found:
+            tx.output.side_effects.check_hooks_known()
         return found or bool(namespace.get("_compiled_call_impl"))
 
 
@@ -131,7 +139,12 @@ def module_get_attribute(tx: Translator, owner: Any, name: Variable) -> Variable
 
 def module_set_attribute(tx: Translator, owner: Any, name: Variable, value: Variable) -> Variable:
     """`nn.Module.__setattr__(owner, name, value)`: where registries have a part in it, as it is written."""
-    registered = issubclass(value.python_type(), (torch.nn.Module, torch.nn.Parameter, torch.nn.Buffer))
+    from capture.rules.class_checks import MARKS, has_mark
+
+    value = realize(tx, value)
+    registered = issubclass(value.python_type(), (torch.nn.Module, torch.nn.Parameter, torch.nn.Buffer)) or (
+        isinstance(value, TensorVariable) and any(has_mark(tx, value, kind) for kind in MARKS)
+    )
     if not registered and not owner.has_registered(tx, name.as_constant()):
         owner.generic_set_attr(tx, name.as_constant(), value)
         return ConstantVariable(None)

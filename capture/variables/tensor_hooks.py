@@ -19,9 +19,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.utils.hooks import RemovableHandle
 
 from capture import outline
 from capture.break_reasons import GraphBreak
+from capture.polyfills import torch_wrappers as written
+from capture.rules import rule
 from capture.side_effects import Watch
 from capture.variables.base import LazyVariable, ObservedException, Variable
 from capture.variables.builtin import BuiltinVariable
@@ -52,7 +55,7 @@ class HandleVariable(Variable):
         super().__init__(None)
 
     def python_type(self) -> type:
-        return torch.utils.hooks.RemovableHandle
+        return RemovableHandle
 
     def describe(self) -> str:
         return "handle of a hook"
@@ -105,6 +108,35 @@ class LeafHandle(HandleVariable):
 
     def children(self) -> list[Variable]:
         return [self.leaf, self.hook]
+
+
+class Removal(Variable):
+    """An existing handle is told to remove its hook, behind the graph."""
+
+    def __init__(self, handle: Variable) -> None:
+        super().__init__(None)
+        self.handle = handle
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.load(self.handle)
+        code.emit("LOAD_METHOD", "remove")
+        code.call(0)
+
+    def children(self) -> list[Variable]:
+        return [self.handle]
+
+
+@rule(RemovableHandle.remove)
+def _remove(tx: Translator, handle: Variable) -> Variable:
+    """A handle of a tensor's hook has one dict; its id, which is another one at each call, is not looked at. Some of a module's look the same: a frame
+    that looks at hooks of modules behind it is broken here (`check_hooks_known`)."""
+    effects = tx.output.side_effects
+    exists = isinstance(handle, ObjectVariable) and handle.value is not None and handle.source is not None
+    if not exists or effects.is_mutated(handle) or handle.get_attr(tx, "extra_dict_ref").truth(tx):
+        return tx.wrap_function(written.remove_hook).call(tx, [handle], {})
+    effects.register(Removal(handle))
+    effects.hooks_unknown_since = tx.output.root_step
+    return NONE
 
 
 # --- on leaves -----------------------------------------------------------------------------------------------------------------------

@@ -34,5 +34,7 @@ class WeakReferenceVariable(Variable):
         target = self.reference()
         if args or kwargs or target is None:  # that it is dead is nothing that a guard can check
             raise GraphBreak("call", value=self)
+        if isinstance(target, dict):  # maybe the hooks that a handle belongs to
+            tx.output.side_effects.check_hooks_known()
         assert self.source is not None
         return tx.wrap(target, WeakrefSource(self.source))
