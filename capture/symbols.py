@@ -202,13 +202,18 @@ class Symbols:
         (symbol,) = variable.value.node.expr.free_symbols
         self.leaves[symbol] = variable
 
+    def computes(self, variable: SymbolicVariable) -> torch.fx.Node:
+        """Its node, which raises what Python raises."""
+        node: torch.fx.Node = variable.as_node()
+        node.meta["may_raise"] = True
+        self.output.unbacked.may_raise = True
+        return node
+
     def add_computed(self, key: Any, variable: SymbolicVariable) -> None:
         """A number that the graph computes from others that it computes."""
         self.opaque[key] = variable
         self.leaves[variable.value.node._expr] = variable
-        node = variable.as_node()
-        node.meta["may_raise"] = True
-        self.output.unbacked.add_computed(variable.value, node)
+        self.output.unbacked.add_computed(variable.value, self.computes(variable))
 
     def node_of(self, variable: SymbolicVariable) -> Any:
         """The node that computes a number: one for each expression, however the program came by it. A float that guards have fixed is itself."""

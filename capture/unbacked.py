@@ -91,10 +91,24 @@ class Unbacked:
             return
         found = dict(_places_in(value, ()))
         for symbol in fresh:
+            if symbol not in found and not self._is_inside() and self._is_idle(symbol):
+                continue
             if symbol not in found or self._is_inside():
                 raise GraphBreak("data_dependent_shape", what=str(node.target))
             self._places[symbol] = node, found[symbol]
         self.output.symbols.add_leaf(value, node)
+
+    def _is_idle(self, symbol: Any) -> bool:
+        """Whether nothing follows from a symbol that is none of the result (where the view begins that an operation wrote to). What the
+        operation's rule wants of it, the operation checks itself."""
+        assert self.env is not None
+        checks = self.env.deferred_runtime_asserts
+        own = [check.expr.free_symbols == {symbol} for check in checks.get(symbol, ())]
+        others = [c.expr for found in checks.values() for c in found] + list(self.likely.conditions)
+        if not all(own) or sum(symbol in condition.free_symbols for condition in others) > len(own):
+            return False
+        checks.pop(symbol, None)
+        return True
 
     def add_computed(self, value: Any, node: torch.fx.Node) -> None:
         """`node` computes a number that has a symbol of its own."""

@@ -6,7 +6,7 @@ Out: a callable that runs the reads one by one, and what lies between them as co
     y = x * 2; z = y[mask]; u0 = z.size(0); z.exp() + u0     ->    y = part_0(x); z = y[mask]; u0 = z.size(0); part_1(z, u0)
 
 A part is compiled at its first call, when there are inputs to look at. It writes to nothing that it is given and draws nothing, so where its native code refuses
-(another layout than torch's rules foretold) it runs operator by operator. Parts with open sizes that compute gradients always do.
+(another layout than torch's rules foretold) it runs operator by operator.
 """
 
 from __future__ import annotations

@@ -109,11 +109,15 @@ def compute(function: Any, args: list[Variable]) -> Variable | None:
     integers = all(isinstance(value, (int, torch.SymInt)) for value in values)
     if len(args) == 1 and integers and target in (torch.sym_int, operator.pos, round):
         return args[0]
-    if not _is_known_to_be_defined(target, args):
+    divides = integers and _divides_in_the_graph(target, args)
+    if not divides and not _is_known_to_be_defined(target, args):
         return None
     value = _algebraic(target, args, values) if integers else _rounded_quotient(target, args[0])
     if value is not None:
-        return _make(target, args, value)
+        made = _make(target, args, value)
+        if divides and isinstance(made, SymbolicVariable):
+            made.symbols.computes(made)
+        return made
     return _opaque(target, args) if target in OF_FLOATS or (integers and target in OF_INTS) else None
 
 
@@ -147,6 +151,16 @@ def _is_known_to_be_defined(target: Any, args: list[Variable]) -> bool:
         return _is_defined(target, args)
     _symbols(args).output.unbacked.may_raise |= target in DOMAINS
     return True
+
+
+def _divides_in_the_graph(target: Any, args: list[Variable]) -> bool:
+    """Whether a quotient of ints has to be computed where Python would: by a number that only a run knows, which may be zero."""
+    if target not in DIVISIONS or not is_unbacked(args[1]):
+        return False
+    try:
+        return not _is_defined(target, args)
+    except GraphBreak:
+        return True
 
 
 def _holds(comparison: Any, variable: Variable, bound: float) -> bool:

@@ -173,9 +173,29 @@ def quotient_as_a_float(x, t):
     return 8 / t.item(), x.shape
 
 
-@reads(ints(2, 4, 0), ops=1, graphs=1, refused="unbacked_decision")
+@reads(ints(2, 4, -3, 0), ops=2, reruns=1)
 def quotient_as_an_int(x, t):
     return 8 // t.item()
+
+
+@reads(ints(2, 4, -3, 0), ops=4, reruns=1)
+def remainder(x, t):
+    n = t.item()
+    return x * (9 % n), 9 // n
+
+
+@reads(ints(2, 0, -8, 8), ops=12, reruns=1)
+def written_at_an_index(x, t):
+    y = x.clone()
+    y[t.item()] = 0
+    return y
+
+
+@reads(ints(2, 0, -8, 9), ops=3)
+def written_at_a_slice(x, t):
+    y = x.clone()
+    y[: t.item()] = 5
+    return y
 
 
 NUMBERS = floats(2.5, 0.0, 1.0, -0.0, 1e30)

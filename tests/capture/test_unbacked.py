@@ -43,7 +43,9 @@ class Counting:
 def alike(left: Any, right: Any) -> bool:
     """As `same`, but for rounding."""
     if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
-        return (left.dtype, left.stride()) == (right.dtype, right.stride()) and torch.allclose(left, right)
+        return (left.dtype, left.stride()) == (right.dtype, right.stride()) and torch.allclose(
+            left, right, atol=1e-5
+        )
     if isinstance(left, (tuple, list)) and type(left) is type(right) and len(left) == len(right):
         return all(map(alike, left, right))
     return same(left, right)
@@ -145,7 +147,7 @@ def test_gradients(backend: str) -> None:
             x = rows().requires_grad_()
             function(x, mask).backward()
             gradients.append(x.grad)
-        assert torch.equal(*gradients)
+        assert torch.allclose(*gradients, atol=1e-5)
 
 
 # --- parts as native code -------------------------------------------------------------------------------------------------------------
@@ -158,7 +160,7 @@ def in_parts(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize("gradients", [False, True])
 def test_parts(gradients: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What lies before the read is compiled, with its gradients; what lies behind it once for all sizes, where it has none."""
+    """What lies before the read is compiled, with its gradients; what lies behind it once for all sizes."""
     compiled: list[tuple[list[str], Any]] = []
     original = backends._compile_part
 
@@ -176,13 +178,10 @@ def test_parts(gradients: bool, monkeypatch: pytest.MonkeyPatch) -> None:
         if gradients:
             got.sum().backward()
             expected.sum().backward()
-            assert torch.allclose(x.grad, again.grad)
+            assert torch.allclose(x.grad, again.grad, atol=1e-5)
     kinds = [(inputs, type(made).__name__) for inputs, made in compiled]
-    behind = "method" if gradients else "SizedGraph"
-    assert kinds == [
-        (["Tensor"], "TrainingGraph" if gradients else "CompiledGraph"),
-        (["Tensor", "int"], behind),
-    ]
+    before = "TrainingGraph" if gradients else "CompiledGraph"
+    assert kinds == [(["Tensor"], before), (["Tensor", "int"], "SizedGraph")]
 
 
 def test_a_part_that_refuses_runs_by_its_operators(monkeypatch: pytest.MonkeyPatch) -> None:
