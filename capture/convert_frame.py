@@ -99,6 +99,7 @@ class Converter:
                 return None
             plan = Plan(frame, self.settings, self.history.of(frame.code), self.expected)
             capture = translate(frame, self.settings, plan)
+            plan.policy.seen.written |= capture.output.side_effects.written_places()
             entry = build_entry(frame, capture, self.settings)
             capture.output.forget_objects()
         except StateMoved as error:

@@ -17,6 +17,7 @@ from capture.break_reasons import GraphBreak
 from capture.variables.base import Deleted, Variable
 from capture.variables.constant import ConstantVariable
 from guards.lookup import instance_dict
+from guards.source import AttrSource, GlobalSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -154,6 +155,16 @@ class SideEffects:
     def pending_global(self, namespace: dict[str, Any], name: str) -> Variable | None:
         held = self._globals.get((id(namespace), name))
         return held[1] if held is not None else None
+
+    def written_places(self) -> set[str]:
+        """Attributes and globals that were there before the frame and are set in it, as their sources read."""
+        attributes = {
+            AttrSource(owner.source, name).text
+            for owner in self._mutated.values()
+            if owner.source is not None
+            for name in self._attributes_of(owner)
+        }
+        return attributes | {GlobalSource(name).text for _, name in self._globals}
 
     def remember_class_source(self, variable: Variable, source: Source | None) -> None:
         self._class_sources[id(variable)] = (variable, source)

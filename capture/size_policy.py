@@ -23,6 +23,7 @@ from capture.resume import STACK_ITEM
 from guards.source import ConstantSource, FreeCellSource, FunctionFieldSource, LocalSource, Source
 
 DYNAMIC = -1  # in place of a remembered size that changed
+VALUES_OF_FLAGS = 3
 INT64 = range(-(2**63), 2**63)
 FIXED_FIELDS = (
     "__defaults__",
@@ -34,12 +35,14 @@ FIXED_FIELDS = (
 @dataclass
 class Seen:
     """What the captures of one code object saw, by the source's text. An int, float or position of an iterator that changed is None, and so are the sizes
-    of a tensor whose number of dims changed."""
+    of a tensor whose number of dims changed. `written`: attributes and globals that the code sets; `counters`: the values of ints among them."""
 
     sizes: dict[str, list[int] | None] = field(default_factory=dict)
     ints: dict[str, int | None] = field(default_factory=dict)
     floats: dict[str, float | None] = field(default_factory=dict)
     positions: dict[str, int | None] = field(default_factory=dict)
+    written: set[str] = field(default_factory=set)
+    counters: dict[str, set[int]] = field(default_factory=dict)
 
 
 class SizeHistory:
@@ -112,13 +115,25 @@ class SizePolicy:
         return [dim for dim, size in enumerate(known) if size == DYNAMIC]
 
     def is_dynamic_int(self, value: int, source: Source, of_module: Callable[[Source], bool]) -> bool:
-        """Ints that a caller passes or a closure holds, in containers and plain objects too; not those of modules, globals and defaults."""
-        if self.dynamic is False or value not in INT64 or not _is_variable(source, of_module):
+        """Ints that a caller passes or a closure holds, in containers and plain objects too; not those of modules, globals and defaults, but for
+        counters, which the code itself goes on with."""
+        if self.dynamic is False or value not in INT64:
             return False
+        if not _is_variable(source, of_module):
+            return self._is_counter(value, source)
         known = self.seen.ints.setdefault(source.text, value)
         if known is not None and known != value:
             self.seen.ints[source.text] = known = None
         return bool(self.dynamic) or known is None
+
+    def _is_counter(self, value: int, source: Source) -> bool:
+        """A flag has few values: each is a constant of a capture of its own."""
+        if source.text not in self.seen.written:
+            self.seen.counters[source.text] = {value}
+            return False
+        values = self.seen.counters.setdefault(source.text, set())
+        values.add(value)
+        return len(values) > VALUES_OF_FLAGS
 
     def is_dynamic_float(self, value: float, source: Source, of_module: Callable[[Source], bool]) -> bool:
         """Floats at the places of `is_dynamic_int`; anywhere else once they had two values (a learning rate, the slope of a module)."""

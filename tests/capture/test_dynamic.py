@@ -14,6 +14,7 @@ import torch
 import capture
 from capture import float_arguments, sized_graph
 from capture.config import config
+from capture.counters import counters
 from capture.float_arguments import compile_with_floats
 from codegen.compile_fx import compile_fx
 from tests.capture import (
@@ -474,3 +475,38 @@ def test_a_training_graph_at_several_sizes(backend):
         x = torch.full((size, 3), 2.0)
         (gradient,) = torch.autograd.grad(compiled(x), weight)
         assert torch.equal(gradient, x.sum(0))
+
+
+class CountingModule(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        return x * self.calls
+
+
+GLOBAL_CALLS = 0
+
+
+def counts_globally(x: torch.Tensor) -> torch.Tensor:
+    global GLOBAL_CALLS
+    GLOBAL_CALLS += 1
+    return x * GLOBAL_CALLS
+
+
+@pytest.mark.parametrize("make", [CountingModule, lambda: counts_globally])
+def test_a_counter_becomes_a_symbol(make: Any) -> None:
+    """Ints of modules and globals are constants, but for those that the code itself goes on with: flags have few values, counters many."""
+    expected, counted, x = make(), make(), torch.ones(2)
+    captured = capture.compile(counted, backend="eager")
+    counters.clear()
+    with config.patch(raise_on_error=True):
+        for number in range(1, 10):
+            globals()["GLOBAL_CALLS"] = number - 1
+            eager = expected(x)
+            globals()["GLOBAL_CALLS"] = number - 1
+            assert torch.equal(captured(x), eager)
+            assert number == (GLOBAL_CALLS if make is not CountingModule else counted.calls)
+    assert counters["graphs"]["compiled"] == 4
