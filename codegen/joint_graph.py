@@ -122,10 +122,10 @@ def switches_grad(module: fx.GraphModule) -> bool:
 
 
 def check_switches(joint: Joint) -> None:
-    """Views and writes that autograd sees are made in the mode around the graph."""
-    around = frozenset([torch.is_grad_enabled()])
+    """Views and writes that autograd sees are made in the mode that the graph is run in."""
+    around = frozenset([joint.enables_grad or torch.is_grad_enabled()])
     if any(isinstance(kind, Replay) and not kind.modes <= around for kind in joint.outputs):
-        raise UntraceableError("a view of an input or result in another grad mode than that around the graph")
+        raise UntraceableError("a view of an input or result in another grad mode than that of the graph")
     if joint.trace.seen_writes:
         raise UntraceableError(
             "a write to a tensor that requires grad, and grad mode changes within the graph"
