@@ -21,6 +21,7 @@ CAPTURE_WEAK int init_tensor_access(PyObject *module);
 CAPTURE_WEAK int init_guard_program(PyObject *module);
 CAPTURE_WEAK int init_compiled_graph(PyObject *module);
 CAPTURE_WEAK int init_plan_template(PyObject *module);
+CAPTURE_WEAK int init_set_clone(PyObject *module);
 CAPTURE_WEAK int init_sized_graph(PyObject *module);
 CAPTURE_WEAK int init_autograd_node(PyObject *module);
 

@@ -17,6 +17,7 @@ init_parts(PyObject *module)
         {"guard_program", init_guard_program},
         {"compiled_graph", init_compiled_graph},
         {"plan_template", init_plan_template},
+        {"set_clone", init_set_clone},
         {"sized_graph", init_sized_graph},
         {"autograd_node", init_autograd_node},
         {"continuation", init_continuation},

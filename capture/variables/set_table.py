@@ -12,15 +12,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import _capture
+
 from capture.variables.compare import names_objects
+from capture.variables.constant import ConstantVariable
 from guards import guard as make_guard
 from guards.guard import GuardError
+from guards.set_layout import layout_of
 from guards.source import ConstantSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from capture.output_graph import OutputGraph
+    from capture.reconstruct import PythonCode
     from guards.source import Source
 
 
@@ -85,9 +90,25 @@ class SetTable:
         backwards = wanted[::-1]
         return backwards if list(set(wanted)) != wanted == list(set(backwards)) else wanted
 
+    def is_made_by_adding(self) -> bool:
+        """Whether `order_of_making` gives a set whose elements lie in the same places, so that what is done to it later gives the same order too."""
+        made = set(self.order_of_making())
+        return layout_of(frozenset(made) if type(self.held) is frozenset else made) == layout_of(self.held)
+
+    def load_clone(self, code: PythonCode) -> None:
+        """Leave a set like this one on the stack. A frozen one does not change."""
+        if type(self.held) is frozenset:
+            code.load_constant(self.held)
+        else:
+            code.call_object(CLONE, [ConstantVariable(CLONE(self.held))])
+
 
 def is_hashed_alike(key: Any) -> bool:
     """Whether a key of the interpreter's has the hash of the program's object."""
     if type(key) is tuple:
         return all(map(is_hashed_alike, key))
     return not names_objects(key)
+
+
+#: without the extension, a copy has the elements in the order of its own table
+CLONE: Any = getattr(_capture, "clone_set", set)

@@ -105,6 +105,10 @@ class SetVariable(Variable):
         return method(self, tx, *args)
 
     def reconstruct(self, code: PythonCode) -> None:
+        literals = all(type(item) is ConstantVariable for item in self.entries.values())
+        if self.table is not None and literals and not self.table.is_made_by_adding():
+            self.table.load_clone(code)
+            return
         for key in self.entries if self.table is None else self.table.order_of_making():
             code.load(self.entries[key])
         code.emit("BUILD_SET", len(self.entries))

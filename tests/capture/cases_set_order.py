@@ -111,3 +111,30 @@ def arguments_are_walked_over_once(x):
     s.update(items)
     s |= s.union(items)
     return x + 1, items.walks, list(s)
+
+
+@case(1, 1)
+def behind_a_break(x):
+    s = set(WORDS)
+    s.discard("beta")
+    t = s | {"q", "r", "s", "t"}
+    u = {8, 0, 16, 24, 32}
+    v = {8, 0}
+    v.update(range(20, 60))
+    v -= set(range(20, 60))
+    w = {8, 0, 16}
+    w.discard(8)
+    y = x + 1
+    print("broken")
+    v.update([16, 24])
+    w.add(24)
+    return y, list(s), list(t), list(u), list(v), list(w), list(frozenset(u)), s.pop() in t
+
+
+@case(1, 1)
+def a_set_behind_a_break_is_made_anew_each_time(x):
+    s = {8, 0, 16, 24, 32}
+    y = x + 1
+    print("broken")
+    s.add(len(s))
+    return y, s
