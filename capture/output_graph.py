@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.fx
-from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -25,24 +24,19 @@ from torch._subclasses.fake_tensor import (
 )
 from torch.amp import autocast_mode
 from torch.autograd import grad_mode
-from torch.utils._python_dispatch import _disable_current_modes
 
 from capture import graph_arguments, overrides
 from capture.assertions import Assertions
 from capture.break_reasons import GraphBreak, SkipFrame
 from capture.config import config
-from capture.converted_inputs import number_as_tensor, numpy_number_as_tensor, plain_tensor
 from capture.finished_graph import drop_idle_grad_changes, drop_unread_numbers
 from capture.graph_inputs import (
     ArrayInput,
-    FloatInput,
     GraphInput,
     NumpyNumberInput,
-    SubclassInput,
-    input_name,
     version_of,
 )
-from capture.guarding import Guarding
+from capture.placeholders import Placeholders
 from capture.side_effects import SideEffects
 from capture.size_policy import Seen, SizePolicy
 from capture.symbols import SizesAsNumbers, Symbols
@@ -51,7 +45,6 @@ from capture.unbacked import Allowed, Unbacked
 from capture.variables.base import LazyVariable, Variable
 from capture.variables.constant import ConstantVariable
 from capture.variables.symbolic import as_number, is_symbolic, proxy_for
-from codegen.fake import check_supported, fake_mode, to_fake
 from guards import guard as make_guard
 from guards.guard_set import GuardSet
 from guards.source import (
@@ -67,12 +60,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from capture.translator import Translator
-    from capture.variables.drawn_numbers import Draw
     from capture.variables.generator import GeneratorVariable
-    from capture.variables.tensor import TensorVariable
 
 
-class OutputGraph(Guarding):
+class OutputGraph(Placeholders):
     def __init__(
         self,
         policy: SizePolicy | None = None,
@@ -81,12 +72,8 @@ class OutputGraph(Guarding):
         unbacked: Allowed = Allowed(),
     ) -> None:
         super().__init__()
-        self.graph = torch.fx.Graph()
-        self.inputs: list[GraphInput] = []
-        self.draws: list[Draw] = []  # from Python's random stream, in their order
         self.side_effects = SideEffects()
         self.assertions = Assertions(break_at_assertions)
-        self.fake_mode = fake_mode()
         self.symbols = Symbols(self, policy or SizePolicy(False, Seen()))
         self.unbacked = Unbacked(self, unbacked)
         self.translator: Translator | None = None  # the frame whose instruction runs
@@ -104,7 +91,6 @@ class OutputGraph(Guarding):
         self.root_step = 0  # instructions of the captured frame itself that are done
         self._objects: dict[int, tuple[Any, Variable]] = {}
         self._modules: dict[int, Variable] = {}  # those of them that are modules
-        self._last_placeholder: torch.fx.Node | None = None
         self._finished = False
 
     def handles_nothing_around(self) -> bool:
@@ -179,102 +165,7 @@ class OutputGraph(Guarding):
         known = self.known_object(mapping)
         return known if isinstance(known, DictVariable) and self.side_effects.is_mutated(known) else None
 
-    # --- inputs ---
-
-    def add_tensor_input(self, value: torch.Tensor, source: Source | None) -> Variable:
-        from capture.variables.tensor import TensorVariable
-
-        source = source or ConstantSource(value)
-        check_supported(value)
-        layout, dims = self.symbols.layout_of(value, source)
-        fake = self._fake_of(value, layout)
-        node = self._placeholder(input_name(source), fake)
-        self.inputs.append(GraphInput(source, node, value))
-        self.guards.add(make_guard.tensor_match(source, value, dims, check_leaf=True))
-        for guard in make_guard.dynamic_strides(source, value, dims) if dims else ():
-            self.guards.add(guard)
-        variable = TensorVariable(node, fake, source)
-        variable.value = value
-        return variable
-
-    def add_subclass_input(self, value: torch.Tensor, source: Source | None) -> Variable:
-        """A tensor of a class with operations of its own: the graph takes the plain tensor on its memory."""
-        from capture.variables.tensor_subclass import SubclassVariable
-
-        source = source or ConstantSource(value)
-        plain = plain_tensor(value)
-        check_supported(plain)
-        layout, dims = self.symbols.layout_of(plain, source)
-        node = self._placeholder(input_name(source), self._fake_of(plain, layout))
-        self.inputs.append(SubclassInput(source, node, plain))
-        self.guards.add(make_guard.tensor_match(source, value, dims, check_leaf=True))
-        for guard in make_guard.dynamic_strides(source, plain, dims) if dims else ():
-            self.guards.add(guard)
-        variable = SubclassVariable(type(value), node, node.meta["example_value"], source)
-        variable.value = value
-        return variable
-
-    def add_symbol_input(self, source: Source, name: str, value: int, symbol: torch.SymInt) -> torch.fx.Node:
-        node = self._placeholder(name, symbol)
-        self.inputs.append(GraphInput(source, node, value))
-        return node
-
-    def _fake_of(self, value: torch.Tensor, layout: Any = None) -> torch.Tensor:
-        """Its fake twin: a tensor of no level, also while the body of a function transform is interpreted."""
-        if torch._C._functorch.peek_interpreter_stack() is None:
-            return to_fake(self.fake_mode, value, layout)
-        with temporarily_clear_interpreter_stack(), _disable_current_modes():
-            return to_fake(self.fake_mode, value, layout)
-
-    def add_float_input(self, source: Source, symbol: torch.SymFloat) -> torch.fx.Node:
-        """A float that changes: the graph takes it as a 0-d tensor and reads the number. The node that is the number."""
-        value: float = symbol.node.hint
-        known = next((i for i in self.inputs if i.source == source), None)
-        if known is None:
-            node = self._placeholder(input_name(source), self._fake_of(number_as_tensor(value)))
-            known = FloatInput(source, node, value)
-            self.inputs.append(known)
-        with self.graph.inserting_after(self._last_placeholder):
-            item = self.graph.call_method("item", (known.node,))
-        item.meta["example_value"] = symbol
-        return item
-
-    def add_draw(
-        self, function: Any, args: tuple[Any, ...], bounds: tuple[Any, Any], owner: Source | None = None
-    ) -> Variable:
-        """A number from one of Python's random streams. What the backend is shown is not drawn: nothing is, at capture."""
-        from capture.variables.drawn_numbers import Draw, DrawnVariable, DrawSource
-
-        source, kind = DrawSource(len(self.draws)), type(bounds[0])
-        self.draws.append(Draw(source.local, function, args, owner))
-        example = kind((bounds[0] + bounds[1]) / 2)
-        node = self._placeholder(source.text, self._fake_of(number_as_tensor(example)))
-        self.inputs.append(FloatInput(source, node, example))
-        return DrawnVariable(node, source, kind)
-
-    def add_array_input(self, array: Any, tensor: torch.Tensor, source: Source) -> TensorVariable:
-        """A NumPy array, and the tensor on its memory."""
-        from capture.variables.tensor import TensorVariable
-
-        fake = self._fake_of(tensor)
-        node = self._placeholder(input_name(source), fake)
-        self.inputs.append(ArrayInput(source, node, tensor))
-        self.guards.add(make_guard.buffer_match(source, array))
-        return TensorVariable(node, fake)
-
-    def add_numpy_number(self, number: Any, source: Source) -> TensorVariable:
-        """One of NumPy's numbers: its type is guarded, its value is not."""
-        from capture.variables.tensor import TensorVariable
-
-        tensor = numpy_number_as_tensor(number)
-        fake = self._fake_of(tensor)
-        node = self._placeholder(input_name(source), fake)
-        self.inputs.append(NumpyNumberInput(source, node, tensor))
-        self.guards.add(make_guard.type_match(source, number))
-        return TensorVariable(node, fake)
-
-    def tensor_inputs(self) -> list[GraphInput]:
-        return [i for i in self.inputs if isinstance(i.value, torch.Tensor)]
+    # --- where things are ---
 
     def is_of_module(self, source: Source) -> bool:
         """Whether what is found there belongs to an nn.Module: an attribute, or what is inside of one."""
@@ -293,19 +184,6 @@ class OutputGraph(Guarding):
             if self.translator is not None
             else None
         )
-
-    def _placeholder(self, name: str, value: Any) -> torch.fx.Node:
-        anchor = self._last_placeholder
-        if anchor is None:
-            first = next(iter(self.graph.nodes), None)
-            with self.graph.inserting_before(first):
-                node = self.graph.placeholder(name)
-        else:
-            with self.graph.inserting_after(anchor):
-                node = self.graph.placeholder(name)
-        self._last_placeholder = node
-        node.meta["example_value"] = value
-        return node
 
     # --- operations ---
 
