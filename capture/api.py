@@ -20,7 +20,7 @@ from capture import backends, hooks, marks, size_policy
 from capture.compiled_module import wrap_module
 from capture.config import config
 from capture.counters import counters
-from capture.errors import UsageError
+from capture.errors import UsageError, did_you_mean
 from capture.log import forget_warnings
 from capture.marks import (
     allow_in_graph,
@@ -134,22 +134,36 @@ def _bound_once(backend: Any, named: tuple[tuple[str, Any], ...], function: Any)
 def compile(fn: T, **settings: Any) -> T: ...
 @overload
 def compile(fn: None = None, **settings: Any) -> Callable[[T], T]: ...
-def compile(fn: Any = None, **settings: Any) -> Any:
+def compile(fn: Any = None, *, mode: str | None = None, disable: bool = False, **settings: Any) -> Any:
     """`fn`, captured whenever it is called. Takes what `enable` takes; `@capture.compile` and
     `@capture.compile(backend=...)` both work.
 
     A module stays a module of its class: the same parameters, buffers, attributes and state_dict keys, shared
-    with the original; it deep-copies and pickles. Errors: UsageError where `fn` is neither a callable nor a
-    module.
+    with the original; it deep-copies and pickles. mode: a name that torch.compile knows; our backend has one
+    mode only, so it changes nothing. disable: `fn` is given back as it is. Errors: UsageError where `fn` is
+    neither a callable nor a module.
     """
+    if mode not in MODES:
+        raise UsageError(f"no mode is named {mode!r}: {did_you_mean(str(mode), filter(None, MODES))}")
     region = enable(**settings)
+    if disable:
+        return fn if fn is not None else _unchanged
     return region if fn is None else region(fn)
+
+
+MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+
+
+def _unchanged(fn: T) -> T:
+    return fn
 
 
 def wrap(fn: Any, region: Any, arguments: Mapping[str, Any]) -> Any:
     """A function or module that runs in `region`; `arguments` make the same region again (after
     unpickling).
     """
+    if isinstance(fn, WITHOUT_A_FRAME):
+        fn = _in_a_frame(fn)
     hooks.request(fn)
     if isinstance(fn, torch.nn.Module):
         return wrap_module(fn, region, arguments)
@@ -160,6 +174,26 @@ def wrap(fn: Any, region: Any, arguments: Mapping[str, Any]) -> Any:
             f"only callables and modules can be captured, not {fn!r} of type {type(fn).__name__}"
         )
     return region.around(fn)
+
+
+#: written in C: there is no Python to capture in a call
+WITHOUT_A_FRAME = (
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    torch._ops.OpOverload,
+    torch._ops.OpOverloadPacket,
+)
+
+
+def _in_a_frame(function: Any) -> Any:
+    """A Python function that calls it, with a code object of its own, which is what captures are kept on."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    call.__name__ = getattr(function, "__name__", "call")
+    call.__code__ = call.__code__.replace(co_name=call.__name__)
+    return call
 
 
 # --- not to be captured -------------------------------------------------------------------------------------
@@ -179,20 +213,27 @@ class _Disabled(Region):
 
 
 @overload
-def disable(fn: T, recursive: bool = ...) -> T: ...
+def disable(fn: T, recursive: bool = ..., *, reason: str | None = ...) -> T: ...
 @overload
-def disable(fn: None = None, recursive: bool = ...) -> Any: ...
-def disable(fn: Any = None, recursive: bool = True) -> Any:
-    """Not to be captured: a function (also as a decorator), a module, or `with capture.disable():` a block.
+def disable(fn: None = None, recursive: bool = ..., *, reason: str | None = ...) -> Any: ...
+def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+    """Not to be captured: a function (also as a decorator), a module, or `with capture.disable():` a block;
+    of a class, its `__init__` (and of a class of modules, their calls).
 
-    recursive: nor what it calls. Else its own frame only. Source: torch.compiler.disable.
+    recursive: nor what it calls. Else its own frame only. reason: for readers. Source: torch.compiler.disable.
     """
     if fn is None:
         return _Disabled() if recursive else functools.partial(disable, recursive=False)
     if isinstance(fn, torch.nn.Module):
         return wrap_module(fn, _Disabled(), None)
-    if isinstance(fn, type) or not callable(fn):
-        raise UsageError(f"disable takes a function, a module or nothing, not {fn!r}")
+    if isinstance(fn, type):
+        names = ("__init__", "__call__") if issubclass(fn, torch.nn.Module) else ("__init__",)
+        for name in names:
+            if isinstance(getattr(fn, name), types.FunctionType):
+                setattr(fn, name, disable(getattr(fn, name), recursive))
+        return fn
+    if not callable(fn):
+        raise UsageError(f"disable takes a function, a class, a module or nothing, not {fn!r}")
     if recursive:
         wrapper = without_capture(fn)
         marks.mark_disabled(wrapper)
@@ -208,8 +249,8 @@ def disable(fn: Any = None, recursive: bool = True) -> Any:
 # --- inside of captured code --------------------------------------------------------------------------------
 
 
-def graph_break() -> None:
-    """End the graph here, if this code is being captured; a new one begins behind."""
+def graph_break(msg: str = "") -> None:
+    """End the graph here, if this code is being captured; a new one begins behind. `msg` is for readers."""
 
 
 def is_capturing() -> bool:

@@ -28,6 +28,11 @@ def remove_hook(handle: Any) -> None:
             del held[handle.id]
 
 
+def assertion(condition: Any, message: Any) -> None:
+    """`torch._assert`, as the statement."""
+    assert condition, message
+
+
 class ProfilerRange:
     """Stands for `record_function` inside of a graph, where a range would contain nothing."""
 

@@ -37,7 +37,7 @@ class PythonModuleVariable(Variable):
     def get_attr(self, tx: Translator, name: str) -> Variable:
         from capture.variables.exception import raise_new
         from capture.wrap import wrap
-        from guards.source import ConstantSource, ModuleAttrSource
+        from guards.source import ConstantSource, DictSource, ModuleAttrSource
 
         namespace = self.module.__dict__
         override = tx.output.pending_global(namespace, name)
@@ -50,7 +50,10 @@ class PythonModuleVariable(Variable):
         try:
             value = getattr(self.module, name)  # a submodule imported lazily, or the module's own __getattr__
         except AttributeError as error:
-            if self.source is not None:
+            if self.source is not None and self.module.__name__.partition(".")[0] == "torch":
+                # what `__getattr__` of torch's modules says of a name is always the same
+                tx.output.guards.add(make_guard.dict_contains(DictSource(self.source), name, False))
+            elif self.source is not None:
                 tx.output.guards.add(make_guard.has_attr(self.source, self.module, name))
             raise raise_new(AttributeError, *error.args) from None
         if isinstance(value, types.ModuleType) or name in namespace:

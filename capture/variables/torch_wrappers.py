@@ -69,6 +69,12 @@ def _kept_from_compilers(
     return closure_value(tx, function, "fn").call(tx, args, kwargs)
 
 
+def _assertion(
+    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    return tx.wrap_function(written.assertion).call(tx, args, kwargs)
+
+
 def is_kept_from_torch_compile(function: types.FunctionType) -> bool:
     """Made by `torch.compiler.disable`."""
     return (
@@ -115,6 +121,7 @@ BY_CODE: dict[types.CodeType, Any] = {
         for transform, name, options in MAKERS
     },
     inner_code(_use_grad_for_differentiable, "_use_grad"): _optimizer_method,
+    torch._assert.__code__: _assertion,
     inner_code(torch._compile._disable_dynamo, "inner"): _kept_from_compilers,
     **torch_contexts.METHODS,
     **compiled_callable.MODULE_METHODS,

@@ -109,3 +109,13 @@ def bernoulli(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 @shape_rule("binomial", "_sample_dirichlet", "_dirichlet_grad")
 def of_a_distribution(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return contiguous(args[0].shape, args[0].dtype)
+
+
+@shape_rule("repeat_interleave.Tensor")
+def places_of_repeats(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Known where the program says how many there are."""
+    size = kwargs.get("output_size")
+    repeats = args[0]
+    if type(size) is not int or size < 0 or repeats.dim() != 1:
+        return NotImplemented
+    return contiguous((size,), repeats.dtype)

@@ -103,3 +103,16 @@ def message_needs_the_value(x):
 def message_is_a_tensor(x):
     assert x.sum() > 10000, x.sum()
     return x + 1
+
+
+@case(1, 5)
+def function_for_assertions(x):
+    torch._assert((x * 0 == 0).all(), "message")
+    torch._assert(x.shape[0] == 3, "message")
+    return x + 1
+
+
+@case(1, 4)
+def function_for_assertions_fails(x):
+    torch._assert(x.sum() > 1e9, "message")
+    return x + 1

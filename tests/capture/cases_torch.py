@@ -517,3 +517,16 @@ def helpers_of_torchscript(x):
     except AssertionError:
         x = torch.jit.annotate(torch.Tensor, x)
     return torch.jit._unwrap_optional(x) + torch.onnx.is_in_onnx_export()
+
+
+@case(graphs=1, ops=3)
+def repeats_of_a_known_sum(x):
+    return torch.repeat_interleave(x[0], torch.tensor([1, 0, 2, 1]), output_size=4)
+
+
+@case(graphs=1, ops=1)
+def names_that_torch_lacks(x):
+    try:
+        torch.no_such_name
+    except AttributeError as error:
+        return x + 1, str(error), hasattr(torch, "no_such_name_either"), hasattr(torch.backends, "mps")
