@@ -352,7 +352,7 @@ def _fill_defaults(
     keyword_defaults: dict[str, Variable],
     bound: dict[str, Variable],
 ) -> None:
-    by_name = dict(zip(positional[len(positional) - len(defaults) :], defaults))
+    by_name = dict(zip(reversed(positional), reversed(defaults)))  # a replaced __code__ may take fewer
     for names, source, kind in (
         (positional, by_name, "positional"),
         (keyword_only, keyword_defaults, "keyword-only"),

@@ -51,6 +51,7 @@ ROWS: list[tuple[str, str, str]] = [
     ("own_code_global_deep", "def a(x): return b(x)\ndef b(x): return c(x)\ndef c(x): return x+1\ndef f(): return a(X)", "def c(x): return x+2"),
     ("own_defaults", "def f(k=1): return X+k", "f.__defaults__=(4,)"),
     ('own_kwdefaults', 'def f(*,k=1): return X+k', "f.__kwdefaults__={'k':4}"),
+    ("code_with_fewer_parameters_than_defaults", "def g(k=1, extra=2): return k * extra\ndef h(k=1, *, extra=1): return k - extra\ndef f(): return X + g(extra=3)", "g.__code__=h.__code__"),
     ("own_code", "def f(): return X+1\ndef h(): return X+9", "f.__code__=h.__code__"),
     ("decorator_closure", "def deco(k):\n  def w(fn):\n    def inner(x): return fn(x)*k[0]\n    return inner\n  return w\nK=[2]\n@deco(K)\ndef g(x): return x+1\ndef f(): return g(X)", "K[0]=3"),
     ("cell_contents", "def mk():\n  k=1\n  def g(x): return x+k\n  return g\ng=mk()\ndef f(): return g(X)", "g.__closure__[0].cell_contents=8"),
