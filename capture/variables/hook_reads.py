@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from capture.variables.base import LazyVariable, NotConstant, Variable
 from capture.variables.constant import LITERALS, TORCH_CONSTANTS
-from capture.variables.function import NestedFunctionVariable, PartialVariable, UserFunctionVariable
+from capture.variables.function import (
+    BoundMethodVariable,
+    NestedFunctionVariable,
+    PartialVariable,
+    UserFunctionVariable,
+)
+from capture.variables.nn_module import ModuleVariable
+from capture.variables.user_object import ObjectVariable
 from capture.wrap import guard_identity
 
 if TYPE_CHECKING:
@@ -23,10 +30,11 @@ if TYPE_CHECKING:
 
 
 def function_that_reads_late(tx: Translator, hook: Variable) -> Callable[..., Any] | None:
-    """The hook as an object of Python, where it reads variables of the program: functions, made anew where the frame made them from constants."""
+    """The hook as an object of Python, where it reads variables or objects of the program: made anew where the frame made it from constants and from
+    objects that exist."""
     hook = hook.realize() if isinstance(hook, LazyVariable) else hook
     try:
-        function = _as_function(hook)
+        function = _as_function(tx, hook)
     except NotConstant:
         return None
     if function is None or not reads_the_program(function, fixed_cells=_is_made_here(hook)):
@@ -42,31 +50,49 @@ def _is_made_here(hook: Variable) -> bool:
     return isinstance(hook, NestedFunctionVariable)
 
 
-def _as_function(hook: Variable) -> Callable[..., Any] | None:
+def _as_function(tx: Translator, hook: Variable) -> Callable[..., Any] | None:
     if isinstance(hook, UserFunctionVariable):
         return hook.function
     make = MAKERS.get(type(hook))
-    return make(hook) if make is not None else None
+    if make is not None:
+        return make(tx, hook)
+    return _held(tx, hook) if isinstance(hook, ObjectVariable) else None
 
 
-def _partial(hook: PartialVariable) -> Callable[..., Any] | None:
-    function = _as_function(hook.function)
-    keywords = {name: value.as_constant() for name, value in hook.kwargs.items()}
-    args = [value.as_constant() for value in hook.args]
+def _held(tx: Translator, value: Variable) -> Any:
+    """A constant, or an existing object: NotConstant for all that the frame computes or makes."""
+    value = value.realize() if isinstance(value, LazyVariable) else value
+    if not isinstance(value, ObjectVariable | ModuleVariable):
+        return value.as_constant()
+    found = value.real_value()
+    guard_identity(tx.output, found, value.source)
+    return found
+
+
+def _partial(tx: Translator, hook: PartialVariable) -> Callable[..., Any] | None:
+    function = _as_function(tx, hook.function)
+    keywords = {name: _held(tx, value) for name, value in hook.kwargs.items()}
+    args = [_held(tx, value) for value in hook.args]
     return None if function is None else functools.partial(function, *args, **keywords)
 
 
-def _nested(hook: NestedFunctionVariable) -> Callable[..., Any]:
-    defaults = tuple(value.as_constant() for value in hook.defaults)
-    keywords = {name: value.as_constant() for name, value in hook.keyword_defaults.items()}
-    closure = tuple(types.CellType(cell.contents.as_constant()) for cell in hook.closure if cell.contents)
+def _bound(tx: Translator, hook: BoundMethodVariable) -> Callable[..., Any] | None:
+    function = _as_function(tx, hook.function)
+    return None if function is None else types.MethodType(function, _held(tx, hook.owner))
+
+
+def _nested(tx: Translator, hook: NestedFunctionVariable) -> Callable[..., Any]:
+    defaults = tuple(_held(tx, value) for value in hook.defaults)
+    keywords = {name: _held(tx, value) for name, value in hook.keyword_defaults.items()}
+    closure = tuple(types.CellType(_held(tx, cell.contents)) for cell in hook.closure if cell.contents)
     made = types.FunctionType(hook.code, hook.scope.globals, hook.code.co_name, defaults, closure)
     made.__kwdefaults__ = keywords or None
     return made
 
 
-MAKERS: dict[type[Variable], Callable[[Any], Callable[..., Any] | None]] = {
+MAKERS: dict[type[Variable], Callable[[Translator, Any], Callable[..., Any] | None]] = {
     PartialVariable: _partial,
+    BoundMethodVariable: _bound,
     NestedFunctionVariable: _nested,
 }
 
@@ -80,16 +106,22 @@ def reads_the_program(
 ) -> bool:
     """`fixed_cells`: nothing stores into the cells of its closure any more."""
     if isinstance(function, functools.partial):
-        return reads_the_program(function.func, fixed_cells, seen)
+        held = [*function.args, *function.keywords.values()]
+        return not all(map(is_fixed, held)) or reads_the_program(function.func, fixed_cells, seen)
     if not isinstance(function, types.FunctionType):
         return True
+    cells = [cell.cell_contents for cell in function.__closure__ or () if fixed_cells]
     if function.__closure__ and not fixed_cells:
         return True
-    held = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-    if not all(isinstance(value, (*LITERALS, *TORCH_CONSTANTS)) for value in held):
+    held = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values(), *cells]
+    if not all(map(is_fixed, held)):
         return True
     found = {**vars(builtins), **function.__globals__}
     return any(may_change(found.get(name), seen | {id(function)}) for name in names_read(function.__code__))
+
+
+def is_fixed(value: Any) -> bool:
+    return isinstance(value, (*LITERALS, *TORCH_CONSTANTS))
 
 
 def names_read(code: types.CodeType) -> Iterator[str]:

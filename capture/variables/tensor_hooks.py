@@ -6,9 +6,9 @@ Out: for a result, a node that registers what the hook does, interpreted once an
 
     y.register_hook(lambda grad: grad * z)    ->    register_hook(y, z), on a body that multiplies
 
-The body is what the hook does at present. So variables of the frame that it holds have to be settled, and objects that it reaches must not change in the
-rest of the frame; a hook with side effects breaks the graph. A function that reads variables of the program, which may change before the gradients
-come, is registered as it is, in a graph that eager runs.
+The body is what the hook does at present. So variables of the frame that it holds have to be settled, and what it reaches must not change in the rest
+of the frame; a hook with side effects breaks the graph, and so does one that holds objects made by the frame. A hook that reads variables or existing
+objects of the program, which may change before the gradients come, is registered as it is, in a graph that eager runs.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from capture.variables.function import (
     ValueMethod,
 )
 from capture.variables.hook_reads import function_that_reads_late
+from capture.variables.nn_module import ModuleVariable
 from capture.variables.tensor import TENSOR_METHODS, TensorVariable
 from capture.variables.user_object import ObjectVariable
 from codegen.fake import FakeTensor
@@ -165,12 +166,15 @@ def _register_hook(self: TensorVariable, tx: Translator, hook: Variable) -> Vari
         raise GraphBreak("method", name="register_hook", value=self)
     body = _body(tx, self, hook)
     late = function_that_reads_late(tx, hook)
+    kept = Kept(hook, tx.output.root_step)
+    if late is None and kept.reaches_objects:
+        raise GraphBreak("method", name="register_hook", value=self)
     if late is None:
         node = tx.output.graph.call_function(_registering(body), (self.node, *body.lifted))
     else:
         node = tx.output.graph.call_function(_registering_function(late), (self.node,))
     node.meta["example_value"] = None
-    tx.output.side_effects.keep(Kept(hook, tx.output.root_step))
+    tx.output.side_effects.keep(kept)
     return GraphHandle(node)
 
 
@@ -219,6 +223,9 @@ class Kept(Watch):
     def __init__(self, hook: Variable, step: int) -> None:
         super().__init__(hook)
         self.step = step
+        self.reaches_objects = any(
+            isinstance(found, ObjectVariable | ModuleVariable) for found in self.variables.values()
+        )
         for key in [k for k, v in self.variables.items() if isinstance(v, TensorVariable)]:
             del self.variables[key]  # writes to those are seen as in Python
 

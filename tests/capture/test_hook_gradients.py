@@ -130,8 +130,16 @@ def behind_the_gradient(x, k):
     return (x * x).sum()
 
 
-IN_THE_GRAPH = [partials, closures, removed, method, tensors, written_later, of_the_leaf, behind_the_gradient]
-FUNCTIONS = [*IN_THE_GRAPH, changed_object, bound_late, stored_behind, stored_by_another, stored_in_a_loop]
+IN_THE_GRAPH = [partials, closures, removed, tensors, written_later, of_the_leaf, behind_the_gradient]
+FUNCTIONS = [
+    *IN_THE_GRAPH,
+    method,
+    changed_object,
+    bound_late,
+    stored_behind,
+    stored_by_another,
+    stored_in_a_loop,
+]
 
 
 def gradient(function, k):
@@ -154,6 +162,46 @@ def test_hooks_stay_in_the_graph(function):
     compiled = capture.compile(function, backend="eager", fullgraph=True, dynamic=False)
     for k in (3, 3, 7):
         torch.testing.assert_close(gradient(compiled, k), gradient(function, k))
+
+
+OBJECT_HOOKS = {
+    "method": lambda scaler: scaler.scaled,
+    "object": lambda scaler: scaler,
+    "partial": lambda scaler: functools.partial(scaled_by, scaler),
+    "closure": lambda scaler: lambda grad: grad * scaler.factor,
+}
+
+
+def scaled_by(scaler, grad):
+    return grad * scaler.factor
+
+
+class CallableScaler(Scaler):
+    def __call__(self, grad):
+        return grad + self.factor
+
+
+@pytest.mark.parametrize("backend", ["eager", "llvm"])
+@pytest.mark.parametrize("kind", OBJECT_HOOKS)
+def test_objects_that_change_between_forward_and_backward(kind, backend):
+    make, scaler = OBJECT_HOOKS[kind], CallableScaler(2.0)
+
+    def function(x):
+        y = x * 3
+        y.register_hook(make(scaler))
+        return (y * y).sum()
+
+    compiled = capture.compile(function, backend=backend)
+    for factor in (2.0, 2.0, 5.0, 7.0):
+        gradients = []
+        for run in (function, compiled):
+            scaler.factor = 2.0
+            x = torch.ones(3, requires_grad=True)
+            loss = run(x)
+            scaler.factor = factor
+            loss.backward()
+            gradients.append(x.grad)
+        torch.testing.assert_close(*gradients)
 
 
 FACTOR = 2
