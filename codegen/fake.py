@@ -262,12 +262,16 @@ def common_device(
 
 
 LARGE = 1 << 20  # elements
+NOT_OF_ZEROS = frozenset(
+    [torch.Tag.nondeterministic_seeded, torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output]
+)
 
 
 def run_shape_rule(func: OpOverload) -> Rule:
-    """Results by our own rule. Where that is not sure, the operator is run on real zeros: eager's own answer, or eager's own error."""
+    """Results by our own rule. Where that is not sure, the operator is run on real zeros: eager's own answer, or eager's own error. (Not where it draws
+    numbers, or where the result depends on values.)"""
     shape_rule, general = SHAPE_RULES[func], general_rule_of(func)
-    on_zeros = general if torch.Tag.nondeterministic_seeded in func.tags else run_on_zeros
+    on_zeros = run_on_zeros if NOT_OF_ZEROS.isdisjoint(func.tags) else general
 
     def run(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         specs = shape_rule(args, kwargs)
