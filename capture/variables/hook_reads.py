@@ -110,9 +110,9 @@ def reads_the_program(
         return not all(map(is_fixed, held)) or reads_the_program(function.func, fixed_cells, seen)
     if not isinstance(function, types.FunctionType):
         return True
-    cells = [cell.cell_contents for cell in function.__closure__ or () if fixed_cells]
     if function.__closure__ and not fixed_cells:
         return True
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
     held = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values(), *cells]
     if not all(map(is_fixed, held)):
         return True

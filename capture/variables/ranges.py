@@ -104,11 +104,6 @@ class SliceVariable(Variable):
     def is_constant(self) -> bool:
         return all(p.is_constant() for p in self.parts)
 
-    def as_slice(self) -> slice:
-        result = self.as_constant()
-        assert isinstance(result, slice)
-        return result
-
     def as_proxy(self) -> Any:
         return slice(*[p.as_proxy() for p in self.parts])
 
