@@ -22,6 +22,7 @@ import torch.fx
 import cache
 from capture import (
     backends,
+    break_code,
     collection,
     frame_code,
     frame_filter,
@@ -230,7 +231,7 @@ def make_code(capture: Capture, settings: CaptureSettings) -> None:
         if capture.recipe is None:
             capture.code = frame_code.code_for_return(tx, capture.value)
     else:
-        capture.code = frame_code.code_for_break(tx)
+        capture.code = break_code.code_for_break(tx)
     if capture.code is not None:
         capture.code.unhooked = settings.fullgraph
 

@@ -6,7 +6,7 @@ Out: calls on the OutputGraph (operations, guards, side effects) and, at the end
     x = a + 1; return x * 2   ->   graph: add = a + 1; mul = add * 2   ->   TensorVariable(mul)
 
 `Translator` holds the state of one Python frame. What the instructions do is in `capture/opcodes/`; what happens where one of them can't be
-carried out is in `frame_code.py`.
+carried out is in `break_code.py`.
 """
 
 from __future__ import annotations
