@@ -10,13 +10,12 @@ from capture.break_reasons import GraphBreak
 from capture.opcodes.registry import opcode
 from capture.variables.base import ObservedException
 from capture.variables.compare import COMPARISONS, same_object
+from capture.variables.comparison import compare, contains
 from capture.variables.constant import ConstantVariable
 from capture.variables.operators import (
     BINARY,
     UNARY,
     binary_operator,
-    compare,
-    contains,
     del_item,
     get_item,
     in_place_operator,

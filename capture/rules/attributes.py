@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from capture.rules import rule
 from capture.variables.base import ObservedException, Variable, realize
+from capture.variables.comparison import compare
 from capture.variables.constant import NONE, ConstantVariable, fold, raise_type_error
 from capture.variables.identity import IdentityVariable
 from capture.variables.opaque import OpaqueVariable
-from capture.variables.operators import compare
 from capture.variables.symbolic import is_symbolic
 from capture.variables.user_object import ObjectVariable
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 from capture.rules import CALLS, rule
 from capture.variables import read_numbers
 from capture.variables.base import Variable
+from capture.variables.comparison import compare, contains
 from capture.variables.constant import NONE, ConstantVariable
 from capture.variables.operators import (
     BINARY,
     UNARY,
     binary_operator,
-    compare,
-    contains,
     del_item,
     get_item,
     in_place_operator,

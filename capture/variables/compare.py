@@ -83,7 +83,7 @@ def is_one_of_numbers(items: list[Variable], value: Variable) -> bool | None:
 
 
 def equal(tx: Translator, left: Variable, right: Variable) -> bool:
-    from capture.variables.operators import compare
+    from capture.variables.comparison import compare
 
     return compare(tx, "==", left, right).truth(tx)
 
@@ -97,7 +97,7 @@ class SortKey:
         self.value = value
 
     def __lt__(self, other: SortKey) -> bool:
-        from capture.variables.operators import compare
+        from capture.variables.comparison import compare
 
         return compare(self.tx, "<", self.value, other.value).truth(self.tx)
 

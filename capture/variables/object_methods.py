@@ -58,7 +58,7 @@ def _not_equals(tx: Translator, owner: ObjectVariable, other: Variable) -> Varia
 
 
 def _namespaces_equal(tx: Translator, owner: ObjectVariable, other: Variable) -> Variable:
-    from capture.variables.operators import compare
+    from capture.variables.comparison import compare
 
     if not issubclass(other.python_type(), types.SimpleNamespace):
         return ConstantVariable(NotImplemented)

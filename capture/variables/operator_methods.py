@@ -27,7 +27,8 @@ OPERATOR_METHODS: dict[str, tuple[str, bool, bool]] = (
 
 def call_operator(tx: Translator, owner: Variable, name: str, args: list[Variable]) -> Variable | None:
     """`owner.__add__(other)` and the like, and what `copy` asks for; None where the class has no such operator."""
-    from capture.variables.operators import binary_operator, compare, in_place_operator
+    from capture.variables.comparison import compare
+    from capture.variables.operators import binary_operator, in_place_operator
 
     if name in ("__reduce__", "__reduce_ex__") and owner.python_type() in copying.REDUCED_CONTAINERS:
         return tx.wrap_function(copying.reduce_container).call(tx, [owner], {})

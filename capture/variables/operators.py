@@ -1,4 +1,4 @@
-"""Unary, binary, in-place and comparison operators on variables.
+"""Unary, binary and in-place operators on variables, and items: `-a`, `a + b`, `a += b`, `a[i]`. Comparisons are in `comparison.py`.
 
 One order of attempts for each: tensors go to the graph; sequences, mappings and sets have rules of their own; constants are computed; user
 classes' dunder methods are inlined; the rest breaks the graph.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import collections
 import functools
 import operator
-import types
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,28 +16,27 @@ import torch
 from capture.break_reasons import GraphBreak
 from capture.variables import graph_float, numpy_array
 from capture.variables.base import NotConstant, Variable
-from capture.variables.class_dict import ClassDictVariable
 from capture.variables.class_lookup import lookup_type
-from capture.variables.compare import COMPARISONS, DUNDERS, SWAPPED, equal, same_object
 from capture.variables.constant import ConstantVariable, fold, raise_type_error
 from capture.variables.exception import raise_python
-from capture.variables.function import BoundMethodVariable, ValueMethod
 from capture.variables.graph_float import GraphFloatVariable
-from capture.variables.identity import IdentityVariable, same_identity
-from capture.variables.iterator import IteratorVariable
 from capture.variables.lists import DequeVariable, ListVariable
 from capture.variables.mapping import DictVariable
 from capture.variables.native_base import plain_argument, plain_operand
-from capture.variables.number_rules import compute, is_number
+from capture.variables.number_rules import compute
 from capture.variables.numpy_array import NumpyVariable
-from capture.variables.opaque import OpaqueVariable
 from capture.variables.ranges import RangeVariable
-from capture.variables.sequence import SequenceVariable, SizeVariable, TupleVariable, index_of, live_items
+from capture.variables.sequence import SequenceVariable, SizeVariable, TupleVariable, index_of
 from capture.variables.sets import SetVariable
 from capture.variables.symbolic import SymbolicVariable
 from capture.variables.tensor import TensorVariable
 from capture.variables.user_object import ObjectVariable
-from capture.variables.views import IN_PLACE_METHODS, DictViewVariable, MappingProxyVariable, combine_views
+from capture.variables.views import (
+    IN_PLACE_METHODS,
+    DictViewVariable,
+    combine_views,
+    proxied,
+)
 from guards.source import ConstantSource
 
 if TYPE_CHECKING:
@@ -289,10 +287,6 @@ def _union_of_types(tx: Translator, left: Variable, right: Variable) -> Variable
     return tx.wrap(union, ConstantSource(union))
 
 
-def _proxied(value: Variable) -> Variable:
-    return value.mapping if isinstance(value, MappingProxyVariable) else value
-
-
 def _is_set_view(value: Variable) -> bool:
     return isinstance(value, DictViewVariable) and value.kind != "values"
 
@@ -319,185 +313,13 @@ def _container_rule(symbol: str, left: Variable, right: Variable) -> Any:
     if symbol == "|" and type in (left.python_type(), right.python_type()):
         return _union_of_types
     if symbol == "|":
-        left, right = _proxied(left), _proxied(right)
+        left, right = proxied(left), proxied(right)
         if isinstance(left, DictVariable) and isinstance(right, DictVariable):
             return lambda tx, a, b: _merge(tx, left, right)
     return None
 
 
-# --- comparison ---
-
-
-def compare(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
-    """`left symbol right` for the six rich comparisons."""
-    methods = DUNDERS[symbol], DUNDERS[SWAPPED[symbol]]
-    left, right = (plain_operand(tx.output.resolve(v), *methods) for v in (left, right))
-    if isinstance(left, NumpyVariable) or isinstance(right, NumpyVariable):
-        return numpy_array.operator_on_arrays(tx, symbol, COMPARISONS[symbol], [left, right])
-    if numpy_array.is_dtype(left) or numpy_array.is_dtype(right):
-        return numpy_array.compare_dtypes(COMPARISONS[symbol], left, right)
-    if isinstance(left, ObjectVariable) or isinstance(right, ObjectVariable):
-        return _user_compare(tx, symbol, left, right)
-    if isinstance(left, TensorVariable) or isinstance(right, TensorVariable):
-        return _compare_tensors(tx, symbol, left, right)
-    if graph_float.is_among((left, right)):
-        raise GraphBreak("data_dependent_value", what=f"comparison {symbol} of a float read from a tensor")
-    left, right = _as_set(tx, _proxied(left)), _as_set(tx, _proxied(right))
-    if isinstance(left, SequenceVariable) and isinstance(right, SequenceVariable):
-        return _compare_sequences(tx, symbol, left, right)
-    if isinstance(left, DictVariable) and isinstance(right, DictVariable) and symbol in ("==", "!="):
-        return ConstantVariable(left.equals(tx, right) == (symbol == "=="))
-    if isinstance(left, SetVariable) and isinstance(right, SetVariable):
-        keys = {"==": left.keys() == right.keys(), "!=": left.keys() != right.keys()}
-        keys |= {"<=": left.keys() <= right.keys(), "<": left.keys() < right.keys()}
-        keys |= {">=": left.keys() >= right.keys(), ">": left.keys() > right.keys()}
-        return ConstantVariable(keys[symbol])
-    if isinstance(left, SymbolicVariable) or isinstance(right, SymbolicVariable):
-        return _compare_symbolic(symbol, left, right)
-    if isinstance(left, IdentityVariable) and isinstance(right, IdentityVariable) and symbol in ("==", "!="):
-        return ConstantVariable(same_identity(left, right) == (symbol == "=="))
-    if left.is_constant() and right.is_constant():
-        return fold(COMPARISONS[symbol], [left, right], {})
-    if symbol in ("==", "!="):
-        return ConstantVariable(_equal_otherwise(tx, left, right) == (symbol == "=="))
-    raise GraphBreak("compare", name=symbol, value=left)
-
-
-def _compare_symbolic(symbol: str, left: Variable, right: Variable) -> Variable:
-    computed = compute(COMPARISONS[symbol], [left, right])
-    if computed is not None:
-        return computed
-    if symbol in ("==", "!=") and not (is_number(left) and is_number(right)):
-        for value in (left, right):
-            if not is_number(value) and not issubclass(value.python_type(), NEVER_NUMBERS):
-                raise GraphBreak("compare", name=symbol, value=value)
-        return ConstantVariable(symbol == "!=")
-    return fold(COMPARISONS[symbol], [left, right], {})
-
-
-NEVER_NUMBERS = (str, bytes, type(None), list, tuple, dict, set)
-
-
-def _as_set(tx: Translator, value: Variable) -> Variable:
-    """Views of keys and of items compare as sets do."""
-    return value.as_set(tx) if isinstance(value, DictViewVariable) and value.kind != "values" else value
-
-
-def _equal_otherwise(tx: Translator, left: Variable, right: Variable) -> bool:
-    """Methods are equal where what they are made of is; values of unlike built-in types never are; the rest by identity."""
-    if isinstance(left, BoundMethodVariable) and isinstance(right, BoundMethodVariable):
-        return same_object(tx, left.owner, right.owner) and equal(tx, left.function, right.function)
-    if isinstance(left, ValueMethod) and isinstance(right, ValueMethod):
-        return left.name == right.name and same_object(tx, left.owner, right.owner)
-    kinds = left.python_type(), right.python_type()
-    by_identity = any(lookup_type(kind, "__eq__") is object.__eq__ for kind in kinds)
-    for value in (left, right):
-        if (
-            isinstance(value, OpaqueVariable)
-            and lookup_type(value.python_type(), "__eq__") is not object.__eq__
-        ):
-            raise value.breaks()
-    written = any(isinstance(lookup_type(kind, "__eq__"), types.FunctionType) for kind in kinds)
-    if written or not (by_identity or kinds[0] is not kinds[1] or kinds[0] is type):
-        raise GraphBreak("compare", name="==", value=left)
-    return same_object(tx, left, right)
-
-
-def _compare_tensors(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
-    other = right if isinstance(left, TensorVariable) else left
-    if other.is_exactly(None) and symbol in ("==", "!="):
-        return ConstantVariable(symbol == "!=")
-    for owner, method, operand in ((left, DUNDERS[symbol], right), (right, DUNDERS[SWAPPED[symbol]], left)):
-        own = owner.dunder(tx, method, [operand]) if isinstance(owner, TensorVariable) else None
-        if own is not None and not own.is_exactly(NotImplemented):
-            return own
-    return tx.output.call_function(tx, COMPARISONS[symbol], [left, right], {})
-
-
-def _compare_sequences(
-    tx: Translator, symbol: str, left: SequenceVariable, right: SequenceVariable
-) -> Variable:
-    bases = (tuple, list, DequeVariable.builtin)
-    matching = any(issubclass(left.python_type(), b) and issubclass(right.python_type(), b) for b in bases)
-    if not matching:
-        if symbol in ("==", "!="):
-            return ConstantVariable(symbol == "!=")
-        return fold(COMPARISONS[symbol], [left, right], {})
-    if symbol in ("==", "!=") and len(left.items) != len(right.items):
-        return ConstantVariable(symbol == "!=")
-    for index, (a, b) in enumerate(zip(live_items(left, tx), live_items(right, tx))):
-        if not (same_object(tx, a, b) or equal(tx, a, b)):
-            if index >= min(len(left.items), len(right.items)):
-                break  # `__eq__` took items away
-            return ConstantVariable(symbol == "!=") if symbol in ("==", "!=") else compare(tx, symbol, a, b)
-    return ConstantVariable(COMPARISONS[symbol](len(left.items), len(right.items)))
-
-
-def _user_compare(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
-    attempts = [(left, symbol, right), (right, SWAPPED[symbol], left)]
-    if left.python_type() is not right.python_type() and left.python_type() in right.python_type().__mro__:
-        attempts.reverse()
-    for owner, sign, other in attempts:
-        if isinstance(owner, ObjectVariable) and owner.has_class_attribute(DUNDERS[sign]):
-            result = owner.call_method(tx, DUNDERS[sign], [other], {})
-            if not result.is_exactly(NotImplemented):
-                return result
-    if symbol in ("==", "!="):
-        return ConstantVariable(same_object(tx, left, right) == (symbol == "=="))
-    return raise_type_error(
-        f"'{symbol}' not supported between instances of '{left.python_type().__name__}' "
-        f"and '{right.python_type().__name__}'"
-    )
-
-
-def contains(tx: Translator, container: Variable, item: Variable) -> Variable:
-    """`item in container`."""
-    from capture.variables.type_object import ClassVariable
-
-    container = plain_operand(container, "__contains__", "__iter__")
-    if isinstance(container, ConstantVariable):
-        return fold(operator.contains, [container, item], {})
-    if isinstance(container, (TensorVariable, NumpyVariable)):
-        return container.call_method(tx, "__contains__", [item], {})
-    if isinstance(container, ObjectVariable) and not container.has_class_attribute("__contains__"):
-        return is_among(tx, container.iterate(tx), item)
-    if isinstance(container, IteratorVariable):
-        return is_among(tx, container, item)
-    if isinstance(container, CONTAINERS):
-        result = container.call_method(tx, "__contains__", [item], {})
-        return ConstantVariable(result.truth(tx))
-    if isinstance(container, ClassVariable):
-        own = container.dunder(tx, "__contains__", [item])
-        if own is not None:
-            return ConstantVariable(own.truth(tx))
-    if container.is_constant() and item.is_constant():
-        return fold(operator.contains, [container, item], {})
-    from capture.variables.compare import equal_or_same
-
-    return ConstantVariable(any(equal_or_same(tx, i, item) for i in container.unpack(tx)))
-
-
-def is_among(tx: Translator, iterator: Variable, item: Variable) -> Variable:
-    """Takes items up to the one that is equal, and leaves the iterator behind it."""
-    from capture.rules.iterators import next_item
-    from capture.variables.compare import equal_or_same
-
-    while (found := next_item(tx, iterator)) is not None:
-        tx.output.count_instruction()
-        if equal_or_same(tx, found, item):
-            return ConstantVariable(True)
-    return ConstantVariable(False)
-
-
-CONTAINERS = (
-    SequenceVariable,
-    DictVariable,
-    SetVariable,
-    DictViewVariable,
-    MappingProxyVariable,
-    ObjectVariable,
-    ClassDictVariable,
-)
+# --- items ---
 
 
 def get_item(tx: Translator, container: Variable, key: Variable) -> Variable:

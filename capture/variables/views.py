@@ -175,3 +175,7 @@ class MappingProxyVariable(Variable):
 
     def children(self) -> list[Variable]:
         return [self.mapping]
+
+
+def proxied(value: Variable) -> Variable:
+    return value.mapping if isinstance(value, MappingProxyVariable) else value
