@@ -34,6 +34,16 @@ def bit_length(number: int) -> int:
     return number.bit_length()
 
 
+def larger_of(best: torch.Tensor, other: Any) -> torch.Tensor:
+    """`max(best, other)` of 0-d tensors and numbers: its value."""
+    return torch.where(other > best, other, best)
+
+
+def smaller_of(best: torch.Tensor, other: Any) -> torch.Tensor:
+    """`min(best, other)`"""
+    return torch.where(other < best, other, best)
+
+
 def float_of(tensor: torch.Tensor) -> torch.Tensor:
     """`tensor.item()` as a 0-d tensor of its own."""
     return tensor.detach().reshape(()).to(torch.float64, copy=True)

@@ -84,6 +84,7 @@ class OutputGraph(Placeholders):
         self.generators: list[GeneratorVariable] = []  # made by the frame
         self.function_modes: list[Variable] = []  # of torch, that see each operation; the innermost last
         self.modes_around: list[Variable] = []
+        self.choices: list[torch.Tensor] = []  # fake values of what max() and min() chose
         self._open_contexts: list[Any] = []  # entered by the translation itself
         self._around = sys.exception()  # what the caller of the frame handles
         self.is_broken = False  # the frame goes on behind the graph
@@ -208,7 +209,7 @@ class OutputGraph(Placeholders):
     def _operation(
         self, tx: Translator, kind: str, target: Any, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        from capture.variables import graph_float
+        from capture.variables import choice, graph_float
 
         if graph_float.is_in_lists(target, args):
             return graph_float.one_by_one(tx, target, args, kwargs)
@@ -237,11 +238,15 @@ class OutputGraph(Placeholders):
         node.meta["stack_trace"] = tx.stack_text()
         node.meta["example_value"] = value
         self.unbacked.bind(value, node)
+        if self.choices:
+            choice.check_use(self.choices, node)
         same = _argument_returned(value, [*args, *kwargs.values()])
         if same is not None:
             node.meta["example_value"] = value
             same.node = node  # type: ignore[attr-defined]
             return same
+        if isinstance(value, list) and args and _is_list_of(args[0], value):
+            return args[0]  # torch._foreach_add_ and the like
         return self.wrap_result(value, node)
 
     def _check_alive(self, arguments: Any) -> None:
@@ -489,3 +494,16 @@ def _argument_returned(value: Any, args: list[Variable]) -> Variable | None:
         if isinstance(arg, TensorVariable) and arg.fake is value:
             return arg
     return None
+
+
+def _is_list_of(variable: Variable, tensors: list[Any]) -> bool:
+    """Whether the variable is a list or tuple of these very tensors."""
+    from capture.variables.sequence import SequenceVariable
+    from capture.variables.tensor import TensorVariable
+
+    if not isinstance(variable, SequenceVariable) or not tensors or len(variable.items) != len(tensors):
+        return False
+    return all(
+        isinstance(item, TensorVariable) and item.fake is tensor
+        for item, tensor in zip(variable.items, tensors)
+    )

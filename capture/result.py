@@ -76,7 +76,7 @@ def _instructions(output: OutputGraph, recipe: Recipe, value: Variable, seen: se
             return [("const", value.source.value)]
         return [("slot", value.source)]
     if isinstance(value, TensorVariable):
-        if value.attributes or value.cls is not torch.Tensor:
+        if value.attributes or value.cls is not torch.Tensor or value.is_choice:
             raise NeedsPython
         return [("out", recipe.out(value.node))]
     if is_unbacked(value) and value.python_type() is not float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -45,6 +46,13 @@ class ProfilerRange:
 
     def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
         return None
+
+    def __call__(self, function: Any) -> Any:
+        @functools.wraps(function)
+        def recorded(*args: Any, **kwargs: Any) -> Any:
+            return function(*args, **kwargs)
+
+        return recorded
 
 
 def profiler_range(name: str, args: str | None = None) -> ProfilerRange:

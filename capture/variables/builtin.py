@@ -12,6 +12,7 @@ from capture import overrides, torch_functions
 from capture.break_reasons import GraphBreak
 from capture.rules import lookup
 from capture.torch_compile_marks import substitute_of
+from capture.variables import choice
 from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable, fold, is_foldable
 from capture.variables.native_base import plain_argument
@@ -19,6 +20,7 @@ from capture.variables.number_rules import EXTREMES, compute, extreme
 from capture.variables.operators import BINARY
 from capture.variables.sequence import SequenceVariable, checked_index
 from capture.variables.symbolic import is_symbolic
+from capture.variables.tensor import TensorVariable
 from capture.variables.user_object import ObjectVariable
 
 if TYPE_CHECKING:
@@ -90,9 +92,10 @@ def call_pure(tx: Translator, function: Any, args: list[Variable], kwargs: dict[
     if computed is not None:
         return computed
     if function in EXTREMES and not kwargs:
-        one = len(args) == 1 and isinstance(args[0], SequenceVariable)  # an iterator would be used up
+        known = (SequenceVariable, TensorVariable)  # an iterator would be used up
+        one = len(args) == 1 and isinstance(args[0], known)
         items = args[0].unpack(tx) if one else args if len(args) > 1 else []
-        largest = extreme(function, items)
+        largest = extreme(function, items) or choice.extreme(tx, function, items)
         if largest is not None:
             return largest
     if function is operator.index and len(args) == 1:

@@ -24,7 +24,13 @@ from bytecode import Instr
 
 from capture.break_reasons import GraphBreak
 from capture.graph_inputs import SubclassInput
-from capture.number_operations import float_of, float_operation, method_with_floats
+from capture.number_operations import (
+    float_of,
+    float_operation,
+    larger_of,
+    method_with_floats,
+    smaller_of,
+)
 from capture.reconstruct import held_constant
 from capture.variables.base import LazyVariable, Variable
 from capture.variables.constant import ConstantVariable
@@ -163,7 +169,7 @@ class DrawFunction(Variable):
 # --- what a draw must not be moved over -----------------------------------------------------------------------------------------
 
 
-OWN_OPERATIONS = (float_of, float_operation, method_with_floats)
+OWN_OPERATIONS = (float_of, float_operation, larger_of, method_with_floats, smaller_of)
 
 
 def may_run_python(output: OutputGraph) -> bool:

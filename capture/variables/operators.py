@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from capture.break_reasons import GraphBreak
-from capture.variables import graph_float, numpy_array
+from capture.variables import choice, graph_float, numpy_array
 from capture.variables.base import NotConstant, Variable
 from capture.variables.class_lookup import lookup_type
 from capture.variables.constant import ConstantVariable, fold, raise_type_error
@@ -92,6 +92,8 @@ def binary_operator(tx: Translator, symbol: str, left: Variable, right: Variable
     if _has_operator(one, f"__{name}__") or _has_operator(other, f"__r{name}__"):
         return user_operator(tx, symbol, name, left, right)
     left, right = one, other
+    if choice.is_among((left, right)):
+        return choice.operate(tx, symbol, function, [left, right])
     if isinstance(left, TensorVariable) or isinstance(right, TensorVariable):
         return tx.output.call_function(tx, function, [left, right], {})
     if graph_float.is_among((left, right)):

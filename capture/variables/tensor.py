@@ -137,6 +137,7 @@ class TensorVariable(Variable):
     """`node` is the node that holds its present value (an in-place operation moves it on); `fake` is its fake tensor."""
 
     cls: type = torch.Tensor  # of subclasses: variables/tensor_subclass.py
+    is_choice = False  # of two tensors: variables/choice.py
 
     def __init__(self, node: torch.fx.Node, fake: torch.Tensor, source: Source | None = None) -> None:
         super().__init__(source)

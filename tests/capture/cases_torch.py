@@ -530,3 +530,11 @@ def names_that_torch_lacks(x):
         torch.no_such_name
     except AttributeError as error:
         return x + 1, str(error), hasattr(torch, "no_such_name_either"), hasattr(torch.backends, "mps")
+
+
+@case(graphs=1, ops=4)
+def in_place_on_a_list(x):
+    a, b = x + 1, x * 2
+    tensors = [a, b]
+    result = torch._foreach_add_(tensors, 1.0)
+    return result, result is tensors, torch._foreach_zero_([b])

@@ -183,3 +183,12 @@ def loop_control_in_with(x):
                 break
             x = x + 1
     return x * 2, len(log)
+
+
+@case(graphs=1, ops=2)
+def record_function_as_a_decorator(x):
+    @torch.profiler.record_function("range")
+    def double(y):
+        return y * 2
+
+    return double(x) + 1, double.__name__
