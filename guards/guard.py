@@ -32,7 +32,7 @@ from guards.set_layout import layout_of
 from guards.shapes import ShapeExpression
 from guards.source import GlobalsSource, GlobalStateSource, Source
 from guards.tensor_properties import TensorProperties
-from guards.values import PLAIN_VALUE, ObjectRef, constant_identity, is_constant
+from guards.values import NUMPY_NUMBERS, PLAIN_VALUE, ObjectRef, constant_identity, is_constant
 
 
 class GuardError(TypeError):
@@ -117,8 +117,8 @@ def not_none(source: Source) -> Guard:
 
 
 def constant_match(source: Source, value: Any) -> Guard:
-    """An equal constant of the same type. See `guards.values.is_constant`."""
-    if not is_constant(value):
+    """An equal constant of the same type (see `guards.values.is_constant`), or one of NumPy's numbers."""
+    if not is_constant(value) and type(value) not in NUMPY_NUMBERS:
         raise GuardError(
             f"{source.text} = {safe_repr(value)} is no constant; guard its parts, or use id_match"
         )

@@ -12,6 +12,7 @@ import struct
 from typing import Any
 from weakref import ref as weak_reference
 
+import numpy as np
 import torch
 
 from guards.lookup import safe_repr, type_mro
@@ -20,6 +21,13 @@ SCALAR_TYPES = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis
 TORCH_CONSTANT_TYPES = (torch.dtype, torch.device, torch.layout, torch.memory_format)
 SEQUENCE_TYPES = (tuple, torch.Size)
 RANGE_TYPES = (slice, range)
+
+#: those without bytes that have no meaning
+NUMPY_NUMBERS = frozenset(
+    kind
+    for kind in np.sctypeDict.values()
+    if issubclass(kind, (np.number, np.bool_)) and kind().itemsize <= 8
+)
 
 _SINGLETONS = frozenset(
     (bool, type(None), type(Ellipsis), type(NotImplemented), torch.dtype, torch.layout, torch.memory_format)
@@ -67,6 +75,8 @@ def constants_equal(expected: Any, actual: Any) -> bool:
         return True
     if type(expected) is not type(actual) or type(expected) in _SINGLETONS or isinstance(expected, enum.Enum):
         return False
+    if type(expected) in NUMPY_NUMBERS:
+        return bool(expected.tobytes() == actual.tobytes())
     return is_constant(actual) and bool(constant_identity(expected) == constant_identity(actual))
 
 

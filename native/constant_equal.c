@@ -109,6 +109,25 @@ static int equal_range(PyObject *a, PyObject *b, int depth)
 /* torch.device: type and index, one byte each, behind the object head; calibration has checked that. */
 static int equal_device(PyObject *a, PyObject *b, int depth) { return memcmp(a + 1, b + 1, 2) == 0; }
 
+/* NumPy's numbers: the bytes that they show. (Types of the standard library that show bytes are in the table.) */
+static int equal_bytes_shown(PyObject *a, PyObject *b)
+{
+    Py_buffer x, y;
+    int equal = 0;
+    if (Py_TYPE(a)->tp_as_buffer == NULL || Py_TYPE(a)->tp_as_buffer->bf_getbuffer == NULL) {
+        return 0;
+    }
+    if (PyObject_GetBuffer(a, &x, PyBUF_SIMPLE) == 0) {
+        if (PyObject_GetBuffer(b, &y, PyBUF_SIMPLE) == 0) {
+            equal = x.len == y.len && memcmp(x.buf, y.buf, (size_t)x.len) == 0;
+            PyBuffer_Release(&y);
+        }
+        PyBuffer_Release(&x);
+    }
+    PyErr_Clear();
+    return equal;
+}
+
 /* Types with more than one object for a value. (bool, None, dtypes, layouts, enum members: one object each.) */
 static const struct {
     PyTypeObject *const *type;
@@ -141,7 +160,7 @@ static int equal_nested(PyObject *expected, PyObject *actual, int depth)
             return EQUALITIES[i].equal(expected, actual, depth + 1);
         }
     }
-    return 0;
+    return equal_bytes_shown(expected, actual);
 }
 
 int constant_equal(PyObject *expected, PyObject *actual) { return equal_nested(expected, actual, 0); }

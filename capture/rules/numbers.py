@@ -24,7 +24,7 @@ from capture.variables.tensor import TensorVariable
 from capture.variables.user_object import ObjectVariable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from capture.translator import Translator
 
@@ -48,9 +48,17 @@ def _number(cls: type, methods: tuple[str, ...], takes: str) -> Callable[..., Va
         computed = compute(cls, list(args)) if len(args) == 1 else None
         if computed is not None:
             return computed
-        return fold(cls, list(args), kwargs)
+        return fold(cls, _known(args), kwargs)
 
     return make
+
+
+def _known(args: Sequence[Variable]) -> list[Variable]:
+    """One of NumPy's numbers as the constant that it is now."""
+    return [
+        ConstantVariable(a.as_constant()) if isinstance(a, NumpyVariable) and a.present is not None else a
+        for a in args
+    ]
 
 
 CALLS[int] = _number(
@@ -94,7 +102,7 @@ def _round(tx: Translator, value: Variable, digits: Variable | None = None) -> V
         return result or raise_type_error(f"type {value.cls.__name__} doesn't define __round__ method")
     if isinstance(value, TensorVariable):
         raise GraphBreak("builtin", name="round", value=value)
-    args = [value] if digits is None else [value, digits]
+    args = _known([value] if digits is None else [value, digits])
     return compute(round, args) or fold(round, args, {})
 
 

@@ -25,10 +25,12 @@ from capture.variables.constant import ConstantVariable
 from capture.variables.lists import ListVariable
 from capture.variables.sequence import SequenceVariable, TupleVariable
 from capture.variables.tensor import TensorVariable
+from guards import guard as make_guard
 from guards.source import ConstantSource
+from guards.values import NUMPY_NUMBERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from capture.output_graph import OutputGraph
     from capture.reconstruct import PythonCode
@@ -64,6 +66,10 @@ class NumpyVariable(Variable):
         self.tensor = tensor
         self.example = example
         self.value: Any = None  # the existing array, where there is one
+        #: of a number that was computed from arguments that are numbers: what it is now, and those arguments
+        self.present: np.generic | None = None
+        self.origins: dict[Source, np.generic] = {}
+        self.output: OutputGraph | None = None
 
     def python_type(self) -> type:
         return type(self.example)
@@ -77,8 +83,27 @@ class NumpyVariable(Variable):
         what = "array" if isinstance(self.example, np.ndarray) else "NumPy number"
         return f"{what} {self.source.text if self.source else self.tensor.node.name}"
 
+    def as_constant(self) -> Any:
+        """The number that it is now: the arguments from which it was computed are guarded to stay what they are."""
+        if self.present is None or self.output is None:
+            raise NotConstant(self)
+        for source, value in self.origins.items():
+            self.output.guards.add(make_guard.constant_match(source, value))
+        return self.present
+
+    def is_constant(self) -> bool:
+        return False  # as long as nobody needs to know it
+
+    def as_proxy(self) -> Any:
+        """Of the types that torch takes for Python's: `torch.tensor(np.float32(1))` keeps the dtype."""
+        if type(self.present) not in (np.int64, np.bool_):
+            raise GraphBreak("not_a_graph_argument", value=self)
+        return self.as_constant().item()
+
     def truth(self, tx: Translator) -> bool:
-        raise GraphBreak("data_dependent_value", what=f"bool() of {self.describe()}")
+        if self.present is None:
+            raise GraphBreak("data_dependent_value", what=f"bool() of {self.describe()}")
+        return bool(self.as_constant())
 
     def length(self, tx: Translator) -> int:
         if not self.example.shape:
@@ -111,6 +136,8 @@ class NumpyVariable(Variable):
     def call_method(
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
+        if name in NEEDS_VALUES and self.present is not None:
+            return ConstantVariable(self.as_constant()).call_method(tx, name, args, kwargs)
         if name in NEEDS_VALUES:
             raise GraphBreak("data_dependent_value", what=f"{name} of {self.describe()}")
         if name == "__len__":
@@ -159,7 +186,35 @@ def operation(
         [_in_graph(tx, a) for a in args],
         {k: _in_graph(tx, v) for k, v in kwargs.items()},
     )
-    return _as_arrays(tx, name, result, example, operands)
+    made = _as_arrays(tx, name, result, example, operands)
+    if isinstance(example, np.generic) and isinstance(made, NumpyVariable):
+        _note_present(tx, made, _present(tx, kind, name, args, kwargs), operands)
+    return made
+
+
+def _present(tx: Translator, kind: str, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Any:
+    """What NumPy gives for the numbers as they are now; None where arrays are among the arguments, or where NumPy raises."""
+    if any(isinstance(v, SequenceVariable) for v in (*args, *kwargs.values())):
+        return None
+    values = [v.present if isinstance(v, NumpyVariable) else _example_of(v) for v in args]
+    keywords = {k: v.present if isinstance(v, NumpyVariable) else _example_of(v) for k, v in kwargs.items()}
+    numbers = (v for v in (*args, *kwargs.values()) if isinstance(v, NumpyVariable))
+    if any(number.present is None for number in numbers):
+        return None
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return numpy_functions.numpy_callable(kind, name)(*values, **keywords)
+        except (ArithmeticError, TypeError, ValueError):
+            return None
+
+
+def _note_present(
+    tx: Translator, made: NumpyVariable, present: Any, operands: Sequence[NumpyVariable]
+) -> None:
+    if type(present) in NUMPY_NUMBERS:
+        made.present, made.output = present, tx.output
+        made.origins = {s: v for operand in operands for s, v in operand.origins.items()}
 
 
 def _flat(values: Any) -> list[Variable]:
@@ -313,7 +368,10 @@ def wrap_number(output: OutputGraph, value: np.generic, source: Source | None) -
     if source is None or isinstance(source, ConstantSource):
         return ConstantVariable(value)
     tensor = output.add_numpy_number(value, source)
-    return NumpyVariable(tensor, numpy_functions.stand_in(tensor.fake)[()], source)
+    number = NumpyVariable(tensor, numpy_functions.stand_in(tensor.fake)[()], source)
+    if type(value) in NUMPY_NUMBERS:
+        number.present, number.origins, number.output = value, {source: value}, output
+    return number
 
 
 def _shared_tensor(value: np.ndarray[Any, Any]) -> torch.Tensor | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 
 from capture.break_reasons import GraphBreak
-from capture.variables.base import LazyVariable, Variable, realize
+from capture.variables.base import LazyVariable, NotConstant, Variable, realize
 from capture.variables.constant import ConstantVariable, raise_type_error
 from capture.variables.exception import raise_new
 from capture.variables.native_base import plain_argument
@@ -194,10 +194,10 @@ def index_of(tx: Translator, key: Variable) -> int:
     key = base if base is not None and base.python_type() is int else plain_argument(key)
     if getattr(key, "has_class_attribute", None) is not None and key.has_class_attribute("__index__"):  # type: ignore[union-attr]
         key = checked_index(key.call_method(tx, "__index__", [], {}))
-    if not key.is_constant():
-        raise GraphBreak("operator", name="index", value=key)
     try:
         return operator.index(key.as_constant())
+    except NotConstant:
+        raise GraphBreak("operator", name="index", value=key) from None
     except TypeError:
         raise_type_error(f"list indices must be integers or slices, not {key.python_type().__name__}")
 

@@ -79,3 +79,34 @@ def branch_on_a_number(x, n):
     if n > 1:
         return "more"
     return "less"
+
+
+def two_integers() -> tuple[Any, ...]:
+    return *default_args(), np.int64(12), 10
+
+
+@case(graphs=1, ops=2, args=two_integers)
+def largest_of_numbers(x, n, m):
+    return x + 1, max(n, m), min(n - 4, m)
+
+
+@case(graphs=1, ops=2, args=integer)
+def branch_decided_by_a_number(x, n):
+    if n > 2:
+        return x + 1
+    return x - 1
+
+
+@case(graphs=1, ops=6, args=integer)
+def number_as_size_and_index(x, n):
+    return x.sum().expand(n), x[: int(n)], torch.zeros(n), [1, 2, 3, 4][n], range(n), x[n - 1]
+
+
+@case(graphs=1, args=float64)
+def number_as_contents_of_a_tensor(x, n):
+    return torch.tensor([n, n]), x + 1
+
+
+@case(graphs=1, ops=1, args=float32)
+def number_as_python_number_and_text(x, n):
+    return x * float(n), int(n), round(n), n.item(), str(n), f"{n:.1f}", bool(n), not n
