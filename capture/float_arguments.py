@@ -25,8 +25,10 @@ from capture.number_operations import (
     float_operation,
     keeps_type,
     method_with_floats,
+    tensor_of_numbers,
 )
 
+FLOATS = (torch.float32, torch.float64)
 LIMIT = 16  # values that a graph is compiled for; with others it runs operator by operator
 Compiler = Callable[[torch.fx.GraphModule, Sequence[Any]], Callable[..., Any]]
 
@@ -158,6 +160,10 @@ def _as_tensor_operation(
         return None
     if node.target is float_operation:
         return float_operation, node.args, dict(node.kwargs)
+    if node.target is torch.tensor:
+        dtype = node.meta["example_value"].dtype  # of an int, Python refuses some floats
+        plain = len(node.args) == 1 and not node.kwargs.keys() - {"dtype"}
+        return (tensor_of_numbers, (node.args[0], dtype), {}) if plain and dtype in FLOATS else None
     name: Any
     before: Any = ()
     args: list[Any]

@@ -71,6 +71,28 @@ def method_with_floats(name: str, numbers: tuple[int | str, ...], *args: Any, **
     return getattr(given[0], name)(*[given[i] for i in range(1, len(args))], **{k: given[k] for k in kwargs})
 
 
+def tensor_of_numbers(data: Any, dtype: torch.dtype) -> torch.Tensor:
+    """`torch.tensor(data, dtype=dtype)`, where 0-d tensors stand for floats in `data`."""
+    leaves = _leaves(data)
+    if runs_for_real(leaves):
+        return torch.tensor(
+            _in_lists(data, lambda v: v.item() if isinstance(v, torch.Tensor) else v), dtype=dtype
+        )
+    if isinstance(data, (list, tuple)):
+        return torch.stack([tensor_of_numbers(item, dtype) for item in data])
+    if isinstance(data, torch.Tensor):
+        return data.detach().reshape(()).to(dtype, copy=True)
+    return torch.full((), data, dtype=dtype)
+
+
+def _leaves(data: Any) -> list[Any]:
+    return [leaf for item in data for leaf in _leaves(item)] if isinstance(data, (list, tuple)) else [data]
+
+
+def _in_lists(data: Any, function: Callable[[Any], Any]) -> Any:
+    return [_in_lists(item, function) for item in data] if isinstance(data, (list, tuple)) else function(data)
+
+
 def _arithmetic_dtype(tensor: torch.Tensor) -> torch.dtype:
     """The precision in which the operators take a number."""
     return torch.float64 if tensor.dtype == torch.float64 else torch.float32

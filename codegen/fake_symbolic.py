@@ -132,16 +132,24 @@ def tensor_of(
     shape = _shape_of(data, kinds)
     if not kinds & set(SYMBOLIC):
         return torch.tensor(data, dtype=dtype, device=device, **settings)
+    if not kinds <= NUMBERS.keys():
+        raise TypeError(f"numbers of {kinds - NUMBERS.keys()} beside symbols")
     if dtype is None:
-        real = kinds & {float, torch.SymFloat}
-        dtype = (
-            torch.get_default_dtype()
-            if real
-            else torch.int64
-            if kinds - {bool, torch.SymBool}
-            else torch.bool
-        )
+        kind = max((NUMBERS[kind] for kind in kinds), key=ORDER.index)
+        dtype = torch.get_default_dtype() if kind is float else torch.int64 if kind is int else torch.bool
     return torch.empty(shape, dtype=dtype, device=device, **settings)
+
+
+#: which of them together decide the dtype: the last one in ORDER
+NUMBERS: dict[type, type] = {
+    bool: bool,
+    torch.SymBool: bool,
+    int: int,
+    torch.SymInt: int,
+    float: float,
+    torch.SymFloat: float,
+}
+ORDER = (bool, int, float)
 
 
 def _shape_of(data: Any, kinds: set[type]) -> list[int]:

@@ -170,6 +170,10 @@ FLOAT_DECIDES: frozenset[Any] = frozenset(
 
 def proxy_for(target: Any, variable: Variable) -> Any:
     """The variable as an argument of a call of `target`."""
+    from capture.variables.sequence import SequenceVariable
+
+    if target is torch.tensor and isinstance(variable, SequenceVariable):
+        return variable.build([proxy_for(target, item) for item in variable.items])
     if (
         isinstance(variable, SymbolicVariable)
         and isinstance(variable.value, torch.SymFloat)

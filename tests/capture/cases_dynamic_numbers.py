@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import torch
 import torch.nn.functional as F
 
-from tests.capture.dynamic_registry import calls, tensor, with_int
+from tests.capture.dynamic_registry import calls, rows, tensor, with_int
 
 
 def adding(n):
@@ -57,6 +57,21 @@ def a_default_is_a_constant(x):
 
 
 # --- floats ----------------------------------------------------------------------------------------------------------------------
+
+
+@calls(with_int(1.5, 2.5, float("nan"), -0.0, float("inf")), graphs=1, ops=3)
+def floats_in_lists_of_a_tensor(x, f):
+    return torch.tensor([f, 2]), torch.tensor([[f], [x.shape[1]]])
+
+
+@calls(rows(2, 3, 5), graphs=1, ops=4)
+def quotients_of_sizes_in_lists_of_a_tensor(x):
+    return torch.tensor([x.shape[0] / 2, True]), torch.tensor(list(x.shape), dtype=torch.float32), x + 1
+
+
+@calls(rows(2, 3), graphs=2)
+def sizes_beside_complex_numbers(x):
+    return torch.tensor([x.shape[0], 1j]), x + 1
 
 
 @calls(with_int(2.5, 3.5, 5.0, 0.0, -2.0, math.inf), graphs=1, ops=2)

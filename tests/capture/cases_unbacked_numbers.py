@@ -252,3 +252,9 @@ def nested_list(x, t):
 @reads(vectors([3, 5], [8, 0], [1, 7], [4, 5]), ops=18, reruns=1)
 def sizes_of_parts(x, t):
     return torch.split(x, t.tolist())
+
+
+@reads(floats(2.5, 0.0, -1.0), ops=4)
+def in_lists_of_a_tensor(x, t):
+    n = t.item()
+    return torch.tensor([n]), torch.tensor([[n, 2], [1, n]]), torch.as_tensor((1.0, n))

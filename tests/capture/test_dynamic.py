@@ -360,6 +360,32 @@ def test_a_compilation_for_each_value_that_an_operator_needs(backend: str, monke
     assert len(_capture.entries(sloping.__code__)) == 1
 
 
+def test_floats_in_tensors_are_compiled_once() -> None:
+    backend = Compiler()
+
+    def made(x: torch.Tensor, f: float) -> tuple[torch.Tensor, ...]:
+        return (
+            torch.tensor([f, 2]) * x[0, :2],
+            torch.tensor([[f], [x.shape[0]]], dtype=torch.float64),
+            torch.tensor(f),
+        )
+
+    captured = capture.compile(made, backend=backend, dynamic=True, fullgraph=True)
+    with config.patch(raise_on_error=True):
+        for f in (1.5, 0.25, float("inf"), -0.0, 1e300):
+            for got, expected in zip(captured(tensor(3, 4), f), made(tensor(3, 4), f)):
+                assert torch.equal(got, expected) and got.dtype == expected.dtype
+    assert backend.compiled == 1
+
+
+def test_ints_made_of_floats_are_compiled_for_each() -> None:
+    captured = capture.compile(lambda f: torch.tensor([f], dtype=torch.int64) + 1, dynamic=True)
+    for f in (1.5, -2.7, 8.0):
+        assert captured(f).tolist() == [int(f) + 1]
+    with pytest.raises(ValueError, match="NaN"):
+        captured(float("nan"))
+
+
 def test_gradients_beside_a_float() -> None:
     def loss(w: torch.Tensor, s: float) -> torch.Tensor:
         return (torch.nn.functional.softplus(w, s) * s).sum()
