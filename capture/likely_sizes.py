@@ -72,10 +72,22 @@ class LikelySizes:
 
 def _state_of(arguments: list[Any]) -> list[Any]:
     """Changes where an operation writes to an argument, or lays it out anew."""
-    tensors = [a for a in arguments if isinstance(a, torch.Tensor)]
+    tensors = [_below_transforms(a) for a in arguments if isinstance(a, torch.Tensor)]
     return [
-        (t._version if not t.is_inference() else -1, t.dim(), t.untyped_storage()._cdata) for t in tensors
+        (
+            t._version if not t.is_inference() else -1,
+            t.dim(),
+            t.untyped_storage()._cdata if t.layout is torch.strided else None,
+        )
+        for t in tensors
     ]
+
+
+def _below_transforms(tensor: torch.Tensor) -> torch.Tensor:
+    """In the body of a `vmap` or `grad`: the tensor that is wrapped."""
+    while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = torch._C._functorch.get_unwrapped(tensor)
+    return tensor
 
 
 def _harmless(

@@ -91,13 +91,13 @@ def _loop(
 # --- scan ---------------------------------------------------------------------------------------------------------------------------
 
 
-def slices_of(what: str, trees: Any, dim: Any) -> tuple[int, int]:
-    """The dimension and its size, the same for all tensors."""
+def slices_of(what: str, trees: Any, dim: Any) -> tuple[int, Any]:
+    """The dimension and its size, the same for all tensors; a size may be a symbol."""
     tensors = only_tensors(what, trees)
     if not isinstance(dim, int) or any(not -t.ndim <= dim < t.ndim for t in tensors):
         raise GraphBreak("call", value=f"{what} over a dimension that is not there")
-    sizes = {tensor.shape[dim] for tensor in tensors}
-    if len(sizes) != 1 or not isinstance(size := sizes.pop(), int) or size == 0:
+    size = tensors[0].shape[dim]
+    if any(tensor.shape[dim] != size for tensor in tensors) or size == 0:
         raise GraphBreak("call", value=f"{what} of tensors that do not match")
     return dim, size
 
@@ -121,13 +121,17 @@ def _scan(
     if type(body.example) is not tuple or len(body.example) != 2:
         raise GraphBreak("call", value="scan of a function that does not return a pair")
     only_tensors("scan", body.example)
+    symbolic = not isinstance(size, int)
     check_alike("scan", carry, body.example[0])
     count = len(outline.tensors_of(carry))
-    steps = list(range(size))[::-1] if reverse.truth(tx) else list(range(size))
-    run = functools.partial(_scan_rows, body.module, body.structure, count, len(nodes) - count, where, steps)
+    run = functools.partial(
+        _scan_rows, body.module, body.structure, count, len(nodes) - count, where, reverse.truth(tx)
+    )
     lifted = [node.meta["example_value"] for node in body.lifted]
-    made = on_fakes(tx, "scan", functools.partial(run, *outline.tensors_of(given), *lifted))
-    return outline.call_node(tx, "scan", up_to_long("scan", run, size), [*nodes, *body.lifted], made)
+    taken = [*outline.tensors_of(given), *lifted]
+    made = on_fakes(tx, "scan", functools.partial(run, *taken, symbolic=symbolic))
+    limited = up_to_long("scan", run, where, place=count)
+    return outline.call_node(tx, "scan", limited, [*nodes, *body.lifted], made)
 
 
 def _scan_rows(
@@ -136,23 +140,40 @@ def _scan_rows(
     count: int,
     rows: int,
     dim: int,
-    steps: list[int],
+    reverse: bool,
     *tensors: torch.Tensor,
+    symbolic: bool = False,
 ) -> Any:
+    """`symbolic`: the layout of what it gives for any number of steps from 2 on."""
     carry, xs, lifted = tensors[:count], tensors[count : count + rows], tensors[count + rows :]
     outs: dict[int, tuple[torch.Tensor, ...]] = {}
-    for step in steps:
+    flags: list[list[bool]] = []
+    for step in [0, 0, 0] if symbolic else steps_of(xs[0].shape[dim], reverse):
         results = body(*carry, *(t.select(dim, step) for t in xs), *lifted)
         carry, outs[step] = results[:count], results[count:]
-    stacked = [torch.stack(column).movedim(0, dim) for column in zip(*(outs[step] for step in sorted(outs)))]
-    return structure.fill([*carry, *stacked])
+        flags.append([t.requires_grad for t in results])
+    if symbolic and flags[1] != flags[2]:
+        raise GraphBreak("call", value="scan whose results require grad from some step on")
+    stacked = [torch.stack(column) for column in zip(*(outs[step] for step in sorted(outs)))]
+    if symbolic:
+        stacked = [_repeated(column, xs[0].shape[dim]) for column in stacked]
+    return structure.fill([*carry, *(column.movedim(0, dim) for column in stacked)])
 
 
-def up_to_long(what: str, run: Callable[..., Any], size: int) -> Callable[..., Any]:
-    """`run` for a node: a compiler takes short loops apart."""
+def steps_of(size: int, reverse: bool) -> list[int]:
+    return list(range(size))[::-1] if reverse else list(range(size))
+
+
+def _repeated(column: torch.Tensor, size: Any) -> torch.Tensor:
+    return column.expand(size, *column.shape[1:]).clone(memory_format=torch.contiguous_format)
+
+
+def up_to_long(what: str, run: Callable[..., Any], dim: int, place: int = 0) -> Callable[..., Any]:
+    """`run` for a node: a compiler takes short loops apart. The argument at `place` has the size that says how many steps there are."""
 
     def limited(*tensors: torch.Tensor) -> Any:
-        if size > LONG and not runs_for_real(list(tensors)):
+        size = tensors[place].shape[dim]
+        if not runs_for_real(list(tensors)) and (not isinstance(size, int) or size > LONG):
             raise UnsupportedOperatorException(f"{what} of {size} steps")  # type: ignore[arg-type]
         return run(*tensors)
 
@@ -181,12 +202,13 @@ def _associative_scan(
     first = pytree.tree_map(lambda t: t.select(where, 0), given[0])
     second = pytree.tree_map(lambda t: t.select(where, size - 1).clone(), given[0])
     body = outline.apart(tx, combine_fn, (first, second))
-    check_alike("associative_scan", first, body.example)
-    steps = list(range(size))[::-1] if reverse.truth(tx) else list(range(size))
-    run = functools.partial(_combine, body.module, body.structure, len(nodes), where, steps)
+    symbolic = not isinstance(size, int)
+    check_alike("associative_scan", first, body.example, gradients_too=symbolic)
+    run = functools.partial(_combine, body.module, body.structure, len(nodes), where, reverse.truth(tx))
     lifted = [node.meta["example_value"] for node in body.lifted]
-    made = on_fakes(tx, "associative_scan", functools.partial(run, *outline.tensors_of(given), *lifted))
-    limited = up_to_long("associative_scan", run, size)
+    taken = [*outline.tensors_of(given), *lifted]
+    made = on_fakes(tx, "associative_scan", functools.partial(run, *taken, symbolic=symbolic))
+    limited = up_to_long("associative_scan", run, where)
     return outline.call_node(tx, "associative_scan", limited, [*nodes, *body.lifted], made)
 
 
@@ -195,17 +217,21 @@ def _combine(
     structure: outline.Structure,
     count: int,
     dim: int,
-    steps: list[int],
+    reverse: bool,
     *tensors: torch.Tensor,
+    symbolic: bool = False,
 ) -> Any:
     xs, lifted = tensors[:count], tensors[count:]
+    if symbolic:
+        columns = [_repeated(t.select(dim, 0).unsqueeze(0), t.shape[dim]) for t in xs]
+        return structure.fill([column.movedim(0, dim) for column in columns])
     outs: dict[int, Any] = {}
     last: Any = None
-    for step in steps:
+    for step in steps_of(xs[0].shape[dim], reverse):
         row = [t.select(dim, step) for t in xs]
         last = outs[step] = row if last is None else body(*last, *row, *lifted)
-    columns = zip(*(outs[step] for step in sorted(outs)))
-    return structure.fill([torch.stack(column).movedim(0, dim) for column in columns])
+    stacked = zip(*(outs[step] for step in sorted(outs)))
+    return structure.fill([torch.stack(column).movedim(0, dim) for column in stacked])
 
 
 # --- regions --------------------------------------------------------------------------------------------------------------------------

@@ -81,9 +81,15 @@ def check_initialized(tx: Translator, module: Any, args: list[Variable], kwargs:
 def _without_data(value: Variable) -> Any:
     """The argument as an initialization may look at it: sizes and dtypes, no values."""
     if isinstance(value, TensorVariable):
-        if not all(type(size) is int for size in value.fake.shape):
+        shape = [_present(size) for size in value.fake.shape]
+        if None in shape:
             raise NotConstant(value)
-        return torch.empty(tuple(value.fake.shape), dtype=value.fake.dtype, device="meta")
+        return torch.empty(shape, dtype=value.fake.dtype, device="meta")
     if isinstance(value, (ListVariable, TupleVariable)):
         return value.python_type()(map(_without_data, value.items))
     return value.as_constant()
+
+
+def _present(size: Any) -> Any:
+    """A symbol's value at this call. (Translation starts again: there is nothing that a guard would protect.) None where only a run knows it."""
+    return size.node.hint if isinstance(size, torch.SymInt) else size

@@ -22,6 +22,7 @@ from tests.capture import (
     cases_dynamic_numbers,
     cases_dynamic_operations,
     cases_dynamic_texts,
+    cases_dynamic_transforms,
     cases_dynamic_values,
 )
 from tests.capture.dynamic_registry import CASES, DynamicCase, rows, tensor
@@ -32,6 +33,7 @@ MODULES = (
     cases_dynamic_numbers,
     cases_dynamic_operations,
     cases_dynamic_texts,
+    cases_dynamic_transforms,
     cases_dynamic_values,
 )
 
@@ -361,28 +363,30 @@ def test_a_compilation_for_each_value_that_an_operator_needs(backend: str, monke
 
 
 def test_floats_in_tensors_are_compiled_once() -> None:
-    backend = Compiler()
-
     def made(x: torch.Tensor, f: float) -> tuple[torch.Tensor, ...]:
-        return (
-            torch.tensor([f, 2]) * x[0, :2],
-            torch.tensor([[f], [x.shape[0]]], dtype=torch.float64),
-            torch.tensor(f),
-        )
+        return torch.tensor([f, 2]) * x[0, :2], torch.tensor([[f], [3]], dtype=torch.float64), torch.tensor(f)
 
-    captured = capture.compile(made, backend=backend, dynamic=True, fullgraph=True)
-    with config.patch(raise_on_error=True):
-        for f in (1.5, 0.25, float("inf"), -0.0, 1e300):
-            for got, expected in zip(captured(tensor(3, 4), f), made(tensor(3, 4), f)):
-                assert torch.equal(got, expected) and got.dtype == expected.dtype
-    assert backend.compiled == 1
+    [(module, inputs)] = graphs_of(made, tensor(3, 4), 2.5, dynamic=True)
+    compiled = []
+
+    def compile_graph(module: Any, inputs: Any) -> Any:
+        compiled.append(module)
+        return compile_fx(module, inputs)
+
+    graph = compile_with_floats(module, inputs, compile_graph)
+    for f in (1.5, 0.25, float("inf"), -0.0, 1e300):
+        floats = [v if isinstance(v, int) or v.ndim else torch.tensor(f, dtype=torch.float64) for v in inputs]
+        for got, expected in zip(graph(*floats), made(tensor(3, 4), f)):
+            assert got.dtype == expected.dtype
+            torch.testing.assert_close(got, expected, rtol=0, atol=0, equal_nan=True)
+    assert len(compiled) == 1
 
 
 def test_ints_made_of_floats_are_compiled_for_each() -> None:
     captured = capture.compile(lambda f: torch.tensor([f], dtype=torch.int64) + 1, dynamic=True)
     for f in (1.5, -2.7, 8.0):
         assert captured(f).tolist() == [int(f) + 1]
-    with pytest.raises(ValueError, match="NaN"):
+    with pytest.raises(RuntimeError, match="without overflow"):
         captured(float("nan"))
 
 

@@ -63,13 +63,14 @@ def two_calls(make: Any, function: Any) -> list[Any]:
     return [*results, *net.state_dict().values(), [type(m) for m in net.modules()], torch.rand(1)]
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("name", CASES)
-def test_lazy_module(name: str) -> None:
+def test_lazy_module(name: str, dynamic: bool) -> None:
     make, function, graphs = CASES[name]
     expected = two_calls(make, function)
     backend = Counting()
     capture.reset()
-    captured = capture.compile(function, backend=backend)
+    captured = capture.compile(function, backend=backend, dynamic=dynamic)
     with config.patch(raise_on_error=True):
         found = two_calls(make, captured)
     assert len(found) == len(expected)
