@@ -64,7 +64,7 @@ class FakeMode(FakeTensorMode):
         self.shape_env = None
         self.allow_scalar_outputs = False
         self._allow_unsafe_data_ptr_access = True
-        self.allow_meta = True  # products with the zeros of forward mode go through them
+        self.allow_meta = False
         self.cache_enabled = False
         self.cache_crosscheck_enabled = False
         self.allow_non_fake_inputs = False

@@ -174,14 +174,19 @@ def on_fakes(tx: Translator, name: str, call: Callable[[], Any]) -> Any:
     from capture.break_reasons import TranslationSignal
     from capture.variables.base import ObservedException
 
+    mode = tx.output.fake_mode
+    before = mode.allow_meta
+    mode.allow_meta = True  # forward mode multiplies its zeros on the meta device
     try:
-        with tx.output.fake_mode:
+        with mode:
             return call()
     except (TranslationSignal, ObservedException, MemoryError, RecursionError, KeyboardInterrupt):
         raise
     except Exception as error:
         text = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
         raise GraphBreak("torch_op_failed", name=name, error=text) from None
+    finally:
+        mode.allow_meta = before
 
 
 #: a body, the form of its result, and how many tensors it takes besides its arguments
