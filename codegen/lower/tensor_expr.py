@@ -137,6 +137,18 @@ class Reduce(TensorExpr):
         return tuple(self.source.shape[dim] for dim in self.dims)
 
 
+class PartSum(TensorExpr):
+    """Not a tensor: the elements of `source`, added up over those positions along `dims` that are in one part of the rows of a kernel
+    (`codegen.passes.column_sums`). The shape is that of `source`; the buffer has a dimension for the parts and those that are not in `dims`."""
+
+    __slots__ = ("dims", "source")
+
+    def __init__(self, source: TensorExpr, dims: tuple[int, ...]) -> None:
+        super().__init__(source.shape, source.dtype, source.depth + 1)
+        self.source = source
+        self.dims = dims
+
+
 class Scan(TensorExpr):
     """`combine` ("sum", "prod") of the elements of `source` along `dim` up to each one, converted to `dtype`."""
 

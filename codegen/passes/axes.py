@@ -35,7 +35,7 @@ def split_axes(draft: Draft) -> None:
     if not splits:
         return
     draft.map_indices(lambda index: draft.ranges.recombine(draft.ranges.substitute(index, splits)))
-    draft.outer = _split_names(draft.outer, splits)
+    draft.outer, draft.part_rows = (_split_names(names, splits) for names in (draft.outer, draft.part_rows))
     for phase in draft.phases():
         phase.axes = _split_names(phase.axes, splits)
 
@@ -56,7 +56,9 @@ def _split_names(names: tuple[str, ...], splits: dict[str, Index]) -> tuple[str,
 def order_axes(draft: Draft) -> None:
     """Larger strides outside. What is stored decides; loads decide where nothing is stored with that axis."""
     accesses = draft.indexed()
-    draft.outer = _ordered(draft.outer, accesses, draft)
+    parts = tuple(name for name in draft.outer if name not in draft.part_rows)
+    draft.part_rows = _ordered(draft.part_rows, accesses, draft)
+    draft.outer = (*_ordered(parts, accesses, draft), *draft.part_rows)
     for phase in draft.phases():
         phase.axes = _ordered(
             phase.axes, [s for s in phase.body if isinstance(s, (DraftLoad, DraftStore, DraftIndex))], draft
@@ -108,6 +110,7 @@ def merge_axes(draft: Draft) -> None:
         dict.fromkeys(s.index for s in draft.indexed() if not isinstance(s.index, int))
     )
     draft.outer = _merged(draft, draft.outer, indices)
+    draft.part_rows = tuple(name for name in draft.part_rows if name in draft.outer)
     for axes in dict.fromkeys(phase.axes for phase in draft.phases()):
         joined = _merged(draft, axes, indices)
         for phase in draft.phases():

@@ -94,6 +94,10 @@ class Draft:
     dtypes: dict[int, str] = field(default_factory=dict)
     buffers: dict[str, str] = field(default_factory=dict)
     written: set[str] = field(default_factory=set)
+    part_rows: tuple[
+        str, ...
+    ] = ()  # the last of the outer axes, whose iterations add to the same sums: they run in order
+    part_length: ir.Expr | None = None  # how many there are, where the last part is shorter
     in_order: bool = False  # iterations may write to one place
     scratch: dict[str, Index] = field(default_factory=dict)  # buffers of the kernel's own, and their lengths
 

@@ -24,6 +24,7 @@ from codegen.lower.tensor_expr import (
     Indices,
     Map,
     Padded,
+    PartSum,
     Position,
     Reduce,
     Scan,
@@ -45,6 +46,8 @@ _Key = tuple[object, ...]
 def emit_group(name: str, group: Group, roots: dict[TensorExpr, Root]) -> Draft:
     """The draft of one kernel. Roots of other groups are read from their first target."""
     draft = Draft(name, group.outer, group.ranges)
+    if group.parts is not None:
+        draft.part_rows, draft.part_length = group.parts.rows, group.parts.length
     emitter = _Emitter(group, roots, draft)
     for members in _phases(group):
         emitter.run_phase(members)
@@ -98,6 +101,8 @@ class _Emitter:
                 self._scan(member, member.root.value)
             elif isinstance(member.root.value, Scattered):
                 self._scatter(member, member.root.value)
+            elif isinstance(member.root.value, PartSum):
+                self._add_to_part(member, member.root.value)
             else:
                 self._store(member, self._compute(member))
         self.draft.body += self.row.statements
@@ -139,6 +144,23 @@ class _Emitter:
             self.draft.written.add(target.buffer)
             store = DraftStore(target.buffer, self._element(target, place), number, value.combine)
             self.row.statements.append(store)
+
+    def _add_to_part(self, member: Member, value: PartSum) -> None:
+        """The first row of a part is what later ones are added to."""
+        parts, (target,) = self.group.parts, member.root.targets
+        assert parts is not None
+        kept = (index for dim, index in enumerate(member.coordinates) if dim not in value.dims)
+        place = self._element(target, (parts.number, *kept))
+        number = self.value(value.source, member.coordinates)
+        is_first = self._compare("eq", parts.row, 0)
+        zero = self._constant(value.dtype, 0.0)
+        self._buffer(target.buffer, target.dtype)
+        self.draft.written.add(target.buffer)
+        old = self._number(value.dtype, True)
+        self.inner.statements.append(DraftLoad(old, target.buffer, place, value.dtype))
+        kept_sum = self._op("where", (is_first, zero, old), value.dtype)
+        total = self._op("add", (kept_sum, number), value.dtype)
+        self.inner.statements.append(DraftStore(target.buffer, place, total))
 
     def _scan(self, member: Member, value: Scan) -> None:
         number = self.value(value.source, member.coordinates)

@@ -24,11 +24,13 @@ from codegen.passes.calls import effects_before, step_reads, step_writes
 from codegen.passes.group import Group, Member
 from codegen.passes.reach import Reach
 from codegen.passes.roots import Root
-from codegen.program import ExternStep, Step, ViewStep
+from codegen.program import BufferInfo, ExternStep, Step, ViewStep
 
 MAX_MEMBERS = 48  # of one group: keeps kernels at a size that compiles fast
 MAX_BESIDE = 8  # groups that a root is tried beside without reading what they read
 COLUMN_LIMIT = 1024  # rows up to which a kernel may run down columns, a vector of neighbours at a time
+NEAR = 500_000  # elements up to which it does so; more are no longer near when it comes down once more
+ALONE = 60_000  # the same where nothing is read twice: a kernel along the rows, and the sums beside it (`codegen.passes.column_sums`), run faster
 SINGLE_ROW_LIMIT = 32768  # elements up to which work after a full reduction shares its kernel, which cannot be split between threads
 
 
@@ -146,7 +148,7 @@ class Neighbours:
         """`root` is in `group`."""
         if len(group.members) == 1:
             self.over.setdefault((root.domain, root.is_reduction), []).append(group)
-        for item in self._large_reads(root):
+        for item in large_reads(self.buffers, root):
             known = self.reading.setdefault(item, [])
             if group not in known:
                 known.append(group)
@@ -157,7 +159,9 @@ class Neighbours:
         group_of = self.dependencies.group_of
         read = {group_of[dep].number: group_of[dep] for dep, _ in root.reads if dep in group_of}
         sharing = {
-            group.number: group for item in self._large_reads(root) for group in self.reading.get(item, ())
+            group.number: group
+            for item in large_reads(self.buffers, root)
+            for group in self.reading.get(item, ())
         }
         for number in sorted(read, reverse=True):
             yield read[number]
@@ -169,15 +173,16 @@ class Neighbours:
             if group.number not in read and group.number not in sharing and not alike:
                 yield group
 
-    def _large_reads(self, root: Root) -> Iterator[Reading]:
-        """What it reads, and where, of memory that is not smaller than itself."""
-        least = numel(root.domain)
-        for name, places in root.loads.items():
-            if not _is_less(_count(self.buffers[name].shape), least):
-                yield name, frozenset(places)
-        for dep, access in root.reads:
-            if not _is_less(numel(dep.value.shape), least):
-                yield dep, access
+
+def large_reads(buffers: dict[str, BufferInfo], root: Root) -> Iterator[Reading]:
+    """What it reads, and where, of memory that is not smaller than itself."""
+    least = numel(root.domain)
+    for name, places in root.loads.items():
+        if not _is_less(_count(buffers[name].shape), least):
+            yield name, frozenset(places)
+    for dep, access in root.reads:
+        if not _is_less(numel(dep.value.shape), least):
+            yield dep, access
 
 
 def _count(shape: tuple[Expr, ...]) -> int | None:
@@ -195,7 +200,7 @@ def _joined_group(lowering: Lowering, neighbours: Neighbours, root: Root) -> Gro
     if isinstance(root.value, (Scan, Scattered)):  # its loops run in order
         return None
     for group in neighbours.of(root):
-        if len(group.members) >= MAX_MEMBERS or _reads_what_is_made(group, root) or _runs_in_order(group):
+        if len(group.members) >= MAX_MEMBERS or reads_what_is_made(group, root) or runs_in_order(group):
             continue
         if dependencies.needs_group_elsewhere(root, group):
             continue
@@ -208,11 +213,11 @@ def _joined_group(lowering: Lowering, neighbours: Neighbours, root: Root) -> Gro
     return None
 
 
-def _runs_in_order(group: Group) -> bool:
+def runs_in_order(group: Group) -> bool:
     return any(isinstance(root.value, (Scan, Scattered)) for root in group.members)
 
 
-def _reads_what_is_made(group: Group, root: Root) -> bool:
+def reads_what_is_made(group: Group, root: Root) -> bool:
     """True where the root reads a buffer that a member fills in part (a join), or changes."""
     return any(target.buffer in root.loads for member in group.members for target in member.targets)
 
@@ -228,13 +233,13 @@ def _spoils_reads(lowering: Lowering, group: Group, root: Root) -> bool:
             return True
         place = target.element(group.members[root].value_coordinates)
         if any(
-            _elements(group, member, target.buffer) != {group.ranges.recombine(place)} for member in readers
+            elements(group, member, target.buffer) != {group.ranges.recombine(place)} for member in readers
         ):
             return True
     return False
 
 
-def _elements(group: Group, member: Member, buffer: str) -> set[Index]:
+def elements(group: Group, member: Member, buffer: str) -> set[Index]:
     """The elements of the buffer that an iteration reads for the member."""
     axes = {f"x{dim}": index for dim, index in enumerate(member.coordinates)}
     return {
@@ -271,14 +276,21 @@ def pays(group: Group, member: Member) -> bool:
     if group.rows == 1:
         alone = all(other.root.is_reduction or not other.inner for other in group.members.values())
         return alone or _at_most(width, SINGLE_ROW_LIMIT)
-    return all(_suits_columns(group, other, width) for other in group.members.values() if other.inner)
-
-
-def _suits_columns(group: Group, member: Member, width: Index) -> bool:
-    """A reduction alone may have any loops (its schedule blocks them); other members want their contiguous axis inside, or few rows."""
     if all(other.root.is_reduction or not other.inner for other in group.members.values()):
+        return True  # reductions alone may have any loops: their schedule blocks them
+    if not any(_contiguous_axis_is_outer(group, other) for other in group.members.values() if other.inner):
         return True
-    return not _contiguous_axis_is_outer(group, member) or _at_most(width, COLUMN_LIMIT)
+    total = ix.times(group.rows, width)
+    return _at_most(width, COLUMN_LIMIT) and _at_most(total, ALONE if _can_do_without(group) else NEAR)
+
+
+def _can_do_without(group: Group) -> bool:
+    """Whether what is stored element by element needs no reduction of the group."""
+    stages = group.stages()
+    return any(
+        member.inner and root.targets and not root.is_reduction and not stages[root]
+        for root, member in group.members.items()
+    )
 
 
 def _contiguous_axis_is_outer(group: Group, member: Member) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from codegen.index_algebra import Index, Ranges, axis, product
+from codegen.ir import Expr
 from codegen.lower.tensor_expr import Indices, Reduce, Shape, flatten
 from codegen.passes.roots import Root
 
@@ -37,12 +38,28 @@ class Member:
         return self.root.is_reduction or not self.inner
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The outer axes of a group fall into parts, each of which adds up the columns of its rows (`codegen.passes.column_sums`).
+
+    `rows`: the axes of the rows of a part, the last of the outer axes; `row`: the number of the row in its part, `number`: of the part, of `count`.
+    `length`: how many rows the part has, where the last one is shorter.
+    """
+
+    rows: tuple[str, ...]
+    number: Index
+    count: Index
+    row: Index
+    length: Expr | None
+
+
 @dataclass(eq=False, slots=True)
 class Group:
     number: int
     ranges: Ranges = field(default_factory=Ranges)
     outer: tuple[str, ...] = ()
     members: dict[Root, Member] = field(default_factory=dict)
+    parts: Parts | None = None
 
     def axis(self, prefix: str, extent: Index) -> tuple[Index, tuple[str, ...]]:
         """A new axis: its index and its name; an axis of one position has neither."""

@@ -1,6 +1,6 @@
 """The passes in order: from the stores of a lowering to the steps of a Program.
 
-    find_roots -> fuse -> give buffers to what crosses kernels -> borrow outputs -> emit -> (in-place writes made safe) -> schedule -> order steps
+    find_roots -> fuse -> sum columns beside rows -> give buffers to what crosses kernels -> borrow outputs -> emit -> (in-place writes made safe) -> schedule -> order steps
 
 In:  `Lowering` after the walk over the graph.
 Out: its Program with KernelSteps, in an order in which every step finds what it reads.
@@ -15,6 +15,7 @@ from codegen.lower.tensor_expr import Stored, TensorExpr, copy_of
 from codegen.ops import TORCH_DTYPES
 from codegen.passes.align import open_group
 from codegen.passes.borrow import borrow_outputs
+from codegen.passes.column_sums import sum_columns_beside_rows
 from codegen.passes.draft import Draft, DraftLoad, DraftStore, Phase, Statement
 from codegen.passes.emit import emit_group
 from codegen.passes.failures import call_may_fail, hoist_checks, may_fail
@@ -33,12 +34,13 @@ def build_kernels(lowering: Lowering) -> Program:
     """Fused and scheduled kernels for all stores of `lowering`, among its other steps."""
     hoist_checks(lowering)
     roots = find_roots(lowering.stores)
+    by_value = {root.value: root for root in roots}
     groups, dependencies = fuse(lowering, roots)
+    sum_columns_beside_rows(lowering, groups, dependencies)
     _give_buffers(lowering, groups, dependencies)
     inputs = set(lowering.program.inputs)
     for group in groups:
         borrow_outputs(group, inputs)
-    by_value = {root.value: root for root in roots}
     steps: list[KernelStep] = []
     emitted: list[Group] = []
     copies, drafts = _make_writes_safe(lowering, groups, by_value, dependencies)

@@ -19,6 +19,7 @@ from codegen.lower.tensor_expr import (
     Indices,
     Map,
     Padded,
+    PartSum,
     Reduce,
     Scan,
     Scattered,
@@ -66,7 +67,7 @@ def children(value: TensorExpr) -> tuple[TensorExpr, ...]:
         return value.args
     if isinstance(value, (View, Padded)):
         return (value.base,)
-    if isinstance(value, (Reduce, Scan)):
+    if isinstance(value, (Reduce, Scan, PartSum)):
         return (value.source,)
     if isinstance(value, Checked):
         return (value.value, value.condition)

@@ -37,8 +37,8 @@ def schedule(draft: Draft) -> ir.Kernel:
     """The kernel; `draft` is used up."""
     arrange_axes(draft)
     scans = any(phase.scans for phase in draft.phases())
-    blocks_of_rows = reduce_blocks_of_rows(draft)
-    column = draft.outer[-1] if blocks_of_rows else _runs_down_columns(draft)
+    blocks_of_rows = [] if draft.part_rows else reduce_blocks_of_rows(draft)
+    column = draft.outer[-1] if blocks_of_rows else None if draft.part_rows else _runs_down_columns(draft)
     tile: ir.Expr | None = None
     if column is not None:
         draft.outer = (*(name for name in draft.outer if name != column), column)
@@ -81,6 +81,8 @@ def _around(draft: Draft, body: list[ir.Stmt]) -> list[ir.Stmt]:
 def _outer_loop(draft: Draft, name: str, vector: bool) -> ir.Loop:
     unroll = (_columns_in_flight(draft) if draft.phases() else _flight(draft)) if vector else 1
     extent = to_expr(draft.ranges.extents[name])
+    if name in draft.part_rows:
+        return ir.Loop(name, extent if draft.part_length is None else draft.part_length)
     return ir.Loop(name, extent, parallel=not draft.in_order, vector=vector, unroll=unroll)
 
 
