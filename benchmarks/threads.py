@@ -1,72 +1,86 @@
-"""One and two threads, against eager with as many.
+"""One thread and several, against eager with as many: `python -m benchmarks.threads [--threads N] [--sizes 0 1 2] [NAME ...]`.
 
-    python -m benchmarks.threads [threads]
+Out: for each kernel of `benchmarks.kernel_cases` and size the times with one and with several threads, what several gain (1: nothing), and the time with several
+in units of eager's with as many. Marked: slower than eager by a tenth.
 
-Wall-clock time, since a second thread's time counts too: the best of many calls, contenders in turn. On a machine with other work to do the figures for several
-threads are those of its scheduler.
+Wall-clock time, since a second thread's time counts too: the best of many calls, contenders in turn. So the threads of the pool are awake, as in a loop that does
+nothing else. On a machine with other work to do the figures for several threads are those of its scheduler: measure more `--seconds`.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 from collections.abc import Callable
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from rich.table import Table
 
 import capture
-from benchmarks.measure import console, pretty
+from benchmarks.kernel_cases import CASES, Case
+from benchmarks.kernels import contender
+from benchmarks.measure import console, geometric_mean, pretty
 
-ROUNDS, CALLS = 12, 10
-Case = tuple[Callable[..., Any], Callable[[], tuple[torch.Tensor, ...]]]
-CASES: dict[str, Case] = {
-    "add 1e6": (lambda x, y: x + y, lambda: (torch.randn(1_000_000), torch.randn(1_000_000))),
-    "chain 1e6": (lambda x, y: torch.tanh(x * y + 1).exp() * x, lambda: (torch.randn(1_000_000), torch.randn(1_000_000))),
-    "gelu 1e5": (lambda x: F.gelu(x), lambda: (torch.randn(100_000),)),
-    "small add": (lambda x, y: x + y, lambda: (torch.randn(1000), torch.randn(1000))),
-    "softmax 1024x1000": (lambda x: x.softmax(-1), lambda: (torch.randn(1024, 1000),)),
-    "layer_norm 1024x768": (lambda x: F.layer_norm(x, (768,)), lambda: (torch.randn(1024, 768),)),
-    "column sums 4096x1024": (lambda x: x.sum(0), lambda: (torch.randn(4096, 1024),)),
-    "mse 4e6": (lambda x, y: F.mse_loss(x, y), lambda: (torch.randn(4_000_000), torch.randn(4_000_000))),
-    "attention scores 48x128": (lambda q, k: torch.bmm(q, k).softmax(-1), lambda: (torch.randn(48, 128, 64), torch.randn(48, 64, 128))),
-}  # fmt: skip
+CALLS = 10  # in a turn, after one that is not measured
+LIMIT = 1.1
+COLUMNS = ("kernel", "size", "eager 1", "capture 1", "eager N", "capture N", "eager gains", "capture gains", "of eager")  # fmt: skip
 
 
-def best(function: Callable[..., Any], args: tuple[torch.Tensor, ...]) -> float:
+def best(function: Callable[[], Any]) -> float:
+    function()
     times = []
     for _ in range(CALLS):
         started = time.perf_counter()
-        function(*args)
+        function()
         times.append(time.perf_counter() - started)
     return min(times)
 
 
+def measure(case: Case, size: Any, threads: int, seconds: float) -> list[float]:
+    """Eager and capture on one thread, then on several."""
+    torch.manual_seed(0)
+    capture.reset()
+    arguments = case.inputs(size)
+    functions = [contender(f, case, arguments) for f in (case.function, capture.compile(case.function))]
+    contenders = [(number, function) for number in (1, threads) for function in functions]
+    times = [float("inf")] * len(contenders)
+    stop = time.perf_counter() + seconds
+    turns = 0
+    while turns < 3 or time.perf_counter() < stop:
+        for place, (number, function) in enumerate(contenders):
+            torch.set_num_threads(number)
+            times[place] = min(times[place], best(function))
+        turns += 1
+    return times
+
+
 def main() -> None:
-    several = int(sys.argv[1]) if len(sys.argv) > 1 else 2
-    heads = (
-        "kernel",
-        *(f"{who} {n}" for n in (1, several) for who in ("eager", "capture")),
-        "gain",
-        "to eager",
-    )
-    table = Table(
-        *heads, title=f"1 and {several} threads, best of {ROUNDS * CALLS} calls", title_justify="left"
-    )
-    for name, (function, make) in CASES.items():
-        args, compiled = make(), capture.compile(function)
-        contenders = [(n, f) for n in (1, several) for f in (function, compiled)]
-        times = [float("inf")] * len(contenders)
-        for _ in range(ROUNDS):
-            for place, (number, contender) in enumerate(contenders):
-                torch.set_num_threads(number)
-                contender(*args)
-                times[place] = min(times[place], best(contender, args))
-        ratios = (f"{times[3] / times[1]:.2f}", f"{times[3] / times[2]:.2f}")
-        table.add_row(name, *map(pretty, times), *ratios)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=0.5, help="of measuring, for each line")
+    parser.add_argument("--sizes", type=int, nargs="*", default=[0, 1, 2], help="which of the three sizes")
+    parser.add_argument("names", nargs="*", help="kernels whose name contains one of these; all without")
+    given = parser.parse_args()
+    table = Table(*COLUMNS, title=f"1 and {given.threads} threads, best calls", title_justify="left")
+    ratios, slow = [], 0
+    for case in CASES:
+        for size in (case.sizes[i] for i in given.sizes):
+            if not given.names or any(name in case.name for name in given.names):
+                eager, ours, eager_several, ours_several = times = measure(
+                    case, size, given.threads, given.seconds
+                )
+                ratios.append(ours_several / eager_several)
+                gains = eager / eager_several, ours / ours_several, ratios[-1]
+                row = (case.name, str(size)[:30], *map(pretty, times), *(f"{gain:.2f}" for gain in gains))
+                style = "red" if ratios[-1] > LIMIT else None
+                slow += style is not None
+                table.add_row(*row, style=style)
+                console.print(*row, sep="  ", style=style, highlight=False)
     console.print(table)
+    console.print(
+        f"geometric mean of eager's time with {given.threads} threads: {geometric_mean(ratios):.3f}, {len(ratios)} measurements, {slow} above {LIMIT}"
+    )
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import torch
 
 from codegen.direct_calls import callable_of
 from codegen.ir import Binary, Const, Expr, Loop, Stmt, Sym
-from codegen.kernel_cost import grain_of, grain_of_rows, work_of
+from codegen.kernel_cost import elements_of, grain_of, grain_of_rows, work_of
 from codegen.kernel_work import buffers_moved, flops_of
 from codegen.matmul_launch import MatmulLaunch, native_matmul
 from codegen.open_numbers import OpenNumber, closed, open_places
@@ -380,9 +380,9 @@ class Planner:
         """The range [0, n) that is divided between threads, and how much of it is worth one; zeros where none is. Of a table: its rows."""
         kernel = step.kernel
         if step.rows > 1:
-            return step.rows, grain_of_rows(
-                [work_of(kernel, self.row_number(step, row)) for row in range(step.rows)]
-            )
+            numbers = [self.row_number(step, row) for row in range(step.rows)]
+            work = [work_of(kernel, number) for number in numbers]
+            return step.rows, grain_of_rows(work, max(elements_of(kernel, number) for number in numbers))
         if kernel.split is None:
             return 0, 0
         extent = self.number(extent_of(kernel.body, kernel.split))

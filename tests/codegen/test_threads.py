@@ -29,6 +29,7 @@ def threads_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Parts of a little work, so that kernels are divided in as many ways as there are threads."""
     before = torch.get_num_threads()
     monkeypatch.setattr(kernel_cost, "PART", 10_000)
+    monkeypatch.setattr(kernel_cost, "ASLEEP", 0)
     yield
     torch.set_num_threads(before)
 
@@ -254,11 +255,30 @@ def test_workers_of_a_data_loader() -> None:
 
 def test_small_work_is_not_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    small = compile_function(lambda x: (x + 1,), torch.randn(100, 1000))
+    small = compile_function(lambda x: (x + 1,), torch.randn(30, 1000))
     large = compile_function(lambda x: (x.exp() + 1,), torch.randn(1000, 1000))
     assert grains(small) == [0] and small.kernels[0].split is None
     (grain,) = grains(large)
-    assert 50_000 < grain < 500_000 and large.kernels[0].split is not None
+    assert 10_000 < grain < 50_000 and large.kernels[0].split is not None
+
+
+def test_on_few_elements_more_work_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eager would have one thread."""
+    monkeypatch.undo()
+
+    def long_chain(x: torch.Tensor) -> tuple[torch.Tensor]:
+        return (x.exp().sin().tanh().cos().exp(),)
+
+    few, many = (grains(compile_function(long_chain, torch.randn(n)))[0] for n in (30_000, 40_000))
+    assert 0 < many < 20_000 and (few == 0 or few > 4 * many)
+
+
+def test_eager_and_ours_are_divided_at_about_the_same_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums of all elements included; how a graph with open sizes is divided follows the sizes."""
+    monkeypatch.undo()
+    for function in (lambda x: (x * 2 + 1,), lambda x: (F.gelu(x).mean(),)):
+        assert any(grains(compile_function(function, torch.randn(100_000))))
+        assert not any(grains(compile_function(function, torch.randn(10_000))))
 
 
 def test_the_estimate_counts_what_the_loops_do() -> None:
