@@ -230,13 +230,13 @@ def fill_cells(tx: Translator, code: PythonCode) -> None:
     from capture.variables.function import CellVariable
 
     done = 0
-    while done < len(code.built()):
-        key, variable = code.built()[done]
-        done += 1
-        if isinstance(variable, CellVariable) and variable.contents is not None:
-            code.load(variable.contents)
-            code.emit("LOAD_FAST", key)
-            code.emit("STORE_ATTR", "cell_contents")
+    while new := code.built(done):
+        done += len(new)
+        for key, variable in new:
+            if isinstance(variable, CellVariable) and variable.contents is not None:
+                code.load(variable.contents)
+                code.emit("LOAD_FAST", key)
+                code.emit("STORE_ATTR", "cell_contents")
 
 
 def replay_state(code: PythonCode, output: OutputGraph) -> None:

@@ -142,9 +142,9 @@ class PythonCode:
         if not isinstance(variable, ConstantVariable):
             self.store_as(variable)
 
-    def built(self) -> list[tuple[str, Variable]]:
-        """(name of the local that holds it, variable) of everything built so far."""
-        return [(self.stored[id(v)], v) for v in self._kept]
+    def built(self, start: int = 0) -> list[tuple[str, Variable]]:
+        """(name of the local that holds it, variable) of everything built so far, without the first `start`."""
+        return [(self.stored[id(v)], v) for v in self._kept[start:]]
 
     def has_built(self, variable: Variable) -> bool:
         return id(self.output.resolve_place(variable)) in self.stored

@@ -223,10 +223,12 @@ def general_rule_of(func: OpOverload) -> Rule:
         return run_with_device
     if func.namespace == "prims":
         return run_prim
-    if torch._C._dispatch_has_computed_kernel_for_dispatch_key(func.name(), "Meta"):
+    if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "Meta"):
         return run_plain
     if func.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd):
-        return run_decomposed
+        return run_decomposed  # its body called as a meta kernel would do, but imports torch.distributed.tensor first, 0.2 s
+    if torch._C._dispatch_has_computed_kernel_for_dispatch_key(func.name(), "Meta"):
+        return run_plain
     return run_on_zeros
 
 
