@@ -14,7 +14,7 @@ from __future__ import annotations
 from codegen.index_algebra import Index, row_major
 from codegen.lower.tensor_expr import Affine, Checked, Map, Reduce, Stored, TensorExpr, View, numel, reshape
 
-LONG = 1 << 16  # elements from which on it can pay; on one thread the parts cost at most 3 % there (of a bare amax 10 %)
+LONG = 1 << 16  # elements from which on it can pay; on one thread the parts cost 3 % there (a bare amax 10 %)
 PARTS = range(64, 7, -1)
 
 
