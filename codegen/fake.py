@@ -201,7 +201,25 @@ def rule_of(func: OpOverload) -> Rule:
         return RULES[func]
     if func in SHAPE_RULES:
         return run_shape_rule(func)
-    return general_rule_of(func)
+    written = [i for i, argument in enumerate(func._schema.arguments) if _is_written_list(argument)]
+    return counting_writes(general_rule_of(func), written) if written else general_rule_of(func)
+
+
+def _is_written_list(argument: Any) -> bool:
+    return argument.is_write and str(argument.type).startswith("List[Tensor")
+
+
+def counting_writes(rule: Rule, places: list[int]) -> Rule:
+    """Writes to lists of tensors (`torch._foreach_add_`) are not counted by the tensors, as they are in eager."""
+
+    def run(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        results = rule(mode, func, args, kwargs)
+        names = [func._schema.arguments[place].name for place in places]
+        lists = [args[i] if i < len(args) else kwargs.get(name, ()) for i, name in zip(places, names)]
+        torch._C._increment_version([t for t in tensors_in(lists) if not t.is_inference()])
+        return results
+
+    return run
 
 
 def run_rule(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -382,7 +400,7 @@ def run_on_zeros(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs
 def raise_data_dependent(
     mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    if func in (aten._local_scalar_dense.default, aten.item.default) and args[0].constant is not None:
+    if func in (aten._local_scalar_dense.default, aten.item.default) and _is_still_constant(args[0]):
         with torch._C._DisableTorchDispatch():
             return args[0].constant.item()
     if mode.shape_env is not None:
@@ -390,6 +408,11 @@ def raise_data_dependent(
 
         return read_scalar(mode, func, args, kwargs)
     raise DataDependentOutputException(func)
+
+
+def _is_still_constant(tensor: Any) -> bool:
+    """Whether it is known what the tensor holds: nothing was written to it, or to a view of it, since it was made."""
+    return tensor.constant is not None and not tensor.is_inference() and tensor._version == 0
 
 
 def raise_dynamic_shape(

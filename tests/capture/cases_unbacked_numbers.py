@@ -258,3 +258,33 @@ def sizes_of_parts(x, t):
 def in_lists_of_a_tensor(x, t):
     n = t.item()
     return torch.tensor([n]), torch.tensor([[n, 2], [1, n]]), torch.as_tensor((1.0, n))
+
+
+# --- tensors of which it is known what they hold, until something is written to them ------------------------------------------
+
+
+@reads(ANY, ops=4)
+def known_number(x, t):
+    made = torch.tensor(3.0)
+    return x * made.item(), made.item() == 3
+
+
+@reads(ANY, ops=4)
+def known_number_added_to(x, t):
+    made = torch.tensor(0.0)
+    made += 1
+    return x * made.item()
+
+
+@reads(ANY, ops=5)
+def known_number_written_by_way_of_a_view(x, t):
+    made = torch.tensor([0.0])
+    made.view(()).add_(2)
+    return x * float(made)
+
+
+@reads(ANY, ops=4)
+def known_number_written_in_a_list(x, t):
+    made = torch.tensor([5.0])
+    torch._foreach_zero_([made])
+    return x * made.item()
