@@ -20,7 +20,12 @@ from capture.config import config
 from capture.scope import Scope
 from capture.translator import Translator
 from capture.variables.base import LazyVariable, ObservedException, Variable
-from capture.variables.compiled_callable import call_original, is_compiled, is_torch_compiled
+from capture.variables.compiled_callable import (
+    call_original,
+    compile_in_frame,
+    is_compiled,
+    is_torch_compiled,
+)
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import raise_new
 from capture.variables.function import (
@@ -203,6 +208,7 @@ MARKED: tuple[tuple[Any, Any], ...] = (
     (torch_compile_marks.has_constant_result, _constant_result),
     (_is_function("torch.fx.experimental.symbolic_shapes", "expect_true"), _expect_true),
     (_is_function("capture.api", "graph_break"), _explicit_break),
+    (_is_function("capture.api", "compile"), compile_in_frame),
     (_is_function("capture.api", "is_capturing"), _is_capturing),
     (_is_function("capture.api", "is_compiling"), _is_capturing),
     (_is_function("torch.compiler", "is_compiling"), _is_compiling),

@@ -14,9 +14,10 @@ import torch
 
 from capture import compiled_module, regions
 from capture.break_reasons import GraphBreak
-from capture.variables.base import Variable
+from capture.variables.base import Variable, realize
 
 if TYPE_CHECKING:
+    from capture.reconstruct import PythonCode
     from capture.translator import Translator
     from capture.variables.function import UserFunctionVariable
 
@@ -59,6 +60,63 @@ def _original(tx: Translator, module: Variable) -> Variable:
     if module.get_attr(tx, "_capture_arguments").is_exactly(None):
         raise GraphBreak("call_disabled", name=module.describe())
     return module.get_attr(tx, "_capture_original")
+
+
+# --- compiled by the frame itself ---------------------------------------------------------------------------------------------------
+
+
+class CompiledVariable(Variable):
+    """`capture.compile(function, **settings)`: a call of it is a part of the graph too. `function` None: the decorator."""
+
+    mutable = True
+
+    def __init__(self, compiler: Any, function: Variable | None, settings: dict[str, Variable]) -> None:
+        super().__init__(None)
+        self.compiler = compiler
+        self.function = function
+        self.settings = settings
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        if self.function is not None:
+            return self.function.call(tx, args, kwargs)
+        if len(args) != 1 or kwargs:
+            raise GraphBreak("call", value=self)
+        return _compiled(tx, self.compiler, args[0], self.settings)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.call_object(self.compiler, [] if self.function is None else [self.function], self.settings)
+
+    def children(self) -> list[Variable]:
+        return [*([] if self.function is None else [self.function]), *self.settings.values()]
+
+
+#: settings that change nothing about a call inside of a graph, whatever they are; of the others, their values decide
+WITHOUT_MEANING_INSIDE = frozenset(("backend", "fullgraph", "dynamic", "options"))
+
+
+def compile_in_frame(
+    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    settings = dict(kwargs)
+    given = args[0] if args else settings.pop("fn", None)
+    if len(args) > 1 or not settings.keys() <= WITHOUT_MEANING_INSIDE:
+        raise GraphBreak("call", value=function)
+    if given is None or given.is_exactly(None):
+        return CompiledVariable(function.function, None, settings)
+    return _compiled(tx, function.function, given, settings)
+
+
+def _compiled(tx: Translator, compiler: Any, given: Variable, settings: dict[str, Variable]) -> Variable:
+    from capture.variables.function import BoundMethodVariable, FunctionVariable
+    from capture.variables.nn_module import ModuleVariable
+
+    given = realize(tx, given)
+    if not isinstance(given, (FunctionVariable, BoundMethodVariable, ModuleVariable)):
+        raise GraphBreak("call", value="capture.compile of what is no function and no module")
+    return CompiledVariable(compiler, given, settings)
 
 
 MODULE_METHODS = {

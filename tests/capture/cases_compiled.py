@@ -101,3 +101,41 @@ def methods(x):
 def made_inside(x):
     double = capture.compile(lambda v: v * 2)
     return double(x) + 1
+
+
+# --- compiled by the frame itself -----------------------------------------------------------------------------------------------
+
+
+@case(graphs=1, ops=3)
+def compiled_in_the_frame(x):
+    @capture.compile
+    def double(y):
+        return y * 2
+
+    @capture.compile(backend="eager", fullgraph=True)
+    def halve(y):
+        return y / 2
+
+    return double(x) + halve(x)
+
+
+@case(graphs=1, ops=4)
+def compiled_in_the_frame_and_returned(x):
+    fast = capture.compile(lambda y: y + 1, backend="eager")
+    return fast(x) * 2, fast(torch.ones(2)).shape, callable(fast)
+
+
+@case(graphs=2, ops=4)
+def compiled_in_the_frame_called_behind_a_break(x):
+    fast = capture.compile(lambda y: y.relu(), backend="eager")
+    y = fast(x)
+    capture.graph_break()
+    return fast(y - 1) * 2
+
+
+@case(graphs=1, ops=1)
+def compiled_in_the_frame_by_a_wrong_mode(x):
+    try:
+        capture.compile(lambda y: y, mode="fastest")
+    except capture.UsageError as error:
+        return x + 1, str(error)
