@@ -29,6 +29,7 @@ from capture import (
     function_modes,
     log,
     observe,
+    signals,
     torch_compile_marks,
 )
 from capture.assertions import AssertionsAsBreaks
@@ -84,7 +85,7 @@ class Converter:
             return None
         if frame_filter.why_not_now() is not None:
             return None
-        with _lock, collection.paused(), function_modes.paused():
+        with signals.deferred(), _lock, collection.paused(), function_modes.paused():
             while True:
                 try:
                     with ThreadState():

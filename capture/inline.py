@@ -38,7 +38,16 @@ from capture.variables.library import dispatch, is_dispatch, is_recursive_repr, 
 from capture.variables.mapping import DictVariable
 from capture.variables.sequence import TupleVariable
 from capture.variables.symbolic import SymbolicVariable, is_unbacked, proxy_for
-from guards.source import CellContentsSource, DictItemSource, FunctionFieldSource, ItemSource, Source
+from guards import guard as make_guard
+from guards.source import (
+    CellContentsSource,
+    ConstantSource,
+    DictItemSource,
+    FunctionFieldSource,
+    GlobalsSource,
+    ItemSource,
+    Source,
+)
 
 if TYPE_CHECKING:
     pass
@@ -226,7 +235,8 @@ def make_translator(
     if isinstance(function, UserFunctionVariable):
         signature = existing_signature(tx, function)
         same_module = function.function.__globals__ is root_of(tx).scope.globals
-        scope = root_of(tx).scope if same_module else Scope(function.function.__globals__, root=False)
+        _guard_globals(tx, function, same_module)
+        scope = root_of(tx).scope if same_module else Scope(function.function.__globals__, root_of(tx).scope)
         closure = existing_cells(tx, function)
     else:
         assert isinstance(function, NestedFunctionVariable)
@@ -236,6 +246,17 @@ def make_translator(
     callee = Translator(tx.output, code, scope, bound, dict(zip(code.co_freevars, closure)), tx)
     callee.function_source = function.source
     return callee
+
+
+def _guard_globals(tx: Translator, function: UserFunctionVariable, same_module: bool) -> None:
+    """Functions of the same code, as a module that runs twice makes them, may read the globals of another namespace."""
+    if function.source is None or isinstance(function.source, ConstantSource):
+        return
+    own = FunctionFieldSource(function.source, "__globals__")
+    if same_module:
+        tx.output.guards.add(make_guard.object_aliasing(own, GlobalsSource()))
+    else:
+        tx.output.guards.add(make_guard.id_match(own, function.function.__globals__))
 
 
 def _named(code: CodeType, function: FunctionVariable) -> CodeType:

@@ -36,7 +36,7 @@ class RootTranslator(Translator):
             if value is not _capture.NULL
         }
         cells = _free_cells(output, frame)
-        super().__init__(output, code, Scope(frame.globals, root=True), local_variables, cells)
+        super().__init__(output, code, Scope(frame.globals), local_variables, cells)
         #: whether the frame deals with torch at all, as far as its arguments tell
         held = [
             *values.values(),

@@ -26,21 +26,27 @@ if TYPE_CHECKING:
 
 
 class Scope:
-    """`root`: the scope of the captured frame itself; others belong to inlined functions of other modules."""
+    """`frame`: the scope of the captured frame; None: this is it, others belong to inlined functions of other modules."""
 
-    def __init__(self, globals_: dict[str, Any], *, root: bool) -> None:
+    def __init__(self, globals_: dict[str, Any], frame: Scope | None = None) -> None:
         self.globals = globals_
-        self.root = root
+        self.root = frame is None
         held = globals_.get("__builtins__", builtins)
         self.builtins: dict[str, Any] = held.__dict__ if isinstance(held, ModuleType) else held
+        self.own_builtins = frame is not None and self.builtins is not frame.builtins
 
     def source_of(self, name: str) -> Source:
         if self.root:
             return GlobalSource(name)
         module = sys.modules.get(self.globals.get("__name__", ""))
-        if module is not None and module.__dict__ is self.globals:
+        if type(module) is ModuleType and module.__dict__ is self.globals:
             return ModuleAttrSource(ConstantSource(module), name)
         return DictItemSource(ConstantSource(self.globals), name)
+
+    def builtin_source(self, name: str) -> Source:
+        return (
+            DictItemSource(ConstantSource(self.builtins), name) if self.own_builtins else BuiltinSource(name)
+        )
 
     def load(self, output: OutputGraph, name: str) -> Variable:
         """What `name` means as a global. Raises the program's NameError."""
@@ -55,7 +61,7 @@ class Scope:
         if not deleted:
             self._guard_presence(output, name)
         if name in self.builtins:
-            return wrap(output, self.builtins[name], BuiltinSource(name))
+            return wrap(output, self.builtins[name], self.builtin_source(name))
         raise raise_new(NameError, f"name '{name}' is not defined")
 
     def delete(self, output: OutputGraph, name: str) -> None:

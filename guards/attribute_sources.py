@@ -85,7 +85,7 @@ class TypeAttrSource(DerivedSource):
 
 @dataclass(frozen=True, eq=False)
 class ModuleAttrSource(DerivedSource):
-    """A name in the dict of a Python module (`__getattr__` of the module does not count)."""
+    """A name in the dict of a Python module (`__getattr__` of the module does not count); not of a class of its own, which may look elsewhere."""
 
     name: str
 
@@ -94,8 +94,8 @@ class ModuleAttrSource(DerivedSource):
         return f"{self.parent.text}.{self.name}"
 
     def read(self, owner: Any) -> Any:
-        if not isinstance_raw(owner, ModuleType):
-            raise Unresolved(f"not a module: {safe_repr(owner)}")
+        if type(owner) is not ModuleType:
+            raise Unresolved(f"not a plain module: {safe_repr(owner)}")
         return dict_get(_MODULE_DICT.__get__(owner), self.name)
 
 

@@ -32,7 +32,7 @@ static PyObject *load_class_name(PyObject *owner, const int64_t *operands)
 
 static PyObject *load_module_dict(PyObject *owner, const int64_t *operands)
 {
-    return PyModule_Check(owner) ? PyModule_GetDict(owner) : NULL;
+    return PyModule_CheckExact(owner) ? PyModule_GetDict(owner) : NULL;
 }
 
 static PyObject *load_dict(PyObject *owner, const int64_t *operands)

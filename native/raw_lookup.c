@@ -324,8 +324,10 @@ static int find_attribute(PyObject *object, const RawKey *name, int64_t *cache, 
         *value = *value == NULL ? descriptor : *value;
         return *value == NULL ? RAW_ABSENT : RAW_FOUND;
     }
+    /* what the class has may become a data descriptor by a change of its own class, which no version of this one tells of */
+    int may_take_over = descriptor != NULL && PyType_HasFeature(Py_TYPE(descriptor), Py_TPFLAGS_HEAPTYPE);
     int found = raw_instance_attribute(object, name, &cache[CACHE_HINT], value);
-    if (found == RAW_FOUND) {
+    if (found == RAW_FOUND && !may_take_over) {
         remember(object, PATH_INSTANCE, *value, cache);
     }
     if (found != RAW_ABSENT) {
@@ -333,7 +335,9 @@ static int find_attribute(PyObject *object, const RawKey *name, int64_t *cache, 
     }
     if (descriptor != NULL) {
         *value = descriptor;
-        remember(object, PATH_CLASS, descriptor, cache);
+        if (!may_take_over) {
+            remember(object, PATH_CLASS, descriptor, cache);
+        }
         return RAW_FOUND;
     }
     return module_attribute(object, name, cache, value);

@@ -15,11 +15,15 @@ from capture.variables.mapping import DictVariable
 from capture.variables.sequence import SequenceVariable
 from capture.variables.sets import SetVariable
 from capture.variables.tensor import TensorVariable
+from guards import guard as make_guard
 from guards.source import ConstantSource, DictItemSource
 
 if TYPE_CHECKING:
     from capture.bytecode.instructions import Instruction
     from capture.translator import Translator
+
+
+IMPORT = builtins.__import__  # as Python has it: a program may put another in its place
 
 
 @opcode("LOAD_FAST")
@@ -170,6 +174,9 @@ def _import_name(tx: Translator, instruction: Instruction) -> None:
     """A module that is loaded already is a constant; loading one is left to Python."""
     level, names = (v.as_constant() for v in tx.pop_many(2))
     name = instruction.value
+    if tx.scope.builtins.get("__import__") is not IMPORT:
+        raise GraphBreak("import", name=name)
+    tx.output.guards.add(make_guard.id_match(tx.scope.builtin_source("__import__"), IMPORT))
     if level:
         name = importlib.util.resolve_name("." * level + name, tx.scope.globals.get("__package__") or "")
     if name not in sys.modules:

@@ -65,8 +65,12 @@ class ConstantVariable(Variable):
             from capture.variables.exception import raise_python
 
             raise raise_python(error) from None
-        if isinstance(self.value, enum.Enum) and not is_literal(value):
-            return enum_attribute(tx, self, name, value)
+        if isinstance(self.value, enum.Enum):
+            held = enum_state(tx, self.value, name)
+            if held is not None:
+                return held
+            if not is_literal(value):
+                return enum_attribute(tx, self, name, value)
         if is_literal(value) or isinstance(value, tuple):
             return constant(value)
         if callable(value):
@@ -130,6 +134,19 @@ def is_written(cls: type, name: str) -> bool:
     found = lookup_type(cls, name)
     function = getattr(found, "__func__", found)
     return isinstance(function, types.FunctionType) and function.__module__ != "enum"
+
+
+def enum_state(tx: Translator, member: enum.Enum, name: str) -> Variable | None:
+    """What the member itself holds, `name` and `value` among it: anyone may set it anew. None where its class answers."""
+    from capture.variables.class_lookup import MISSING, lookup_type
+    from guards.source import AttrSource, ConstantSource
+
+    found = lookup_type(type(member), name)
+    if name in ("name", "value") and found is enum.Enum.__dict__[name]:
+        name, found = f"_{name}_", MISSING
+    if found is not MISSING or name not in vars(member):
+        return None
+    return tx.wrap(vars(member)[name], AttrSource(ConstantSource(member), name))
 
 
 def enum_attribute(tx: Translator, member: ConstantVariable, name: str, value: Any) -> Variable:

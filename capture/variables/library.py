@@ -11,6 +11,7 @@ from capture.break_reasons import GraphBreak
 from capture.variables.base import Variable
 from guards import guard as make_guard
 from guards.source import ConstantSource, DictItemSource
+from guards.values import constants_equal, is_constant
 
 if TYPE_CHECKING:
     from types import FunctionType
@@ -99,7 +100,23 @@ class CachedFunctionVariable(Variable):
             raise GraphBreak(
                 "call_skipped", name=self.function.__wrapped__.__qualname__, why="its results are cached"
             )
+        self._check_cached(args, kwargs, result)
         return result
+
+    def _check_cached(self, args: list[Variable], kwargs: dict[str, Variable], result: Variable) -> None:
+        """The cache may have an answer from before the world changed; asking fills it, as the program's call would."""
+        try:
+            held = self.function(
+                *(a.as_constant() for a in args), **{k: v.as_constant() for k, v in kwargs.items()}
+            )
+        except Exception as error:
+            raise GraphBreak("raised", error=repr(error)) from error
+        if not (is_constant(held) and constants_equal(held, result.as_constant())):
+            raise GraphBreak(
+                "call_skipped",
+                name=self.function.__wrapped__.__qualname__,
+                why="its cache holds another result",
+            )
 
 
 def is_dispatch(function: FunctionType) -> bool:

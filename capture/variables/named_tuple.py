@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from collections import _tuplegetter  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING, Any
 
 from capture.variables.base import Variable
@@ -38,7 +39,7 @@ class NamedTupleVariable(TupleVariable):
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
         fields = field_names(self.cls)
-        if name in fields:
+        if name in fields and self._reads_field(tx, name):
             return self.get_item(tx, ConstantVariable(fields.index(name)))
         if name in ("_fields", "n_fields", "n_sequence_fields") and hasattr(self.cls, name):
             return tx.wrap_constant(getattr(self.cls, name))
@@ -46,6 +47,14 @@ class NamedTupleVariable(TupleVariable):
 
         found = class_attribute(tx, self, self.cls, name)
         return found if found is not None else super().get_attr(tx, name)
+
+    def _reads_field(self, tx: Translator, name: str) -> bool:
+        """Whether the class still has what it was made with under the name of a field."""
+        from capture.variables.class_lookup import lookup_type
+        from capture.wrap import wrap_class
+
+        tx.output.guard_class_entry(wrap_class(tx.output, self.cls), self.cls, name)
+        return isinstance(lookup_type(self.cls, name), (_tuplegetter, types.MemberDescriptorType))
 
     def call_method(
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]

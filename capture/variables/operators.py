@@ -89,7 +89,7 @@ def binary_operator(tx: Translator, symbol: str, left: Variable, right: Variable
         return numpy_array.operator_on_arrays(tx, symbol, function, [left, right])
     left, right = (plain_operand(v, f"__{name}__", f"__r{name}__") for v in (left, right))
     one, other = plain_operand(left, f"__{name}__"), plain_operand(right, f"__r{name}__")
-    if _has_operator(one, f"__{name}__") or _has_operator(other, f"__r{name}__"):
+    if _has_operator(tx, one, f"__{name}__") or _has_operator(tx, other, f"__r{name}__"):
         return user_operator(tx, symbol, name, left, right)
     left, right = one, other
     if choice.is_among((left, right)):
@@ -112,9 +112,11 @@ def binary_operator(tx: Translator, symbol: str, left: Variable, right: Variable
     return fold(function, [left, right], {})
 
 
-def _has_operator(value: Variable, method: str) -> bool:
-    """Whether the program may have written the operator: any object, or a tensor of a class that has it."""
+def _has_operator(tx: Translator, value: Variable, method: str) -> bool:
+    """Whether the program may have written the operator: any object, or a tensor of a class that has it (guarded)."""
     if isinstance(value, TensorVariable):
+        if value.cls not in (torch.Tensor, torch.nn.Parameter):
+            tx.output.guard_class_entry(value, value.cls, method)
         return lookup_type(value.cls, method) is not lookup_type(torch.Tensor, method)
     return isinstance(value, ObjectVariable)
 

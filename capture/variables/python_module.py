@@ -10,6 +10,7 @@ import torch._VF
 
 from capture.break_reasons import GraphBreak
 from capture.variables.base import Variable
+from capture.variables.class_lookup import MISSING, is_data_descriptor, lookup_type
 from guards import guard as make_guard
 
 if TYPE_CHECKING:
@@ -37,16 +38,15 @@ class PythonModuleVariable(Variable):
     def get_attr(self, tx: Translator, name: str) -> Variable:
         from capture.variables.exception import raise_new
         from capture.wrap import wrap
-        from guards.source import ConstantSource, DictSource, ModuleAttrSource
+        from guards.source import ConstantSource, DictSource
 
         namespace = self.module.__dict__
         override = tx.output.pending_global(namespace, name)
         if override is not None:
             return override
+        self.check_class(tx, name)
         if name in namespace:
-            return wrap(
-                tx.output, namespace[name], ModuleAttrSource(self.source, name) if self.source else None
-            )
+            return wrap(tx.output, namespace[name], self.attribute_source(name))
         try:
             value = getattr(self.module, name)  # a submodule imported lazily, or the module's own __getattr__
         except AttributeError as error:
@@ -57,10 +57,32 @@ class PythonModuleVariable(Variable):
                 tx.output.guards.add(make_guard.has_attr(self.source, self.module, name))
             raise raise_new(AttributeError, *error.args) from None
         if isinstance(value, types.ModuleType) or name in namespace:
-            return wrap(tx.output, value, ModuleAttrSource(self.source, name) if self.source else None)
+            return wrap(tx.output, value, self.attribute_source(name))
         if self.module is torch._VF:  # its `__getattr__` only looks here
             return wrap(tx.output, value, ConstantSource(value))
         raise GraphBreak("get_attr", value=self, name=name)
+
+    def check_class(self, tx: Translator, name: str) -> None:
+        """A class of the module's own may look for the name elsewhere than in its dict."""
+        cls = type(self.module)
+        if cls is types.ModuleType:
+            return
+        for entry in ("__getattribute__", name):
+            tx.output.guard_class_entry(self, cls, entry)
+        reader, found = lookup_type(cls, "__getattribute__"), lookup_type(cls, name)
+        if reader is not types.ModuleType.__getattribute__ or (
+            found is not MISSING and is_data_descriptor(found)
+        ):
+            raise GraphBreak("get_attr", value=self, name=name)
+
+    def attribute_source(self, name: str) -> Source | None:
+        from guards.source import DictItemSource, DictSource, ModuleAttrSource
+
+        if self.source is None:
+            return None
+        if type(self.module) is types.ModuleType:
+            return ModuleAttrSource(self.source, name)
+        return DictItemSource(DictSource(self.source), name)
 
     def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
         tx.output.side_effects.store_global(self.module.__dict__, name, value)

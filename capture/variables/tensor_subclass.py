@@ -31,6 +31,7 @@ from capture.variables.named_tuple import NamedTupleVariable
 from capture.variables.sequence import SequenceVariable, SizeVariable
 from capture.variables.tensor import TENSOR_METHODS, TensorVariable
 from capture.variables.type_object import ClassVariable
+from capture.variables.user_object import answer_of_bool
 from capture.wrap import wrap_class
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class SubclassVariable(TensorVariable):
 
     def truth(self, tx: Translator) -> bool:
         result = self.dunder(tx, "__bool__", [])
-        return super().truth(tx) if result is None else result.truth(tx)
+        return super().truth(tx) if result is None else answer_of_bool(tx, result)
 
     def length(self, tx: Translator) -> int:
         result = self.dunder(tx, "__len__", [])

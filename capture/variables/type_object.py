@@ -52,11 +52,13 @@ class ClassVariable(Variable):
         return self.cls
 
     def truth(self, tx: Translator) -> bool:
-        for name in ("__bool__", "__len__"):
-            result = self.dunder(tx, name, [])
-            if result is not None:
-                return result.truth(tx)
-        return True
+        from capture.variables.user_object import answer_of_bool
+
+        result = self.dunder(tx, "__bool__", [])
+        if result is not None:
+            return answer_of_bool(tx, result)
+        length = self.dunder(tx, "__len__", [])
+        return True if length is None else length.truth(tx)
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
         from capture.variables.tensor_descriptor import TensorDescriptorVariable
@@ -77,7 +79,7 @@ class ClassVariable(Variable):
         pending = tx.output.side_effects.pending_attr(self, name)
         if pending is not None:
             return pending
-        meta = lookup_type(type(self.cls), name)
+        meta = self.meta_entry(tx, name)
         if isinstance(meta, property) and meta.fget is not None:
             return class_value(tx, self.metaclass(tx), meta.fget, name, "fget").call(tx, [self], {})
         if meta is not MISSING and is_data_descriptor(meta):
@@ -117,7 +119,7 @@ class ClassVariable(Variable):
     def _from_metaclass(self, tx: Translator, name: str, meta: Any) -> Variable:
         tx.output.guard_class_entry(self, self.cls, name)
         if meta is MISSING:
-            getter = lookup_type(type(self.cls), "__getattr__")
+            getter = self.meta_entry(tx, "__getattr__")
             if isinstance(getter, types.FunctionType):
                 return class_value(tx, self.metaclass(tx), getter, "__getattr__").call(
                     tx, [self, ConstantVariable(name)], {}
@@ -134,13 +136,18 @@ class ClassVariable(Variable):
 
         return wrap_class(tx.output, type(self.cls))
 
+    def meta_entry(self, tx: Translator, name: str) -> Any:
+        """The raw entry of the metaclass, MISSING if there is none; guarded."""
+        tx.output.guard_class_entry(self.metaclass(tx), type(self.cls), name)
+        return lookup_type(type(self.cls), name)
+
     def has_class_attribute(self, name: str, below: type | None = None) -> bool:
         """Whether the metaclass has an operator written in Python."""
         return isinstance(lookup_type(type(self.cls), name), types.FunctionType)
 
     def dunder(self, tx: Translator, name: str, args: list[Variable]) -> Variable | None:
         """An operator on the class itself, written in Python in its metaclass; None where there is none."""
-        found = lookup_type(type(self.cls), name)
+        found = self.meta_entry(tx, name)
         if not isinstance(found, types.FunctionType):
             return None
         return class_value(tx, self.metaclass(tx), found, name).call(tx, [self, *args], {})
@@ -158,13 +165,15 @@ class ClassVariable(Variable):
         return result if result is not None else super().iterate(tx)
 
     def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
-        if lookup_type(type(self.cls), "__setattr__") is not type.__setattr__:
+        if self.meta_entry(tx, "__setattr__") is not type.__setattr__ or is_data_descriptor(
+            self.meta_entry(tx, name)
+        ):
             raise GraphBreak("set_attr", value=self, name=name)
         tx.output.side_effects.store_attr(self, name, value)
         note_pending(self.cls, name)
 
     def get_item(self, tx: Translator, key: Variable) -> Variable:
-        if lookup_type(type(self.cls), "__getitem__") is enum.EnumMeta.__getitem__:
+        if self.meta_entry(tx, "__getitem__") is enum.EnumMeta.__getitem__:
             return fold(functools.partial(enum.EnumMeta.__getitem__, self.cls), [key], {})
         own = self.dunder(tx, "__getitem__", [key])
         if own is not None:
@@ -184,7 +193,7 @@ class ClassVariable(Variable):
         return super().unpack(tx)
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-        own = lookup_type(type(self.cls), "__call__")
+        own = self.meta_entry(tx, "__call__")
         if isinstance(own, types.FunctionType) and not isinstance(self.cls, enum.EnumMeta):
             return class_value(tx, self.metaclass(tx), own, "__call__").call(tx, [self, *args], kwargs)
         return self.make_instance(tx, args, kwargs)

@@ -139,6 +139,13 @@ class ObjectVariable(Variable):
             for method in ("__set__", "__delete__"):
                 tx.output.guard_class_entry(descriptor, type(found), method)
 
+    def descriptor_entry(self, tx: Translator, name: str, method: str) -> Any:
+        """What the class has under the name that is stored or deleted; guarded, with whether that has the method of a descriptor."""
+        found = self.class_entry(name)
+        if found is not MISSING and type(found).__flags__ & HEAP_TYPE:
+            tx.output.guard_class_entry(class_value(tx, self, found, name), type(found), method)
+        return found
+
     def instance_attribute(self, tx: Translator, name: str) -> Variable | None:
         """From the instance dict: what the frame stored, else what was there."""
         from capture.wrap import wrap
@@ -208,6 +215,8 @@ class ObjectVariable(Variable):
             try:
                 value = found.__get__(self.real_value() if pending is None else None)
             except (AttributeError, TypeError, NotConstant):
+                if pending is None and self.source is not None:
+                    tx.output.guards.add(make_guard.has_attr(self.source, self.value, name))
                 raise raise_new(
                     AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'"
                 ) from None
@@ -229,7 +238,7 @@ class ObjectVariable(Variable):
 
     def generic_set_attr(self, tx: Translator, name: str, value: Variable) -> None:
         """`object.__setattr__`."""
-        found = lookup_type(self.cls, name)
+        found = self.descriptor_entry(tx, name, "__set__")
         if isinstance(found, property):
             if found.fset is None:
                 raise raise_new(
@@ -258,7 +267,7 @@ class ObjectVariable(Variable):
 
     def generic_del_attr(self, tx: Translator, name: str) -> None:
         """`object.__delattr__`: a descriptor's own deleter, else the entry of the instance dict or slot."""
-        found = lookup_type(self.cls, name)
+        found = self.descriptor_entry(tx, name, "__delete__")
         if isinstance(found, property):
             if found.fdel is None:
                 text = f"property '{name}' of '{self.cls.__name__}' object has no deleter"
@@ -301,7 +310,8 @@ class ObjectVariable(Variable):
         result = self.dunder(tx, "__bool__", [])
         if result is None:
             result = self.dunder(tx, "__len__", [])
-        return True if result is None else result.truth(tx)
+            return True if result is None else result.truth(tx)
+        return answer_of_bool(tx, result)
 
     def len_variable(self, tx: Translator) -> Variable:
         result = self.dunder(tx, "__len__", [])
@@ -357,3 +367,10 @@ class ObjectVariable(Variable):
             *self.attributes.values(),
             *(self.base_value.children() if self.base_value is not None else ()),
         ]
+
+
+def answer_of_bool(tx: Translator, result: Variable) -> bool:
+    """What a `__bool__` written in Python said: Python takes nothing but a bool."""
+    if result.python_type() is not bool:
+        raise raise_new(TypeError, f"__bool__ should return bool, returned {result.python_type().__name__}")
+    return result.truth(tx)

@@ -91,9 +91,10 @@ def with_namespace(output: OutputGraph, owner: ObjectVariable) -> Variable:
 
     namespace = instance_dict(owner.value)
     known = output.known_object(namespace) if namespace is not None else None
-    if namespace is None or isinstance(
-        known, InstanceDictVariable
-    ):  # a compiled module has the dict of its original
+    if namespace is None:
+        return owner
+    if isinstance(known, InstanceDictVariable):  # a compiled module has the dict of its original
+        owner.attributes = known.owner.attributes
         return owner
     if known is not None:  # as a dict of its own, looked at already
         return OpaqueVariable(owner.value, owner.source, "get_attr", name="__dict__", value=owner)
