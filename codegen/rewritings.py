@@ -70,17 +70,26 @@ def row_major(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if tensor.is_contiguous() else aten.clone(tensor, memory_format=torch.contiguous_format)
 
 
+def in_rows(tensor: torch.Tensor, dim: int) -> torch.Tensor:
+    """`tensor`, of which rows along `dim` are to be read several times, without jumps from element to element where the result has such rows."""
+    last = tensor.dim() - 1
+    across = dim % tensor.dim() == last and tensor.shape[last] != 1 and tensor.stride(last) not in (0, 1)
+    return row_major(tensor) if across else tensor
+
+
 # --- softmax, normalisation -----------------------------------------------------------------------------------------------------
 
 
 @rewriting(aten._softmax.default)
 def softmax(tensor: torch.Tensor, dim: int, half_to_float: bool) -> torch.Tensor:
+    tensor = in_rows(tensor, dim)
     exponentials = aten.exp(aten.sub(tensor, aten.amax(tensor, [dim], True)))
     return row_major(aten.div(exponentials, aten.sum(exponentials, [dim], True)))
 
 
 @rewriting(aten._log_softmax.default)
 def log_softmax(tensor: torch.Tensor, dim: int, half_to_float: bool) -> torch.Tensor:
+    tensor = in_rows(tensor, dim)
     shifted = aten.sub(tensor, aten.amax(tensor, [dim], True))
     return row_major(aten.sub(shifted, aten.log(aten.sum(aten.exp(shifted), [dim], True))))
 
@@ -113,6 +122,7 @@ def native_layer_norm(
         raise RuntimeError(
             f"layer_norm over {list(normalized_shape)} of a tensor of size {list(tensor.shape)}"
         )
+    tensor = in_rows(tensor, -1)
     variance, mean = aten.var_mean(tensor, dims, correction=0, keepdim=True)
     rstd = aten.rsqrt(aten.add(variance, eps))
     out = aten.mul(aten.sub(tensor, mean), rstd)

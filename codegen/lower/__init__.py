@@ -13,6 +13,7 @@ from torch import fx
 from codegen.lower import (
     activation,
     assertions,
+    copies,
     creation,
     indexing,
     joining,
@@ -30,7 +31,7 @@ from codegen.program import Program
 __all__ = ["FAMILIES", "Lowering", "lower_graph"]
 
 FAMILIES = (
-    pointwise, activation, reduction, scan, pooling, view, indexing, scattering, creation, joining, assertions, windows,
+    pointwise, copies, activation, reduction, scan, pooling, view, indexing, scattering, creation, joining, assertions, windows,
 )  # fmt: skip
 
 

@@ -53,6 +53,7 @@ class Lowering:
         self.outputs: dict[fx.Node, Any] = {}
         self.val: Any = None
         self.name = ""
+        self.users: list[fx.Node] = []  # of the current node
 
     # --- for lowering functions
 
@@ -101,7 +102,7 @@ class Lowering:
 
     def run(self, graph: fx.Graph) -> None:
         for node in graph.nodes:
-            self.name, self.val = node.name, node.meta.get("val")
+            self.name, self.val, self.users = node.name, node.meta.get("val"), list(node.users)
             _NODE_KINDS[node.op](self, node)
 
     def _placeholder(self, node: fx.Node) -> None:

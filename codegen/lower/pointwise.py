@@ -427,13 +427,3 @@ def to_copy(ctx: Any, value: TensorExpr | float, **options: Any) -> TensorExpr:
 @lowering(torch.ops.prims.convert_element_type.default, aten.to.dtype)
 def convert_element_type(ctx: Any, value: TensorExpr, dtype: Any, *options: Any) -> TensorExpr:
     return value if value.dtype == ctx.dtype else cast(value, ctx.dtype)
-
-
-@lowering(aten.clone.default)
-def clone(ctx: Any, value: TensorExpr, memory_format: Any = None) -> TensorExpr:
-    return copy_of(value)
-
-
-@lowering(aten.copy.default)
-def copy(ctx: Any, target: TensorExpr, source: TensorExpr, non_blocking: bool = False) -> TensorExpr:
-    return copy_of(as_operand(source, ctx.dtype, ctx.shape))

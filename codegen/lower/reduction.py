@@ -14,6 +14,7 @@ import torch
 
 from codegen.index_algebra import Index, minus
 from codegen.lower.graph import sizes_of
+from codegen.lower.one_hot import one_hot_sum
 from codegen.lower.promotion import compute_dtype
 from codegen.lower.registry import lowering
 from codegen.lower.scalar_math import apply, mul, nonzero, sub
@@ -46,6 +47,8 @@ def reduce(combine: str, value: TensorExpr, dims: tuple[int, ...]) -> TensorExpr
     """Over no dimension (a zero-dimensional tensor) as over one element."""
     if not value.shape:
         return Reduce(combine, reshape(value, (1,)), (0,))
+    if combine == "sum" and len(dims) == 1 and (of_row := one_hot_sum(value, dims[0])) is not None:
+        return of_row
     if len(dims) == len(value.shape) and not combine.startswith("arg"):
         return reduce_whole(combine, value)
     return Reduce(combine, value, dims)

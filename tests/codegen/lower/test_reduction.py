@@ -197,3 +197,38 @@ def test_cross_entropy():
 
 def test_column_sums_of_products():
     check(lambda x, y: ((x * y).sum(0), (x + y).mean(0)), torch.randn(64, 48), torch.randn(64, 48))
+
+
+def one_hot(x, place, *more):
+    hit = torch.arange(x.shape[1]) == place[:, None]
+    for condition in more:
+        hit = hit & condition[:, None]
+    return torch.where(hit, x[:, :1], 0.0)
+
+
+def loops(program):
+    return sum(str(kernel).count("Loop(") for kernel in kernels(program))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_sum_of_a_row_with_one_element_walks_over_no_row(dtype):
+    x = torch.randn(30, 40, dtype=dtype)
+    x[4, 0], x[5, 0], x[6, 0] = float("nan"), float("inf"), -0.0
+    place = torch.arange(-3, 57, 2)  # some of them outside
+    for program in (
+        check(lambda x, p: one_hot(x, p).sum(1), x, place),
+        check(lambda x, p: one_hot(x, p, p != 5).sum(-1, keepdim=True), x, place),
+    ):
+        assert loops(program) == 1
+    assert loops(check(lambda x, p: one_hot(x, p).sum(0), x, place)) > 1
+    assert loops(check(lambda x, p: torch.where(torch.arange(40) == p[:, None], x, 0.0).sum(1), x, place)) > 1
+
+
+def test_the_backward_of_a_cross_entropy():
+    def function(g, scores, target):
+        out = torch.log_softmax(scores, 1)
+        grad = torch.ops.aten.nll_loss_backward(g, out, target, None, 1, 3, torch.tensor(28.0))
+        return torch.ops.aten._log_softmax_backward_data(grad, out, 1, torch.float32)
+
+    target = torch.arange(30) % 7
+    check(function, torch.tensor(0.7), torch.randn(30, 50), target)

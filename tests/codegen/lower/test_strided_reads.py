@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
+import torch.nn.functional as F
 
-from tests.codegen.lowering_check import check
+from tests.codegen.lowering_check import check, kernels
 
 READS = {
     "every second": lambda x: x[:, ::2] + 1,
@@ -32,3 +33,20 @@ def test_other_types(name: str, dtype: torch.dtype) -> None:
 @pytest.mark.parametrize("size", [64, 100, 192])
 def test_transposed_in_strips(size: int) -> None:
     check(lambda x, y: x + y.t(), torch.randn(size, size + 64), torch.randn(size + 64, size))
+
+
+ROWS = {
+    "softmax": lambda x: x.softmax(-1),
+    "log_softmax": lambda x: x.log_softmax(-1),
+    "layer_norm": lambda x: F.layer_norm(x, x.shape[-1:]),
+    "by hand": lambda x: ((y := x.contiguous()) - y.amax(-1, keepdim=True)).exp(),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_that_lie_across_are_copied_once(name: str) -> None:
+    x = torch.randn(3, 150, 170, dtype=torch.float64)
+    assert len(kernels(check(ROWS[name], x.transpose(1, 2)))) == 2
+    assert len(kernels(check(lambda x: ROWS[name](x.transpose(1, 2)), x))) == 2
+    assert len(kernels(check(ROWS[name], x[:, :10].transpose(1, 2)))) == 1
+    assert len(kernels(check(ROWS[name], x[:, :1].transpose(1, 2).expand(3, 170, 150)))) == 1
