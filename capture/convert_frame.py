@@ -227,7 +227,7 @@ def make_code(capture: Capture, settings: CaptureSettings) -> None:
     tx = capture.tx
     unsure = settings.fullgraph and tx.output.unbacked.is_uncertain()
     if capture.value is not None:
-        if not tx.output.assertions and not tx.output.draws and not unsure:
+        if not (tx.output.assertions or tx.output.draws or tx.output.made_first or unsure):
             capture.recipe = result_recipe(tx.output, capture.value)
         if capture.recipe is None:
             capture.code = frame_code.code_for_return(tx, capture.value)

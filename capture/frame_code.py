@@ -25,6 +25,7 @@ from capture.reconstruct import PythonCode, held_constant, release_constants
 from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable
 from capture.variables.drawn_numbers import Draw, DrawSource, code_to_take_back, drawing_code
+from capture.variables.made_first import MadeSource, making_code
 from guards.source import ConstantSource, LocalSource, Source
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class FrameCode:
     globals: dict[str, Any]
     draws: list[Draw]  # made first
     draws_taken_back: list[Draw]  # where Python runs the frame after all
+    made_first: list[MadeSource]
     unhooked: bool = False  # where Python runs the frame after all: nothing that it calls is captured either
     on_failure: Any = None  # called with the exception of a graph that raised; may raise itself
 
@@ -73,7 +75,16 @@ def finish(tx: Translator, code: PythonCode) -> FrameCode:
     slots, outputs = list(code.slots), list(code.outputs)
     draws, names_around = tx.output.draws, tx.scope.globals
     return FrameCode(
-        tx.code, names, code.instructions, outputs, slots, conditions, names_around, draws, draws
+        tx.code,
+        names,
+        code.instructions,
+        outputs,
+        slots,
+        conditions,
+        names_around,
+        draws,
+        draws,
+        tx.output.made_first,
     )
 
 
@@ -97,6 +108,7 @@ def assemble(frame_code: FrameCode, graph: Any, inputs: list[Source]) -> types.C
     prefix.extend(
         drawing_code(frame_code.draws, bool(frame_code.draws_taken_back), functools.partial(_load, slots))
     )
+    prefix.extend(making_code(frame_code.made_first, functools.partial(_load, slots)))
     if graph is not None:
         call, fallback = _call_graph(graph, inputs, slots, len(frame_code.outputs), frame_code)
         prefix.extend(call)
@@ -169,7 +181,7 @@ def _load(slots: dict[Source, int], source: Source) -> Instr:
         return Instr("LOAD_FAST", source.name)
     if isinstance(source, ConstantSource):
         return Instr("LOAD_CONST", held_constant(source.value))
-    if isinstance(source, DrawSource):
+    if isinstance(source, (DrawSource, MadeSource)):
         return Instr("LOAD_FAST", source.local)
     return Instr("LOAD_FAST", f"___slot_{slots.setdefault(source, len(slots))}")
 

@@ -458,10 +458,12 @@ class OutputGraph(Placeholders):
         """With the guard that tensors share memory as they do now, and those of the symbols."""
         for guard in self.symbols.guards():
             self.guards.add(guard)
+        unguarded: set[Source] = set(self.made_first)
         tensors = [
             (i.source, i.value)
             for i in self.tensor_inputs()
             if not isinstance(i.source, ConstantSource) and not isinstance(i, (ArrayInput, NumpyNumberInput))
+            if i.source not in unguarded
         ]
         if len(tensors) > 1:
             self.guards.add(make_guard.tensor_aliasing([s for s, _ in tensors], [t for _, t in tensors]))

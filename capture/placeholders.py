@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from capture.symbols import Symbols
     from capture.variables.base import Variable
     from capture.variables.drawn_numbers import Draw
+    from capture.variables.made_first import MadeSource
     from capture.variables.tensor import TensorVariable
 
 
@@ -46,6 +47,7 @@ class Placeholders(Guarding):
         self.graph = torch.fx.Graph()
         self.inputs: list[GraphInput] = []
         self.draws: list[Draw] = []  # from Python's random stream, in their order
+        self.made_first: list[MadeSource] = []  # parameters, by the frame's new code
         self.fake_mode = fake_mode()
         self._last_placeholder: torch.fx.Node | None = None
 
@@ -140,6 +142,13 @@ class Placeholders(Guarding):
         self.inputs.append(NumpyNumberInput(source, node, tensor))
         self.guards.add(make_guard.type_match(source, number))
         return TensorVariable(node, fake)
+
+    def add_made_input(self, source: MadeSource, fake: torch.Tensor, value: torch.Tensor) -> torch.fx.Node:
+        """A tensor that the frame's new code makes before it calls the graph."""
+        self.made_first.append(source)
+        node = self._placeholder(source.text, fake)
+        self.inputs.append(GraphInput(source, node, value))
+        return node
 
     def tensor_inputs(self) -> list[GraphInput]:
         return [i for i in self.inputs if isinstance(i.value, torch.Tensor)]
