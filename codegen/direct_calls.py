@@ -3,7 +3,7 @@
 In:  an OpOverload of an ExternStep.
 Out: the callable that the launch plan holds.
 
-    aten.convolution.default   ->   torch.convolution          8.2 us a call in place of 12.5
+    aten.index_select.default   ->   torch.index_select          a convolution: 8.2 us a call in place of 12.5
 
 A binding parses its arguments by generated code, the operator object by walking the schema. Both end in the same dispatcher call. A binding
 takes its operator's arguments as they are (same order, same keywords); where the operator has other overloads it may choose another one.
@@ -36,6 +36,8 @@ INSTEAD: dict[OpOverload, Callable[..., Any]] = {
     # as values: a lazily conjugated tensor is none that a launch plan could take
     torch.ops.aten._conj.default: torch.conj_physical,
     torch.ops.aten._neg_view.default: torch.neg,
+    torch.ops.aten.convolution.default: _capture.convolution,
+    torch.ops.aten.convolution_backward.default: _capture.convolution_backward,
 }
 
 

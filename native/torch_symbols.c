@@ -44,8 +44,10 @@ static const Wanted WANTED[] = {
     {CPU, "_ZNK2at7Context36deterministicFillUninitializedMemoryEv", (void **)&torch_symbols.deterministic_fill},
 };
 
-/* C++ functions called by the rules of this processor's C++ ABI: a result in memory is an ordinary first argument on x86-64 only. */
 static const Wanted OPTIONAL[] = {
+    {CPU, "aoti_torch_cpu_convolution", (void **)&torch_symbols.convolution},
+    {CPU, "aoti_torch_cpu_convolution_backward", (void **)&torch_symbols.convolution_backward},
+/* C++ functions called by the rules of this processor's C++ ABI: a result in memory is an ordinary first argument on x86-64 only. */
 #if defined(__x86_64__)
     {CPU, "_ZN2at6detail17empty_strided_cpuEN3c108ArrayRefIlEES3_NS1_10ScalarTypeEb", (void **)&torch_symbols.empty_cpu},
     {PYTHON, "_Z16THPVariable_WrapON2at10TensorBaseE", (void **)&torch_symbols.wrap_moved},

@@ -16,6 +16,12 @@ typedef struct {
     int (*get_sizes)(Handle, int64_t **), (*get_strides)(Handle, int64_t **);
     int (*get_dtype)(Handle, int32_t *), (*get_device_type)(Handle, int32_t *), (*get_device_index)(Handle, int32_t *);
     int (*get_data_ptr)(Handle, void **);
+    /* pairs of ints and their number: stride, padding, dilation, output padding; NULL where this build has them not */
+    int (*convolution)(Handle input, Handle weight, Handle *bias, const int64_t *, int64_t, const int64_t *, int64_t, const int64_t *, int64_t,
+                       int32_t transposed, const int64_t *, int64_t, int64_t groups, Handle *result);
+    int (*convolution_backward)(Handle gradient, Handle input, Handle weight, const int64_t **bias_sizes, int64_t, const int64_t *, int64_t,
+                                const int64_t *, int64_t, const int64_t *, int64_t, int32_t transposed, const int64_t *, int64_t, int64_t groups,
+                                const int32_t *wanted, int64_t, Handle *, Handle *, Handle *);
     /* libtorch_python */
     PyObject *(*wrap)(Handle tensor); /* THPVariable_Wrap(at::TensorBase const&) */
     /* A quicker way to a new tensor, past the dispatcher; both NULL where this build or processor does not have it.

@@ -154,6 +154,25 @@ def test_conforming_inputs_are_copied() -> None:
     assert graph(x)[0] is x
 
 
+@pytest.mark.parametrize(
+    "code, dtype",
+    [(6, torch.float32), (7, torch.float64), (5, torch.float16), (11, torch.bool), (4, torch.int64)],
+)
+@pytest.mark.parametrize("rows", [1, 4, 900])  # few elements are copied here, more by torch
+def test_copies_have_the_elements_at_their_places(code: int, dtype: torch.dtype, rows: int) -> None:
+    spec = [code, 3, 6 * rows, 0, rows, 2, 3, 6, 1, 2]
+    graph = make([(INPUT_CONFORM, 0)], [(0, 0)], [], specs=[spec], slots=1)
+    base = torch.randint(0, 2, (3, rows, 2)).to(dtype)
+    for x in (
+        base.permute(1, 2, 0),
+        base[:1].permute(1, 2, 0).expand(rows, 2, 3),
+        base.flip(0).permute(1, 2, 0)[:, :, :3],
+    ):
+        (out,) = graph(x)
+        assert out.stride() == (6, 1, 2) or rows == 1
+        assert torch.equal(out, x)
+
+
 def test_views_share_memory() -> None:
     graph = make(
         [(INPUT_TENSOR, 0)],
