@@ -112,6 +112,7 @@ class TrainingGraph:
         no plain tensors. `edges`: under create_graph, tensors with the places of the wanted inputs in autograd's graph."""
         missing = {number for number, tangent in enumerate(tangents) if tangent is None}
         if missing:
+            self.tell_sources()
             tangents = zeros_for(tangents, self.tangent_layouts)
         if not all(map(_capture.is_plain, tangents)):
             return self.without_source(call_by_call(self.eager_backward, (*saved, *tangents)), missing)
@@ -132,6 +133,14 @@ class TrainingGraph:
             None if sources and sources <= missing else grad
             for grad, sources in zip(grads, self.tangents_of_grads, strict=True)
         )
+
+    def tell_sources(self) -> None:
+        """From now on nodes fill in the gradients that nobody sends."""
+        with self.lock:
+            if not self.function.sources and len(self.parts.differentiable) <= 64:
+                self.function.sources = tuple(
+                    sum(1 << number for number in sources) for sources in self.tangents_of_grads
+                )
 
     @functools.cached_property
     def tangents_of_grads(self) -> list[frozenset[int]]:

@@ -192,17 +192,61 @@ static int run_in_python(Node *node, const Objects *arguments, Objects *out)
     return status;
 }
 
-static int run_backward(Node *node, const Objects *arguments, Objects *out)
+/* Zeros for the gradients that nobody sent: how each is laid out stands in the graph's plan. 0: done; 1: Python is to do it; -1: an exception. */
+static int add_zeros(const TrainingFunction *function, Objects *arguments, uint64_t missing)
+{
+    int64_t first = arguments->count - function->ndifferentiable;
+    for (int64_t i = 0; i < function->ndifferentiable; i++) {
+        if (missing >> i & 1 && (arguments->items[first + i] = compiled_graph_zeros(function->backward, first + i)) == NULL) {
+            for (int64_t made = 0; made < i; made++) {
+                if (missing >> made & 1) {
+                    Py_CLEAR(arguments->items[first + made]);
+                }
+            }
+            return PyErr_Occurred() ? -1 : 1;
+        }
+    }
+    return 0;
+}
+
+/* None, as in eager, for an argument whose gradient would come from results that have none. */
+static void drop_without_source(const TrainingFunction *function, uint64_t missing, Objects *grads)
+{
+    for (int64_t i = 0; i < function->arguments; i++) {
+        uint64_t sources = function->sources[i];
+        if (sources != 0 && (sources & ~missing) == 0) {
+            Py_XSETREF(grads->items[i], Py_NewRef(Py_None));
+        }
+    }
+}
+
+static int run_backward(Node *node, Objects *arguments, Objects *out)
 {
     TrainingFunction *function = node->function;
-    bool complete = function->backward != NULL && !torch_symbols.grad_mode();
-    for (int64_t i = arguments->count - function->ndifferentiable; i < arguments->count && complete; i++) {
-        complete = arguments->items[i] != NULL && tensor_is_plain(arguments->items[i]);
+    int64_t first = arguments->count - function->ndifferentiable;
+    bool native = function->backward != NULL && !torch_symbols.grad_mode();
+    uint64_t missing = 0;
+    for (int64_t i = 0; i < function->ndifferentiable && native; i++) {
+        PyObject *tangent = arguments->items[first + i];
+        if (tangent != NULL) {
+            native = tensor_is_plain(tangent);
+        } else if (function->sources != NULL) {
+            missing |= (uint64_t)1 << i;
+        } else {
+            native = false;
+        }
     }
-    if (!complete) {
+    int status = native ? add_zeros(function, arguments, missing) : 1;
+    if (status == 1) {
         return run_in_python(node, arguments, out);
     }
-    return compiled_graph_run(function->backward, arguments->items, arguments->count, out->items);
+    if (status < 0 || compiled_graph_run(function->backward, arguments->items, arguments->count, out->items) < 0) {
+        return -1;
+    }
+    if (missing != 0) {
+        drop_without_source(function, missing, out);
+    }
+    return 0;
 }
 
 static void give_grads(const TrainingFunction *function, const Objects *grads, TensorVector *out)

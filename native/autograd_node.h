@@ -38,6 +38,7 @@ typedef struct {
     int64_t ndifferentiable, nsaved_arguments, nsaved_results, nwanted;
     const int64_t *differentiable, *saved_arguments, *saved_results;
     const int64_t *wanted;   /* arguments that get a gradient: one edge each */
+    uint64_t *sources;       /* for each argument a bit for each differentiable result that its gradient comes from; NULL until it is told */
     int64_t nodes;           /* that are alive: together they hold one reference to this object */
 } TrainingFunction;
 

@@ -311,6 +311,7 @@ static void function_dealloc(TrainingFunction *function)
     Py_CLEAR(function->wrap);
     Py_CLEAR(function->run_backward);
     PyMem_Free(function->words);
+    PyMem_Free(function->sources);
     Py_TYPE(function)->tp_free((PyObject *)function);
 }
 
@@ -331,8 +332,36 @@ static int set_backward(PyObject *self, PyObject *graph, void *unused)
     return 0;
 }
 
+static PyObject *get_sources(PyObject *self, void *unused) { return PyBool_FromLong(((TrainingFunction *)self)->sources != NULL); }
+
+static int set_sources(PyObject *self, PyObject *tuple, void *unused)
+{
+    TrainingFunction *function = (TrainingFunction *)self;
+    if (tuple == NULL || !PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != function->arguments || function->ndifferentiable > 64 ||
+        function->sources != NULL) {
+        PyErr_SetString(PyExc_ValueError, "expected, once, a tuple with an int of at most 64 bits for each argument");
+        return -1;
+    }
+    uint64_t *sources = PyMem_New(uint64_t, function->arguments + 1);
+    if (sources == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (int64_t i = 0; i < function->arguments; i++) {
+        sources[i] = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(tuple, i));
+    }
+    if (PyErr_Occurred()) {
+        PyMem_Free(sources);
+        return -1;
+    }
+    function->sources = sources;
+    return 0;
+}
+
 static PyGetSetDef function_getset[] = {
     {"backward", get_backward, set_backward, "what a node runs; None until it is compiled", NULL},
+    {"sources", get_sources, set_sources,
+     "set, once: which results (bits) the gradient of each argument comes from. Then nodes fill in gradients that nobody sent. Reads as whether it is set", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
