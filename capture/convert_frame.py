@@ -383,7 +383,8 @@ def leave_alone(frame: Any, skip: SkipFrame, settings: CaptureSettings) -> None:
             frame.code, settings
         )  # its guards name what lives for one call: analysis for each
         return
-    entry = cache.CacheEntry(encode(skip.guards, [], frame.code), settings)
+    # all that it calls was followed: there is nothing to capture either
+    entry = cache.CacheEntry(encode(skip.guards, [], frame.code), settings, unhooked=True)
     entry.guard_set = skip.guards
     cache.install(frame.code, entry)
 

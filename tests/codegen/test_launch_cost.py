@@ -91,3 +91,21 @@ def test_other_backends_are_run() -> None:
     for _ in range(3):
         captured(torch.ones(3, 4))
     assert len(calls) == 3
+
+
+def test_a_frame_without_operations_is_pythons_with_all_that_it_calls() -> None:
+    def rows(x: torch.Tensor) -> int:
+        return x.shape[0]
+
+    def outer(x: torch.Tensor, limit: int) -> int | torch.Tensor:
+        return sum(rows(x) for _ in range(3)) if limit else rows(x) + x
+
+    captured = capture.compile(outer)
+    x = torch.ones(3, 4)
+    assert captured(x, 1) == 9
+    below = [entry.hits for entry in _capture.entries(rows.__code__)]
+    for _ in range(3):
+        assert captured(x, 1) == 9
+    assert [entry.unhooked for entry in _capture.entries(outer.__code__)] == [True]
+    assert [entry.hits for entry in _capture.entries(rows.__code__)] == below
+    assert torch.equal(captured(x, 0), 3 + x)  # other arguments: other guards
