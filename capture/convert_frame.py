@@ -107,6 +107,7 @@ class Converter:
         except StateMoved as error:
             return self._convert(frame, again=False) if again else give_up(frame, error)
         except SkipFrame as skip:
+            forget_frames(skip)
             return leave_alone(frame, skip, self.settings)
         except RecursionError:
             return leave_alone(frame, SkipFrame("values are nested deeper than the stack"), self.settings)
@@ -123,6 +124,13 @@ class Converter:
 
 
 frame_filter.hide_from_torch_compile(Converter.__call__.__code__)
+
+
+def forget_frames(error: BaseException) -> None:
+    """What is kept of an error of the translation does not hold its frames: the program's objects would live until the next collection."""
+    chain: BaseException | None = error
+    while chain is not None:
+        chain.__traceback__, chain = None, chain.__context__
 
 
 class StateMoved(AssertionError):
@@ -174,6 +182,7 @@ def translate(frame: Any, settings: CaptureSettings, plan: Plan) -> Capture:
                 plan.break_earlier(tx, signal)
             finally:
                 tx.output.forget_objects()
+                forget_frames(signal)
         except (SizesAsNumbers, AssertionsAsBreaks, UnbackedAsBreaks, Unexpected) as signal:
             plan.start_over(signal)
             tx.output.forget_objects()
@@ -204,6 +213,10 @@ def finish(
             raise SkipFrame(f"nothing to capture before: {reason.reason}")
         if frame_filter.asks_for_locals(frame.code):
             raise SkipFrame(f"it may read its own local variables, and breaks: {reason.reason}")
+        if any(frame_filter.reads_other_locals(code) for code, *_ in signal.frames):  # type: ignore[union-attr]
+            raise SkipFrame(
+                f"a function that it calls may read its local variables, and breaks: {reason.reason}"
+            )
         if frame_filter.is_whole_or_nothing(frame.code):
             log.get("graph_breaks")("%s", reason)
             return Capture(tx, None, reason)

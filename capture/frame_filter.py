@@ -181,6 +181,11 @@ def _reads_frame(code: CodeType) -> bool:
     )
 
 
+def reads_other_locals(code: CodeType) -> bool:
+    """Whether a function of this code may ask for the variables of its callers: the code behind a break has others."""
+    return "f_locals" in code.co_names
+
+
 @functools.lru_cache(maxsize=8192)
 def asks_for_locals(code: CodeType) -> bool:
     """Whether a frame of this code may ask for its own variables: then Python runs either all of it or nothing."""

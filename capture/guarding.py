@@ -21,6 +21,7 @@ from guards.source import (
     HEAP_TYPE,
     ConstantSource,
     ModuleAttrSource,
+    MroItemSource,
     ShapeSource,
     Source,
     StateSource,
@@ -115,6 +116,17 @@ class Guarding:
             self.guards.add(make_guard.class_lacks(source, name))
         else:
             self.guards.add(make_guard.id_match(TypeAttrSource(source, name), found))
+
+    def guard_bases(self, owner: Variable, cls: type) -> None:
+        """What follows depends on the bases of the class (of `owner`, or `owner` itself)."""
+        source = self.class_source(owner)
+        if source is None or not cls.__flags__ & HEAP_TYPE or (id(cls), "__mro__") in self._class_entries:
+            return
+        self._class_entries[id(cls), "__mro__"] = cls
+        bases = cls.__mro__[1:]
+        if len(bases) > 1:  # one that has `object` alone can't get others
+            for index, base in enumerate(bases, 1):
+                self.guards.add(make_guard.id_match(MroItemSource(source, index), base))
 
     def guard_state(self, reader: Any, args: tuple[Any, ...] = ()) -> None:
         """What follows depends on what the built-in function says about the process: as it stood at the frame's entry."""

@@ -59,6 +59,7 @@ class RootTranslator(Translator):
                 signal = GraphBreak("raised", error=raised.variable.describe())
                 signal.stack.append(self.frame_summary())
                 signal.born = raised.variable.born
+                raised.__traceback__ = None  # whose frames hold it, and objects of the program
                 raise signal from None
             self.steps += 1
             self.output.root_step = self.steps

@@ -64,6 +64,7 @@ def _isinstance(tx: Translator, value: Variable, classes: Variable) -> Variable:
     _guard_registrations(tx, kinds)
     if not _is_plain_check(kinds):
         return _user_check(tx, "__instancecheck__", value, classes)
+    tx.output.guard_bases(value, value.python_type())
     try:
         if isinstance(value, TensorVariable) and value.cls is not torch.Tensor:
             return _issubclass_of_type(value, kinds)
@@ -151,7 +152,10 @@ def _issubclass(tx: Translator, cls: Variable, classes: Variable) -> Variable:
     _guard_registrations(tx, kinds)
     if not _is_plain_check(kinds):
         return _user_check(tx, "__subclasscheck__", cls, classes)
-    return fold(issubclass, [_Held(_classes(tx, cls)), _Held(kinds)], {})
+    checked = _classes(tx, cls)
+    if isinstance(checked, type):
+        tx.output.guard_bases(cls, checked)
+    return fold(issubclass, [_Held(checked), _Held(kinds)], {})
 
 
 @rule(callable)

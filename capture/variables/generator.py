@@ -59,9 +59,7 @@ class GeneratorVariable(IteratorVariable):
             item = self.frame.run_to_yield()
         except ObservedException as raised:
             self.finished = True
-            if issubclass(raised.variable.python_type(), StopIteration):
-                raise raise_new(RuntimeError, "generator raised StopIteration") from None
-            raise
+            raise _as_it_leaves(raised) from None
         finally:
             self.running = False
         if item is None:
@@ -87,9 +85,11 @@ class GeneratorVariable(IteratorVariable):
     def throw(self, tx: Translator, exception: Variable) -> Variable | None:
         if not issubclass(exception.python_type(), BaseException):
             raise GraphBreak("generator", what="throw()")
-        if self.finished or not self.started:
-            self.finished = True
+        if self.finished:
             raise ObservedException(exception)
+        if not self.started:
+            self.finished = True
+            raise _as_it_leaves(ObservedException(exception))
         inner = self.delegate()
         if isinstance(inner, GeneratorVariable):
             try:
@@ -116,9 +116,9 @@ class GeneratorVariable(IteratorVariable):
         frame = self.frame
         try:
             frame.unwind(ObservedException(exception), frame.handlers[frame.current.index])
-        except ObservedException:
+        except ObservedException as raised:
             self.finished = True
-            raise
+            raise _as_it_leaves(raised) from None
         return self._run(tx)
 
     def call_method(
@@ -167,3 +167,10 @@ def thrown(
     if isinstance(kind, ClassVariable) and issubclass(kind.cls, BaseException):
         return kind.call(tx, [value] if value is not None and value.as_constant() is not None else [], {})
     return kind
+
+
+def _as_it_leaves(raised: ObservedException) -> ObservedException:
+    """An exception that ends a generator: StopIteration would look like its end."""
+    if not issubclass(raised.variable.python_type(), StopIteration):
+        return raised
+    return raise_new(RuntimeError, "generator raised StopIteration")

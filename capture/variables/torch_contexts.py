@@ -86,6 +86,7 @@ class InferenceContextVariable(NativeContextVariable):
 
     def __init__(self, tx: Translator, mode: bool) -> None:
         super().__init__(torch._C._InferenceMode, [mode])
+        self.is_left = False
         tx.output.open_inference.append(tx.output.state_node(grad_mode._enter_inference_mode, (mode,)))
         super().enter(tx)
 
@@ -95,7 +96,21 @@ class InferenceContextVariable(NativeContextVariable):
     def leave(self, tx: Translator) -> Variable:
         result = super().leave(tx)
         tx.output.state_node(grad_mode._exit_inference_mode, (tx.output.open_inference.pop(),))
+        self.is_left = True
         return result
+
+    def reconstruct(self, code: PythonCode) -> None:
+        """A manager that lives on keeps the one that it left: made again, that would change the mode of the thread."""
+        if self.is_left:
+            code.call_object(left_inference_mode, [ConstantVariable(value) for value in self.args])
+        else:
+            super().reconstruct(code)
+
+
+def left_inference_mode(mode: bool) -> torch._C._InferenceMode:
+    context = torch._C._InferenceMode(mode)
+    context.__exit__(None, None, None)
+    return context
 
 
 @rule(torch._C._InferenceMode)

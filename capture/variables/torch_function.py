@@ -29,6 +29,15 @@ OF_SIZES = frozenset([torch.broadcast_shapes])
 CALL_AN_ARGUMENT = {torch.nn.functional.triplet_margin_with_distance_loss: "distance_function"}
 
 
+#: operations that do otherwise by a setting of the process which no other guard looks at -> what reads that
+DEPENDS_ON = {
+    torch.nn.functional.scaled_dot_product_attention: (
+        torch._C._get_flash_sdp_enabled,
+        torch._C._get_math_sdp_enabled,
+    ),
+}
+
+
 class TorchFunctionVariable(BuiltinVariable):
     def describe(self) -> str:
         return f"torch function {self.name()}"
@@ -57,6 +66,8 @@ class TorchFunctionVariable(BuiltinVariable):
 def _operation(
     self: TorchFunctionVariable, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
+    for reader in DEPENDS_ON.get(self.function, ()):
+        tx.output.guard_state(reader)
     called = kwargs.get(CALL_AN_ARGUMENT.get(self.function, ""))
     if called is not None and not called.is_exactly(None):
         return UserFunctionVariable(self.function, self.source).call(tx, args, kwargs)

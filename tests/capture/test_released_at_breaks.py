@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import weakref
 
 import torch
@@ -33,3 +34,29 @@ def test_an_argument_that_is_dead():
     gone, value = capture.compile(uses_a_tensor_up, backend="eager")(torch.ones(3))
     assert gone
     assert torch.equal(value, torch.full((3,), 2.0))
+
+
+class Token:
+    pass
+
+
+def raises_at_once(token, x):
+    raise ValueError(token.missing if hasattr(token, "missing") else "nothing")
+
+
+def test_arguments_of_a_frame_that_only_raises():
+    """No trace of the translation keeps them until the next collection."""
+    gc.collect()
+    gc.disable()
+    try:
+        token = Token()
+        with capture.enable(backend="eager"):
+            try:
+                raises_at_once(token, torch.ones(3))
+            except ValueError:
+                pass
+        gone = weakref.ref(token)
+        del token
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -195,6 +195,13 @@ ROWS: list[tuple[str, str, str]] = [
     ("import_replaced", "import builtins, types\no=builtins.__import__\nbuild=dict(vars(builtins))\nns={'X':X,'__builtins__':build}\nexec('def f():\\n  import math as q\\n  return X+q.floor(2.5)', ns)\nf=ns['f']", "build['__import__']=lambda n,*a,**k: types.SimpleNamespace(floor=lambda v: 77)"),
     ("same_code_other_globals", "import types\nK=1\ndef g(): return X+K\ndef f(): return g()", "g=types.FunctionType(g.__code__, {'X':X,'K':5})"),
     ("same_code_other_builtins", "import types, builtins\ndef g(): return X+len([1,2])\ndef f(): return g()", "g=types.FunctionType(g.__code__, {'X':X,'__builtins__':{**vars(builtins),'len':lambda v: 70}})"),
+    ("bases_replaced", "class B1: pass\nclass B2: pass\nclass A(B1): pass\na=A()\ndef f(): return X+1 if isinstance(a,B1) else X+2", "A.__bases__=(B2,)"),
+    ("base_added", "class B1: pass\nclass B2: pass\nclass A(B1): pass\na=A()\ndef f(): return X+1 if isinstance(a,B2) else X+2", "A.__bases__=(B1,B2)"),
+    ("bases_of_a_class_replaced", "class B1: pass\nclass B2: pass\nclass A(B1): pass\ndef f(): return X+1 if issubclass(A,B1) else X+2", "A.__bases__=(B2,)"),
+    ("stop_thrown_into_generator", "def g():\n  yield 1\nK=ValueError\ndef f():\n  try: g().throw(K)\n  except Exception as e: return X+1, type(e), str(e)", "K=StopIteration"),
+    ("stop_thrown_at_a_yield", "def g():\n  yield 1\nK=ValueError\ndef f():\n  i=g(); next(i)\n  try: i.throw(K)\n  except Exception as e: return X+1, type(e), str(e)", "K=StopIteration"),
+    ("locals_of_the_caller", "import sys\nK=1\ndef g(): return sorted(sys._getframe(1).f_locals)\ndef f():\n  y=X+K\n  r=g()\n  return y+1, r", "K=2"),
+    ("inference_manager_kept", "C=torch.inference_mode()\ndef f():\n  with C: y=X*2\n  return y.is_inference(), torch.is_inference_mode_enabled()", "C=torch.inference_mode(False)"),
     ("del_then_builtin", "sum=lambda v:1\ndef f(): return X+sum([2,3])", "del sum"),
 ]  # fmt: skip
 

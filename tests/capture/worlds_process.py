@@ -56,6 +56,20 @@ def gradient_through_saved():
     return a.grad
 
 
+def attention():
+    """An error where every kernel is forbidden."""
+    query = X.reshape(1, 1, 3, 4)
+    try:
+        return torch.nn.functional.scaled_dot_product_attention(query, query, query)
+    except RuntimeError:
+        return X
+
+
+def allow_attention(allowed):
+    torch.backends.cuda.enable_math_sdp(allowed)
+    torch.backends.cuda.enable_flash_sdp(allowed)
+
+
 def autocast_weight():
     """Casts of weights are kept within the outermost block only."""
     with torch.autocast("cpu"):
@@ -111,6 +125,7 @@ ROWS = [
     ("math_constant", lambda: X + math.e, patch(math, "e", 1.0)),
     ("operator_function", lambda: operator.add(X, 1), patch(operator, "add", lambda a, b: a * 5)),
     ("functools_function", lambda: X + functools.reduce(lambda a, b: a + b, [1, 2]), patch(functools, "reduce", lambda f, items: 50)),
+    ("attention_kernels", attention, (lambda: allow_attention(False), lambda: allow_attention(True))),
     ("numpy_constant", lambda: X + np.pi, patch(np, "pi", 3.0)),
 ]  # fmt: skip
 
