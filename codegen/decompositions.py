@@ -19,6 +19,8 @@ from torch._ops import OpOverload
 from codegen import (
     rewritings_basic,
     rewritings_half,
+    rewritings_masked,
+    rewritings_pairs,
     rewritings_products,
     rewritings_search,
     rewritings_windows,
@@ -147,6 +149,8 @@ REWRITTEN = [
 ENTERED = (
     rewritings_basic,
     rewritings_half,
+    rewritings_masked,
+    rewritings_pairs,
     rewritings_products,
     rewritings_search,
     rewritings_windows,

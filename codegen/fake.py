@@ -466,6 +466,13 @@ def run_permute(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs:
         return mode.make(meta, tensor._fake_device)
 
 
+@rule(aten._unpack_dual.default)
+def run_unpack_dual(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Asked below autograd by the text of a tensor, which torch makes of each argument that an overload does not take. There no tensor has a
+    tangent; torch's own kernel fails, and the switch that it leaves behind poisons the thread."""
+    return args[0], None
+
+
 @rule(torch.ops.prim.device.default)
 def run_device(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return META if mode.in_kernel_invocation else args[0]._fake_device

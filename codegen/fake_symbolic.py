@@ -163,7 +163,10 @@ def _shape_of(data: Any, kinds: set[type]) -> list[int]:
 
 
 def dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Where nothing is dropped the result is the argument itself; torch's Python body gives a copy."""
+    """Where nothing is dropped the result is the argument itself; torch's Python body gives a copy. Where everything is, no numbers are drawn."""
+    if training and p == 1:
+        zero = torch.zeros((), dtype=input.dtype, device=input.device)
+        return input.mul_(zero) if inplace else input.mul(zero)
     if training and p != 0:
         return torch.nn.functional.dropout(input, p, training, inplace)
     return input

@@ -165,7 +165,7 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class ScanStep:
-    """accumulator = combine(accumulator, value); `%number` = the accumulator after it, in each iteration (cumsum). Sums and products only."""
+    """accumulator = combine(accumulator, value); `%number` = the accumulator after it, in each iteration (cumsum). Sums, products, max and min only."""
 
     number: int
     accumulator: str

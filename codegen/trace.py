@@ -168,7 +168,7 @@ class Recorder(TorchDispatchMode):
 
     def laid_out(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
         """What a rewriting computed, with the strides that the operator itself gives where these are known and others."""
-        if func not in SHAPE_RULES or func._schema.is_mutable:
+        if func not in SHAPE_RULES or (func._schema.is_mutable and behaviour_of(func).handle != "mixed"):
             return result
         own = run_rule(self.mode, func, args, kwargs)
         if isinstance(result, torch.Tensor):
@@ -325,7 +325,8 @@ class Recorder(TorchDispatchMode):
         targets = written_tensors(behaviour, args, kwargs)
         count = len(made) - len(targets)
         self.write_results(targets, made[count:])
-        return made[0] if count == 1 else tuple(made[:count])
+        results = made[0] if count == 1 else tuple(made[:count])
+        return self.laid_out(func, args, kwargs, results)
 
     def record_relayout(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]

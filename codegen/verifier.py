@@ -161,7 +161,7 @@ class _Verifier:
     def scan(self, scan: ir.ScanStep) -> None:
         self.update(ir.Update(scan.accumulator, scan.value))
         accumulator = self.accumulators[scan.accumulator][0]
-        if accumulator.combine not in ("sum", "prod") or scan.dtype != accumulator.dtype:
+        if accumulator.combine not in ("sum", "prod", "max", "min") or scan.dtype != accumulator.dtype:
             self.fail(scan, f"gives {accumulator.dtype} by {accumulator.combine}")
         self.define(scan, scan.number, scan.dtype)
 

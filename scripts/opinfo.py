@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.opinfo.cases import DTYPES, KINDS, OPERATORS, supported_dtypes
+from tests.opinfo.cases import DTYPES, ENTRIES, KINDS, OPERATORS, supported_dtypes
 from tests.opinfo.report import write_table
 from tests.opinfo.runner import WRONG, Result
 from tests.opinfo.shards import run_all
@@ -25,9 +25,7 @@ def main() -> int:
     options = parse()
     dtypes = options.dtypes.split(",")
     names = options.operators.split(",") if options.operators else list(OPERATORS)
-    pairs = [
-        (name, dtype) for dtype in dtypes for name in names if supported_dtypes(OPERATORS[name], [dtype])
-    ]
+    pairs = [(name, dtype) for dtype in dtypes for name in names if supported_dtypes(ENTRIES[name], [dtype])]
     results: list[Result] = []
     with open(options.lines, "w") if options.lines else open("/dev/null", "w") as lines:
         for result in run_all(pairs, options.samples, options.processes, options.kinds.split(",")):

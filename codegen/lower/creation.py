@@ -136,8 +136,10 @@ TABLE = 1 << 14  # elements up to which the graph holds them
 def table(ctx: Any, op: Any, *numbers: Any, **options: Any) -> TensorExpr:
     """Numbers that nothing can change, rounded as only eager knows. A copy: the caller may write to it."""
     count = math.prod(ctx.val.shape)
-    if any(isinstance(value, (Poly, TensorExpr)) for value in numbers) or not 0 < count <= TABLE:
+    if any(isinstance(value, (Poly, TensorExpr)) for value in numbers) or count > TABLE:
         return NotImplemented
+    if not count:
+        return fill(ctx.shape, ctx.dtype, 0)
     with torch._C._DisableTorchDispatch(), torch.inference_mode(False):
         value = op(*numbers, **{**options, "device": "cpu"})
     return copy_of(ctx.constant(value, f"{ctx.name}_table"))

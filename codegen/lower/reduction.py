@@ -200,6 +200,9 @@ def moments(source: TensorExpr, dims: tuple[int, ...], correction: float) -> tup
 def _degrees_of_freedom(size: Index, correction: float, like: TensorExpr) -> TensorExpr:
     if isinstance(size, int):
         return fill(like.shape, like.dtype, max(0.0, size - correction))
+    if correction != int(correction):
+        remaining = apply("sub", _number(size, like.shape, "f64"), fill(like.shape, "f64", correction))
+        return cast(apply("max", remaining, fill(like.shape, "f64", 0.0)), like.dtype)
     remaining = _number(minus(size, int(correction)), like.shape, "i64")
     return cast(apply("max", remaining, 0), like.dtype)
 

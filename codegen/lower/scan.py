@@ -1,8 +1,8 @@
-"""Running sums and products along a dimension.
+"""Running sums, products and extremes along a dimension.
 
     aten.cumsum(x, 1)   ->   Scan("sum", cast x to f64, 1) as f32
 
-Accumulated in the type that eager takes: float64 for float32, float32 for the narrower ones, and every result rounded.
+Sums and products are accumulated in the type that eager takes: float64 for float32, float32 for the narrower ones, and every result rounded.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from typing import Any
 
 import torch
 
+from codegen.lower.promotion import compute_dtype, is_float
 from codegen.lower.registry import lowering
-from codegen.lower.tensor_expr import Scan, TensorExpr, cast, copy_of
+from codegen.lower.scalar_math import apply, compare, where
+from codegen.lower.tensor_expr import Gather, Position, Scan, TensorExpr, cast, copy_of, fill
 
 aten = torch.ops.aten
 ACCUMULATED = {"f32": "f64", "bf16": "f32", "f16": "f32"}
@@ -34,3 +36,33 @@ def scanned(ctx: Any, combine: str, value: TensorExpr, dim: int) -> TensorExpr:
         return copy_of(source)
     wide = cast(source, ACCUMULATED.get(ctx.dtype, ctx.dtype))
     return Scan(combine, wide, dim % len(value.shape), ctx.dtype)
+
+
+@lowering(aten.cummax.default)
+def cummax(ctx: Any, value: TensorExpr, dim: int) -> tuple[TensorExpr, TensorExpr]:
+    return record_and_place("max", "ge", value, dim)
+
+
+@lowering(aten.cummin.default)
+def cummin(ctx: Any, value: TensorExpr, dim: int) -> tuple[TensorExpr, TensorExpr]:
+    return record_and_place("min", "le", value, dim)
+
+
+def record_and_place(
+    combine: str, reaches: str, value: TensorExpr, dim: int
+) -> tuple[TensorExpr, TensorExpr]:
+    """The best so far, and where the last element stands that is as good: of -0.0 and 0.0 the later, of NaNs the last."""
+    if not value.shape:
+        return copy_of(value), fill((), "i64", 0)
+    dim %= len(value.shape)
+    source = cast(value, "u8" if value.dtype == "b8" else compute_dtype(value.dtype))
+    best = Scan(combine, source, dim, source.dtype)
+    is_record = compare(reaches, source, best)
+    if is_float(source.dtype):
+        is_record = apply("or", is_record, compare("ne", source, source))
+    place = Scan("max", where(is_record, Position(value.shape, dim), 0), dim, "i64")
+    record = Gather(
+        value, value.shape, tuple(place if d == dim else d for d in range(len(value.shape))), wraps=False
+    )
+    record.trusted = True
+    return record, place

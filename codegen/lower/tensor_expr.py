@@ -150,7 +150,7 @@ class PartSum(TensorExpr):
 
 
 class Scan(TensorExpr):
-    """`combine` ("sum", "prod") of the elements of `source` along `dim` up to each one, converted to `dtype`."""
+    """`combine` ("sum", "prod", "max", "min") of the elements of `source` along `dim` up to each one, converted to `dtype`."""
 
     __slots__ = ("combine", "dim", "source")
 

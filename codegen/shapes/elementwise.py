@@ -161,7 +161,7 @@ PROMOTE_BINARY = """sub.Tensor sub.Scalar rsub.Tensor rsub.Scalar fmax fmin rema
     pow.Tensor_Tensor pow.Tensor_Scalar clamp_min clamp_max clamp_min.Tensor clamp_max.Tensor"""
 FLOAT_PAIRS = """hypot sigmoid_backward tanh_backward threshold_backward silu_backward mish_backward hardswish_backward
     hardsigmoid_backward gelu_backward leaky_relu_backward hardtanh_backward softplus_backward"""
-FLOAT_BINARY = """div.Tensor div.Scalar true_divide.Tensor atan2 xlogy.Tensor logaddexp logaddexp2 nextafter copysign.Tensor
+FLOAT_BINARY = """div.Tensor div.Scalar true_divide.Tensor atan2 xlogy.Tensor special_xlog1py logaddexp logaddexp2 nextafter copysign.Tensor
     copysign.Scalar"""
 BOOL_BINARY = """eq.Tensor ne.Tensor lt.Tensor le.Tensor gt.Tensor ge.Tensor eq.Scalar ne.Scalar lt.Scalar le.Scalar gt.Scalar ge.Scalar
     logical_and logical_or logical_xor"""

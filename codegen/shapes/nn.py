@@ -276,11 +276,17 @@ def stack(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     "scatter.src", "scatter.value", "scatter_add", "index_add", "index_put", "sort", "topk", "fill_.Tensor", "masked_fill.Scalar",
     "masked_fill.Tensor", "masked_fill_.Scalar", "masked_fill_.Tensor", "scatter_.src", "scatter_.value", "scatter_add_", "index_put_",
     "index_add_", "index_fill.int_Scalar", "index_fill.int_Tensor", "index_fill_.int_Scalar", "index_fill_.int_Tensor", "elu", "upsample_nearest2d",
-    "upsample_bilinear2d",
+    "upsample_bilinear2d", "pixel_unshuffle",
 )  # fmt: skip
 def ask_eager(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """No rule: the operator is run on zeros, which all of these accept."""
     return NotImplemented
+
+
+@shape_rule("rrelu_with_noise")
+def rrelu_with_noise(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Row-major whatever the operand's layout is. (Its functional form is not.)"""
+    return contiguous(args[0].shape, args[0].dtype)
 
 
 @shape_rule("multilabel_margin_loss_forward")

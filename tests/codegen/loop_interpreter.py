@@ -199,7 +199,7 @@ class _Run:
             state.value = combine(state.value, value)
             self.values[step.number] = state.value
             return
-        running = {"sum": torch.cumsum, "prod": torch.cumprod}[state.declaration.combine]
+        running = _RUNNING[state.declaration.combine]
         self.values[step.number] = combine(state.value, running(value.expand(self.lanes), 0))
         state.value = self.values[step.number][-1]
 
@@ -208,6 +208,12 @@ class _Run:
         self.values[read.number] = state.value if state.index is None else state.index
 
 
+_RUNNING: dict[str, Callable[[torch.Tensor, int], torch.Tensor]] = {
+    "sum": torch.cumsum,
+    "prod": torch.cumprod,
+    "max": lambda value, dim: torch.cummax(value, dim).values,
+    "min": lambda value, dim: torch.cummin(value, dim).values,
+}
 _RUN: dict[type, Callable[[_Run, Any], None]] = {
     ir.Loop: _Run.loop,
     ir.Op: _Run.op,

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch._subclasses.fake_tensor import DataDependentOutputException
 
+import capture
 from codegen.fake import FakeTensor, UnsupportedTensor, fake_mode, to_fake
 
 
@@ -258,3 +259,19 @@ barred = [m for m in sys.modules if m.startswith(("torch._dynamo", "torch._induc
 assert not barred, barred
 """
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_directional_derivatives_leave_the_thread_as_it_was() -> None:
+    """In there torch makes texts of tensors, for overloads that do not take them; where that fails, the thread's switches stay as they were inside."""
+
+    def program(x: torch.Tensor, tangent: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        places = torch.zeros(1, 2, 1, dtype=torch.long)
+        return torch.func.jvp(
+            lambda item: torch.nn.functional.max_unpool1d(item, places, 1), (x,), (tangent,)
+        )
+
+    before = str(torch._C._dispatch_tls_local_exclude_set())
+    x = torch.randn(1, 2, 1)
+    for expected, found in zip(program(x, x), capture.compile(program)(x, x), strict=True):
+        assert torch.equal(expected, found)
+    assert str(torch._C._dispatch_tls_local_exclude_set()) == before

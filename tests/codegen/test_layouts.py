@@ -52,12 +52,21 @@ def fake(mode: FakeMode, tensor: torch.Tensor) -> torch.Tensor:
     return mode.new(Spec(tuple(tensor.shape), tensor.stride(), tensor.dtype), tensor.device)
 
 
-def test_rewritten_operators_keep_their_strides() -> None:
-    """elu is computed by other operators, whose results are laid out in another way."""
-    x = torch.empty_strided((1, 3, 1), (2, 4, 2)).fill_(0.5)
-    graph = fx.symbolic_trace(lambda x: (torch.nn.functional.elu(x),))
+REWRITTEN = {
+    "elu": (lambda x: torch.nn.functional.elu(x), (1, 3, 1), (2, 4, 2), (1, 1, 1)),
+    "xlog1py": (lambda x: torch.special.xlog1py(2.0, x), (2, 2, 5), (10, 1, 2), (10, 1, 2)),
+    "pixel_unshuffle": (lambda x: torch.nn.functional.pixel_unshuffle(x, 1), (1, 2, 1, 1), (4, 2, 2, 2), (2, 1, 1, 1)),
+    "rrelu": (lambda x: torch.nn.functional.rrelu(x, training=True), (3, 4), (1, 3), (4, 1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REWRITTEN)
+def test_rewritten_operators_keep_their_strides(name: str) -> None:
+    """They are computed by other operators, whose results are laid out in another way."""
+    program, shape, strides, expected = REWRITTEN[name]
+    x = torch.empty_strided(shape, strides).fill_(0.5)
     with torch.no_grad():
-        assert compile_fx(graph, [x])(x)[0].stride() == torch.nn.functional.elu(x).stride() == (1, 1, 1)
+        assert capture.compile(program)(x).stride() == program(x).stride() == expected
 
 
 @pytest.mark.parametrize("p", [1, 3])

@@ -70,3 +70,19 @@ def test_results_negated_by_a_bit(grad: bool) -> None:
     found = capture.compile(bare)(z)
     assert found.is_neg() and torch.equal(found, bare(z))
     assert found.untyped_storage().data_ptr() == z.untyped_storage().data_ptr()
+
+
+@pytest.mark.parametrize("p", [0.0, 0.5, 1.0])
+def test_dropout_draws_as_often_as_eager(p: float) -> None:
+    """Not where nothing or everything is dropped."""
+
+    def program(x: torch.Tensor) -> torch.Tensor:
+        return F.dropout(x, p) + torch.rand(3)
+
+    compiled = capture.compile(program, dynamic=True)
+    for rows in (4, 6):
+        results = []
+        for fn in (program, compiled):
+            torch.manual_seed(0)
+            results.append(fn(torch.ones(rows, 3)))
+        assert torch.equal(*results)

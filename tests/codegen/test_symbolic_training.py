@@ -94,6 +94,7 @@ PROGRAMS: dict[str, tuple[Any, Any, tuple[nn.Parameter, ...]]] = {
     "cross_entropy": (lambda x: F.cross_entropy(x @ W, torch.arange(x.shape[0]) % 16), rows, (W,)),
     "mse": (lambda x: F.mse_loss(x @ W, torch.zeros(x.shape[0], 16)), rows, (W,)),
     "variance": (lambda x: F.gelu(x @ W).var(0), rows, (W,)),
+    "variance_with_half_a_correction": (lambda x: (x * G).var(0, correction=0.5), rows, (G,)),
     "numbers": (lambda x: (x * G).sum() / x.shape[0] * 2.5 + (x * G).mean(), rows, (G,)),
     "embedding": (lambda i: F.embedding(i, E).tanh(), ids, (E,)),
     "positions": (lambda x: (x * G)[torch.arange(x.shape[0]) // 2], rows, (G,)),

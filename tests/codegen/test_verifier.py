@@ -71,9 +71,9 @@ WRONG = {
         ir.Accumulator("a", "argmax", "f32"),
         loop(LOAD, ir.Update("a", 0), parallel=False),
     ],
-    "gives f32 by max": [
-        ir.Accumulator("a", "max", "f32"),
-        loop(LOAD, ir.ScanStep(1, "a", 0, "f32"), parallel=False),
+    "gives b8 by any": [
+        ir.Accumulator("a", "any", "b8"),
+        loop(ir.ConstOp(0, True, "b8"), ir.ScanStep(1, "a", 0, "b8"), parallel=False),
     ],
     "another block": [ir.Accumulator("a", "sum", "f32"), loop(ir.ReadAccumulator(0, "a", "f32"))],
     "an index is i64": [ir.IndexOp(0, Const(1), "i32")],

@@ -8,6 +8,7 @@ Out: `Case`s: a function to capture, its arguments, and whether to go backward.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ from typing import Any
 import torch
 from torch.testing._internal import common_methods_invocations
 from torch.testing._internal.common_device_type import toleranceOverride
-from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal.common_methods_invocations import op_db, python_ref_db
 from torch.testing._internal.opinfo.core import OpInfo
 
 DTYPES: dict[str, torch.dtype] = {
@@ -30,24 +31,26 @@ DTYPES: dict[str, torch.dtype] = {
 FURTHER_DTYPES: dict[str, torch.dtype] = {  # run where they are asked for; the table has no column for them
     "int32": torch.int32,
     "int16": torch.int16,
+    "int8": torch.int8,
     "uint8": torch.uint8,
+    "uint16": torch.uint16,
+    "uint32": torch.uint32,
+    "uint64": torch.uint64,
     "complex64": torch.complex64,
+    "complex128": torch.complex128,
 }
 ALL_DTYPES = {**DTYPES, **FURTHER_DTYPES}
-WITH_BACKWARD = ("float32", "float64", "complex64")
+COMPLEX = ("complex64", "complex128")
+WITH_BACKWARD = ("float32", "float64", *COMPLEX)
 TOLERANCES: dict[str, tuple[float, float]] = {  # relative, absolute: those of torch.testing.assert_close
-    "float32": (1.3e-6, 1e-5),
-    "int64": (1.3e-6, 1e-5),  # of results that are floats; others have to be equal
-    "bool": (1.3e-6, 1e-5),
     "float64": (1e-7, 1e-7),
+    "complex128": (1e-7, 1e-7),
     "bfloat16": (1.6e-2, 1e-5),
     "float16": (1e-3, 1e-5),
-    "int32": (1.3e-6, 1e-5),
-    "int16": (1.3e-6, 1e-5),
-    "uint8": (1.3e-6, 1e-5),
-    "complex64": (1.3e-6, 1e-5),
 }
+SINGLE = (1.3e-6, 1e-5)  # of float32, and of results of ints that are floats; ints have to be equal
 OPERATORS: dict[str, OpInfo] = {entry.full_name: entry for entry in op_db}
+ENTRIES = OPERATORS | {entry.full_name: entry for entry in python_ref_db}  # with torch's own in Python
 UNDEFINED = frozenset(  # results whose elements eager leaves undefined
     "empty empty_like empty_permuted empty_strided new_empty new_empty_strided resize_ resize_as_".split()
 )
@@ -68,8 +71,10 @@ class Case:
     kwargs: dict[str, Any]
     backward: bool = False
     process: Callable[[Any], Any] = field(default=lambda result: result)
-    dynamic: bool | None = None  # the setting of `capture.compile`
+    settings: dict[str, Any] = field(default_factory=dict)  # of `capture.compile`
     twice: bool = False  # the gradients' own gradients, too
+    within: Callable[[], Any] = contextlib.nullcontext  # a context in which it is called
+    others: tuple[Case, ...] = ()  # run behind this one by the same captured function
 
 
 def supported_dtypes(entry: OpInfo, dtypes: Iterable[str] = DTYPES) -> list[str]:
@@ -79,7 +84,7 @@ def supported_dtypes(entry: OpInfo, dtypes: Iterable[str] = DTYPES) -> list[str]
 
 def tolerance(entry: OpInfo, dtype: str) -> tuple[float, float]:
     """The operator's own: the default of its dtype, or the widest that the database gives for one of its tests."""
-    relative, absolute = TOLERANCES.get(dtype, (0.0, 0.0))
+    relative, absolute = TOLERANCES.get(dtype, SINGLE)
     for decorate in entry.decorators:
         for decorator in getattr(decorate, "decorators", [decorate]):
             if isinstance(decorator, toleranceOverride) and ALL_DTYPES[dtype] in decorator.d:
@@ -131,7 +136,7 @@ def dynamic(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
     """All sizes are symbols."""
     for number, sample in enumerate(chosen(entry.sample_inputs("cpu", ALL_DTYPES[dtype]), samples)):
         for case in both(entry, dtype, f"dynamic {number}", calling(entry.op), sample):
-            yield replace(case, dynamic=True)
+            yield replace(case, settings={"dynamic": True})
 
 
 def method(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
@@ -146,7 +151,7 @@ def lazy(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
     """Tensors are negated, or conjugated, by a bit."""
     allowed = (
         (entry.test_neg_view, torch._neg_view)
-        if dtype != "complex64"
+        if dtype not in COMPLEX
         else (entry.test_conjugated_samples, torch.conj)
     )
     if not allowed[0] or dtype == "bool" or entry.name in DISREGARD_BITS:
@@ -156,9 +161,7 @@ def lazy(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
         def wrapped(*args: Any, **kwargs: Any) -> Any:
             return entry.op(*with_bit(args, allowed[1]), **with_bit(kwargs, allowed[1]))
 
-        for case in both(entry, dtype, f"lazy {number}", wrapped, sample):
-            if not (case.backward and dtype == "complex64"):  # whether a gradient has the bit is left open
-                yield case
+        yield from both(entry, dtype, f"lazy {number}", wrapped, sample)
 
 
 DISREGARD_BITS = ("nn.functional.max_pool1d",)  # eager reads the memory as it is
@@ -220,6 +223,92 @@ def without_elements(value: Any) -> Any:
     return value[..., :0] if strided else value
 
 
+def sequence(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
+    """One captured function is called with one sample after the other: other sizes, layouts, dtypes, arguments; then with all of them again."""
+    programs = [
+        case
+        for number, sample in enumerate(chosen(entry.sample_inputs("cpu", ALL_DTYPES[dtype]), 4 * samples))
+        for case in list(both(entry, dtype, f"sequence {number}", calling(entry.op), sample))[-1:]
+    ]
+    if programs:
+        yield replace(programs[0], others=(*programs[1:], *programs))
+
+
+def fullgraph(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
+    """As plain, without leave to break the graph."""
+    for number, sample in enumerate(chosen(entry.sample_inputs("cpu", ALL_DTYPES[dtype]), samples)):
+        for case in both(entry, dtype, f"fullgraph {number}", calling(entry.op), sample):
+            yield replace(case, settings={"fullgraph": True})
+
+
+def autocast(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
+    """Under autocast to bfloat16."""
+    for number, sample in enumerate(chosen(entry.sample_inputs("cpu", ALL_DTYPES[dtype]), samples)):
+        for case in both(entry, dtype, f"autocast {number}", calling(entry.op), sample):
+            yield replace(case, within=lambda: torch.autocast("cpu", torch.bfloat16))
+
+
+def inference(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
+    """Under inference mode."""
+    for number, sample in enumerate(chosen(entry.sample_inputs("cpu", ALL_DTYPES[dtype]), samples)):
+        case = next(both(entry, dtype, f"inference {number}", calling(entry.op), sample))
+        yield replace(case, within=torch.inference_mode)
+
+
+def batched(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
+    """Under torch.func.vmap, the batch in front of every tensor; and its directional derivative (torch.func.jvp)."""
+    for number, sample in enumerate(chosen(entry.sample_inputs("cpu", ALL_DTYPES[dtype]), samples)):
+        given = (sample.input, *sample.args)
+        if not isinstance(sample.input, torch.Tensor) or sample.input.layout is not torch.strided:
+            continue
+        kwargs = sample.kwargs
+
+        def mapped(*args: Any) -> Any:
+            return torch.func.vmap(lambda *items: entry.op(*items, **kwargs), randomness="same")(*args)
+
+        def directional(*args: Any) -> Any:
+            tensor, tangent = args[:2]
+            return torch.func.jvp(lambda item: entry.op(item, *args[2:], **kwargs), (tensor,), (tangent,))
+
+        if all(isinstance(item, torch.Tensor) and item.layout is torch.strided for item in given):
+            stacked = tuple(torch.stack([item.detach(), item.detach()]) for item in given)
+            yield Case(f"batched {number}", lambda fn=mapped: fn, stacked, {})
+        if entry.supports_forward_ad and has_backward(entry, dtype):
+            tangent = torch.ones_like(sample.input).detach()
+            first = sample.input.detach()
+            yield Case(f"directional {number}", lambda fn=directional: fn, (first, tangent, *sample.args), {})
+
+
+class Holding(torch.nn.Module):
+    """The operator with all but the first argument in it."""
+
+    def __init__(self, op: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        super().__init__()
+        self.op, self.args, self.kwargs = op, list(args), kwargs
+        for number, item in enumerate(args):
+            if isinstance(item, torch.Tensor):
+                self.register_buffer(f"item{number}", item)
+
+    def forward(self, first: Any) -> Any:
+        args = [getattr(self, f"item{number}", item) for number, item in enumerate(self.args)]
+        return self.op(first, *args, **self.kwargs)
+
+
+def frozen(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
+    """Arguments behind the first are buffers of a module, and constants of the graph."""
+    for number, sample in enumerate(chosen(entry.sample_inputs("cpu", ALL_DTYPES[dtype]), samples)):
+        args, kwargs = copied(sample.args), copied(sample.kwargs)
+        if args:
+            yield Case(
+                f"frozen {number}",
+                lambda args=args, kwargs=kwargs: Holding(entry.op, args, kwargs),
+                (sample.input,),
+                {},
+                settings={"options": {"freeze": True}},
+                within=torch.no_grad,
+            )
+
+
 KINDS = {
     "plain": plain,
     "noncontiguous": noncontiguous,
@@ -229,6 +318,12 @@ KINDS = {
     "reference": reference,
     "second": second,
     "empty": empty,
+    "sequence": sequence,
+    "fullgraph": fullgraph,
+    "autocast": autocast,
+    "inference": inference,
+    "batched": batched,
+    "frozen": frozen,
 }
 REFERENCES = 4  # so many times as many of them
 

@@ -25,11 +25,17 @@ from capture.observe import observing
 from codegen.compiled import EagerGraph
 from codegen.training import TrainingGraph
 from tests.differential import compare_tensors, compare_values
-from tests.opinfo.cases import OPERATORS, UNDEFINED, Case, cases, copied, tolerance
+from tests.opinfo.cases import ENTRIES, UNDEFINED, Case, cases, copied, tolerance
 
 COMPILER = "codegen.compile_fx"
 NATIVE, PARTLY, EXTERN, EAGER, WRONG = STATUSES = ("native", "partly extern", "extern", "eager", "wrong")
-NARROW = (torch.bfloat16, torch.float16, torch.float32)
+WIDER = {
+    torch.bfloat16: torch.float64,
+    torch.float16: torch.float64,
+    torch.float32: torch.float64,
+    torch.complex64: torch.complex128,
+}
+REFUSALS = ("Unsupported", "RecompileLimitExceeded")  # where the graph may not break
 BROKEN = ("capture failed", "the graph runs without kernels of its own", "backend 'llvm' failed")
 
 
@@ -74,7 +80,7 @@ def run_operator(
     name: str, dtype: str, samples: int, kinds: Sequence[str] = ("plain",), only: str = ""
 ) -> Result:
     """`kinds`: of programs, by their names in `cases.KINDS`. `only`: the name of one program."""
-    entry, result = OPERATORS[name], Result(name, dtype)
+    entry, result = ENTRIES[name], Result(name, dtype)
     found: list[str] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -97,21 +103,37 @@ def run_operator(
 
 def run_case(case: Case, allowed: tuple[float, float], undefined: bool, result: Result) -> Made | None:
     """None where eager raises, or warns of wrong arguments: there is nothing to compile then."""
-    eager = run(case, case.make())
+    programs = [case, *(replace(other, within=case.within) for other in case.others)]
+    plain = case.make()
+    eager = [run(program, plain) for program in programs]
     capture.reset()
     with recording() as made:
-        compiled = capture.compile(case.make(), dynamic=case.dynamic)
-        runs = [run(case, compiled) for _ in range(2)]
-    result.programs += 1
-    for number, captured in enumerate(runs):
+        compiled = capture.compile(case.make(), **case.settings)
+        for program, expected in zip(programs, eager, strict=True):
+            text = differences(program, compiled, expected, allowed, undefined, made)
+            if text:
+                result.wrong.append(f"{program.name}, {text}"[:400])
+    result.programs += len(programs)
+    result.wrong.extend(f"{case.name}: {text}"[:400] for text in made.reasons if text.startswith(BROKEN))
+    ran = any(expected.error is None for expected in eager)
+    return made if ran and not case.name.startswith("error") else None
+
+
+def differences(
+    case: Case, compiled: Any, eager: Outcome, allowed: tuple[float, float], undefined: bool, made: Made
+) -> str:
+    """Of the first of two calls that differs from eager."""
+    for number in range(2):
+        captured = run(case, compiled)
+        if case.settings.get("fullgraph") and captured.error and captured.error[0] in REFUSALS:
+            made.reasons.append("refused: " + " ".join(captured.error[1].split())[:300])
+            return ""
         text = difference(eager, captured, allowed, undefined)
         if is_narrow(case) and "not close" in text:
             text = difference(eager, captured, (allowed[0], 2 * error_of(eager, case)), undefined)
         if text:
-            result.wrong.append(f"{case.name}, call {number}: {text}"[:400])
-            break
-    result.wrong.extend(f"{case.name}: {text}"[:400] for text in made.reasons if text.startswith(BROKEN))
-    return made if eager.error is None and not case.name.startswith("error") else None
+            return f"call {number}: {text}"
+    return ""
 
 
 def run(case: Case, fn: Any) -> Outcome:
@@ -119,11 +141,15 @@ def run(case: Case, fn: Any) -> Outcome:
     torch.manual_seed(7)
     value, error = None, None
     try:
-        value = fn(*args, **kwargs)
+        with case.within():
+            value = fn(*args, **kwargs)
         if case.backward:
             go_backward(case.process(value), (args, kwargs) if case.twice else None)
     except Exception as raised:
         error = type(raised).__qualname__, str(raised)
+    for leaf in tensors_in((args, *kwargs.values())):
+        if leaf.is_leaf and leaf.grad is not None and leaf.grad.is_conj():
+            leaf.grad = leaf.grad.resolve_conj()  # whether a gradient has the bit is left open
     return Outcome(value, error, args, kwargs, torch.get_rng_state())
 
 
@@ -182,11 +208,11 @@ def compare(eager: Outcome, captured: Outcome, allowed: tuple[float, float], und
 
 
 def is_narrow(case: Case) -> bool:
-    return any(tensor.dtype in NARROW for tensor in tensors_in((*case.args, *case.kwargs.values())))
+    return any(tensor.dtype in WIDER for tensor in tensors_in((*case.args, *case.kwargs.values())))
 
 
 def error_of(eager: Outcome, case: Case) -> float:
-    """The largest error of eager's own results against the same in float64: sums may be in another order, and in half precision which steps
+    """The largest error of eager's own results against the same in double precision: sums may be in another order, and in half precision which steps
     eager's kernels round differs between the vectors and the rest of one tensor."""
     wide = replace(case, args=widened(case.args), kwargs=widened(case.kwargs))
     exact = run(wide, wide.make())
@@ -194,9 +220,9 @@ def error_of(eager: Outcome, case: Case) -> float:
         return 0.0
     pairs = zip(everything(eager), everything(exact), strict=True)
     errors = [
-        (one.double() - other).abs()
+        (one.to(other.dtype) - other).abs()
         for one, other in pairs
-        if one.dtype in NARROW and other.dtype is torch.float64 and one.shape == other.shape
+        if WIDER.get(one.dtype) is other.dtype and one.shape == other.shape
     ]
     return max((float(e[e.isfinite()].max()) for e in errors if e.isfinite().any()), default=0.0)
 
@@ -213,7 +239,8 @@ def everything(outcome: Outcome) -> list[torch.Tensor]:
 
 def widened(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
-        return value.detach().double().requires_grad_(value.requires_grad) if value.dtype in NARROW else value
+        wide = WIDER.get(value.dtype)
+        return value.detach().to(wide).requires_grad_(value.requires_grad) if wide else value
     if isinstance(value, (list, tuple)):
         return type(value)(map(widened, value))
     return {k: widened(v) for k, v in value.items()} if isinstance(value, dict) else value

@@ -27,7 +27,7 @@ from tests.opinfo.runner import WRONG, Result, run_operator
 
 Pair = tuple[str, str]
 SHARE = 60  # pairs of one child
-TIMEOUT = 120.0  # seconds for one pair
+TIMEOUT = 300.0  # seconds for one pair
 ROOT = Path(__file__).parents[2]
 
 

@@ -1,4 +1,4 @@
-"""Running sums and products: in lanes, in order, down columns, with a rest; what lies behind the end counts for nothing."""
+"""Running sums, products and extremes: in lanes, in order, down columns, with a rest; what lies behind the end counts for nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from codegen.ir import Accumulator, AxisVar, Buffer, Const, Kernel, Load, Loop, 
 from codegen.ops import TORCH_DTYPES
 
 LENGTHS = [1, 2, 3, 7, 8, 9, 15, 16, 17, 33, 64, 65, 130, 200]
-EAGER = {"sum": torch.cumsum, "prod": torch.cumprod}
+EAGER = {
+    "sum": torch.cumsum,
+    "prod": torch.cumprod,
+    "max": lambda x, dim, dtype: torch.cummax(x, dim).values,
+    "min": lambda x, dim, dtype: torch.cummin(x, dim).values,
+}
 
 
 def sample(dtype: str, count: int) -> torch.Tensor:

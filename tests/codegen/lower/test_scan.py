@@ -1,11 +1,12 @@
-"""cumsum and cumprod, against eager."""
+"""cumsum, cumprod, cummax and cummin, against eager."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 
-from tests.codegen.lowering_check import check, kernels
+import capture
+from tests.codegen.lowering_check import calls, check, kernels
 
 SCANS = {
     "rows": lambda x: x.cumsum(1),
@@ -61,3 +62,32 @@ def test_infinities_and_nan_stay_behind_their_place() -> None:
 
 def test_one_kernel_with_what_comes_before() -> None:
     assert len(kernels(check(lambda x: (x > 0).long().cumsum(1), torch.randn(4, 8)))) == 1
+
+
+# --- the best so far --------------------------------------------------------------------------------------------------------
+
+
+def records(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    found = [f(x, dim) for f in (torch.cummax, torch.cummin) for dim in range(x.dim())]
+    return tuple(part for pair in found for part in pair)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.uint8, torch.bool])
+@pytest.mark.parametrize("shape", [(3, 4), (2, 40), (40, 2), (17, 33), (1, 20), (0, 3), (3, 0)])
+def test_records(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
+    """Of equals, the later place counts."""
+    x = torch.randint(0, 6, shape).to(dtype)
+    assert calls(check(records, x, exact=True)) == []
+
+
+def test_records_among_nan_and_zeros_of_both_signs() -> None:
+    x = torch.tensor(
+        [[0.0, -0.0, 1.0, torch.nan, 2.0, torch.nan, 0.0] * 6, [-0.0, 0.0, -1.0, -0.0, 0.0, -0.0, 0.0] * 6]
+    )
+    check(records, x, exact=True)
+    for expected, found in zip(records(x), capture.compile(records)(x), strict=True):
+        assert torch.equal(expected.signbit(), found.signbit())
+
+
+def test_records_of_a_number() -> None:
+    check(lambda x: torch.cummax(x, 0)[:2], torch.tensor(3.0), exact=True)
