@@ -17,6 +17,7 @@ from codegen.lower.scalar_math import apply, compare, where
 from codegen.lower.tensor_expr import Gather, Position, Scan, TensorExpr, cast, copy_of, fill
 
 aten = torch.ops.aten
+SHORT = 32  # elements of a row up to which our two scans take less time than eager's one loop
 ACCUMULATED = {"f32": "f64", "bf16": "f32", "f16": "f32"}
 
 
@@ -39,28 +40,30 @@ def scanned(ctx: Any, combine: str, value: TensorExpr, dim: int) -> TensorExpr:
 
 
 @lowering(aten.cummax.default)
-def cummax(ctx: Any, value: TensorExpr, dim: int) -> tuple[TensorExpr, TensorExpr]:
+def cummax(ctx: Any, value: TensorExpr, dim: int) -> Any:
     return record_and_place("max", "ge", value, dim)
 
 
 @lowering(aten.cummin.default)
-def cummin(ctx: Any, value: TensorExpr, dim: int) -> tuple[TensorExpr, TensorExpr]:
+def cummin(ctx: Any, value: TensorExpr, dim: int) -> Any:
     return record_and_place("min", "le", value, dim)
 
 
-def record_and_place(
-    combine: str, reaches: str, value: TensorExpr, dim: int
-) -> tuple[TensorExpr, TensorExpr]:
+def record_and_place(combine: str, reaches: str, value: TensorExpr, dim: int) -> Any:
     """The best so far, and where the last element stands that is as good: of -0.0 and 0.0 the later, of NaNs the last."""
     if not value.shape:
         return copy_of(value), fill((), "i64", 0)
     dim %= len(value.shape)
+    length = value.shape[dim]
+    if dim == len(value.shape) - 1 and not (isinstance(length, int) and length <= SHORT):
+        return NotImplemented
     source = cast(value, "u8" if value.dtype == "b8" else compute_dtype(value.dtype))
     best = Scan(combine, source, dim, source.dtype)
     is_record = compare(reaches, source, best)
     if is_float(source.dtype):
         is_record = apply("or", is_record, compare("ne", source, source))
-    place = Scan("max", where(is_record, Position(value.shape, dim), 0), dim, "i64")
+    narrow = "i32" if isinstance(length, int) and length < 2**31 else "i64"  # twice the lanes
+    place = Scan("max", where(is_record, cast(Position(value.shape, dim), narrow), 0), dim, "i64")
     record = Gather(
         value, value.shape, tuple(place if d == dim else d for d in range(len(value.shape))), wraps=False
     )

@@ -250,7 +250,7 @@ def shared_with(value: torch.Tensor, outcome: Outcome) -> tuple[int | None, int 
     """The places of the argument that it is, and of the one whose memory it uses."""
     given = list(tensors_in((*outcome.args, *outcome.kwargs.values())))
     same = next((place for place, tensor in enumerate(given) if tensor is value), None)
-    if value.layout is not torch.strided or value.numel() == 0:
+    if value.layout is not torch.strided or value.numel() == 0 or value._is_zerotensor():
         return same, None
     memory = value.untyped_storage().data_ptr()
     within = (

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import capture
+from codegen.lower.scan import SHORT
 from tests.codegen.lowering_check import calls, check, kernels
 
 SCANS = {
@@ -77,12 +78,13 @@ def records(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
 def test_records(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
     """Of equals, the later place counts."""
     x = torch.randint(0, 6, shape).to(dtype)
-    assert calls(check(records, x, exact=True)) == []
+    called = calls(check(records, x, exact=True))
+    assert called == [] or shape[1] > SHORT  # there eager's one loop takes less time
 
 
 def test_records_among_nan_and_zeros_of_both_signs() -> None:
     x = torch.tensor(
-        [[0.0, -0.0, 1.0, torch.nan, 2.0, torch.nan, 0.0] * 6, [-0.0, 0.0, -1.0, -0.0, 0.0, -0.0, 0.0] * 6]
+        [[0.0, -0.0, 1.0, torch.nan, 2.0, torch.nan, 0.0] * 4, [-0.0, 0.0, -1.0, -0.0, 0.0, -0.0, 0.0] * 4]
     )
     check(records, x, exact=True)
     for expected, found in zip(records(x), capture.compile(records)(x), strict=True):
