@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +26,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from codegen.behaviour import Behaviour, behaviour_of, has_argument, in_order, is_check, written_tensors
 from codegen.decompositions import TABLE
 from codegen.draws import draw
-from codegen.fake import FakeMode, FakeTensor, run_rule, to_fake
+from codegen.fake import FakeMode, FakeTensor, run_rule, tensors_in, to_fake
 from codegen.memory import Memories, Memory, Tracked, UntraceableError, View, item_of
 from codegen.shapes import RULES as SHAPE_RULES
 
@@ -44,6 +44,11 @@ def as_argument(value: Any) -> Any:
     return Symbolic(value) if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)) else value
 
 
+#: operators that do not convert their results to the dtype of the tensor given for them -> that dtype
+OF_ONE_DTYPE: dict[OpOverload, Callable[[tuple[Any, ...]], torch.dtype]] = {
+    aten.aminmax.out: lambda args: args[0].dtype,
+    aten.multinomial.out: lambda args: torch.int64,
+}
 ZERO = aten._efficientzerotensor.default
 ZERO_FACTORS = {aten.mul.Tensor: 2, aten.div.Tensor: 1}  # how many of the arguments make the result zero
 
@@ -265,6 +270,7 @@ class Recorder(TorchDispatchMode):
         functional = behaviour.functional
         assert functional is not None
         targets = written_tensors(behaviour, args, kwargs)
+        self.check_given(func, targets, args)
         rest = {name: value for name, value in kwargs.items() if has_argument(functional, name)}
         if has_argument(functional, "dtype") and not has_argument(func, "dtype"):  # a constructor
             rest |= {"dtype": targets[0].dtype, "device": targets[0].device}
@@ -289,6 +295,17 @@ class Recorder(TorchDispatchMode):
             for i, target in enumerate(targets):
                 self.memories.write(self.find(target), item_of(self.emit, node, i))
         return result
+
+    def check_given(self, func: OpOverload, targets: list[Any], args: tuple[Any, ...]) -> None:
+        """Tensors that are given for the results: what most operators do where such a tensor is an operand too, or of another dtype than the result, only
+        eager knows."""
+        if torch.Tag.pointwise in func.tags or not any(a.is_out for a in func._schema.arguments):
+            return
+        memories = {id(self.find(tensor).memory) for tensor in tensors_in(args) if tensor.numel()}
+        if any(id(self.find(target).memory) in memories for target in targets):
+            raise UntraceableError(f"a call of {func} that writes to one of its operands")
+        if func in OF_ONE_DTYPE and any(target.dtype is not OF_ONE_DTYPE[func](args) for target in targets):
+            raise UntraceableError(f"a call of {func} with a tensor of another dtype than its result")
 
     def run_writing(
         self, func: OpOverload, targets: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]

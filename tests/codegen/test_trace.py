@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import fx
 from torch._ops import OpOverload
 
+import capture
 from codegen.behaviour import behaviour_of, functional_of
 from codegen.draws import draw
 from codegen.fake import fake_mode
@@ -177,6 +178,35 @@ def test_layouts_that_change_in_place(function: Any) -> None:
     x = torch.randn(4, 4)
     for mine, expected in zip(run_traced(function, x), function(x), strict=True):
         assert torch.equal(mine, expected) and mine.stride() == expected.stride()
+
+
+ONLY_EAGER_KNOWS = {
+    "an operand": lambda x: torch.cat([x[:1], x[1:]], out=x),
+    "the whole operand": lambda x: torch.cumsum(x, 0, out=x),
+    "another dtype": lambda x: torch.aminmax(x, out=(torch.empty(()).double(), torch.empty(()).double())),
+    "no integers": lambda x: torch.multinomial(x.abs(), 2, out=torch.empty(4, 2)),
+}
+
+
+@pytest.mark.parametrize("name", ONLY_EAGER_KNOWS)
+def test_tensors_given_for_results_that_only_eager_knows(name: str) -> None:
+    function = ONLY_EAGER_KNOWS[name]
+    x = torch.randn(4, 4)
+    with pytest.raises(UntraceableError, match="a call of aten"):
+        run_traced(lambda x: (function(x),), x.clone())
+    outcomes: list[Any] = []
+    for run in (function, capture.compile(function)):
+        try:
+            outcomes.append(run(x.clone()))
+        except RuntimeError as error:
+            outcomes.append(str(error))
+    assert torch.equal(*outcomes) if name == "the whole operand" else outcomes[0] == outcomes[1]
+
+
+def test_a_tensor_given_for_the_result_may_be_an_operand_of_an_elementwise_operator() -> None:
+    x = torch.randn(4, 4)
+    (found,) = run_traced(lambda x: (torch.add(x, 1, out=x),), x.clone())
+    assert torch.equal(found, x + 1)
 
 
 def test_views_made_before_a_change_of_layout_see_later_writes() -> None:
