@@ -21,6 +21,7 @@ from capture.rules import (
 )
 from capture.variables import (
     autograd_function,
+    cached_function,
     derivative_functions,
     function_transform,
     made_first,
@@ -49,6 +50,7 @@ FAMILIES = (
     tensor_types,
     torch_library,
     autograd_function,
+    cached_function,
     derivative_functions,
     made_first,
     new_class,

@@ -15,12 +15,14 @@ from __future__ import annotations
 import abc
 import builtins
 import collections
+import functools
 import types
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
 from capture.rules import rule
 from capture.variables.base import NotConstant, Variable
+from capture.variables.cached_function import NewCachedFunction
 from capture.variables.class_lookup import MISSING, lookup_type
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import raise_python
@@ -140,8 +142,10 @@ def stand_in(tx: Translator, value: Variable) -> Any:
         return function
     if isinstance(value, DescriptorVariable):
         return value.kind(*[stand_in(tx, argument) for argument in value.args])
-    if isinstance(value, ObjectVariable) and any(
-        lookup_type(value.cls, name) is not MISSING
+    kind: type | None = functools._lru_cache_wrapper if isinstance(value, NewCachedFunction) else None
+    kind = value.cls if isinstance(value, ObjectVariable) else kind
+    if kind is not None and any(
+        lookup_type(kind, name) is not MISSING
         for name in ("__get__", "__set__", "__delete__", "__set_name__")
     ):
         raise GraphBreak("builtin", name="__build_class__", value=value)

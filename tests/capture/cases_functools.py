@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from functools import (
+    cache,
     cached_property,
     cmp_to_key,
     lru_cache,
@@ -17,6 +18,7 @@ from functools import (
 
 import torch
 
+import capture
 from tests.capture.registry import case
 
 
@@ -209,3 +211,88 @@ def a_function_that_torch_calls(x):
         loss(x, x + 1, x * 3, distance_function=distance),
         loss(x, x + 1, x * 3, distance_function=torch.nn.functional.pairwise_distance),
     )
+
+
+# --- caches that the frame makes -------------------------------------------------------------------------------------------------
+
+
+@case(graphs=1, ops=4)
+def cache_of_tensors(x):
+    @cache
+    def times(n):
+        return x * n
+
+    return times(2) + times(2) + times(3), times.cache_info(), times.__name__
+
+
+@case(graphs=1, ops=2)
+def cache_by_tensor(x):
+    calls = []
+
+    @lru_cache
+    def double(t):
+        calls.append(1)
+        return t * 2
+
+    y = double(x)
+    return y is double(x), double(y), calls
+
+
+@case(graphs=1, ops=1)
+def cache_of_a_recursive_function(x):
+    @cache
+    def fibonacci(n):
+        return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+    return x + fibonacci(20), fibonacci.cache_info()
+
+
+@case(graphs=1, ops=1)
+def cache_with_a_size(x):
+    calls = []
+
+    @lru_cache(maxsize=1, typed=True)
+    def note(n, *, k=1):
+        calls.append(n)
+        return n + k
+
+    results = [note(1), note(1), note(2), note(1), note(1.0), note(1, k=1)]
+    info = note.cache_info()
+    note.cache_clear()
+    return x + note(1), results, calls, info, note.cache_info()
+
+
+@case(graphs=1, ops=1)
+def cache_that_keeps_no_exceptions(x):
+    @lru_cache
+    def fail(n):
+        raise ValueError(n)
+
+    caught = []
+    for n in (1, 1, [2]):
+        try:
+            fail(n)
+        except (ValueError, TypeError) as error:
+            caught.append(str(error))
+    return x + 1, caught, fail.cache_info()
+
+
+@case(graphs=2, ops=2)
+def cache_across_a_break(x):
+    @cache
+    def times(n):
+        return x * n
+
+    y = times(2)
+    capture.graph_break()
+    return y, times(3)
+
+
+@case(graphs=1, ops=2)
+def cache_in_a_class(x):
+    class Numbers:
+        @cache
+        def double(self, n):
+            return n * 2
+
+    return Numbers().double(3) + x, x * 2
