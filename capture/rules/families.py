@@ -30,6 +30,7 @@ from capture.variables import (
     super_object,
     tensor_hooks,
     torch_wrappers,
+    weak_reference,
 )
 
 FAMILIES = (
@@ -59,4 +60,5 @@ FAMILIES = (
     super_object,
     tensor_hooks,
     torch_wrappers,
+    weak_reference,
 )

@@ -6,10 +6,14 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
-from capture.variables.base import Variable
+from capture.rules import rule
+from capture.variables.base import Variable, realize
+from capture.variables.tensor import TensorVariable
+from capture.variables.user_object import ObjectVariable
 from guards.source import WeakrefSource
 
 if TYPE_CHECKING:
+    from capture.reconstruct import PythonCode
     from capture.translator import Translator
     from guards.source import Source
 
@@ -38,3 +42,51 @@ class WeakReferenceVariable(Variable):
             tx.output.side_effects.check_hooks_known()
         assert self.source is not None
         return tx.wrap(target, WeakrefSource(self.source))
+
+
+class NewWeakReference(Variable):
+    """`weakref.ref(x)`, made by the frame. It is called where a local of the captured frames holds `x`, which therefore lives."""
+
+    identity_known = False
+    never_none = True
+
+    def __init__(self, tx: Translator, target: Variable) -> None:
+        super().__init__(None)
+        self.target = target
+        self.born = tx.output.root_step
+
+    def python_type(self) -> type:
+        return weakref.ref
+
+    def describe(self) -> str:
+        return f"weak reference to {self.target.describe()}"
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        locals_of_frames = (frame.locals.values() for frame in tx.chain())
+        held = any(tx.output.resolve(value) is self.target for values in locals_of_frames for value in values)
+        if args or kwargs or not held:
+            signal = GraphBreak("call", value=self)
+            signal.born = self.born
+            raise signal
+        return self.target
+
+    def reconstruct(self, code: PythonCode) -> None:
+        """Of an object that others hold: what the frame made may end at another moment here than in Python."""
+        if self.target.source is None:
+            super().reconstruct(code)
+        code.call_object(weakref.ref, [self.target])
+
+    def children(self) -> list[Variable]:
+        return [self.target]
+
+
+@rule(weakref.ref)
+def _weak_reference(tx: Translator, target: Variable, *callback: Variable) -> Variable:
+    target = tx.output.resolve(realize(tx, target))
+    referable = isinstance(target, (TensorVariable, ObjectVariable))
+    if callback or not referable or target.python_type().__weakrefoffset__ == 0:
+        raise GraphBreak("call", value="class ReferenceType")
+    return NewWeakReference(tx, target)

@@ -67,3 +67,42 @@ def argument(x, reference, node):
     x = x + 1
     capture.graph_break()
     return x + (reference() is not None)
+
+
+# --- weak references that the frame makes ----------------------------------------------------------------------------------------
+
+
+@case(graphs=1, ops=2)
+def weak_reference_called_while_a_local_holds_the_object(x):
+    node = Node(3)
+    node.itself = weakref.ref(node)
+    reference = weakref.ref(x)
+    return reference().sin() * node.itself().size, isinstance(reference, weakref.ref), reference() is x
+
+
+@case(graphs=1, ops=1)
+def weak_reference_to_an_argument_returned(x):
+    reference = weakref.ref(x)
+    return [reference], x + 1
+
+
+@case(graphs=1, ops=1)
+def weak_reference_to_a_temporary(x):
+    reference = weakref.ref(Node())
+    return x + (1 if reference() is None else 2)
+
+
+@case(graphs=1, ops=1)
+def weak_reference_out_of_a_function(x):
+    def make():
+        node = Node()
+        return weakref.ref(node)
+
+    return x + (1 if make()() is None else 2)
+
+
+@case(graphs=1, ops=1)
+def equal_weak_references(x):
+    node = Node()
+    one, other = weakref.ref(node), weakref.ref(node)
+    return x + 1, one == other, one is other
