@@ -1,6 +1,6 @@
 """A custom autograd function whose directions are graphs: what a node of `capture.variables.autograd_function` runs where it can't run the program's class.
 
-In:  `Bodies`, two graphs and what each of them reads, and the tensors of the call.
+In:  `Bodies`, two graphs and what each of them reads, and the tensors of the call (sizes that the bodies read among them).
 Out: the results of the forward; autograd calls the backward.
 """
 
@@ -38,14 +38,18 @@ class InBodies(torch.autograd.Function):
         results = made[: bodies.results]
         held = (*tensors, *made)
         ctx.bodies = bodies
-        ctx.save_for_backward(*(held[i] for i in bodies.backward_reads))
+        read = [held[i] for i in bodies.backward_reads]
+        ctx.numbers = [None if isinstance(value, torch.Tensor) else value for value in read]
+        ctx.save_for_backward(*(value for value in read if isinstance(value, torch.Tensor)))
         ctx.mark_dirty(*(tensors[i] for i in bodies.dirty))
         ctx.mark_non_differentiable(*(results[i] for i in bodies.constant))
         return results
 
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor) -> Any:
-        made = ctx.bodies.backward(*grads, *ctx.saved_tensors)
+        tensors = iter(ctx.saved_tensors)
+        read = [next(tensors) if number is None else number for number in ctx.numbers]
+        made = ctx.bodies.backward(*grads, *read)
         return None, *(None if i is None else made[i] for i in ctx.bodies.gradients)
 
 

@@ -68,6 +68,11 @@ def tensors_of(value: Any) -> list[torch.Tensor]:
     return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
+def repeated(column: torch.Tensor, size: Any) -> torch.Tensor:
+    """A stack of `size` tensors, as far as its layout goes, made of a stack of one."""
+    return column.expand(size, *column.shape[1:]).clone(memory_format=torch.contiguous_format)
+
+
 # --- between variables and plain values -----------------------------------------------------------------------------------------
 
 
@@ -169,7 +174,7 @@ def without_effects(
 def apart(tx: Translator, function: Variable, args: Any) -> Body:
     """The same where the results have to be new tensors."""
     body = without_effects(tx, function, args, {})
-    inside = [*tensors_of(args), *(node.meta["example_value"] for node in body.lifted)]
+    inside = tensors_of((args, [node.meta["example_value"] for node in body.lifted]))
     memories = [tensor.untyped_storage()._cdata for tensor in (*inside, *tensors_of(body.example))]
     results = memories[len(inside) :]
     if body.writes or len(set(results)) != len(results) or set(results) & set(memories[: len(inside)]):

@@ -301,6 +301,10 @@ class OutputGraph(Placeholders):
             torch._C._EnablePythonDispatcher() if self.symbols.env is not None else contextlib.nullcontext()
         )
 
+    def variable_of(self, node: torch.fx.Node) -> Variable:
+        """A node's tensor or number as an argument of another operation."""
+        return self.wrap_result(node.meta["example_value"], node)
+
     def wrap_result(self, value: Any, node: torch.fx.Node) -> Variable:
         """The result of an operation as a variable; parts of a tuple become `getitem` nodes."""
         from capture.variables.lists import ListVariable

@@ -296,7 +296,9 @@ class RuntimeChecks:
             raise GraphBreak("unbacked_decision", what=str(expression))
         operands = [self._node(argument) for argument in expression.args]
         assert self.place is not None
-        with self.output.graph.inserting_after(self.place):
+        with self.output.graph.inserting_before(
+            self.place.next
+        ):  # `inserting_after` turns the order of several nodes round
             node = form(self.output.graph, operands)
         node.meta["example_value"] = None
         self.place = self.nodes[expression] = node

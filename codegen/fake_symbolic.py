@@ -11,6 +11,7 @@ What none of them covers is unsupported: the caller takes sizes as numbers then.
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -172,10 +173,55 @@ def dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace:
     return input
 
 
+def item_of(tensor: Any, key: Any) -> Any:
+    """`tensor[key]`: in a tuple, C++ wants the values of ints, which nobody may know."""
+    if not _has_unknown(key):
+        return tensor[key]
+    dim = 0
+    for position, item in enumerate(key):
+        if item is Ellipsis:
+            dim = tensor.dim() - sum(later is not None for later in key[position + 1 :])
+        elif isinstance(item, (int, torch.SymInt)):
+            tensor = tensor.select(dim, item)
+        else:
+            tensor = tensor.unsqueeze(dim) if item is None else tensor[(slice(None),) * dim + (item,)]
+            dim += 1
+    return tensor
+
+
+def set_item(tensor: Any, key: Any, value: Any) -> None:
+    """`tensor[key] = value`"""
+    if not _has_unknown(key):
+        tensor[key] = value
+        return
+    place = item_of(tensor, key)
+    if not isinstance(value, torch.Tensor):
+        place.fill_(value)
+    else:
+        place.copy_(value)
+
+
+def _has_unknown(key: Any) -> bool:
+    """Whether ints that only a run knows are among the items of a tuple, and nothing but what makes views."""
+    if type(key) is not tuple or any(type(item) is bool for item in key):
+        return False
+    if not all(
+        item is None or item is Ellipsis or isinstance(item, (int, slice, torch.SymInt)) for item in key
+    ):
+        return False
+    unknown = [item.node for item in key if isinstance(item, torch.SymInt)]
+    return any(node.shape_env.is_unbacked(node.expr) for node in unknown)
+
+
 #: functions whose Python bodies give another kind of result than those in C++
 RESULTS_AS_IN_EAGER: dict[Any, Any] = {
     torch.nn.functional.dropout: dropout,
     torch.dropout: lambda input, p, train: dropout(input, p, train),
 }
 #: by function: what gives the layout of its result where some of its numbers are symbols
-FAKE_FORMS: dict[Any, Any] = {torch.tensor: tensor_of, **RESULTS_AS_IN_EAGER}
+FAKE_FORMS: dict[Any, Any] = {
+    torch.tensor: tensor_of,
+    operator.getitem: item_of,
+    operator.setitem: set_item,
+    **RESULTS_AS_IN_EAGER,
+}

@@ -57,6 +57,7 @@ class SizeEnv(ShapeEnv):
             )
         self.log = quiet
         self._opaque = itertools.count()
+        self.opaque_symbols: set[sympy.Symbol] = set()
         self.bounds: dict[sympy.Symbol, tuple[int | None, int | None]] = {}
         self.user_line: Any = (
             None  # called where a guard is added; what it returns stands in the guard's `sloc`
@@ -97,6 +98,7 @@ class SizeEnv(ShapeEnv):
         symbol = sympy.Symbol(
             name, integer=None if kind is float else True, real=True
         )  # 3.0 is an integer to sympy
+        self.opaque_symbols.add(symbol)
         self.backed_var_to_val[symbol] = sympy.Float(value) if kind is float else sympy.Integer(value)
         self.var_to_sources[symbol] = []
         self.var_to_range[symbol] = ValueRanges(-oo, oo) if kind is float else ValueRanges(-int_oo, int_oo)
@@ -219,6 +221,11 @@ class SizeEnv(ShapeEnv):
         if self.hypothesis and self.is_unbacked(orig_expr):
             return bool(self._supposed(orig_expr))
         return bool(super().guard_or_defer_runtime_assert(orig_expr, msg, fx_node))
+
+    def _set_replacement(self, a: sympy.Symbol, tgt: sympy.Expr, msg: str) -> None:
+        """A size that turns out to be a number computed by Python stays a symbol of its own: the graph has no place for the other."""
+        if a in self.opaque_symbols or self.opaque_symbols.isdisjoint(tgt.free_symbols):
+            super()._set_replacement(a, tgt, msg)
 
     def _get_stack_summary(
         self, is_debug: bool = False, framework_loc: str | None = None

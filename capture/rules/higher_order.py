@@ -85,7 +85,7 @@ def _choose(
     """What the node does. `middle`: how many of the tensors behind the `count` operands are the left branch's."""
     operands, lifted = tensors[:count], tensors[count:]
     chosen = left(*operands, *lifted[:middle]) if pred else right(*operands, *lifted[middle:])
-    sources = [tensor for tensor in tensors if tensor.requires_grad]
+    sources = [tensor for tensor in outline.tensors_of(tensors) if tensor.requires_grad]
     if torch.is_grad_enabled() and sources and any(differentiable):
         chosen = join(differentiable, *chosen, *sources)
     return results.fill(chosen)
@@ -195,14 +195,25 @@ def _map(tx: Translator, function: Variable, xs: Variable, *args: Variable) -> V
     body = outline.apart(tx, function, (first, *given[1:]))
     run = functools.partial(_each, body.module, body.structure, len(slices))
     lifted = [n.meta["example_value"] for n in body.lifted]
-    example = on_fakes(tx, "map", functools.partial(run, *outline.tensors_of(given), *lifted))
+    symbolic = not isinstance(slices[0].shape[0], int)
+    example = on_fakes(
+        tx, "map", functools.partial(run, *outline.tensors_of(given), *lifted, symbolic=symbolic)
+    )
     return outline.call_node(tx, "map", run, [*nodes, *body.lifted], example)
 
 
 def _each(
-    body: torch.fx.GraphModule, structure: outline.Structure, count: int, *tensors: torch.Tensor
+    body: torch.fx.GraphModule,
+    structure: outline.Structure,
+    count: int,
+    *tensors: torch.Tensor,
+    symbolic: bool = False,
 ) -> Any:
-    """What the node does."""
+    """What the node does. `symbolic`: its layout for any number of slices."""
     slices, rest = tensors[:count], tensors[count:]
-    rows = [body(*(t.select(0, i) for t in slices), *rest) for i in range(slices[0].shape[0])]
-    return structure.fill([torch.stack(column) for column in zip(*rows)])
+    size = slices[0].shape[0]
+    if not symbolic and not isinstance(size, int):
+        raise UnsupportedOperatorException("map over slices of which the number is not known")
+    rows = [body(*(t.select(0, i) for t in slices), *rest) for i in range(1 if symbolic else size)]
+    stacked = [torch.stack(column) for column in zip(*rows)]
+    return structure.fill([outline.repeated(column, size) for column in stacked] if symbolic else stacked)

@@ -156,16 +156,12 @@ def _scan_rows(
         raise GraphBreak("call", value="scan whose results require grad from some step on")
     stacked = [torch.stack(column) for column in zip(*(outs[step] for step in sorted(outs)))]
     if symbolic:
-        stacked = [_repeated(column, xs[0].shape[dim]) for column in stacked]
+        stacked = [outline.repeated(column, xs[0].shape[dim]) for column in stacked]
     return structure.fill([*carry, *(column.movedim(0, dim) for column in stacked)])
 
 
 def steps_of(size: int, reverse: bool) -> list[int]:
     return list(range(size))[::-1] if reverse else list(range(size))
-
-
-def _repeated(column: torch.Tensor, size: Any) -> torch.Tensor:
-    return column.expand(size, *column.shape[1:]).clone(memory_format=torch.contiguous_format)
 
 
 def up_to_long(what: str, run: Callable[..., Any], dim: int, place: int = 0) -> Callable[..., Any]:
@@ -223,7 +219,7 @@ def _combine(
 ) -> Any:
     xs, lifted = tensors[:count], tensors[count:]
     if symbolic:
-        columns = [_repeated(t.select(dim, 0).unsqueeze(0), t.shape[dim]) for t in xs]
+        columns = [outline.repeated(t.select(dim, 0).unsqueeze(0), t.shape[dim]) for t in xs]
         return structure.fill([column.movedim(0, dim) for column in columns])
     outs: dict[int, Any] = {}
     last: Any = None

@@ -249,7 +249,7 @@ class Trial:
             raise GraphBreak("mutation", value=f"an argument of {self.function.describe()}")
 
     def elsewhere(self) -> list[torch.fx.Node]:
-        """Tensors that the operations read and that are neither arguments nor made by them."""
+        """Tensors and sizes that the operations read and that are neither arguments nor made by them."""
         own = {*self.made, *self.backward_made, *self.nodes}
         read = [n for made in (*self.made, *self.backward_made) for n in made.all_input_nodes]
         read += [*self.result_nodes, *(g.node for g in self.gradients if isinstance(g, TensorVariable))]
@@ -349,7 +349,7 @@ def _in_bodies(tx: Translator, args: list[Variable], trial: Trial) -> list[Varia
     def call(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return in_bodies(bodies, *tensors)
 
-    variables: list[Variable] = [TensorVariable(node, node.meta["example_value"]) for node in nodes]
+    variables = [tx.output.variable_of(node) for node in nodes]
     with _unseen(tx.output):
         made = iter(tx.output.call_function(tx, _named(call, trial.function.cls), variables, {}).unpack(tx))
     return [_as_result(tx, r, made) for r in trial.results]

@@ -26,6 +26,7 @@ from capture.variables.native_base import plain_argument, plain_operand
 from capture.variables.number_rules import compute
 from capture.variables.numpy_array import NumpyVariable
 from capture.variables.ranges import RangeVariable
+from capture.variables.read_numbers import indices
 from capture.variables.sequence import SequenceVariable, SizeVariable, TupleVariable, index_of
 from capture.variables.sets import SetVariable
 from capture.variables.symbolic import SymbolicVariable
@@ -333,6 +334,7 @@ def get_item(tx: Translator, container: Variable, key: Variable) -> Variable:
         own = container.dunder(tx, "__getitem__", [key])
         if own is not None:
             return own
+        key = indices(tx, container, key)
         if isinstance(key, SymbolicVariable) and key.python_type() is int and container.fake.ndim:
             return tx.output.call_method(
                 tx, "select", [container, ConstantVariable(0), key], {}
@@ -353,7 +355,7 @@ def set_item(tx: Translator, container: Variable, key: Variable, value: Variable
     """`container[key] = value`."""
     if isinstance(container, TensorVariable):
         if container.dunder(tx, "__setitem__", [key, value]) is None:
-            tx.output.call_function(tx, operator.setitem, [container, key, value], {})
+            tx.output.call_function(tx, operator.setitem, [container, indices(tx, container, key), value], {})
         return
     container.call_method(tx, "__setitem__", [key, value], {})
 

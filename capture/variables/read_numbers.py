@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from capture.variables.base import Variable
+from capture.variables.base import Variable, realize
 from capture.variables.constant import ConstantVariable
 from capture.variables.lists import ListVariable
 from capture.variables.number_rules import compute
@@ -84,6 +84,36 @@ def _converted(kind: type) -> Callable[[Translator, TensorVariable], Variable | 
 def _truth(tx: Translator, tensor: TensorVariable) -> Variable | None:
     number = _item(tx, tensor)
     return None if number is None else is_not_zero(number)
+
+
+def indices(tx: Translator, tensor: TensorVariable, key: Variable) -> Variable:
+    """A key of `tensor[key]`: 0-d tensors of ints in it are numbers to torch, which reads them."""
+    from capture.variables.ranges import SliceVariable
+    from capture.variables.sequence import TupleVariable
+
+    if not tx.output.unbacked.allowed.scalars or tensor.cls is not torch.Tensor:
+        return key
+    key = realize(tx, key)
+    if type(key) is TupleVariable:
+        items = [indices(tx, tensor, item) for item in key.items]
+        return key if items == key.items else TupleVariable(items)
+    if isinstance(key, SliceVariable):
+        bounds = [indices(tx, tensor, bound) for bound in key.parts]
+        return key if bounds == key.parts else SliceVariable(bounds)
+    return _as_index(tx, key)
+
+
+def _as_index(tx: Translator, value: Variable) -> Variable:
+    from capture.variables.tensor import TensorVariable
+
+    if not isinstance(value, TensorVariable) or value.fake.ndim or value.fake.dtype not in INDEX_DTYPES:
+        return value
+    number = read(tx, "item", value, [])
+    return value if number is None else number
+
+
+#: a 0-d tensor of these stands for its number; booleans and bytes are masks
+INDEX_DTYPES = (torch.int8, torch.int16, torch.int32, torch.int64)
 
 
 def is_not_zero(number: Variable) -> Variable | None:

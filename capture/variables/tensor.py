@@ -490,6 +490,14 @@ def _new(self: TensorVariable, tx: Translator, *args: Variable, **kwargs: Variab
     return tx.output.call_method(tx, name, [self, *(sizes or args)], kwargs)
 
 
+def _narrow(
+    self: TensorVariable, tx: Translator, dim: Variable, start: Variable, length: Variable
+) -> Variable:
+    from capture.variables.read_numbers import indices
+
+    return tx.output.call_method(tx, "narrow", [self, dim, indices(tx, self, start), length], {})
+
+
 def _set_item(self: TensorVariable, tx: Translator, key: Variable, value: Variable) -> Variable:
     tx.output.call_function(tx, operator.setitem, [self, key, value], {})
     return ConstantVariable(None)
@@ -525,6 +533,7 @@ TENSOR_METHODS: dict[str, Callable[..., Variable]] = {
     "nelement": _nelement,
     "new": _new,
     "__iter__": _iter,
+    "narrow": _narrow,
     "__getitem__": _get_item,
     "__setitem__": _set_item,
 }

@@ -28,6 +28,13 @@ def a_size_makes_no_node(x):
     return x * x.shape[0]
 
 
+@calls([(tensor(n, m),) for n, m in ((4, 8), (5, 8), (4, 6), (7, 14))], graphs=None)
+def a_slice_up_to_a_rounded_number(x):
+    y = x * 1
+    y[: round(x.shape[1] * 0.5)] += 2
+    return y, x[: -round(x.shape[1] * 0.5)].unfold(0, 1, 1)
+
+
 @calls(rows(2, 3, 5), graphs=1)
 def mean_by_hand(x):
     return x.sum(0) / x.shape[0], x * (1.0 / x.size(0)), x * x.size(0) ** -0.5, x / math.sqrt(x.size(0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch._higher_order_ops.associative_scan import associative_scan
+from torch._higher_order_ops.map import map as map_slices
 from torch._higher_order_ops.scan import scan
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
 
@@ -36,6 +37,12 @@ def jacobians(x):
 
 
 @calls(rows(2, 3, 5), graphs=1)
+def branches_that_read_sizes(x):
+    size = x.shape[0]
+    return torch.cond(x.sum() > 1, lambda a: a * size, lambda a: a - size + a.shape[0], (x,))
+
+
+@calls(rows(2, 3, 5), graphs=1)
 def a_scan(x):
     return scan(
         lambda carry, row: (carry + row, {"k": carry * row}), torch.zeros(x.shape[1]), x, reverse=True
@@ -55,3 +62,29 @@ def a_scan_of_gradients(x):
 @calls(rows(2, 3, 5), graphs=1)
 def an_associative_scan(x):
     return associative_scan(lambda a, b: a + b, x.round(), 0, combine_mode="generic")
+
+
+@calls(rows(2, 3, 5), graphs=1)
+def mapped_slices(x):
+    size = x.shape[0]
+    return map_slices(lambda row: (row * size, row.sum()), x)
+
+
+class OfSizes(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        ctx.count = x.shape[0] * 2 + n
+        result = x.sin()
+        ctx.save_for_backward(result)
+        return result * ctx.count
+
+    @staticmethod
+    def backward(ctx, grad):
+        (result,) = ctx.saved_tensors
+        return grad * result * ctx.count + result.shape[1], None
+
+
+@calls([(tensor(n, 4).requires_grad_(),) for n in (2, 3, 5)], graphs=1)
+def sizes_in_autograd_functions(x):
+    y = OfSizes.apply(x, x.shape[0])
+    return y, y.sum()

@@ -288,3 +288,48 @@ def known_number_written_in_a_list(x, t):
     made = torch.tensor([5.0])
     torch._foreach_zero_([made])
     return x * made.item()
+
+
+# --- as indices -----------------------------------------------------------------------------------------------------------------
+
+INSIDE = ints(1, 0, 2, -1, -3)
+
+
+@reads(INSIDE, ops=6)
+def tensors_as_indices(x, t):
+    t = t.sum()
+    return x[t], x[t, 1], x[..., t], x[None, t, None]
+
+
+@reads(ints(1, 0, 2, -1, 9, -9), ops=27)
+def tensors_as_bounds_of_slices(x, t):
+    t = t.sum()
+    return x[t:], x[:t] + 1, x[1:2, t:]
+
+
+@reads(INSIDE, ops=19)
+def written_at_indices(x, t):
+    n = t.item()
+    x = x * 1
+    x[n] = 1
+    x[:, n] = torch.tensor(2.0)
+    x[n, n] = 3
+    view = x[t.sum()]
+    view.add_(1)
+    return x
+
+
+@reads(INSIDE, ops=8)
+def places_of_maxima(x, t):
+    return x[x.argmax(1)[0]], x[0, x[1].argmax()]
+
+
+@reads(ints(1, 3, -3), ops=5)
+def numbers_in_branches(x, t):
+    n, size = t.item(), x.shape[0]
+    return torch.cond(x.sum() > 0, lambda a: a * n + size, lambda a: a - n, (x,))
+
+
+@reads(ints(1, 0, 3, 7, -1), ops=33, reruns=3)
+def a_window_that_is_moved(x, t):
+    return x.narrow(0, t.sum(), 1) * 2

@@ -20,7 +20,7 @@ import torch
 class DynamicCase:
     function: Callable[..., Any]
     calls: list[tuple[Any, ...]]
-    graphs: int
+    graphs: int | None
     ops: int | None
     dynamic: bool | None
 
@@ -29,7 +29,10 @@ CASES: list[DynamicCase] = []
 
 
 def calls(
-    arguments: list[tuple[Any, ...]], graphs: int = 1, ops: int | None = None, dynamic: bool | None = True
+    arguments: list[tuple[Any, ...]],
+    graphs: int | None = 1,
+    ops: int | None = None,
+    dynamic: bool | None = True,
 ) -> Callable[[Any], Any]:
     def register(function: Any) -> Any:
         CASES.append(DynamicCase(function, arguments, graphs, ops, dynamic))

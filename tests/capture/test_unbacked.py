@@ -33,6 +33,7 @@ class Counting:
         self.graphs: list[torch.fx.GraphModule] = []
 
     def __call__(self, gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Any:
+        gm.graph.lint()
         self.graphs.append(gm)
         return gm.forward
 
