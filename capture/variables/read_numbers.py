@@ -51,9 +51,8 @@ def _item(tx: Translator, tensor: TensorVariable) -> Variable | None:
 
 
 def _to_list(tx: Translator, tensor: TensorVariable) -> Variable | None:
-    if any(type(size) is not int for size in tensor.fake.shape):
-        return None
-    return _nested(tx, tensor)
+    """Sizes that are symbols are fixed: a list has a length."""
+    return None if tx.output.unbacked.is_among(tensor.fake.shape) else _nested(tx, tensor)
 
 
 def _nested(tx: Translator, tensor: Variable) -> Variable:
@@ -62,7 +61,7 @@ def _nested(tx: Translator, tensor: Variable) -> Variable:
         return tx.output.call_method(tx, "item", [tensor], {})
     rows = [
         tx.output.call_function(tx, operator.getitem, [tensor, ConstantVariable(row)], {})
-        for row in range(fake.shape[0])
+        for row in range(int(fake.shape[0]))
     ]
     return ListVariable([_nested(tx, row) for row in rows])
 

@@ -274,3 +274,12 @@ def test_python_runs_all_of_a_frame_that_the_graph_gives_back() -> None:
     fast = capture.compile(outer, backend="eager", fullgraph=True)
     for call in masks():
         assert outcome(fast, call)[1:] == outcome(outer, call)[1:]
+
+
+def test_lists_of_as_many_numbers_as_a_symbol_says() -> None:
+    captured = capture.compile(lambda x: (x.sum(), x.long().tolist()), dynamic=True, fullgraph=True)
+    with config.patch(raise_on_error=True):
+        for n in (3, 4, 3, 0, 1):
+            x = torch.arange(2.0 * n).reshape(n, 2)
+            total, numbers = captured(x)
+            assert numbers == x.long().tolist() and total == x.sum()
