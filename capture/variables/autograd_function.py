@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import types
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -292,11 +293,21 @@ def _gradient_like(tx: Translator, result: TensorVariable) -> TensorVariable:
     return grad
 
 
+#: what the text of a graph can't name, where it is an argument
+FUNCTIONS = (
+    types.FunctionType,
+    types.MethodType,
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+)
+
+
 # --- the node ------------------------------------------------------------------------------------------------------------------------
 
 
 def _as_node(tx: Translator, function: ClassVariable, args: list[Variable], trial: Trial) -> Variable:
-    if trial.needs_bodies():
+    if trial.needs_bodies() or any(issubclass(a.python_type(), FUNCTIONS) for a in args):
         items = _in_bodies(tx, args, trial)
     else:
         trial.finish()

@@ -318,3 +318,18 @@ class OneForBoth(torch.autograd.Function):
 def gradients_that_are_not_made(x):
     first, _ = OneForBoth.apply(x)
     return first.sin()
+
+
+class Calls(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, function):
+        return function(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 5, None
+
+
+@case(graphs=1, ops=8, args=one_leaf)
+def functions_as_arguments(x):
+    return Calls.apply(x, torch.sin) + Calls.apply(x, lambda v: v * 2) + Calls.apply(x, abs)
