@@ -106,8 +106,10 @@ def _natively_around(fn: T, converter: Any, key: Any) -> T:
 
     @functools.wraps(fn)
     def captured(*args: Any, **kwargs: Any) -> Any:
-        forced = stance.current() == stance.FORCE_EAGER
-        previous, previous_key = set_callback(*((None, None) if forced else (converter, key)))
+        if stance.is_eager:
+            previous, previous_key = set_callback(None, None)
+        else:
+            previous, previous_key = set_callback(converter, key)
         try:
             return fn(*args, **kwargs)
         finally:

@@ -25,6 +25,7 @@ FAIL_ON_RECOMPILE = "fail_on_recompile"  # or is an error
 STANCES = (DEFAULT, FORCE_EAGER, EAGER_ON_RECOMPILE, FAIL_ON_RECOMPILE)
 
 _current = DEFAULT
+is_eager = False  # whether the stance is FORCE_EAGER: read by each call of a compiled function
 
 
 def current() -> str:
@@ -33,8 +34,9 @@ def current() -> str:
 
 def _become(stance: str) -> str:
     """Returns the one before."""
-    global _current
+    global _current, is_eager
     before, _current = _current, stance
+    is_eager = stance == FORCE_EAGER
     return before
 
 
