@@ -36,9 +36,14 @@ INSTEAD: dict[OpOverload, Callable[..., Any]] = {
     # as values: a lazily conjugated tensor is none that a launch plan could take
     torch.ops.aten._conj.default: torch.conj_physical,
     torch.ops.aten._neg_view.default: torch.neg,
-    torch.ops.aten.convolution.default: _capture.convolution,
-    torch.ops.aten.convolution_backward.default: _capture.convolution_backward,
 }
+
+#: functions of the extension that do what an operator does; what stands in for the extension, where that is not built, has none of them
+NATIVE = {
+    torch.ops.aten.convolution.default: "convolution",
+    torch.ops.aten.convolution_backward.default: "convolution_backward",
+}
+INSTEAD.update((op, getattr(_capture, name)) for op, name in NATIVE.items() if hasattr(_capture, name))
 
 
 TORCHS_OWN = frozenset({"aten", "prim", "prims"})

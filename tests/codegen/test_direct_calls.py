@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -49,6 +52,21 @@ def test_what_a_convolution_refuses_it_refuses_with_its_own_error() -> None:
     for call in (direct, direct_backward):
         with pytest.raises((TypeError, RuntimeError)):
             call(x, w)
+
+
+def test_without_the_extension_operators_are_called_as_they_are() -> None:
+    program = """
+import sys
+sys.modules["_capture"] = None
+import torch, capture
+from codegen.direct_calls import callable_of
+assert callable_of(torch.ops.aten.convolution.default) == torch.convolution
+fast = capture.compile(lambda x: torch.conv2d(x, torch.ones(1, 1, 2, 2)), hook="settrace")
+x = torch.ones(1, 1, 3, 3)
+print([fast(x).sum().item() for _ in range(3)])
+"""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    assert result.stdout.strip() == "[16.0, 16.0, 16.0]", result.stderr
 
 
 def test_what_is_no_operator_is_itself() -> None:
