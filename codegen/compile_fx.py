@@ -196,7 +196,7 @@ def finish_training(
     recipe = Recipe(gm, example_inputs, parts)
     silent = joint.trace.silent_inputs
     forward = assemble(parts.forward, store=store, kernels=kernels, silent=silent)
-    backward = functools.partial(assemble, parts.backward, store=store, kernels=kernels, conform=True)
+    backward = functools.partial(assemble, store=store, kernels=kernels, conform=True)
     graph = TrainingGraph(
         joint, parts, recipe, forward, backward, fallback_of(gm, joint.trace.lifted), kernels
     )

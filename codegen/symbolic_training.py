@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import _capture
 
     from codegen.compiled import CompiledGraph
+    from codegen.partial_backward import Partial
     from codegen.partition import Parts
     from codegen.symbolic_graph import SymbolicGraph
 
@@ -88,7 +89,7 @@ class SymbolicTraining:
         sizes = {name: size for name, size in zip(self.names, key) if name is not None}
         recipe = SizedRecipe(self.recipe, key, sizes)
         return SizedTrainingGraph(
-            self.joint, self.parts, recipe, forward, lambda: backward, self.fallback, sizes
+            self.joint, self.parts, recipe, forward, lambda graph: backward, self.fallback, sizes
         )
 
 
@@ -121,12 +122,16 @@ class SizedTrainingGraph(TrainingGraph):
         parts: Parts,
         recipe: Recipe,
         forward: CompiledGraph,
-        backward: Callable[[], CompiledGraph],
+        backward: Callable[[fx.Graph], CompiledGraph],
         fallback: Any,
         sizes: Mapping[str, int],
     ) -> None:
         super().__init__(joint, parts, recipe, forward, backward, fallback)
         self.sizes = sizes
+
+    def compiled_partial(self, sent: int, partial: Partial) -> CompiledGraph | None:
+        """Operator by operator: it would be compiled for each of the sizes."""
+        return None
 
     def backward_in_numbers(self) -> fx.Graph:
         return in_numbers(self.parts.backward, self.sizes)

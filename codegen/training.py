@@ -25,10 +25,13 @@ try:
 except ImportError:
     _capture = None
 
-from codegen.compiled import CompiledGraph, assemble
+from codegen.compiled import CompiledGraph, assemble, unwatched
 from codegen.derivatives import NextOrder, Recipe, call_by_call, zeros_for
 from codegen.joint_graph import Joint, Replay
+from codegen.partial_backward import Kept, Partial, Tangents
 from codegen.partition import Parts
+
+COMBINATIONS = 8  # of results that gradients come from, for which a backward is compiled
 
 
 class TrainingGraph:
@@ -40,7 +43,7 @@ class TrainingGraph:
         parts: Parts,
         recipe: Recipe,
         forward: CompiledGraph,
-        backward: Callable[[], CompiledGraph],
+        backward: Callable[[fx.Graph], CompiledGraph],
         fallback: Callable[..., Any],
         kernels: bool = True,
     ) -> None:
@@ -48,6 +51,8 @@ class TrainingGraph:
         self.next = NextOrder(recipe, (), kernels)
         self.lifted = tuple(joint.trace.lifted)
         self.make_backward = backward
+        self.partials: dict[int, Partial] = {}
+        self.compiled_partials: dict[int, CompiledGraph] = {}
         self.outputs = list(joint.outputs)
         self.forward = forward
         self.fallback = fallback
@@ -102,7 +107,7 @@ class TrainingGraph:
     def compiled_backward(self) -> CompiledGraph:
         with self.lock:
             if self.function.backward is None:
-                self.function.backward = self.make_backward()
+                self.function.backward = self.make_backward(self.parts.backward)
             return self.function.backward
 
     def run_backward(
@@ -110,54 +115,81 @@ class TrainingGraph:
     ) -> tuple[Any, ...]:
         """The gradients of all inputs: the first time, under create_graph, where gradients of results are missing (None) and where they are
         no plain tensors. `edges`: under create_graph, tensors with the places of the wanted inputs in autograd's graph."""
-        missing = {number for number, tangent in enumerate(tangents) if tangent is None}
-        if missing:
+        sent = sum(1 << number for number, tangent in enumerate(tangents) if tangent is not None)
+        if any(value is None for value in saved):
+            return self.run_partial(sent, saved, tangents)
+        if sent != self.tangents.all:
             self.tell_sources()
             tangents = zeros_for(tangents, self.tangent_layouts)
         if not all(map(_capture.is_plain, tangents)):
-            return self.without_source(call_by_call(self.eager_backward, (*saved, *tangents)), missing)
+            return self.without_source(call_by_call(self.eager_backward, (*saved, *tangents)), sent)
         with torch.no_grad():
             grads = self.compiled_backward()(*saved, *tangents)
         if not torch.is_grad_enabled():
-            return self.without_source(grads, missing)
+            return self.without_source(grads, sent)
         wanted = self.parts.wanted
         joined = dict(zip(wanted, self.next.join([grads[i] for i in wanted], saved, tangents, edges)))
         grads = tuple(joined.get(i) for i in range(self.parts.input_count))
-        return self.without_source(grads, missing)
+        return self.without_source(grads, sent)
 
-    def without_source(self, grads: Sequence[Any], missing: set[int]) -> tuple[Any, ...]:
-        """None, as in eager, for an input whose gradient would come from results that have none."""
-        if not missing:
-            return tuple(grads)
-        return tuple(
-            None if sources and sources <= missing else grad
-            for grad, sources in zip(grads, self.tangents_of_grads, strict=True)
-        )
+    def run_partial(self, sent: int, saved: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
+        """The gradients that come from some of the results, where a backward from others came first: what only that needed is freed (None)."""
+        partial = self.partial(sent)
+        given = partial.arguments(saved, tangents)
+        if all(map(_capture.is_plain, given)) and not torch.is_grad_enabled():
+            graph = self.compiled_partial(sent, partial)
+            if graph is not None:
+                grads: tuple[Any, ...] = graph(*given)
+                return grads
+        return call_by_call(partial.graph, given)
+
+    def partial(self, sent: int) -> Partial:
+        with self.lock:
+            if sent not in self.partials:
+                with unwatched():
+                    tangents = Tangents(self.eager_backward, len(self.parts.differentiable))
+                    self.partials[sent] = Partial(tangents, sent)
+            return self.partials[sent]
+
+    def compiled_partial(self, sent: int, partial: Partial) -> CompiledGraph | None:
+        """None: operator by operator, where too many combinations are asked for to compile each."""
+        with self.lock:
+            if sent not in self.compiled_partials and len(self.compiled_partials) < COMBINATIONS:
+                self.compiled_partials[sent] = self.make_backward(partial.graph)
+            return self.compiled_partials.get(sent)
 
     def tell_sources(self) -> None:
         """From now on nodes fill in the gradients that nobody sends."""
         with self.lock:
-            if not self.function.sources and len(self.parts.differentiable) <= 64:
-                self.function.sources = tuple(
-                    sum(1 << number for number in sources) for sources in self.tangents_of_grads
-                )
+            if not self.function.sources and self.tangents.count <= 64:
+                self.function.sources = tuple(self.sources)
 
     @functools.cached_property
-    def tangents_of_grads(self) -> list[frozenset[int]]:
-        """For each gradient, the numbers of the tangents that it is made of."""
-        placeholders = [node for node in self.parts.backward.nodes if node.op == "placeholder"]
-        tangents = placeholders[len(placeholders) - len(self.parts.differentiable) :]
-        sources = {node: frozenset((number,)) for number, node in enumerate(tangents)}
-        for node in self.parts.backward.nodes:
-            found: frozenset[int] = frozenset().union(*(sources[item] for item in node.all_input_nodes))
-            sources.setdefault(node, found)
-        (output,) = self.parts.backward.find_nodes(op="output")
-        return [sources.get(grad, frozenset()) for grad in output.args[0]]
+    def sources(self) -> list[int]:
+        """For each gradient, the tangents that it is made of."""
+        results: Any = self.parts.backward.output_node().args[0]
+        return [self.tangents.of[node] if isinstance(node, fx.Node) else 0 for node in results]
+
+    @functools.cached_property
+    def tangents(self) -> Tangents:
+        return Tangents(self.parts.backward, len(self.parts.differentiable))
+
+    def masks(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """What `_capture.TrainingFunction` asks for before the first backward that starts from some of the results only."""
+        return self.tangents.conflicts, self.tangents.needs
+
+    def without_source(self, grads: Sequence[Any], sent: int) -> tuple[Any, ...]:
+        """None, as in eager, for an input whose gradient would come from results that have none."""
+        return tuple(
+            None if sources and not sources & sent else grad
+            for grad, sources in zip(grads, self.sources, strict=True)
+        )
 
     # --- texts, of what is compiled by now
 
     def parts_compiled(self) -> list[CompiledGraph]:
-        return [self.forward] if self.backward is None else [self.forward, self.backward]
+        whole = [] if self.backward is None else [self.backward]
+        return [self.forward, *whole, *self.compiled_partials.values()]
 
     @property
     def kernels(self) -> list[Any]:
@@ -211,6 +243,7 @@ def make_function(graph: TrainingGraph) -> Any:
         graph.forward,
         in_python(graph),
         graph.run_backward,
+        graph.masks,
         arguments=parts.input_count,
         results=parts.result_count,
         differentiable=tuple(parts.differentiable),
@@ -239,12 +272,14 @@ def in_python(graph: TrainingGraph) -> Callable[..., tuple[Any, ...]]:
                 ctx.set_materialize_grads(False)
                 ctx.edges = [_capture.edge_to(args[i]) for i in parts.wanted]
                 ctx.mark_non_differentiable(*[given[i] for i in silent])
+                ctx.kept = Kept(graph.tangents)
                 return given[:count]
 
             @staticmethod
             def backward(ctx: Any, *grads: Any) -> Any:
                 tangents = [grads[i] for i in parts.differentiable]
-                return None, *graph.run_backward(ctx.saved_tensors, tangents, ctx.edges)
+                saved = ctx.kept.saved(ctx, tangents)
+                return None, *graph.run_backward(saved, tangents, ctx.edges)
 
         made: Callable[..., tuple[Any, ...]] = super(torch.autograd.Function, CapturedGraph).apply
         return made

@@ -73,6 +73,37 @@ static void objects_end(Objects *objects)
     }
 }
 
+/* masks() -> (conflicts, needs), tuples of ints: one buffer. */
+static int read_masks(TrainingFunction *function)
+{
+    int64_t counts[2] = {function->ndifferentiable, function->nsaved_arguments + function->nsaved_results};
+    PyObject *masks = PyObject_CallNoArgs(function->masks), *tuples[2];
+    uint64_t *words = PyMem_RawCalloc((size_t)(counts[0] + counts[1]), sizeof(uint64_t)), *next = words;
+    if (words == NULL) {
+        PyErr_NoMemory();
+    }
+    bool pair = masks != NULL && words != NULL && PyArg_ParseTuple(masks, "O!O!", &PyTuple_Type, &tuples[0], &PyTuple_Type, &tuples[1]);
+    int status = pair ? 0 : -1;
+    for (int t = 0; t < 2 && status == 0; t++) {
+        if (PyTuple_GET_SIZE(tuples[t]) != counts[t]) {
+            PyErr_Format(PyExc_ValueError, "expected %lld masks, got %R", (long long)counts[t], tuples[t]);
+            status = -1;
+        }
+        for (int64_t i = 0; i < counts[t] && status == 0; i++) {
+            *next++ = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(tuples[t], i));
+            status = PyErr_Occurred() ? -1 : 0;
+        }
+    }
+    Py_XDECREF(masks);
+    if (status < 0 || function->conflicts != NULL) { /* or another thread was quicker */
+        PyMem_RawFree(words);
+        return status;
+    }
+    function->needs = words + counts[0];
+    __atomic_store_n(&function->conflicts, words, __ATOMIC_RELEASE);
+    return 0;
+}
+
 /* --- apply --------------------------------------------------------------------------------------------------------------------- */
 
 enum { TYPE = 1, DESTROY, DELETE, INCREF_PYOBJECT = 5, RELEASE_VARIABLES = 11, APPLY = 18, VTABLE_WORDS };
@@ -87,13 +118,88 @@ static Node *new_reference(Node *node)
     return node;
 }
 
-/* A result was saved without its node, which `unpack` gives back to it (and takes over). What was freed already: unpack throws before it looks. */
-static void unpack_saved(Node *node, Tensors *out)
+/* --- backwards that start from some of the results ------------------------------------------------------------------------------- */
+
+/* Takes the GIL. Throws. */
+static void learn_masks(TrainingFunction *function)
+{
+    PyGILState_STATE gil CLEANUP(release_gil) = PyGILState_Ensure();
+    if (function->conflicts == NULL && read_masks(function) < 0) {
+        throw_python_error();
+    }
+}
+
+static Progress *progress_of(const Node *node)
+{
+    return node->saved == node->saved_end || node->function->ndifferentiable > MANY_RESULTS ? NULL : (Progress *)node->saved_end;
+}
+
+static uint64_t all_results(const TrainingFunction *function) { return ~0ull >> (64 - function->ndifferentiable); }
+
+/* The results that a backward may still start from. */
+static uint64_t results_left(const TrainingFunction *function, uint64_t spent)
+{
+    uint64_t left = 0;
+    for (int64_t i = 0; i < function->ndifferentiable; i++) {
+        left |= (uint64_t)(((function->conflicts[i] | 1ull << i) & spent) == 0) << i;
+    }
+    return left;
+}
+
+static bool were_freed(const TrainingFunction *function, uint64_t sent, uint64_t spent)
+{
+    for (int64_t i = 0; i < function->ndifferentiable; i++) {
+        if ((sent >> i & 1) && (function->conflicts[i] & spent) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void free_all(Node *node)
+{
+    for (char *saved = node->saved; saved != node->saved_end; saved += saved_bytes) {
+        autograd_symbols.reset_saved(saved);
+    }
+}
+
+/* Which results' gradients came, noted for `node_release`; ~0 where all that is saved is wanted, and there. */
+static uint64_t note_sent(Node *node, const TensorVector *grads)
+{
+    TrainingFunction *function = node->function;
+    Progress *progress = progress_of(node);
+    if (progress == NULL) {
+        return ~0ull;
+    }
+    uint64_t sent = 0;
+    for (int64_t i = 0; i < function->ndifferentiable; i++) {
+        sent |= (uint64_t)(grads->begin[i] != no_tensor) << i;
+    }
+    if (sent != all_results(function) && function->conflicts == NULL) {
+        learn_masks(function);
+    }
+    pthread_mutex_lock(&node->mutex);
+    progress->sent = sent;
+    if (progress->spent != 0 && were_freed(function, sent, progress->spent)) {
+        free_all(node); /* so unpacking throws what eager throws */
+    }
+    bool all = progress->spent == 0 || sent == all_results(function) || torch_symbols.grad_mode();
+    pthread_mutex_unlock(&node->mutex);
+    return all ? ~0ull : sent;
+}
+
+/* A result was saved without its node, which `unpack` gives back to it (and takes over). What was freed already: unpack throws before it looks.
+ * What only leads back from results that are not `sent` is no_tensor. */
+static void unpack_saved(Node *node, uint64_t sent, Tensors *out)
 {
     const TrainingFunction *function = node->function;
     pthread_mutex_t *locked CLEANUP(unlock) = &node->mutex;
     pthread_mutex_lock(locked);
     for (char *saved = node->saved; saved != node->saved_end; saved += saved_bytes) {
+        if (sent != ~0ull && (function->needs[out->count] & sent) == 0) {
+            out->items[out->count++] = no_tensor;
+            continue;
+        }
         bool own = out->count >= function->nsaved_arguments &&
                    is_differentiable_result(function, function->saved_results[out->count - function->nsaved_arguments]);
         Node *taken = own && *(TensorPointer *)saved != no_tensor ? new_reference(node) : NULL;
@@ -106,10 +212,12 @@ static void unpack_saved(Node *node, Tensors *out)
 static int wrap_arguments(const TrainingFunction *function, Tensors *saved, const TensorVector *grads, Objects *out)
 {
     int64_t n = 0;
-    for (int64_t i = 0; i < saved->count; i++) {
-        out->items[n++] = torch_symbols.wrap((Handle)&saved->items[i]);
-        if (out->items[n - 1] == NULL) {
-            return -1;
+    for (int64_t i = 0; i < saved->count; i++, n++) {
+        if (saved->items[i] != no_tensor) {
+            out->items[n] = torch_symbols.wrap((Handle)&saved->items[i]);
+            if (out->items[n] == NULL) {
+                return -1;
+            }
         }
     }
     for (int64_t i = 0; i < function->ndifferentiable; i++) {
@@ -220,11 +328,11 @@ static void drop_without_source(const TrainingFunction *function, uint64_t missi
     }
 }
 
-static int run_backward(Node *node, Objects *arguments, Objects *out)
+static int run_backward(Node *node, bool whole, Objects *arguments, Objects *out)
 {
     TrainingFunction *function = node->function;
     int64_t first = arguments->count - function->ndifferentiable;
-    bool native = function->backward != NULL && !torch_symbols.grad_mode();
+    bool native = whole && function->backward != NULL && !torch_symbols.grad_mode();
     uint64_t missing = 0;
     for (int64_t i = 0; i < function->ndifferentiable && native; i++) {
         PyObject *tangent = arguments->items[first + i];
@@ -268,23 +376,34 @@ static TensorVector *node_apply(TensorVector *out, Node *node, TensorVector *gra
     TrainingFunction *function = node->function;
     Tensors saved CLEANUP(tensors_end);
     tensors_start(&saved, function->nsaved_arguments + function->nsaved_results);
-    unpack_saved(node, &saved);
+    uint64_t sent = note_sent(node, grads);
+    unpack_saved(node, sent, &saved);
     PyGILState_STATE gil CLEANUP(release_gil) = PyGILState_Ensure();
     Objects arguments CLEANUP(objects_end) = {.count = 0, .items = arguments.few};
     Objects results CLEANUP(objects_end) = {.count = 0, .items = results.few};
     if (objects_start(&arguments, saved.count + function->ndifferentiable) < 0 || objects_start(&results, function->arguments) < 0 ||
-        wrap_arguments(function, &saved, grads, &arguments) < 0 || run_backward(node, &arguments, &results) < 0) {
+        wrap_arguments(function, &saved, grads, &arguments) < 0 || run_backward(node, sent == ~0ull, &arguments, &results) < 0) {
         throw_python_error();
     }
     give_grads(function, &results, out);
     return out;
 }
 
+/* Frees what no other result needs. */
 static void node_release(Node *node)
 {
+    const TrainingFunction *function = node->function;
+    Progress *progress = progress_of(node);
     pthread_mutex_lock(&node->mutex);
+    uint64_t left = 0;
+    if (progress != NULL && function->conflicts != NULL) {
+        progress->spent |= progress->sent;
+        left = results_left(function, progress->spent);
+    }
     for (char *saved = node->saved; saved != node->saved_end; saved += saved_bytes) {
-        autograd_symbols.reset_saved(saved);
+        if (left == 0 || (function->needs[(saved - node->saved) / (int64_t)saved_bytes] & left) == 0) {
+            autograd_symbols.reset_saved(saved);
+        }
     }
     pthread_mutex_unlock(&node->mutex);
 }

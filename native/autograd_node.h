@@ -33,7 +33,10 @@ typedef struct {
     PyObject *backward;      /* CompiledGraph: saved, tangents -> a gradient or None for each argument; NULL until it is compiled */
     PyObject *wrap;          /* wrap(all that the forward gave, *args): the results with a node made in Python */
     PyObject *run_backward;  /* run_backward(saved, tangents, edges): where `backward` is not enough */
+    PyObject *masks;         /* masks() -> (conflicts, needs): asked for once, where some of the results get no gradient */
     int64_t *words;          /* the four lists below */
+    uint64_t *conflicts;     /* for each differentiable result: a bit for each whose backward frees what its own reads; NULL until it is known */
+    const uint64_t *needs;   /* for each saved tensor: a bit for each differentiable result whose backward reads it */
     int64_t arguments, given, results;
     int64_t ndifferentiable, nsaved_arguments, nsaved_results, nwanted;
     const int64_t *differentiable, *saved_arguments, *saved_results;
@@ -51,6 +54,14 @@ static inline bool is_differentiable_result(const TrainingFunction *function, in
     }
     return false;
 }
+
+/* Behind the saved tensors of a node, in the same memory: a bit for each differentiable result. */
+typedef struct {
+    uint64_t sent;  /* those that the last backward started from */
+    uint64_t spent; /* those that a backward has freed the way of */
+} Progress;
+
+#define MANY_RESULTS 64 /* more than a Progress has bits for: a backward frees all that the node saved */
 
 #define METADATA_BYTES 96
 #define FEW_METADATA 2

@@ -136,8 +136,9 @@ static void save(Node *node, PyObject *const *args, PyObject *const *given)
     if (bytes == 0) {
         return;
     }
-    node->saved = node->saved_end = autograd_symbols.allocate(bytes);
-    node->saved_capacity = node->saved + bytes;
+    node->saved = node->saved_end = autograd_symbols.allocate(bytes + saved_bytes); /* one more: the Progress */
+    node->saved_capacity = node->saved + bytes + saved_bytes;
+    *(Progress *)(node->saved + bytes) = (Progress){0, 0};
     for (int64_t i = 0; i < function->nsaved_arguments; i++, node->saved_end += saved_bytes) {
         autograd_symbols.new_saved(node->saved_end, tensor_handle(args[function->saved_arguments[i]]), false, false);
     }
@@ -256,12 +257,12 @@ static int read_lists(TrainingFunction *function, PyObject *const lists[4])
 
 static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"forward", "wrap", "run_backward", "arguments", "results", "differentiable", "saved_arguments", "saved_results",
+    static char *names[] = {"forward", "wrap", "run_backward", "masks", "arguments", "results", "differentiable", "saved_arguments", "saved_results",
                             "wanted", NULL};
-    PyObject *forward, *wrap, *run_backward, *lists[4];
+    PyObject *forward, *wrap, *run_backward, *masks, *lists[4];
     long long arguments, results;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOLLO!O!O!O!", names, &forward, &wrap, &run_backward, &arguments, &results, &PyTuple_Type,
-                                     &lists[0], &PyTuple_Type, &lists[1], &PyTuple_Type, &lists[2], &PyTuple_Type, &lists[3])) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOLLO!O!O!O!", names, &forward, &wrap, &run_backward, &masks, &arguments, &results,
+                                     &PyTuple_Type, &lists[0], &PyTuple_Type, &lists[1], &PyTuple_Type, &lists[2], &PyTuple_Type, &lists[3])) {
         return NULL;
     }
     if (!compiled_graph_check(forward) || results > compiled_graph_nouts(forward)) {
@@ -278,6 +279,7 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     function->forward = Py_NewRef(forward);
     function->wrap = Py_NewRef(wrap);
     function->run_backward = Py_NewRef(run_backward);
+    function->masks = Py_NewRef(masks);
     function->arguments = arguments;
     function->given = compiled_graph_nouts(forward);
     function->results = results;
@@ -294,6 +296,7 @@ static int function_traverse(TrainingFunction *function, visitproc visit, void *
     Py_VISIT(function->backward);
     Py_VISIT(function->wrap);
     Py_VISIT(function->run_backward);
+    Py_VISIT(function->masks);
     return 0;
 }
 
@@ -310,8 +313,10 @@ static void function_dealloc(TrainingFunction *function)
     Py_CLEAR(function->forward);
     Py_CLEAR(function->wrap);
     Py_CLEAR(function->run_backward);
+    Py_CLEAR(function->masks);
     PyMem_Free(function->words);
     PyMem_Free(function->sources);
+    PyMem_RawFree(function->conflicts);
     Py_TYPE(function)->tp_free((PyObject *)function);
 }
 
@@ -367,7 +372,7 @@ static PyGetSetDef function_getset[] = {
 
 static PyTypeObject TrainingFunctionType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "_capture.TrainingFunction",
-    .tp_doc = PyDoc_STR("TrainingFunction(forward, wrap, run_backward, arguments, results, differentiable, saved_arguments, saved_results, wanted)\n\n"
+    .tp_doc = PyDoc_STR("TrainingFunction(forward, wrap, run_backward, masks, arguments, results, differentiable, saved_arguments, saved_results, wanted)\n\n"
                         "A compiled forward whose results have gradients; its node in autograd's graph runs `backward`."),
     .tp_basicsize = sizeof(TrainingFunction),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
