@@ -15,7 +15,7 @@ from codegen.index_algebra import Poly
 from codegen.lower.promotion import as_operand, is_float
 from codegen.lower.registry import lowering
 from codegen.lower.scalar_math import add, compare, mul, sub, where
-from codegen.lower.tensor_expr import Position, TensorExpr, cast, copy_of, fill
+from codegen.lower.tensor_expr import Position, SizeValue, TensorExpr, cast, copy_of, expand, fill
 
 aten = torch.ops.aten
 
@@ -58,12 +58,16 @@ def fill_lowering(ctx: Any, like: TensorExpr, value: Any) -> TensorExpr:
 
 def _sequence(ctx: Any, start: Any, step: Any) -> TensorExpr:
     """start + step * i where every element is exact; other steps only eager knows how to round."""
-    if isinstance(start, Poly) or isinstance(step, Poly):
+    if isinstance(step, Poly) or (isinstance(start, Poly) and not _whole(step)):
         return NotImplemented
-    if not (_whole(start) and _whole(step)):
+    if not (_whole(step) and (isinstance(start, Poly) or _whole(start))):
         return _fractions(ctx, start, step)
     position = mul(Position(ctx.shape, 0), int(step)) if step != 1 else Position(ctx.shape, 0)
-    return cast(add(position, int(start)) if start else position, ctx.dtype)
+    if isinstance(start, Poly):
+        position = add(position, expand(SizeValue(start), ctx.shape))
+    elif start:
+        position = add(position, int(start))
+    return cast(position, ctx.dtype)
 
 
 def _fractions(ctx: Any, start: Any, step: Any) -> TensorExpr:

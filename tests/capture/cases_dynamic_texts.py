@@ -167,6 +167,7 @@ def positions_in_floats(x):
         torch.arange(0.0, n, 0.5),
         torch.arange(start=1, end=float(n), step=2),
         torch.arange(0, float(n), dtype=torch.int32),
+        torch.arange(n - 1, -1, -1.0),
         torch.arange(n, dtype=torch.float64),
     )
 

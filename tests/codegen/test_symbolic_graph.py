@@ -104,6 +104,11 @@ PROGRAMS: dict[str, tuple[Any, Any]] = {
     "broadcast": (lambda x: x[:, None, :] - x[None, :5].sum(1, keepdim=True), rows),
     "product": (lambda x: F.relu(x @ x.t()[:, :3]), square),
     "positions": (lambda x: x + torch.arange(x.shape[0])[:, None], rows),
+    "positions_from_a_size": (lambda x: x + torch.arange(x.shape[0] - 1, -1, -1)[:, None] * 0.5, rows),
+    "positions_as_floats": (
+        lambda x: x + torch.arange(x.shape[0], 3 * x.shape[0], 2, dtype=torch.float32)[:, None],
+        rows,
+    ),
     "mask": (lambda x: x.masked_fill(torch.ones_like(x).triu(1) > 0, 0), square),
     "gather": (
         lambda x: x[torch.arange(x.shape[0]) % 2] + x.index_select(1, torch.tensor([0, 2]))[:, :1],
