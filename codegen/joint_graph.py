@@ -35,6 +35,11 @@ class Replay:
     detach: bool
     modes: frozenset[bool]
 
+    @property
+    def cut_off(self) -> bool:
+        """The program detached it: in which mode its views were made can't be told any more."""
+        return self.detach and None in self.views
+
     def run(self, base: torch.Tensor) -> torch.Tensor:
         value = base
         for view in self.views:
@@ -124,7 +129,8 @@ def switches_grad(module: fx.GraphModule) -> bool:
 def check_switches(joint: Joint) -> None:
     """Views and writes that autograd sees are made in the mode that the graph is run in."""
     around = frozenset([joint.enables_grad or torch.is_grad_enabled()])
-    if any(isinstance(kind, Replay) and not kind.modes <= around for kind in joint.outputs):
+    replays = (kind for kind in joint.outputs if isinstance(kind, Replay))
+    if any(not kind.cut_off and not kind.modes <= around for kind in replays):
         raise UntraceableError("a view of an input or result in another grad mode than that of the graph")
     if joint.trace.seen_writes:
         raise UntraceableError(

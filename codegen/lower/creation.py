@@ -15,7 +15,7 @@ from codegen.index_algebra import Poly
 from codegen.lower.promotion import as_operand, is_float
 from codegen.lower.registry import lowering
 from codegen.lower.scalar_math import add, compare, mul, sub, where
-from codegen.lower.tensor_expr import Position, SizeValue, TensorExpr, cast, copy_of, expand, fill
+from codegen.lower.tensor_expr import Position, TensorExpr, cast, copy_of, fill
 
 aten = torch.ops.aten
 
@@ -63,10 +63,8 @@ def _sequence(ctx: Any, start: Any, step: Any) -> TensorExpr:
     if not (_whole(step) and (isinstance(start, Poly) or _whole(start))):
         return _fractions(ctx, start, step)
     position = mul(Position(ctx.shape, 0), int(step)) if step != 1 else Position(ctx.shape, 0)
-    if isinstance(start, Poly):
-        position = add(position, expand(SizeValue(start), ctx.shape))
-    elif start:
-        position = add(position, int(start))
+    if isinstance(start, Poly) or start:
+        position = add(position, start if isinstance(start, Poly) else int(start))
     return cast(position, ctx.dtype)
 
 

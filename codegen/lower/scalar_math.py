@@ -2,14 +2,15 @@
 
     where(less(a, b), a, b)  ->  Map("where", (Map("lt", (a, b)), a, b))
 
-Python numbers among the arguments become constants of the type of the tensors beside them.
+Numbers among the arguments become tensors of the type of the tensors beside them: constants, or computed from sizes.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from codegen.lower.tensor_expr import Checked, Map, TensorExpr, fill
+from codegen.index_algebra import Poly
+from codegen.lower.tensor_expr import Checked, Map, SizeValue, TensorExpr, cast, expand, fill
 from codegen.ops import OPS, result_dtype
 
 # On b8 registers arithmetic is logic: True + True is True.
@@ -19,14 +20,18 @@ _LOGICAL = {"add": "or", "mul": "and", "max": "or", "min": "and"}
 def apply(op: str, *args: Any) -> TensorExpr:
     """`op` of `codegen.ops` on tensors of one shape and type."""
     model = next(arg for arg in reversed(args) if isinstance(arg, TensorExpr))
-    operands = tuple(
-        arg if isinstance(arg, TensorExpr) else fill(model.shape, model.dtype, arg) for arg in args
-    )
+    operands = tuple(arg if isinstance(arg, TensorExpr) else _number(arg, model) for arg in args)
     if model.dtype == "b8" and op in _LOGICAL:
         op = _LOGICAL[op]
     spec = OPS[op]
     dtypes = tuple(operand.dtype for operand in operands)
     return Map(op, operands, result_dtype(op, dtypes, operands[-1].dtype if spec.result != "b8" else "b8"))
+
+
+def _number(value: Any, model: TensorExpr) -> TensorExpr:
+    if isinstance(value, Poly):
+        return expand(cast(SizeValue(value), model.dtype), model.shape)
+    return fill(model.shape, model.dtype, value)
 
 
 def add(left: Any, right: Any) -> TensorExpr:

@@ -109,6 +109,10 @@ PROGRAMS: dict[str, tuple[Any, Any]] = {
         lambda x: x + torch.arange(x.shape[0], 3 * x.shape[0], 2, dtype=torch.float32)[:, None],
         rows,
     ),
+    "mask_behind_a_prefix": (
+        lambda x: (x.triu(x.shape[0] // 2), (x > 0).tril(diagonal=x.shape[1] - 3)),
+        rows,
+    ),
     "mask": (lambda x: x.masked_fill(torch.ones_like(x).triu(1) > 0, 0), square),
     "gather": (
         lambda x: x[torch.arange(x.shape[0]) % 2] + x.index_select(1, torch.tensor([0, 2]))[:, :1],
