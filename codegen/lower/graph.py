@@ -182,7 +182,10 @@ class Lowering:
         args = fx.node.map_aggregate(node.args, self._extern_argument)
         kwargs = fx.node.map_aggregate(node.kwargs, self._extern_argument)
         results = self.val if isinstance(self.val, (tuple, list)) else (self.val,)
-        values = [self._extern_result(node.name, val) for val in results]
+        unused = _unused_results(node, len(results))
+        values = [
+            None if i in unused else self._extern_result(node.name, val) for i, val in enumerate(results)
+        ]
         names = tuple(value.buffer if isinstance(value, Stored) else None for value in values)
         mutates = self._mutated(node, args, kwargs)
         self.steps.append(ExternStep(node.target, tuple(args), dict(kwargs), names, mutates))
@@ -320,6 +323,15 @@ class Lowering:
         while name in self.program.buffers:
             name, number = f"{hint}_{number}", number + 1
         return name
+
+
+def _unused_results(node: fx.Node, count: int) -> set[int]:
+    """Of a call with several: those that nothing reads. Some operators give no tensor where their rule says that they do."""
+    if not isinstance(node.meta.get("val"), (tuple, list)) or any(
+        user.target is not operator.getitem for user in node.users
+    ):
+        return set()
+    return set(range(count)) - {user.args[1] for user in node.users}  # type: ignore[arg-type]
 
 
 _NODE_KINDS = {

@@ -461,3 +461,21 @@ def test_defaults_of_operators_are_those_of_the_schema() -> None:
     loss = torch.nn.functional.multi_margin_loss
     captured = capture.compile(lambda x, target: loss(x, target, margin=-3.14))(x, target)
     assert torch.equal(captured, loss(x, target, margin=-3.14))
+
+
+def test_a_result_that_eager_leaves_out() -> None:
+    """Attention without its weights: their tensor is undefined, where the operator's rule says that it is empty."""
+    attention = torch.nn.MultiheadAttention(8, 2, batch_first=True).eval().requires_grad_(False)
+    weights = (
+        attention.in_proj_weight,
+        attention.in_proj_bias,
+        attention.out_proj.weight,
+        attention.out_proj.bias,
+    )
+
+    def attend(x: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+        return torch._native_multi_head_attention(x, x, x, 8, 2, a, b, c, d, None, False)[0] * 2
+
+    x = torch.randn(2, 5, 8)
+    (found,) = compile_function(attend, x, *weights)(x, *weights)
+    torch.testing.assert_close(found, attend(x, *weights))
