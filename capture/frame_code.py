@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import _capture
 import torch
 from bytecode import Bytecode, FreeVar, Instr, Label, TryBegin, TryEnd
-from bytecode.instr import InstrLocation
 
 from capture import hooks
+from capture.code_places import cut_far_places, fill_places
 from capture.reconstruct import PythonCode, held_constant, release_constants
 from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable
@@ -125,7 +125,8 @@ def assemble(frame_code: FrameCode, graph: Any, inputs: list[Source]) -> types.C
     result.argcount = len(result.argnames)
     result.flags = CO_OPTIMIZED_NEWLOCALS | (original.co_flags & CO_NESTED_AND_FUTURE)  # type: ignore[assignment]
     result.freevars = list(original.co_freevars)
-    _fill_locations(result, original.co_firstlineno)
+    fill_places(result, original.co_firstlineno)
+    cut_far_places(result)
     frame_code.slots = list(slots)
     # The depths are the original's: the assembler would take the least depth inside of a region for that of its handler.
     code = result.to_code(compute_exception_stack_depths=False)
@@ -149,13 +150,6 @@ def without_dead_locals(body: list[Any], arguments: list[str]) -> list[Any]:
         if name not in loaded:
             clearing += [Instr("LOAD_CONST", None), Instr("STORE_FAST", name)]  # type: ignore[arg-type]
     return [*before, *clearing, *behind]
-
-
-def _fill_locations(result: Bytecode, first_line: int) -> None:
-    location = InstrLocation(first_line, None, None, None)
-    for item in result:
-        if isinstance(item, Instr) and item.location is None:
-            item.location = location
 
 
 def _call_graph(

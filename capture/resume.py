@@ -22,6 +22,7 @@ from bytecode import Bytecode, CellVar, FreeVar, Instr, Label, TryBegin
 from bytecode.instr import InstrLocation
 
 from capture.bytecode.instructions import decode
+from capture.code_places import cut_far_places
 
 CO_VARIADIC = 0x04 | 0x08
 # Kinds of stack items. HANDLED: PUSH_EXC_INFO's saved state; METHOD + name: a bound method of a built-in object, taken from it anew.
@@ -87,6 +88,7 @@ def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: 
     result.flags = original.co_flags & ~CO_VARIADIC  # type: ignore[assignment]
     result.freevars = list(cell_names(original))
     result.cellvars = []
+    cut_far_places(result)
     code = result.to_code(
         stacksize=original.co_stacksize + len(stack) + 2,
         compute_exception_stack_depths=False,
