@@ -331,7 +331,7 @@ def _unused_results(node: fx.Node, count: int) -> set[int]:
         user.target is not operator.getitem for user in node.users
     ):
         return set()
-    return set(range(count)) - {user.args[1] for user in node.users}  # type: ignore[arg-type]
+    return set(range(count)) - {user.args[1] for user in node.users}
 
 
 _NODE_KINDS = {
