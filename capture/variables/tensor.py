@@ -284,6 +284,7 @@ class TensorVariable(Variable):
             return special(self, tx, *args, **kwargs)
         if not callable(getattr(torch.Tensor, name, None)):
             return self.get_attr(tx, name).call(tx, args, kwargs)
+        tensor_attributes.guard_name(tx, name)
         return tx.output.call_method(tx, name, [self, *args], kwargs)
 
     def _constant_method(

@@ -7,12 +7,14 @@ Out: variables. The real tensor gets its attributes behind the graph: an existin
 
 from __future__ import annotations
 
+import types
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from capture.break_reasons import GraphBreak
 from capture.variables.base import Deleted, Variable
+from capture.variables.class_lookup import MISSING, lookup_type
 from capture.variables.exception import raise_new
 from guards.source import AttrSource
 
@@ -40,7 +42,19 @@ def load(owner: TensorVariable, tx: Translator, name: str) -> Variable | None:
         return tx.wrap(namespace[name], AttrSource(owner.source, name))
     if is_free_name(name):
         tx.output.guard_no_attribute(owner, name)
+        guard_name(tx, name)
     return None
+
+
+def guard_name(tx: Translator, name: str) -> None:
+    """What a program puts on the class `torch.Tensor`, or may put there under a free name, may change; torch's own attributes are taken to stay."""
+    from capture.wrap import wrap_class
+
+    found = lookup_type(torch.Tensor, name)
+    function = found.fget if isinstance(found, property) else found
+    written = isinstance(function, types.FunctionType) and not (function.__module__ or "").startswith("torch")
+    if found is MISSING or written:
+        tx.output.guard_class_entry(wrap_class(tx.output, torch.Tensor), torch.Tensor, name)
 
 
 def store(owner: TensorVariable, tx: Translator, name: str, value: Variable) -> None:

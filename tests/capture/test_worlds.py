@@ -469,3 +469,15 @@ def test_view_made_without_grad_mode() -> None:
         for _ in range(2):
             assert torch.equal(run(view, x), product(view, x))
     assert counters["graphs"]["compiled"] == 1
+
+
+def test_method_that_the_program_gave_to_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
+    def use(x):
+        return x.zz_scaled() + 1
+
+    monkeypatch.setattr(torch.Tensor, "zz_scaled", lambda t: t * 2, raising=False)
+    run = capture.compile(use)
+    with config.patch(raise_on_error=True):
+        assert torch.equal(run(torch.ones(3)), torch.full((3,), 3.0))
+        monkeypatch.setattr(torch.Tensor, "zz_scaled", lambda t: t * 3)
+        assert torch.equal(run(torch.ones(3)), torch.full((3,), 4.0))

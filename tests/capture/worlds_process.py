@@ -125,6 +125,8 @@ ROWS = [
     ("math_constant", lambda: X + math.e, patch(math, "e", 1.0)),
     ("operator_function", lambda: operator.add(X, 1), patch(operator, "add", lambda a, b: a * 5)),
     ("functools_function", lambda: X + functools.reduce(lambda a, b: a + b, [1, 2]), patch(functools, "reduce", lambda f, items: 50)),
+    ("attribute_of_the_class_of_tensors", lambda: X + getattr(X, "zz_added", 1), (lambda: setattr(torch.Tensor, "zz_added", 5), lambda: delattr(torch.Tensor, "zz_added"))),
+    ("method_of_the_class_of_tensors", lambda: X.zz_added() if hasattr(X, "zz_added") else X, (lambda: setattr(torch.Tensor, "zz_added", lambda t: t * 5), lambda: delattr(torch.Tensor, "zz_added"))),
     ("attention_kernels", attention, (lambda: allow_attention(False), lambda: allow_attention(True))),
     ("numpy_constant", lambda: X + np.pi, patch(np, "pi", 3.0)),
 ]  # fmt: skip
