@@ -10,6 +10,7 @@ No instruction here may trap or be poison for any operands: lanes behind the end
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from codegen.llvm.types import FLOATS, SIZES, UNSIGNED
@@ -76,8 +77,20 @@ def smaller_or_larger(code: Code, dtype: str, which: str, left: str, right: str)
     return code.select(code.compare(predicate, dtype, left, right), dtype, left, right)
 
 
+_LITERAL = re.compile(r"(?:splat \((?:float|double) )?0x([0-9A-Fa-f]{16})\)?")
+
+
+def is_number(operand: str) -> bool:
+    """Whether it is a constant, and not NaN."""
+    found = _LITERAL.fullmatch(operand)
+    return found is not None and int(found[1], 16) & (2**63 - 1) <= 0x7FF0 << 48
+
+
 def _extremum(which: str) -> Emitter:
     def emit(code: Code, dtype: str, left: str, right: str) -> str:
+        if dtype in FLOATS and is_number(right):  # beside a NaN the left one
+            predicate = "fcmp ult" if which == "min" else "fcmp ugt"
+            return code.select(code.compare(predicate, dtype, left, right), dtype, left, right)
         result = smaller_or_larger(code, dtype, which, left, right)
         if dtype not in FLOATS:
             return result

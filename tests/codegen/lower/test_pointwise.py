@@ -257,3 +257,15 @@ def test_a_number_that_a_function_transform_casts(monkeypatch):
     x = torch.randn(3, 4)
     with capture.config.patch(raise_on_error=True):
         torch.testing.assert_close(rows(x), x.sum(1) * 2)
+
+
+@pytest.mark.parametrize("bound", [1.0, 0.0, -0.0, float("inf"), float("-inf"), float("nan")])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_bounds_that_are_numbers(bound, dtype):
+    numbers = [float("nan"), float("inf"), -float("inf"), 0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-40]
+    x = torch.tensor(numbers * 3, dtype=dtype)
+    check(lambda x: (x.clamp(min=bound), x.clamp(max=bound)), x)
+    check(
+        lambda x: (torch.maximum(x, torch.full_like(x, bound)), torch.minimum(torch.full_like(x, bound), x)),
+        x,
+    )

@@ -15,7 +15,7 @@ import capture
 from capture.config import config
 from codegen import compiled, kernel_cost
 from codegen.ir import Kernel, Load, Loop, Stmt
-from codegen.passes import pipeline
+from codegen.passes import fuse, pipeline
 from codegen.program import Program
 from tests.codegen.lowering_check import check, kernels, lowered
 from tests.codegen.native_programs import run_native
@@ -111,16 +111,16 @@ def test_what_is_no_number() -> None:
     assert with_parts(check(lambda x: (x.softmax(1), x.sum(0)), x))
 
 
-# name -> function of (1200, 64) tensors, kernels, those with parts
+# name -> function of (80, 64) tensors, kernels, those with parts
 BESIDE: dict[str, tuple[Callable[..., Any], int, int]] = {
     "an elementwise kernel": (lambda x, y: (z := torch.where(y > 0, x, 0), z.sum(0)), 2, 1),
-    "a view of the rows": (lambda x, y: (z := x * y, z.view(24, 50, 64).sum((0, 1))), 2, 1),
-    "rows of a view": (lambda x, y: (z := (x * y).view(24, 50, 64), z.view(1200, 64).sum(0)), 2, 1),
+    "a view of the rows": (lambda x, y: (z := x * y, z.view(8, 10, 64).sum((0, 1))), 2, 1),
+    "rows of a view": (lambda x, y: (z := (x * y).view(8, 10, 64), z.view(80, 64).sum(0)), 2, 1),
     "several sums": (lambda x, y: (x.softmax(1), x.sum(0), (x * y).sum(0), y.exp().sum(0)), 2, 1),
     "sums of rows and of columns": (lambda x, y: (x.sum(0), x.sum(1)), 2, 1),
     "what is made of the sums": (lambda x, y: (x.softmax(1), x.mean(0).sqrt() * 2), 2, 1),
     "a sum of what the row gives": (lambda x, y: (z := x.softmax(1) * y, z.sum(0)), 2, 1),
-    "computed places": (lambda x, y: (z := y.softmax(1), (z + x[y.long() % 1200, 3]).sum(0)), 2, 1),
+    "computed places": (lambda x, y: (z := y.softmax(1), (z + x[y.long() % 80, 3]).sum(0)), 2, 1),
     "a sum that needs another": (lambda x, y: (x.exp(), (x - x.mean(0)).pow(2).sum(0)), 2, 0),
     "rows that need the sum": (lambda x, y: (x / x.sum(0)).softmax(1), 2, 0),
     "a maximum": (lambda x, y: (x.softmax(1), x.amax(0)), 2, 0),
@@ -130,17 +130,21 @@ BESIDE: dict[str, tuple[Callable[..., Any], int, int]] = {
 
 
 @pytest.mark.parametrize("name", BESIDE)
-def test_beside(name: str) -> None:
+def test_beside(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fuse, "ALONE", 1000)
     function, count, parts = BESIDE[name]
     torch.manual_seed(0)
-    x, y = torch.rand(2, 1200, 64, dtype=torch.float64)
+    x, y = torch.rand(2, 80, 64, dtype=torch.float64)
     program = check(function, x, y)
     assert (len(kernels(program)), len(with_parts(program))) == (count, parts)
 
 
-@pytest.mark.parametrize(("rows", "parts"), [(300, 1), (50, 0)])
-def test_short_columns_are_walked_down_only_where_they_stay_near(rows: int, parts: int) -> None:
-    program = check(lambda x, y: (z := torch.where(y > 0, x, 0), z.sum(0)), *torch.randn(2, rows, 400))
+@pytest.mark.parametrize(("rows", "parts"), [(120, 1), (50, 0)])
+def test_short_columns_are_walked_down_only_where_they_stay_near(
+    rows: int, parts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fuse, "ALONE", 4000)
+    program = check(lambda x, y: (z := torch.where(y > 0, x, 0), z.sum(0)), *torch.randn(2, rows, 40))
     assert (len(kernels(program)), len(with_parts(program))) == (1 + parts, parts)
 
 
@@ -151,12 +155,13 @@ def test_a_product_between() -> None:
         y = x.softmax(1)
         return y, (x + y @ w).sum(0)
 
-    program = check(function, torch.rand(1200, 64), torch.rand(64, 64), no_calls=False)
+    program = check(function, torch.rand(80, 64), torch.rand(64, 64), no_calls=False)
     assert not with_parts(program)
 
 
-def test_a_product_beside() -> None:
+def test_a_product_beside(monkeypatch: pytest.MonkeyPatch) -> None:
     """A linear layer's backward: the activation's gradient goes into products, and its columns are the bias's."""
+    monkeypatch.setattr(fuse, "ALONE", 1000)
 
     def function(g: Tensor, y: Tensor, w: Tensor, x: Tensor) -> Any:
         d = torch.where(y > 0, g, 0)
@@ -164,9 +169,9 @@ def test_a_product_beside() -> None:
 
     program = check(
         function,
-        *(torch.randn(1200, 64) for _ in range(2)),
+        *(torch.randn(80, 64) for _ in range(2)),
         torch.randn(64, 48),
-        torch.randn(1200, 48),
+        torch.randn(80, 48),
         no_calls=False,
     )
     assert len(with_parts(program)) == 1
