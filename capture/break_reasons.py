@@ -144,11 +144,13 @@ class GraphBreak(TranslationSignal):
 
 
 class SkipFrame(TranslationSignal):
-    """The frame is run by Python as a whole: as long as `guards` hold, for good where there are none."""
+    """The frame is run by Python as a whole: as long as `guards` hold, for good where there are none. `idle`: so is all that it calls, where
+    there is nothing to capture either."""
 
-    def __init__(self, reason: str, *, guards: GuardSet | None = None) -> None:
+    def __init__(self, reason: str, *, guards: GuardSet | None = None, idle: bool = False) -> None:
         super().__init__(reason)
         self.guards = guards
+        self.idle = idle
 
 
 def _describe(value: Any) -> str:

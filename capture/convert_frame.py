@@ -224,7 +224,8 @@ def finish(
         observe.current().on_break(reason, frame.code)
         log.get("graph_breaks")("%s", reason)
     elif not operations:
-        raise SkipFrame("no torch operations", guards=tx.output.finished_guards() if tx.saw_torch else None)
+        guards = tx.output.finished_guards() if tx.saw_torch else None
+        raise SkipFrame("no torch operations", guards=guards, idle=True)
     tx.output.assertions.check(tx.output)
     tx.output.symbols.check_promises()
     tx.output.unbacked.check()
@@ -257,7 +258,7 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
     output = capture.output
     compiled = compile_graph(output, capture.outputs, settings, frame)
     if compiled is None and capture.recipe is not None:
-        raise SkipFrame("no torch operations", guards=output.finished_guards())
+        raise SkipFrame("no torch operations", guards=output.finished_guards(), idle=True)
     graph = None if compiled is None else called_directly(compiled, output)
     is_whole = capture.value is not None and compiled is not None
     if is_whole and not backends.is_worth_running(compiled, output.graph, output.instructions):
@@ -396,8 +397,7 @@ def leave_alone(frame: Any, skip: SkipFrame, settings: CaptureSettings) -> None:
             frame.code, settings
         )  # its guards name what lives for one call: analysis for each
         return
-    # all that it calls was followed: there is nothing to capture either
-    entry = cache.CacheEntry(encode(skip.guards, [], frame.code), settings, unhooked=True)
+    entry = cache.CacheEntry(encode(skip.guards, [], frame.code), settings, unhooked=skip.idle)
     entry.guard_set = skip.guards
     cache.install(frame.code, entry)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 
+import _capture
 import pytest
 import torch
 import torch.nn.functional as F
@@ -126,3 +127,27 @@ def test_a_state_that_translation_itself_moves_is_looked_at_again():
     with capture.config.patch(raise_on_error=True):
         assert torch.equal(capture.compile(f, backend=backend)(x, Items([1])), x + 1)
     assert len(calls) == 2
+
+
+def test_what_a_frame_left_to_python_calls_is_captured(backend):
+    """Its write to memory that it shares with another input is Python's; the functions behind it are not."""
+
+    def work(y):
+        return y * 3 + 1
+
+    def main(part, whole):
+        total = part.mul_(2).sum() + whole.sum()
+        print(end="")
+        return total, work(whole.detach().clone())
+
+    def views():
+        whole = torch.ones(4, requires_grad=True) * 1
+        return whole[:2], whole
+
+    captured = capture.compile(main, backend=backend)
+    for _ in range(3):
+        for got, want in zip(captured(*views()), main(*views()), strict=True):
+            assert torch.equal(got, want)
+    assert backend.graphs == 1  # of `work`
+    assert [entry.hits for entry in _capture.entries(work.__code__)] == [2]
+    assert [entry.unhooked for entry in _capture.entries(main.__code__)] == [False]
