@@ -172,7 +172,7 @@ def finish_inference(
     traced = joint.trace
     with traced.recorder.mode:
         traced.copy_back()
-        graph = traced.finish([traced.output_node(value) for value in traced.outputs])
+        graph = traced.finish(traced.output_nodes(traced.outputs))
     if frozen:
         freeze_inputs(graph, traced, frozen)
     fallback = fallback_of(gm, traced.lifted)
@@ -206,7 +206,7 @@ def finish_training(
 def finish_views(gm: fx.GraphModule, joint: Joint, store: Any, kernels: bool) -> ViewsGraph:
     traced = joint.trace
     with traced.recorder.mode:
-        graph = traced.finish([traced.output_node(value) for value in joint.results])
+        graph = traced.finish(traced.output_nodes(joint.results))
     return ViewsGraph(joint, graph, store, fallback_of(gm, traced.lifted), kernels)
 
 

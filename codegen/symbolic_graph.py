@@ -264,7 +264,7 @@ def _new_symbols(env: SizeEnv, examples: Sequence[Any], values: Sequence[Any]) -
 def _finished(traced: Trace) -> fx.Graph:
     with traced.recorder.mode:
         traced.copy_back()
-        return traced.finish([traced.output_node(value) for value in traced.outputs])
+        return traced.finish(traced.output_nodes(traced.outputs))
 
 
 # --- what lowering takes for granted -----------------------------------------------------------------------------------------------

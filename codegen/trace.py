@@ -461,6 +461,17 @@ class Trace:
             )
         return self.recorder.memories.rebuild(tracked, placeholder)
 
+    def output_nodes(self, values: Sequence[Any]) -> list[Any]:
+        """`y.detach()` is computed by the node of `y`, but it is a tensor of its own."""
+        nodes: list[Any] = []
+        owners: dict[fx.Node, Any] = {}
+        for value in values:
+            node = self.output_node(value)
+            if isinstance(node, fx.Node) and owners.setdefault(node, value) is not value:
+                node = self.recorder.emit(aten.alias.default, (node,), {})
+            nodes.append(node)
+        return nodes
+
     def finish(self, outputs: Sequence[Any]) -> fx.Graph:
         """Close the graph with these outputs (nodes, numbers, None) and drop what nobody uses."""
         self.graph.output(tuple(map(as_argument, outputs)))

@@ -272,7 +272,10 @@ class Lowering:
         outputs: Any = node.args[0]
         for item in outputs:
             if isinstance(item, fx.Node) and item not in self.outputs:
-                self.outputs[item] = self._output_value(item)
+                value = self._output_value(item)
+                if isinstance(value, str) and value in self.outputs.values():
+                    value = self._another_view(self.program.buffers[value], item.name)
+                self.outputs[item] = value
         self.program.outputs = [
             self.outputs[item] if isinstance(item, fx.Node) else _as_expr(item) for item in outputs
         ]
@@ -310,7 +313,7 @@ class Lowering:
         return view.buffer
 
     def _another_view(self, info: BufferInfo, hint: str) -> str:
-        """A tensor of its own on the memory of an input, laid out as it is: in eager a view is never its base itself."""
+        """A tensor of its own on the memory of an input or result, laid out as it is: in eager a view is never its base itself."""
         name = self._unique(hint)
         self.program.buffers[name] = BufferInfo(
             name, "output", info.dtype, info.shape, info.strides, to_expr(0)
