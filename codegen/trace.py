@@ -161,7 +161,7 @@ class Recorder(TorchDispatchMode):
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         outside = self.memories.silent
-        self.memories.silent = outside or not func._schema.is_mutable
+        self.memories.silent = outside or not func._schema.is_mutable or is_symbolic_batch_norm(func, args)
         try:
             with self:
                 result = TABLE[func](*args, **kwargs)
@@ -477,6 +477,13 @@ class Trace:
         self.graph.output(tuple(map(as_argument, outputs)))
         drop_unused(self.graph)
         return self.graph
+
+
+def is_symbolic_batch_norm(func: OpOverload, args: tuple[Any, ...]) -> bool:
+    """`torch.batch_norm` calls this operator where sizes are symbols; in eager another one, which says nothing of the statistics that it writes."""
+    return func is aten._native_batch_norm_legit.default and any(
+        type(n) is torch.SymInt for n in args[0].shape
+    )
 
 
 def drop_unused(graph: fx.Graph) -> None:

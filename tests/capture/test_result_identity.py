@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+import capture
 from tests.differential import assert_same
 
 
@@ -53,3 +54,13 @@ def test_objects(function, requires_grad, backend, dynamic):
     x = torch.arange(16.0).reshape(4, 4).requires_grad_(requires_grad)
     found = assert_same(function, (x,), backend=backend, dynamic=dynamic)
     assert found.graph_count == 1
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_statistics_of_a_batch_norm_keep_their_versions(requires_grad, dynamic):
+    """As in eager: what saved them for a backward does not notice."""
+    compiled = capture.compile(torch.nn.functional.batch_norm, dynamic=dynamic)
+    mean, variance = torch.zeros(3), torch.ones(3)
+    compiled(torch.randn(4, 3, 5, requires_grad=requires_grad), mean, variance, training=True)
+    assert mean.any() and mean._version == variance._version == 0
