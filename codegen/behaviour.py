@@ -53,7 +53,7 @@ def behaviour_of(func: OpOverload) -> Behaviour:
         if func is aten.resize_.default:
             return Behaviour("resize")
         lists = [str(a.type).startswith("List") for _, a in written]
-        if name in RESIZES or func is aten.as_strided_.default or (any(lists) and len(lists) > 1):
+        if name in RESIZES or (any(lists) and len(lists) > 1):
             return Behaviour("refuse")  # the last: fused optimizers, one kernel of torch's own as they are
         if torch.Tag.nondeterministic_seeded in func.tags and name.endswith("_") and func not in FUNCTIONAL:
             return Behaviour("draw")

@@ -77,6 +77,7 @@ class FakeMode(FakeTensorMode):
         self.nt_tensor_id_counter = 0
         self.epoch = 0  # asked by what fake tensors remember of their values
         self.templates: dict[torch.device, dict[str, Any]] = {}
+        self.tried: set[Any] = set()  # kinds of calls on symbolic sizes that eager accepts
         self.has_drawn = False  # some operator took random numbers
         self.memo: WeakIdKeyDictionary = WeakIdKeyDictionary()
         self.storages: dict[int, tuple[StorageWeakRef, torch.UntypedStorage]] = {}

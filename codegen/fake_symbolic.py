@@ -7,20 +7,29 @@ Out: fake tensors whose sizes are expressions of those symbols.
 
 Meta kernels written in C++ want numbers, so an operator runs, in this order, by torch's own fast rule, by its decomposition, by its Python meta kernel.
 What none of them covers is unsupported: the caller takes sizes as numbers then.
+
+These rules accept dtypes that eager refuses. So the first call with arguments of some kinds is tried with the present sizes too, for its errors.
 """
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch._ops import OpOverload
 from torch._subclasses.fake_impls import get_fast_op_impls
-from torch._subclasses.fake_tensor import UnsupportedOperatorException
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    UnsupportedOperatorException,
+)
 
 from codegen import fake, fake_unbacked
 from codegen.fake_unbacked import VIEWS
+from codegen.shapes import RULES as SHAPE_RULES
+from codegen.shapes import Spec
 
 if TYPE_CHECKING:
     from codegen.fake import FakeMode
@@ -48,7 +57,9 @@ def is_symbolic(values: Any) -> bool:
 
 
 def run_symbolic(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run `func`. Raises UnsupportedOperatorException where nothing can run it on symbols."""
+    """Run `func`. Raises UnsupportedOperatorException where nothing can run it on symbols, and what eager raises."""
+    if func in SHAPE_RULES:
+        try_present_sizes(mode, func, args, kwargs)
     if func in VIEWS:
         view = fake_unbacked.view_of(mode, func, args, kwargs)
         if view is not NotImplemented:
@@ -82,6 +93,59 @@ def run_symbolic(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs
     except NotImplementedError:
         raise UnsupportedOperatorException(func) from None
     return fake.wrap_results(mode, results, fake.common_device(mode, func, args, kwargs))
+
+
+# --- errors of eager ---------------------------------------------------------------------------------------------------------
+
+
+#: not of eager: that fake tensors can't tell
+OF_OURS = (UnsupportedOperatorException, DataDependentOutputException, DynamicOutputShapeException)
+
+
+class NoPresentValue(Exception):
+    """A number that only a run knows."""
+
+
+def try_present_sizes(
+    mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Raises what `func` raises for the sizes of the moment. Errors depend on dtypes as a rule: once for each kind of arguments."""
+    key = (func, kinds_of((args, kwargs)))
+    if key in mode.tried:
+        return
+    try:
+        present = present_of(mode, args), {name: present_of(mode, value) for name, value in kwargs.items()}
+    except NoPresentValue:
+        return
+    with contextlib.suppress(*OF_OURS):
+        fake.rule_of(func)(mode, func, *present)
+    mode.tried.add(key)
+
+
+def kinds_of(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.dtype, value.dim()
+    if isinstance(value, dict):
+        return tuple((name, kinds_of(item)) for name, item in value.items())
+    return tuple(map(kinds_of, value)) if isinstance(value, (list, tuple)) else type(value)
+
+
+def present_of(mode: FakeMode, value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        if not value._has_symbolic_sizes_strides:
+            return value
+        shape, strides = (tuple(present_of(mode, n) for n in ns) for ns in (value.shape, value.stride()))
+        return mode.new(Spec(shape, strides, value.dtype), value.device)
+    if isinstance(value, (list, tuple)):
+        return type(value)(present_of(mode, item) for item in value)
+    if isinstance(value, SYMBOLIC):
+        if value.node._hint is None:
+            raise NoPresentValue
+        return value.node._hint
+    return value
+
+
+# --- operators -----------------------------------------------------------------------------------------------------------------
 
 
 def expanded(mode: FakeMode, tensor: torch.Tensor, sizes: list[Any], **options: Any) -> torch.Tensor:

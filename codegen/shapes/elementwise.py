@@ -110,7 +110,7 @@ def has_bool(operands: Sequence[Operand]) -> bool:
 
 def promote_rule(count: int, kind: str, parameters: bool = False) -> Any:
     """parameters: numbers are not broadcast. kind: the dtype of the result. "float": the common one, integers become the default dtype. "bool": a truth value. "any": the common one.
-    "number": the same; truth values are not sure. "floating": the same; only floats are sure."""
+    "number": the same; truth values are not sure. "floating": the same; only floats are sure. `alpha` of sums is sure where it is no float among integers."""
 
     def run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         operands = args[:count]
@@ -121,6 +121,7 @@ def promote_rule(count: int, kind: str, parameters: bool = False) -> Any:
             dtype.is_complex
             or (kind == "number" and has_bool(operands))
             or (kind == "floating" and not dtype.is_floating_point)
+            or (isinstance(kwargs.get("alpha"), float) and not dtype.is_floating_point)
         ):
             return NotImplemented
         if parameters:
@@ -151,8 +152,8 @@ def inplace_rule(functional: Any) -> Any:
 
 FLOAT_UNARY = """exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sigmoid erf erfc
     erfinv reciprocal lgamma digamma"""
-SAME_UNARY = "neg positive abs relu sign floor ceil round trunc frac square sgn"
-ACTIVATIONS = """hardswish hardsigmoid silu mish gelu elu celu selu leaky_relu softplus threshold hardshrink softshrink relu6
+SAME_UNARY = "neg positive abs relu sign floor ceil round trunc square sgn"
+ACTIVATIONS = """frac hardswish hardsigmoid silu mish gelu elu celu selu leaky_relu softplus threshold hardshrink softshrink relu6
     log_sigmoid_backward"""
 BOOL_UNARY = "logical_not isnan isfinite signbit"
 LOGICAL_BINARY = """add.Tensor mul.Tensor add.Scalar mul.Scalar maximum minimum bitwise_and.Tensor bitwise_or.Tensor bitwise_xor.Tensor
