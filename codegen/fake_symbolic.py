@@ -103,7 +103,7 @@ OF_OURS = (UnsupportedOperatorException, DataDependentOutputException, DynamicOu
 
 
 class NoPresentValue(Exception):
-    """A number that only a run knows."""
+    """A number that only a run knows, or a tensor wrapped by `torch.func`."""
 
 
 def try_present_sizes(
@@ -132,6 +132,8 @@ def kinds_of(value: Any) -> Any:
 
 def present_of(mode: FakeMode, value: Any) -> Any:
     if isinstance(value, torch.Tensor):
+        if type(value) is not fake.FakeTensor:
+            raise NoPresentValue
         if not value._has_symbolic_sizes_strides:
             return value
         shape, strides = (tuple(present_of(mode, n) for n in ns) for ns in (value.shape, value.stride()))
