@@ -78,6 +78,8 @@ class Converter:
         original = torch_compile_marks.disabled_original(frame.function)
         if original is not None:
             return leave_disabled(frame.function, original)
+        if frame.code is FILLS_LAZY_MODULE:
+            return UNHOOKED
         why = frame_filter.why_not_captured(frame.code)
         if why is not None:
             if not torch_compile_marks.is_wrapper(frame.function):
@@ -414,6 +416,8 @@ def leave_disabled(wrapper: types.FunctionType, original: Any) -> Any:
 
 #: Python runs the frame, and all that it calls
 UNHOOKED = _capture.Entry(None, None, unhooked=True)
+#: the hook that gives a lazy module its parameters: it runs once
+FILLS_LAZY_MODULE = torch.nn.modules.lazy.LazyModuleMixin._infer_parameters.__code__
 
 
 def give_up(frame: Any, error: Exception) -> None:

@@ -77,3 +77,17 @@ def test_lazy_module(name: str, dynamic: bool) -> None:
     for one, two in zip(found, expected):
         assert torch.equal(one, two) if isinstance(two, torch.Tensor) else one == two
     assert graphs is None or backend.graphs == graphs
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize(
+    "make", [lambda: nn.LazyLinear(5), lambda: nn.LazyBatchNorm1d(), lambda: nn.Sequential(nn.LazyLinear(5))]
+)
+def test_the_module_itself_is_compiled(make, dynamic) -> None:
+    expected = two_calls(make, call)
+    backend = Counting()
+    capture.reset()
+    found = two_calls(make, lambda net, x: capture.compile(net, backend=backend, dynamic=dynamic)(x))
+    for one, two in zip(found, expected, strict=True):
+        assert torch.equal(one, two) if isinstance(two, torch.Tensor) else one == two
+    assert backend.graphs == 1
