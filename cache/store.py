@@ -27,6 +27,7 @@ log = logging.getLogger("capture.cache")
 _MAGIC = b"capture object\x001\n"
 _HEADER = len(_MAGIC) + hashlib.sha256().digest_size
 _EVICT_TO = 0.8  # of the size limit, so that not every put after reaching it has to evict
+_FOLDERS = 256  # one for each first byte of a key
 
 
 class KernelStore:
@@ -36,7 +37,7 @@ class KernelStore:
         self.directory = Path(directory)
         self.max_bytes = max_bytes
         self._lock = threading.Lock()
-        self._bytes_known: int | None = None  # of the folder: counted at the first put, then kept up
+        self._bytes_known: int | None = None  # of the folder: estimated at the first put, then kept up
         self._warned = False
 
     def get(self, parts: tuple[str, ...]) -> bytes | None:
@@ -71,9 +72,10 @@ class KernelStore:
             return
         log.debug("%d bytes of machine code stored at %s", len(data), path)
         with self._lock:
-            self._bytes_known = (
-                self._folder_bytes() if self._bytes_known is None else self._bytes_known + _HEADER + len(data)
-            )
+            if self._bytes_known is None:
+                self._bytes_known = self._estimated_bytes(path.parent)
+            else:
+                self._bytes_known += _HEADER + len(data)
             if self._bytes_known > self.max_bytes:
                 self._bytes_known = self._evict(path)
 
@@ -91,21 +93,19 @@ class KernelStore:
         return self.directory / key[:2] / f"{key}.o"
 
     def _files(self) -> list[tuple[Path, int, float]]:
-        """(path, bytes, time of last use) of every object file; one that another process removes meanwhile is left out."""
-        found = []
-        for path in self.directory.glob("??/*.o"):
-            with contextlib.suppress(FileNotFoundError):
-                status = path.stat()
-                found.append((path, status.st_size, status.st_mtime))
-        return found
+        """(path, bytes, time of last use) of every object file."""
+        return [file for folder in self.directory.glob("??") for file in _objects(folder)]
 
-    def _folder_bytes(self) -> int:
-        return sum(size for _, size, _ in self._files())
+    def _estimated_bytes(self, folder: Path) -> int:
+        """Keys are hashes, so one folder tells of all: to count the files of a full store takes longer than to compile a graph."""
+        return _FOLDERS * sum(size for _, size, _ in _objects(folder))
 
     def _evict(self, newest: Path) -> int:
-        """Remove the least recently used files down to a part of the limit, `newest` last; returns the bytes left."""
+        """Above the limit: remove the least recently used files down to a part of it, `newest` last. Returns the bytes left."""
         files = sorted(self._files(), key=lambda file: (file[0] == newest, file[2]))
         total = sum(size for _, size, _ in files)
+        if total <= self.max_bytes:
+            return total
         for path, size, _ in files:
             if total <= self.max_bytes * _EVICT_TO:
                 break
@@ -117,6 +117,16 @@ class KernelStore:
         if not self._warned:
             self._warned = True
             log.warning("%s", message)
+
+
+def _objects(folder: Path) -> list[tuple[Path, int, float]]:
+    """(path, bytes, time of last use) of the object files in one folder; one that another process removes meanwhile is left out."""
+    found = []
+    for path in folder.glob("*.o"):
+        with contextlib.suppress(FileNotFoundError):
+            status = path.stat()
+            found.append((path, status.st_size, status.st_mtime))
+    return found
 
 
 def _header(data: bytes) -> bytes:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import cache.store as store_module
 from cache.keys import object_key
 from cache.store import KernelStore
 
@@ -110,6 +111,27 @@ def test_least_recently_used_go_first(tmp_path: Path) -> None:
     assert 9 in kept
     assert 1 not in kept
     assert sum(path.stat().st_size for path in tmp_path.glob("??/*.o")) <= 8_000
+
+
+def test_a_put_looks_at_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store may hold tens of thousands of files, and each process puts something first."""
+    for number in range(20):
+        KernelStore(tmp_path).put((str(number),), bytes(1000))
+    looked_at: list[Path] = []
+    objects = store_module._objects
+    monkeypatch.setattr(store_module, "_objects", lambda folder: looked_at.append(folder) or objects(folder))
+    store = KernelStore(tmp_path)
+    store.put(("20",), bytes(1000))
+    store.put(("21",), bytes(1000))
+    assert looked_at == [store._path(("20",)).parent]
+
+
+def test_what_looks_like_too_much_is_counted(tmp_path: Path) -> None:
+    """One large file in a folder says little about the others."""
+    store = KernelStore(tmp_path, max_bytes=100_000)
+    store.put(PARTS, bytes(10_000))
+    store.put(("other",), bytes(10_000))
+    assert store.get(PARTS) is not None and store.get(("other",)) is not None
 
 
 def test_one_object_above_the_limit_stays_until_the_next(tmp_path: Path) -> None:
