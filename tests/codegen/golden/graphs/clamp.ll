@@ -7,35 +7,27 @@ entry:
   %t4 = load ptr, ptr %t3, align 8
   br label %loop5
 loop5:
-  %t7 = phi i64 [ 0, %entry ], [ %t31, %loop5 ]
+  %t7 = phi i64 [ 0, %entry ], [ %t23, %loop5 ]
   %t8 = call i64 @llvm.smin.i64(i64 %t7, i64 24)
   %t9 = getelementptr float, ptr %t2, i64 %t8
   %t10 = load <8 x float>, ptr %t9, align 4
   %t11 = getelementptr float, ptr %t9, i64 8
   %t12 = load <8 x float>, ptr %t11, align 4
-  %t13 = fcmp ogt <8 x float> %t10, splat (float 0xBFE0000000000000)
+  %t13 = fcmp ugt <8 x float> %t10, splat (float 0xBFE0000000000000)
   %t14 = select <8 x i1> %t13, <8 x float> %t10, <8 x float> splat (float 0xBFE0000000000000)
-  %t15 = fcmp uno <8 x float> %t10, %t10
-  %t16 = select <8 x i1> %t15, <8 x float> %t10, <8 x float> %t14
-  %t17 = fcmp ogt <8 x float> %t12, splat (float 0xBFE0000000000000)
-  %t18 = select <8 x i1> %t17, <8 x float> %t12, <8 x float> splat (float 0xBFE0000000000000)
-  %t19 = fcmp uno <8 x float> %t12, %t12
-  %t20 = select <8 x i1> %t19, <8 x float> %t12, <8 x float> %t18
-  %t21 = fcmp olt <8 x float> %t16, splat (float 0x3FE0000000000000)
-  %t22 = select <8 x i1> %t21, <8 x float> %t16, <8 x float> splat (float 0x3FE0000000000000)
-  %t23 = fcmp uno <8 x float> %t16, %t16
-  %t24 = select <8 x i1> %t23, <8 x float> %t16, <8 x float> %t22
-  %t25 = fcmp olt <8 x float> %t20, splat (float 0x3FE0000000000000)
-  %t26 = select <8 x i1> %t25, <8 x float> %t20, <8 x float> splat (float 0x3FE0000000000000)
-  %t27 = fcmp uno <8 x float> %t20, %t20
-  %t28 = select <8 x i1> %t27, <8 x float> %t20, <8 x float> %t26
-  %t29 = getelementptr float, ptr %t4, i64 %t8
-  store <8 x float> %t24, ptr %t29, align 4
-  %t30 = getelementptr float, ptr %t29, i64 8
-  store <8 x float> %t28, ptr %t30, align 4
-  %t31 = add nuw nsw i64 %t7, 16
-  %t32 = icmp slt i64 %t31, 40
-  br i1 %t32, label %loop5, label %after6
+  %t15 = fcmp ugt <8 x float> %t12, splat (float 0xBFE0000000000000)
+  %t16 = select <8 x i1> %t15, <8 x float> %t12, <8 x float> splat (float 0xBFE0000000000000)
+  %t17 = fcmp ult <8 x float> %t14, splat (float 0x3FE0000000000000)
+  %t18 = select <8 x i1> %t17, <8 x float> %t14, <8 x float> splat (float 0x3FE0000000000000)
+  %t19 = fcmp ult <8 x float> %t16, splat (float 0x3FE0000000000000)
+  %t20 = select <8 x i1> %t19, <8 x float> %t16, <8 x float> splat (float 0x3FE0000000000000)
+  %t21 = getelementptr float, ptr %t4, i64 %t8
+  store <8 x float> %t18, ptr %t21, align 4
+  %t22 = getelementptr float, ptr %t21, i64 8
+  store <8 x float> %t20, ptr %t22, align 4
+  %t23 = add nuw nsw i64 %t7, 16
+  %t24 = icmp slt i64 %t23, 40
+  br i1 %t24, label %loop5, label %after6
 after6:
   ret i32 0
 }
