@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import sys
 import threading
 import time
 import types
@@ -97,7 +98,7 @@ class Converter:
                         found.initialize()
 
     def _convert(self, frame: Any, again: bool = True) -> Any:
-        started = time.perf_counter()
+        started, handled = time.perf_counter(), sys.exc_info()[1]
         try:
             if not may_recompile(frame, self.settings):
                 return None
@@ -109,7 +110,7 @@ class Converter:
         except StateMoved as error:
             return self._convert(frame, again=False) if again else give_up(frame, error)
         except SkipFrame as skip:
-            forget_frames(skip)
+            forget_frames(skip, handled)
             return leave_alone(frame, skip, self.settings)
         except RecursionError:
             return leave_alone(frame, SkipFrame("values are nested deeper than the stack"), self.settings)
@@ -128,10 +129,11 @@ class Converter:
 frame_filter.hide_from_torch_compile(Converter.__call__.__code__)
 
 
-def forget_frames(error: BaseException) -> None:
-    """What is kept of an error of the translation does not hold its frames: the program's objects would live until the next collection."""
+def forget_frames(error: BaseException, handled: BaseException | None) -> None:
+    """What is kept of an error of the translation does not hold its frames: the program's objects would live until the next collection.
+    `handled`: what the program was handling when the translation began, which is the program's own."""
     chain: BaseException | None = error
-    while chain is not None:
+    while chain is not None and chain is not handled:
         chain.__traceback__, chain = None, chain.__context__
 
 
@@ -170,6 +172,7 @@ def may_recompile(frame: Any, settings: CaptureSettings) -> bool:
 
 def translate(frame: Any, settings: CaptureSettings, plan: Plan) -> Capture:
     """Interpret the frame; where the graph has to break, once more up to the break."""
+    handled = sys.exc_info()[1]
     while True:
         started = time.perf_counter()
         state = ThreadState.capture()
@@ -184,7 +187,7 @@ def translate(frame: Any, settings: CaptureSettings, plan: Plan) -> Capture:
                 plan.break_earlier(tx, signal)
             finally:
                 tx.output.forget_objects()
-                forget_frames(signal)
+                forget_frames(signal, handled)
         except (SizesAsNumbers, AssertionsAsBreaks, UnbackedAsBreaks, Unexpected) as signal:
             plan.start_over(signal)
             tx.output.forget_objects()

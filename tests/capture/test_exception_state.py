@@ -94,3 +94,19 @@ def test_what_the_caller_handles_is_guarded():
         return [*results, function(torch.ones(2))[:2]]
 
     assert calls(captured) == calls(context_of_what_it_raises)
+
+
+@pytest.mark.parametrize("breaks", [lambda x: print(end=""), lambda x: print(x.sum(), end="")])
+def test_what_a_handler_handles_keeps_its_traceback(breaks, capsys):
+    """A function that a handler calls is translated meanwhile: translation's own errors have the program's exception as their context."""
+    import traceback
+
+    captured = capture.compile(breaks, backend="eager")
+    for _ in range(2):
+        try:
+            raise ValueError("mine")
+        except ValueError as error:
+            captured(torch.ones(2))
+            assert [frame.name for frame in traceback.extract_tb(error.__traceback__)] == [
+                "test_what_a_handler_handles_keeps_its_traceback"
+            ]
