@@ -35,6 +35,13 @@ class FunctionDictVariable(DictVariable):
     def entries(self, value: Any) -> None:
         """The base class sets it once; there is nothing to keep."""
 
+    def keys_version(self) -> Any:
+        return list(self.entries)
+
+    def values_version(self) -> Any:
+        """Nothing counts the stores: they are looked at anew each time."""
+        return object()
+
     def set_item(self, tx: Translator, key: Variable, value: Variable) -> None:
         self.owner.attributes[key.as_constant()] = value
 

@@ -13,6 +13,7 @@ from guards.lookup import instance_dict
 from guards.source import DictSource
 
 if TYPE_CHECKING:
+    from capture.output_graph import OutputGraph
     from capture.reconstruct import PythonCode
     from capture.translator import Translator
     from capture.variables.user_object import ObjectVariable
@@ -53,6 +54,19 @@ class InstanceDictVariable(DictVariable):
         source = owner.attribute_source(name)
         assert source is not None
         return LazyVariable(owner.output, (instance_dict(owner.value) or {})[name], source)
+
+    def keys_version(self) -> Any:
+        return list(self.entries)
+
+    def values_version(self) -> Any:
+        """Nothing counts the stores: they are looked at anew each time."""
+        return object()
+
+    def replay_stops_iterators(self, output: OutputGraph) -> bool:
+        owner = self.owner
+        real = instance_dict(owner.value) if owner.value is not None else None
+        anew = any(output.side_effects.is_set_anew(owner, name) for name in owner.attributes)
+        return anew or list(real or ()) != list(self.entries)
 
     def guard_keys(self, tx: Translator) -> None:
         owner = self.owner

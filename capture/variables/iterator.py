@@ -119,7 +119,8 @@ class SequenceIterator(IteratorVariable):
 
 
 class EntriesIterator(SequenceIterator):
-    """`iter(d)` or `reversed(d)` of a dict, of one of its views, or of a set: Python refuses to go on once keys have come or gone.
+    """`iter(d)` or `reversed(d)` of a dict, of one of its views, or of a set: Python refuses to go on once keys have come or gone,
+    and gives the values that are there when their turn comes.
 
     `owner`: what holds the keys; `origin`: what was iterated over.
     """
@@ -130,7 +131,8 @@ class EntriesIterator(SequenceIterator):
         super().__init__(items, made_by, origin)
         self.owner = owner
         self.born = born
-        self.changes = owner.key_changes
+        self.changes = owner.keys_version()
+        self.writes = owner.values_version()
         self.size = len(items)
 
     def python_type(self) -> type:
@@ -138,8 +140,13 @@ class EntriesIterator(SequenceIterator):
         return type(self.made_by(empty if self.origin is self.owner else getattr(empty, self.origin.kind)()))
 
     def next_item(self, tx: Translator) -> Variable | None:
-        if self.changes != self.owner.key_changes:
+        if self.changes != self.owner.keys_version():
             self._refuse()
+        writes = self.owner.values_version()
+        if self.writes != writes:
+            self.writes = writes
+            items = self.origin.unpack(tx)
+            self.items = items[::-1] if self.made_by is reversed else items
         return super().next_item(tx)
 
     def _refuse(self) -> None:
@@ -154,15 +161,14 @@ class EntriesIterator(SequenceIterator):
         raise raise_new(RuntimeError, f"{name} changed size during iteration")
 
     def reconstruct(self, code: PythonCode) -> None:
-        if self.changes != self.owner.key_changes:  # only the iterator itself knows what it does next
+        if self.changes != self.owner.keys_version():  # only the iterator itself knows what it does next
             raise GraphBreak("reconstruct", value=self)
-        if self.owner.source is not None and code.output.side_effects.is_mutated(self.owner):
-            self.rebuild_from_items(code)
-        else:
-            super().reconstruct(code)
+        if self.owner.replay_stops_iterators(code.output):  # it is made before the replay
+            raise GraphBreak("reconstruct", value=self)
+        super().reconstruct(code)
 
     def children(self) -> list[Variable]:
-        return [self.origin, *self.remaining()]
+        return [self.origin]
 
 
 def advanced(made_by: Any, iterable: Any, count: int) -> Any:

@@ -17,6 +17,7 @@ from capture.variables.views import DictViewVariable, MappingProxyVariable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from capture.output_graph import OutputGraph
     from capture.reconstruct import PythonCode
     from capture.translator import Translator
     from guards.source import Source
@@ -48,8 +49,9 @@ class DictVariable(Variable):
         #: of an existing object whose class is written on top of `cls`
         self.held_by_subclass = False
         self.keys_guarded = original is None
-        #: how often keys came, went or moved: iterators watch it
+        #: how often keys came, went or moved, and how often one got another value
         self.key_changes = 0
+        self.value_changes = 0
         #: of an OrderedDict that the frame makes
         self.attributes: dict[str, Variable] = {}
         #: keys that the frame took out, be they back or not
@@ -72,6 +74,21 @@ class DictVariable(Variable):
 
     def as_proxy(self) -> Any:
         return {k.as_constant(): v.as_proxy() for k, v in self.entries.values()}
+
+    # --- what iterators watch ---
+
+    def keys_version(self) -> Any:
+        """Another one once keys came, went or moved."""
+        return self.key_changes
+
+    def values_version(self) -> Any:
+        """Another one once a key got another value."""
+        return self.value_changes
+
+    def replay_stops_iterators(self, output: OutputGraph) -> bool:
+        """Whether what the frame did to the real dict ends the walk of an iterator over it; new values of old keys do not."""
+        stops = bool(self.key_changes) or self.held_by_subclass
+        return stops and self.source is not None and output.side_effects.is_mutated(self)
 
     # --- guarded reading ---
 
@@ -152,6 +169,7 @@ class DictVariable(Variable):
         tx.output.side_effects.will_mutate(self)
         held = self.entries.get(name)
         self.key_changes += held is None
+        self.value_changes += held is not None
         self.entries[name] = (held[0] if held else key, value)
 
     def del_item(self, tx: Translator, key: Variable) -> Variable:

@@ -14,6 +14,7 @@ from capture.variables.set_table import SetTable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from capture.output_graph import OutputGraph
     from capture.reconstruct import PythonCode
     from capture.translator import Translator
     from guards.source import Source
@@ -38,6 +39,17 @@ class SetVariable(Variable):
         self.table = table
         #: how often items came or went: iterators watch it
         self.key_changes = 0
+
+    def keys_version(self) -> Any:
+        return self.key_changes
+
+    def values_version(self) -> Any:
+        """There are none."""
+        return None
+
+    def replay_stops_iterators(self, output: OutputGraph) -> bool:
+        changed = self.source is not None and output.side_effects.is_mutated(self)
+        return changed and bool(self.key_changes)
 
     @classmethod
     def from_items(cls, tx: Translator, items: Iterable[Variable], kind: type = set) -> SetVariable:
