@@ -21,7 +21,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from capture import hooks
+from capture import array_cost, hooks
 from capture.config import config
 from capture.errors import BackendError, ConfigError, UnknownBackend, UsageError, did_you_mean
 from capture.log import failure_text, warn_once
@@ -126,7 +126,10 @@ def is_worth_running(compiled: Any, captured: torch.fx.Graph, instructions: int)
     if isinstance(compiled, CheckedBackend):
         return True
     from codegen import launch_cost
+    from codegen.compiled import CompiledGraph
 
+    if isinstance(compiled, CompiledGraph) and not array_cost.is_worth_running(captured):
+        return False
     return launch_cost.is_worth_running(compiled, captured, instructions)
 
 

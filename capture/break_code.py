@@ -79,6 +79,14 @@ def _build_everything(tx: Translator, code: PythonCode) -> None:
                 code.emit("POP_TOP")
 
 
+def ends_the_frame(tx: Translator) -> bool:
+    """Is the instruction that breaks the graph the last one that does anything? What it gives is returned."""
+    if tx.handlers[tx.index] is not None:
+        return False
+    following = _successors(tx.instructions[tx.index])
+    return bool(following) and all(tx.instructions[target].name == "RETURN_VALUE" for target, _ in following)
+
+
 def _is_marker(variable: Variable) -> bool:
     from capture.opcodes.exceptions import PreviousException
 

@@ -142,6 +142,9 @@ class StateMoved(AssertionError):
     concluded from it may hold no more."""
 
 
+FEW = 40  # instructions: Python runs them sooner than it makes and calls a resume function
+
+
 class Capture:
     """The outcome of translation."""
 
@@ -228,6 +231,8 @@ def finish(
         counters["graph_breaks"][reason.id] += 1
         observe.current().on_break(reason, frame.code)
         log.get("graph_breaks")("%s", reason)
+        if not operations and tx.output.instructions <= FEW and break_code.ends_the_frame(tx):
+            return Capture(tx, None, reason)  # no graph before the break, none behind it
     elif not operations:
         guards = tx.output.finished_guards() if tx.saw_torch else None
         raise SkipFrame("no torch operations", guards=guards, idle=True)

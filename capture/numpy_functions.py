@@ -141,7 +141,16 @@ def graph_function(kind: str, name: str) -> Callable[..., Any]:
         )
 
     run.__name__ = run.__qualname__ = "numpy_" + name.replace(".", "_")
+    _operations[run] = kind, name
     return run
+
+
+_operations: dict[Any, tuple[str, str]] = {}
+
+
+def operation_of(target: Any) -> tuple[str, str] | None:
+    """(kind, name) of what `graph_function` made; None for any other target of a node."""
+    return _operations.get(target)
 
 
 def _plain(tensor: torch.Tensor) -> torch.Tensor:

@@ -101,19 +101,14 @@ class Region:
 
 
 def _natively_around(fn: T, converter: Any, key: Any) -> T:
-    """The same with two calls into the extension: what a compiled function costs beyond its work."""
-    set_callback = _capture.set_callback
+    """The same with one call into the extension: what a compiled function costs beyond its work."""
+    call_hooked = _capture.call_hooked
 
     @functools.wraps(fn)
     def captured(*args: Any, **kwargs: Any) -> Any:
         if stance.is_eager:
-            previous, previous_key = set_callback(None, None)
-        else:
-            previous, previous_key = set_callback(converter, key)
-        try:
-            return fn(*args, **kwargs)
-        finally:
-            set_callback(previous, previous_key)
+            return call_hooked(None, None, fn, args, kwargs)
+        return call_hooked(converter, key, fn, args, kwargs)
 
     return _remember(captured, fn)
 

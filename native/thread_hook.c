@@ -206,6 +206,31 @@ set_callback(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 }
 
 static PyObject *
+call_hooked(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    if (nargs != 5 || !PyTuple_Check(args[3]) || !PyDict_Check(args[4])) {
+        PyErr_SetString(PyExc_TypeError, "call_hooked: expected a callback (or None), a key, a callable, a tuple and a dict");
+        return NULL;
+    }
+    ThreadHook *hook = check_arguments(args, 2) < 0 ? NULL : ensure_thread_hook();
+    if (hook == NULL) {
+        return NULL;
+    }
+    PyObject *callback = args[0] == Py_None ? NULL : Py_NewRef(args[0]), *key = Py_NewRef(args[1]);
+    Py_INCREF(hook);
+    exchange(hook, &callback, &key);
+    PyObject *value = PyObject_Call(args[2], args[3], args[4]);
+    exchange(hook, &callback, &key);
+    PyObject *type, *exception, *traceback;
+    PyErr_Fetch(&type, &exception, &traceback); /* what dies here may run user code */
+    Py_XDECREF(callback);
+    Py_XDECREF(key);
+    Py_DECREF(hook);
+    PyErr_Restore(type, exception, traceback);
+    return value;
+}
+
+static PyObject *
 get_callback(PyObject *module, PyObject *ignored)
 {
     return thread_hook == NULL ? callback_and_key(NULL, NULL) : callback_and_key(thread_hook->callback, thread_hook->key);
@@ -220,6 +245,8 @@ is_installed(PyObject *module, PyObject *ignored)
 static PyMethodDef functions[] = {
     {"set_callback", (PyCFunction)(void (*)(void))set_callback, METH_FASTCALL,
      "set_callback(callback | None, key) -> (previous callback, previous key), for the frames of this thread."},
+    {"call_hooked", (PyCFunction)(void (*)(void))call_hooked, METH_FASTCALL,
+     "call_hooked(callback | None, key, function, args, kwargs): what the function returns, called under that callback."},
     {"get_callback", get_callback, METH_NOARGS, "get_callback() -> (callback | None, key) of this thread."},
     {"is_installed", is_installed, METH_NOARGS, "is_installed() -> bool: is the evaluator the interpreter's eval-frame function?"},
     {NULL, NULL, 0, NULL},

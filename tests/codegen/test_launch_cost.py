@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import _capture
+import numpy as np
 import pytest
 import torch
 
@@ -109,3 +110,50 @@ def test_a_frame_without_operations_is_pythons_with_all_that_it_calls() -> None:
     assert [entry.unhooked for entry in _capture.entries(outer.__code__)] == [True]
     assert [entry.hits for entry in _capture.entries(rows.__code__)] == below
     assert torch.equal(captured(x, 0), 3 + x)  # other arguments: other guards
+
+
+@pytest.mark.parametrize(
+    ("function", "count", "left"),
+    [
+        (lambda a: np.sin(a) * a + 1, 4, True),
+        (lambda a: np.sin(a) * a + 1, 5000, False),
+        (lambda a: a.sum(), 4, True),
+        (lambda a: a.reshape(-1, 2), 5000, True),
+        (lambda a: a + 1 + a * 2 + a * 3 - 4 + a * 5 + 6, 4, False),
+        (lambda a: torch.from_numpy(a).sin().numpy(), 4, False),
+    ],
+)
+def test_few_operations_on_small_arrays_are_numpys(function: Any, count: int, left: bool) -> None:
+    a = np.linspace(-1, 1, count)
+    captured = capture.compile(function)
+    for _ in range(2):
+        got = captured(a)
+        assert type(got) is type(function(a)) and np.allclose(got, function(a))
+    assert [entry.unhooked for entry in _capture.entries(function.__code__)] == [left]
+    assert capture.counters["graphs"]["compiled"] == 1
+
+
+@pytest.mark.parametrize("function", [lambda x: x.tolist(), lambda x: torch.equal(x, x)])
+def test_a_break_with_no_graph_on_either_side_is_pythons(function: Any) -> None:
+    captured = capture.compile(function)
+    x = torch.ones(3, 4)
+    for _ in range(3):
+        assert captured(x) == function(x)
+    [entry] = _capture.entries(function.__code__)
+    assert entry.graph is None and entry.code is None and entry.hits == 2
+    assert sum(capture.counters["graph_breaks"].values()) == 1 and not capture.counters["graphs"]
+
+
+def test_what_a_frame_with_nothing_else_calls_is_captured() -> None:
+    def below(x: torch.Tensor) -> torch.Tensor:
+        y = x + 1
+        print(end="")
+        return y * 2
+
+    def above(x: torch.Tensor) -> torch.Tensor:
+        return below(x)
+
+    captured = capture.compile(above)
+    for _ in range(2):
+        assert torch.equal(captured(torch.ones(3)), torch.full((3,), 4.0))
+    assert capture.counters["graphs"]["compiled"] == 2
