@@ -21,6 +21,7 @@ import torch
 from torch.autograd import forward_ad
 
 from capture import function_modes
+from guards.tensor_methods import methods_are_replaced
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 _STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
@@ -211,6 +212,8 @@ def why_not_now() -> str | None:
         return "a mode sees each operation of torch"
     if forward_ad._current_level >= 0:
         return "forward-mode differentiation: tensors carry tangents, which no graph computes"
+    if methods_are_replaced():
+        return "a method of torch.Tensor is not torch's own"
     if saves_through_hooks():
         return "tensors that autograd saves go through hooks (checkpoint), which count them"
     return None

@@ -12,11 +12,13 @@ from typing import NamedTuple
 
 import torch
 
+from guards.tensor_methods import methods_are_replaced
+
 
 class GlobalState(NamedTuple):
     """include_keys and exclude_keys are the thread's dispatch key sets: they change with autocast, inference mode, dispatch modes and functorch.
 
-    The dtype and cache flag of an autocast that is off do not count: 0.
+    The dtype and cache flag of an autocast that is off do not count: 0. methods_replaced: see `guards.tensor_methods`.
     """
 
     grad_mode: int
@@ -32,6 +34,7 @@ class GlobalState(NamedTuple):
     autocast_cpu: int
     autocast_cpu_dtype: int
     autocast_cache: int
+    methods_replaced: int
 
 
 def read_global_state() -> GlobalState:
@@ -52,6 +55,7 @@ def read_global_state() -> GlobalState:
         autocast_cpu=int(autocast),
         autocast_cpu_dtype=DTYPE_CODES[torch.get_autocast_dtype("cpu")] if autocast else 0,
         autocast_cache=int(autocast and torch.is_autocast_cache_enabled()),
+        methods_replaced=int(methods_are_replaced()),
     )
 
 

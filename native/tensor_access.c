@@ -4,6 +4,7 @@
 #include "tensor_access.h"
 #include "tensor_calibrate.h"
 #include "tensor_fallback.h"
+#include "tensor_methods.h"
 #include "torch_symbols.h"
 
 #include <string.h>
@@ -300,7 +301,7 @@ static PyObject *calibrate(PyObject *module, PyObject *args)
     if (tensor_offsets.ready && tensor_offsets.forced == force_accessors) {
         return PyUnicode_FromString(tensor_offsets.by_offset ? "offsets" : "accessors");
     }
-    if (load_torch_symbols() < 0 || tensor_calibrate(&found, &problem) < 0 || load_fallback(problem) < 0) {
+    if (load_torch_symbols() < 0 || load_tensor_methods() < 0 || tensor_calibrate(&found, &problem) < 0 || load_fallback(problem) < 0) {
         return NULL;
     }
     found.by_offset = problem == NULL && !force_accessors;

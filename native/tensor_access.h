@@ -84,7 +84,7 @@ static inline void *tensor_handle(PyObject *tensor) { return (char *)tensor + 16
 PyObject *tensor_grad(PyObject *tensor);
 
 /* State of thread and process, in the order of guards/global_state.py. */
-#define GLOBAL_STATE_FIELDS 13
+#define GLOBAL_STATE_FIELDS 14
 void tensor_global_state(int64_t out[GLOBAL_STATE_FIELDS]);
 /* Whether it is so now: the same fields, without those that the thread's dispatch keys imply. */
 int tensor_global_state_is(const int64_t expected[GLOBAL_STATE_FIELDS]);

@@ -2,6 +2,7 @@
 #define PY_SSIZE_T_CLEAN
 #include "torch_symbols.h"
 #include "tensor_access.h"
+#include "tensor_methods.h"
 
 #include <dlfcn.h>
 
@@ -126,7 +127,7 @@ static uint64_t *local_keys(void)
 
 /* In the order of guards.global_state.GlobalState. */
 enum { GRAD_MODE, INCLUDE_KEYS, EXCLUDE_KEYS, DEFAULT_DTYPE, DETERMINISTIC, WARN_ONLY, FILL, FUNCTION_MODES, FUNCTION_ENABLED, DISPATCH_MODES,
-       AUTOCAST, AUTOCAST_DTYPE, AUTOCAST_CACHE };
+       AUTOCAST, AUTOCAST_DTYPE, AUTOCAST_CACHE, METHODS_REPLACED };
 
 void tensor_global_state(int64_t out[GLOBAL_STATE_FIELDS])
 {
@@ -146,6 +147,7 @@ void tensor_global_state(int64_t out[GLOBAL_STATE_FIELDS])
     out[AUTOCAST] = autocast;
     out[AUTOCAST_DTYPE] = autocast ? t->autocast_dtype(0) : 0; /* what an autocast that is off would do does not count */
     out[AUTOCAST_CACHE] = autocast ? t->autocast_cache() : 0;
+    out[METHODS_REPLACED] = tensor_methods_replaced();
 }
 
 /* The first mode of the dispatch stack and the first autocast change the thread's keys: with equal keys, "none" needs no second look. */
@@ -157,7 +159,7 @@ int tensor_global_state_is(const int64_t expected[GLOBAL_STATE_FIELDS])
         t->grad_mode() != expected[GRAD_MODE] || t->default_dtype() != expected[DEFAULT_DTYPE] ||
         t->deterministic(t->context) != expected[DETERMINISTIC] || t->deterministic_fill(t->context) != expected[FILL] ||
         t->deterministic_warn_only(t->context) != expected[WARN_ONLY] || t->function_stack_len() != expected[FUNCTION_MODES] ||
-        (t->function_disabled_state() == 0) != expected[FUNCTION_ENABLED]) {
+        (t->function_disabled_state() == 0) != expected[FUNCTION_ENABLED] || tensor_methods_replaced() != expected[METHODS_REPLACED]) {
         return 0;
     }
     if (expected[DISPATCH_MODES] != 0 && t->dispatch_stack_len() != expected[DISPATCH_MODES]) {

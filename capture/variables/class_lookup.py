@@ -10,6 +10,7 @@ from capture.break_reasons import GraphBreak
 from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable
 from capture.variables.function import BoundMethodVariable
+from guards.tensor_methods import PRISTINE
 
 if TYPE_CHECKING:
     from capture.translator import Translator
@@ -24,6 +25,8 @@ _pending: dict[str, set[type]] = {}
 
 
 def note_pending(cls: type, name: str) -> None:
+    if name in PRISTINE.get(cls, ()):  # it changes what every operation on a tensor may mean
+        raise GraphBreak("mutation", value=f"attribute {name} of class {cls.__name__}")
     _pending.setdefault(name, set()).add(cls)
 
 

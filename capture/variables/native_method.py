@@ -161,8 +161,8 @@ def _set_class_attribute(tx: Translator, cls: Any, name: Variable, value: Variab
     if not issubclass(name.python_type(), str):
         text = f"attribute name must be string, not '{name.python_type().__name__}'"
         raise raise_new(TypeError, text)
-    tx.output.side_effects.store_attr(cls, name.as_constant(), value)
     note_pending(cls.cls, name.as_constant())
+    tx.output.side_effects.store_attr(cls, name.as_constant(), value)
     return NONE
 
 

@@ -47,7 +47,7 @@ def load(owner: TensorVariable, tx: Translator, name: str) -> Variable | None:
 
 
 def guard_name(tx: Translator, name: str) -> None:
-    """What a program puts on the class `torch.Tensor`, or may put there under a free name, may change; torch's own attributes are taken to stay."""
+    """What a program puts on the class `torch.Tensor`, or may put there under a free name, may change. Of torch's own names `guards.tensor_methods` takes care."""
     from capture.wrap import wrap_class
 
     found = lookup_type(torch.Tensor, name)

@@ -169,8 +169,8 @@ class ClassVariable(Variable):
             self.meta_entry(tx, name)
         ):
             raise GraphBreak("set_attr", value=self, name=name)
-        tx.output.side_effects.store_attr(self, name, value)
         note_pending(self.cls, name)
+        tx.output.side_effects.store_attr(self, name, value)
 
     def get_item(self, tx: Translator, key: Variable) -> Variable:
         if self.meta_entry(tx, "__getitem__") is enum.EnumMeta.__getitem__:

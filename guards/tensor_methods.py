@@ -1,0 +1,74 @@
+"""Whether torch's own methods of tensors are what they were: what is known of `x.sum()` is known of torch's method.
+
+In:  nothing but the contents of the classes of tensors at the moment of the call.
+Out: a flag. It is a field of `guards.global_state`; `native/tensor_methods.c` looks through the same table, `PRISTINE`.
+
+    torch.Tensor.sum = mine; methods_are_replaced()   ->   True
+
+Names that torch does not know are the program's: they are guarded one by one where they are read.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+import types
+from typing import Any
+
+import torch
+
+#: Python and its library write these when they are asked for; the text of a tensor is never captured
+NEUTRAL = frozenset(
+    ("__abstractmethods__", "__annotations__", "__dict__", "__doc__", "__module__", "__repr__", "__slotnames__", "__weakref__")
+)  # fmt: skip
+#: built-in classes that have the special names of operators and protocols between them; the others
+# fmt: off
+_PROTOCOLS = (complex, dict, float, int, list, memoryview, object, str, types.CoroutineType, types.FunctionType)
+_SPECIAL = ("__aenter__", "__aiter__", "__bytes__", "__delete__", "__divmod__", "__enter__", "__exit__", "__fspath__", "__getattr__", "__missing__",
+            "__rdivmod__", "__set__", "__set_name__")
+# fmt: on
+MISSING = ...
+
+
+def _lookup(cls: type, name: str) -> Any:
+    """What Python finds in the class, without a descriptor at work."""
+    return next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), MISSING)
+
+
+def _is_foreign(name: str, found: Any) -> bool:
+    """Replaced by somebody before this module was there to see torch's own."""
+    written = isinstance(found, types.FunctionType) and name in vars(torch._C.TensorBase)
+    return written and not found.__code__.co_filename.startswith(os.path.dirname(torch.__file__))
+
+
+def _pristine(cls: type) -> dict[str, Any]:
+    special = [n for c in _PROTOCOLS for n in vars(c) if n.startswith("__")]
+    names = {*_SPECIAL, *special, *(n for c in cls.__mro__ for n in vars(c))} - NEUTRAL
+    found = {name: _lookup(cls, name) for name in sorted(names)}
+    return {name: None if _is_foreign(name, value) else value for name, value in found.items()}
+
+
+#: class -> name -> what torch has there, or MISSING. The last one derives from all others.
+PRISTINE: dict[type, dict[str, Any]] = {c: _pristine(c) for c in (torch.Tensor, torch.nn.Parameter)}
+
+
+class _Look:
+    """The last one: the classes' contents, kept alive, and what came of it."""
+
+    contents: tuple[Any, ...] = ()
+    replaced = False
+
+
+_last = _Look()
+
+
+def methods_are_replaced() -> bool:
+    contents = tuple(part for cls in PRISTINE for entry in vars(cls).items() for part in entry)
+    if len(contents) != len(_last.contents) or not all(map(operator.is_, contents, _last.contents)):
+        _last.contents = contents
+        _last.replaced = any(
+            _lookup(cls, name) is not value
+            for cls, names in PRISTINE.items()
+            for name, value in names.items()
+        )
+    return _last.replaced
