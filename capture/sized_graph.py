@@ -6,12 +6,14 @@ Out: `SizedGraph`: for each combination of those ints, at the first call with it
     graph(2, x[2, 4])   ->   compiled; planned for 2;   graph(3, y[3, 4])   ->   planned for 3: no compilation;   graph(2, z[2, 4])   ->   the first again
 
 The ints decide over the layout of every tensor input: its sizes and strides are expressions of them, or numbers, by the guards. Kernels take sizes at
-run time where the graph has such a form (`codegen.symbolic_graph`), and other ints are filled into the plan natively. Else each combination is a compilation; past `LIMIT`
-of them the graph runs operator by operator: sizes that never come back are not worth one each.
+run time where the graph has such a form (`codegen.symbolic_graph`), and other ints are filled into the plan natively. Else each combination is a compilation:
+sizes that never come back are not worth one each. The first `PROMPT` are compiled at their first call, others run operator by operator until they were
+called `AGAIN` times, and past `LIMIT` compilations forever.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
 
 
 LIMIT = 64  # compilations, and graphs that are kept
+PROMPT = 4  # combinations that are compiled at their first call
+AGAIN = 8  # calls after which another combination is compiled
+
+log = logging.getLogger("capture.sizes")
 
 
 class ForSizes(Protocol):
@@ -71,14 +77,43 @@ class SizedGraph:
             made: Callable[..., Any] | None = None
             if self.symbolic is not None:
                 made = self.symbolic.graph_for(key, self.direct_call.add_template)
-            return self.compile(key, args) if made is None else made
+            return self.in_numbers(key, args) if made is None else made
         finally:
             hooks.switch(before)
 
+    def in_numbers(self, key: tuple[int, ...], args: Sequence[Any]) -> Callable[..., Any]:
+        """The graph for these ints alone, where there is none for all of them."""
+        if key in self.compiled or len(self.compiled) < min(PROMPT, LIMIT):
+            return self.compile(key, args)
+        log.info(
+            "a graph runs operator by operator for the sizes %s, for now: it was compiled for %d others",
+            key,
+            len(self.compiled),
+        )
+        return Uncompiled(self, key)
+
     def compile(self, key: tuple[int, ...], args: Sequence[Any]) -> Callable[..., Any]:
-        if key not in self.compiled and len(self.compiled) >= LIMIT:
-            forward: Callable[..., Any] = self.module.forward
-            return forward
         if key not in self.compiled:
+            log.info("a graph is compiled for the sizes %s, as it was for %d others", key, len(self.compiled))
             self.compiled[key] = self.compile_graph(self.module, args)
         return self.compiled[key]
+
+
+class Uncompiled:
+    """A graph for one combination of ints that runs operator by operator until it is called often."""
+
+    def __init__(self, owner: SizedGraph, key: tuple[int, ...]) -> None:
+        self.owner = owner
+        self.key = key
+        self.calls = 0
+        self.forward: Callable[..., Any] = owner.module.forward
+
+    def __call__(self, *args: Any) -> Any:
+        self.calls += 1
+        if self.calls == AGAIN and len(self.owner.compiled) < LIMIT:
+            before = hooks.switch(hooks.OFF)
+            try:
+                self.forward = self.owner.compile(self.key, args)
+            finally:
+                hooks.switch(before)
+        return self.forward(*args)

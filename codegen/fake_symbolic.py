@@ -201,10 +201,38 @@ def tensor_of(
         return torch.tensor(data, dtype=dtype, device=device, **settings)
     if not kinds <= NUMBERS.keys():
         raise TypeError(f"numbers of {kinds - NUMBERS.keys()} beside symbols")
-    if dtype is None:
-        kind = max((NUMBERS[kind] for kind in kinds), key=ORDER.index)
-        dtype = torch.get_default_dtype() if kind is float else torch.int64 if kind is int else torch.bool
-    return torch.empty(shape, dtype=dtype, device=device, **settings)
+    return torch.empty(shape, dtype=dtype or _dtype_of(kinds), device=device, **settings)
+
+
+def tensor_of_sizes(
+    data: Any, *, dtype: torch.dtype | None = None, device: Any = None, **settings: Any
+) -> torch.Tensor:
+    """`torch.tensor(data)` in operators that take sizes at run time, where there are such: C++ would want their present values."""
+    kinds: set[type] = set()
+    shape = _shape_of(data, kinds)
+    is_plain = torch.SymInt in kinds and kinds <= {int, float, torch.SymInt} and not any(settings.values())
+    made = dtype or _dtype_of(kinds) if is_plain else None
+    is_exact = made in FLOATS or (made is torch.int64 and float not in kinds)
+    leaves = _leaves(data) if is_exact else []
+    if not 0 < len(leaves) <= FEW:
+        return torch.tensor(data, dtype=dtype, device=device, **settings)
+    # to floats by way of doubles, as torch.tensor reads Python's numbers
+    between = torch.int64 if made is torch.int64 else torch.float64
+    numbers = [torch.full((), leaf, dtype=between, device=device) for leaf in leaves]
+    return torch.stack(numbers).reshape(shape).to(made)
+
+
+FLOATS = (torch.float64, torch.float32)
+FEW = 64  # numbers that are worth an operator each
+
+
+def _leaves(data: Any) -> list[Any]:
+    return [leaf for item in data for leaf in _leaves(item)] if isinstance(data, (list, tuple)) else [data]
+
+
+def _dtype_of(kinds: set[type]) -> torch.dtype:
+    kind = max((NUMBERS[kind] for kind in kinds), key=ORDER.index)
+    return torch.get_default_dtype() if kind is float else torch.int64 if kind is int else torch.bool
 
 
 #: which of them together decide the dtype: the last one in ORDER
@@ -284,6 +312,8 @@ RESULTS_AS_IN_EAGER: dict[Any, Any] = {
     torch.nn.functional.dropout: dropout,
     torch.dropout: lambda input, p, train: dropout(input, p, train),
 }
+#: what is traced in place of a function, on symbols
+TRACED_FORMS: dict[Any, Any] = {torch.tensor: tensor_of_sizes, **RESULTS_AS_IN_EAGER}
 #: by function: what gives the layout of its result where some of its numbers are symbols
 FAKE_FORMS: dict[Any, Any] = {
     torch.tensor: tensor_of,

@@ -82,9 +82,9 @@ class ModuleRunner:
     def function_of(self, node: fx.Node) -> Any:
         if self.recorder.mode.shape_env is None:
             return node.target
-        from codegen.fake_symbolic import RESULTS_AS_IN_EAGER
+        from codegen.fake_symbolic import TRACED_FORMS
 
-        return RESULTS_AS_IN_EAGER.get(node.target, node.target)
+        return TRACED_FORMS.get(node.target, node.target)
 
     def versions(self, out: Any) -> int | None:
         """How often `out` has been written. Some of torch's operators do not write to it where it is a tensor subclass, as fake tensors are."""

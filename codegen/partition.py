@@ -11,6 +11,7 @@ do not use themselves: eager would not keep them, so that the user may have writ
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,11 +22,12 @@ from torch import fx
 
 from codegen.joint_graph import Joint
 from codegen.memory import UntraceableError
+from codegen.partial_backward import Tangents
 from codegen.recompute import choose_saved
 from codegen.trace import drop_unused
 
 
-@dataclass(slots=True)
+@dataclass
 class Parts:
     """The forward gives `results` first (what the module's outputs are made of), then `extra` values that only the backward needs. The
     backward takes `saved_inputs` (positions of inputs), `saved_results` (positions in all that the forward gives), and one tangent for each
@@ -41,6 +43,11 @@ class Parts:
     saved_results: list[int]
     differentiable: list[int]
     wanted: list[int]
+
+    @functools.cached_property
+    def tangents(self) -> Tangents:
+        """The same for all sizes that the parts are used for."""
+        return Tangents(self.backward, len(self.differentiable))
 
 
 def partition(joint: Joint) -> Parts:

@@ -13,6 +13,7 @@ two such graphs: `codegen.symbolic_training`.
 
 from __future__ import annotations
 
+import logging
 import math
 import operator
 import struct
@@ -36,6 +37,8 @@ from codegen.trace import Symbolic, Trace
 if TYPE_CHECKING:
     from codegen.size_env import SizeEnv
     from codegen.symbolic_training import SymbolicTraining
+
+log = logging.getLogger("capture.codegen")
 
 
 class NotSymbolic(Exception):
@@ -69,13 +72,16 @@ class SymbolicGraph:
         """The launch plan for these values of the int placeholders; None where a condition does not hold for them, or has no form."""
         try:
             return self._planned(Recorder(ints))
-        except UnplannableError:
+        except UnplannableError as reason:
+            log.info("the graph for all sizes has no plan for %s: %s", tuple(ints), reason)
             return None
 
     def _planned(self, recorder: Recorder) -> _capture.PlanTemplate | None:
         numbers = dict(zip(self.symbols, recorder.inputs))
         sizes = {name: number for name, number in numbers.items() if name is not None}
-        if not all(value_of(condition, sizes) for condition in self.conditions):
+        broken = next((found for found in self.conditions if not value_of(found, sizes)), None)
+        if broken is not None:
+            log.info("the graph for all sizes was made for %s, which %s break", broken, recorder.values)
             return None
         options = PlanOptions(self.conform, self.silent, dict(zip(self.placeholders, recorder.inputs)), sizes)
         addresses = {kernel.name: kernel.address for kernel in self.kernels}

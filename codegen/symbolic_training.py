@@ -136,6 +136,9 @@ class SizedTrainingGraph(TrainingGraph):
     def backward_in_numbers(self) -> fx.Graph:
         return in_numbers(self.parts.backward, self.sizes)
 
+    def shape_in_numbers(self, shape: torch.Size) -> torch.Size:
+        return torch.Size([number(size, self.sizes) for size in shape])
+
 
 class SizedRecipe(Recipe):
     """`recipe`, for the ints `key` in the places of its own."""

@@ -96,8 +96,11 @@ class TrainingGraph:
 
     @functools.cached_property
     def tangent_layouts(self) -> list[tuple[torch.Size, torch.dtype]]:
-        tangents = [n.meta["val"] for n in self.eager_backward.nodes if n.name.startswith("tangent_")]
-        return [(tangent.shape, tangent.dtype) for tangent in tangents]
+        tangents = [n.meta["val"] for n in self.parts.backward.nodes if n.name.startswith("tangent_")]
+        return [(self.shape_in_numbers(tangent.shape), tangent.dtype) for tangent in tangents]
+
+    def shape_in_numbers(self, shape: torch.Size) -> torch.Size:
+        return shape
 
     @property
     def backward(self) -> CompiledGraph | None:
@@ -170,9 +173,9 @@ class TrainingGraph:
         results: Any = self.parts.backward.output_node().args[0]
         return [self.tangents.of[node] if isinstance(node, fx.Node) else 0 for node in results]
 
-    @functools.cached_property
+    @property
     def tangents(self) -> Tangents:
-        return Tangents(self.parts.backward, len(self.parts.differentiable))
+        return self.parts.tangents
 
     def masks(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """What `_capture.TrainingFunction` asks for before the first backward that starts from some of the results only."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import random
 import subprocess
 import sys
 from typing import Any, NamedTuple
@@ -445,6 +446,91 @@ def test_sizes_past_the_limit_run_eagerly(monkeypatch: pytest.MonkeyPatch) -> No
     for n in (3, 4, 5, 4, 6):
         assert torch.equal(graph(n, tensor(n))[0], tensor(n) * 2)
     assert compiled == [3, 4]
+
+
+def test_sizes_that_come_back_are_compiled(caplog: pytest.LogCaptureFixture) -> None:
+    compiled = []
+
+    def compile_graph(module: Any, inputs: Any) -> Any:
+        compiled.append(inputs[0])
+        return module.forward
+
+    [(module, inputs)] = graphs_of(lambda x: x * 2, tensor(3), dynamic=True)
+    graph = sized_graph.SizedGraph(module, inputs, compile_graph)
+    with caplog.at_level("INFO", "capture.sizes"):
+        for n in (*range(3, 30), *[20] * (sized_graph.AGAIN - 1), 40, 20, 3):
+            assert torch.equal(graph(n, tensor(n))[0], tensor(n) * 2)
+    assert compiled == [3, 4, 5, 6, 20]
+    assert "operator by operator for the sizes (40,)" in caplog.text
+
+
+@pytest.fixture
+def compilations(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """Of graphs with symbolic sizes, for present ones."""
+    found = []
+    compile_graph = sized_graph.SizedGraph.compile
+
+    def count(self: Any, key: tuple[int, ...], args: Any) -> Any:
+        found.append(key)
+        return compile_graph(self, key, args)
+
+    monkeypatch.setattr(sized_graph.SizedGraph, "compile", count)
+    return found
+
+
+@pytest.mark.parametrize("wants_grad", [False, True])
+def test_sizes_without_a_common_form(wants_grad: bool, compilations: list[tuple[int, ...]]) -> None:
+    def function(x: torch.Tensor, n: int) -> torch.Tensor:
+        return (x * torch.tensor([x.shape[0], n], dtype=torch.int32)[:, None]).sin()
+
+    captured = capture.compile(function, dynamic=True)
+    draw = random.Random(0)
+    for _ in range(40):
+        x, n = torch.randn(2, draw.randint(2, 9), requires_grad=wants_grad), draw.randint(2, 1000)
+        got, expected = captured(x, n), function(x, n)
+        assert torch.allclose(got, expected)
+        if wants_grad:
+            [left], [right] = (torch.autograd.grad(result.sum(), x) for result in (got, expected))
+            assert torch.allclose(left, right)
+    assert len(compilations) == sized_graph.PROMPT
+
+
+TENSORS_OF_SIZES = {
+    "ints": lambda n, k: torch.tensor([n, k, 3]),
+    "a number": lambda n, k: torch.tensor(k),
+    "nested": lambda n, k: torch.tensor([[n, k], [2 * k - 1, 4]]),
+    "ints and floats": lambda n, k: torch.tensor([[n, k], [2 * k, 4.5]]),
+    "float32": lambda n, k: torch.tensor([n, k * 16777217], dtype=torch.float32),
+    "float64": lambda n, k: torch.tensor([n, k * 16777217], dtype=torch.float64),
+    "written to": lambda n, k: torch.tensor([k, 0]).add_(n).mul_(2),
+    "an index": lambda n, k: torch.arange(n)[torch.tensor([k - 2, 0])],
+    "a mask": lambda n, k: torch.arange(n)[None] >= torch.tensor([k, k - 2])[:, None],
+}
+
+
+@pytest.mark.parametrize("name", TENSORS_OF_SIZES)
+def test_tensors_of_sizes_compile_once(name: str, compilations: list[tuple[int, ...]]) -> None:
+    def function(x: torch.Tensor, k: int) -> Any:
+        return TENSORS_OF_SIZES[name](x.shape[0], k), x + 1
+
+    captured = capture.compile(function, dynamic=True)
+    for n in (3, 4, 5, 70, 700, 4):
+        assert same(captured(tensor(n), n + 1), function(tensor(n), n + 1))
+    assert not compilations
+
+
+def test_lengths_of_padded_sequences(compilations: list[tuple[int, ...]]) -> None:
+    def padded(*rows: torch.Tensor) -> Any:
+        lengths = torch.tensor([len(row) for row in rows])
+        return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True).sin(), lengths
+
+    captured = capture.compile(padded)
+    draw = random.Random(0)
+    for _ in range(40):
+        rows = [torch.randn(draw.randint(2, 9), 3) for _ in range(4)]
+        (got, lengths), (expected, wanted) = captured(*rows), padded(*rows)
+        assert torch.allclose(got, expected) and same(lengths, wanted)
+    assert not compilations
 
 
 # --- hooks, texts, imports --------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from torch import nn
 import capture
 from capture.config import config
 from capture.sized_graph import SizedGraph
-from codegen import jit
+from codegen import jit, symbolic_training
 from codegen.compile_fx import compile_for_sizes, compile_fx
 from codegen.symbolic_graph import SymbolicGraph
 from codegen.symbolic_training import SymbolicTraining
@@ -271,6 +271,14 @@ def test_gradients_in_other_ways(ask: Any) -> None:
     for n in (5, 7, 40, 5):
         x = rows(n)
         check(ask(fast, x), ask(squares, x))
+
+
+def test_a_missing_gradient_takes_no_backward_in_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = for_all_sizes(squares)
+    monkeypatch.setattr(symbolic_training, "in_numbers", None)
+    for n in (5, 7, 40, 9, 5):
+        x = rows(n)
+        check([fast(x)[1], *missing_gradient(fast, x)], [squares(x)[1], *missing_gradient(squares, x)])
 
 
 def test_second_derivatives_of_branches_on_sizes() -> None:
