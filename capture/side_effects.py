@@ -1,7 +1,7 @@
 """Changes that the frame makes to objects that existed before it, and to objects it makes itself.
 
 In:  `will_mutate(variable)` before a container changes, `store_attr`, `store_global` for stores.
-Out: bytecode that brings the real objects to the state that the variables have, in the order of the first change of each.
+Out: bytecode that brings the real objects to the state that the variables have, in the order of the first change of each (iterators over dicts ahead of them).
 
 All new values are built before the first change is made, so that nothing is read half-changed.
 """
@@ -183,7 +183,7 @@ class SideEffects:
     # --- replaying ---
 
     def replay(self, code: PythonCode) -> None:
-        mutated = list(self._mutated.values())
+        mutated = sorted(self._mutated.values(), key=lambda v: not getattr(v, "moves_first", False))
         for variable in mutated:
             for child in [*variable.children(), *self._attributes.get(id(variable), {}).values()]:
                 self._build(code, child)

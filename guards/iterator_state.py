@@ -10,16 +10,22 @@ Out: `numbers_of(iterator)`, `parts_of(iterator)`, `part_of(iterator, index)`; t
 
 from __future__ import annotations
 
+import gc
 import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from guards.lookup import Unresolved
+from guards.lookup import Unresolved, isinstance_raw
+
+
+def _reduced(iterator: Any) -> Any:
+    return iterator.__reduce__()
 
 
 class _State(NamedTuple):
     numbers: Callable[[Any], tuple[int, ...]]
     parts: Callable[[Any], tuple[Any, ...]]
+    read: Callable[[Any], Any] = _reduced  # gives what the two others take
 
 
 def _over_sequence(state: Any) -> tuple[int, ...]:
@@ -41,12 +47,32 @@ def _arguments(state: Any) -> tuple[Any, ...]:
     return state[1]
 
 
+def _dict_walk(iterator: Any) -> tuple[tuple[int, int], tuple[Any]]:
+    held = gc.get_referents(
+        iterator
+    )  # the pair that it gives out again as well: held twice, it is not written to below
+    if not held or not isinstance_raw(held[0], dict):
+        raise Unresolved("the iterator is exhausted")
+    size, left = dict.__len__(held[0]), iterator.__length_hint__()
+    try:
+        rest = iterator.__reduce__()[1][0]
+    except RuntimeError:  # keys came or went
+        rest = None
+    if rest is None or len(rest) != left:
+        raise Unresolved("the dict has other keys than at the start of the walk")
+    return (size - left, size), (held[0],)
+
+
+_DICT = _State(lambda state: state[0], lambda state: state[1], _dict_walk)
 _SEQUENCE = _State(_over_sequence, _arguments)
 ITERATORS: dict[type, _State] = {
     type(iter([])): _SEQUENCE,
     type(iter(())): _SEQUENCE,
     type(reversed([])): _SEQUENCE,
     type(iter(range(0))): _State(_range_numbers, lambda state: ()),
+    type(iter({})): _DICT,
+    type(iter({}.values())): _DICT,
+    type(iter({}.items())): _DICT,
     enumerate: _State(lambda state: (state[1][1],), lambda state: state[1][:1]),
     zip: _State(lambda state: (len(state[1]), len(state) > 2), _arguments),
     map: _State(_no_numbers, _arguments),
@@ -60,7 +86,7 @@ def _state(iterator: Any) -> tuple[_State, Any]:
     known = ITERATORS.get(type(iterator))
     if known is None:
         raise Unresolved(f"no iterator whose state is known: {type(iterator).__name__}")
-    return known, iterator.__reduce__()
+    return known, known.read(iterator)
 
 
 def numbers_of(iterator: Any) -> tuple[int, ...]:

@@ -1,5 +1,6 @@
 /* State of the built-in iterators: numbers that say how far they have come, and the objects that they walk over (guards/iterator_state.py has the
  * same from Python). The structs are those of CPython 3.11, which its headers do not give. */
+#include "dict_access.h"
 #include "guard_program.h"
 
 #include <string.h>
@@ -17,6 +18,15 @@ typedef struct {
     PyObject_HEAD
     long index, start, step, length;
 } RangeIterator;
+
+/* keys, values, items */
+typedef struct {
+    PyObject_HEAD
+    PyDictObject *dict; /* NULL when exhausted */
+    Py_ssize_t used, entry; /* keys of the dict at the start; the entry of its table that is looked at next */
+    PyObject *result;
+    Py_ssize_t left;
+} DictIterator;
 
 typedef struct {
     PyObject_HEAD
@@ -72,6 +82,34 @@ static int range_numbers(PyObject *object, int64_t *numbers)
     numbers[3] = iterator->length;
     return 4;
 }
+
+/* Keys among the first entries of the table. */
+static Py_ssize_t keys_before(PyDictObject *dict, Py_ssize_t end)
+{
+    Py_ssize_t count = 0;
+    if (dict->ma_values != NULL) { /* in the order of insertion, without gaps */
+        return end < dict->ma_used ? end : dict->ma_used;
+    }
+    for (Py_ssize_t i = 0; i < end && i < dict->ma_keys->dk_nentries; i++) {
+        count += dict_value_at(dict, i) != NULL;
+    }
+    return count;
+}
+
+/* Only where keys have neither come nor gone: what is left are the last items of the dict then. */
+static int dict_numbers(PyObject *object, int64_t *numbers)
+{
+    DictIterator *iterator = (DictIterator *)object;
+    PyDictObject *dict = iterator->dict;
+    if (dict == NULL || dict->ma_used != iterator->used || keys_before(dict, iterator->entry) != iterator->used - iterator->left) {
+        return -1;
+    }
+    numbers[0] = iterator->used - iterator->left;
+    numbers[1] = iterator->used;
+    return 2;
+}
+
+static PyObject *dict_part(PyObject *object, Py_ssize_t index) { return index == 0 ? (PyObject *)((DictIterator *)object)->dict : NULL; }
 
 static PyObject *no_part(PyObject *object, Py_ssize_t index) { return NULL; }
 
@@ -147,6 +185,8 @@ static struct {
     {&PyListRevIter_Type, sequence_numbers, sequence_part}, {&PyRangeIter_Type, range_numbers, no_part},
     {&PyEnum_Type, enumerate_numbers, enumerate_part}, {&PyZip_Type, zip_numbers, zip_part},
     {&PyMap_Type, no_numbers, map_part}, {&PyFilter_Type, no_numbers, filter_part},
+    {&PyDictIterKey_Type, dict_numbers, dict_part}, {&PyDictIterValue_Type, dict_numbers, dict_part},
+    {&PyDictIterItem_Type, dict_numbers, dict_part},
     {NULL, count_numbers, count_part}, {NULL, repeat_numbers, repeat_part},
 };
 enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS };

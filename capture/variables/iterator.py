@@ -28,6 +28,8 @@ class IteratorVariable(Variable):
     """Base. `mutable`: reading it moves it."""
 
     mutable = True
+    #: the real one has to be moved before a dict gets its new keys
+    moves_first = False
 
     def next_item(self, tx: Translator) -> Variable | None:
         raise NotImplementedError

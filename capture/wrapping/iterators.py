@@ -5,6 +5,7 @@ One that the same frame meets at another place each time is left to Python: each
 
 from __future__ import annotations
 
+import collections
 import itertools
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import _capture
 
 from capture.rules import iterators as made
 from capture.variables.base import Variable
+from capture.variables.dict_iterator import DictIterator
 from capture.variables.iterator import (
     CountIterator,
     EnumerateIterator,
@@ -21,6 +23,7 @@ from capture.variables.iterator import (
     RepeatIterator,
     ReverseIterator,
 )
+from capture.variables.mapping import DictVariable
 from capture.variables.opaque import OpaqueVariable
 from capture.variables.user_object import ObjectVariable
 from capture.wrap import WRAPPERS, guard_type, wrap
@@ -40,12 +43,24 @@ def _range_iterator(numbers: tuple[int, ...], parts: list[Any], source: Source) 
     return result
 
 
+DICT_WALKS: dict[type, str] = {
+    type(iter({})): "keys",
+    type(iter({}.values())): "values",
+    type(iter({}.items())): "items",
+}
+
+
+def _dict_iterator(kind: str) -> Any:
+    return lambda numbers, parts, source: DictIterator(parts[0], kind, numbers, source)
+
+
 #: (numbers, parts, source) -> Variable, by class
 MAKERS: dict[type, Any] = {
     type(iter([])): lambda numbers, parts, source: IndexIterator(parts[0], source, numbers[0]),
     type(iter(())): lambda numbers, parts, source: IndexIterator(parts[0], source, numbers[0]),
     type(reversed([])): lambda numbers, parts, source: ReverseIterator(parts[0], source, numbers[0]),
     type(iter(range(0))): _range_iterator,
+    **{cls: _dict_iterator(kind) for cls, kind in DICT_WALKS.items()},
     enumerate: lambda numbers, parts, source: EnumerateIterator(parts[0], numbers[0], source),
     zip: lambda numbers, parts, source: made.zip_of(parts, bool(numbers[1]), source),
     map: lambda numbers, parts, source: made.map_of(parts, source),
@@ -84,6 +99,8 @@ def wrap_iterator(output: OutputGraph, value: Any, source: Source | None) -> Var
     if kind not in INNER and any(type(part) not in PLAIN_PARTS[kind] for part in held if kind in PLAIN_PARTS):
         return refused(" over an instance of a class of the program")
     parts = [wrap(output, part, IteratorPartSource(source, i)) for i, part in enumerate(held)]
+    if kind in DICT_WALKS and type(parts[0]) is not DictVariable:
+        return refused(f" over {parts[0].describe()}")
     inner = parts[INNER[kind]] if kind in INNER else []
     if not all(isinstance(part, (IteratorVariable, ObjectVariable)) for part in inner):
         return refused(f" over {next(p.describe() for p in inner if not isinstance(p, IteratorVariable))}")
@@ -96,6 +113,7 @@ PLAIN_PARTS: dict[type, tuple[type, ...]] = {
     type(iter([])): (list,),
     type(iter(())): (tuple,),
     type(reversed([])): (list,),
+    **dict.fromkeys(DICT_WALKS, (dict, collections.defaultdict)),
     itertools.count: (int,),
 }
 

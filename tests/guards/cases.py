@@ -151,6 +151,11 @@ def _iterator(at: int, items: Any) -> Any:
     return iterator
 
 
+class _Two:
+    def __init__(self) -> None:
+        self.a, self.b = 1, 2
+
+
 def _same_list_iterator(w: World) -> None:
     w.names["x"] = _iterator(1, w.names["y"])
 
@@ -261,6 +266,18 @@ CONTAINERS = [
     Case("range iterator", lambda: {"x": _iterator(1, range(2, 9, 3))}, lambda w: [g.iterator_state(X, w.x)], {"another": put("x", lambda: _iterator(1, range(2, 10, 3)))},
          {"moved": do("next(x)"), "exhausted": do("list(x)"), "start": put("x", lambda: _iterator(1, range(1, 9, 3))), "step": put("x", lambda: _iterator(1, range(2, 9, 4))),
           "large": put("x", lambda: iter(range(2**70))), "range": put("x", lambda: range(2, 9, 3))}),
+    Case("dict iterator", lambda: (lambda v: {"x": _iterator(1, v), "y": v})({"a": 1, "b": 2, "c": 3}),
+         lambda w: [g.iterator_state(X, w.x), g.id_match(s.IteratorPartSource(X, 0), w.y)],
+         {"another at 1": lambda w: w.names.__setitem__("x", _iterator(1, w.names["y"])), "value": do("y['b'] = 5")},
+         {"moved": do("next(x)"), "exhausted": do("list(x)"), "key": do("y.update(z=1)"), "fewer": do("y.popitem()"), "swapped": do("(y.pop('a'), y.update(a=1))"),
+          "other dict": put("x", lambda: _iterator(1, {"a": 1, "b": 2, "c": 3}))}),
+    Case("dict items iterator", lambda: {"x": _iterator(1, {"a": 1, "b": 2}.items())}, lambda w: [g.iterator_state(X, w.x)],
+         {"another": put("x", lambda: _iterator(1, {"c": 1, "d": 2}.items()))},
+         {"moved": do("next(x)"), "exhausted": do("list(x)"), "fewer": put("x", lambda: _iterator(1, {"a": 1}.items())), "list": put("x", lambda: [1])}),
+    Case("dict values iterator", lambda: {"x": _iterator(0, {}.values())}, lambda w: [g.iterator_state(X, w.x)],
+         {"another": put("x", lambda: iter({}.values()))}, {"exhausted": do("list(x)"), "more": put("x", lambda: iter({1: 1}.values()))}),
+    Case("instance dict iterator", lambda: (lambda v: {"x": _iterator(1, vars(v)), "y": v})(_Two()), lambda w: [g.iterator_state(X, w.x)],
+         {"written": do("setattr(y, 'a', 5)")}, {"moved": do("next(x)"), "added": do("setattr(y, 'c', 5)"), "fewer": do("delattr(y, 'a')")}),
     Case("enumerate", lambda: {"x": enumerate([7, 8], 5)}, lambda w: [g.iterator_state(X, w.x), g.iterator_state(s.IteratorPartSource(X, 0), iter([7]))],
          {"another": put("x", lambda: enumerate([1], 5))}, {"moved": do("next(x)"), "start": put("x", lambda: enumerate([7, 8])), "large": put("x", lambda: enumerate([7], 2**70)),
           "inner moved": put("x", lambda: enumerate(_iterator(1, [7, 8]), 5)), "inner": put("x", lambda: enumerate("ab", 5))}),
