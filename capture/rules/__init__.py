@@ -7,6 +7,8 @@ and gets constants needs no rule: it is simply called (`variables.builtin`). Wha
 
 from __future__ import annotations
 
+import sys
+import types
 from typing import TYPE_CHECKING, Any
 
 from capture.variables.base import Variable
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 
 CALLS: dict[Any, Callable[..., Variable]] = {}
+#: a function's name -> its module, which the program may import later, and its rule
+LATE: dict[str, tuple[str, Callable[..., Variable]]] = {}
 
 
 def rule(*functions: Any) -> Callable[[Callable[..., Variable]], Callable[..., Variable]]:
@@ -27,8 +31,23 @@ def rule(*functions: Any) -> Callable[[Callable[..., Variable]], Callable[..., V
     return register
 
 
+def late_rule(module: str, name: str) -> Callable[[Callable[..., Variable]], Callable[..., Variable]]:
+    """For a function of a module that `import capture` should not have to load."""
+
+    def register(handler: Callable[..., Variable]) -> Callable[..., Variable]:
+        LATE[name] = module, handler
+        return handler
+
+    return register
+
+
 def lookup(function: Any) -> Callable[..., Variable] | None:
     try:
-        return CALLS.get(function)
+        found = CALLS.get(function)
     except TypeError:
         return None  # an unhashable callable has no rule
+    if found is None and type(function) is types.FunctionType:
+        module, handler = LATE.get(function.__name__, (None, None))
+        if module in sys.modules and vars(sys.modules[module]).get(function.__name__) is function:
+            return handler
+    return found

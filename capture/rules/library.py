@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from capture.break_reasons import GraphBreak
-from capture.rules import CALLS, rule
+from capture.rules import CALLS, late_rule, rule
 from capture.variables.base import NotConstant, Variable
 from capture.variables.builtin import describe_all
 from capture.variables.constant import FALSE, NONE
@@ -67,7 +67,7 @@ EXPORTERS = frozenset(
 )
 
 
-@rule(torch.onnx.is_in_onnx_export)
+@late_rule("torch.onnx", "is_in_onnx_export")
 def _in_onnx_export(tx: Translator) -> Variable:
     """Asked of torch only where a part of it that exports was loaded: the question loads them."""
     if not EXPORTERS.isdisjoint(sys.modules) and torch.onnx.is_in_onnx_export():
