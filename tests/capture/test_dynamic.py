@@ -433,30 +433,28 @@ def test_numbers_of_the_frames_own_closure() -> None:
     assert backend.graphs == 2
 
 
-def test_sizes_past_the_limit_run_eagerly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sized_graph, "LIMIT", 2)
-    compiled = []
+def doubling_graph() -> tuple[Any, list[int]]:
+    """`x * 2` compiled for each size, and the sizes that it was compiled for."""
+    compiled: list[int] = []
 
     def compile_graph(module: Any, inputs: Any) -> Any:
         compiled.append(inputs[0])
         return module.forward
 
     [(module, inputs)] = graphs_of(lambda x: x * 2, tensor(3), dynamic=True)
-    graph = sized_graph.SizedGraph(module, inputs, compile_graph)
+    return sized_graph.SizedGraph(module, inputs, compile_graph), compiled
+
+
+def test_sizes_past_the_limit_run_eagerly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sized_graph, "LIMIT", 2)
+    graph, compiled = doubling_graph()
     for n in (3, 4, 5, 4, 6):
         assert torch.equal(graph(n, tensor(n))[0], tensor(n) * 2)
     assert compiled == [3, 4]
 
 
 def test_sizes_that_come_back_are_compiled(caplog: pytest.LogCaptureFixture) -> None:
-    compiled = []
-
-    def compile_graph(module: Any, inputs: Any) -> Any:
-        compiled.append(inputs[0])
-        return module.forward
-
-    [(module, inputs)] = graphs_of(lambda x: x * 2, tensor(3), dynamic=True)
-    graph = sized_graph.SizedGraph(module, inputs, compile_graph)
+    graph, compiled = doubling_graph()
     with caplog.at_level("INFO", "capture.sizes"):
         for n in (*range(3, 30), *[20] * (sized_graph.AGAIN - 1), 40, 20, 3):
             assert torch.equal(graph(n, tensor(n))[0], tensor(n) * 2)
