@@ -7,12 +7,14 @@ import sys
 
 TOPICS = (
     "small_graphs",
+    "compile_time",
     "steady_state",
     "models",
     "output_memory",
     "guards",
     "frame_hook",
     "kernels",
+    "symbolic_sizes",
     "frozen",
     "threads",
 )
