@@ -77,10 +77,7 @@ def wrap_module(module: torch.nn.Module, region: Region, arguments: Mapping[str,
 
 
 def _around(region: Region, module: torch.nn.Module, method: str, arguments: Mapping[str, Any] | None) -> Any:
-    def run(*args: Any, **kwargs: Any) -> Any:
-        return getattr(module, method)(*args, **kwargs)  # looked up at each call: users replace forward
-
-    inside = region.around(run)
+    inside = region.around_method(module, method)
     if arguments is None:
         marks.mark_disabled(inside)
     return inside

@@ -85,8 +85,6 @@ class Region:
         stack.
         """
         inside = self.state()
-        if inside.hook == "pep523":
-            return _natively_around(fn, inside.converter, inside.key)
 
         @functools.wraps(fn)
         def captured(*args: Any, **kwargs: Any) -> Any:
@@ -97,20 +95,22 @@ class Region:
             finally:
                 hooks.switch(before)
 
-        return _remember(captured, fn)
+        return _natively(_remember(captured, fn), inside, fn)
+
+    def around_method(self, owner: Any, name: str) -> Any:
+        """The same for a method of an object, looked up at each call: users replace `forward`."""
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            return getattr(owner, name)(*args, **kwargs)
+
+        return _natively(self.around(run), self.state(), owner, name)
 
 
-def _natively_around(fn: T, converter: Any, key: Any) -> T:
-    """The same with one call into the extension: what a compiled function costs beyond its work."""
-    call_hooked = _capture.call_hooked
-
-    @functools.wraps(fn)
-    def captured(*args: Any, **kwargs: Any) -> Any:
-        if stance.is_eager:
-            return call_hooked(None, None, fn, args, kwargs)
-        return call_hooked(converter, key, fn, args, kwargs)
-
-    return _remember(captured, fn)
+def _natively(described: Any, inside: hooks.State, target: Any, *method: str) -> Any:
+    """The same function without a frame of its own, where its hook is the extension's."""
+    if inside.hook != "pep523":
+        return described
+    return _capture.HookedFunction(described, target, inside.converter, inside.key, *method)
 
 
 def _remember(wrapper: Any, fn: Any) -> Any:

@@ -14,6 +14,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import _capture
+
 from capture.errors import UsageError, did_you_mean
 
 T = TypeVar("T", bound=Callable[..., Any])
@@ -25,7 +27,10 @@ FAIL_ON_RECOMPILE = "fail_on_recompile"  # or is an error
 STANCES = (DEFAULT, FORCE_EAGER, EAGER_ON_RECOMPILE, FAIL_ON_RECOMPILE)
 
 _current = DEFAULT
-is_eager = False  # whether the stance is FORCE_EAGER: read by each call of a compiled function
+
+
+#: compiled functions of the extension's hook ask nobody
+_tell_extension = getattr(_capture, "run_eagerly", bool)
 
 
 def current() -> str:
@@ -34,9 +39,9 @@ def current() -> str:
 
 def _become(stance: str) -> str:
     """Returns the one before."""
-    global _current, is_eager
+    global _current
     before, _current = _current, stance
-    is_eager = stance == FORCE_EAGER
+    _tell_extension(stance == FORCE_EAGER)
     return before
 
 

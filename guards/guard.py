@@ -266,7 +266,7 @@ def function_match(source: Source, fn: FunctionType, *, defaults: bool = True, c
 
     Leave `defaults` or `closure` out where their parts are guarded one by one (`FunctionFieldSource`, `CellContentsSource`).
     """
-    if type(fn) is not FunctionType:
+    if not isinstance_raw(fn, FunctionType):
         raise GuardError(f"{source.text} is not a plain function: {safe_repr(fn)}")
     keyword = fn.__kwdefaults__
     payload = (

@@ -95,7 +95,7 @@ def raw_attribute(obj: Any, name: str) -> Any:
     A slot or another member of a C type, then the instance dict (for a class: its own MRO), then the raw entry of the type, then
     `_parameters`, `_buffers`, `_modules` of an nn.Module. Raises Undecided where only user code could tell, Unresolved where there is none.
     """
-    if type(type_lookup(type(obj), "__getattribute__")) is FunctionType:
+    if isinstance_raw(type_lookup(type(obj), "__getattribute__"), FunctionType):
         raise Undecided(f"{type(obj).__name__} has its own __getattribute__")
     try:
         return _find_attribute(obj, name)
@@ -179,7 +179,7 @@ def has_attribute(obj: Any, name: str) -> bool:
 
 def function_field(fn: Any, field: str) -> Any:
     """A field of a plain function; a missing one is None as in Python."""
-    if type(fn) is not FunctionType:
+    if not isinstance_raw(fn, FunctionType):
         raise Unresolved(f"not a plain function: {type(fn).__name__}")
     return getattr(fn, field)
 
@@ -194,7 +194,7 @@ def safe_repr(value: Any, limit: int = 80) -> str:
         text = type.__repr__(value)
     elif type(value) is tuple and len(value) <= 8:
         text = "(" + ", ".join(safe_repr(item) for item in value) + ("," if len(value) == 1 else "") + ")"
-    elif type(value) is FunctionType:
+    elif isinstance_raw(value, FunctionType):
         text = f"function {value.__qualname__}"
     elif isinstance_raw(value, list) or isinstance_raw(value, dict):
         text = f"{type(value).__name__} of length {list.__len__(value) if isinstance_raw(value, list) else dict.__len__(value)}"

@@ -17,6 +17,7 @@ CAPTURE_WEAK int init_frame(PyObject *module);
 CAPTURE_WEAK int init_continuation(PyObject *module);
 CAPTURE_WEAK int init_code_entries(PyObject *module);
 CAPTURE_WEAK int init_eval_frame(PyObject *module);
+CAPTURE_WEAK int init_hooked_function(PyObject *module);
 CAPTURE_WEAK int init_tensor_access(PyObject *module);
 CAPTURE_WEAK int init_guard_program(PyObject *module);
 CAPTURE_WEAK int init_compiled_graph(PyObject *module);
@@ -35,6 +36,13 @@ typedef struct {
     PyObject *globals;
     PyObject *builtins;
 } FrameState;
+
+/* Also what `capture.compile` gives (hooked_function.c): PyFunction_Check knows the type itself only. */
+static inline int
+is_python_function(PyObject *object)
+{
+    return PyObject_TypeCheck(object, &PyFunction_Type);
+}
 
 /* --- guard_program.c ------------------------------------------------------------------------------------------------- */
 

@@ -13,7 +13,7 @@ static const size_t FUNCTION_FIELDS[] = {
 
 static PyObject *load_function_field(PyObject *owner, const int64_t *operands)
 {
-    if (!PyFunction_Check(owner) || (uint64_t)operands[0] >= sizeof FUNCTION_FIELDS / sizeof *FUNCTION_FIELDS) {
+    if (!is_python_function(owner) || (uint64_t)operands[0] >= sizeof FUNCTION_FIELDS / sizeof *FUNCTION_FIELDS) {
         return NULL;
     }
     PyObject *value = *(PyObject **)((char *)owner + FUNCTION_FIELDS[operands[0]]);

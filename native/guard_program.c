@@ -195,7 +195,7 @@ int guard_program_run(PyObject *self, const FrameState *frame, PyObject **slots)
         CHECK_LIST(CHECK_TENSOR, guard_check_tensor(registers[B], o));
         CHECK(CHECK_UNWRITTEN, guard_check_unwritten(registers[B], o));
         CHECK_LIST(CHECK_BUFFER, guard_check_buffer(registers[B], o));
-        CHECK(CHECK_FUNCTION, PyFunction_Check(registers[B]));
+        CHECK(CHECK_FUNCTION, is_python_function(registers[B]));
         CHECK_LIST(CHECK_GLOBAL_STATE, guard_check_global_state(o));
         CHECK(CHECK_STATE, guard_check_state(o));
         CHECK(CHECK_NO_ATTRIBUTE, lacks_attribute(registers[B], o));

@@ -26,6 +26,7 @@ init_parts(PyObject *module)
         {"frame", init_frame},
         {"code_entries", init_code_entries},
         {"eval_frame", init_eval_frame},
+        {"hooked_function", init_hooked_function},
     };
     PyObject *names = PyList_New(0);
     if (names == NULL) {

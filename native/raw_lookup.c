@@ -9,6 +9,7 @@
 
 #include "constant_equal.h"
 #include "raw_lookup.h"
+#include "capture_native.h"
 #include "torch_symbols.h"
 
 #define MAX_NESTING 50
@@ -367,7 +368,7 @@ static RawKey getattr_name, getattribute_name;
 static int has_own_getattribute(PyTypeObject *type)
 {
     PyObject *found = _PyType_Lookup(type, getattribute_name.object);
-    return found != NULL && PyFunction_Check(found);
+    return found != NULL && is_python_function(found);
 }
 
 /* A `__getattr__` other than nn.Module's decides about names that are not found. */

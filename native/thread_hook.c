@@ -172,6 +172,17 @@ callback_and_key(PyObject *callback, PyObject *key)
     return PyTuple_Pack(2, callback == NULL ? Py_None : callback, key == NULL ? Py_None : key);
 }
 
+/* 0, or -1 with an exception. */
+static int
+in_subinterpreter(void)
+{
+    if (PyThreadState_GetInterpreter(PyThreadState_Get()) != PyInterpreterState_Main()) {
+        PyErr_SetString(PyExc_RuntimeError, "set_callback: capture works in the main interpreter only, this is a subinterpreter");
+        return -1;
+    }
+    return 0;
+}
+
 static int
 check_arguments(PyObject *const *args, Py_ssize_t nargs)
 {
@@ -183,11 +194,7 @@ check_arguments(PyObject *const *args, Py_ssize_t nargs)
         PyErr_Format(PyExc_TypeError, "set_callback: the callback must be callable or None, not %.200s", Py_TYPE(args[0])->tp_name);
         return -1;
     }
-    if (PyThreadState_GetInterpreter(PyThreadState_Get()) != PyInterpreterState_Main()) {
-        PyErr_SetString(PyExc_RuntimeError, "set_callback: capture works in the main interpreter only, this is a subinterpreter");
-        return -1;
-    }
-    return 0;
+    return in_subinterpreter();
 }
 
 static PyObject *
@@ -205,29 +212,35 @@ set_callback(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
     return previous;
 }
 
-static PyObject *
-call_hooked(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+PyObject *
+thread_hook_call(PyObject *callback, PyObject *key, PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
-    if (nargs != 5 || !PyTuple_Check(args[3]) || !PyDict_Check(args[4])) {
-        PyErr_SetString(PyExc_TypeError, "call_hooked: expected a callback (or None), a key, a callable, a tuple and a dict");
+    if (in_subinterpreter()) {
         return NULL;
     }
-    ThreadHook *hook = check_arguments(args, 2) < 0 ? NULL : ensure_thread_hook();
+    ThreadHook *hook = ensure_thread_hook();
     if (hook == NULL) {
         return NULL;
     }
-    PyObject *callback = args[0] == Py_None ? NULL : Py_NewRef(args[0]), *key = Py_NewRef(args[1]);
+    Py_XINCREF(callback);
+    Py_XINCREF(key);
     Py_INCREF(hook);
     exchange(hook, &callback, &key);
-    PyObject *value = PyObject_Call(args[2], args[3], args[4]);
+    PyObject *value = PyObject_Vectorcall(callable, args, nargsf, kwnames);
     exchange(hook, &callback, &key);
+    if (value != NULL) {
+        Py_XDECREF(callback); /* what dies here may run user code */
+        Py_XDECREF(key);
+        Py_DECREF(hook);
+        return value;
+    }
     PyObject *type, *exception, *traceback;
-    PyErr_Fetch(&type, &exception, &traceback); /* what dies here may run user code */
+    PyErr_Fetch(&type, &exception, &traceback);
     Py_XDECREF(callback);
     Py_XDECREF(key);
     Py_DECREF(hook);
     PyErr_Restore(type, exception, traceback);
-    return value;
+    return NULL;
 }
 
 static PyObject *
@@ -245,8 +258,6 @@ is_installed(PyObject *module, PyObject *ignored)
 static PyMethodDef functions[] = {
     {"set_callback", (PyCFunction)(void (*)(void))set_callback, METH_FASTCALL,
      "set_callback(callback | None, key) -> (previous callback, previous key), for the frames of this thread."},
-    {"call_hooked", (PyCFunction)(void (*)(void))call_hooked, METH_FASTCALL,
-     "call_hooked(callback | None, key, function, args, kwargs): what the function returns, called under that callback."},
     {"get_callback", get_callback, METH_NOARGS, "get_callback() -> (callback | None, key) of this thread."},
     {"is_installed", is_installed, METH_NOARGS, "is_installed() -> bool: is the evaluator the interpreter's eval-frame function?"},
     {NULL, NULL, 0, NULL},

@@ -34,6 +34,9 @@ PyObject *eval_default(PyThreadState *tstate, InterpreterFrame *frame, int throw
 /* The same with this thread's hook off until the frame is done. */
 PyObject *eval_unhooked(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook);
 
+/* What the callable returns, called under that callback (NULL: none) and key. */
+PyObject *thread_hook_call(PyObject *callback, PyObject *key, PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+
 /* The evaluator is taken out for a while, for all threads, and put back if some thread still has a callback. Nests. */
 void evaluator_pause(void);
 void evaluator_resume(void);

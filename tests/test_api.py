@@ -465,3 +465,24 @@ def test_explain_shows_recompiles():
     )
     assert found.graph_count == 2 and len(found.recompiles) == 1
     assert "float32" in found.recompiles[0] and "float64" in found.recompiles[0]
+
+
+def test_attribute_look_ups_that_are_compiled_functions():
+    class Doubles:
+        k = 2
+
+        @capture.compile
+        def __getattribute__(self, name):
+            return 2 * object.__getattribute__(self, name)
+
+    class Counts:
+        @capture.compile
+        def __getattr__(self, name):
+            return len(name)
+
+    @capture.compile
+    def f(x, first, second):
+        return x * first.k + second.hello
+
+    for _ in range(3):
+        assert torch.equal(f(torch.ones(2), Doubles(), Counts()), torch.full((2,), 9.0))

@@ -7,6 +7,7 @@ import operator
 import types
 from typing import TYPE_CHECKING, Any
 
+import _capture
 import torch
 
 from capture import torch_functions
@@ -50,6 +51,8 @@ def wrap_function(output: OutputGraph, value: types.FunctionType, source: Source
 
 
 WRAPPERS[types.FunctionType] = wrap_function
+if hasattr(_capture, "HookedFunction"):
+    WRAPPERS[_capture.HookedFunction] = wrap_function
 
 
 @wraps(

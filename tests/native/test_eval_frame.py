@@ -194,39 +194,6 @@ def test_callbacks_nest(hook):
     assert _capture.set_callback(None, None) == (one, 1)
 
 
-def test_a_call_under_a_callback_of_its_own(hook):
-    def one(frame):
-        return None
-
-    def two(frame):
-        return None
-
-    def inside(*args, **kwargs):
-        return _capture.get_callback(), args, kwargs
-
-    def fails():
-        _capture.set_callback(one, 7)
-        raise KeyError("mine")
-
-    assert _capture.call_hooked(two, 2, inside, (1,), {"a": 3}) == ((two, 2), (1,), {"a": 3})
-    assert _capture.get_callback() == (None, None) and not _capture.is_installed()
-    _capture.set_callback(one, 1)
-    try:
-        with pytest.raises(KeyError, match="mine"):
-            _capture.call_hooked(None, None, fails, (), {})
-        assert _capture.get_callback() == (one, 1)
-    finally:
-        _capture.set_callback(None, None)
-
-
-def test_a_call_under_a_callback_checks_its_arguments():
-    for arguments in [(None, None, len), (None, None, len, [], {}), (None, None, len, (), None)]:
-        with pytest.raises(TypeError, match="call_hooked: expected"):
-            _capture.call_hooked(*arguments)
-    with pytest.raises(TypeError, match="must be callable or None, not int"):
-        _capture.call_hooked(3, None, len, (), {})
-
-
 # --- entries with code --------------------------------------------------------------------------------------
 
 
