@@ -110,6 +110,7 @@ INLINED_TORCH = ("torch.autograd.grad_mode",)
 INLINED_FUNCTIONS = frozenset(
     [
         ("torch.autograd.graph", "disable_saved_tensors_hooks"),
+        ("torch._dynamo._trace_wrapped_higher_order_op", "TransformGetItemToIndex.__torch_function__"),
         ("torch.fx.graph_module", "GraphModule.recompile.<locals>.call_wrapped"),
         ("torch.fx.graph_module", "_WrappedCall.__call__"),
         ("torch.jit", "annotate"),

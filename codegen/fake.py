@@ -20,7 +20,7 @@ from __future__ import annotations
 import functools
 import traceback
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -37,6 +37,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakIdKeyDictionary
 
+from codegen.known_values import can_be_known, is_still_constant, remember_values, tensors_in
 from codegen.shapes import RULES as SHAPE_RULES
 from codegen.shapes import Spec
 
@@ -102,7 +103,10 @@ class FakeMode(FakeTensorMode):
 
             if is_symbolic(args) or (kwargs and is_symbolic(kwargs.values())):
                 return run_symbolic(self, func, args, kwargs or {})
-        return rule_of(func)(self, func, args, kwargs or {})
+        result = rule_of(func)(self, func, args, kwargs or {})
+        if can_be_known(result, args):
+            remember_values(func, args, kwargs or {}, result)
+        return result
 
     def run_meta(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The meta kernel's own results: plain tensors on the meta device, or arguments themselves."""
@@ -251,14 +255,6 @@ def general_rule_of(func: OpOverload) -> Rule:
     return run_on_zeros
 
 
-def tensors_in(values: Any) -> Iterator[torch.Tensor]:
-    for value in values:
-        if isinstance(value, torch.Tensor):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from tensors_in(value)
-
-
 def wrap_results(mode: FakeMode, results: Any, device: torch.device) -> Any:
     if isinstance(results, torch.Tensor):
         return mode.wrap(results, device)
@@ -401,7 +397,7 @@ def run_on_zeros(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs
 def raise_data_dependent(
     mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    if func in (aten._local_scalar_dense.default, aten.item.default) and _is_still_constant(args[0]):
+    if func in (aten._local_scalar_dense.default, aten.item.default) and is_still_constant(args[0]):
         with torch._C._DisableTorchDispatch():
             return args[0].constant.item()
     if mode.shape_env is not None:
@@ -409,11 +405,6 @@ def raise_data_dependent(
 
         return read_scalar(mode, func, args, kwargs)
     raise DataDependentOutputException(func)
-
-
-def _is_still_constant(tensor: Any) -> bool:
-    """Whether it is known what the tensor holds: nothing was written to it, or to a view of it, since it was made."""
-    return tensor.constant is not None and not tensor.is_inference() and tensor._version == 0
 
 
 def raise_dynamic_shape(

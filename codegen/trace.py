@@ -26,7 +26,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from codegen.behaviour import Behaviour, behaviour_of, has_argument, in_order, is_check, written_tensors
 from codegen.decompositions import TABLE
 from codegen.draws import draw
-from codegen.fake import FakeMode, FakeTensor, run_rule, tensors_in, to_fake
+from codegen.fake import FakeMode, FakeTensor, run_rule, to_fake
+from codegen.known_values import can_be_known, remember_values, tensors_in
 from codegen.memory import Memories, Memory, Tracked, UntraceableError, View, item_of
 from codegen.shapes import RULES as SHAPE_RULES
 
@@ -143,7 +144,10 @@ class Recorder(TorchDispatchMode):
         if func is ZERO or any(id(factor) in self.zeros for factor in args[:factors]):
             return self.record_zeros(func, args, kwargs or {})
         behaviour = behaviour_of(func)
-        return getattr(self, "record_" + behaviour.handle)(func, behaviour, args, kwargs or {})
+        result = getattr(self, "record_" + behaviour.handle)(func, behaviour, args, kwargs or {})
+        if can_be_known(result, args):
+            remember_values(func, args, kwargs or {}, result)
+        return result
 
     def record_zeros(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Tensor:
         """What autograd knows to be zero (a derivative of `sign`), and products of that: zero also where the other factor is infinite. torch keeps

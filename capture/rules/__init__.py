@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 CALLS: dict[Any, Callable[..., Variable]] = {}
-#: a function's name -> its module, which the program may import later, and its rule
+#: a function's qualified name -> its module, which the program may import later, and its rule
 LATE: dict[str, tuple[str, Callable[..., Variable]]] = {}
 
 
@@ -47,7 +47,14 @@ def lookup(function: Any) -> Callable[..., Variable] | None:
     except TypeError:
         return None  # an unhashable callable has no rule
     if found is None and type(function) is types.FunctionType:
-        module, handler = LATE.get(function.__name__, (None, None))
-        if module in sys.modules and vars(sys.modules[module]).get(function.__name__) is function:
+        module, handler = LATE.get(function.__qualname__, (None, None))
+        if module in sys.modules and _member(sys.modules[module], function.__qualname__) is function:
             return handler
     return found
+
+
+def _member(module: types.ModuleType, name: str) -> Any:
+    place: Any = module
+    for part in name.split("."):
+        place = vars(place).get(part) if isinstance(place, (types.ModuleType, type)) else None
+    return place.__func__ if isinstance(place, classmethod) else place

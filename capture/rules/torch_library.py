@@ -8,7 +8,7 @@ import torch
 from torch.distributions.utils import _lazy_property_and_property
 
 from capture.break_reasons import GraphBreak
-from capture.rules import rule
+from capture.rules import late_rule, rule
 from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable
 from capture.variables.tensor import TensorVariable
@@ -34,3 +34,9 @@ def _buffer(tx: Translator, data: Variable, *, persistent: Variable = ConstantVa
     for name, value in (("persistent", persistent), ("_is_buffer", ConstantVariable(True))):
         made.set_attr(tx, name, value)
     return made
+
+
+@late_rule("torch._dynamo._trace_wrapped_higher_order_op", "ModIndex.apply")
+def _index_of_tensors(tx: Translator, cls: Variable, tensor: Variable, indices: Variable) -> Variable:
+    """What `TransformGetItemToIndex` makes of `tensor[...]`: the operator, with a backward that is written apart for torch's own tracers."""
+    return tx.output.call_function(tx, torch.ops.aten.index, [tensor, indices], {})

@@ -61,3 +61,21 @@ def test_native_training_step(name: str) -> None:
     assert counters["graphs"]["failed_calls"] == 0, (
         "a native graph refused its arguments: Python ran the frame"
     )
+
+
+def test_masks_by_vmap() -> None:
+    """A mask function of the library's users: padding is looked up with tensors of no dims, under a mode that keeps them tensors."""
+    from transformers.masking_utils import and_masks, causal_mask_function, padding_mask_function, sdpa_mask
+
+    def masked(scores: torch.Tensor, padding: torch.Tensor) -> torch.Tensor:
+        function = and_masks(causal_mask_function, padding_mask_function(padding))
+        mask = sdpa_mask(2, 5, 5, mask_function=function, allow_is_causal_skip=False, use_vmap=True)
+        return scores.masked_fill(~mask, 0.0)
+
+    torch.manual_seed(0)
+    scores, padding = torch.randn(2, 3, 5, 5), torch.rand(2, 5) > 0.3
+    capture.reset()
+    counters.clear()
+    found = capture.compile(masked, fullgraph=True)(scores, padding)
+    assert torch.equal(found, masked(scores, padding))
+    assert counters["graphs"]["compiled"] == 1
