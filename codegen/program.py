@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import cycle
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from codegen.ir import Expr, Kernel
+
+if TYPE_CHECKING:
+    from codegen.passes.short_sizes import OpenDraft
 
 
 @dataclass(slots=True)
@@ -50,6 +53,7 @@ class KernelStep:
     kernel: Kernel
     buffers: tuple[str, ...]
     sizes: tuple[Expr, ...] = ()
+    open: OpenDraft | None = None  # what makes the kernel for short sizes
 
     @property
     def rows(self) -> int:

@@ -18,7 +18,7 @@ import math
 import operator
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import _capture
@@ -29,9 +29,10 @@ from codegen import compiled
 from codegen.compiled import CompiledGraph
 from codegen.fake import FakeMode, FakeTensor, fake_mode, make_fake, to_fake
 from codegen.joint_graph import Joint, check_sharing, trace_joint
+from codegen.kernel_versions import KernelVersions, Version
 from codegen.open_numbers import Recorder
 from codegen.plan import LaunchPlan, PlanOptions, UnplannableError, build_plan
-from codegen.program import KernelStep, Program
+from codegen.program import Program
 from codegen.trace import Symbolic, Trace
 
 if TYPE_CHECKING:
@@ -50,15 +51,20 @@ class SymbolicGraph:
     """`symbols` are the names of the symbols that the int placeholders stand for, in order (None: one that follows from others, by the guards);
     `conditions` are sympy expressions over them."""
 
-    program: Program
-    kernels: list[Any]
+    versions: KernelVersions
     placeholders: list[str]
     symbols: list[str | None]
     conditions: list[Any]
     silent: frozenset[str] = frozenset()
     fallback: Any = None
     conform: bool = False  # as in `plan.PlanOptions`
+    logged: list[Version] = field(default_factory=list)  # whose code the logs have shown
     planned: tuple[CompiledGraph, ...] = ()  # the first plan: all share its workspace
+
+    @property
+    def kernels(self) -> list[Any]:
+        """Those for all sizes."""
+        return self.versions.general.kernels
 
     def graph_for(self, key: Sequence[int], add_template: Any) -> Any:
         """The graph for these ints; None where it has to be compiled for them. New ints are filled natively into what `add_template` is given."""
@@ -75,6 +81,11 @@ class SymbolicGraph:
         except UnplannableError as reason:
             log.info("the graph for all sizes has no plan for %s: %s", tuple(ints), reason)
             return None
+        except Exception:
+            if compiled.strict:
+                raise
+            log.warning("the graph has no kernels for %s: compiling them failed", tuple(ints), exc_info=True)
+            return None
 
     def _planned(self, recorder: Recorder) -> _capture.PlanTemplate | None:
         numbers = dict(zip(self.symbols, recorder.inputs))
@@ -84,12 +95,15 @@ class SymbolicGraph:
             log.info("the graph for all sizes was made for %s, which %s break", broken, recorder.values)
             return None
         options = PlanOptions(self.conform, self.silent, dict(zip(self.placeholders, recorder.inputs)), sizes)
-        addresses = {kernel.name: kernel.address for kernel in self.kernels}
-        plan = build_plan(self.program, addresses, options)
-        graph = compiled.planned(self.program, self.kernels, plan, self.fallback, *self.planned)
+        version = self.versions.version(sizes)
+        addresses = {kernel.name: kernel.address for kernel in version.kernels}
+        plan = build_plan(version.program, addresses, options)
+        graph = compiled.planned(version.program, version.kernels, plan, self.fallback, *self.planned)
+        if version not in self.logged:
+            self.logged.append(version)
+            compiled.write_logs(graph)
         if not self.planned:
             self.planned = (graph,)
-            compiled.write_logs(graph)
         return plan_template(graph, recorder, plan)
 
 
@@ -226,8 +240,7 @@ class OpenInputs:
             raise NotSymbolic("the present sizes")
         return [
             SymbolicGraph(
-                program,
-                _kernels_of(program, store),
+                self._versions(program, store),
                 item.placeholders,
                 self.names,
                 conditions,
@@ -236,14 +249,11 @@ class OpenInputs:
             for item, program in zip(closed, programs)
         ]
 
-
-def _kernels_of(program: Program, store: Any) -> list[Any]:
-    steps = [step for step in program.steps if isinstance(step, KernelStep)]
-    if not steps:
-        return []
-    from codegen.jit import compile_kernels
-
-    return compile_kernels([step.kernel for step in steps], store=store)
+    def _versions(self, program: Program, store: Any) -> KernelVersions:
+        """With the kernels for the present sizes, compiled here: what the compiler refuses is no graph for all sizes."""
+        versions = KernelVersions(program, store)
+        versions.version(self.present)
+        return versions
 
 
 def _new_symbols(env: SizeEnv, examples: Sequence[Any], values: Sequence[Any]) -> dict[int, tuple[Any, Any]]:

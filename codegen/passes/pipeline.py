@@ -8,6 +8,8 @@ Out: its Program with KernelSteps, in an order in which every step finds what it
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from codegen import index_algebra as ix
 from codegen import ir
 from codegen.lower.graph import Lowering
@@ -24,6 +26,7 @@ from codegen.passes.group import Group
 from codegen.passes.order import FailingSteps, order_steps
 from codegen.passes.roots import Root, find_roots, own_definitions
 from codegen.passes.schedule import schedule
+from codegen.passes.short_sizes import open_draft
 from codegen.program import BufferInfo, ExternStep, KernelStep, Program, ViewStep
 from codegen.verifier import verify
 
@@ -48,9 +51,10 @@ def build_kernels(lowering: Lowering) -> Program:
         if group.rows != 0:
             draft = drafts.get(group.number) or emit_group("", group, by_value)
             draft.name = f"k{len(steps)}"
+            opened = open_draft(draft)
             kernel = schedule(draft)
-            _add_scratch(lowering.program, draft)
-            steps.append(_kernel_step(kernel))
+            lowering.program.buffers |= scratch_buffers(draft)
+            steps.append(replace(_kernel_step(kernel), open=opened))
             emitted.append(group)
     needed = [_needed_buffers(group) for group in emitted]
     made = {root: number for number, group in enumerate(emitted) for root in group.members}
@@ -77,11 +81,14 @@ def _kernel_step(kernel: ir.Kernel) -> KernelStep:
     )
 
 
-def _add_scratch(program: Program, draft: Draft) -> None:
+def scratch_buffers(draft: Draft) -> dict[str, BufferInfo]:
+    """By name, what the kernel of a scheduled draft needs for itself."""
+    found = {}
     for name, length in draft.scratch.items():
         shape, strides = (ix.to_expr(length),), (ir.Const(1),)
         dtype = TORCH_DTYPES[draft.buffers[name]]
-        program.buffers[name] = BufferInfo(name, "temp", dtype, shape, strides, ir.Const(0))
+        found[name] = BufferInfo(name, "temp", dtype, shape, strides, ir.Const(0))
+    return found
 
 
 def _needed_buffers(group: Group) -> set[str]:
