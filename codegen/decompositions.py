@@ -171,6 +171,18 @@ GENERAL |= FOREACH
 GENERAL |= {op: checked_first(check, GENERAL[op]) for op, check in CHECKED_FIRST.items()}
 
 
+def refused_for_bool(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Rules of torch for operators that have no kernel of bool: what they raise is left to them."""
+
+    def rewrite(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        return NotImplemented if tensor.dtype is torch.bool else rule(tensor, *args, **kwargs)
+
+    return rewrite
+
+
+GENERAL |= {op: refused_for_bool(GENERAL[op]) for op in (aten.mv.default, aten.addmv.default)}
+
+
 def left_as_it_is(*args: Any, **kwargs: Any) -> Any:
     """Where torch has no rule, or we do not use it."""
     return NotImplemented

@@ -28,6 +28,7 @@ from torch._subclasses.fake_tensor import (
 
 from codegen import fake, fake_unbacked
 from codegen.fake_unbacked import VIEWS
+from codegen.memory import UntraceableError
 from codegen.shapes import RULES as SHAPE_RULES
 from codegen.shapes import Spec
 
@@ -267,6 +268,13 @@ def dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace:
     return input
 
 
+def interpolate(input: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+    """torch's Python body takes tensors of any dtype; there are kernels of floats and uint8 only."""
+    if not (input.is_floating_point() or input.dtype is torch.uint8):
+        raise UntraceableError(f"interpolation of {input.dtype}, which eager refuses")
+    return torch.nn.functional.interpolate(input, *args, **kwargs)
+
+
 def item_of(tensor: Any, key: Any) -> Any:
     """`tensor[key]`: in a tuple, C++ wants the values of ints, which nobody may know."""
     if not _has_unknown(key):
@@ -313,7 +321,11 @@ RESULTS_AS_IN_EAGER: dict[Any, Any] = {
     torch.dropout: lambda input, p, train: dropout(input, p, train),
 }
 #: what is traced in place of a function, on symbols
-TRACED_FORMS: dict[Any, Any] = {torch.tensor: tensor_of_sizes, **RESULTS_AS_IN_EAGER}
+TRACED_FORMS: dict[Any, Any] = {
+    torch.tensor: tensor_of_sizes,
+    torch.nn.functional.interpolate: interpolate,
+    **RESULTS_AS_IN_EAGER,
+}
 #: by function: what gives the layout of its result where some of its numbers are symbols
 FAKE_FORMS: dict[Any, Any] = {
     torch.tensor: tensor_of,

@@ -13,8 +13,10 @@ from typing import Any
 import torch
 from torch import fx
 
+from codegen import autocast
 from codegen.fake import to_fake
 from codegen.memory import UntraceableError
+from codegen.own_gradients import OWN_GRADIENTS
 from codegen.trace import Recorder
 from codegen.value_checks import CHECKS_OF_VALUES
 
@@ -68,6 +70,9 @@ class ModuleRunner:
         check = CHECKS_OF_VALUES.get(node.target)
         if check is not None:
             check(*args, **kwargs)
+        own = OWN_GRADIENTS.get(node.target)
+        if own is not None:
+            return own(*args, **kwargs)
         if node.op == "call_function":
             value = self.function_of(node)(*args, **kwargs)
             if node.target is getattr and args[1] == "data":
@@ -107,6 +112,7 @@ class ModuleRunner:
                 values[node] = None
             elif node.op in ("call_function", "call_method", "call_module"):
                 args, kwargs = fx.node.map_arg((node.args, node.kwargs), values.__getitem__)
+                self.recorder.under_autocast = autocast.is_on()
                 versions = self.versions(kwargs.get("out"))
                 values[node] = self.call(node, args, kwargs)
                 if versions is not None and versions == self.versions(kwargs["out"]):

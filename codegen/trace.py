@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,11 +45,10 @@ def as_argument(value: Any) -> Any:
     return Symbolic(value) if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)) else value
 
 
-#: operators that do not convert their results to the dtype of the tensor given for them -> that dtype
-OF_ONE_DTYPE: dict[OpOverload, Callable[[tuple[Any, ...]], torch.dtype]] = {
-    aten.aminmax.out: lambda args: args[0].dtype,
-    aten.multinomial.out: lambda args: torch.int64,
-}
+#: operators whose kernels call products of matrices, which autocast sees too
+CASTS_INSIDE = frozenset(
+    (aten.linalg_pinv.atol_rtol_tensor, aten.linalg_pinv.atol_rtol_float, aten._trilinear.default)
+)
 ZERO = aten._efficientzerotensor.default
 ZERO_FACTORS = {aten.mul.Tensor: 2, aten.div.Tensor: 1}  # how many of the arguments make the result zero
 
@@ -71,6 +70,7 @@ class Recorder(TorchDispatchMode):
         ] = {}  # by id; `Tracked.tensor` keeps the tensor, so the id stays its own
         self.constants: dict[int, fx.Node] = {}
         self.zeros: set[int] = set()  # ids of tracked tensors that autograd knows to be zero
+        self.under_autocast = False  # the call that runs; inside of it torch says no
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -140,6 +140,8 @@ class Recorder(TorchDispatchMode):
     ) -> Any:
         if not isinstance(func, OpOverload):
             raise UntraceableError(f"a call of {func}, which is no ATen operator")
+        if func in CASTS_INSIDE and self.under_autocast:
+            raise UntraceableError(f"a call of {func} under autocast, which casts inside of it")
         factors = ZERO_FACTORS.get(func, 0) if self.zeros else 0
         if func is ZERO or any(id(factor) in self.zeros for factor in args[:factors]):
             return self.record_zeros(func, args, kwargs or {})
@@ -284,6 +286,7 @@ class Recorder(TorchDispatchMode):
             made = made if isinstance(made, (tuple, list)) else (made,)
             if any(value.shape != target.shape for value, target in zip(made, targets)):
                 self.run_writing(func, targets, args, kwargs)
+            check_out_dtypes(func, made, targets)
             self.write_results(targets, made)
             return returned(func, targets)
         result = self.run_writing(func, targets, args, kwargs)
@@ -291,9 +294,11 @@ class Recorder(TorchDispatchMode):
         node = self.emit(
             functional, self.node_of(args), {name: self.node_of(value) for name, value in rest.items()}
         )
-        if len(targets) == 1 and isinstance(node.meta["val"], torch.Tensor):
-            check_cast(node.meta["val"], targets[0])
-            check_drawn(func, node.meta["val"], targets[0])
+        value = node.meta["val"]
+        check_out_dtypes(func, value if isinstance(value, (tuple, list)) else (value,), targets)
+        if len(targets) == 1 and isinstance(value, torch.Tensor):
+            check_cast(value, targets[0])
+            check_drawn(func, value, targets[0])
             self.memories.write(self.find(targets[0]), node)
         else:
             for i, target in enumerate(targets):
@@ -301,15 +306,12 @@ class Recorder(TorchDispatchMode):
         return result
 
     def check_given(self, func: OpOverload, targets: list[Any], args: tuple[Any, ...]) -> None:
-        """Tensors that are given for the results: what most operators do where such a tensor is an operand too, or of another dtype than the result, only
-        eager knows."""
+        """Tensors that are given for the results: what most operators do where such a tensor is an operand too, only eager knows."""
         if torch.Tag.pointwise in func.tags or not any(a.is_out for a in func._schema.arguments):
             return
         memories = {id(self.find(tensor).memory) for tensor in tensors_in(args) if tensor.numel()}
         if any(id(self.find(target).memory) in memories for target in targets):
             raise UntraceableError(f"a call of {func} that writes to one of its operands")
-        if func in OF_ONE_DTYPE and any(target.dtype is not OF_ONE_DTYPE[func](args) for target in targets):
-            raise UntraceableError(f"a call of {func} with a tensor of another dtype than its result")
 
     def run_writing(
         self, func: OpOverload, targets: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -545,6 +547,14 @@ def check_drawn(func: OpOverload, value: torch.Tensor, target: torch.Tensor) -> 
         raise UntraceableError(
             f"a call of {func} with a tensor that is laid out in another way than its result"
         )
+
+
+def check_out_dtypes(func: OpOverload, made: Sequence[Any], targets: Sequence[torch.Tensor]) -> None:
+    """A tensor given for a result of another dtype: some kernels convert, some raise; which ones do, only eager knows."""
+    if any(a.is_out for a in func._schema.arguments) and any(
+        value.dtype is not target.dtype for value, target in zip(made, targets)
+    ):
+        raise UntraceableError(f"a call of {func} with a tensor of another dtype than its result")
 
 
 def check_cast(value: torch.Tensor, target: torch.Tensor) -> None:

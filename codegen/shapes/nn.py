@@ -289,6 +289,11 @@ def rrelu_with_noise(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return contiguous(args[0].shape, args[0].dtype)
 
 
+@shape_rule("rrelu_with_noise_functional")
+def rrelu_with_noise_functional(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return like(args[0]), like(args[1])
+
+
 @shape_rule("multilabel_margin_loss_forward")
 def multilabel_margin_loss_forward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Of one sample the loss has no dim."""

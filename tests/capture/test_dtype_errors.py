@@ -21,6 +21,13 @@ REFUSED = {
     "addcmul": (lambda x: torch.addcmul(x, x, x, value=2), BOOL),
     "index_put": (lambda x: torch.ones(3).index_put((torch.tensor([0, 1]),), x), LONG),
     "matmul": (lambda x: x @ FLOAT, LONG),
+    "mv": (lambda x: torch.mv(x.expand(2, 2), x), BOOL),
+    "addmv": (lambda x: torch.addmv(x, x.expand(2, 2), x), BOOL),
+    "interpolate": (lambda x: torch.nn.functional.interpolate(x.expand(1, 2, 2), size=5), BOOL),
+    "interpolate of ints": (
+        lambda x: torch.nn.functional.interpolate(x.expand(1, 2, 2, 2), scale_factor=2.0),
+        LONG,
+    ),
 }
 
 

@@ -130,3 +130,23 @@ def test_derivative_of_a_gradient():
 
     x, w = torch.randn(6, 6), torch.randn(6, 6, requires_grad=True)
     close(second(capture.compile(cubed), x, w), second(cubed, x, w))
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.linalg.pinv(x),
+        lambda x: torch.linalg.pinv(x[:3] + x[:3].mT, hermitian=True),
+        lambda x: F.bilinear(x, x, torch.ones(2, 3, 3)),
+    ],
+)
+def test_operators_whose_kernels_are_under_autocast_too(function, enabled):
+    def program(x):
+        with torch.autocast("cpu", enabled=enabled):
+            return function(x)
+
+    x = torch.linspace(0.1, 1.9, 12).reshape(4, 3)
+    expected, found = program(x), capture.compile(program)(x)
+    assert found.dtype == expected.dtype
+    torch.testing.assert_close(found, expected)

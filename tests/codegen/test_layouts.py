@@ -57,6 +57,7 @@ REWRITTEN = {
     "xlog1py": (lambda x: torch.special.xlog1py(2.0, x), (2, 2, 5), (10, 1, 2), (10, 1, 2)),
     "pixel_unshuffle": (lambda x: torch.nn.functional.pixel_unshuffle(x, 1), (1, 2, 1, 1), (4, 2, 2, 2), (2, 1, 1, 1)),
     "rrelu": (lambda x: torch.nn.functional.rrelu(x, training=True), (3, 4), (1, 3), (4, 1)),
+    "rrelu of size 1": (lambda x: torch.nn.functional.rrelu(x, training=False), (2, 1, 3), (3, 9, 1), (3, 3, 1)),
 }  # fmt: skip
 
 

@@ -10,6 +10,5 @@ KNOWN: dict[tuple[str, str], str] = {
         "diagonal_scatter",
         "float32",
     ): "noncontiguous: the storage offset of the result, which eager takes from the operand",
-    ("masked.prod", "float32"): "reference: of a NaN the gradient is the product of the others, in eager NaN",
     ("sinc", "float32"): "reference: close to 0 the gradient is a small difference of large numbers",
 }

@@ -1,0 +1,93 @@
+"""Gradients by formulas that eager picks by looking at the values: NaN, infinities, zeros; and their derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import capture
+
+NAN, INF = float("nan"), float("inf")
+VALUES = {
+    "plain": [[1.0, -2.0], [3.0, 0.5]],
+    "nan": [[1.0, NAN], [3.0, 2.0]],
+    "inf": [[1.0, INF], [3.0, 2.0]],
+    "one zero": [[1.0, 0.0], [3.0, 2.0]],
+    "zeros": [[0.0, 0.0], [3.0, 2.0]],
+    "zeros and nan": [[0.0, 0.0], [NAN, 2.0]],
+}
+PRODUCTS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "all": lambda x: x.prod(),
+    "a dim": lambda x: torch.prod(x, 0),
+    "a dim kept": lambda x: x.prod(dim=-1, keepdim=True),
+    "another dtype": lambda x: torch.prod(x, 1, dtype=torch.float64),
+    "one element": lambda x: x[:1].prod(0),
+    "no dims": lambda x: x[0, 1].prod() * 2,
+    "masked": lambda x: torch.masked.prod(x, 0, mask=torch.tensor([[True, True], [True, False]])),
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+@pytest.mark.parametrize("values", VALUES)
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products(name: str, values: str, dynamic: bool) -> None:
+    fn = PRODUCTS[name]
+    results = []
+    for run in (fn, capture.compile(fn, dynamic=dynamic)):
+        x = torch.tensor(VALUES[values], requires_grad=True)
+        out = run(x)
+        weights = torch.arange(1, 1 + out.numel(), dtype=out.dtype).view(out.shape)
+        results.append((out, *torch.autograd.grad((out * weights).sum(), x)))
+    torch.testing.assert_close(results[1], results[0], equal_nan=True)
+
+
+@pytest.mark.parametrize("values", ["plain", "one zero"])
+@pytest.mark.parametrize("name", ["all", "a dim", "a dim kept", "another dtype", "masked"])
+def test_second_derivatives_of_products(name: str, values: str) -> None:
+    fn = PRODUCTS[name]
+    results = []
+    for run in (fn, capture.compile(fn)):
+        x = torch.tensor(VALUES[values], requires_grad=True)
+        (first,) = torch.autograd.grad(run(x).sum(), x, create_graph=True)
+        results.append(torch.autograd.grad(first.cos().sum(), x, allow_unused=True))
+    torch.testing.assert_close(results[1], results[0])
+
+
+def test_products_in_forward_mode() -> None:
+    def fn(x: torch.Tensor, t: torch.Tensor) -> Any:
+        return torch.func.jvp(lambda x: x.prod(0), (x,), (t,))
+
+    x, t = torch.tensor([[1.0, 0.0], [3.0, 2.0]]), torch.ones(2, 2)
+    torch.testing.assert_close(capture.compile(fn)(x, t), fn(x, t))
+
+
+SCATTERED: dict[str, Callable[..., torch.Tensor]] = {
+    "scatter_reduce": lambda x, source, index: x.scatter_reduce(0, index, source, "prod"),
+    "torch.scatter_reduce": lambda x, source, index: torch.scatter_reduce(
+        x, 0, index, source, reduce="prod", include_self=False
+    ),
+    "scatter_reduce_": lambda x, source, index: x.mul(1).scatter_reduce_(0, index, source, reduce="prod"),
+    "index_reduce": lambda x, source, index: x.index_reduce(0, index, source, "prod"),
+}
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0, 0.0, 4.0], [0.0, 0.0, 2.0, 4.0]], ids=["one zero", "zeros"])
+@pytest.mark.parametrize("name", SCATTERED)
+def test_second_derivatives_of_scattered_products(name: str, values: list[float]) -> None:
+    fn, index = SCATTERED[name], torch.tensor([0, 0, 1, 2])
+    results: list[Any] = []
+    for run in (fn, capture.compile(fn)):
+        leaves = [torch.tensor([1.0, 2.0, 3.0], requires_grad=True), torch.tensor(values, requires_grad=True)]
+        first = torch.autograd.grad(run(*leaves, index).cos().sum(), leaves, create_graph=True)
+        try:
+            second = torch.autograd.grad(sum(grad.sin().sum() for grad in first), leaves)
+            results.append((*first, *second))
+        except RuntimeError as error:
+            results.append(str(error))
+    if isinstance(results[0], str):
+        assert results[0] == results[1]
+    else:
+        torch.testing.assert_close(results[1], results[0])
