@@ -1,12 +1,15 @@
-"""Operators that are called by torch's own Python binding in place of the operator object.
+"""How a launch plan calls operators: by the C ABI of libtorch_cpu or torch's own Python binding, in place of the operator object.
 
 In:  an OpOverload of an ExternStep.
 Out: the callable that the launch plan holds.
 
-    aten.index_select.default   ->   torch.index_select          a convolution: 8.2 us a call in place of 12.5
+    aten.index_select.default   ->   torch.index_select
+    aten.topk.default           ->   _capture.DirectCall("aoti_torch_cpu_topk", ...)
 
 A binding parses its arguments by generated code, the operator object by walking the schema. Both end in the same dispatcher call. A binding
 takes its operator's arguments as they are (same order, same keywords); where the operator has other overloads it may choose another one.
+
+Some operators have an entry point in the C ABI, which takes what the schema says in a fixed form (`KINDS`) and calls the operator for the CPU.
 """
 
 from __future__ import annotations
@@ -30,20 +33,24 @@ def rnn_layer(*args: Any) -> Any:
         return torch.ops.aten.mkldnn_rnn_layer.default(*args)
 
 
+#: operators that run with grad mode on
+IN_GRAD_MODE: dict[OpOverload, Callable[..., Any]] = {
+    torch.ops.aten.mkldnn_rnn_layer.default: rnn_layer,
+}
+
 #: operators that a launch plan calls in another way
 INSTEAD: dict[OpOverload, Callable[..., Any]] = {
-    torch.ops.aten.mkldnn_rnn_layer.default: rnn_layer,
     # as values: a lazily conjugated tensor is none that a launch plan could take
     torch.ops.aten._conj.default: torch.conj_physical,
     torch.ops.aten._neg_view.default: torch.neg,
 }
 
-#: functions of the extension that do what an operator does; what stands in for the extension, where that is not built, has none of them
-NATIVE = {
-    torch.ops.aten.convolution.default: "convolution",
-    torch.ops.aten.convolution_backward.default: "convolution_backward",
-}
-INSTEAD.update((op, getattr(_capture, name)) for op, name in NATIVE.items() if hasattr(_capture, name))
+#: by type of an argument in the schema: how entry points take it (`native/direct_call.c`). "N": by a pointer, of which only NULL is ever given.
+KINDS = {
+    "Tensor": "t", "int": "i", "SymInt": "i", "float": "d", "bool": "b", "List[int]": "l", "List[SymInt]": "l", "List[bool]": "m",
+    "Optional[Tensor]": "T", "Optional[int]": "I", "Optional[SymInt]": "I", "Optional[float]": "D", "Optional[bool]": "B",
+    "Optional[List[int]]": "L", "Optional[List[SymInt]]": "L", "Optional[ScalarType]": "N", "Optional[Generator]": "N", "Optional[number]": "N",
+}  # fmt: skip
 
 
 TORCHS_OWN = frozenset({"aten", "prim", "prims"})
@@ -82,6 +89,50 @@ def takes_reduction(op: OpOverload) -> bool:
     return any(argument.name == "reduction" for argument in op._schema.arguments)
 
 
+def binding_of(op: OpOverload) -> Callable[..., Any]:
+    alone = op in TOLD_APART or not has_other_overloads(op)
+    if op.namespace == "aten" and alone and not takes_reduction(op):
+        for space in BINDINGS:
+            binding: Callable[..., Any] | None = getattr(space, base_name(op), None)
+            if binding is not None:
+                return binding
+    return op._op
+
+
+def base_name(op: OpOverload) -> str:
+    return op._schema.name.removeprefix("aten::")
+
+
+def directly(op: OpOverload) -> Callable[..., Any]:
+    """By its entry point, if it is a function of values and has one."""
+    schema, otherwise = op._schema, IN_GRAD_MODE.get(op) or binding_of(op)
+    kinds = [KINDS.get(str(argument.real_type)) for argument in schema.arguments]
+    gives_tensors = schema.returns and all(str(result.type) == "Tensor" for result in schema.returns)
+    shares = any(part.alias_info is not None for part in (*schema.arguments, *schema.returns))
+    if not hasattr(_capture, "DirectCall") or None in kinds or not gives_tensors or shares:
+        return otherwise
+    names = tuple(argument.name for argument in schema.arguments)
+    defaults = tuple(
+        argument.default_value if argument.has_default_value() else ... for argument in schema.arguments
+    )
+    _capture.calibrate()
+    symbol = "_".join(filter(None, ("aoti_torch_cpu", base_name(op), schema.overload_name)))
+    call = _capture.DirectCall(
+        symbol,
+        "".join(filter(None, kinds)),
+        names,
+        defaults,
+        len(schema.returns),
+        otherwise,
+        op in IN_GRAD_MODE,
+    )
+    return call if call.direct else otherwise
+
+
+def is_direct(call: Callable[..., Any]) -> bool:
+    return isinstance(call, getattr(_capture, "DirectCall", ()))
+
+
 @functools.cache
 def callable_of(op: Any) -> Callable[..., Any]:
     """What calls `op` the quickest way."""
@@ -92,10 +143,4 @@ def callable_of(op: Any) -> Callable[..., Any]:
         return INSTEAD[op]
     if op.namespace not in TORCHS_OWN:
         return uncaptured(op._op)
-    alone = op in TOLD_APART or not has_other_overloads(op)
-    if op.namespace == "aten" and alone and not takes_reduction(op):
-        for space in BINDINGS:
-            binding: Callable[..., Any] | None = getattr(space, op._schema.name.removeprefix("aten::"), None)
-            if binding is not None:
-                return binding
-    return op._op
+    return directly(op) if op.namespace == "aten" else op._op

@@ -18,6 +18,7 @@ import torch
 from torch import fx
 
 from codegen.compiled import CompiledGraph, EagerGraph
+from codegen.direct_calls import callable_of, is_direct
 from codegen.program import ExternStep, KernelStep, ViewStep
 from codegen.training import ViewsGraph
 
@@ -26,6 +27,7 @@ OPERATION = 0.9  # a torch function that eager calls and the graph does not
 GUARDS = 0.25  # finding the entry
 VIEW = 1.2  # made from a plan
 CALL = 0.3  # of an operator, from a plan: arguments, checks of the results
+DIRECT_CALL = -0.2  # by an entry point: Python's call goes through autograd's kernels too
 EAGER_GRAPH = 1.0  # a graph that is run operator by operator
 VIEWS_GRAPH, VIEW_BY_AUTOGRAD = 1.5, 2.0
 
@@ -62,5 +64,9 @@ def cost(graph: Any) -> float | None:
         return EAGER_GRAPH
     if not isinstance(graph, CompiledGraph) or graph.native_calls:
         return None
-    kinds = [type(step) for step in graph.program.steps]
-    return None if KernelStep in kinds else VIEW * kinds.count(ViewStep) + CALL * kinds.count(ExternStep)
+    steps = graph.program.steps
+    if any(isinstance(step, KernelStep) for step in steps):
+        return None
+    calls = [callable_of(step.op) for step in steps if isinstance(step, ExternStep)]
+    views = sum(isinstance(step, ViewStep) for step in steps)
+    return VIEW * views + sum(DIRECT_CALL if is_direct(call) else CALL for call in calls)

@@ -25,7 +25,7 @@ CAPTURE_WEAK int init_plan_template(PyObject *module);
 CAPTURE_WEAK int init_set_clone(PyObject *module);
 CAPTURE_WEAK int init_sized_graph(PyObject *module);
 CAPTURE_WEAK int init_autograd_node(PyObject *module);
-CAPTURE_WEAK int init_direct_convolution(PyObject *module);
+CAPTURE_WEAK int init_direct_call(PyObject *module);
 
 /* --- a frame as guards see it: all references borrowed --------------------------------------------------------------- */
 

@@ -20,7 +20,7 @@ init_parts(PyObject *module)
         {"set_clone", init_set_clone},
         {"sized_graph", init_sized_graph},
         {"autograd_node", init_autograd_node},
-        {"direct_convolution", init_direct_convolution},
+        {"direct_call", init_direct_call},
         {"continuation", init_continuation},
         {"entry", init_entry},
         {"frame", init_frame},

@@ -32,6 +32,7 @@ static const Wanted WANTED[] = {
     {CPU, "aoti_torch_get_data_ptr", (void **)&torch_symbols.get_data_ptr},
     {PYTHON, "_Z16THPVariable_WrapRKN2at10TensorBaseE", (void **)&torch_symbols.wrap},
     {C10, "_ZN3c108GradMode10is_enabledEv", (void **)&torch_symbols.grad_mode},
+    {C10, "_ZN3c108GradMode11set_enabledEb", (void **)&torch_symbols.set_grad_mode},
     {C10, "_ZN3c1031get_default_dtype_as_scalartypeEv", (void **)&torch_symbols.default_dtype},
     {CPU, "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv", (void **)&torch_symbols.function_stack_len},
     {CPU, "_ZN2at4impl22PythonTorchFunctionTLS18get_disabled_stateEv", (void **)&torch_symbols.function_disabled_state},
@@ -46,8 +47,6 @@ static const Wanted WANTED[] = {
 };
 
 static const Wanted OPTIONAL[] = {
-    {CPU, "aoti_torch_cpu_convolution", (void **)&torch_symbols.convolution},
-    {CPU, "aoti_torch_cpu_convolution_backward", (void **)&torch_symbols.convolution_backward},
 /* C++ functions called by the rules of this processor's C++ ABI: a result in memory is an ordinary first argument on x86-64 only. */
 #if defined(__x86_64__)
     {CPU, "_ZN2at6detail17empty_strided_cpuEN3c108ArrayRefIlEES3_NS1_10ScalarTypeEb", (void **)&torch_symbols.empty_cpu},
@@ -62,6 +61,8 @@ static void *find_symbol(const char *library, const char *name)
     void *handle = dlopen(library, RTLD_NOLOAD | RTLD_LAZY);
     return handle == NULL ? NULL : dlsym(handle, name);
 }
+
+void *torch_cpu_symbol(const char *name) { return find_symbol(CPU, name); }
 
 static PyTypeObject *torch_type(const char *module_name, const char *name)
 {
@@ -124,6 +125,15 @@ static uint64_t *local_keys(void)
     }
     return thread_keys;
 }
+
+uint64_t leave_autograd(void)
+{
+    uint64_t *keys = local_keys(), before = keys[1];
+    keys[1] = ((before ^ torch_symbols.exclude_default) | torch_symbols.grad_keys) ^ torch_symbols.exclude_default;
+    return before;
+}
+
+void enter_autograd(uint64_t before) { local_keys()[1] = before; }
 
 /* In the order of guards.global_state.GlobalState. */
 enum { GRAD_MODE, INCLUDE_KEYS, EXCLUDE_KEYS, DEFAULT_DTYPE, DETERMINISTIC, WARN_ONLY, FILL, FUNCTION_MODES, FUNCTION_ENABLED, DISPATCH_MODES,

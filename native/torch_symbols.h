@@ -16,12 +16,6 @@ typedef struct {
     int (*get_sizes)(Handle, int64_t **), (*get_strides)(Handle, int64_t **);
     int (*get_dtype)(Handle, int32_t *), (*get_device_type)(Handle, int32_t *), (*get_device_index)(Handle, int32_t *);
     int (*get_data_ptr)(Handle, void **);
-    /* pairs of ints and their number: stride, padding, dilation, output padding; NULL where this build has them not */
-    int (*convolution)(Handle input, Handle weight, Handle *bias, const int64_t *, int64_t, const int64_t *, int64_t, const int64_t *, int64_t,
-                       int32_t transposed, const int64_t *, int64_t, int64_t groups, Handle *result);
-    int (*convolution_backward)(Handle gradient, Handle input, Handle weight, const int64_t **bias_sizes, int64_t, const int64_t *, int64_t,
-                                const int64_t *, int64_t, const int64_t *, int64_t, int32_t transposed, const int64_t *, int64_t, int64_t groups,
-                                const int32_t *wanted, int64_t, Handle *, Handle *, Handle *);
     /* libtorch_python */
     PyObject *(*wrap)(Handle tensor); /* THPVariable_Wrap(at::TensorBase const&) */
     /* A quicker way to a new tensor, past the dispatcher; both NULL where this build or processor does not have it.
@@ -31,6 +25,7 @@ typedef struct {
     PyObject *(*wrap_moved)(void **tensor);
     /* state of thread and process */
     bool (*grad_mode)(void);
+    void (*set_grad_mode)(bool);
     int8_t (*default_dtype)(void);
     int64_t (*function_stack_len)(void), (*dispatch_stack_len)(void);
     int (*function_disabled_state)(void);
@@ -52,6 +47,11 @@ extern TorchSymbols torch_symbols;
 int load_torch_symbols(void);
 /* What a plain tensor looks like, and the thread's default keys: after the accessors work. */
 int load_plain_tensor(void);
+/* An entry point of libtorch_cpu by name, or NULL. */
+void *torch_cpu_symbol(const char *name);
+/* Keys of autograd, and those that track views and versions, off for this thread; gives what enter_autograd takes to have them as they were. */
+uint64_t leave_autograd(void);
+void enter_autograd(uint64_t before);
 int init_tensor_new(PyObject *module);
 
 #endif
