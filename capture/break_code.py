@@ -13,7 +13,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 import _capture
-from bytecode import Instr, Label, TryBegin, TryEnd
+from bytecode import FreeVar, Instr, Label, TryBegin, TryEnd
 from bytecode.instr import InstrLocation
 
 from capture import resume
@@ -161,6 +161,9 @@ def _emit_instruction(tx: Translator, code: PythonCode, instruction: Instruction
         cell = tx.cells[value]
         if name == "LOAD_DEREF" and cell.contents is None:
             kind, text = unbound_cell(tx.code, value)
+            if kind is NameError and not tx.output.side_effects.is_mutated(cell):
+                emit("LOAD_DEREF", FreeVar(value))  # in another call it may be filled
+                return
             code.call_object(kind, [ConstantVariable(text)])
             emit("RAISE_VARARGS", 1)
             return

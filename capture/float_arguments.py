@@ -18,6 +18,7 @@ import torch.fx
 from torch.fx.node import map_arg
 
 from capture import hooks
+from capture.named_functions import new_graph
 from capture.number_operations import (
     FLOAT_PLACES,
     OPERATION_NAMES,
@@ -91,7 +92,7 @@ class FloatGraph:
         return self.compiled[key]
 
     def _with_constants(self, values: Sequence[float]) -> torch.fx.GraphModule:
-        graph = torch.fx.Graph()
+        graph = new_graph()
         held: dict[torch.fx.Node, torch.fx.Node] = {}
         output = graph.graph_copy(self.module.graph, held)
         graph.output(output)
@@ -191,7 +192,7 @@ def _rewritten(
     graph: torch.fx.Graph, read: dict[torch.fx.Node, set[torch.fx.Node]], numbers: set[torch.fx.Node]
 ) -> torch.fx.Graph:
     """A copy in which the floats that none needs as `numbers` are tensors."""
-    result = torch.fx.Graph()
+    result = new_graph()
     made: dict[torch.fx.Node, torch.fx.Node] = {}
     tensors = {node for node, below in read.items() if not below <= numbers}
     for node in graph.nodes:

@@ -238,6 +238,7 @@ def make_translator(
         _guard_globals(tx, function, same_module)
         scope = root_of(tx).scope if same_module else Scope(function.function.__globals__, root_of(tx).scope)
         closure = existing_cells(tx, function)
+        guard_defaults(tx, function, len(args), kwargs)
     else:
         assert isinstance(function, NestedFunctionVariable)
         signature = function.defaults, function.keyword_defaults
@@ -284,6 +285,32 @@ def existing_signature(
             tx, item, DictItemSource(_field(source, "__kwdefaults__"), name) if source else None
         )
     return defaults, keyword
+
+
+def guard_defaults(
+    tx: Translator, function: UserFunctionVariable, given: int, kwargs: dict[str, Variable]
+) -> None:
+    """Where arguments are missing (or too many): how many defaults there are, which names have none. The defaults themselves are guarded as they are read."""
+    source, code = function.source, function.code_object()
+    if source is None:
+        return
+    defaults, keyword_defaults = function.function.__defaults__, function.function.__kwdefaults__
+    if given != code.co_argcount:
+        place = FunctionFieldSource(source, "__defaults__")
+        is_none = defaults is None
+        tx.output.guards.add(
+            make_guard.id_match(place, None) if is_none else make_guard.length_match(place, defaults)
+        )
+    keyword_only = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    missing = [name for name in keyword_only if name not in kwargs and name not in (keyword_defaults or ())]
+    if not missing:
+        return
+    place = FunctionFieldSource(source, "__kwdefaults__")
+    if keyword_defaults is None:
+        tx.output.guards.add(make_guard.id_match(place, None))
+        return
+    for name in missing:
+        tx.output.guards.add(make_guard.dict_contains(place, name, False))
 
 
 def _field(source: Source | None, name: str) -> Source:

@@ -18,6 +18,7 @@ from torch._subclasses.fake_tensor import FakeTensor, UnsupportedOperatorExcepti
 from torch.utils import _pytree as pytree
 
 from capture.break_reasons import GraphBreak
+from capture.named_functions import new_graph
 from capture.thread_state import read_modes
 from capture.variables.base import LazyVariable, NotConstant, Variable
 from capture.variables.constant import ConstantVariable
@@ -210,7 +211,7 @@ def take_out(
     graph: torch.fx.Graph, given: list[torch.fx.Node], made: list[torch.fx.Node], results: list[torch.fx.Node]
 ) -> tuple[torch.fx.GraphModule, list[torch.fx.Node]]:
     """Move the operations into a graph of their own."""
-    body = torch.fx.Graph()
+    body = new_graph()
     inside = {node: body.placeholder(f"arg_{index}") for index, node in enumerate(given)}
     read = [n for node in made if node not in inside for n in node.all_input_nodes] + results
     lifted = list(dict.fromkeys(n for n in read if n not in inside and n not in set(made)))

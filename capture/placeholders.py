@@ -25,6 +25,7 @@ from capture.graph_inputs import (
     input_name,
 )
 from capture.guarding import Guarding
+from capture.named_functions import new_graph
 from codegen.fake import check_supported, fake_mode, to_fake
 from guards import guard as make_guard
 from guards.source import ConstantSource, Source
@@ -44,7 +45,7 @@ class Placeholders(Guarding):
 
     def __init__(self) -> None:
         super().__init__()
-        self.graph = torch.fx.Graph()
+        self.graph = new_graph()
         self.inputs: list[GraphInput] = []
         self.draws: list[Draw] = []  # from Python's random stream, in their order
         self.made_first: list[MadeSource] = []  # parameters, by the frame's new code

@@ -41,6 +41,7 @@ CONSTANT_FUNCTIONS = [
     "torch.can_cast",
     "torch.broadcast_shapes",
     "torch.is_anomaly_enabled",
+    "torch.is_anomaly_check_nan_enabled",
     "torch.is_signed",
     "torch.is_conj",
     "torch.is_neg",
@@ -84,6 +85,7 @@ CONSTANT_FUNCTIONS = [
 STATE_READERS: dict[Any, tuple[Any, tuple[Any, ...]]] = {
     torch.get_num_threads: (torch.get_num_threads, ()),
     torch.is_anomaly_enabled: (torch.is_anomaly_enabled, ()),
+    torch.is_anomaly_check_nan_enabled: (torch.is_anomaly_check_nan_enabled, ()),
     torch.is_warn_always_enabled: (torch._C._get_warnAlways, ()),
     torch._C._get_mkldnn_enabled: (torch._C._get_mkldnn_enabled, ()),
     torch._C._get_cudnn_enabled: (torch._C._get_cudnn_enabled, ()),

@@ -241,6 +241,9 @@ class Translator:
     def read_cell(self, cell: CellVariable, name: str) -> Variable:
         if cell.contents is None:
             kind, text = unbound_cell(self.code, name)
+            existed = cell.source is not None and not self.output.side_effects.is_mutated(cell)
+            if kind is NameError and existed:  # no guard says that it is empty
+                raise GraphBreak("not_constant", value=f"the variable {name}, which has no value yet,")
             raise raise_new(kind, text)
         cell.contents = realize(self, cell.contents)
         return cell.contents

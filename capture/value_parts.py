@@ -20,6 +20,7 @@ import torch.fx
 from torch.fx.node import map_arg
 
 from capture import hooks
+from capture.named_functions import new_graph
 
 SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 Compiler = Callable[[torch.fx.GraphModule, Sequence[Any]], Callable[..., Any]]
@@ -78,7 +79,7 @@ class _Divided:
     def __init__(self, gm: torch.fx.GraphModule, compile_part: Compiler) -> None:
         self.module = gm
         self.compile_part = compile_part
-        self.graph = torch.fx.Graph()
+        self.graph = new_graph()
         self.made: dict[torch.fx.Node, torch.fx.Node] = {}
         self.places: dict[Any, torch.fx.Node] = {}  # by symbol: the node of the old graph that is its number
         self.waiting: list[torch.fx.Node] = []
@@ -139,7 +140,7 @@ class _Divided:
     def _add_part(
         self, nodes: list[torch.fx.Node], given: list[torch.fx.Node], results: list[torch.fx.Node]
     ) -> None:
-        inner = torch.fx.Graph()
+        inner = new_graph()
         copies: dict[torch.fx.Node, torch.fx.Node] = {}
         for node in given:
             copies[node] = inner.placeholder(node.name)

@@ -12,7 +12,7 @@ import torch
 from capture.break_reasons import GraphBreak
 from capture.rules import rule
 from capture.variables import tensor_attributes
-from capture.variables.base import NotConstant, Variable
+from capture.variables.base import NotConstant, ObservedException, Variable
 from capture.variables.class_lookup import MISSING, lookup_type
 from capture.variables.constant import ConstantVariable, fold
 from capture.variables.exception import raise_new
@@ -20,6 +20,8 @@ from capture.variables.sequence import SizeVariable, TupleVariable
 from capture.variables.symbolic import is_symbolic
 from capture.variables.tensor import TensorVariable
 from capture.variables.user_object import ObjectVariable
+from guards import guard as make_guard
+from guards.source import HEAP_TYPE, ConstantSource
 
 if TYPE_CHECKING:
     from capture.translator import Translator
@@ -56,14 +58,52 @@ def _guard_registrations(tx: Translator, kinds: Any) -> None:
         tx.output.guard_state(abc.get_cache_token)
 
 
+def _guard_metaclasses(tx: Translator, kinds: Any, method: str) -> None:
+    """A class of the program may get another metaclass, and its metaclass another way to answer."""
+    from capture.wrap import wrap_class
+
+    if isinstance(kinds, (tuple, types.UnionType)):
+        for kind in kinds if isinstance(kinds, tuple) else typing.get_args(kinds):
+            _guard_metaclasses(tx, kind, method)
+    elif isinstance(kinds, type) and type(kinds) is not type and kinds.__flags__ & HEAP_TYPE:
+        tx.output.guards.add(make_guard.type_match(ConstantSource(kinds), kinds))
+        tx.output.guard_class_entry(wrap_class(tx.output, type(kinds)), type(kinds), method)
+
+
+def _data_protocols(kinds: Any) -> list[Any]:
+    """The protocols whose members an instance has to have: `isinstance` asks it for each."""
+    parts = kinds if isinstance(kinds, tuple) else typing.get_args(kinds) or (kinds,)
+    nested = [part for kind in parts if isinstance(kind, tuple) for part in _data_protocols(kind)]
+    return nested + [kind for kind in parts if getattr(kind, "_is_runtime_protocol", False)]
+
+
+def _has_members(tx: Translator, value: Variable, protocol: Any) -> bool:
+    """What `Protocol.__instancecheck__` finds, member by member: each is guarded."""
+    names = typing._get_protocol_attrs(protocol)  # type: ignore[attr-defined]
+    for name in sorted(names):
+        try:
+            member = value.get_attr(tx, name)
+        except ObservedException as raised:
+            if issubclass(raised.variable.python_type(), AttributeError):
+                return False
+            raise
+        if callable(getattr(protocol, name, None)) and member.is_exactly(None):
+            return False
+    return True
+
+
 @rule(isinstance)
 def _isinstance(tx: Translator, value: Variable, classes: Variable) -> Variable:
     kinds = _classes(tx, classes)
     if is_symbolic(value) or isinstance(value, SizeVariable):
         return _issubclass_of_type(value, kinds)
     _guard_registrations(tx, kinds)
+    _guard_metaclasses(tx, kinds, "__instancecheck__")
     if not _is_plain_check(kinds):
         return _user_check(tx, "__instancecheck__", value, classes)
+    for protocol in _data_protocols(kinds):
+        if _has_members(tx, value, protocol):
+            return ConstantVariable(True)
     tx.output.guard_bases(value, value.python_type())
     try:
         if isinstance(value, TensorVariable) and value.cls is not torch.Tensor:
@@ -150,6 +190,7 @@ def _issubclass_of_type(value: Variable, kinds: Any) -> Variable:
 def _issubclass(tx: Translator, cls: Variable, classes: Variable) -> Variable:
     kinds = _classes(tx, classes)
     _guard_registrations(tx, kinds)
+    _guard_metaclasses(tx, kinds, "__subclasscheck__")
     if not _is_plain_check(kinds):
         return _user_check(tx, "__subclasscheck__", cls, classes)
     checked = _classes(tx, cls)

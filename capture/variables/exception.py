@@ -196,6 +196,9 @@ class ExceptionVariable(Variable):
 
     def _written(self, tx: Translator, name: str) -> str | None:
         """What a method of that name written in Python says."""
+        from capture.variables.native_base import class_constant
+
+        tx.output.guard_class_entry(class_constant(tx.output, self.cls), self.cls, name)
         if not isinstance(getattr(self.cls, name), types.FunctionType):
             return None
         result = self.get_attr(tx, name).call(tx, [], {}).as_constant()

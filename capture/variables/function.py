@@ -368,6 +368,8 @@ class PartialVariable(Variable):
         self.args = args
         self.kwargs = kwargs
         self.attributes: dict[str, Variable] = {}
+        #: of an existing one: `func`, `args` and `keywords`, which are always the same objects
+        self.fields: dict[str, Variable] = {}
 
     def python_type(self) -> type:
         return functools.partial
@@ -386,6 +388,10 @@ class PartialVariable(Variable):
 
         if name in self.attributes:
             return self.attributes[name]
+        if name in self.fields:
+            return self.fields[name]
+        if self.fields:  # one may have been given attributes of its own
+            return super().get_attr(tx, name)
         if name == "func":
             return self.function
         if name == "args":
@@ -399,7 +405,11 @@ class PartialVariable(Variable):
         return super().get_attr(tx, name)
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-        return self.function.call(tx, [*self.args, *args], {**self.kwargs, **kwargs})
+        own = self.kwargs
+        if self.fields:  # the frame may have changed the dict
+            keywords: Any = self.fields["keywords"]
+            own = {key.as_constant(): keywords.get_item(tx, key) for key in keywords.unpack(tx)}
+        return self.function.call(tx, [*self.args, *args], {**own, **kwargs})
 
     def reconstruct(self, code: PythonCode) -> None:
         code.emit("PUSH_NULL")

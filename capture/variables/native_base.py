@@ -7,13 +7,12 @@ not define itself is asked of that part.
 from __future__ import annotations
 
 import collections
-import functools
 import types
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
 from capture.variables.base import Variable
-from capture.variables.class_lookup import lookup_type
+from capture.variables.class_lookup import MISSING, lookup_type
 
 if TYPE_CHECKING:
     from capture.output_graph import OutputGraph
@@ -73,15 +72,25 @@ OF_ITS_CLASS: dict[type, tuple[str, ...]] = {
 }
 
 
+#: methods that functions written in C ask a number or a text for
+ASKED_BY_FUNCTIONS = (
+    "__index__", "__int__", "__float__", "__complex__", "__bool__", "__len__", "__eq__", "__hash__", "__lt__", "__str__", "__repr__",
+    "__format__", "__iter__", "__getitem__", "__contains__", "__getattribute__", "__torch_function__", "__array__", "__abs__", "__round__",
+    "__floor__", "__ceil__", "__trunc__", "__add__", "__mul__", "__rmul__",
+)  # fmt: skip
+
+
 def plain_operand(value: Variable, *methods: str) -> Variable:
     """The built-in part of an instance whose class does not change what these methods do; any other value as it is."""
     base = getattr(value, "base_value", None)
     if base is None or not isinstance(base, Variable):
         return value
-    cls, kind = value.python_type(), base.python_type()
+    kind = base.python_type()
     if any(name in OF_ITS_CLASS.get(kind, ()) for name in methods):
         return value
-    unchanged = all(lookup_type(cls, name) is lookup_type(kind, name) for name in methods)
+    if kind in LITERAL_BASES and value.class_entry("__torch_function__") is not MISSING:  # type: ignore[attr-defined]
+        return value
+    unchanged = all(value.class_entry(name) is lookup_type(kind, name) for name in methods)  # type: ignore[attr-defined]
     return base if unchanged else value
 
 
@@ -90,15 +99,15 @@ def plain_argument(value: Variable) -> Variable:
     base = getattr(value, "base_value", None)
     if base is None or base.python_type() not in LITERAL_BASES:
         return value
-    return value if defines_operators(value.python_type()) else base
+    return value if value.defines_operators() else base  # type: ignore[attr-defined]
 
 
-@functools.lru_cache(maxsize=1024)
 def defines_operators(cls: type) -> bool:
     """Whether a method with a special name, other than those that make instances, is written in Python."""
     makes = ("__new__", "__init__", "__init_subclass__", "__class_getitem__")
+    written = (types.FunctionType, classmethod, staticmethod)
     return any(
-        isinstance(value, types.FunctionType) and name.startswith("__") and name.endswith("__")
+        isinstance(value, written) and name.startswith("__") and name.endswith("__")
         for base in cls.__mro__
         for name, value in vars(base).items()
         if name not in makes

@@ -88,6 +88,10 @@ def binary_operator(tx: Translator, symbol: str, left: Variable, right: Variable
     function, _, name = BINARY[symbol]
     if isinstance(left, NumpyVariable) or isinstance(right, NumpyVariable):
         return numpy_array.operator_on_arrays(tx, symbol, function, [left, right])
+    if symbol == "%" and isinstance(right, ObjectVariable) and formats(left, right):
+        from capture.variables.strings import percent_format
+
+        return percent_format(tx, left, right)
     left, right = (plain_operand(v, f"__{name}__", f"__r{name}__") for v in (left, right))
     one, other = plain_operand(left, f"__{name}__"), plain_operand(right, f"__r{name}__")
     if _has_operator(tx, one, f"__{name}__") or _has_operator(tx, other, f"__r{name}__"):
@@ -111,6 +115,16 @@ def binary_operator(tx: Translator, symbol: str, left: Variable, right: Variable
         return percent_format(tx, left, right)
     _raise_if_refused(function, left, right)
     return fold(function, [left, right], {})
+
+
+SEQUENCES = frozenset({str, bytes, list, tuple, collections.deque})
+
+
+def formats(template: Variable, value: ObjectVariable) -> bool:
+    """Whether `template % value` is the template's to answer, as it is for all but a text that has its own `__rmod__`."""
+    kind = template.python_type()
+    own = issubclass(value.cls, kind) and value.has_class_attribute("__rmod__", below=kind)
+    return kind in (str, bytes) and template.is_constant() and not own
 
 
 def _has_operator(tx: Translator, value: Variable, method: str) -> bool:
@@ -207,8 +221,10 @@ def user_operator(tx: Translator, symbol: str, name: str, left: Variable, right:
             if not owner.has_class_attribute(method):
                 continue
             result = owner.call_method(tx, method, [other], {})
-        elif isinstance(owner, TensorVariable) and not isinstance(other, ObjectVariable):
-            result = owner.call_method(tx, method, [other], {})
+        elif isinstance(owner, TensorVariable) and is_operand_of_tensors(other):
+            operand = other.base_value if isinstance(other, ObjectVariable) else other
+            assert operand is not None
+            result = owner.call_method(tx, method, [operand], {})
         else:
             other = plain_argument(other)
             if not (owner.is_constant() and other.is_constant() and hasattr(owner.python_type(), method)):
@@ -216,9 +232,19 @@ def user_operator(tx: Translator, symbol: str, name: str, left: Variable, right:
             result = owner.call_method(tx, method, [other], {})
         if not result.is_exactly(NotImplemented):
             return result
+    if any(kind in SEQUENCES for kind in kinds):  # they ask for `__index__`, and have texts of their own
+        raise GraphBreak("operator", name=symbol, value=left)
     return raise_type_error(
         f"unsupported operand type(s) for {symbol}: '{kinds[0].__name__}' and '{kinds[1].__name__}'"
     )
+
+
+def is_operand_of_tensors(value: Variable) -> bool:
+    """Whether a tensor's own operator takes it. Of an instance of a class on top of a number it takes the number, whatever its class defines."""
+    if not isinstance(value, ObjectVariable):
+        return True
+    is_number = value.base_value is not None and value.base_value.python_type() in (int, float, complex)
+    return is_number and not value.has_class_attribute("__torch_function__")
 
 
 # --- containers ---

@@ -56,7 +56,9 @@ def _written_text(result: Variable, name: str) -> str:
     """What a method of the program says."""
     if not issubclass(result.python_type(), str):
         raise_type_error(f"{name} returned non-string (type {result.python_type().__name__})")
-    text = plain_argument(result).as_constant()
+    if result.python_type() is not str:  # `str()` gives it as it is
+        raise GraphBreak("builtin", name="str", value=result)
+    text = result.as_constant()
     assert isinstance(text, str)
     return text
 
@@ -160,6 +162,8 @@ def format_value(tx: Translator, value: Variable, conversion: int, spec: Variabl
     elif conversion == 3:
         value = ConstantVariable(ascii(_printable(tx, value)))
     elif isinstance(value, ObjectVariable) and value.has_class_attribute("__format__", below=object):
+        if is_empty(spec) and value.class_entry("__format__") in SAY_WHAT_STR_SAYS:
+            return ConstantVariable(to_text(tx, value))
         return value.call_method(tx, "__format__", [spec or ConstantVariable("")], {})
     elif (
         isinstance(value, ClassVariable)
@@ -172,6 +176,13 @@ def format_value(tx: Translator, value: Variable, conversion: int, spec: Variabl
         return ConstantVariable(to_text(tx, value))
     return fold(format, [value, spec or ConstantVariable("")], {})
 
+
+def is_empty(spec: Variable | None) -> bool:
+    return spec is None or spec.is_exactly("") or (spec.is_constant() and spec.as_constant() == "")
+
+
+#: `__format__` of built-in classes: without a specification, `str(value)`
+SAY_WHAT_STR_SAYS = tuple(cls.__format__ for cls in (str, int, float, complex))
 
 #: by the number of a conversion
 CONVERTED: dict[int, Callable[[object], str]] = {1: str, 2: repr, 3: ascii}

@@ -76,6 +76,9 @@ class ClassVariable(Variable):
             from capture.variables.class_dict import ClassDictVariable
 
             return ClassDictVariable(self)
+        reader = self.meta_entry(tx, "__getattribute__")
+        if isinstance(reader, types.FunctionType):
+            raise GraphBreak("property", name=name, value=self)
         pending = tx.output.side_effects.pending_attr(self, name)
         if pending is not None:
             return pending

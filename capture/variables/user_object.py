@@ -25,7 +25,7 @@ from capture.variables.class_lookup import (
 )
 from capture.variables.constant import ConstantVariable
 from capture.variables.exception import raise_new
-from capture.variables.native_base import defines_operators, make_native
+from capture.variables.native_base import ASKED_BY_FUNCTIONS, defines_operators, make_native
 from capture.variables.object_methods import OBJECT_METHOD_NAMES, OBJECT_METHODS
 from guards import guard as make_guard
 from guards.lookup import instance_dict
@@ -70,9 +70,15 @@ class ObjectVariable(Variable):
         return self.value
 
     def as_proxy(self) -> Any:
-        if self.base_value is not None and not defines_operators(self.cls):
+        if self.base_value is not None and not self.defines_operators():
             return self.base_value.as_proxy()
         return super().as_proxy()
+
+    def defines_operators(self) -> bool:
+        """Whether its class answers for itself where a built-in function gets the object; guarded, as a class may come to do so."""
+        for name in ASKED_BY_FUNCTIONS:
+            self.class_entry(name)
+        return defines_operators(self.cls)
 
     def has_class_attribute(self, name: str, below: type | None = None) -> bool:
         """Whether the class has the attribute (`below`: defined before that base in the MRO)."""

@@ -222,7 +222,9 @@ def wrap_partial(output: OutputGraph, value: Any, source: Source | None) -> Vari
     kwargs = {k: v for k, (_, v) in keywords.entries.items()}  # type: ignore[attr-defined]
     context = _Context(output)
     realized = {k: v.realize() if isinstance(v, LazyVariable) else v for k, v in kwargs.items()}
-    return PartialVariable(parts["func"], parts["args"].unpack(context), realized, source)  # type: ignore[arg-type]
+    made = PartialVariable(parts["func"], parts["args"].unpack(context), realized, source)  # type: ignore[arg-type]
+    made.fields = parts
+    return made
 
 
 class _Context:

@@ -16,7 +16,7 @@ import capture
 from capture import frame_filter
 from capture.config import config
 from capture.counters import counters
-from tests.capture import worlds_language, worlds_modules, worlds_process, worlds_tensors
+from tests.capture import worlds_classes, worlds_language, worlds_modules, worlds_process, worlds_tensors
 from tests.capture.worlds import (
     WORLDS,
     World,
@@ -28,7 +28,7 @@ from tests.capture.worlds import (
     world,
 )
 
-MODULES = (worlds_language, worlds_modules, worlds_process, worlds_tensors)
+MODULES = (worlds_classes, worlds_language, worlds_modules, worlds_process, worlds_tensors)
 
 
 @world

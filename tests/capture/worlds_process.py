@@ -109,6 +109,7 @@ ROWS = [
     ("deterministic", lambda: (X + 1, torch.are_deterministic_algorithms_enabled()), switch(torch.use_deterministic_algorithms, True, False)),
     ("threads", lambda: (X + 1, torch.get_num_threads()), switch(torch.set_num_threads, torch.get_num_threads() + 1, torch.get_num_threads())),
     ("matmul_precision", lambda: (X @ W, torch.get_float32_matmul_precision()), switch(torch.set_float32_matmul_precision, "high", "highest")),
+    ("anomaly_check", lambda: (X + 1, torch.is_anomaly_check_nan_enabled()), switch(lambda check: torch.autograd.set_detect_anomaly(False, check_nan=check), False, True)),
     ("anomaly_mode", lambda: (X + 1, torch.is_anomaly_enabled()), switch(torch.autograd.set_detect_anomaly, True, False)),
     ("mkldnn_flag", lambda: (X @ W, torch.backends.mkldnn.enabled), switch(torch.backends.mkldnn.set_flags, False, True)),
     ("seed", lambda: X + torch.rand(4), (lambda: torch.manual_seed(3), nothing)),
@@ -143,4 +144,32 @@ def make_world(body, changes):
 
 
 for name, *parts in ROWS:
+    WORLDS.append(World(name, lambda parts=parts: make_world(*parts)))
+
+
+#: the same for functions of torch's that the program replaces by one that calls them
+def patch_around(owner, name, make):
+    real = getattr(owner, name)
+    return (lambda: setattr(owner, name, make(real))), (lambda: setattr(owner, name, real))
+
+
+def add_one(function):
+    return lambda *args, **kwargs: function(*args, **kwargs) + 1
+
+
+F = torch.nn.functional
+LAYER, LOSS = torch.nn.LayerNorm(4), torch.nn.CrossEntropyLoss()
+
+#: name, what is called, (the change, what undoes it)
+WRAPPED = [
+    ("function_wrapped", lambda: torch.sin(X), patch_around(torch, "sin", add_one)),
+    ("function_wrapped_next_to_its_method", lambda: (torch.sin(X), X.sin()), patch_around(torch, "sin", add_one)),
+    ("functional_wrapped", lambda: F.softmax(X, 0), patch_around(F, "softmax", add_one)),
+    ("functional_of_a_layer_wrapped", lambda: LAYER(X), patch_around(F, "layer_norm", add_one)),
+    ("functional_of_a_loss_wrapped", lambda: LOSS(X, torch.tensor([0, 1, 2])), patch_around(F, "cross_entropy", add_one)),
+    ("function_behind_a_functional_wrapped", lambda: F.relu(X - 3), patch_around(torch, "relu", add_one)),
+    ("linear_algebra_wrapped", lambda: torch.linalg.vector_norm(X), patch_around(torch.linalg, "vector_norm", add_one)),
+]  # fmt: skip
+
+for name, *parts in WRAPPED:
     WORLDS.append(World(name, lambda parts=parts: make_world(*parts)))
