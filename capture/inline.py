@@ -280,6 +280,9 @@ def existing_signature(
     for index, item in enumerate(value.__defaults__ or ()):
         defaults.append(lazy(tx, item, ItemSource(_field(source, "__defaults__"), index) if source else None))
     keyword: dict[str, Variable] = {}
+    changed = tx.output.changed_dict(value.__kwdefaults__)
+    if changed is not None:
+        return defaults, {key: item for key, (_, item) in changed.entries.items()}
     for name, item in (value.__kwdefaults__ or {}).items():
         keyword[name] = lazy(
             tx, item, DictItemSource(_field(source, "__kwdefaults__"), name) if source else None

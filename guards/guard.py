@@ -225,7 +225,7 @@ def set_layout(source: Source, value: set[Any] | frozenset[Any]) -> Guard:
 
 
 def iterator_state(source: Source, iterator: Any) -> Guard:
-    """A built-in iterator (`guards.iterator_state`) that has come as far as this one; GuardError where that can't be told."""
+    """A built-in iterator, view or deque (`guards.iterator_state`) that has come as far as this one; GuardError where that can't be told."""
     try:
         return Guard((source,), GuardKind.ITERATOR_STATE, numbers_of(iterator))
     except Unresolved as reason:

@@ -6,10 +6,13 @@ Out: `numbers_of(iterator)`, `parts_of(iterator)`, `part_of(iterator, index)`; t
     enumerate(it, 5)       ->   numbers (5,), part 0 is iter(it)
     iter([1, 2])           ->   numbers (0,), part 0 is the list
     zip(a, b)              ->   numbers (2, strict), parts 0 and 1 are iter(a), iter(b)
+
+Views of dicts are told in the same way (their part is the dict), and deques (their number is `maxlen`, -1 without).
 """
 
 from __future__ import annotations
 
+import collections
 import gc
 import itertools
 from collections.abc import Callable
@@ -63,6 +66,17 @@ def _dict_walk(iterator: Any) -> tuple[tuple[int, int], tuple[Any]]:
     return (size - left, size), (held[0],)
 
 
+def _itself(value: Any) -> Any:
+    return value
+
+
+#: class -> name of the method that makes it
+VIEWS: dict[type, str] = {
+    type(getattr(cls(), kind)()): kind
+    for cls in (dict, collections.OrderedDict)
+    for kind in ("keys", "values", "items")
+}
+_VIEW = _State(lambda view: (), lambda view: tuple(gc.get_referents(view)), _itself)
 _DICT = _State(lambda state: state[0], lambda state: state[1], _dict_walk)
 _SEQUENCE = _State(_over_sequence, _arguments)
 ITERATORS: dict[type, _State] = {
@@ -73,6 +87,10 @@ ITERATORS: dict[type, _State] = {
     type(iter({})): _DICT,
     type(iter({}.values())): _DICT,
     type(iter({}.items())): _DICT,
+    **dict.fromkeys(VIEWS, _VIEW),
+    collections.deque: _State(
+        lambda deque: (-1 if deque.maxlen is None else deque.maxlen,), lambda deque: (), _itself
+    ),
     enumerate: _State(lambda state: (state[1][1],), lambda state: state[1][:1]),
     zip: _State(lambda state: (len(state[1]), len(state) > 2), _arguments),
     map: _State(_no_numbers, _arguments),

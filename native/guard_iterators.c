@@ -1,5 +1,5 @@
 /* State of the built-in iterators: numbers that say how far they have come, and the objects that they walk over (guards/iterator_state.py has the
- * same from Python). The structs are those of CPython 3.11, which its headers do not give. */
+ * same from Python). So have views of dicts, which only show one, and deques, whose number is the most that they hold. The structs are those of CPython 3.11, which its headers do not give. */
 #include "dict_access.h"
 #include "guard_program.h"
 
@@ -62,6 +62,14 @@ typedef struct {
     PyObject *element;
     Py_ssize_t left; /* -1: without end */
 } RepeatIterator;
+
+typedef struct {
+    PyObject_VAR_HEAD
+    void *left_block, *right_block;
+    Py_ssize_t left_index, right_index;
+    size_t changes;
+    Py_ssize_t most; /* -1: without limit */
+} Deque;
 
 /* How many numbers were written, or -1 where the state is not one that can be told. */
 static int sequence_numbers(PyObject *object, int64_t *numbers)
@@ -176,6 +184,14 @@ static int repeat_numbers(PyObject *object, int64_t *numbers)
 
 static PyObject *repeat_part(PyObject *object, Py_ssize_t index) { return index == 0 ? ((RepeatIterator *)object)->element : NULL; }
 
+static PyObject *view_part(PyObject *object, Py_ssize_t index) { return index == 0 ? (PyObject *)((_PyDictViewObject *)object)->dv_dict : NULL; }
+
+static int deque_numbers(PyObject *object, int64_t *numbers)
+{
+    numbers[0] = ((Deque *)object)->most;
+    return 1;
+}
+
 static struct {
     PyTypeObject *type;
     int (*numbers)(PyObject *, int64_t *);
@@ -187,7 +203,9 @@ static struct {
     {&PyMap_Type, no_numbers, map_part}, {&PyFilter_Type, no_numbers, filter_part},
     {&PyDictIterKey_Type, dict_numbers, dict_part}, {&PyDictIterValue_Type, dict_numbers, dict_part},
     {&PyDictIterItem_Type, dict_numbers, dict_part},
-    {NULL, count_numbers, count_part}, {NULL, repeat_numbers, repeat_part},
+    {&PyDictKeys_Type, no_numbers, view_part}, {&PyDictValues_Type, no_numbers, view_part}, {&PyDictItems_Type, no_numbers, view_part},
+    {&PyODictKeys_Type, no_numbers, view_part}, {&PyODictValues_Type, no_numbers, view_part}, {&PyODictItems_Type, no_numbers, view_part},
+    {NULL, deque_numbers, no_part}, {NULL, count_numbers, count_part}, {NULL, repeat_numbers, repeat_part},
 };
 enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS };
 
@@ -263,17 +281,17 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* The last two kinds are classes of itertools. */
+/* The last three kinds are classes that Python's headers do not give. */
 int init_guard_iterators(PyObject *module)
 {
-    static const char *const NAMES[] = {"count", "repeat"};
-    PyObject *itertools = PyImport_ImportModule("itertools");
-    int failed = itertools == NULL;
-    for (int i = 0; i < 2 && !failed; i++) {
-        PyTypeObject *type = (PyTypeObject *)PyObject_GetAttrString(itertools, NAMES[i]);
+    static const char *const NAMES[][2] = {{"collections", "deque"}, {"itertools", "count"}, {"itertools", "repeat"}};
+    int failed = 0;
+    for (int i = 0; i < 3 && !failed; i++) {
+        PyObject *home = PyImport_ImportModule(NAMES[i][0]);
+        PyTypeObject *type = home == NULL ? NULL : (PyTypeObject *)PyObject_GetAttrString(home, NAMES[i][1]);
+        Py_XDECREF(home);
         failed = type == NULL;
-        KINDS[KIND_COUNT - 2 + i].type = type;
+        KINDS[KIND_COUNT - 3 + i].type = type;
     }
-    Py_XDECREF(itertools);
     return failed ? -1 : PyModule_AddFunctions(module, functions);
 }

@@ -161,7 +161,8 @@ class NestedFunctionVariable(FunctionVariable):
         self.code = code
         self.scope = scope
         self.defaults = defaults
-        self.keyword_defaults = keyword_defaults
+        self._keyword_defaults = keyword_defaults
+        self._keyword_dict: Any = None  # the dict of `__kwdefaults__`, once somebody has it
         self.closure = closure
         self.annotations = annotations
         self.attributes: dict[str, Variable] = {}
@@ -195,6 +196,10 @@ class NestedFunctionVariable(FunctionVariable):
             return ConstantVariable(constants[name])
         if name == "__defaults__":
             return TupleVariable(list(self.defaults)) if self.defaults else ConstantVariable(None)
+        if name == "__kwdefaults__":
+            return self.keyword_dict()
+        if name == "__closure__":
+            return TupleVariable(list(self.closure)) if self.closure else ConstantVariable(None)
         if name == "__code__":
             from guards.source import ConstantSource
 
@@ -215,10 +220,35 @@ class NestedFunctionVariable(FunctionVariable):
             self.annotations = DictVariable()
         return self.annotations
 
+    @property
+    def keyword_defaults(self) -> dict[str, Variable]:
+        if self._keyword_dict is None:
+            return self._keyword_defaults
+        return {key: value for key, (_, value) in self._keyword_dict.entries.items()}
+
+    def keyword_dict(self) -> Variable:
+        from capture.variables.mapping import DictVariable
+
+        if not self.keyword_defaults:
+            return ConstantVariable(None)
+        if self._keyword_dict is None:
+            self._keyword_dict = DictVariable.from_strings(self._keyword_defaults)
+        return self._keyword_dict
+
     def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
-        if name in ("__code__", "__defaults__", "__kwdefaults__", "__globals__", "__closure__"):
+        if name in ("__code__", "__kwdefaults__", "__globals__", "__closure__"):
             raise GraphBreak("set_attr", value=self, name=name)
-        self.attributes[name] = value
+        if name == "__defaults__":
+            self._set_defaults(tx, value)
+        else:
+            self.attributes[name] = value
+
+    def _set_defaults(self, tx: Translator, value: Variable) -> None:
+        from capture.variables.exception import raise_new
+
+        if not value.is_exactly(None) and value.python_type() is not tuple:
+            raise raise_new(TypeError, "__defaults__ must be set to a tuple object")
+        self.defaults = [] if value.is_exactly(None) else value.unpack(tx)
 
     def reconstruct(self, code: PythonCode) -> None:
         from capture.variables.sequence import TupleVariable
@@ -240,9 +270,7 @@ class NestedFunctionVariable(FunctionVariable):
         code.emit("STORE_ATTR", "__qualname__")
         extra: dict[str, Variable] = {}
         if self.keyword_defaults:
-            from capture.variables.mapping import DictVariable
-
-            extra["__kwdefaults__"] = DictVariable.from_strings(self.keyword_defaults)
+            extra["__kwdefaults__"] = self.keyword_dict()
         if self.annotations is not None:
             extra["__annotations__"] = self.annotations
         extra.update(self.attributes)  # what was set later goes before

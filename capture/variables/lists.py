@@ -17,6 +17,7 @@ from capture.variables.sequence import (
     live_items,
     slice_of,
 )
+from guards import guard as make_guard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,8 +62,10 @@ class DequeVariable(MutableSequence):
         return DequeVariable(items, maxlen=self.maxlen)
 
     def guard_limit(self, tx: Translator) -> None:
-        """What follows depends on `maxlen`, which only the object itself knows."""
-        if self.original is not None:
+        """What follows depends on `maxlen`."""
+        if type(self.original) is collections.deque and self.source is not None:
+            tx.output.guards.add(make_guard.iterator_state(self.source, self.original))
+        elif self.original is not None:
             tx.output.guard_identity(self, self.original)
 
     def trim(self, left: bool = False) -> None:

@@ -220,8 +220,8 @@ def make_by_type(tx: Translator, name: Variable, bases: Variable, namespace: Var
 @rule(collections.namedtuple)
 def _namedtuple(tx: Translator, name: Variable, fields: Variable, **kwargs: Variable) -> Variable:
     try:
-        names = fields.as_constant() if fields.is_constant() else [v.as_constant() for v in fields.unpack(tx)]
-        options = {key: value.as_constant() for key, value in kwargs.items()}
+        names = _constant_or_list(tx, fields)
+        options = {key: _constant_or_list(tx, value) for key, value in kwargs.items()}
         options.setdefault("module", tx.scope.globals.get("__name__"))
         make: Any = collections.namedtuple
         made = make(name.as_constant(), names, **options)
@@ -230,3 +230,7 @@ def _namedtuple(tx: Translator, name: Variable, fields: Variable, **kwargs: Vari
     except (TypeError, ValueError) as error:
         raise raise_python(error) from None
     return NewClassVariable(tx, made)
+
+
+def _constant_or_list(tx: Translator, value: Variable) -> Any:
+    return value.as_constant() if value.is_constant() else [item.as_constant() for item in value.unpack(tx)]

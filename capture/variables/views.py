@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 class DictViewVariable(Variable):
     """`d.keys()`, `d.values()`, `d.items()`."""
 
-    def __init__(self, owner: DictVariable, kind: str) -> None:
-        super().__init__(None)
+    def __init__(self, owner: DictVariable, kind: str, source: Source | None = None) -> None:
+        super().__init__(source)
         self.owner = owner
         self.kind = kind
 
     def python_type(self) -> type:
-        return type(getattr({}, self.kind)())
+        return type(getattr(self.owner.python_type()(), self.kind)())
 
     def unpack(self, tx: Translator) -> list[Variable]:
         from capture.variables.sequence import TupleVariable

@@ -26,10 +26,11 @@ from capture.variables.iterator import (
 from capture.variables.mapping import DictVariable
 from capture.variables.opaque import OpaqueVariable
 from capture.variables.user_object import ObjectVariable
-from capture.wrap import WRAPPERS, guard_type, wrap
+from capture.variables.views import DictViewVariable
+from capture.wrap import WRAPPERS, guard_type, wrap, wraps
 from guards import guard as make_guard
 from guards.guard import GuardError
-from guards.iterator_state import ITERATORS, numbers_of, parts_of
+from guards.iterator_state import ITERATORS, VIEWS, numbers_of, parts_of
 from guards.source import IteratorPartSource, Source
 
 if TYPE_CHECKING:
@@ -52,6 +53,17 @@ DICT_WALKS: dict[type, str] = {
 
 def _dict_iterator(kind: str) -> Any:
     return lambda numbers, parts, source: DictIterator(parts[0], kind, numbers, source)
+
+
+@wraps(*VIEWS)
+def wrap_view(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    """`d.keys()` and the like that somebody holds."""
+    guard_type(output, value, source)
+    (held,) = parts_of(value)
+    mapping = wrap(output, held, IteratorPartSource(source, 0) if source is not None else None)
+    if type(mapping) is not DictVariable:
+        return OpaqueVariable(value, source, "unknown_type", value=f"view of {mapping.describe()}")
+    return DictViewVariable(mapping, VIEWS[type(value)], source)
 
 
 #: (numbers, parts, source) -> Variable, by class
@@ -118,4 +130,4 @@ PLAIN_PARTS: dict[type, tuple[type, ...]] = {
 }
 
 for iterator_class in ITERATORS:
-    WRAPPERS[iterator_class] = wrap_iterator
+    WRAPPERS.setdefault(iterator_class, wrap_iterator)

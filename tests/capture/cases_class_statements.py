@@ -424,3 +424,10 @@ def abstract_classes_make_no_instances(x):
     except TypeError:
         y = y * 2
     return y + Whole().size + Whole().run()
+
+
+@case(1, 2)
+def named_tuple_class_with_defaults(x):
+    pair = collections.namedtuple("pair", ["left", "right"], defaults=[3])
+    made = pair(x)
+    return made.left + made._replace(right=4).right + made.right, pair._fields, pair._field_defaults

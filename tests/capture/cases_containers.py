@@ -100,9 +100,7 @@ def tuple_methods(x):
     )
 
 
-@case(
-    None, 1, filled
-)  # what a bounded deque does depends on its limit, which only the object itself knows: another one is captured anew
+@case(1, 1, filled)
 def deque_methods(x, l, d, s, q):
     q.append(4)
     q.append(5)

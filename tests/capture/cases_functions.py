@@ -265,3 +265,55 @@ def wrong_causes_and_classes(x):
     except TypeError as error:
         texts.append(str(error))
     return x + 1, texts
+
+
+@case(1, 2)
+def defaults_replaced(x):
+    def scaled(v, by=2, *, plus=3):
+        return v * by + plus
+
+    before = scaled.__defaults__, scaled.__kwdefaults__
+    scaled.__defaults__ = (5,)
+    scaled.__kwdefaults__["plus"] = 7
+    return scaled(x), scaled.__defaults__, before
+
+
+@case(2, 3)
+def defaults_replaced_across_a_break(x):
+    def scaled(v, by=2, *, plus=3):
+        return v * by + plus
+
+    keywords = scaled.__kwdefaults__
+    scaled.__defaults__ = None
+    x = x + 1
+    print("break")
+    keywords["plus"] = 9
+    try:
+        return scaled(x)
+    except TypeError as error:
+        return scaled(x, 4), str(error)
+
+
+@case(1, 1)
+def defaults_are_a_tuple(x):
+    def same(v=1):
+        return v
+
+    try:
+        same.__defaults__ = [2]
+    except TypeError as error:
+        return x + 1, str(error), same.__kwdefaults__, same.__closure__
+
+
+@case(1, 3)
+def cells_of_a_closure(x):
+    by, taken = 3, []
+
+    def scaled(v):
+        taken.append(by)
+        return v * by
+
+    names = dict(zip(scaled.__code__.co_freevars, scaled.__closure__, strict=True))
+    result = scaled(x) + names["by"].cell_contents
+    by = 4
+    return result + names["by"].cell_contents, len(scaled.__closure__), taken

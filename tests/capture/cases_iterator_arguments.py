@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 
 import torch
@@ -191,3 +192,50 @@ def made_in_the_frame_repeated(x):
     items = itertools.repeat(x, 3)
     next(items)
     return x + 1, items, itertools.repeat(2, times=2), list(itertools.repeat(1, -1))
+
+
+def view_of(kind, cls=dict):
+    values = cls({"a": 1.0, "b": 2.0})
+    return lambda: (x(), values.copy(), getattr(values.copy(), kind)())
+
+
+@case(graphs=1, ops=2, args=view_of("values"), fresh=True)
+def view_of_values(x, values, view):
+    for value in view:
+        x = x * value
+    return x, len(view), list(reversed(view)), bool(view)
+
+
+@case(graphs=1, ops=2, args=view_of("items", collections.OrderedDict), fresh=True)
+def view_of_ordered_items(x, values, view):
+    y = x * len(view)
+    return y + sum(value for _, value in view)
+
+
+@case(graphs=1, ops=1, args=view_of("keys"), fresh=True)
+def view_of_keys(x, values, view):
+    return (
+        x + ("a" in view),
+        view & {"a", 1},
+        view == values.keys(),
+        view is values.keys(),
+        view.isdisjoint({"q"}),
+    )
+
+
+def view_and_dict():
+    values = {"a": x()}
+    return values, values.items()
+
+
+@case(graphs=1, ops=2, args=view_and_dict, fresh=True)
+def view_of_a_dict_that_grows(values, view):
+    values["b"] = values["a"] + 1
+    return [key for key, _ in view], sum(value for _, value in view) if False else len(view), values["b"] * 2
+
+
+@case(graphs=2, ops=2, args=view_and_dict, fresh=True)
+def view_across_a_break(values, view):
+    y = values["a"] + 1
+    capture.graph_break()
+    return y * len(view), view

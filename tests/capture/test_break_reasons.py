@@ -118,7 +118,7 @@ def sets_outside(x):
         return k
 
     y = x + 1
-    f.__defaults__ = (5,)
+    f.__kwdefaults__ = {}
     return y * f()
 
 
