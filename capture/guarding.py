@@ -120,6 +120,8 @@ class Guarding:
     def guard_bases(self, owner: Variable, cls: type) -> None:
         """What follows depends on the bases of the class (of `owner`, or `owner` itself)."""
         source = self.class_source(owner)
+        if source is not None and source is owner.source and cls is owner.python_type():
+            source = TypeSource(source)  # `owner` is a class, asked about its metaclass
         if source is None or not cls.__flags__ & HEAP_TYPE or (id(cls), "__mro__") in self._class_entries:
             return
         self._class_entries[id(cls), "__mro__"] = cls

@@ -25,7 +25,6 @@ CONSTANT_FUNCTIONS = [
     "torch.is_grad_enabled",
     "torch.is_inference_mode_enabled",
     "torch.get_default_dtype",
-    "torch.is_tensor",
     "torch.is_storage",
     "torch.is_floating_point",
     "torch.is_complex",

@@ -6,6 +6,8 @@ import abc
 import typing
 from typing import Generic, Protocol, TypeVar
 
+import torch
+
 from tests.capture.cases_dunders import V
 from tests.capture.registry import case
 
@@ -254,3 +256,14 @@ class GenI(Gen[int]):
 @case(ops=2)
 def generic(x):
     return Gen(x).get() + 1, GenI(2).get(), Gen[int](3).get(), x + 1
+
+
+@case(1, 1, args=lambda: (torch.ones(3), WithMeta, torch.nn.Parameter))
+def classes_are_instances_of_metaclasses(x, cls, other):
+    of_tensors = [torch.is_tensor(value) for value in (other, [x], None, 2.5, x)]
+    return (
+        x + isinstance(cls, Meta),
+        isinstance(other, (torch.Tensor, Meta)),
+        isinstance(cls, type),
+        of_tensors,
+    )

@@ -109,7 +109,8 @@ def test_native_training(name: str) -> None:
     assert_alike(trained(make, "llvm"), trained(make, None), exactly=False)
 
 
-def test_learning_rates_of_a_schedule_need_one_graph() -> None:
+@pytest.mark.parametrize("name", ["adam", "adam_foreach", "adamw_foreach"])
+def test_learning_rates_of_a_schedule_need_one_graph(name: str) -> None:
     def loop(model: Any, optimizer: Any, batches: Any) -> None:
         schedule = O.lr_scheduler.CosineAnnealingLR(optimizer, 20)
         for x in batches:
@@ -118,7 +119,7 @@ def test_learning_rates_of_a_schedule_need_one_graph() -> None:
             optimizer.step()
             schedule.step()
 
-    make = OPTIMIZERS["adam"][0]
+    make = OPTIMIZERS[name][0]
     assert_alike(trained(make, "eager", loop), trained(make, None, loop), exactly=True)
     assert counters["graphs"]["compiled"] <= 5
 
