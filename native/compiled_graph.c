@@ -242,15 +242,13 @@ static int take_inputs(Run *run, PyObject *const *args)
                 return -1;
             }
         } else if (kind != INPUT_UNUSED) {
-            char what[40];
-            PyOS_snprintf(what, sizeof(what), "argument %lld", (long long)i);
-            PyObject *tensor = spec_conform(&run->graph->specs[value], args[i], what);
+            PyObject *tensor = spec_conform(&run->graph->specs[value], args[i], "argument", i);
             if (tensor == NULL) {
                 return -1;
             }
             if (kind == INPUT_TENSOR) { /* a copy would hide writes and aliases */
                 Py_DECREF(tensor);
-                PyErr_Format(PyExc_TypeError, "%s: the strides are not those that the graph was compiled for", what);
+                PyErr_Format(PyExc_TypeError, "argument %lld: the strides are not those that the graph was compiled for", (long long)i);
                 return -1;
             }
             slot_set(slot, tensor);

@@ -89,8 +89,9 @@ int run_call(Run *run, const int64_t *operand);
 
 /* 1 where the tensor is what the spec says, the stride of a dim of size 1 aside. */
 int spec_matches(const TensorSpec *spec, PyObject *tensor, bool strides_too);
-/* The tensor itself (new reference) where it matches; a copy in the spec's layout where only the strides differ; NULL with an exception. */
-PyObject *spec_conform(const TensorSpec *spec, PyObject *tensor, const char *what);
+/* The tensor itself (new reference) where it matches; a copy in the spec's layout where only the strides differ; NULL with an exception, whose
+ * text begins with `what` and its number. */
+PyObject *spec_conform(const TensorSpec *spec, PyObject *tensor, const char *what, int64_t number);
 /* Set a slot to a tensor whose reference is handed over. */
 void slot_set(Slot *slot, PyObject *tensor);
 

@@ -63,7 +63,7 @@ static int store_result(Run *run, PyObject *result, int64_t slot, int64_t spec)
     if (slot < 0) {
         return 0;
     }
-    PyObject *tensor = spec < 0 ? Py_NewRef(result) : spec_conform(&run->graph->specs[spec], result, "the result of an operator");
+    PyObject *tensor = spec < 0 ? Py_NewRef(result) : spec_conform(&run->graph->specs[spec], result, "value", slot);
     if (tensor == NULL) {
         return -1;
     }

@@ -36,17 +36,17 @@ static PyObject *dims_text(const int64_t *dims, int64_t ndim)
     return list;
 }
 
-static void set_mismatch(const TensorSpec *spec, PyObject *tensor, const char *what)
+static void set_mismatch(const TensorSpec *spec, PyObject *tensor, const char *what, int64_t number)
 {
     PyObject *sizes = dims_text(spec->sizes, spec->ndim), *strides = dims_text(spec->strides, spec->ndim);
     if (sizes != NULL && strides != NULL && !tensor_check(tensor)) {
-        PyErr_Format(PyExc_TypeError, "%s: expected a tensor of size %R, got a %.200s", what, sizes, Py_TYPE(tensor)->tp_name);
+        PyErr_Format(PyExc_TypeError, "%s %lld: expected a tensor of size %R, got a %.200s", what, (long long)number, sizes, Py_TYPE(tensor)->tp_name);
     } else if (sizes != NULL && strides != NULL) {
         PyObject *shape = PyObject_GetAttrString(tensor, "shape"), *dtype = PyObject_GetAttrString(tensor, "dtype");
         if (shape != NULL && dtype != NULL) {
             PyErr_Format(PyExc_TypeError,
-                         "%s: expected a strided CPU tensor of size %R, stride %R and scalar type %lld, got size %S, %S, or another kind of tensor",
-                         what, sizes, strides, (long long)spec->dtype, shape, dtype);
+                         "%s %lld: expected a strided CPU tensor of size %R, stride %R and scalar type %lld, got size %S, %S, or another kind of tensor",
+                         what, (long long)number, sizes, strides, (long long)spec->dtype, shape, dtype);
         }
         Py_XDECREF(shape);
         Py_XDECREF(dtype);
@@ -75,13 +75,13 @@ static void copy_elements(char *to, const char *from, const int64_t *sizes, cons
     }
 }
 
-PyObject *spec_conform(const TensorSpec *spec, PyObject *tensor, const char *what)
+PyObject *spec_conform(const TensorSpec *spec, PyObject *tensor, const char *what, int64_t number)
 {
     if (spec_matches(spec, tensor, true)) {
         return Py_NewRef(tensor);
     }
     if (!spec_matches(spec, tensor, false)) {
-        set_mismatch(spec, tensor, what);
+        set_mismatch(spec, tensor, what, number);
         return NULL;
     }
     PyObject *copy = tensor_new_strided((int)spec->dtype, (int)spec->ndim, spec->sizes, spec->strides);
