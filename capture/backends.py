@@ -126,11 +126,17 @@ def is_worth_running(compiled: Any, captured: torch.fx.Graph, instructions: int)
     if isinstance(compiled, CheckedBackend):
         return True
     from codegen import launch_cost
+
+    return is_worth_converting(compiled, captured) and launch_cost.is_worth_running(
+        compiled, captured, instructions
+    )
+
+
+def is_worth_converting(compiled: Any, captured: torch.fx.Graph) -> bool:
+    """The same, of graphs of NumPy's operations alone."""
     from codegen.compiled import CompiledGraph
 
-    if isinstance(compiled, CompiledGraph) and not array_cost.is_worth_running(captured):
-        return False
-    return launch_cost.is_worth_running(compiled, captured, instructions)
+    return not isinstance(compiled, CompiledGraph) or array_cost.is_worth_running(captured)
 
 
 def _output_count(gm: torch.fx.GraphModule) -> int:

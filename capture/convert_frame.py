@@ -270,10 +270,9 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
     if compiled is None and capture.recipe is not None:
         raise SkipFrame("no torch operations", guards=output.finished_guards(), idle=True)
     graph = None if compiled is None else called_directly(compiled, output)
-    is_whole = capture.value is not None and compiled is not None
-    if is_whole and not backends.is_worth_running(compiled, output.graph, output.instructions):
-        log.get("graph")("%s is left to Python: its graph has no kernels", frame.code.co_qualname)
-        return eager_entry(frame, capture, settings, unhooked=True)
+    if compiled is not None and not is_worth_running(capture, compiled):
+        log.get("graph")("%s is left to Python, which is quicker than its graph", frame.code.co_qualname)
+        return eager_entry(frame, capture, settings, unhooked=capture.value is not None)
     inputs = [i.source for i in output.used_inputs()]
     guards = output.finished_guards()
     output_mutates = output.mutates_inputs()
@@ -304,6 +303,14 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
         entry.on_failure = lambda _, error: after_graph_failure(output_mutates, modes, error)
     entry.guard_set = guards
     return entry
+
+
+def is_worth_running(capture: Capture, compiled: Any) -> bool:
+    """Of a frame that breaks, what is behind the break counts: it is looked at where Python does no more there, or works on NumPy's arrays."""
+    output = capture.output
+    if capture.value is not None or break_code.ends_the_frame(capture.tx):
+        return backends.is_worth_running(compiled, output.graph, output.instructions)
+    return backends.is_worth_converting(compiled, output.graph)
 
 
 def write_bytecode(before: types.CodeType, after: types.CodeType) -> None:

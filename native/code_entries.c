@@ -35,7 +35,7 @@ drop_all_entries(CodeState *state)
     Entry **entries = state->entries;
     const Py_ssize_t count = state->count;
     state->entries = NULL;
-    state->count = state->capacity = state->max_slots = state->added = 0;
+    state->count = state->capacity = state->max_slots = state->added = state->misfits = 0;
     release_entries(entries, count);
 }
 
@@ -89,8 +89,23 @@ move_to_front(CodeState *state, Py_ssize_t index)
     state->entries[0] = entry;
 }
 
-Entry *
-code_state_find(CodeState *state, PyObject *key, const FrameState *frame, PyObject **slots)
+/* The entry that says "what fits no other is Python's", or NULL. */
+static Entry *
+last_resort(CodeState *state, PyObject *key)
+{
+    for (Py_ssize_t i = state->count - 1; i >= 0 && entry_is_eager(state->entries[i]); i--) {
+        if (state->entries[i]->guards == NULL && state->entries[i]->key == key) {
+            return state->entries[i];
+        }
+    }
+    return NULL;
+}
+
+/* So many frames in a row that fitted nothing: the next ones won't either, but for one in PROBE_EVERY nobody asks. */
+enum { MANY_MISFITS = 64, PROBE_EVERY = 64 };
+
+static Entry *
+find_in_order(CodeState *state, PyObject *key, const FrameState *frame, PyObject **slots)
 {
     /* No user code runs in this loop (guard programs never do), so the list can't change under it. */
     for (Py_ssize_t i = 0; i < state->count; i++) {
@@ -103,6 +118,21 @@ code_state_find(CodeState *state, PyObject *key, const FrameState *frame, PyObje
         }
     }
     return NULL;
+}
+
+Entry *
+code_state_find(CodeState *state, PyObject *key, const FrameState *frame, PyObject **slots)
+{
+    if (state->misfits >= MANY_MISFITS && state->misfits % PROBE_EVERY != 0) {
+        Entry *entry = last_resort(state, key);
+        if (entry != NULL) {
+            state->misfits++;
+            return entry;
+        }
+    }
+    Entry *entry = find_in_order(state, key, frame, slots);
+    state->misfits = entry != NULL && entry->guards == NULL && entry_is_eager(entry) ? state->misfits + 1 : 0;
+    return entry;
 }
 
 PyObject *

@@ -20,6 +20,7 @@ typedef struct CodeState {
     Py_ssize_t capacity;
     Py_ssize_t max_slots; /* over all entries that were ever added */
     Py_ssize_t added; /* how many were added since the last clear_entries */
+    Py_ssize_t misfits; /* frames in a row that fitted nothing but an entry without guards that leaves them to Python */
     Entry **entries;
 } CodeState;
 

@@ -483,3 +483,31 @@ def test_memory_debugger_finds_nothing(in_process):
         "done",
         "300",
     ]
+
+
+# --- frames that fit nothing ---------------------------------------------------------------------------------------------------
+
+
+def test_frames_that_fit_nothing_for_long_ask_no_guards_but_now_and_then(hook):
+    def function(x):
+        return x
+
+    def special(x):
+        return "special"
+
+    entry = hook.replace(function, special, program(function, g.constant_match(LocalSource("x"), 7)))
+    stop = _capture.Entry(None, hook.key)
+    _capture.add_entry(function.__code__, stop)
+
+    def calls(x, count):
+        return hook.call(lambda: [function(x) for _ in range(count)])
+
+    assert calls(7, 1) == ["special"]
+    assert calls(0, 63) == [0] * 63
+    assert calls(7, 1) == ["special"], "asked as long as few frames fitted nothing"
+    assert calls(0, 1000) == [0] * 1000
+    answers = calls(7, 200)
+    first = answers.index("special")
+    assert first < 64 and answers[first:] == ["special"] * (200 - first)
+    assert calls(0, 1) == [0]
+    assert entry.hits == 2 + 200 - first and stop.hits == 63 + 1000 + first + 1
