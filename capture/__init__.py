@@ -46,7 +46,7 @@ except ImportError:  # not built: its twin serves hook="settrace"
 
 from capture import collection
 
-with collection.paused():
+with collection.settled():
     import llvmlite.binding
     import platformdirs
 

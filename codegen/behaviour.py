@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-from codegen.decompositions import TABLE
+from codegen.decompositions import rule_for
 from codegen.shapes import RULES as SHAPE_RULES
 
 aten = torch.ops.aten
@@ -38,7 +38,7 @@ class Behaviour:
 
 @functools.cache
 def behaviour_of(func: OpOverload) -> Behaviour:
-    if func in TABLE:
+    if rule_for(func) is not None:
         return Behaviour("rewrite")
     if func in CONSTANTS:
         return Behaviour("constant")
@@ -89,7 +89,7 @@ def functional_of(func: OpOverload, name: str, written: set[int]) -> OpOverload 
     left_out = OPTIONS - {name for name, _ in wanted}
     for candidate in (getattr(packet, overload) for overload in packet.overloads()):
         given = [(a.name, str(a.type)) for a in candidate._schema.arguments if a.name not in left_out]
-        if given == wanted and (candidate in TABLE or not candidate._schema.is_mutable):
+        if given == wanted and (rule_for(candidate) is not None or not candidate._schema.is_mutable):
             return candidate
     return None
 

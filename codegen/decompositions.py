@@ -26,7 +26,6 @@ from codegen import (
     rewritings_windows,
     special_functions,
 )
-from codegen.foreach import FOREACH
 from codegen.rewritings import OWN, specialised
 from codegen.value_checks import CHECKED_FIRST, checked_first
 
@@ -167,7 +166,6 @@ GENERAL: dict[OpOverload, Callable[..., Any]] = {
     op: torch._decomp.decomposition_table[op] for op in map(overload_named, REWRITTEN)
 }
 
-GENERAL |= FOREACH
 GENERAL |= {op: checked_first(check, GENERAL[op]) for op, check in CHECKED_FIRST.items()}
 
 
@@ -189,3 +187,12 @@ def left_as_it_is(*args: Any, **kwargs: Any) -> Any:
 
 
 TABLE = GENERAL | {op: specialised(forms, GENERAL.get(op, left_as_it_is)) for op, forms in OWN.items()}
+
+
+def rule_for(op: OpOverload) -> Callable[..., Any] | None:
+    """Those for lists of tensors are made when the first such operator comes: making them costs as much as all others."""
+    if op not in TABLE and op._schema.name.startswith("aten::_foreach_"):
+        from codegen.foreach import FOREACH
+
+        return FOREACH.get(op)
+    return TABLE.get(op)

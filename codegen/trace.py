@@ -24,7 +24,7 @@ from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from codegen.behaviour import Behaviour, behaviour_of, has_argument, in_order, is_check, written_tensors
-from codegen.decompositions import TABLE
+from codegen.decompositions import rule_for
 from codegen.draws import draw
 from codegen.fake import FakeMode, FakeTensor, run_rule, to_fake
 from codegen.known_values import can_be_known, remember_values, tensors_in
@@ -166,11 +166,13 @@ class Recorder(TorchDispatchMode):
     def record_rewrite(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
+        rule = rule_for(func)
+        assert rule is not None, func
         outside = self.memories.silent
         self.memories.silent = outside or not func._schema.is_mutable or is_symbolic_batch_norm(func, args)
         try:
             with self:
-                result = TABLE[func](*args, **kwargs)
+                result = rule(*args, **kwargs)
         finally:
             self.memories.silent = outside
         if result is NotImplemented:

@@ -35,6 +35,14 @@ def _lookup(cls: type, name: str) -> Any:
     return next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), MISSING)
 
 
+def _contents(cls: type) -> dict[str, Any]:
+    """The same for all names."""
+    found: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        found.update(vars(base))
+    return found
+
+
 def _is_foreign(name: str, found: Any) -> bool:
     """Replaced by somebody before this module was there to see torch's own."""
     written = isinstance(found, types.FunctionType) and name in vars(torch._C.TensorBase)
@@ -43,8 +51,9 @@ def _is_foreign(name: str, found: Any) -> bool:
 
 def _pristine(cls: type) -> dict[str, Any]:
     special = [n for c in _PROTOCOLS for n in vars(c) if n.startswith("__")]
-    names = {*_SPECIAL, *special, *(n for c in cls.__mro__ for n in vars(c))} - NEUTRAL
-    found = {name: _lookup(cls, name) for name in sorted(names)}
+    contents = _contents(cls)
+    names = {*_SPECIAL, *special, *contents} - NEUTRAL
+    found = {name: contents.get(name, MISSING) for name in sorted(names)}
     return {name: None if _is_foreign(name, value) else value for name, value in found.items()}
 
 

@@ -80,3 +80,22 @@ def test_the_page_of_graph_breaks_is_up_to_date():
         [sys.executable, "scripts/make_graph_breaks.py", "--check"], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+
+
+SETTLED = """
+import gc, sys, torch
+gc.collect()
+if "frozen" in sys.argv:
+    gc.freeze()
+import capture
+assert gc.isenabled()
+print(gc.get_freeze_count() > 10000, any(known is capture.config for known in gc.get_objects(generation=2)))
+"""
+
+
+def test_what_the_import_makes_is_in_the_oldest_generation():
+    """And what the program has frozen stays frozen."""
+    for arguments, expected in (([], "False True"), (["frozen"], "True False")):
+        command = [sys.executable, "-c", SETTLED, *arguments]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.stdout.strip() == expected, done.stdout + done.stderr

@@ -17,7 +17,7 @@ from torch import Tensor, fx
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
-from codegen.decompositions import TABLE
+from codegen.decompositions import rule_for
 
 
 class _Recorder(TorchDispatchMode):
@@ -36,7 +36,7 @@ class _Recorder(TorchDispatchMode):
         if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"):
             with self:
                 return func.decompose(*args, **kwargs)
-        decomposition = TABLE.get(func)
+        decomposition = rule_for(func)
         if decomposition is not None:
             with self:
                 result = decomposition(*args, **kwargs)
