@@ -10,7 +10,6 @@ The steps: trace (functional ATen graph) -> joint graph and partition (training)
 
 from __future__ import annotations
 
-import functools
 import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -26,7 +25,7 @@ from torch.autograd import grad_mode
 
 from codegen import autocast
 from codegen.compiled import CompiledGraph, EagerGraph, assemble, calibrate, is_available, run_eagerly
-from codegen.derivatives import Recipe
+from codegen.derivatives import Recipe, call_by_call
 from codegen.fake import UnsupportedTensor, fake_mode
 from codegen.joint_graph import Joint, check_sharing, trace_joint
 from codegen.memory import UntraceableError
@@ -196,7 +195,13 @@ def finish_training(
     recipe = Recipe(gm, example_inputs, parts)
     silent = joint.trace.silent_inputs
     forward = assemble(parts.forward, store=store, kernels=kernels, silent=silent)
-    backward = functools.partial(assemble, store=store, kernels=kernels, conform=True)
+
+    def backward(graph: fx.Graph) -> CompiledGraph:
+        def again(*args: Any) -> tuple[Any, ...]:  # where a check fails: the operator raises its own error
+            return call_by_call(graph, args)
+
+        return assemble(graph, store=store, kernels=kernels, conform=True, fallback=again)
+
     graph = TrainingGraph(
         joint, parts, recipe, forward, backward, fallback_of(gm, joint.trace.lifted), kernels
     )

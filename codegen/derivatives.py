@@ -180,8 +180,14 @@ class Order:
     def compile(self) -> CompiledGraph:
         with self.lock:
             if self.compiled is None:
-                self.compiled = assemble(self.graph, kernels=self.kernels, conform=True)
+                self.compiled = assemble(
+                    self.graph, kernels=self.kernels, conform=True, fallback=self.run_checked
+                )
             return self.compiled
+
+    def run_checked(self, *args: Any) -> tuple[Any, ...]:
+        """Where a check of a kernel failed: the operator raises its own error."""
+        return call_by_call(self.graph, args)
 
     def run(
         self, saved: Sequence[Any], tangents: Sequence[Any], edges: Sequence[torch.Tensor]

@@ -261,16 +261,28 @@ def classify_outputs(joint: Joint) -> Callable[[torch.Tensor], int]:
         elif id(value) in places:
             joint.outputs.append(("input", places[id(value)]))
         elif item.memory.placeholder is not None:
-            joint.outputs.append(replay_of(item, True, nodes[item.memory.placeholder]))
-        elif len(sharing[id(item.memory)]) > 1 and item.parent is not None:
-            joint.outputs.append(replay_of(item, False, result(root_of(item).tensor)))
+            joint.outputs.append(replay_of(item, root_of(item), nodes[item.memory.placeholder]))
+        elif len(sharing[id(item.memory)]) > 1 and item is not (root := root_of(item)):
+            joint.outputs.append(replay_of(item, root, result(root.tensor)))
+        elif len(sharing[id(item.memory)]) > 1 and item.parent is not None and item.memory.version:
+            raise UntraceableError(
+                "outputs that share memory, which autograd does not know, and a write to it"
+            )
         else:
             joint.outputs.append(("result", result(value)))
     return result
 
 
+def own_for_autograd(tensor: torch.Tensor) -> bool:
+    """Whether autograd takes it for a tensor on memory of its own. Some operators are rewritten into others that end with a view, and what
+    `unsafe_split` gives is a view in fact."""
+    return tensor.requires_grad and not tensor._is_view()
+
+
 def root_of(tracked: Tracked) -> Tracked:
-    while tracked.parent is not None:
+    """What `tracked` is a view of: the graph's input, or else the tensor that autograd takes for the base."""
+    from_input = tracked.memory.placeholder is not None
+    while tracked.parent is not None and (from_input or not own_for_autograd(tracked.tensor)):
         tracked = tracked.parent
     return tracked
 
@@ -284,13 +296,17 @@ def check_views(value: torch.Tensor, root: torch.Tensor) -> None:
         step = step.next_functions[0][0] if step.next_functions else None
 
 
-def replay_of(tracked: Tracked, from_input: bool, base: int) -> Replay:
+def replay_of(tracked: Tracked, root: Tracked, base: int) -> Replay:
+    from_input = tracked.memory.placeholder is not None
     views: list[View | None] = []
     modes: set[bool] = set()
     current = tracked
-    while current.parent is not None:
+    while current is not root:
+        assert current.parent is not None
         if current.tensor._backward_hooks:
             raise UntraceableError("a hook on the gradient of a view that is made outside of the graph")
+        if own_for_autograd(current.tensor) and current.memory.written_with_grad:
+            raise UntraceableError("a write to a view that autograd takes for no view")
         views.append(current.view)
         modes.add(current.with_grad)
         current = current.parent

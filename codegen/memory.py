@@ -63,6 +63,11 @@ class Tracked:
     is_data: bool = False  # `x.data`: writes through it are not autograd's business
     with_grad: bool = field(default_factory=torch.is_grad_enabled)  # the grad mode that it was made in
 
+    @property
+    def root(self) -> Tracked:
+        """The tensor that the memory was made for."""
+        return self if self.parent is None else self.parent.root
+
 
 Emit = Callable[[Any, tuple[Any, ...], dict[str, Any]], fx.Node]
 
@@ -92,7 +97,7 @@ class Memories:
         return node if view.index is None else item_of(self.emit, node, view.index)
 
     def rebuild(self, tracked: Tracked, root: fx.Node) -> fx.Node:
-        """The tensor as views of `root`, the node that stands for the memory itself (a placeholder)."""
+        """The tensor as views of `root`, the node that stands for the memory itself."""
         return root if tracked.parent is None else self.replay(tracked, self.rebuild(tracked.parent, root))
 
     def write(self, tracked: Tracked, node: fx.Node, as_data: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Functions whose gradient eager computes by a formula that it picks by looking at the values.
+"""Functions in whose gradient eager looks at values: to pick a formula, or to refuse.
 
 In:  a call of the graph, on fake tensors, which have no values: torch picks the careful formula for them.
 Out: the same call, with a gradient that has both formulas and picks where eager picks.
@@ -95,12 +95,46 @@ def scattered(name: str, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any
     return getattr(tensor, name)(*args, **kwargs)
 
 
+ILL_DEFINED = "{0}_backward: The {1} in the complex case are specified up to multiplication by e^{{i phi}}. The specified loss function depends on this quantity, so it is ill-defined."
+
+
+class Eigenvectors(torch.autograd.Function):
+    """The same vectors; a gradient that depends on their phases is refused."""
+
+    @staticmethod
+    def forward(ctx: Any, vectors: torch.Tensor, name: str) -> torch.Tensor:
+        ctx.save_for_backward(vectors)
+        ctx.name = name
+        return vectors.view_as(vectors)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> Any:
+        (vectors,), (grad,) = ctx.saved_tensors, grads
+        phases = (vectors.detach().conj() * grad.detach()).sum(-2).imag
+        text = ILL_DEFINED.format(ctx.name, "eigenvectors")
+        torch.ops.aten._assert_async.msg((phases.abs() <= 1e-2).all(), text)
+        return grad, None
+
+
+eigenvectors = super(torch.autograd.Function, Eigenvectors).apply
+
+
+def decomposed(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """`torch.linalg.eig(x)`, `torch.linalg.eigh(x)`"""
+    made = function(*args, **kwargs)
+    values, vectors = made
+    if not (vectors.is_complex() and vectors.requires_grad and "out" not in kwargs and vectors.numel()):
+        return made
+    return type(made)((values, eigenvectors(vectors, function.__name__)))
+
+
 SCATTERED = ("scatter_reduce", "scatter_reduce_", "index_reduce", "index_reduce_")
 #: by function, or name of a method
 OWN_GRADIENTS: dict[Any, Callable[..., Any]] = {
     torch.prod: prod,
     "prod": prod,
     **{name: partial(scattered, name) for name in SCATTERED},
+    **{function: partial(decomposed, function) for function in (torch.linalg.eig, torch.linalg.eigh)},
 }
 OWN_GRADIENTS |= {torch.scatter_reduce: OWN_GRADIENTS["scatter_reduce"]}
 OWN_GRADIENTS |= {torch.index_reduce: OWN_GRADIENTS["index_reduce"]}

@@ -24,7 +24,7 @@ from codegen.joint_graph import Joint
 from codegen.memory import UntraceableError
 from codegen.partial_backward import Tangents
 from codegen.recompute import choose_saved
-from codegen.trace import drop_unused
+from codegen.trace import drop_unused, is_effect
 
 
 @dataclass
@@ -83,11 +83,11 @@ def partition(joint: Joint) -> Parts:
 
 
 def needed(backward: list[fx.Node], grads: list[fx.Node | None]) -> list[fx.Node]:
-    """The nodes of the backward part that lead to a gradient, in order."""
+    """The nodes of the backward part that lead to a gradient, or check something, in order."""
     wanted = {grad for grad in grads if grad is not None}
     live = []
     for node in reversed(backward):
-        if node in wanted:
+        if node in wanted or is_effect(node):
             live.append(node)
             wanted.update(node.all_input_nodes)
     return live[::-1]

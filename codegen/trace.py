@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -454,14 +454,17 @@ class Trace:
             final = self.recorder.memories.current(tracked)
             self.recorder.append(aten.copy_.default, (placeholder, final), {}, placeholder.meta["val"])
 
-    def output_node(self, value: Any) -> Any:
+    def output_node(self, value: Any, shared: Container[int] = ()) -> Any:
         """The node of an output: the placeholder itself where the output is the input itself, views of the placeholder where it is on an
-        input's memory (which by now contains what was written)."""
+        input's memory (which by now contains what was written). `shared`: memories that several outputs are on."""
         if not isinstance(value, torch.Tensor):
             return value
         tracked = self.recorder.find(value)
         placeholder = tracked.memory.placeholder
         if placeholder is None:
+            if tracked.memory.version and id(tracked.memory) in shared:
+                root = self.recorder.memories.current(tracked.root)
+                return self.recorder.memories.rebuild(tracked, root)
             return self.recorder.memories.current(tracked)
         if tracked.view is None and tracked.parent is not None:
             return self.recorder.emit(
@@ -473,8 +476,11 @@ class Trace:
         """`y.detach()` is computed by the node of `y`, but it is a tensor of its own."""
         nodes: list[Any] = []
         owners: dict[fx.Node, Any] = {}
+        tensors = {id(value): value for value in values if isinstance(value, torch.Tensor)}
+        counts = Counter(id(self.recorder.find(value).memory) for value in tensors.values())
+        shared = {memory for memory, count in counts.items() if count > 1}
         for value in values:
-            node = self.output_node(value)
+            node = self.output_node(value, shared)
             if isinstance(node, fx.Node) and owners.setdefault(node, value) is not value:
                 node = self.recorder.emit(aten.alias.default, (node,), {})
             nodes.append(node)

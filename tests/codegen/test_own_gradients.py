@@ -91,3 +91,53 @@ def test_second_derivatives_of_scattered_products(name: str, values: list[float]
         assert results[0] == results[1]
     else:
         torch.testing.assert_close(results[1], results[0])
+
+
+class Checked(torch.autograd.Function):
+    """A gradient that has to be below 1."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        torch._assert_async((grad < 1).all(), "a large gradient")
+        return grad * 2
+
+
+def test_checks_in_a_backward() -> None:
+    def fn(x: torch.Tensor) -> torch.Tensor:
+        return Checked.apply(x * 2).sin()
+
+    fast = capture.compile(fn)
+    x = torch.zeros(3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a large gradient"):
+        fast(x).backward(torch.ones(3))
+    fast(x).backward(torch.full((3,), 0.5))
+    assert x.grad is not None and torch.equal(x.grad, torch.full((3,), 2.0))
+
+
+DECOMPOSED: dict[str, Callable[[torch.Tensor], Any]] = {
+    "eig": lambda x: torch.linalg.eig(x).eigenvectors,
+    "eigh": lambda x: torch.linalg.eigh(x + x.mH)[1],
+}
+
+
+@pytest.mark.parametrize("name", DECOMPOSED)
+def test_gradients_that_depend_on_phases_are_refused(name: str) -> None:
+    fn = DECOMPOSED[name]
+    start = torch.randn(3, 3, dtype=torch.complex128, generator=torch.Generator().manual_seed(1))
+    for loss in (lambda v: v.abs().sum(), lambda v: torch.view_as_real(v).sum()):
+        results: list[Any] = []
+        for run in (fn, capture.compile(fn)):
+            x = start.clone().requires_grad_()
+            try:
+                loss(run(x)).backward()
+                results.append(x.grad)
+            except RuntimeError as error:
+                results.append(str(error))
+        if isinstance(results[0], str):
+            assert "ill-defined" in results[0] and results[0] == results[1]
+        else:
+            torch.testing.assert_close(results[1], results[0])

@@ -210,6 +210,21 @@ def test_tensors_given_for_results_that_only_eager_knows(name: str) -> None:
         assert outcomes[0] == outcomes[1]
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_writes_to_pieces_that_autograd_takes_for_tensors_of_their_own(count: int) -> None:
+    def function(x: torch.Tensor) -> Any:
+        pieces = torch.unsafe_split(x * 1, 2)
+        for piece in pieces[:count]:
+            piece.mul_(2)
+        return pieces
+
+    grads = []
+    for run in (function, capture.compile(function)):
+        x = torch.ones(6, 2, requires_grad=True)
+        grads += torch.autograd.grad(sum(piece.sum() for piece in run(x)), x)
+    assert torch.equal(*grads)
+
+
 def test_a_tensor_given_for_the_result_may_be_an_operand_of_an_elementwise_operator() -> None:
     x = torch.randn(4, 4)
     (found,) = run_traced(lambda x: (torch.add(x, 1, out=x),), x.clone())
