@@ -71,7 +71,7 @@ class ModuleRunner:
         if check is not None:
             check(*args, **kwargs)
         own = OWN_GRADIENTS.get(node.target)
-        if own is not None:
+        if own is not None and args:
             return own(*args, **kwargs)
         if node.op == "call_function":
             value = self.function_of(node)(*args, **kwargs)

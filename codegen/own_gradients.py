@@ -85,14 +85,16 @@ def prod(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
     return product(tensor.to(dtype), dim, keepdim) if usual else torch.prod(tensor, *args, **kwargs)
 
 
-def scattered(name: str, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-    """`tensor.scatter_reduce(dim, index, src, reduce)` and its like"""
+def scattered(function: Callable[..., Any], tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+    """`torch.scatter_reduce(tensor, dim, index, src, reduce)` and its like"""
     reduce = args[3] if len(args) > 3 else kwargs.get("reduce")
     source = args[2] if len(args) > 2 else kwargs.get("src", kwargs.get("source"))
     learns = tensor.requires_grad or (isinstance(source, torch.Tensor) and source.requires_grad)
     if reduce == "prod" and learns and torch.is_grad_enabled():
-        raise UntraceableError(f"the second derivative of {name} with products depends on values")
-    return getattr(tensor, name)(*args, **kwargs)
+        raise UntraceableError(
+            f"the second derivative of {function.__name__} with products depends on values"
+        )
+    return function(tensor, *args, **kwargs)
 
 
 ILL_DEFINED = "{0}_backward: The {1} in the complex case are specified up to multiplication by e^{{i phi}}. The specified loss function depends on this quantity, so it is ill-defined."
@@ -128,13 +130,18 @@ def decomposed(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return type(made)((values, eigenvectors(vectors, function.__name__)))
 
 
-SCATTERED = ("scatter_reduce", "scatter_reduce_", "index_reduce", "index_reduce_")
+SCATTERED: dict[Any, Callable[..., Any]] = {
+    torch.scatter_reduce: torch.scatter_reduce,
+    torch.index_reduce: torch.index_reduce,
+    **{
+        name: getattr(torch.Tensor, name)
+        for name in ("scatter_reduce", "scatter_reduce_", "index_reduce", "index_reduce_")
+    },
+}
 #: by function, or name of a method
 OWN_GRADIENTS: dict[Any, Callable[..., Any]] = {
     torch.prod: prod,
     "prod": prod,
-    **{name: partial(scattered, name) for name in SCATTERED},
+    **{target: partial(scattered, function) for target, function in SCATTERED.items()},
     **{function: partial(decomposed, function) for function in (torch.linalg.eig, torch.linalg.eigh)},
 }
-OWN_GRADIENTS |= {torch.scatter_reduce: OWN_GRADIENTS["scatter_reduce"]}
-OWN_GRADIENTS |= {torch.index_reduce: OWN_GRADIENTS["index_reduce"]}

@@ -276,7 +276,8 @@ def stack(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     "scatter.src", "scatter.value", "scatter_add", "index_add", "index_put", "sort", "topk", "fill_.Tensor", "masked_fill.Scalar",
     "masked_fill.Tensor", "masked_fill_.Scalar", "masked_fill_.Tensor", "scatter_.src", "scatter_.value", "scatter_add_", "index_put_",
     "index_add_", "index_fill.int_Scalar", "index_fill.int_Tensor", "index_fill_.int_Scalar", "index_fill_.int_Tensor", "elu", "upsample_nearest2d",
-    "upsample_bilinear2d", "pixel_unshuffle",
+    "upsample_bilinear2d", "pixel_unshuffle", "addbmm", "masked_scatter", "heaviside", "avg_pool3d", "adaptive_avg_pool3d", "_adaptive_avg_pool3d",
+    "adaptive_max_pool3d", "max_pool3d_with_indices", "replication_pad2d", "max_unpool2d", "max_unpool3d", "channel_shuffle", "native_channel_shuffle",
 )  # fmt: skip
 def ask_eager(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """No rule: the operator is run on zeros, which all of these accept."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import fx
 
 import capture
@@ -124,3 +126,45 @@ def test_convolutions(shapes: tuple[tuple[int, ...], ...], data_format: torch.me
             torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-3)
     finally:
         torch.set_num_threads(before)
+
+
+def transposed(*shape: int) -> torch.Tensor:
+    return torch.rand(*shape[:-2], shape[-1], shape[-2]).mT
+
+
+def last(*shape: int) -> torch.Tensor:
+    """The channels last."""
+    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
+    return torch.rand(shape).to(memory_format=formats[len(shape)])
+
+
+IN_OTHER_LAYOUTS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "addbmm": (torch.addbmm, (transposed(3, 4), transposed(2, 3, 5), transposed(2, 5, 4))),
+    "masked_scatter": (torch.masked_scatter, (transposed(3, 4), transposed(3, 4) > 0.5, torch.rand(12))),
+    "heaviside": (torch.heaviside, (transposed(2, 3, 4), transposed(3, 4))),
+    "avg_pool3d": (lambda x: F.avg_pool3d(x, 2), (last(1, 3, 4, 4, 4),)),
+    "adaptive_avg_pool3d": (lambda x: F.adaptive_avg_pool3d(x, 2), (last(2, 3, 4, 5, 4),)),
+    "adaptive_avg_pool3d without batch": (lambda x: F.adaptive_avg_pool3d(x, 2), (last(3, 4, 5, 4),)),
+    "adaptive_max_pool3d": (lambda x: F.adaptive_max_pool3d(x, 2), (last(3, 4, 5, 4),)),
+    "max_pool3d": (lambda x: F.max_pool3d(x, 2), (last(2, 3, 4, 5, 4),)),
+    "interpolate by area": (lambda x: F.interpolate(x, 2, mode="area"), (last(2, 3, 4, 5, 4),)),
+    "replicate": (lambda x: F.pad(x, (-1, 1, 1, -1), mode="replicate"), (last(2, 3, 4, 5),)),
+    "channel_shuffle": (lambda x: F.channel_shuffle(x, 2), (last(2, 4, 3, 3),)),
+    "max_unpool1d": (
+        lambda x, i: F.max_unpool1d(x, i, 2),
+        (transposed(1, 2, 3), torch.tensor([[0, 2, 4], [1, 3, 5]])[None].mT.contiguous().mT),
+    ),
+}
+
+
+@pytest.mark.parametrize("grad", [False, True], ids=["", "grad"])
+@pytest.mark.parametrize("name", IN_OTHER_LAYOUTS)
+def test_results_of_operands_in_other_layouts(name: str, grad: bool) -> None:
+    function, args = IN_OTHER_LAYOUTS[name]
+    results = []
+    for run in (function, capture.compile(function)):
+        first = args[0].detach().requires_grad_(grad and name != "heaviside")
+        results.append(run(first, *args[1:]))
+    expected, found = results
+    torch.testing.assert_close(found, expected)
+    assert found.stride() == expected.stride()

@@ -141,3 +141,25 @@ def test_gradients_that_depend_on_phases_are_refused(name: str) -> None:
             assert "ill-defined" in results[0] and results[0] == results[1]
         else:
             torch.testing.assert_close(results[1], results[0])
+
+
+@pytest.mark.parametrize("function", [torch.scatter_reduce, torch.index_reduce])
+def test_scattered_products_into_a_given_tensor(function: Callable[..., torch.Tensor]) -> None:
+    def fn(x: torch.Tensor, source: torch.Tensor, index: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+        return function(x, 0, index, source, "prod", out=out)
+
+    x, source, index = torch.ones(3), torch.arange(4.0), torch.tensor([0, 0, 1, 2])
+    assert torch.equal(
+        capture.compile(fn)(x, source, index, torch.empty(3)), fn(x, source, index, torch.empty(3))
+    )
+
+
+def test_a_product_called_by_name() -> None:
+    def fn(x: torch.Tensor) -> torch.Tensor:
+        return torch.prod(input=x, dim=0)
+
+    results = []
+    for run in (fn, capture.compile(fn)):
+        x = torch.tensor([2.0, 3.0], requires_grad=True)
+        results.append(torch.autograd.grad(run(x), x))
+    torch.testing.assert_close(*results)
