@@ -36,7 +36,7 @@ from capture import (
 from capture.assertions import AssertionsAsBreaks
 from capture.break_reasons import BreakReason, GraphBreak, SkipFrame
 from capture.config import config
-from capture.converted_inputs import ConvertedInputs
+from capture.converted_inputs import converted_inputs
 from capture.counters import counters
 from capture.errors import CaptureError, InternalError, Unsupported
 from capture.expected_breaks import ExpectedBreaks
@@ -374,7 +374,7 @@ def called_directly(compiled: Any, output: OutputGraph) -> Any:
     places = tuple(
         (place, i.convert) for place, i in enumerate(output.used_inputs()) if i.convert is not None
     )
-    return ConvertedInputs(direct, places) if places else direct
+    return converted_inputs(direct, places) if places else direct
 
 
 def after_graph_failure(mutates: bool, modes: dict[str, Any], error: BaseException) -> None:

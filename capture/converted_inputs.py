@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import _capture
 import numpy as np
 import torch
 
@@ -34,7 +35,7 @@ def plain_tensor(value: torch.Tensor) -> torch.Tensor:
         return torch.Tensor.as_subclass(value, torch.Tensor)
 
 
-class ConvertedInputs:
+class _ConvertedInputs:
     """Calls `graph` with the arguments at these places converted."""
 
     def __init__(self, graph: Callable[..., Any], places: tuple[tuple[int, Conversion], ...]) -> None:
@@ -50,3 +51,13 @@ class ConvertedInputs:
     @property
     def may_fail(self) -> bool:
         return getattr(self.graph, "may_fail", True)
+
+
+def converted_inputs(
+    graph: Callable[..., Any], places: tuple[tuple[int, Conversion], ...]
+) -> Callable[..., Any]:
+    """`graph`, called with the arguments at these places converted; by the extension, which makes the tensor of a float itself."""
+    if not hasattr(_capture, "ConvertedInputs"):
+        return _ConvertedInputs(graph, places)
+    made: Callable[..., Any] = _capture.ConvertedInputs(graph, places, number_as_tensor)
+    return made

@@ -27,6 +27,7 @@ init_parts(PyObject *module)
         {"code_entries", init_code_entries},
         {"eval_frame", init_eval_frame},
         {"hooked_function", init_hooked_function},
+        {"converted_inputs", init_converted_inputs},
     };
     PyObject *names = PyList_New(0);
     if (names == NULL) {
