@@ -402,6 +402,14 @@ def _atom(operator: str, numerator: Index, divisor: Index) -> Index:
     return Poly({(Division(operator, numerator, divisor),): 1})
 
 
+def exact_quotient(index: Index, divisor: Index) -> Index | None:
+    """q where `index` is q * divisor in every one of its terms, else None."""
+    if divisor == 0 or divisions_of(index) or divisions_of(divisor):
+        return None
+    quotient, rest = _split_multiples(index, divisor)
+    return quotient if rest == 0 and quotient != 0 else None
+
+
 def _split_multiples(index: Index, divisor: Index) -> tuple[Index, Index]:
     """(q, r) with index = q * divisor + r, where q takes the terms that `divisor` divides."""
     terms = terms_of(index)

@@ -18,7 +18,7 @@ from codegen.rewritings import rewriting
 
 aten = torch.ops.aten
 #: elements of the larger side up to which this is not slower than eager's kernels (measured, one thread)
-PADDING, RESAMPLING, NEAREST, ADAPTIVE_AVERAGE, MASKED_AVERAGE = 1 << 12, 1 << 14, 1 << 16, 1 << 12, 1 << 18
+PADDING, RESAMPLING, NEAREST, ADAPTIVE_AVERAGE, MASKED_AVERAGE = 1 << 12, 1 << 14, 1 << 26, 1 << 12, 1 << 18
 NARROW, LANES = 3000, 8  # elements looked at for results of fewer columns
 ADDITIONS = 1 << 16  # of gradients, which run in order: only on one thread also above
 

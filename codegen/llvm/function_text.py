@@ -121,6 +121,19 @@ class FunctionText:
         self.start_block(after)
         self.frames[-1].known = outer_known
 
+    def either(self, condition: str, first: Callable[[], None], second: Callable[[], None]) -> None:
+        """One of two. Neither may define what is used behind."""
+        yes, no, after = self.new_label("whole"), self.new_label("part"), self.new_label("done")
+        self.branch(condition, yes, no)
+        known = dict(self.frames[-1].known)
+        for label, emit in ((yes, first), (no, second)):
+            self.frames[-1].known = dict(known)
+            self.start_block(label)
+            emit()
+            self.line(f"br label %{after}")
+        self.frames[-1].known = known
+        self.start_block(after)
+
     def loop(self, start: str, stop: str, step: int, frame: Frame, body: Callable[[str], None]) -> list[str]:
         """The lines of `for i = start; i < stop; i += step` that runs at least once, without `frame.pre`. The caller emits
         `frame.pre` and then these lines; the label current at the call is the block that enters the loop."""

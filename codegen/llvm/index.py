@@ -40,13 +40,15 @@ class Term:
 @dataclass(frozen=True, slots=True)
 class Address:
     """An access: the pointer of lane 0, and how lane k lies from it: `step` elements (0: all at one place, 1: side by side), or at
-    `lane_offsets` (an i64 vector; step is None). `stride`: the distance of neighbours among those, where it is a number."""
+    `lane_offsets` (an i64 vector; step is None). `stride`: the distance of neighbours among those, where it is a number; `distance`: where it is the same for
+    all."""
 
     pointer: str
     level: int
     step: int | None
     lane_offsets: str | None = None
     stride: int | None = None
+    distance: Value | None = None
 
 
 class Surroundings(Protocol):
@@ -205,7 +207,8 @@ class IndexArithmetic:
             total = value if total is None else self._added(total, value)
         assert total is not None
         apart = step.value if isinstance(step, Const) and not varying else None
-        return Address(pointer, max(level, total.level), None, total.text, apart)
+        distance = None if varying else self.value(step)
+        return Address(pointer, max(level, total.level), None, total.text, apart, distance)
 
     def _added(self, left: Value, right: Value) -> Value:
         level = max(left.level, right.level)

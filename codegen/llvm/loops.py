@@ -7,6 +7,7 @@ Out: a plan for a vector loop (lanes, unrolling, what happens at the end), and t
                                              reduction        62 vectors and one masked vector
     for i in 10 vector                       elementwise      vectors of 8 lanes at 0 and 2
     for i in n vector                                         n // 16 vectors and a masked one, if there is a rest
+    for i in min(8, n) vector                8 lanes, where n is at least 8; else the same
 
 Computing elements twice needs no second copy of the body. It is right where the body only writes what does not depend on how often it
 runs: no reduction, no atomic addition, no buffer that is read and written.
@@ -15,7 +16,7 @@ runs: no reduction, no atomic addition, no buffer that is read and written.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from codegen.ir import (
@@ -197,6 +198,24 @@ def _iteration(emitter: KernelEmitter, loop: Loop, place: AxisPlace) -> None:
 
 
 def _emit_vector_loop(emitter: KernelEmitter, loop: Loop, start: Bound, stop: Bound) -> None:
+    block = _block_length(loop)
+    if block is None or loop.axis == emitter.kernel.split:
+        _emit_in_lanes(emitter, loop, start, stop)
+        return
+    whole = replace(loop, extent=Const(block))
+    emitter.function.either(
+        emitter.function.define_here(f"icmp eq i64 {stop}, {block}"),
+        lambda: _emit_in_lanes(emitter, whole, start, block),
+        lambda: _emit_in_lanes(emitter, loop, start, stop),
+    )
+
+
+def _block_length(loop: Loop) -> int | None:
+    """Of a loop over a block, the last of which is shorter (min(block, what is left)): a whole one has code of its own."""
+    return None if isinstance(loop.extent, Const) or _updated_outside(loop) else _bound_of(loop.extent)
+
+
+def _emit_in_lanes(emitter: KernelEmitter, loop: Loop, start: Bound, stop: Bound) -> None:
     plan = emitter.plan(loop)
     emitter.lanes, emitter.in_vector_loop = plan.lanes, True
     if plan.overlap:

@@ -105,8 +105,8 @@ def _load_lanes(emitter: KernelEmitter, load: Load, address: Address, mask: Valu
     align = SIZES[load.dtype]
     if address.step == 1 and active is None:
         text = function.define_here(f"load {kind}, ptr {address.pointer}, align {align}")
-    elif active is None and address.stride is not None and (address.stride in PAIRED or lanes <= FEW_LANES):
-        text = _strided_read(emitter, address, load.dtype, address.stride)
+    elif active is None and address.distance is not None and (address.stride in PAIRED or lanes <= FEW_LANES):
+        text = _strided_read(emitter, address, load.dtype, address.distance)
     else:
         other = constant("u8" if load.dtype == "b8" else load.dtype, load.other, lanes)
         text = function.define_here(
@@ -115,13 +115,14 @@ def _load_lanes(emitter: KernelEmitter, load: Load, address: Address, mask: Valu
     return Value(_to_register(code, load.dtype, text), load.dtype, lanes, function.depth)
 
 
-def _strided_read(emitter: KernelEmitter, address: Address, dtype: str, stride: int) -> str:
+def _strided_read(emitter: KernelEmitter, address: Address, dtype: str, distance: Value) -> str:
     """Every second element, and elements in reverse order: out of the vectors that hold them. Few elements far apart: one by one, which is
     quicker than a gather."""
     function, lanes, element = emitter.function, emitter.lanes, memory_element(dtype)
     kind, align = memory_type(dtype, lanes), SIZES[dtype]
+    stride = address.stride
 
-    def place(offset: int) -> str:
+    def place(offset: int | str) -> str:
         return function.define_here(f"getelementptr {element}, ptr {address.pointer}, i64 {offset}")
 
     def shuffled(first: str, second: str, order: list[int]) -> str:
@@ -139,7 +140,12 @@ def _strided_read(emitter: KernelEmitter, address: Address, dtype: str, stride: 
         return shuffled(low, high, [2 * i if 2 * i < lanes else 2 * i + 1 for i in range(lanes)])
     text = "poison"
     for lane in range(lanes):
-        loaded = function.define_here(f"load {element}, ptr {place(lane * stride)}, align {align}")
+        offset = (
+            lane * stride
+            if stride is not None
+            else function.define(distance.level, f"mul nsw i64 {distance.text}, {lane}")
+        )
+        loaded = function.define_here(f"load {element}, ptr {place(offset)}, align {align}")
         text = function.define_here(f"insertelement {kind} {text}, {element} {loaded}, i64 {lane}")
     return text
 

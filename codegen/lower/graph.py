@@ -62,6 +62,11 @@ class Lowering:
         """The shape of the current node's result."""
         return sizes_of(self.val)
 
+    def operand_sizes(self) -> torch.Size:
+        """The sizes of the current node's first operand, as torch has them: comparing a symbolic one makes a condition."""
+        shape: torch.Size = self.operands[0].meta["val"].shape
+        return shape
+
     @property
     def dtype(self) -> str:
         """The element type of the current node's result."""
@@ -103,6 +108,7 @@ class Lowering:
     def run(self, graph: fx.Graph) -> None:
         for node in graph.nodes:
             self.name, self.val, self.users = node.name, node.meta.get("val"), list(node.users)
+            self.operands = node.all_input_nodes
             _NODE_KINDS[node.op](self, node)
 
     def _placeholder(self, node: fx.Node) -> None:

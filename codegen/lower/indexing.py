@@ -22,7 +22,9 @@ from codegen.lower.tensor_expr import (
     Position,
     Shape,
     SizeValue,
+    Stored,
     TensorExpr,
+    View,
     affine_view,
     along,
     broadcast,
@@ -70,10 +72,30 @@ def with_dim(value: TensorExpr) -> TensorExpr:
     return value if value.shape else reshape(value, (1,))
 
 
-@lowering(aten.index.Tensor, aten._unsafe_index.Tensor)
+@lowering(aten.index.Tensor)
 def index(ctx: Any, base: TensorExpr, indices: Sequence[TensorExpr | None]) -> TensorExpr:
     found = index_coordinates(base.shape, indices)
     return NotImplemented if found is None else Gather(base, found[0], found[1], wraps=True)
+
+
+@lowering(aten._unsafe_index.Tensor)
+def unsafe_index(ctx: Any, base: TensorExpr, indices: Sequence[TensorExpr | None]) -> TensorExpr:
+    """With tables that a rewriting made, whose places are known to be inside."""
+    found = index_coordinates(base.shape, indices)
+    if found is None:
+        return NotImplemented
+    inside = all(item is None or _is_inside(ctx, item, size) for item, size in zip(indices, base.shape))
+    gather = Gather(base, found[0], found[1], wraps=not inside)
+    gather.trusted = inside
+    return gather
+
+
+def _is_inside(ctx: Any, places: TensorExpr, size: Index) -> bool:
+    """Whether all places are numbers of the graph's own, and below `size`."""
+    while isinstance(places, View):
+        places = places.base
+    table = ctx.program.buffers[places.buffer].value if isinstance(places, Stored) else None
+    return table is not None and isinstance(size, int) and int(table.min()) >= 0 and int(table.max()) < size
 
 
 def index_coordinates(
@@ -174,9 +196,7 @@ def slice_scatter(
     step: Any = 1,
 ) -> TensorExpr:
     dim %= len(base.shape)
-    begin = clamp_start(start, base.shape[dim])
-    if begin is None:
-        return NotImplemented
+    begin = clamp_start(start, base.shape[dim], ctx.operand_sizes()[dim])
     if step != 1:
         return stepped_scatter(ctx, base, source, dim, begin, step)
     position = Position(ctx.shape, dim)

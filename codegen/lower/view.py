@@ -94,13 +94,13 @@ def strided_slice(base: TensorExpr, dim: int, start: Index, step: Index, size: I
     return affine_view(base, shape, tuple(coordinates))
 
 
-def clamp_start(start: Index | None, size: Index) -> Index | None:
-    """Where a slice begins, or None where that is not known before run time."""
-    if start is None:
-        return 0
-    if not isinstance(start, int) or not isinstance(size, int):
-        return start if start == 0 or not isinstance(start, int) else None
-    return min(max(start + size if start < 0 else start, 0), size)
+def clamp_start(start: Index | None, size: Index, present: Any) -> Index:
+    """Where a slice begins. `present`: the size as torch has it; what it is compared with here is a condition of the graph."""
+    if start is None or not isinstance(start, int):
+        return start or 0
+    if start < 0:
+        return plus(size, start) if present + start >= 0 else 0
+    return start if start <= present else size
 
 
 @lowering(aten.slice.Tensor)
@@ -108,9 +108,7 @@ def slice_lowering(
     ctx: Any, base: TensorExpr, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1
 ) -> TensorExpr:
     dim %= len(base.shape)
-    begin = clamp_start(start, base.shape[dim])
-    if begin is None:
-        return NotImplemented
+    begin = clamp_start(start, base.shape[dim], ctx.operand_sizes()[dim])
     return strided_slice(base, dim, begin, step, ctx.shape[dim])
 
 

@@ -16,6 +16,7 @@ from codegen.index_algebra import (
     atoms_of,
     axis,
     divisions_of,
+    exact_quotient,
     plus,
     terms_of,
     times,
@@ -229,27 +230,27 @@ def refine(indices: list[Index], ranges: Ranges) -> dict[str, Index]:
         )
         if found is None:
             continue
-        name, divisor = found
+        name, divisor, count = found
         high, low = f"{name}_0", f"{name}_1"
-        extent = ranges.extents.pop(name)
-        assert isinstance(extent, int)
-        joined = plus(times(ranges.axis(high, extent // divisor), divisor), ranges.axis(low, divisor))
+        del ranges.extents[name]
+        joined = plus(times(ranges.axis(high, count), divisor), ranges.axis(low, divisor))
         step = {name: joined}
         splits = {old: ranges.substitute(value, step) for old, value in splits.items()} | step
         pending = [ranges.substitute(item, step) for item in (*pending, index)]
     return splits
 
 
-def _splittable(atom: Division, ranges: Ranges) -> tuple[str, int] | None:
-    """(axis, factor) where `atom` divides an axis alone by a proper factor of its extent."""
+def _splittable(atom: Division, ranges: Ranges) -> tuple[str, Index, Index] | None:
+    """(axis, factor, how often it goes) where `atom` divides an axis alone by a proper factor of its extent."""
     terms = terms_of(atom.numerator)
-    if len(terms) != 1 or not isinstance(atom.divisor, int):
+    if len(terms) != 1:
         return None
     ((atoms, coef),) = terms.items()
     extent = ranges.extents.get(atoms[0]) if len(atoms) == 1 else None
-    if coef != 1 or not isinstance(extent, int) or atom.divisor >= extent or extent % atom.divisor:
+    if coef != 1 or extent is None or extent == atom.divisor:
         return None
-    return atoms[0], atom.divisor
+    count = exact_quotient(extent, atom.divisor)
+    return None if count is None else (atoms[0], atom.divisor, count)
 
 
 def mixed_radix(flat: Index, ranges: Ranges, total: Index) -> dict[str, Index] | None:

@@ -44,7 +44,7 @@ def _split_names(names: tuple[str, ...], splits: dict[str, Index]) -> tuple[str,
     result: list[str] = []
     for name in names:
         if name in splits:
-            result += sorted(ix.atoms_of(splits[name]))
+            result += sorted(atom for atom in ix.atoms_of(splits[name]) if not ix.is_of_sizes(atom))
         else:
             result.append(name)
     return tuple(result)

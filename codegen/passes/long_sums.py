@@ -56,8 +56,8 @@ def _own_block(draft: Draft, phase: Phase, sums: tuple[str, ...]) -> Block | Non
 
 
 def _column_block(draft: Draft, phase: Phase, sums: tuple[str, ...]) -> Block | None:
-    extent = draft.ranges.extents[phase.axes[-1]]
-    if isinstance(extent, int) and extent <= 4 * ROW_BLOCK:
+    longest = draft.ranges.upper(draft.ranges.extents[phase.axes[-1]])
+    if isinstance(longest, int) and longest <= 4 * ROW_BLOCK:
         return None
     return _split(draft, phase, sums, ROW_BLOCK)
 

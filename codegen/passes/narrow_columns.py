@@ -40,13 +40,13 @@ def reduce_blocks_of_rows(draft: Draft) -> list[ir.Stmt]:
     (phase,) = draft.phases()
     column, row = draft.outer[-1], phase.axes[-1]
     width, rows = draft.ranges.extents[column], draft.ranges.extents[row]
-    if not isinstance(width, int) or not isinstance(rows, int) or not 1 < width < MAX_WIDTH:
+    if not isinstance(width, int) or not 1 < width < MAX_WIDTH:
         return []
     size = LANES // math.gcd(width, LANES)  # rows of a block
     if (
         size == 1
         or width == LANES // 2
-        or rows < MIN_BLOCKS * size
+        or (isinstance(rows, int) and rows < MIN_BLOCKS * size)
         or not _is_one_walk(draft, phase, column, row, width)
     ):
         return []
@@ -83,10 +83,11 @@ class _Blocks:
         self.size = size
         self.column, self.row = draft.outer[-1], phase.axes[-1]
         width, rows = draft.ranges.extents[self.column], draft.ranges.extents[self.row]
-        assert isinstance(width, int) and isinstance(rows, int)
-        self.width, self.blocks, self.rest = width, rows // size, rows % size
+        assert isinstance(width, int)
+        self.width = width
+        self.blocks, self.rest = ix.Ranges().divide(rows, size)
         self.flat, self.block, self.part, self.last = (f"{self.row}_{level}" for level in "fbpt")
-        extents = (size * width, self.blocks, size, self.rest)
+        extents: tuple[Index, ...] = (size * width, self.blocks, size, self.rest)
         draft.ranges.extents |= dict(zip((self.flat, self.block, self.part, self.last), extents))
         at = draft.body.index(phase)
         self.wide: set[str] = set()
@@ -95,14 +96,16 @@ class _Blocks:
 
     def loops(self) -> list[ir.Stmt]:
         found = self._over_blocks()
-        if self.blocks * self.size > BLOCK:  # the sums of many partial sums are kept in f64
+        if (
+            not isinstance(self.blocks, int) or self.blocks * self.size > BLOCK
+        ):  # the sums of many partial sums are kept in f64
             sums = tuple(a.name for a in self.accumulators if a.combine == "sum" and a.dtype == "f32")
             widen(self.draft, sums)
             self.wide = set(sums)
         at = self.draft.body.index(self.phase)
         phases = [self._over_parts()]
-        if self.rest:
-            start = self.blocks * self.size
+        if self.rest != 0:
+            start = ix.times(self.blocks, self.size)
             places = {self.row: ix.plus(ix.axis(self.last), start)}
             rows = [part for s in self._copied(self.phase.body, {}, places) for part in self._in_its_type(s)]
             phases.append(Phase((self.last,), rows))
@@ -149,7 +152,7 @@ class _Blocks:
         flight = next((n for n in IN_FLIGHT if vectors % n == 0), IN_FLIGHT[2])
         loops = [
             ir.Loop(self.flat, ir.Const(self.size * self.width), parallel=True, vector=True, unroll=flight),
-            ir.Loop(self.block, ir.Const(self.blocks)),
+            ir.Loop(self.block, to_expr(self.blocks)),
         ]
         found = nest.close(loops)
         tail: list[ir.Stmt] = []

@@ -178,7 +178,13 @@ def _runs_down_columns(draft: Draft) -> str | None:
     if not candidates:
         return None
     short = all(not _at_least(_product(phase.axes, draft), MIN_LANES) for phase in phases)
-    best = max(candidates, key=lambda name: sum(_contiguous(phase, (name,), draft) for phase in phases))
+    best = max(
+        candidates,
+        key=lambda name: (
+            sum(_contiguous(phase, (name,), draft) for phase in phases),
+            _stores_beside(phases, name),
+        ),
+    )
     if short:
         scattered = any(phase.scans for phase in phases) and not any(
             _contiguous(phase, (best,), draft) for phase in phases
@@ -186,6 +192,12 @@ def _runs_down_columns(draft: Draft) -> str | None:
         return None if scattered else best
     outer_steps = sum(_contiguous(phase, (best,), draft) for phase in phases)
     return best if outer_steps > inner_steps else None
+
+
+def _stores_beside(phases: list[Phase], name: str) -> int:
+    """Stores with stride 1 along the axis: a scatter costs more than a gather."""
+    stores = [s for phase in phases for s in phase.body if isinstance(s, DraftStore)]
+    return sum(stride_of(s.index, name) == 1 for s in stores)
 
 
 def _product(axes: tuple[str, ...], draft: Draft) -> Index:

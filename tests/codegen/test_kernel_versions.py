@@ -47,6 +47,15 @@ PROGRAMS: dict[str, tuple[Any, Any]] = {
     "positions": (lambda x: x + torch.arange(x.shape[1]) * x.shape[1], lambda k: (numbers(ROWS, k),)),
     "reshaped": (lambda x: x.reshape(-1, 2).sum(-1), lambda k: (numbers(ROWS, k),)),
     "masked": (lambda x: x.triu(1).sum(-1), lambda k: (numbers(300, k, k),)),
+    "heads": (
+        lambda x: x.transpose(1, 2).reshape(x.shape[0], x.shape[2], -1) + 1,
+        lambda k: (numbers(4, 12, 90, k),),
+    ),
+    "columns": (
+        lambda x: ((x * 2).sum(0), x.amax(0), x.prod(0)),
+        lambda k: (numbers(ROWS + k, k).abs().add(0.9).clamp(0, 1),),
+    ),
+    "far_slices": (lambda x: (x[:, -5:] * 2, x[3:, :-1] + 1, x[:, 30:].exp()), lambda k: (numbers(ROWS, k),)),
 }
 
 
@@ -139,3 +148,39 @@ def test_training() -> None:
             fast(*others).backward()
             for one, other in zip(leaves, others, strict=True):
                 torch.testing.assert_close(other.grad, one.grad, rtol=1e-3, atol=1e-5)
+
+
+def test_joined_dims_are_walked_without_divisions() -> None:
+    """Also where no size is short."""
+    graph = graph_of(
+        lambda x: x.transpose(1, 2).reshape(x.shape[0], x.shape[2], -1) + 1, numbers(3, 5, 7, 300)
+    )
+    template = graph.plan([3, 5, 7, 300])
+    assert template is not None and "//" not in template.graph(3, 5, 7, 300).loops
+
+
+def test_a_slice_is_an_index() -> None:
+    graph = graph_of(lambda x: x[1:, :-1] * 2, numbers(7, 300))
+    template = graph.plan([7, 300])
+    assert template is not None and not template.graph(7, 300).extern_calls
+
+
+def test_a_slice_beyond_the_end_is_a_condition() -> None:
+    graph = graph_of(lambda x: x[20:] * 2, numbers(300))
+    template = graph.plan([300])
+    assert template is not None and template.graph(25) is not None
+    assert template.graph(10) is None
+    fast = capture.compile(lambda x: x[20:] * 2, dynamic=True)
+    for n in (300, 25, 10, 20, 21):
+        x = numbers(n)
+        assert torch.equal(fast(x), x[20:] * 2)
+
+
+@pytest.mark.parametrize("shape", [(70, 90), (64, 64), (17, 1000), (300, 20)], ids=str)
+def test_transposed(shape: tuple[int, int]) -> None:
+    """Whole tiles and the rest of a row."""
+    function = lambda x: x.t().contiguous() + 1  # noqa: E731
+    fast = for_all_sizes(function)
+    for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.bool):
+        x = (numbers(*shape) * 4).to(dtype)
+        assert torch.equal(fast(x), function(x))

@@ -112,3 +112,12 @@ def test_of_nothing_eager_says_what_is_wrong() -> None:
     with pytest.raises(RuntimeError, match="sizes should be greater than 0"), warnings.catch_warnings():
         warnings.simplefilter("error")  # as a failure of the compiler would give
         compiled(x)
+
+
+def test_places_of_a_table_are_not_checked(caplog: pytest.LogCaptureFixture) -> None:
+    """They are known to be inside."""
+    x = torch.randn(2, 3, 40, 40)
+    function = lambda x: F.interpolate(x, scale_factor=2)  # noqa: E731
+    with caplog.at_level("DEBUG", "capture.loops"):
+        assert torch.equal(capture.compile(function, dynamic=False)(x), function(x))
+    assert "store" in caplog.text and "check" not in caplog.text
