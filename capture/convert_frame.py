@@ -30,6 +30,7 @@ from capture import (
     function_modes,
     log,
     observe,
+    replaced_builtins,
     signals,
     torch_compile_marks,
 )
@@ -54,6 +55,7 @@ from capture.unbacked import UnbackedAsBreaks
 from capture.variables.base import Variable
 from capture.variables.class_lookup import forget_pending
 from capture.variables.lazy_module import Uninitialized
+from codegen import forks
 from guards.failure import explain_failure
 from guards.namespace import FrameNamespace
 from guards.program import encode
@@ -62,7 +64,8 @@ if TYPE_CHECKING:
     from capture.protocols import CaptureSettings
     from guards.guard_set import GuardSet
 
-_lock = threading.RLock()  # one capture at a time: code objects are shared between threads
+#: one capture at a time: code objects are shared between threads
+_lock = forks.held_by_forks(threading.RLock(), forks.CAPTURE)
 
 
 class Converter:
@@ -74,6 +77,8 @@ class Converter:
         self.expected = ExpectedBreaks()
 
     def __call__(self, frame: Any) -> Any:
+        if replaced_builtins.are_replaced():
+            return None
         if frame_filter.callback_of_torch_compile():  # the frame is its own, and so would be all frames below
             return None
         original = torch_compile_marks.disabled_original(frame.function)

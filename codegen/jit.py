@@ -24,15 +24,15 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+from codegen import forks
 from codegen.ir import Kernel
 from codegen.llvm import Target, emit_function, module_of
 
 log = logging.getLogger("capture.codegen.jit")
 
 _PLACEHOLDER = "kernel"
-_lock = (
-    threading.RLock()
-)  # LLVM's passes, the table of known kernels and the linker are used by one thread at a time
+#: LLVM's passes, the table of known kernels and the linker are used by one thread at a time
+_lock = forks.held_by_forks(threading.RLock(), forks.COMPILATION)
 _library_numbers = itertools.count()
 
 

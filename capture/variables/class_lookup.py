@@ -123,6 +123,7 @@ def bind(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> V
     if isinstance(
         found, (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
     ):
+        tx.output.guard_class_entry(owner, cls, name)
         return BuiltinMethodVariable(owner, found, name)
     if lookup_type(type(found), "__get__") is not MISSING and not isinstance(
         found, (type, types.BuiltinFunctionType)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import contextvars
 import decimal
 import functools
@@ -129,6 +130,8 @@ ROWS = [
     ("attribute_of_the_class_of_tensors", lambda: X + getattr(X, "zz_added", 1), (lambda: setattr(torch.Tensor, "zz_added", 5), lambda: delattr(torch.Tensor, "zz_added"))),
     ("method_of_the_class_of_tensors", lambda: X.zz_added() if hasattr(X, "zz_added") else X, (lambda: setattr(torch.Tensor, "zz_added", lambda t: t * 5), lambda: delattr(torch.Tensor, "zz_added"))),
     ("attention_kernels", attention, (lambda: allow_attention(False), lambda: allow_attention(True))),
+    ("built_in_function", lambda: X + len([1, 2]) + sum([1, 2]), patch(builtins, "sum", lambda items: 70)),
+    ("built_in_function_that_translations_call", lambda: X + len([1, 2]) + abs(-1), patch(builtins, "len", lambda items: 7)),
     ("numpy_constant", lambda: X + np.pi, patch(np, "pi", 3.0)),
 ]  # fmt: skip
 
