@@ -20,7 +20,34 @@ NUMBERS = FLOATS + INTEGERS
 
 @rewriting(aten.angle.default, dtypes=WIDE, any_size=True)
 def angle(tensor: torch.Tensor) -> torch.Tensor:
-    return aten.where(aten.isnan(tensor), tensor, aten.where(aten.lt(tensor, 0), math.pi, 0.0))
+    angles = aten.mul(aten.to(aten.lt(tensor, 0), tensor.dtype), math.pi)
+    return aten.where(aten.isnan(tensor), tensor, angles)
+
+
+# --- standard deviations: of equal numbers 0, to the last bit, as its gradient asks whether it is 0 ---------------------------------------
+
+
+def from_the_first(tensor: torch.Tensor, dims: list[int] | None) -> torch.Tensor:
+    """The distances from the first of the numbers that are taken together: 0 where these are equal."""
+    first = tensor
+    for dim in dims or range(tensor.dim()):
+        first = aten.slice(first, dim, 0, 1)
+    return aten.sub(tensor, first)
+
+
+@rewriting(aten.std.correction, dtypes=WIDE)
+def std(
+    tensor: torch.Tensor, dim: list[int] | None = None, *, correction: Any = None, keepdim: bool = False
+) -> Any:
+    return aten.sqrt(aten.var(from_the_first(tensor, dim), dim, correction=correction, keepdim=keepdim))
+
+
+@rewriting(aten.std_mean.correction, dtypes=WIDE)
+def std_mean(
+    tensor: torch.Tensor, dim: list[int] | None = None, *, correction: Any = None, keepdim: bool = False
+) -> Any:
+    deviation = aten.std(tensor, dim, correction=correction, keepdim=keepdim)
+    return deviation, aten.mean(tensor, dim, keepdim)
 
 
 @rewriting(aten.aminmax.default, dtypes=(*NUMBERS, torch.bool), any_size=True)

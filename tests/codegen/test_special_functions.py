@@ -113,3 +113,34 @@ def test_diagonals(offset: int) -> None:
 
     x, y = torch.randn(5, 6), torch.randn(6)
     torch.testing.assert_close(native(function, x, y), function(x, y))
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+@pytest.mark.parametrize("name", ["std", "std_mean"])
+def test_equal_numbers_have_no_deviation(name: str, dynamic: bool) -> None:
+    """Not even a rounding error's: the gradient asks whether it is 0."""
+    function = getattr(torch, name)
+
+    def deviation(x: torch.Tensor) -> torch.Tensor:
+        found = function(x, 0)
+        return found if name == "std" else found[0]
+
+    x = torch.tensor([0.1, 0.7, 3.3]).expand(7, 3).clone()
+    x[:, 0] += torch.arange(7)
+    results = []
+    for run in (deviation, capture.compile(deviation, dynamic=dynamic)):
+        leaf = x.clone().requires_grad_()
+        out = run(leaf)
+        results.append((out, *torch.autograd.grad(out.sum(), leaf)))
+    torch.testing.assert_close(results[1], results[0])
+    assert torch.equal(results[1][1][:, 1:], torch.zeros(7, 2))
+
+
+def test_angles_keep_their_dtype_whatever_the_default_is() -> None:
+    x = torch.tensor([0.0, -0.0, float("nan"), -float("inf"), 2, -3])
+    torch.set_default_dtype(torch.float64)
+    try:
+        found = capture.compile(torch.angle)(x)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    torch.testing.assert_close(found, torch.angle(x), equal_nan=True)
