@@ -18,6 +18,7 @@ from capture.number_operations import runs_for_real
 from capture.rules import rule
 from capture.variables.base import LazyVariable, Variable
 from capture.variables.constant import NONE
+from capture.variables.exception import raise_new
 from capture.variables.function import PartialVariable
 from capture.variables.function_transform import check_results, given_values, on_fakes, transform_node
 from capture.variables.lists import ListVariable
@@ -127,6 +128,8 @@ def _checkpoint(
         raise GraphBreak("call_skipped", name="checkpoint", why="use_reentrant is not given")
     options = {"use_reentrant": use_reentrant.as_constant()}
     options |= {name: _option(tx, kwargs.pop(name)) for name in OPTIONS if name in kwargs}
+    if kwargs and options["use_reentrant"]:
+        raise raise_new(ValueError, f"Unexpected keyword arguments: {','.join(kwargs)}")
     given, nodes = given_values(tx, TupleVariable(list(args)), kwargs)
     body = outline.without_effects(tx, function, *given, may_write=True)
     check_results(function, body)

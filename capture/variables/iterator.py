@@ -142,6 +142,11 @@ class EntriesIterator(SequenceIterator):
         return type(self.made_by(empty if self.origin is self.owner else getattr(empty, self.origin.kind)()))
 
     def next_item(self, tx: Translator) -> Variable | None:
+        ordered = issubclass(self.owner.python_type(), collections.OrderedDict)
+        if ordered and self.position >= len(
+            self.items
+        ):  # it looks one key ahead, and at nothing behind the last
+            return None
         if self.changes != self.owner.keys_version():
             self._refuse()
         writes = self.owner.values_version()

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from capture.break_reasons import GraphBreak
 from capture.rules import rule
 from capture.variables.base import Variable, realize
+from capture.variables.constant import ConstantVariable
 from capture.variables.tensor import TensorVariable
 from capture.variables.user_object import ObjectVariable
-from guards.source import WeakrefSource
+from guards.source import LocalSource, WeakrefSource
 
 if TYPE_CHECKING:
     from capture.reconstruct import PythonCode
@@ -36,11 +37,17 @@ class WeakReferenceVariable(Variable):
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         target = self.reference()
-        if args or kwargs or target is None:  # that it is dead is nothing that a guard can check
+        assert self.source is not None
+        passed = isinstance(self.source.root, LocalSource)
+        if (
+            args or kwargs or (target is None and passed)
+        ):  # each call of the frame may bring a dead one of its own
             raise GraphBreak("call", value=self)
+        if target is None:  # as it stays for good
+            tx.output.guard_identity(self, self.reference)
+            return ConstantVariable(None)
         if isinstance(target, dict):  # maybe the hooks that a handle belongs to
             tx.output.side_effects.check_hooks_known()
-        assert self.source is not None
         return tx.wrap(target, WeakrefSource(self.source))
 
 

@@ -42,6 +42,14 @@ def checkpointed_reentrant(x):
     return value_and_gradients(torch.utils.checkpoint.checkpoint(block, x * 2, use_reentrant=True), x)
 
 
+@case(graphs=1, ops=1, args=one_leaf)
+def checkpointed_reentrant_with_keywords(x):
+    try:
+        return torch.utils.checkpoint.checkpoint(lambda h, by=1: h * by, x, by=x, use_reentrant=True)
+    except ValueError as error:
+        return x + 1, str(error)
+
+
 @case(graphs=1, ops=3)
 def vmap_function(x):
     return torch.vmap(lambda row: row.sin().sum())(x) + 1

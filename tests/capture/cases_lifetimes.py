@@ -106,3 +106,12 @@ def equal_weak_references(x):
     node = Node()
     one, other = weakref.ref(node), weakref.ref(node)
     return x + 1, one == other, one is other
+
+
+DEAD = weakref.ref(Node())
+
+
+@case(1, 1)
+def dead_reference(x):
+    found = DEAD()
+    return x + 1 if found is None else x * found.size

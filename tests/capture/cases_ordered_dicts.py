@@ -80,3 +80,20 @@ def what_goes_by_the_methods_of_the_subclass_is_left_to_python(x):
     o = Scaling(a=1, b=2)
     y = x + 1
     return y, o.pop("a"), o.setdefault("c", 3), o.copy()
+
+
+@case(1, 1)
+def keys_that_come_at_the_last_one(x):
+    texts = []
+    for size in range(3):
+        ordered = collections.OrderedDict.fromkeys(range(size))
+        try:
+            for key in ordered:
+                ordered[key + 10] = 1
+        except RuntimeError as error:
+            texts.append(str(error))
+        iterator = iter(ordered.items())
+        texts.append([*iterator])
+        ordered["late"] = 2
+        texts.append(next(iterator, None))
+    return x + 1, texts
