@@ -30,8 +30,15 @@ from guards.source import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from collections.abc import Set as AbstractSet
+
     from capture.side_effects import SideEffects
     from capture.variables.base import Variable
+
+
+#: pairs of objects that are guarded one by one; more: all of them in one guard
+MOST_PAIRS = 64
 
 
 def _no_forward_mode() -> Guard:
@@ -64,6 +71,27 @@ class Guarding:
         sources = [v.source for v in (first, second)]
         if not any(s is None or isinstance(s, ConstantSource) for s in sources):
             self.guards.add(make_guard.objects_distinct(sources))  # type: ignore[arg-type]
+
+    def guard_changed_objects(
+        self, known: Iterable[tuple[Any, Variable]], changed: AbstractSet[Source]
+    ) -> None:
+        """What the frame changes is no other object of the same class that it read: that one would have changed with it."""
+        if not changed:
+            return
+        places: dict[type, list[Source]] = {}
+        for value, variable in known:
+            if variable.source is not None and not isinstance(value, torch.Tensor):
+                places.setdefault(type(value), []).append(variable.source)
+        for sources in places.values():
+            written = [source for source in sources if source in changed]
+            if len(written) * len(sources) > MOST_PAIRS:
+                self.guards.add(make_guard.objects_distinct(sources))
+                continue
+            for index, source in enumerate(written):
+                for other in sources:
+                    constant = isinstance(source, ConstantSource) and isinstance(other, ConstantSource)
+                    if other is not source and other not in written[:index] and not constant:
+                        self.guards.add(make_guard.objects_distinct([source, other]))
 
     def guard_identity(self, variable: Variable, value: Any) -> None:
         if variable.source is not None and not isinstance(variable.source, ConstantSource):

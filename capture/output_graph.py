@@ -471,6 +471,7 @@ class OutputGraph(Placeholders):
         ]
         if len(tensors) > 1:
             self.guards.add(make_guard.tensor_aliasing([s for s, _ in tensors], [t for _, t in tensors]))
+        self.guard_changed_objects(self._objects.values(), self.side_effects.changed_sources())
         return self.guards
 
     def operation_count(self) -> int:

@@ -156,6 +156,10 @@ class SideEffects:
         held = self._globals.get((id(namespace), name))
         return held[1] if held is not None else None
 
+    def changed_sources(self) -> set[Source]:
+        """Where the existing objects that the frame changes were found."""
+        return {variable.source for variable in self._mutated.values() if variable.source is not None}
+
     def written_places(self) -> set[str]:
         """Attributes and globals that were there before the frame and are set in it, as their sources read."""
         attributes = {
