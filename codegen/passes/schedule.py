@@ -29,7 +29,10 @@ from codegen.passes.row_blocks import row_blocks
 from codegen.passes.tiles import tile_transposed
 
 MIN_LANES = 8  # a vector loop shorter than this wastes most of its lanes
+FEW_LANES = 4  # the same where there is little to compute: lanes that lie apart in memory cost more
+SCATTER = 3  # gathers that a scatter costs on top of one
 SHORT_SCAN = 32  # floats; measured
+CHEAP = 8  # cycles an element up to which memory takes most of the time
 LIGHT = 24  # cycles an element below which several vectors are kept in flight
 
 
@@ -49,7 +52,7 @@ def schedule(draft: Draft) -> ir.Kernel:
         for phase in () if scans else draft.phases():
             phase.axes = _long_axis_last(phase.axes, draft)
     else:
-        draft.outer = _long_axis_last(draft.outer, draft)
+        draft.outer = _long_axis_last(draft.outer, draft, FEW_LANES if _cost(draft) <= CHEAP else MIN_LANES)
         tile = None if draft.in_order else tile_transposed(draft)
     if not scans:
         block_long_sums(draft, in_lanes=column is not None)
@@ -119,8 +122,12 @@ def _columns_in_flight(draft: Draft) -> int:
 
 def _flight(draft: Draft) -> int:
     """Vectors in flight of an elementwise loop."""
-    cost = sum(OPS[statement.name].cost for statement in draft.statements() if isinstance(statement, ir.Op))
-    return 2 if cost < LIGHT else 1
+    return 2 if _cost(draft) < LIGHT else 1
+
+
+def _cost(draft: Draft) -> int:
+    """Cycles that the arithmetic of an element takes."""
+    return sum(OPS[statement.name].cost for statement in draft.statements() if isinstance(statement, ir.Op))
 
 
 def _phase(draft: Draft, phase: Phase, in_lanes: bool) -> list[ir.Stmt]:
@@ -151,9 +158,9 @@ def _inner_loop(draft: Draft, phase: Phase, name: str, vector: bool) -> ir.Loop:
 # --- which axis runs in lanes ---------------------------------------------------------------------------------------------------
 
 
-def _long_axis_last(axes: tuple[str, ...], draft: Draft) -> tuple[str, ...]:
-    """The innermost axis, or where that is short, the longest one, last."""
-    if len(axes) < 2 or _at_least(draft.ranges.extents[axes[-1]], MIN_LANES):
+def _long_axis_last(axes: tuple[str, ...], draft: Draft, lanes: int = MIN_LANES) -> tuple[str, ...]:
+    """The innermost axis, or where that is shorter than `lanes`, the longest one, last."""
+    if len(axes) < 2 or _at_least(draft.ranges.extents[axes[-1]], lanes):
         return axes
     longest = max(axes, key=lambda name: _rank(draft.ranges.extents[name]))
     return (*(name for name in axes if name != longest), longest)
@@ -180,9 +187,8 @@ def _runs_down_columns(draft: Draft) -> str | None:
     short = all(not _at_least(_product(phase.axes, draft), MIN_LANES) for phase in phases)
     best = max(
         candidates,
-        key=lambda name: (
-            sum(_contiguous(phase, (name,), draft) for phase in phases),
-            _stores_beside(phases, name),
+        key=lambda name: sum(
+            _contiguous(phase, (name,), draft) + SCATTER * _stores_beside(phase, name) for phase in phases
         ),
     )
     if short:
@@ -194,9 +200,9 @@ def _runs_down_columns(draft: Draft) -> str | None:
     return best if outer_steps > inner_steps else None
 
 
-def _stores_beside(phases: list[Phase], name: str) -> int:
-    """Stores with stride 1 along the axis: a scatter costs more than a gather."""
-    stores = [s for phase in phases for s in phase.body if isinstance(s, DraftStore)]
+def _stores_beside(phase: Phase, name: str) -> int:
+    """Stores with stride 1 along the axis."""
+    stores = [s for s in phase.body if isinstance(s, DraftStore)]
     return sum(stride_of(s.index, name) == 1 for s in stores)
 
 

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from codegen.lower import copies
+from codegen.printer import print_kernel
 from tests.codegen.lowering_check import check, kernels
 
 READS = {
@@ -52,3 +53,47 @@ def test_rows_that_lie_across_are_copied_once(name: str, monkeypatch: pytest.Mon
     assert len(kernels(check(lambda x: ROWS[name](x.transpose(1, 2)), x))) == 2
     assert len(kernels(check(ROWS[name], x[:, :9].transpose(1, 2)))) == 1
     assert len(kernels(check(ROWS[name], x[:, :1].transpose(1, 2).expand(2, 40, 30)))) == 1
+
+
+SHORT_ROWS = {
+    "row": lambda x, y: x + y,
+    "column": lambda x, y: x * x[:, :1],
+    "slice": lambda x, y: x[:, 1:] * 2,
+    "joined": lambda x, y: torch.cat([x, x * 2], -1),
+    "written": lambda x, y: x.copy_(x + y),
+    "gelu": lambda x, y: F.gelu(x + y),
+}
+
+
+@pytest.mark.parametrize("columns", range(2, 12))
+@pytest.mark.parametrize("name", SHORT_ROWS)
+def test_short_rows(name: str, columns: int) -> None:
+    check(SHORT_ROWS[name], torch.randn(67, columns), torch.randn(columns))
+
+
+@pytest.mark.parametrize("name", ["row", "slice", "joined", "written"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int64, torch.uint8, torch.bool, torch.bfloat16])
+def test_short_rows_of_other_types(name: str, dtype: torch.dtype) -> None:
+    if name != "slice" or dtype is not torch.bool:
+        check(SHORT_ROWS[name], (torch.randn(67, 5) * 3).to(dtype), (torch.randn(5) * 3).to(dtype))
+
+
+def test_lanes_lie_side_by_side_in_rows_of_four_and_more() -> None:
+    """Unless most of the time goes into the arithmetic."""
+    rows = (torch.randn(67, 5), torch.randn(5))
+    [light] = kernels(check(SHORT_ROWS["row"], *rows))
+    [heavy] = kernels(check(SHORT_ROWS["gelu"], *rows))
+    assert "in 5 parallel vector" in print_kernel(light) and "in 67 parallel vector" in print_kernel(heavy)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "cumsum", "cumprod"])
+def test_results_of_another_layout(name: str) -> None:
+    """Lanes run along what is written."""
+    x = torch.randn(3, 16, 8, 10).to(memory_format=torch.channels_last)
+    check(lambda x: getattr(torch, name)(x, dim=0), x)
+
+
+def test_lanes_run_along_what_is_written() -> None:
+    x = torch.randn(3, 16, 8, 10).to(memory_format=torch.channels_last)
+    [kernel] = kernels(check(lambda x: x.log_softmax(0), x))
+    assert "in 80 parallel vector" in print_kernel(kernel)
