@@ -58,6 +58,9 @@ class PythonCode:
         self._building: set[int] = set()
         self._kept: list[Variable] = []  # keeps ids in `stored` valid
         self._temporaries = 0
+        self._moves: (
+            list[tuple[Variable, int]] | None
+        ) = []  # None: the lists of the program are as they shall be
 
     # --- instructions ---
 
@@ -141,6 +144,24 @@ class PythonCode:
         self._building.discard(key)
         if not isinstance(variable, ConstantVariable):
             self.store_as(variable)
+
+    def move_iterator(self, iterator: Variable, position: int) -> None:
+        """Give an iterator over a sequence its position, once the sequence has its items: it goes no further than to the end of what it finds."""
+        if self._moves is None:
+            if not self.has_built(iterator) and iterator.source is None:
+                self.store_as(iterator)  # it was just made and is on the stack
+            self.load(iterator)
+            self.emit("LOAD_METHOD", "__setstate__")
+            self.load_constant(position)
+            self.call(1)
+            self.emit("POP_TOP")
+        else:
+            self._moves.append((iterator, position))
+
+    def lists_are_changed(self) -> None:
+        moves, self._moves = self._moves or (), None
+        for iterator, position in moves:
+            self.move_iterator(iterator, position)
 
     def built(self, start: int = 0) -> list[tuple[str, Variable]]:
         """(name of the local that holds it, variable) of everything built so far, without the first `start`."""

@@ -197,6 +197,7 @@ class SideEffects:
             self._build(code, handle)
         for variable in mutated:
             self._apply(code, variable)
+        code.lists_are_changed()
         for (_, name), (namespace, value) in self._globals.items():
             if not isinstance(value, Deleted):
                 code.load(value)

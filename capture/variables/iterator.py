@@ -228,18 +228,14 @@ class IndexIterator(IteratorVariable):
         code.load(self.sequence)
         code.emit("GET_ITER")
         if self.position:
-            code.emit("COPY", 1)
-            code.emit("LOAD_METHOD", "__setstate__")
-            code.load_constant(self.position)
-            code.call(1)
-            code.emit("POP_TOP")
+            code.move_iterator(self, self.position)
 
     def replay(self, code: PythonCode) -> None:
         if self.position is None:
             code.call_object(exhaust, [self])
             code.emit("POP_TOP")
         else:
-            set_state(code, self, self.position)
+            code.move_iterator(self, self.position)
 
     def children(self) -> list[Variable]:
         return [self.sequence]
@@ -263,15 +259,8 @@ class ReverseIterator(IndexIterator):
 
         if not isinstance(self.sequence, (ListVariable, TupleVariable)):
             raise GraphBreak("reconstruct", value=self)
-        position = -1 if self.position is None else self.position
-        code.call_object(reversed_from, [self.sequence, ConstantVariable(position)])
-
-
-def reversed_from(sequence: Any, position: int) -> Any:
-    """`reversed(sequence)` that stands at an index already."""
-    iterator: Any = reversed(sequence)
-    iterator.__setstate__(position)
-    return iterator
+        code.call_object(reversed, [self.sequence])
+        code.move_iterator(self, -1 if self.position is None else self.position)
 
 
 class RangeIterator(IteratorVariable):

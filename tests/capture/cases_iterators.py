@@ -110,3 +110,52 @@ def itertools_on_tensors(x):
     for a, b in itertools.product([x, x * 2], [1]):
         total = total + a * b if b > 1 else total + a
     return total, len(list(itertools.combinations([x, x], 2))), list(itertools.accumulate([x, x]))
+
+
+def list_and_tensor():
+    return [1, 2], torch.arange(4.0)
+
+
+def list_iterator_and_tensor():
+    values = [1, 2]
+    return iter(values), values, torch.arange(4.0)
+
+
+@case(3, None, list_and_tensor)
+def walk_over_a_grown_list_with_a_break(values, x):
+    values.append(3)
+    seen = []
+    for value in values:
+        seen.append(value)
+        if value == 3:
+            x = x + x.sum().item()
+    return seen, x * 2
+
+
+@case(1, 1, list_and_tensor)
+def iterator_behind_what_was_appended(values, x):
+    values.append(3)
+    values.append(4)
+    found = iter(values)
+    taken = next(found), next(found), next(found)
+    return list(found), x * 2, taken
+
+
+@case(2, None, list_and_tensor)
+def iterator_behind_what_was_appended_over_a_break(values, x):
+    values.append(3)
+    values.append(4)
+    found, back = iter(values), reversed(values)
+    taken = next(found), next(found), next(found), next(back)
+    x = x + x.sum().item()
+    return list(found), list(back), x * 2, taken
+
+
+@case(2, None, list_iterator_and_tensor, fresh=True)
+def known_iterator_over_a_grown_list(found, values, x):
+    taken = [next(found)]
+    values.append(3)
+    values.append(4)
+    taken += [next(found), next(found)]
+    x = x + x.sum().item()
+    return taken, list(found), x * 2
