@@ -6,6 +6,7 @@ one breaks it. (Floats that the frame is given are `SymbolicVariable`s.)
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -23,6 +24,7 @@ from capture.number_operations import (
 from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable
 from capture.variables.lists import ListVariable
+from capture.variables.number_rules import compute
 from capture.variables.sequence import SequenceVariable, TupleVariable
 from capture.variables.symbolic import is_symbolic
 from capture.variables.tensor import TensorVariable
@@ -81,12 +83,25 @@ def operate(tx: Translator, symbol: str, function: Any, operands: list[Variable]
     drawn = any(_is_drawn(v) for v in operands)
     if name is None or not all(map(_is_number, operands)) or (drawn and not _is_total(name, operands)):
         raise GraphBreak("operator", name=symbol, value=operands[-1])
-    risky = {"truediv": operands[1:], "pow": operands}.get(
-        name, ()
-    )  # Python raises for some numbers, a graph does not
-    operands = [ConstantVariable(v.as_constant()) if is_symbolic(v) and v in risky else v for v in operands]
+    # Python raises for some numbers, a graph does not.
+    risky = {"truediv": operands[1:], "pow": operands}.get(name, ())
+    operands = [
+        ConstantVariable(v.as_constant())
+        if is_symbolic(v) and v in risky and not _is_safe(tx, name, v, operands)
+        else v
+        for v in operands
+    ]
     arguments = [ConstantVariable(name), *map(_argument, operands)]
     return _as_float(tx.output.call_function(tx, float_operation, arguments, {}), drawn)
+
+
+def _is_safe(tx: Translator, name: str, value: Variable, operands: list[Variable]) -> bool:
+    """Whether a guard on the sign of a number that changes from call to call is enough: a divisor, or the base of a power (OneCycleLR gives
+    Adam another `beta1` at each step, of which it computes `beta1**step`)."""
+    if value.python_type() is not float or (name == "pow" and value is operands[1]):
+        return False
+    is_positive = compute(operator.gt, [value, ConstantVariable(0.0)])
+    return is_positive is not None and is_positive.truth(tx)
 
 
 def _is_drawn(value: Variable) -> bool:

@@ -359,3 +359,31 @@ def test_gradients_are_clipped_in_one_graph(name, mixed):
     got = capture.compile(clip, backend="eager", fullgraph=True)(captured)
     torch.testing.assert_close(got, expected)
     torch.testing.assert_close([p.grad for p in captured], [p.grad for p in eager])
+
+
+@pytest.mark.parametrize("foreach", [False, True])
+@pytest.mark.parametrize("kind", [O.AdamW, O.NAdam, O.SGD])
+def test_schedules_of_all_numbers_take_no_graph_for_each_step(kind, foreach):
+    """OneCycleLR changes the learning rate and `betas[0]` (or the momentum) at each step."""
+
+    def trained(run):
+        torch.manual_seed(0)
+        model = torch.nn.Linear(4, 3).double()
+        given = {"momentum": 0.9} if kind is O.SGD else {}
+        optimizer = kind(model.parameters(), lr=1e-2, foreach=foreach, **given)
+        schedule = O.lr_scheduler.OneCycleLR(optimizer, 1e-2, total_steps=20)
+        step = run(optimizer.step)
+        for _ in range(STEPS):
+            optimizer.zero_grad()
+            model(torch.randn(5, 4).double()).square().sum().backward()
+            step()
+            schedule.step()
+        return [p.detach() for p in model.parameters()]
+
+    expected = trained(lambda step: step)
+    capture.reset()
+    counters.clear()
+    with config.patch(raise_on_error=True):
+        found = trained(capture.compile)
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-14)
+    assert counters["graphs"]["compiled"] <= 4
