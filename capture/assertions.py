@@ -9,7 +9,7 @@ That wants a graph that writes to no input, and a condition that is not written 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -35,8 +35,10 @@ class Assertions:
 
     def take(self, tx: Translator, condition: TensorVariable) -> bool:
         """Whether the assertion that follows is in the graph now."""
-        if self.break_at_each or not is_assertion(tx) or condition.fake.numel() != 1:
+        if not is_assertion(tx) or condition.fake.numel() != 1:
             return False
+        if self.break_at_each:
+            return _holds(condition)
         from capture.variables.constant import ConstantVariable
 
         tx.output.call_function(tx, torch._assert_async, [condition, ConstantVariable(_message(tx))], {})
@@ -52,6 +54,17 @@ class Assertions:
 
     def nodes(self) -> list[torch.fx.Node]:
         return [condition.node for condition, _ in self._conditions]
+
+
+def _holds(condition: TensorVariable) -> bool:
+    """Whether it is computed from constants alone, and true: `Normal(0, 1)` checks its own numbers."""
+    from codegen.known_values import is_still_constant
+
+    fake: Any = condition.fake
+    if not is_still_constant(fake):
+        return False
+    with torch._C._DisableTorchDispatch():
+        return bool(fake.constant.item())
 
 
 def is_assertion(tx: Translator) -> bool:

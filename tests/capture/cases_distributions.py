@@ -144,3 +144,16 @@ def a_new_tensor_of_a_size(x):
 @case(1, 3)
 def a_new_tensor_of_no_dimension(x):
     return x.new(x.sum().shape).zero_()
+
+
+@case(1, None)
+def a_distribution_of_constants_beside_a_write(x):
+    quantile = D.Normal(0, 1).icdf(torch.tensor(0.75))
+    x.add_(1)
+    return x * quantile
+
+
+@case(1, None)
+def constants_that_a_distribution_refuses(x):
+    x.add_(1)
+    return D.Normal(0, -1).icdf(torch.tensor(0.75)) * x
