@@ -238,7 +238,7 @@ def run_rule(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: di
 
 
 def general_rule_of(func: OpOverload) -> Rule:
-    if torch.Tag.data_dependent_output in func.tags:
+    if torch.Tag.data_dependent_output in func.tags or func is torch.ops.prims.item.default:
         return raise_data_dependent
     if torch.Tag.dynamic_output_shape in func.tags:
         return raise_dynamic_shape

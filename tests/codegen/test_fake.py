@@ -275,3 +275,12 @@ def test_directional_derivatives_leave_the_thread_as_it_was() -> None:
     for expected, found in zip(program(x, x), capture.compile(program)(x, x), strict=True):
         assert torch.equal(expected, found)
     assert str(torch._C._dispatch_tls_local_exclude_set()) == before
+
+
+def test_a_number_asked_of_a_prim_leaves_the_dispatcher_as_it_was() -> None:
+    """Else the operators of the next capture ran on tensors without memory."""
+    mode = fake_mode()
+    value = to_fake(mode, torch.tensor(2.0))
+    with mode, pytest.raises(DataDependentOutputException):
+        torch.ops.prims.item.default(value)
+    assert not torch._C._dispatch_tls_is_dispatch_key_excluded(torch._C.DispatchKey.Python)

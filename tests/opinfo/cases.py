@@ -234,6 +234,45 @@ def sequence(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
         yield replace(programs[0], others=(*programs[1:], *programs))
 
 
+def layouts(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
+    """Matrices are transposed, images have their channels last: without gaps, in another order."""
+    for number, sample in enumerate(chosen(entry.sample_inputs("cpu", ALL_DTYPES[dtype]), 2 * samples)):
+        other = sample.transform(laid_out_otherwise)
+        yield Case(f"layouts {number}", lambda: calling(entry.op), (other.input, *other.args), other.kwargs)
+
+
+CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
+
+
+def laid_out_otherwise(value: Any) -> Any:
+    if not isinstance(value, torch.Tensor) or value.layout is not torch.strided or value.dim() < 2:
+        return value
+    if value.dim() in CHANNELS_LAST:
+        return value.detach().clone(memory_format=CHANNELS_LAST[value.dim()])
+    return value.detach().mT.clone(memory_format=torch.contiguous_format).mT
+
+
+def amid(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
+    """Amid other operations, and its result leaves the graph beside a view of it."""
+
+    def program(*args: Any, **kwargs: Any) -> list[Any]:
+        result = entry.op(*[in_front(arg) for arg in args], **kwargs)
+        found = []
+        for item in result if isinstance(result, (tuple, list)) else (result,):
+            found.append(item)
+            if isinstance(item, torch.Tensor) and item.layout is torch.strided and item.dim() > 0:
+                found.append(item.transpose(0, -1))
+        return found
+
+    for number, sample in enumerate(chosen(entry.sample_inputs("cpu", ALL_DTYPES[dtype]), samples)):
+        yield from both(entry, dtype, f"amid {number}", program, sample)
+
+
+def in_front(value: Any) -> Any:
+    floats = isinstance(value, torch.Tensor) and value.is_floating_point() and value.layout is torch.strided
+    return value * 1 if floats else value
+
+
 def fullgraph(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
     """As plain, without leave to break the graph."""
     for number, sample in enumerate(chosen(entry.sample_inputs("cpu", ALL_DTYPES[dtype]), samples)):
@@ -319,6 +358,8 @@ KINDS = {
     "second": second,
     "empty": empty,
     "sequence": sequence,
+    "layouts": layouts,
+    "amid": amid,
     "fullgraph": fullgraph,
     "autocast": autocast,
     "inference": inference,

@@ -1,7 +1,7 @@
 """A share of PyTorch's operator database against eager, another one each day; `make opinfo` runs all of it.
 
 Each day also has one of the other kinds of programs: operators on tensors with gaps, as methods, with symbolic sizes, with lazy bits, one sample after the
-other by one captured function.
+other by one captured function, amid other operations.
 
 The share's number is in the test's name. CAPTURE_OPINFO_SHARE=<number> runs that one again.
 """
@@ -26,7 +26,7 @@ TODAY = int(os.environ.get("CAPTURE_OPINFO_SHARE", datetime.date.today().toordin
 
 
 OTHER_KINDS = [kind for kind in KINDS if kind != "plain"]
-ROTATING = ("noncontiguous", "method", "dynamic", "lazy", "sequence")
+ROTATING = ("noncontiguous", "method", "dynamic", "lazy", "sequence", "amid")
 
 
 def share(number: int) -> list[Pair]:
