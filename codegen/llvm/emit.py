@@ -43,7 +43,7 @@ from codegen.llvm.loops import VectorPlan, emit_loop, plan_vector_loop, statemen
 from codegen.llvm.memory import any_lane, emit_load, emit_store
 from codegen.llvm.reduce import AccumulatorState, declare_accumulator, emit_update, read_accumulator
 from codegen.llvm.scans import emit_scan_step
-from codegen.llvm.streaming import only_reads
+from codegen.llvm.streaming import only_reads, rows_ahead
 from codegen.llvm.target import Target
 from codegen.llvm.values import Code, Value, constant_value
 from codegen.ops import OPS
@@ -97,6 +97,7 @@ class KernelEmitter:
         self.sizes = self._load_arguments("%sizes", "i64", list(kernel.sizes))
         self.pointers = self._load_arguments("%buffers", "ptr", [buffer.name for buffer in kernel.buffers])
         self.written = self._written_buffers()
+        self.ahead = rows_ahead(kernel)
         self._buffers = {buffer.name: buffer for buffer in kernel.buffers}
         self._plans: dict[int, VectorPlan] = {}
         self._failures: dict[int, str] = {}

@@ -19,6 +19,7 @@ from codegen.llvm.errors import EmitError
 from codegen.llvm.function_text import Frame
 from codegen.llvm.index import Address
 from codegen.llvm.reduce import COMBINE
+from codegen.llvm.streaming import LINE
 from codegen.llvm.types import FLOATS, SIZES, constant, memory_element, memory_type, register_type, vector
 from codegen.llvm.values import Code, Value, mangled
 
@@ -159,10 +160,24 @@ def _masked_read(
         name = f"@llvm.masked.load.{mangled(kind)}.p0"
         function.declare(name, f"{kind} {name}(ptr, {bits}, {kind})")
         return f"call {kind} {name}(ptr align {align} {address.pointer}, {bits} {active}, {kind} {other})"
+    _ask_for_next_row(emitter, load)
     pointers = emitter.index.lane_pointers(address, memory_element(load.dtype), lanes)
     name = f"@llvm.masked.gather.{mangled(kind)}.v{lanes}p0"
     function.declare(name, f"{kind} {name}(<{lanes} x ptr>, {bits}, {kind})")
     return f"call {kind} {name}(<{lanes} x ptr> align {align} {pointers}, {bits} {active}, {kind} {other})"
+
+
+def _ask_for_next_row(emitter: KernelEmitter, load: Load) -> None:
+    """One request for each cache line that so many lanes side by side would take."""
+    if load.number not in emitter.ahead:
+        return
+    function, element = emitter.function, memory_element(load.dtype)
+    place = emitter.index.address(emitter.pointers[load.buffer], element, emitter.ahead[load.number])
+    name = "@llvm.prefetch.p0"
+    function.declare(name, f"void {name}(ptr, i32, i32, i32)")
+    for start in range(0, emitter.lanes, max(1, LINE // SIZES[load.dtype])):
+        pointer = function.define_here(f"getelementptr {element}, ptr {place.pointer}, i64 {start}")
+        function.line(f"call void {name}(ptr {pointer}, i32 0, i32 3, i32 1)")
 
 
 def _memory_literal(load: Load) -> str:

@@ -1,21 +1,25 @@
-"""Does a kernel do little but read memory?
+"""Kernels that wait for memory.
 
 In:  a kernel of loop IR.
-Out: whether it reduces more than the caches hold with next to no work on each element.
+Out: whether it reduces more than the caches hold with next to no work on each element; what to ask for before it is gathered.
 
     sum of the rows of 4096 x 2048 f32: 2.0 ms with registers of 64 bytes, 1.8 ms with 32
+    gather in the rows of 2048 x 1024 f32: 3.1 ms, 2.0 ms where the next row is asked for while one is gathered
 
-Such a kernel waits for memory alone, and two loads of half a cache line keep more of it on its way than one of the whole line (measured on Zen; eager's
-sums do the same).
+A kernel that only reads waits for memory alone, and two loads of half a cache line keep more of it on its way than one of the whole line (measured on Zen;
+eager's sums do the same). Of a row that is read here and there the processor does not see that the next one follows.
 """
 
 from __future__ import annotations
 
-from codegen.ir import Accumulator, Const, Kernel, Load, Loop, Op, Stmt
+from codegen.ir import Accumulator, AxisVar, Const, Expr, Indirect, Kernel, Load, Loop, Op, Stmt, add, mul
+from codegen.llvm.index import terms_of
 from codegen.ops import OPS, TORCH_DTYPES
 
 BYTES = 16 << 20  # less may come from the cache
 CYCLES = 4  # of work on an element
+ROWS_BYTES = 1 << 20  # what is gathered from; less is in the cache after the first call
+LINE = 64  # bytes of a cache line
 
 
 def only_reads(kernel: Kernel) -> bool:
@@ -43,3 +47,44 @@ def _bytes_read(body: list[Stmt]) -> int:
         elif isinstance(statement, Loop) and isinstance(statement.extent, Const):
             total += statement.extent.value * _bytes_read(statement.body)
     return total
+
+
+def rows_ahead(kernel: Kernel) -> dict[int, Expr]:
+    """By number of a load that gathers within a row: the place in the next row that a vector loop over the row asks for meanwhile."""
+    found: dict[int, Expr] = {}
+    pending: list[tuple[list[Stmt], list[Loop]]] = [(kernel.body, [])]
+    while pending:
+        body, around = pending.pop()
+        for loop in body:
+            if isinstance(loop, Loop):
+                pending.append((loop.body, [*around, loop]))
+                if loop.vector and around:
+                    loads = [statement for statement in loop.body if isinstance(statement, Load)]
+                    places = {load.number: _next_row(load, loop, around) for load in loads}
+                    found.update((number, place) for number, place in places.items() if place is not None)
+    return found
+
+
+def _next_row(load: Load, columns: Loop, around: list[Loop]) -> Expr | None:
+    rows, size = around[-1], TORCH_DTYPES[load.dtype].itemsize
+    computed = {s.number for s in columns.body if isinstance(s, (Op, Load))}
+    place: Expr = Const(0)
+    gathered, length = False, 0
+    for term in terms_of(load.index):
+        inside = isinstance(term.atom, Indirect) and term.atom.value in computed
+        if inside and not gathered and term.factor == Const(1):
+            gathered, place = True, add(place, AxisVar(columns.axis))
+            continue
+        if not isinstance(term.atom, AxisVar | None) or term.atom == AxisVar(columns.axis):
+            return None
+        if term.atom == AxisVar(rows.axis) and isinstance(term.factor, Const):
+            length = term.factor.value
+            place = add(place, term.factor)
+        place = add(place, term.factor if term.atom is None else mul(term.factor, term.atom))
+    extents = [loop.extent.value for loop in (*around, columns) if isinstance(loop.extent, Const)]
+    if not gathered or length * size < LINE or len(extents) <= len(around):
+        return None
+    total = length * size
+    for extent in extents[:-1]:
+        total *= extent
+    return place if 2 * extents[-1] >= length and total >= ROWS_BYTES else None

@@ -1,4 +1,4 @@
-"""Kernels that only read memory use registers of half the width."""
+"""Kernels that only read memory use registers of half the width; gathers ask for the next row."""
 
 from __future__ import annotations
 
@@ -40,6 +40,40 @@ def test_values():
     x = torch.randn(4096, 1027)
     for function in (lambda x: x.sum(1), lambda x: x.sum(0), lambda x: x.amax(1), lambda x: x.norm()):
         torch.testing.assert_close(capture.compile(function)(x), function(x), rtol=1e-4, atol=1e-3)
+
+
+def columns(rows: int, columns: int, taken: int) -> torch.Tensor:
+    return torch.randint(columns, (rows, taken))
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "asks"),
+    [
+        (lambda x, i: x.gather(1, i), (LARGE, columns(4096, 1024, 1024)), True),
+        (lambda x, i: x.gather(1, i) * 2, (LARGE.double(), columns(4096, 1024, 600)), True),
+        (lambda x, i: x.gather(2, i), (LARGE.view(4, 1024, 1024), columns(4096, 1024, 1024).view(4, 1024, 1024)), True),
+        (lambda x, i: x[:, i], (LARGE, columns(1, 1024, 1024)[0]), True),
+        (lambda x, i: x.gather(1, i), (SMALL, columns(64, 1024, 1024)), False),  # in the cache
+        (lambda x, i: x.gather(1, i), (LARGE, columns(4096, 1024, 100)), False),  # little of a row
+        (lambda x, i: x.gather(0, i), (LARGE, columns(4096, 4096, 1024)), False),
+        (lambda x, i: x[i], (LARGE, columns(1, 4096, 4096)[0]), False),
+    ],
+)  # fmt: skip
+def test_gathers_ask_for_the_next_row(function, arguments, asks):
+    (kernel, *_) = kernels(lowered(function, *arguments)[0])
+    for level in ("x86-64", "x86-64-v4", "aarch64"):
+        assert ("llvm.prefetch" in emit(kernel, Target.level(level))) is asks
+
+
+@pytest.mark.parametrize("taken", [1024, 1003, 515])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64, torch.bfloat16, torch.bool])
+def test_gathered_values(taken, dtype):
+    x, where = torch.randn(1500, 1024).mul(9).to(dtype), columns(1500, 1024, taken)
+    function = lambda x, i: x.gather(1, i)  # noqa: E731
+    assert torch.equal(capture.compile(function)(x, where), function(x, where))
+    where[1499, taken - 1] = 1024
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        capture.compile(function)(x, where)
 
 
 def test_no_library_function_is_called_with_narrower_registers():
