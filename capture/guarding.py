@@ -80,7 +80,7 @@ class Guarding:
             return
         places: dict[type, list[Source]] = {}
         for value, variable in known:
-            if variable.source is not None and not isinstance(value, torch.Tensor):
+            if variable.source is not None:
                 places.setdefault(type(value), []).append(variable.source)
         for sources in places.values():
             written = [source for source in sources if source in changed]

@@ -65,6 +65,7 @@ WORLDS: list[tuple[Any, Any]] = [
     (attribute_behind_assignment, Plain()),
     (new_attribute, Plain()),
     (new_attribute, torch.nn.ReLU()),
+    (new_attribute, torch.ones(2)),
 ]
 
 
