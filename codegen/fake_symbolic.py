@@ -26,7 +26,7 @@ from torch._subclasses.fake_tensor import (
     UnsupportedOperatorException,
 )
 
-from codegen import fake, fake_unbacked
+from codegen import fake, fake_unbacked, recurrent_layers
 from codegen.fake_unbacked import VIEWS
 from codegen.memory import UntraceableError
 from codegen.shapes import RULES as SHAPE_RULES
@@ -315,10 +315,11 @@ def _has_unknown(key: Any) -> bool:
     return any(node.shape_env.is_unbacked(node.expr) for node in unknown)
 
 
-#: functions whose Python bodies give another kind of result than those in C++
+#: functions whose Python bodies give another result than those in C++
 RESULTS_AS_IN_EAGER: dict[Any, Any] = {
     torch.nn.functional.dropout: dropout,
     torch.dropout: lambda input, p, train: dropout(input, p, train),
+    **recurrent_layers.FORMS,
 }
 #: what is traced in place of a function, on symbols
 TRACED_FORMS: dict[Any, Any] = {

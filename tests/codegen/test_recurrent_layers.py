@@ -1,0 +1,65 @@
+"""Recurrent networks of two layers with dropout between them, with symbolic sizes: eager's values, gradients and random numbers."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
+
+import capture
+
+KINDS = {
+    "lstm": lambda **options: nn.LSTM(3, 4, 2, dropout=0.5, **options),
+    "projected lstm": lambda **options: nn.LSTM(3, 4, 2, dropout=0.5, proj_size=2, **options),
+    "gru": lambda **options: nn.GRU(3, 4, 2, dropout=0.5, **options),
+    "tanh": lambda **options: nn.RNN(3, 4, 2, dropout=0.5, **options),
+    "relu": lambda **options: nn.RNN(3, 4, 2, dropout=0.5, nonlinearity="relu", bias=False, **options),
+}
+FORMS: dict[str, dict[str, bool]] = {
+    "plain": {},
+    "batch first": {"batch_first": True},
+    "both directions": {"bidirectional": True, "batch_first": True},
+}
+
+
+def outcome(model: Any, function: Any, *args: Any) -> list[torch.Tensor]:
+    torch.manual_seed(3)
+    model.zero_grad()
+    output, states = function(*args)
+    output = output.data if isinstance(output, PackedSequence) else output
+    states = [states] if isinstance(states, torch.Tensor) else states
+    (output.square().sum() + sum(state.sum() for state in states)).backward()
+    return [output, *states, *(p.grad.clone() for p in model.parameters()), torch.rand(1)]
+
+
+def compare(model: nn.Module, arguments: list[tuple[Any, ...]]) -> None:
+    twin = copy.deepcopy(model)
+    fast = capture.compile(twin, dynamic=True)
+    for args in arguments:
+        expected, given = outcome(model, model, *args), outcome(twin, fast, *args)
+        for one, other in zip(given, expected, strict=True):
+            torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("train", [True, False])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_padded(kind: str, form: str, train: bool) -> None:
+    torch.manual_seed(0)
+    model = KINDS[kind](**FORMS[form]).double().train(train)
+    compare(model, [(torch.randn(*sizes, 3).double(),) for sizes in ((2, 5), (4, 5), (4, 7))])
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_packed(kind: str) -> None:
+    torch.manual_seed(0)
+    model = KINDS[kind]().double()
+    packed = [
+        pack_padded_sequence(torch.randn(5, batch, 3).double(), lengths)
+        for batch, lengths in ((2, [5, 3]), (3, [5, 4, 2]))
+    ]
+    compare(model, [(one,) for one in packed])
