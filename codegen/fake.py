@@ -455,6 +455,8 @@ def run_permute(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs:
     with torch._C._DisableTorchDispatch():
         meta = torch.empty(0, dtype=tensor.dtype, device=META)
         meta.set_(tensor.untyped_storage(), tensor.storage_offset(), shape, strides)
+        meta = torch._conj(meta) if tensor.is_conj() else meta
+        meta = torch._neg_view(meta) if tensor.is_neg() else meta
         return mode.make(meta, tensor._fake_device)
 
 

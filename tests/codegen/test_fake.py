@@ -210,6 +210,26 @@ class Odd(torch.Tensor):
     pass
 
 
+VIEWS: dict[str, Any] = {
+    "T": lambda x: x.T,
+    "permute": lambda x: x.permute(1, 0),
+    "mH": lambda x: x.mH,
+    "select": lambda x: x[0],
+    "expand": lambda x: x.expand(2, 3, 4),
+    "diagonal": lambda x: x.diagonal(),
+}
+
+
+@pytest.mark.parametrize("lazily", [torch.conj, torch._neg_view])
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_keep_the_bits_of_their_base(name: str, lazily: Any) -> None:
+    mode, real = fake_mode(), torch.randn(3, 4, dtype=torch.complex64)
+    with mode:
+        fake = VIEWS[name](lazily(to_fake(mode, real)))
+    eager = VIEWS[name](lazily(real))
+    assert (fake.is_conj(), fake.is_neg()) == (eager.is_conj(), eager.is_neg())
+
+
 @pytest.mark.parametrize(
     "make",
     [
