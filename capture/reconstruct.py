@@ -58,9 +58,8 @@ class PythonCode:
         self._building: set[int] = set()
         self._kept: list[Variable] = []  # keeps ids in `stored` valid
         self._temporaries = 0
-        self._moves: (
-            list[tuple[Variable, int]] | None
-        ) = []  # None: the lists of the program are as they shall be
+        #: iterators that wait for their positions; None: the lists of the program are as they shall be
+        self._moves: list[tuple[Variable, int]] | None = []
 
     # --- instructions ---
 

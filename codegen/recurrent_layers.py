@@ -20,16 +20,18 @@ from codegen.memory import UntraceableError
 
 def by_layers(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if kwargs or len(args) != 9:
-        raise UntraceableError(f"{function.__name__} on symbolic sizes, called with keywords")
+        raise UntraceableError(
+            f"{function.__name__} on symbolic sizes, with other than nine positional arguments"
+        )
     if isinstance(args[3], (list, tuple)):
         data, batch_sizes, states, parameters, biases, layers, dropout, train, bidirectional = args
-        sizes, batch_first = [batch_sizes], []
+        sizes, layout, batch_first = [batch_sizes], [], False
     else:
-        data, states, parameters, biases, layers, dropout, train, bidirectional, first = args
-        sizes, batch_first = [], [False]
+        data, states, parameters, biases, layers, dropout, train, bidirectional, batch_first = args
+        sizes, layout = [], [False]  # of a layer: time first
     if layers == 1 or not train or dropout == 0:
         return function(*args)
-    if batch_first and first:  # as in eager: numbers are drawn in the order of time
+    if batch_first:  # as in eager: numbers are drawn in the order of time
         data = data.transpose(0, 1)
     several = isinstance(states, (list, tuple))  # an LSTM has two
     directions, count = 2 if bidirectional else 1, len(parameters) // layers
@@ -38,12 +40,12 @@ def by_layers(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         own = [state.narrow(0, layer * directions, directions) for state in (states if several else [states])]
         weights = parameters[layer * count : (layer + 1) * count]
         data, *state = function(
-            data, *sizes, own if several else own[0], weights, biases, 1, 0.0, train, bidirectional, *batch_first
+            data, *sizes, own if several else own[0], weights, biases, 1, 0.0, train, bidirectional, *layout
         )  # fmt: skip
         last.append(state)
         if layer < layers - 1:
             data = torch.dropout(data, dropout, True)
-    if batch_first and first:
+    if batch_first:
         data = data.transpose(0, 1)
     return data, *(torch.cat(parts) for parts in zip(*last))
 

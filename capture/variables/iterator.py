@@ -143,10 +143,8 @@ class EntriesIterator(SequenceIterator):
 
     def next_item(self, tx: Translator) -> Variable | None:
         ordered = issubclass(self.owner.python_type(), collections.OrderedDict)
-        if ordered and self.position >= len(
-            self.items
-        ):  # it looks one key ahead, and at nothing behind the last
-            return None
+        if ordered and self.position >= len(self.items):
+            return None  # it looks one key ahead, and at nothing behind the last
         if self.changes != self.owner.keys_version():
             self._refuse()
         writes = self.owner.values_version()

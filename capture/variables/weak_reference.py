@@ -39,9 +39,8 @@ class WeakReferenceVariable(Variable):
         target = self.reference()
         assert self.source is not None
         passed = isinstance(self.source.root, LocalSource)
-        if (
-            args or kwargs or (target is None and passed)
-        ):  # each call of the frame may bring a dead one of its own
+        # each call of the frame may bring a dead one of its own
+        if args or kwargs or (target is None and passed):
             raise GraphBreak("call", value=self)
         if target is None:  # as it stays for good
             tx.output.guard_identity(self, self.reference)

@@ -96,9 +96,8 @@ class _Blocks:
 
     def loops(self) -> list[ir.Stmt]:
         found = self._over_blocks()
-        if (
-            not isinstance(self.blocks, int) or self.blocks * self.size > BLOCK
-        ):  # the sums of many partial sums are kept in f64
+        # the sums of many partial sums are kept in f64
+        if not isinstance(self.blocks, int) or self.blocks * self.size > BLOCK:
             sums = tuple(a.name for a in self.accumulators if a.combine == "sum" and a.dtype == "f32")
             widen(self.draft, sums)
             self.wide = set(sums)
