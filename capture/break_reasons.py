@@ -145,12 +145,15 @@ class GraphBreak(TranslationSignal):
 
 class SkipFrame(TranslationSignal):
     """The frame is run by Python as a whole: as long as `guards` hold, for good where there are none. `idle`: so is all that it calls, where
-    there is nothing to capture either."""
+    there is nothing to capture either. `straight`: it does the same each time, so the guards need not be asked each time."""
 
-    def __init__(self, reason: str, *, guards: GuardSet | None = None, idle: bool = False) -> None:
+    def __init__(
+        self, reason: str, *, guards: GuardSet | None = None, idle: bool = False, straight: bool = False
+    ) -> None:
         super().__init__(reason)
         self.guards = guards
         self.idle = idle
+        self.straight = straight
 
 
 def _describe(value: Any) -> str:

@@ -240,7 +240,7 @@ def finish(
             return Capture(tx, None, reason)  # no graph before the break, none behind it
     elif not operations:
         guards = tx.output.finished_guards() if tx.saw_torch else None
-        raise SkipFrame("no torch operations", guards=guards, idle=True)
+        raise SkipFrame("no torch operations", guards=guards, idle=True, straight=tx.is_straight)
     tx.output.assertions.check(tx.output)
     tx.output.symbols.check_promises()
     tx.output.unbacked.check()
@@ -273,7 +273,8 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
     output = capture.output
     compiled = compile_graph(output, capture.outputs, settings, frame)
     if compiled is None and capture.recipe is not None:
-        raise SkipFrame("no torch operations", guards=output.finished_guards(), idle=True)
+        straight = capture.tx.is_straight
+        raise SkipFrame("no torch operations", guards=output.finished_guards(), idle=True, straight=straight)
     graph = None if compiled is None else called_directly(compiled, output)
     if compiled is not None and not is_worth_running(capture, compiled):
         log.get("graph")("%s is left to Python, which is quicker than its graph", frame.code.co_qualname)
@@ -339,7 +340,8 @@ def check_first_run(frame: Any, guards: GuardSet, program: Any) -> None:
 def eager_entry(frame: Any, capture: Capture, settings: CaptureSettings, unhooked: bool = False) -> Any:
     """Under the guards of what was seen so far, the frame is Python's; `unhooked`: with all that it calls."""
     guards = capture.output.finished_guards()
-    entry = cache.CacheEntry(encode(guards, [], frame.code), settings, unhooked=unhooked)
+    sampled = capture.tx.is_straight and not settings.fullgraph
+    entry = cache.CacheEntry(encode(guards, [], frame.code), settings, unhooked=unhooked, sampled=sampled)
     entry.guard_set = guards
     return entry
 
@@ -419,7 +421,9 @@ def leave_alone(frame: Any, skip: SkipFrame, settings: CaptureSettings) -> None:
             frame.code, settings
         )  # its guards name what lives for one call: analysis for each
         return
-    entry = cache.CacheEntry(encode(skip.guards, [], frame.code), settings, unhooked=skip.idle)
+    sampled = skip.straight and not settings.fullgraph  # which has to raise at the first frame that breaks
+    program = encode(skip.guards, [], frame.code)
+    entry = cache.CacheEntry(program, settings, unhooked=skip.idle, sampled=sampled)
     entry.guard_set = skip.guards
     cache.install(frame.code, entry)
 

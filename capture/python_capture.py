@@ -52,6 +52,7 @@ class Entry:
         result: Any = None,
         inputs: int | None = None,
         unhooked: bool = False,
+        sampled: bool = False,
     ) -> None:
         if (graph is None) != (result is None) or (code is not None and graph is not None):
             raise ValueError("Entry: give code, or graph and result")
@@ -62,6 +63,7 @@ class Entry:
         self.result = result
         self.inputs = inputs if inputs is not None else guards.nslots if guards is not None else 0
         self.unhooked = unhooked
+        self.sampled = sampled  # only a hint
         self.on_failure: Any = None
         self.hits = 0
 

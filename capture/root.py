@@ -48,6 +48,13 @@ class RootTranslator(Translator):
     def saw_torch(self) -> bool:
         return self.has_torch_arguments or bool(self.output.tensor_inputs())
 
+    @property
+    def is_straight(self) -> bool:
+        """No jumps in the frame, no function inlined: each call does the same, but for the values."""
+        return self.output.instructions == self.steps and not any(
+            i.target is not None for i in self.instructions
+        )
+
     def run_to_break(self, break_at: int | None) -> Variable | None:
         """Raises GraphBreak where an instruction can't be captured, with `steps` at that instruction."""
         while self.returned is None:

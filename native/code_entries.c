@@ -35,7 +35,8 @@ drop_all_entries(CodeState *state)
     Entry **entries = state->entries;
     const Py_ssize_t count = state->count;
     state->entries = NULL;
-    state->count = state->capacity = state->max_slots = state->added = state->misfits = 0;
+    state->count = state->capacity = state->max_slots = state->added = state->in_a_row = 0;
+    state->usual = NULL;
     release_entries(entries, count);
 }
 
@@ -89,21 +90,6 @@ move_to_front(CodeState *state, Py_ssize_t index)
     state->entries[0] = entry;
 }
 
-/* The entry that says "what fits no other is Python's", or NULL. */
-static Entry *
-last_resort(CodeState *state, PyObject *key)
-{
-    for (Py_ssize_t i = state->count - 1; i >= 0 && entry_is_eager(state->entries[i]); i--) {
-        if (state->entries[i]->guards == NULL && state->entries[i]->key == key) {
-            return state->entries[i];
-        }
-    }
-    return NULL;
-}
-
-/* So many frames in a row that fitted nothing: the next ones won't either, but for one in PROBE_EVERY nobody asks. */
-enum { MANY_MISFITS = 64, PROBE_EVERY = 64 };
-
 static Entry *
 find_in_order(CodeState *state, PyObject *key, const FrameState *frame, PyObject **slots)
 {
@@ -120,18 +106,35 @@ find_in_order(CodeState *state, PyObject *key, const FrameState *frame, PyObject
     return NULL;
 }
 
+static void
+forget_usual(CodeState *state)
+{
+    state->usual = NULL;
+    state->in_a_row = 0;
+}
+
+/* Which of two such entries runs a frame makes no difference, but for what Python calls from there. */
+static void
+note_usual(CodeState *state, Entry *entry)
+{
+    if (entry == NULL || !entry_is_eager(entry) || (entry->guards != NULL && !entry->sampled)) {
+        forget_usual(state);
+        return;
+    }
+    const Entry *last = state->usual;
+    const int alike = last != NULL && last->key == entry->key && last->unhooked == entry->unhooked;
+    state->in_a_row = alike ? state->in_a_row + 1 : 1;
+    state->usual = entry;
+}
+
 Entry *
 code_state_find(CodeState *state, PyObject *key, const FrameState *frame, PyObject **slots)
 {
-    if (state->misfits >= MANY_MISFITS && state->misfits % PROBE_EVERY != 0) {
-        Entry *entry = last_resort(state, key);
-        if (entry != NULL) {
-            state->misfits++;
-            return entry;
-        }
+    Entry *entry = code_state_usual(state, key);
+    if (entry == NULL) {
+        entry = find_in_order(state, key, frame, slots);
     }
-    Entry *entry = find_in_order(state, key, frame, slots);
-    state->misfits = entry != NULL && entry->guards == NULL && entry_is_eager(entry) ? state->misfits + 1 : 0;
+    note_usual(state, entry);
     return entry;
 }
 
@@ -242,6 +245,7 @@ add_entry(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
     }
     state->count++;
     state->added++;
+    forget_usual(state); /* the new one may fit */
     state->max_slots = Py_MAX(state->max_slots, entry->nslots);
     Py_RETURN_NONE;
 }
@@ -258,6 +262,7 @@ remove_entry(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
     for (Py_ssize_t i = 0; state != NULL && i < state->count; i++) {
         if (state->entries[i] == entry) {
             state->count--;
+            forget_usual(state);
             memmove(state->entries + i, state->entries + i + 1, (size_t)(state->count - i) * sizeof(Entry *));
             Py_DECREF(entry);
             Py_RETURN_TRUE;

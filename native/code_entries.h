@@ -20,7 +20,8 @@ typedef struct CodeState {
     Py_ssize_t capacity;
     Py_ssize_t max_slots; /* over all entries that were ever added */
     Py_ssize_t added; /* how many were added since the last clear_entries */
-    Py_ssize_t misfits; /* frames in a row that fitted nothing but an entry without guards that leaves them to Python */
+    Entry *usual; /* borrowed: what the last frame ran, if that leaves frames to Python and need not be asked each time; else NULL */
+    Py_ssize_t in_a_row; /* so many frames were left to Python like that */
     Entry **entries;
 } CodeState;
 
@@ -36,7 +37,19 @@ code_state(PyCodeObject *code)
     return state;
 }
 
-/* The first entry of that key whose guards hold, moved to the front (borrowed), or NULL. `slots` has room for max_slots. */
+/* So many frames in a row were left to Python: the next ones will be too. One in PROBE_EVERY is asked whether something fits it. */
+enum { MANY_LEFT = 64, PROBE_EVERY = 64 };
+
+/* The entry that leaves the next frame to Python without being asked (borrowed), or NULL. */
+static inline Entry *
+code_state_usual(const CodeState *state, PyObject *key)
+{
+    const int sure = state->in_a_row >= MANY_LEFT && state->in_a_row % PROBE_EVERY != 0;
+    return sure && state->usual->key == key ? state->usual : NULL;
+}
+
+/* The first entry of that key whose guards hold, moved to the front (borrowed), or NULL; the usual one without being
+ * asked. `slots` has room for max_slots. */
 Entry *code_state_find(CodeState *state, PyObject *key, const FrameState *frame, PyObject **slots);
 
 /* A new tuple of (entry, index of the failed guard) for the entries of that key, or NULL with an exception. */

@@ -1,6 +1,6 @@
 /* Entry: what the cache of a code object holds.
  *
- * In:  Entry(guards, key, *, code=None, graph=None, result=None, inputs=None, unhooked=False).
+ * In:  Entry(guards, key, *, code=None, graph=None, result=None, inputs=None, unhooked=False, sampled=False).
  * Out: for a frame whose guards hold: a code object to run in its place, or its value by a graph and a result recipe. An entry with
  *      neither says: the default evaluator runs the frame.
  *
@@ -125,19 +125,19 @@ entry_clear(Entry *self)
 static int
 entry_init(Entry *self, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"guards", "key", "code", "graph", "result", "inputs", "unhooked", NULL};
-    int unhooked = 0;
+    static char *names[] = {"guards", "key", "code", "graph", "result", "inputs", "unhooked", "sampled", NULL};
+    int unhooked = 0, sampled = 0;
     PyObject *guards, *key, *code = Py_None, *graph = Py_None, *result = Py_None, *inputs = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$OOOOp:Entry", names, &guards, &key, &code, &graph, &result,
-                                     &inputs, &unhooked)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|$OOOOpp:Entry", names, &guards, &key, &code, &graph, &result,
+                                     &inputs, &unhooked, &sampled)) {
         return -1;
     }
     if (self->key != NULL) {
         PyErr_SetString(PyExc_RuntimeError, "Entry: initialised already; an entry does not change, make a new one");
         return -1;
     }
-    if (unhooked && (code != Py_None || graph != Py_None)) {
-        PyErr_SetString(PyExc_ValueError, "Entry: an unhooked frame is Python's, it takes no code and no graph");
+    if ((unhooked || sampled) && (code != Py_None || graph != Py_None)) {
+        PyErr_SetString(PyExc_ValueError, "Entry: an unhooked or sampled frame is Python's, it takes no code and no graph");
         return -1;
     }
     if (init_from(self, guards, code, graph, result, inputs) < 0) {
@@ -148,6 +148,7 @@ entry_init(Entry *self, PyObject *args, PyObject *kwargs)
         return -1;
     }
     self->unhooked = (char)unhooked;
+    self->sampled = (char)sampled;
     self->key = Py_NewRef(key);
     return 0;
 }
@@ -302,6 +303,7 @@ static PyMemberDef entry_members[] = {
      "None, or called with (entry, exception) when the graph raised, before the default evaluator runs the frame"},
     {"inputs", T_PYSSIZET, offsetof(Entry, ninputs), READONLY, "how many of the slots the graph takes"},
     {"unhooked", T_BOOL, offsetof(Entry, unhooked), READONLY, "the default evaluator runs the frame, with the hook off below it"},
+    {"sampled", T_BOOL, offsetof(Entry, sampled), READONLY, "once it has run many frames in a row, its guards are asked for one in 64"},
     {"hits", T_PYSSIZET, offsetof(Entry, hits), READONLY, "how many frames this entry has run from the cache"},
     {NULL, 0, 0, 0, NULL},
 };
@@ -314,7 +316,7 @@ static PyGetSetDef entry_getset[] = {
 PyTypeObject Entry_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "_capture.Entry",
-    .tp_doc = "Entry(guards, key, *, code=None, graph=None, result=None, inputs=None, unhooked=False): one captured version of a code object.",
+    .tp_doc = "Entry(guards, key, *, code=None, graph=None, result=None, inputs=None, unhooked=False, sampled=False): one captured version of a code object.",
     .tp_basicsize = sizeof(Entry),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE,
     .tp_new = PyType_GenericNew,

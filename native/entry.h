@@ -20,6 +20,7 @@ typedef struct {
     Py_ssize_t nouts;   /* of a native graph */
     char graph_is_native;
     char unhooked; /* Python runs the frame and all that it calls: no callback below */
+    char sampled;  /* having left many frames in a row to Python, it is not asked for each of the next */
     Recipe recipe;
     PyObject *dict;
     PyObject *weakrefs;

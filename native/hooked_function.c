@@ -8,7 +8,7 @@
  * A subtype of Python's functions: it binds as a method, has their attributes, and is one for `isinstance`. A call makes no frame, no tuple
  * and no dict of its own. `method` given: a call runs that method of the target, looked up each time. */
 
-#include "capture_native.h"
+#include "code_entries.h"
 #include "thread_hook.h"
 
 #include <structmember.h>
@@ -26,10 +26,37 @@ static PyTypeObject HookedFunction_Type;
 /* While set, every call of a hooked function runs without a callback. */
 static int run_eagerly;
 
+/* The code of a target that is a function of the program, or NULL. */
+static PyCodeObject *
+target_code(PyObject *target)
+{
+    PyObject *function = PyMethod_Check(target) ? PyMethod_GET_FUNCTION(target) : target;
+    return PyFunction_Check(function) ? (PyCodeObject *)((PyFunctionObject *)function)->func_code : NULL;
+}
+
+/* Would the evaluator leave the frame of this call, and all below it, to Python without asking its guards? Counted as such a frame. */
+static int
+is_left_to_python(const HookedFunction *self)
+{
+    PyCodeObject *code = self->method == NULL ? target_code(self->target) : NULL;
+    const int hooked_around = thread_hook != NULL && (thread_hook->callback != NULL || thread_hook->handover != NULL);
+    CodeState *state = code == NULL || hooked_around ? NULL : code_state(code);
+    Entry *entry = state == NULL || (state->marks & CODE_SKIPPED) ? NULL : code_state_usual(state, self->key);
+    if (entry == NULL || !entry->unhooked) {
+        return 0;
+    }
+    entry->hits++;
+    state->in_a_row++;
+    return 1;
+}
+
 static PyObject *
 hooked_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     HookedFunction *self = (HookedFunction *)object;
+    if (is_left_to_python(self)) {
+        return PyObject_Vectorcall(self->target, args, nargsf, kwnames);
+    }
     PyObject *callable = self->method == NULL ? Py_NewRef(self->target) : PyObject_GetAttr(self->target, self->method);
     if (callable == NULL) {
         return NULL;

@@ -156,3 +156,37 @@ def test_what_a_frame_with_nothing_else_calls_is_captured() -> None:
     for _ in range(2):
         assert torch.equal(captured(torch.ones(3)), torch.full((3,), 4.0))
     assert capture.counters["graphs"]["compiled"] == 2
+
+
+def with_a_branch(x: torch.Tensor) -> torch.Tensor:
+    return x.t() if x.dim() == 2 else x.sin().cos()
+
+
+@pytest.mark.parametrize(
+    ("function", "fullgraph", "sampled"),
+    [
+        (lambda x: x.t(), False, True),
+        (lambda x: x.shape[0], False, True),
+        (lambda x: x.tolist(), False, True),
+        (lambda x: x.t(), True, False),  # which has to raise where another argument breaks the graph
+        (with_a_branch, False, False),  # the other one may be worth a graph
+        (lambda x: helper(x), False, False),  # and so may what else it calls
+        (lambda x: [row for row in x], False, False),
+    ],
+)
+def test_guards_are_asked_now_and_then_where_each_call_does_the_same(
+    function: Any, fullgraph: bool, sampled: bool
+) -> None:
+    capture.compile(function, fullgraph=fullgraph)(torch.ones(3, 4))
+    assert [entry.sampled for entry in _capture.entries(function.__code__)] == [sampled]
+
+
+def test_larger_arrays_are_noticed_behind_many_small_ones() -> None:
+    def function(a: Any) -> Any:
+        return np.sin(a) * a + 1
+
+    captured = capture.compile(function)
+    small, large = np.linspace(-1, 1, 4), np.linspace(-1, 1, 50_000)
+    for a in [small] * 200 + [large] * 64 + [small] * 2:
+        assert np.allclose(captured(a), function(a))
+    assert capture.counters["graphs"]["compiled"] == 2

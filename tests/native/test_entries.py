@@ -511,3 +511,44 @@ def test_frames_that_fit_nothing_for_long_ask_no_guards_but_now_and_then(hook):
     assert first < 64 and answers[first:] == ["special"] * (200 - first)
     assert calls(0, 1) == [0]
     assert entry.hits == 2 + 200 - first and stop.hits == 63 + 1000 + first + 1
+
+
+def test_frames_left_to_python_for_long_ask_no_guards_but_now_and_then(hook):
+    def function(x):
+        return x
+
+    def special(x):
+        return "special"
+
+    code = function.__code__
+
+    def left(value, **how):
+        entry = _capture.Entry(program(function, g.constant_match(LocalSource("x"), value)), hook.key, **how)
+        _capture.add_entry(code, entry)
+        return entry
+
+    def calls(x, count):
+        return hook.call(lambda: [function(x) for _ in range(count)])
+
+    asked, sampled, other = left(1), left(2, sampled=True), left(3, sampled=True, unhooked=True)
+    assert (asked.sampled, sampled.sampled, other.sampled) == (False, True, True)
+    entry = hook.replace(function, special, program(function, g.constant_match(LocalSource("x"), 7)))
+    assert calls(1, 200) == [1] * 200 and calls(7, 1) == ["special"], "not one to be sampled"
+    assert calls(2, 63) == [2] * 63 and calls(7, 1) == ["special"], "too few in a row"
+    assert calls(2, 63) == [2] * 63 and calls(3, 1) == [3], "with the hook, and without"
+    assert calls(7, 1) == ["special"]
+    assert calls(2, 100) == [2] * 100
+    answers = calls(7, 200)
+    assert answers[:28] == [7] * 28 and answers[28:] == ["special"] * 172, "found by the 128th frame"
+    assert calls(2, 100) == [2] * 100
+    assert _capture.remove_entry(code, sampled)
+    assert calls(7, 1) == ["special"], "what is gone answers for nobody"
+    assert (asked.hits, sampled.hits, entry.hits) == (200, 63 + 63 + 100 + 28 + 100, 3 + 172 + 1)
+
+
+def test_only_what_leaves_frames_to_python_can_be_sampled(hook):
+    def function(x):
+        return x
+
+    with pytest.raises(ValueError, match="sampled"):
+        _capture.Entry(None, hook.key, code=function.__code__, sampled=True)

@@ -184,3 +184,23 @@ def test_it_lets_go_of_what_it_holds():
 def test_wrong_arguments(arguments):
     with pytest.raises(TypeError):
         _capture.HookedFunction(*arguments)
+
+
+def test_a_target_left_to_python_for_long_is_called_without_the_callback():
+    def target(*args, **kwargs):
+        return _capture.get_callback()[0], args, kwargs
+
+    fast, key = hooked(target), 2
+    left = _capture.Entry(None, key, unhooked=True, sampled=True)
+    _capture.add_entry(target.__code__, left)
+    assert [fast(1, a=2) for _ in range(300)] == [(None, (1,), {"a": 2})] * 300
+    assert left.hits == 300
+
+    before = _capture.set_callback(callback_one, 1)
+    try:  # a callback around it has to be off too
+        assert fast() == (None, (), {})
+    finally:
+        _capture.set_callback(*before)
+    assert left.hits == 301
+    _capture.remove_entry(target.__code__, left)
+    assert fast() == (callback_two, (), {})
