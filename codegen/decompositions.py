@@ -18,6 +18,7 @@ from torch._ops import OpOverload
 
 from codegen import (
     rewritings_basic,
+    rewritings_groups,
     rewritings_half,
     rewritings_masked,
     rewritings_pairs,
@@ -147,6 +148,7 @@ REWRITTEN = [
 #: modules that enter forms of their own in OWN
 ENTERED = (
     rewritings_basic,
+    rewritings_groups,
     rewritings_half,
     rewritings_masked,
     rewritings_pairs,

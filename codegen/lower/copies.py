@@ -29,6 +29,12 @@ def clone(ctx: Any, value: TensorExpr, memory_format: Any = None) -> TensorExpr:
     return ctx.realize(copy) if _makes_rows(ctx, value) else copy
 
 
+@lowering(torch.ops.prims.clone.default)
+def stored(ctx: Any, value: TensorExpr, memory_format: Any = None) -> TensorExpr:
+    """What one of our rules wants in memory: torch itself calls the other one."""
+    return ctx.realize(copy_of(value))
+
+
 @lowering(aten.copy.default)
 def copy(ctx: Any, target: TensorExpr, source: TensorExpr, non_blocking: bool = False) -> TensorExpr:
     return copy_of(as_operand(source, ctx.dtype, ctx.shape))
