@@ -7,7 +7,7 @@ Out: `OPS[name]` says how many arguments, of which element types, and what the r
     OPS["lt"] -> OpSpec(name="lt", arity=2, domain=NUMBERS | {"b8"}, result="b8", ...)
 
 Types. Arithmetic exists in the types of `domain` alone: bf16 and f16 are storage types that lowering casts to f32 and back at the
-boundary of each ATen operation, exactly where eager rounds. A `b8` register is an i1.
+boundary of each ATen operation, exactly where eager rounds; what only changes the sign takes them as they are. A `b8` register is an i1.
 
 Integers wrap around. Integer division never traps: a divisor of 0 gives 0 and the most negative number by -1 wraps (lowering adds a
 `Check` where eager raises). Floats follow IEEE: no fast-math flag but those that keep NaN, infinities and signed zero; no contraction
@@ -29,7 +29,8 @@ INTEGERS = frozenset({"i64", "i32", "i16", "i8", "u8"})
 NUMBERS = FLOATS | INTEGERS
 BITS = INTEGERS | {"b8"}
 COMPARABLE = NUMBERS | {"b8"}
-STORAGE = COMPARABLE | {"bf16", "f16"}
+HALVES = frozenset({"bf16", "f16"})
+STORAGE = COMPARABLE | HALVES
 
 TORCH_DTYPES = {
     "f32": torch.float32,
@@ -109,8 +110,8 @@ _ROWS = [
     _spec("add", 2, NUMBERS, "same", 1, torch.add),
     _spec("sub", 2, NUMBERS, "same", 1, torch.sub),
     _spec("mul", 2, NUMBERS, "same", 1, torch.mul),
-    _spec("neg", 1, NUMBERS, "same", 1, torch.neg),  # floats: flips the sign, also of 0 and NaN
-    _spec("abs", 1, NUMBERS, "same", 1, torch.abs),
+    _spec("neg", 1, NUMBERS | HALVES, "same", 1, torch.neg),  # floats: flips the sign, also of 0 and NaN
+    _spec("abs", 1, NUMBERS | HALVES, "same", 1, torch.abs),
     _spec("min", 2, NUMBERS, "same", 1, torch.minimum),  # NaN where either is NaN
     _spec("max", 2, NUMBERS, "same", 1, torch.maximum),  # NaN where either is NaN
     _spec("sign", 1, NUMBERS, "same", 2, torch.sign),  # -1, 0, 1; 0 for NaN
@@ -127,7 +128,7 @@ _ROWS = [
     _spec("fma", 3, FLOATS, "same", 1, _fma),  # left * right + addend, rounded once
     _spec("fmin", 2, FLOATS, "same", 2, torch.fmin),  # the other one where one is NaN
     _spec("fmax", 2, FLOATS, "same", 2, torch.fmax),
-    _spec("copysign", 2, FLOATS, "same", 1, torch.copysign),
+    _spec("copysign", 2, FLOATS | HALVES, "same", 1, torch.copysign),
     _spec("sqrt", 1, FLOATS, "same", 6, torch.sqrt),
     _spec("rsqrt", 1, FLOATS, "same", 8, torch.rsqrt),  # 1 / sqrt(x), both correctly rounded
     _spec("reciprocal", 1, FLOATS, "same", 4, torch.reciprocal),  # 1 / x, correctly rounded

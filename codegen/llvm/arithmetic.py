@@ -15,6 +15,9 @@ from collections.abc import Callable
 
 from codegen.llvm.types import FLOATS, SIZES, UNSIGNED
 from codegen.llvm.values import Code
+from codegen.ops import HALVES
+
+SIGN_OF_HALVES = -(1 << 15)  # the bit of the sign in the encoding, as an i16
 
 Emitter = Callable[..., str]
 EMITTERS: dict[str, Emitter] = {}
@@ -52,6 +55,8 @@ def _div(code: Code, dtype: str, left: str, right: str) -> str:
 def _neg(code: Code, dtype: str, operand: str) -> str:
     if dtype in FLOATS:
         return code.unary("fneg", dtype, operand)
+    if dtype in HALVES:
+        return code.binary("xor", "i16", operand, code.constant("i16", SIGN_OF_HALVES))
     return code.binary("sub", dtype, code.constant(dtype, 0), operand)
 
 
@@ -59,6 +64,8 @@ def _neg(code: Code, dtype: str, operand: str) -> str:
 def _abs(code: Code, dtype: str, operand: str) -> str:
     if dtype in FLOATS:
         return code.intrinsic("fabs", dtype, operand)
+    if dtype in HALVES:
+        return code.binary("and", "i16", operand, code.constant("i16", ~SIGN_OF_HALVES))
     if dtype in UNSIGNED:
         return operand
     negative = code.compare("icmp slt", dtype, operand, code.constant(dtype, 0))
@@ -269,9 +276,17 @@ def _intrinsic(name: str) -> Emitter:
     return lambda code, dtype, *operands: code.intrinsic(name, dtype, *operands)
 
 
-for _name in ("fma", "copysign", "sqrt", "floor", "ceil", "trunc"):
+for _name in ("fma", "sqrt", "floor", "ceil", "trunc"):
     EMITTERS[_name] = _intrinsic(_name)
 EMITTERS["round"] = _intrinsic("roundeven")
+
+
+@emits("copysign")
+def _copysign(code: Code, dtype: str, magnitude: str, sign: str) -> str:
+    if dtype not in HALVES:
+        return code.intrinsic("copysign", dtype, magnitude, sign)
+    only_sign = code.binary("and", "i16", sign, code.constant("i16", SIGN_OF_HALVES))
+    return code.binary("or", "i16", _abs(code, dtype, magnitude), only_sign)
 
 
 @emits("reciprocal")

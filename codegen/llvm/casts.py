@@ -98,7 +98,9 @@ def float_to_bfloat16(code: Code, operand: str) -> str:
 def float16_to_float(code: Code, operand: str) -> str:
     if code.target.f16c:
         half = code.define(f"bitcast {code.type('f16')} {operand} to {_half_type(code)}")
-        return code.define(f"fpext {_half_type(code)} {half} to {code.type('f32')}")
+        wide = code.define(f"fpext {_half_type(code)} {half} to {code.type('f32')}")
+        # LLVM would do floor(wide(x)) as wide(floor(x)), that lane by lane
+        return code.intrinsic("arithmetic.fence", "f32", wide)
     return _float16_to_float_by_bits(code, operand)
 
 

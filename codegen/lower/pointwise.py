@@ -18,6 +18,7 @@ from codegen.lower.promotion import as_operand, common_dtype, compute_dtype, is_
 from codegen.lower.registry import lowering
 from codegen.lower.scalar_math import add, apply, both, compare, invert, mul, nonzero, sub, unless_zero, where
 from codegen.lower.tensor_expr import TensorExpr, cast, copy_of, expand, fill, representable
+from codegen.ops import HALVES
 
 aten = torch.ops.aten
 
@@ -31,6 +32,8 @@ def operands(ctx: Any, *args: Any, common: str | None = None) -> list[TensorExpr
 def rounded(ctx: Any, value: TensorExpr) -> TensorExpr:
     return cast(value, ctx.dtype)
 
+
+OF_SIGNS = ("neg", "abs")  # bit operations, in half precision too
 
 # --- one operation -----------------------------------------------------------------------------------------------------------
 
@@ -58,6 +61,8 @@ def _register_unary(name: str, op: str) -> None:
     def unary(ctx: Any, value: TensorExpr) -> TensorExpr:
         if value.dtype == "b8" and op in ("abs", "sign"):
             return copy_of(value)
+        if value.dtype == ctx.dtype in HALVES and op in OF_SIGNS:
+            return apply(op, value)
         return rounded(ctx, apply(op, *operands(ctx, value)))
 
 
@@ -142,6 +147,8 @@ def fmax(ctx: Any, left: TensorExpr, right: TensorExpr) -> TensorExpr:
 
 @lowering(aten.copysign.Tensor, aten.copysign.Scalar)
 def copysign(ctx: Any, left: TensorExpr, right: Any) -> TensorExpr:
+    if ctx.dtype in HALVES:
+        return apply("copysign", *(as_operand(arg, ctx.dtype, ctx.shape) for arg in (left, right)))
     return rounded(ctx, apply("copysign", *operands(ctx, left, right)))
 
 

@@ -9,7 +9,10 @@ import torch
 
 import capture
 from codegen import compiled
+from codegen.ir import Op
+from codegen.jit import compile_kernels
 from codegen.llvm import Target
+from codegen.llvm.loops import statements_in
 from tests.codegen.lowering_check import check, check_fails, kernels
 
 aten = torch.ops.aten
@@ -34,6 +37,31 @@ def test_unary(name, dtype):
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 def test_unary_half(name, dtype):
     check(getattr(torch, name), torch.linspace(0, 4, 40).to(dtype))
+
+
+SIGNS = {
+    "neg": torch.neg,
+    "abs": torch.abs,
+    "copysign": lambda x: torch.copysign(x, -x.flip(0)),
+    "copysign of a number": lambda x: torch.copysign(x, -0.0),
+}
+
+
+@pytest.mark.parametrize("name", SIGNS)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_signs_of_half_precision_are_changed_where_they_are(name, dtype):
+    """Without a conversion; of numbers that are none, too."""
+    program = check(SIGNS[name], torch.cat([SPECIAL, torch.linspace(-2, 3, 40)]).to(dtype))
+    (kernel,) = kernels(program)
+    ops = {statement.name for statement in statements_in(kernel.body) if isinstance(statement, Op)}
+    assert ops == {name.split()[0]} | ({"neg"} if name == "copysign" else set())
+
+
+@pytest.mark.parametrize("name", ["floor", "ceil", "trunc", "round"])
+def test_rounding_of_half_precision_in_whole_vectors(name):
+    program = check(getattr(torch, name), torch.cat([SPECIAL, torch.linspace(-4, 4, 60)]).half())
+    (code,) = compile_kernels(kernels(program), target=Target.level("x86-64-v3"))
+    assert code.asm.count("vround") <= 4
 
 
 @pytest.mark.parametrize(
