@@ -1,6 +1,6 @@
 """The passes in order: from the stores of a lowering to the steps of a Program.
 
-    find_roots -> fuse -> sum columns beside rows -> give buffers to what crosses kernels -> borrow outputs -> emit -> (in-place writes made safe) -> schedule -> order steps
+    split joins -> find_roots -> fuse -> sum columns beside rows -> join rows -> give buffers to what crosses kernels -> borrow outputs -> emit -> (in-place writes made safe) -> schedule -> order steps
 
 In:  `Lowering` after the walk over the graph.
 Out: its Program with KernelSteps, in an order in which every step finds what it reads.
@@ -23,10 +23,12 @@ from codegen.passes.emit import emit_group
 from codegen.passes.failures import call_may_fail, hoist_checks, may_fail
 from codegen.passes.fuse import Dependencies, fuse
 from codegen.passes.group import Group
+from codegen.passes.joined_rows import join_rows
 from codegen.passes.order import FailingSteps, order_steps
 from codegen.passes.roots import Root, find_roots, own_definitions
 from codegen.passes.schedule import schedule
 from codegen.passes.short_sizes import open_draft
+from codegen.passes.split_joins import split_joins
 from codegen.program import BufferInfo, ExternStep, KernelStep, Program, ViewStep
 from codegen.verifier import verify
 
@@ -36,10 +38,12 @@ VERIFY = False  # tests turn it on: check every kernel
 def build_kernels(lowering: Lowering) -> Program:
     """Fused and scheduled kernels for all stores of `lowering`, among its other steps."""
     hoist_checks(lowering)
+    split_joins(lowering)
     roots = find_roots(lowering.stores)
     by_value = {root.value: root for root in roots}
     groups, dependencies = fuse(lowering, roots)
     sum_columns_beside_rows(lowering, groups, dependencies)
+    join_rows(lowering, groups, dependencies)
     _give_buffers(lowering, groups, dependencies)
     inputs = set(lowering.program.inputs)
     for group in groups:

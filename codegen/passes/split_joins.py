@@ -1,0 +1,170 @@
+"""What is computed of a joined result, computed of each of its parts: the result itself is never in memory.
+
+In:  the stores of a lowering.
+Out: `lowering.stores`: in place of the parts, and of what reads them together, a store of each part of that.
+
+    t[:, :32] = -x[:, 32:]; t[:, 32:] = x[:, :32]; out = x * cos + t * sin        (a rotary embedding)
+    ->  out[:, :32] = x[:, :32] * cos[:, :32] + -x[:, 32:] * sin[:, :32];  out[:, 32:] = ...
+
+Only what computes element by element is divided: of a reduction each part would need the whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codegen import index_algebra as ix
+from codegen.index_algebra import Index
+from codegen.lower.graph import MAX_DEPTH, Lowering, Store
+from codegen.lower.tensor_expr import Fill, Map, Position, SizeValue, Stored, TensorExpr, View
+from codegen.lower.view import strided_slice
+from codegen.passes.calls import step_reads, step_writes
+from codegen.passes.roots import children, topological
+
+ELEMENTWISE = (Map, View, Stored, Fill, Position, SizeValue)
+MOST_DEFINITIONS = 256  # in all parts together: each is compiled for itself
+
+
+def split_joins(lowering: Lowering) -> None:
+    """Changes `lowering.stores`."""
+    called = {name for step in lowering.steps for name in (*step_reads(step), *step_writes(step))}
+    tried = set(called)
+    while True:
+        join = _next_join(lowering, tried)
+        if join is None:
+            return
+        tried.add(join.whole.buffer)
+        if all(_divides(lowering, join, reader) for reader in join.readers):
+            _split(lowering, join)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    value: TensorExpr
+    start: Index
+    size: Index
+
+
+@dataclass(frozen=True, slots=True)
+class _Join:
+    """`parts`: side by side along `dim` of `whole`. `readers`: the stores of what is computed of it."""
+
+    whole: Stored
+    dim: int
+    parts: tuple[_Part, ...]
+    readers: tuple[Store, ...]
+
+
+def _next_join(lowering: Lowering, tried: set[str]) -> _Join | None:
+    filled: dict[str, list[Store]] = {}
+    for store in lowering.stores:
+        filled.setdefault(store.target.buffer, []).append(store)
+    buffers = lowering.program.buffers
+    joined = {
+        name
+        for name, stores in filled.items()
+        if len(stores) > 1 and name not in tried and buffers[name].kind == "temp"
+    }
+    if not joined:
+        return None
+    reading: dict[str, list[tuple[Store, Stored]]] = {}
+    for store in lowering.stores:
+        for value in topological([store.value]):
+            if isinstance(value, Stored) and value.buffer in joined:
+                reading.setdefault(value.buffer, []).append((store, value))
+    for name in [name for name in filled if name in reading]:
+        join = _join(filled[name], reading[name])
+        if join is not None:
+            return join
+        tried.add(name)
+    return None
+
+
+def _join(stores: list[Store], reading: list[tuple[Store, Stored]]) -> _Join | None:
+    """None where the stores don't fill the buffer one behind the other, or it is read as something else."""
+    whole = reading[0][1]
+    ranks = {len(store.target.shape) for store in stores}
+    if any(value is not whole for _, value in reading) or whole.offset != 0 or ranks != {len(whole.shape)}:
+        return None
+    parts: list[_Part] = []
+    dims = {dim for store in stores for dim in _shorter(store.target, whole)}
+    dim = min(dims, default=0)
+    start: Index = 0
+    for store in stores:
+        size = store.value.shape[dim]
+        if _shorter(store.target, whole) != [dim] or store.target.offset != ix.times(
+            start, whole.strides[dim]
+        ):
+            return None
+        parts.append(_Part(store.value, start, size))
+        start = ix.plus(start, size)
+    readers = tuple(store for store, _ in reading)
+    return _Join(whole, dim, tuple(parts), readers) if start == whole.shape[dim] else None
+
+
+def _shorter(target: Stored, whole: Stored) -> list[int]:
+    """The dims along which the target is a part."""
+    return [
+        dim
+        for dim, (size, all_of_it) in enumerate(zip(target.shape, whole.shape, strict=True))
+        if size != all_of_it
+    ]
+
+
+def _divides(lowering: Lowering, join: _Join, reader: Store) -> bool:
+    """Whether each part of the reader can be computed of one part of the join, and of the same part of all else."""
+    values = topological([reader.value])
+    if any(not isinstance(value, ELEMENTWISE) for value in values):
+        return False
+    made_of: set[TensorExpr] = {join.whole}
+    for value in values:
+        if not made_of.isdisjoint(children(value)):
+            if not isinstance(value, Map):
+                return False
+            made_of.add(value)
+    depth = reader.value.depth + max(part.value.depth for part in join.parts)
+    shared = any(other is not reader and other.value in made_of for other in lowering.stores)
+    is_input = lowering.program.buffers[reader.target.buffer].kind == "input"
+    return (
+        not shared
+        and not is_input
+        and depth <= MAX_DEPTH
+        and len(values) * len(join.parts) <= MOST_DEFINITIONS
+    )
+
+
+def _split(lowering: Lowering, join: _Join) -> None:
+    name, divided = join.whole.buffer, set(map(id, join.readers))
+    known: list[dict[TensorExpr, TensorExpr]] = [{join.whole: part.value} for part in join.parts]
+    stores: list[Store] = []
+    for store in lowering.stores:
+        if id(store) in divided:
+            for part, values in zip(join.parts, known, strict=True):
+                value = _part_of(store.value, join.dim, part, values)
+                stores.append(Store(value, _place_of(store.target, join.dim, part)))
+        elif store.target.buffer != name:
+            stores.append(store)
+    lowering.stores[:] = stores
+    del lowering.program.buffers[name]
+
+
+def _part_of(value: TensorExpr, dim: int, part: _Part, known: dict[TensorExpr, TensorExpr]) -> TensorExpr:
+    """`known`: the parts of definitions, so that what is shared stays one definition."""
+    found = known.get(value)
+    if found is None:
+        if isinstance(value, Map):
+            args = tuple(_part_of(arg, dim, part, known) for arg in value.args)
+            found = Map(value.op, args, value.dtype)
+        elif isinstance(value, Fill):
+            shape = (*value.shape[:dim], part.size, *value.shape[dim + 1 :])
+            found = Fill(shape, value.dtype, value.value)
+        else:
+            found = strided_slice(value, dim, part.start, 1, part.size)
+        known[value] = found
+    return found
+
+
+def _place_of(target: Stored, dim: int, part: _Part) -> Stored:
+    shape = (*target.shape[:dim], part.size, *target.shape[dim + 1 :])
+    offset = ix.plus(target.offset, ix.times(part.start, target.strides[dim]))
+    return Stored(shape, target.dtype, target.buffer, target.strides, offset)
