@@ -298,7 +298,7 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
     program = encode(guards, slots, frame.code)
     check_first_run(frame, guards, program)
     observe.current().on_compile_time("guards", time.perf_counter() - started, frame.code)
-    observe.current().on_guards([g.text for g in guards], frame.code)
+    observe.current().on_guards(guards, frame.code)
     if log.get("guards").enabled:
         log.get("guards")("%s:\n%s", frame.code.co_qualname, guards.text)
     if code is not None:

@@ -15,7 +15,7 @@ is changed.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import torch.fx
 
     from capture.break_reasons import BreakReason
+    from guards.guard_set import GuardSet
 
 CALLS = ("call_function", "call_method", "call_module")
 
@@ -105,8 +106,8 @@ class Collector:
     def on_break(self, reason: BreakReason, code: types.CodeType) -> None:
         self.found.break_reasons.append(reason)
 
-    def on_guards(self, texts: Sequence[str], code: types.CodeType) -> None:
-        self.found.guarded.append((code.co_qualname, list(texts)))
+    def on_guards(self, guards: GuardSet, code: types.CodeType) -> None:
+        self.found.guarded.append((code.co_qualname, [guard.text for guard in guards]))
 
     def on_compile_time(self, phase: str, seconds: float, code: types.CodeType) -> None:
         self.found.compile_times.append(CompileTime(code.co_qualname, phase, seconds))

@@ -15,13 +15,14 @@ from __future__ import annotations
 import contextlib
 import threading
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     import torch.fx
 
     from capture.break_reasons import BreakReason
+    from guards.guard_set import GuardSet
 
 
 class Recorder(Protocol):
@@ -33,8 +34,8 @@ class Recorder(Protocol):
     def on_break(self, reason: BreakReason, code: types.CodeType) -> None:
         """The graph of `code` ended here; a resume function goes on."""
 
-    def on_guards(self, texts: Sequence[str], code: types.CodeType) -> None:
-        """The guards of a new entry, a text each."""
+    def on_guards(self, guards: GuardSet, code: types.CodeType) -> None:
+        """The guards of a new entry."""
 
     def on_compile_time(self, phase: str, seconds: float, code: types.CodeType) -> None:
         """Time spent on one phase: "translate", "backend", "guards", or "total" for the whole frame."""
@@ -62,9 +63,9 @@ class _Fanout:
         for recorder in self.recorders:
             recorder.on_break(reason, code)
 
-    def on_guards(self, texts: Sequence[str], code: types.CodeType) -> None:
+    def on_guards(self, guards: GuardSet, code: types.CodeType) -> None:
         for recorder in self.recorders:
-            recorder.on_guards(texts, code)
+            recorder.on_guards(guards, code)
 
     def on_compile_time(self, phase: str, seconds: float, code: types.CodeType) -> None:
         for recorder in self.recorders:

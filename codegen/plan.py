@@ -12,6 +12,7 @@ is no tensor itself, the tensor is made in the view's shape at once, and the buf
 
 from __future__ import annotations
 
+import bisect
 import operator
 import struct
 from collections.abc import Callable, Iterable, Mapping
@@ -179,6 +180,9 @@ class Planner:
     matmuls: dict[int, MatmulLaunch] = field(default_factory=dict)  # by position of the step
     tensors: set[str] = field(default_factory=set)  # buffers that must be tensor objects
     roots: dict[str, str] = field(default_factory=dict)  # whose memory a buffer is on
+    own_tensors: dict[str, list[str]] = field(
+        default_factory=dict
+    )  # by root: those that the plan makes on its memory
     shaped: dict[str, str] = field(default_factory=dict)  # by buffer: the view that is made in its place
     last_use: dict[str, int] = field(default_factory=dict)  # of the memory of a root
     offsets: dict[str, int] = field(default_factory=dict)
@@ -186,6 +190,7 @@ class Planner:
     defined: set[str] = field(default_factory=set)
     specs: dict[tuple[Layout, int], int] = field(default_factory=dict)
     objects: list[Any] = field(default_factory=list)
+    object_places: dict[int, int] = field(default_factory=dict)  # by id
     code: list[int] = field(default_factory=list)
     instructions: int = 0
     work: dict[int, Work] = field(default_factory=dict)
@@ -247,6 +252,11 @@ class Planner:
                 plain.discard(step.base)
                 self.tensors.add(step.base)
 
+        for name, info in self.program.buffers.items():
+            is_own = info.kind not in ("input", "constant") or name in self.roots
+            if is_own and name in self.tensors:
+                self.own_tensors.setdefault(self.root(name), []).append(name)
+
     def made_by_pointer(self) -> set[str]:
         """Buffers that kernels and native products make, and nobody takes as a tensor."""
         made = {
@@ -275,15 +285,15 @@ class Planner:
             for name in made_by(step):
                 if name not in self.tensors and name not in self.roots and name not in self.shaped:
                     born.setdefault(name, position)
-        placed: list[tuple[int, int, int, int]] = []  # begin, end in bytes; birth, death in steps
+        placed: list[tuple[int, int, int, int]] = []  # in order: begin, end in bytes; birth, death in steps
         for name in sorted(born, key=lambda name: -self.layouts[name].nbytes):
             size = -(-max(self.layouts[name].nbytes, 1) // ALIGNMENT) * ALIGNMENT
             birth, death = born[name], self.last_use[name]
             offset = 0
-            for begin, end, other_birth, other_death in sorted(placed):
+            for begin, end, other_birth, other_death in placed:
                 if other_birth <= death and birth <= other_death and offset < end and begin < offset + size:
                     offset = end
-            placed.append((offset, offset + size, birth, death))
+            bisect.insort(placed, (offset, offset + size, birth, death))
             self.offsets[name] = offset
             self.workspace_size = max(self.workspace_size, offset + size)
 
@@ -302,11 +312,10 @@ class Planner:
         return self.specs.setdefault((layout, offset), len(self.specs))
 
     def object(self, value: Any) -> int:
-        for index, known in enumerate(self.objects):
-            if known is value:
-                return index
-        self.objects.append(value)
-        return len(self.objects) - 1
+        index = self.object_places.setdefault(id(value), len(self.objects))
+        if index == len(self.objects):
+            self.objects.append(value)
+        return index
 
     def define(self, name: str) -> None:
         """Memory for a buffer that is about to be written."""
@@ -343,10 +352,9 @@ class Planner:
         step = self.program.steps[position]
         dead = {self.root(name) for name in (*reads_of(step), *made_by(step))}
         dead = {root for root in dead if self.last_use[root] == position}
-        for name in self.program.buffers:
-            is_own = self.program.buffers[name].kind not in ("input", "constant") or name in self.roots
-            if is_own and self.root(name) in dead and name in self.tensors and name in self.defined:
-                self.emit(DROP, self.slots[name])
+        names = [name for root in dead for name in self.own_tensors.get(root, ()) if name in self.defined]
+        for slot in sorted(self.slots[name] for name in names):
+            self.emit(DROP, slot)
 
     def bump(self, names: Iterable[str]) -> None:
         for name in dict.fromkeys(self.root(name) for name in names):

@@ -17,6 +17,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import FunctionType
 from typing import Any
 
@@ -49,7 +50,7 @@ class Guard:
     user_stack: traceback.StackSummary | None = field(default=None)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_identity", (self.kind, self.sources, payload_identity(self.payload)))
+        vars(self)["_identity"] = (self.kind, self.sources, payload_identity(self.payload))
 
     @property
     def source(self) -> Source:
@@ -66,7 +67,7 @@ class Guard:
         """Every object that the guard names."""
         yield from _references(self.payload)
         for source in self.sources:
-            yield from source.references()
+            yield from source.references
 
     def with_stack(self, user_stack: traceback.StackSummary | None) -> Guard:
         """The same guard, with the user's lines that asked for it."""
@@ -76,6 +77,10 @@ class Guard:
         return isinstance(other, Guard) and self._identity == other._identity  # type: ignore[attr-defined]
 
     def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
         return hash(self._identity)  # type: ignore[attr-defined]
 
     def __str__(self) -> str:

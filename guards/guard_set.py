@@ -71,7 +71,7 @@ class GuardSet:
         for guard in self._guards:
             yield from guard.references()
         for source in self._watched:
-            yield from source.references()
+            yield from source.references
 
     def weak_objects(self) -> list[Any]:
         """Objects whose death makes the guards meaningless: remove the entry then. (Identity is by address, which may be used again.)

@@ -42,6 +42,8 @@ class GuardKind(enum.Enum):
     TENSOR_ALIASING = 100  # which tensors share storage
     SHAPE_EXPRESSION = 110
 
+    __hash__ = object.__hash__  # there is one of each; Enum's own is a function in Python
+
     @property
     def cost(self) -> int:
         return int(self.value)

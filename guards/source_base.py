@@ -8,8 +8,8 @@ Two sources are equal when they name the same place. `resolve` finds the value i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from functools import cache, cached_property
 from typing import Any, ClassVar
 
 from guards.namespace import FrameNamespace
@@ -23,9 +23,10 @@ class Source:
     is_int: ClassVar[bool] = False  # a machine integer rather than an object (sizes and strides)
 
     def __post_init__(self) -> None:
-        identity = (type(self), *(_field_identity(getattr(self, f.name)) for f in fields(self) if f.compare))
-        object.__setattr__(self, "_identity", identity)
-        object.__setattr__(self, "_hash", hash(identity))
+        own: dict[str, Any] = vars(self)  # written to directly: a frozen dataclass refuses only assignments
+        kind: Any = type(self)
+        identity = (kind, *[_field_identity(own[name]) for name in _compared_fields(kind)])
+        own["_identity"], own["_hash"] = identity, hash(identity)
 
     @property
     def base(self) -> Source | None:
@@ -42,17 +43,29 @@ class Source:
 
     def chain(self) -> list[Source]:
         """From the root to this source."""
-        above = self.base.chain() if self.base is not None else []
-        return [*above, self]
+        chain, step = [self], self.base
+        while step is not None:
+            chain.append(step)
+            step = step.base
+        return chain[::-1]
 
-    def references(self) -> Iterator[ObjectRef]:
+    @cached_property
+    def references(self) -> tuple[ObjectRef, ...]:
         """Objects that the place is named by (the key of a dict, the class behind which `super` looks), here and on the way."""
-        for step in self.chain():
-            yield from (value for value in vars(step).values() if isinstance(value, ObjectRef))
+        above = self.base.references if self.base is not None else ()
+        own = tuple(
+            value
+            for value in self._identity  # type: ignore[attr-defined]
+            if isinstance(value, ObjectRef)
+        )
+        return above + own if own else above
 
     @property
     def root(self) -> Source:
-        return self.chain()[0]
+        step = self
+        while step.base is not None:
+            step = step.base
+        return step
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -64,6 +77,11 @@ class Source:
 
     def __str__(self) -> str:
         return self.text
+
+
+@cache
+def _compared_fields(kind: type[Source]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind) if field.compare)
 
 
 def _field_identity(value: Any) -> Any:

@@ -86,18 +86,29 @@ class ObjectRef:
     Whoever keeps a guard with a weak ObjectRef has to drop it when the object dies: see `GuardSet.weak_objects`.
     """
 
-    __slots__ = ("_get", "hash_value", "id", "is_weak", "text")
+    __slots__ = ("_get", "_text", "hash_value", "id", "is_weak")
 
     def __init__(self, obj: Any, *, hash_value: int | None = None, text: str | None = None) -> None:
         self.id = id(obj)
         self.hash_value = hash_value  # of a dict key
-        self.text = text or safe_repr(obj)
+        self._text = text
         try:
             self._get: Any = weak_reference(obj)
             self.is_weak = True
         except TypeError:
             self._get = lambda: obj
             self.is_weak = False
+            self._text = self._text or safe_repr(obj)
+
+    @property
+    def text(self) -> str:
+        """How a reader would know it. Of a weak one made when it is asked for: most never are."""
+        if self._text is None:
+            obj = self._get()
+            if obj is None:
+                return f"object at {self.id:#x} that is gone"
+            self._text = safe_repr(obj)
+        return self._text
 
     def get(self) -> Any:
         """The object, or None when it is dead."""
