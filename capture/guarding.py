@@ -118,7 +118,7 @@ class Guarding:
             self.guard_dict_keys(variable.source, mapping)
         elif variable.source is not None:
             try:
-                present = key in mapping
+                present = dict.__contains__(mapping, key)  # past a method of the program
                 self.guards.add(make_guard.dict_contains(variable.source, key, present))
             except TypeError:
                 variable.keys_guarded = True

@@ -25,7 +25,7 @@ from torch._subclasses.fake_tensor import (
 from torch.amp import autocast_mode
 from torch.autograd import grad_mode
 
-from capture import graph_arguments, overrides
+from capture import graph_arguments, node_annotations, overrides
 from capture.assertions import Assertions
 from capture.break_reasons import GraphBreak, SkipFrame
 from capture.config import config
@@ -47,6 +47,7 @@ from capture.variables.constant import ConstantVariable
 from capture.variables.symbolic import as_number, is_symbolic, proxy_for
 from guards import guard as make_guard
 from guards.guard_set import GuardSet
+from guards.lookup import is_nn_module
 from guards.source import (
     AttrSource,
     ConstantSource,
@@ -121,7 +122,7 @@ class OutputGraph(Placeholders):
 
     def remember_object(self, value: Any, variable: Variable) -> None:
         self._objects[id(value)] = (value, variable)
-        if isinstance(value, torch.nn.Module):
+        if is_nn_module(value):
             self._modules[id(value)] = variable
 
     def forget_objects(self) -> None:
@@ -237,6 +238,8 @@ class OutputGraph(Placeholders):
         node = self.graph.create_node(kind, target, proxies, keywords)
         node.meta["stack_trace"] = tx.stack_text()
         node.meta["example_value"] = value
+        if (custom := node_annotations.current(tx)) is not None:
+            node.meta["custom"] = custom
         self.unbacked.bind(value, node)
         if self.choices:
             choice.check_use(self.choices, node)

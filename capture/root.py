@@ -75,7 +75,7 @@ class RootTranslator(Translator):
 
 def holds_torch(value: Any, depth: int = 3) -> bool:
     """A tensor or module, or a container of such. Looks at the first few items only, and runs no code of the program."""
-    if isinstance(value, (torch.Tensor, torch.nn.Module, np.ndarray)):
+    if issubclass(type(value), (torch.Tensor, torch.nn.Module, np.ndarray)):
         return True
     if (
         depth == 0 or type(value).__iter__ not in PLAIN_ITERATION

@@ -36,6 +36,7 @@ LOADS: dict[type[s.Source], LoadRow] = {
     s.FunctionSource: ("LOAD_FUNCTION", lambda e, x: []),
     s.ConstantSource: ("LOAD_CONSTANT", lambda e, x: [x.value]),
     s.FunctionModeSource: ("LOAD_STATE", lambda e, x: [x.reader, (x.index,)]),
+    s.ThreadDictSource: ("LOAD_STATE", lambda e, x: [x.reader, (x.value,)]),
     s.AttrSource: ("LOAD_ATTR", lambda e, x: [sys.intern(x.name)]),
     s.TypeAttrSource: ("LOAD_TYPE_ATTR", lambda e, x: [sys.intern(x.name), x.after.id if x.after else 0]),
     s.DictSource: ("LOAD_DICT", lambda e, x: []),

@@ -28,7 +28,15 @@ from guards.buffer_properties import LONGEST_FORMAT, BufferProperties
 from guards.global_state import read_global_state
 from guards.iterator_state import numbers_of
 from guards.kinds import GuardKind
-from guards.lookup import Unresolved, dict_items, has_attribute, instance_dict, isinstance_raw, safe_repr
+from guards.lookup import (
+    Unresolved,
+    dict_items,
+    has_attribute,
+    instance_dict,
+    isinstance_raw,
+    safe_repr,
+    set_elements,
+)
 from guards.set_layout import layout_of
 from guards.shapes import ShapeExpression
 from guards.source import GlobalsSource, GlobalStateSource, Source
@@ -215,16 +223,17 @@ def builtin_not_hidden(name: str) -> Guard:
 
 def set_contents(source: Source, value: set[Any] | frozenset[Any]) -> Guard:
     """Exactly these elements; those that are no constants by identity. Raises GuardError past 1,000 elements."""
-    if len(value) > 1000:
-        raise GuardError(f"{source.text} has {len(value)} elements; too many to guard")
-    return Guard((source,), GuardKind.SET_CONTENTS, tuple(key_payload(item) for item in value))
+    elements = set_elements(value)
+    if len(elements) > 1000:
+        raise GuardError(f"{source.text} has {len(elements)} elements; too many to guard")
+    return Guard((source,), GuardKind.SET_CONTENTS, tuple(map(key_payload, elements)))
 
 
 def set_layout(source: Source, value: set[Any] | frozenset[Any]) -> Guard:
     """The same elements come in the same order, from the set and from what is made of it. Beside `set_contents`. Raises GuardError where hashes don't tell
     elements apart."""
     layout = layout_of(value)
-    if len(set(layout[3::2])) < len(value):
+    if len(set(layout[3::2])) < len(set_elements(value)):
         raise GuardError(f"{source.text} has elements of the same hash")
     return Guard((source,), GuardKind.SET_LAYOUT, layout)
 

@@ -79,6 +79,12 @@ def dict_items(mapping: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
     return iter(dict.items(mapping))
 
 
+def set_elements(value: set[Any] | frozenset[Any]) -> list[Any]:
+    """Elements in iteration order, past any override in a subclass."""
+    kind: Any = set if isinstance_raw(value, set) else frozenset
+    return list(kind.__iter__(value))
+
+
 _KEY_TYPES = (str, bytes, int, float, bool, complex)
 
 

@@ -6,6 +6,7 @@ Out: sources without a base; `x` -> LocalSource("x"), a global `scale` -> Global
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 from types import CellType, ModuleType
 from typing import Any, ClassVar
@@ -188,6 +189,21 @@ class FunctionModeSource(Source):
         if self.index >= torch._C._len_torch_function_stack():
             raise Unresolved(f"no torch function mode {self.index}")
         return self.reader(self.index)
+
+
+@dataclass(frozen=True, eq=False)
+class ThreadDictSource(Source):
+    """`vars(x)` of a `threading.local()`: of the thread that asks."""
+
+    value: threading.local
+    reader: ClassVar[Any] = vars
+
+    @property
+    def text(self) -> str:
+        return "vars(threading.local())"
+
+    def resolve(self, frame: FrameNamespace) -> Any:
+        return self.reader(self.value)
 
 
 def cell_contents(cell: Any) -> Any:

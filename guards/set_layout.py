@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from guards.lookup import isinstance_raw
+from guards.lookup import set_elements
 
 
 class _Entry(ctypes.Structure):
@@ -29,8 +29,7 @@ class _Set(ctypes.Structure):
 
 def layout_of(value: set[Any] | frozenset[Any]) -> tuple[int, ...]:
     held = _Set.from_address(id(value))
-    kind: Any = set if isinstance_raw(value, set) else frozenset
-    keys = {id(key) for key in kind.__iter__(value)}
+    keys = set(map(id, set_elements(value)))
     entries = ((place, held.table[place]) for place in range(held.mask + 1))
     places = [(place, entry.hash) for place, entry in entries if entry.key in keys]
     return (held.mask, held.fill, *(number for place in places for number in place))

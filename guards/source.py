@@ -49,6 +49,7 @@ from guards.root_sources import (
     GlobalStateSource,
     LocalSource,
     StateSource,
+    ThreadDictSource,
 )
 from guards.source_base import (
     DerivedSource,
@@ -90,6 +91,7 @@ __all__ = [
     "ShapeSource",
     "Source",
     "StateSource",
+    "ThreadDictSource",
     "TypeAttrSource",
     "TypeSource",
     "WeakrefSource",

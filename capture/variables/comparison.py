@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from capture.break_reasons import GraphBreak
 from capture.variables import graph_float, numpy_array
 from capture.variables.base import Variable
+from capture.variables.builtin import BuiltinVariable
 from capture.variables.class_dict import ClassDictVariable
 from capture.variables.class_lookup import lookup_type
 from capture.variables.compare import COMPARISONS, DUNDERS, SWAPPED, equal, equal_or_same, same_object
@@ -96,6 +97,8 @@ def _equal_otherwise(tx: Translator, left: Variable, right: Variable) -> bool:
     """Methods are equal where what they are made of is; values of unlike built-in types never are; the rest by identity."""
     if isinstance(left, BoundMethodVariable) and isinstance(right, BoundMethodVariable):
         return same_object(tx, left.owner, right.owner) and equal(tx, left.function, right.function)
+    if isinstance(left, BuiltinVariable) and isinstance(right, BuiltinVariable):
+        return bool(left.function == right.function)  # those of one C function and one object are equal
     if isinstance(left, ValueMethod) and isinstance(right, ValueMethod):
         return left.name == right.name and same_object(tx, left.owner, right.owner)
     kinds = left.python_type(), right.python_type()

@@ -19,6 +19,7 @@ from capture.variables.base import NotConstant, Variable
 from capture.variables.lists import ListVariable
 from capture.variables.sequence import TupleVariable
 from capture.variables.tensor import TensorVariable
+from guards.lookup import isinstance_raw
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,9 +68,9 @@ def _restorer(module: torch.nn.Module) -> Callable[[], None]:
 
 def check_initialized(tx: Translator, module: Any, args: list[Variable], kwargs: dict[str, Variable]) -> None:
     """Raises Uninitialized for a lazy module that this call would initialize, where that can be done ahead of the frame."""
-    if not isinstance(module, LazyModuleMixin) or module in _left_to_python:
+    if not isinstance_raw(module, LazyModuleMixin) or module in _left_to_python:
         return
-    if not module.has_uninitialized_params() or tx.output.fake_mode.has_drawn:  # type: ignore[misc]
+    if not module.has_uninitialized_params() or tx.output.fake_mode.has_drawn:
         return
     try:
         shown = tuple(map(_without_data, args)), {name: _without_data(arg) for name, arg in kwargs.items()}

@@ -315,7 +315,8 @@ def _pop_item(self: DictVariable, tx: Translator, last: Variable = ConstantVaria
 
     pairs = self.items(tx)
     if not pairs:
-        raise raise_new(KeyError, "popitem(): dictionary is empty")
+        method = "" if self.cls is collections.OrderedDict else "popitem(): "
+        raise raise_new(KeyError, f"{method}dictionary is empty")
     key, value = pairs[-1 if last.truth(tx) else 0]
     self.del_item(tx, key)
     return TupleVariable([key, value])

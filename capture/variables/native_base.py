@@ -11,6 +11,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
+from capture.polyfills import container_copies
 from capture.variables.base import Variable
 from capture.variables.class_lookup import MISSING, lookup_type
 
@@ -64,14 +65,6 @@ def new_base_value(
 # --- operations that the class leaves to its base ------------------------------------------------------------------------------------
 
 
-#: methods whose result is of the class of the instance, which may have to be called for it
-OF_ITS_CLASS: dict[type, tuple[str, ...]] = {
-    collections.OrderedDict: ("copy", "__or__", "__ror__"),
-    collections.defaultdict: ("copy", "__copy__", "__or__", "__ror__"),
-    collections.deque: ("copy", "__copy__", "__add__", "__mul__", "__rmul__"),
-}
-
-
 #: methods that functions written in C ask a number or a text for
 ASKED_BY_FUNCTIONS = (
     "__index__", "__int__", "__float__", "__complex__", "__bool__", "__len__", "__eq__", "__hash__", "__lt__", "__str__", "__repr__",
@@ -86,7 +79,7 @@ def plain_operand(value: Variable, *methods: str) -> Variable:
     if base is None or not isinstance(base, Variable):
         return value
     kind = base.python_type()
-    if any(name in OF_ITS_CLASS.get(kind, ()) for name in methods):
+    if any((kind, name) in container_copies.METHODS for name in methods):
         return value
     if kind in LITERAL_BASES and value.class_entry("__torch_function__") is not MISSING:  # type: ignore[attr-defined]
         return value

@@ -7,12 +7,12 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
-from capture.polyfills import copying
+from capture.polyfills import container_copies, copying
 from capture.variables.base import Variable
 from capture.variables.class_lookup import note_pending
 from capture.variables.constant import NONE, ConstantVariable
 from capture.variables.exception import ExceptionVariable, raise_new
-from capture.variables.native_base import IMMUTABLE_BASES, OF_ITS_CLASS, plain_argument
+from capture.variables.native_base import IMMUTABLE_BASES, plain_argument
 from capture.variables.object_methods import OBJECT_METHODS
 from capture.variables.opaque import OpaqueVariable
 from capture.variables.operator_methods import OPERATOR_METHODS
@@ -70,6 +70,9 @@ def _call_on_base(
     tx: Translator, descriptor: Any, owner: ObjectVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     base: Any = owner.base_value
+    own = container_copies.METHODS.get((base.python_type(), descriptor.__name__))
+    if own is not None:
+        return tx.wrap_function(own).call(tx, [owner, *args], kwargs)
     if base.python_type() is collections.OrderedDict and _changes_items(owner):
         return _call_ordered(tx, descriptor, owner, args, kwargs)
     if descriptor.__name__ == "__init__":
@@ -83,8 +86,6 @@ def _call_on_base(
         return value
     if descriptor.__name__ == "__reduce__" and base.python_type() in copying.REDUCED_CONTAINERS:
         return tx.wrap_function(copying.reduce_container).call(tx, [owner], {})
-    if descriptor.__name__ in OF_ITS_CLASS.get(base.python_type(), ()):
-        raise GraphBreak("method", name=descriptor.__qualname__, value=owner)
     result: Variable = base.call_method(tx, descriptor.__name__, list(map(plain_argument, args)), kwargs)
     if result is not base:
         return result
@@ -104,10 +105,6 @@ def _changes_items(owner: ObjectVariable) -> bool:
     )
 
 
-#: methods of OrderedDict that go by those of its subclass
-BY_OWN_METHODS = frozenset(["setdefault", "pop", "popitem", "copy", "__or__", "__ror__", "clear"])
-
-
 def _call_ordered(
     tx: Translator, descriptor: Any, owner: ObjectVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
@@ -116,8 +113,6 @@ def _call_ordered(
         update = tx.wrap_function(collections.abc.MutableMapping.update)
         update.call(tx, [owner, *args], kwargs)
         return owner if name == "__ior__" else NONE
-    if name in BY_OWN_METHODS:
-        raise GraphBreak("method", name=descriptor.__qualname__, value=owner)
     result: Variable = owner.base_value.call_method(tx, name, list(map(plain_argument, args)), kwargs)  # type: ignore[union-attr]
     return result
 

@@ -20,7 +20,7 @@ from capture.variables.class_lookup import lookup_type
 from capture.variables.constant import ConstantVariable, fold, raise_type_error
 from capture.variables.exception import raise_python
 from capture.variables.graph_float import GraphFloatVariable
-from capture.variables.lists import DequeVariable, ListVariable
+from capture.variables.lists import DequeVariable, ListVariable, change
 from capture.variables.mapping import DictVariable
 from capture.variables.native_base import plain_argument, plain_operand
 from capture.variables.number_rules import compute
@@ -182,12 +182,14 @@ def in_place_operator(tx: Translator, symbol: str, left: Variable, right: Variab
         return binary_operator(tx, symbol, left, right)
     if symbol == "+" and isinstance(left, (ListVariable, DequeVariable)):
         return left.call_method(tx, "__iadd__", [right], {})
-    if symbol == "*" and isinstance(left, ListVariable):
+    if symbol == "*" and isinstance(left, (ListVariable, DequeVariable)):
         items = repeated(left, plain_argument(right)) if is_int(right) else None
         if items is None:
             return binary_operator(tx, symbol, left, right)
-        tx.output.side_effects.will_mutate(left)
+        change(tx, left)
         left.items[:] = items
+        if isinstance(left, DequeVariable):
+            left.trim()
         return left
     if isinstance(left, SetVariable) and not isinstance(plain_operand(right, f"__r{name}__"), SetVariable):
         return binary_operator(tx, symbol, left, right)

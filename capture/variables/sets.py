@@ -157,6 +157,7 @@ def operand(tx: Translator, value: Variable) -> tuple[dict[Any, Variable], SetTa
     """The items of what is given to an operation of sets, and an object that Python would walk over in the same way."""
     from capture.variables.mapping import DictVariable
 
+    value = _past_overrides(value)
     if isinstance(value, SetVariable):
         return value.entries, value.table
     if type(value) is DictVariable:  # whose keys have been hashed
@@ -297,9 +298,16 @@ def _walked_once(tx: Translator, value: Variable) -> Variable:
     from capture.variables.mapping import DictVariable
     from capture.variables.sequence import TupleVariable
 
+    value = _past_overrides(value)
     if isinstance(value, SetVariable) or type(value) is DictVariable:
         return value
     return TupleVariable(value.iterate(tx).unpack(tx))
+
+
+def _past_overrides(value: Variable) -> Variable:
+    """The set itself of an instance of a class on top of one: the class's own `__iter__` is not asked."""
+    base = getattr(value, "base_value", None)
+    return base if isinstance(base, SetVariable) else value
 
 
 def _set_clear(self: SetVariable, tx: Translator) -> Variable:

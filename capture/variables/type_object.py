@@ -85,6 +85,12 @@ class ClassVariable(Variable):
         meta = self.meta_entry(tx, name)
         if isinstance(meta, property) and meta.fget is not None:
             return class_value(tx, self.metaclass(tx), meta.fget, name, "fget").call(tx, [self], {})
+        if meta is type.__dict__.get(name) and name == "__annotations__":
+            from capture.variables.class_dict import ClassDictVariable
+
+            own = ClassDictVariable(self).find(tx, ConstantVariable(name))
+            if own is not None:  # asking a class that has none makes them
+                return own
         if meta is not MISSING and is_data_descriptor(meta):
             raise GraphBreak("property", name=name, value=self)
         found = lookup_type(self.cls, name)

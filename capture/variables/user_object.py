@@ -122,7 +122,7 @@ class ObjectVariable(Variable):
 
     def generic_get_attr(self, tx: Translator, name: str) -> Variable | None:
         """`object.__getattribute__`; None where it raises AttributeError."""
-        if name == "__class__":
+        if name == "__class__" and isinstance(self.class_entry(name), types.GetSetDescriptorType):
             from capture.wrap import wrap_class
 
             return wrap_class(tx.output, self.cls)
@@ -214,6 +214,8 @@ class ObjectVariable(Variable):
                 )
             getter = class_value(tx, self, found.fget, name, "fget")
             return getter.call(tx, [self], {})
+        if self.base_value is not None and _is_field_of_base(found):
+            return self.base_value.get_attr(tx, name)
         if isinstance(found, types.MemberDescriptorType):
             pending = self.attributes.get(name)
             if pending is not None and not isinstance(pending, Deleted):
@@ -252,6 +254,9 @@ class ObjectVariable(Variable):
                 )
             class_value(tx, self, found.fset, name, "fset").call(tx, [self, value], {})
             return
+        if self.base_value is not None and _is_field_of_base(found):
+            self.base_value.set_attr(tx, name, value)
+            return
         if found is not MISSING and lookup_type(type(found), "__set__") is not MISSING:
             setter = lookup_type(type(found), "__set__")
             if isinstance(setter, types.FunctionType):
@@ -280,6 +285,8 @@ class ObjectVariable(Variable):
                 raise raise_new(AttributeError, text)
             class_value(tx, self, found.fdel, name, "fdel").call(tx, [self], {})
             return
+        if self.base_value is not None and _is_field_of_base(found):
+            raise GraphBreak("set_attr", value=self, name=name)
         if found is not MISSING and not isinstance(found, types.MemberDescriptorType):
             deleter = lookup_type(type(found), "__delete__")
             if isinstance(deleter, types.FunctionType):
@@ -373,6 +380,11 @@ class ObjectVariable(Variable):
             *self.attributes.values(),
             *(self.base_value.children() if self.base_value is not None else ()),
         ]
+
+
+def _is_field_of_base(found: Any) -> bool:
+    """A field of the built-in part of an object, which its methods go by: the factory of a defaultdict."""
+    return isinstance(found, types.MemberDescriptorType) and found.__objclass__ is collections.defaultdict
 
 
 def answer_of_bool(tx: Translator, result: Variable) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
+import threading
 import types
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -11,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from capture.variables.base import Variable
+from capture.variables.class_lookup import lookup_type, reads_attributes_plainly
 from capture.variables.constant import ConstantVariable
 from capture.variables.named_tuple import field_names, overrides_sequence
 from capture.variables.native_base import maker_of, native_base
 from capture.wrap import guard_identity, guard_type, wraps
 from capture.wrapping.containers import contents, wrap_named_tuple
-from guards.lookup import instance_dict
+from guards.lookup import instance_dict, isinstance_raw
 from guards.source import (
     ConstantSource,
     Source,
@@ -77,10 +79,22 @@ def wrap_weak_reference(output: OutputGraph, value: weakref.ref[Any], source: So
     return WeakReferenceVariable(value, source or ConstantSource(value))
 
 
+@wraps(threading.local)
+def wrap_thread_local(output: OutputGraph, value: threading.local, source: Source | None) -> Variable:
+    from capture.variables.thread_local import ThreadLocalVariable
+
+    guard_identity(output, value, source)
+    return ThreadLocalVariable(value, source or ConstantSource(value))
+
+
 def wrap_nn_module(output: OutputGraph, value: torch.nn.Module, source: Source | None) -> Variable:
     from capture.variables.nn_module import ModuleVariable
+    from capture.variables.opaque import OpaqueVariable
 
     guard_type(output, value, source)
+    if not reads_attributes_plainly(lookup_type(type(value), "__getattribute__")):
+        held = source or ConstantSource(value)
+        return OpaqueVariable(value, held, "property", name="__getattribute__", value=held.text)
     return with_namespace(output, ModuleVariable(type(value), value, source or ConstantSource(value), output))
 
 
@@ -128,7 +142,7 @@ def wrap_object(output: OutputGraph, value: Any, source: Source | None) -> Varia
     base = native_base(type(value))
     if heap and base is not object and maker_of(type(value)) is base.__new__:
         return wrap_native_subclass(output, value, base, held)
-    if isinstance(value, BaseException) or (not heap and type(value) is not types.SimpleNamespace):
+    if isinstance_raw(value, BaseException) or (not heap and type(value) is not types.SimpleNamespace):
         return OpaqueVariable(value, held, "unknown_type", value=f"{type(value).__name__} object {held.text}")
     return with_namespace(output, ObjectVariable(type(value), value, held, output))
 
@@ -146,14 +160,15 @@ def wrap_native_subclass(output: OutputGraph, value: Any, base: type, source: So
     return with_namespace(output, result)
 
 
+#: asked by the real type: `isinstance` runs code of a class that has a `__class__` or a `__getattribute__` of its own
 BASE_RULES: tuple[tuple[Any, Any], ...] = (
-    (lambda v: isinstance(v, type), wrap_type),
-    (lambda v: isinstance(v, enum.Enum), wrap_enum),
-    (lambda v: isinstance(v, torch.nn.Module) and instance_dict(v) is not None, wrap_nn_module),
-    (lambda v: isinstance(v, torch.Tensor), wrap_tensor_subclass),
+    (lambda v: isinstance_raw(v, type), wrap_type),
+    (lambda v: isinstance_raw(v, enum.Enum), wrap_enum),
+    (lambda v: isinstance_raw(v, torch.nn.Module) and instance_dict(v) is not None, wrap_nn_module),
+    (lambda v: isinstance_raw(v, torch.Tensor), wrap_tensor_subclass),
     (
-        lambda v: isinstance(v, tuple) and bool(field_names(type(v))) and not overrides_sequence(type(v)),
+        lambda v: isinstance_raw(v, tuple) and bool(field_names(type(v))) and not overrides_sequence(type(v)),
         wrap_named_tuple,
     ),
-    (lambda v: isinstance(v, types.ModuleType), wrap_python_module),
+    (lambda v: isinstance_raw(v, types.ModuleType), wrap_python_module),
 )

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import collections
+import copy
 import functools
 import operator
+
+import torch
 
 import capture
 from tests.capture.cases_errors import outcome
@@ -219,3 +222,124 @@ def more_than_object_takes(x):
             lambda: BlockingIOError().characters_written,
         )
     ]
+
+
+class LoggedDefaults(collections.defaultdict):
+    log: list = []
+
+    def __init__(self, *args):
+        self.log.append(len(args))
+        super().__init__(*args)
+
+    def __copy__(self):
+        self.log.append("copy")
+        return super().__copy__()
+
+    def update(self, *args):
+        self.log.append("update")
+        super().update(*args)
+
+    def __setitem__(self, key, value):
+        self.log.append(("set", key))
+        super().__setitem__(key, value)
+
+
+@case(1, 1)
+def copies_and_unions_of_a_defaultdict(x):
+    LoggedDefaults.log.clear()
+    held = LoggedDefaults(int, {"a": x})
+    held["q"]
+    made = held | {"b": 2}, {"c": 3} | held, held.copy(), copy.copy(held)
+    kinds = [(type(m) is LoggedDefaults, m.default_factory is int) for m in made]
+    return x + 1, [list(m.items()) for m in made], kinds, list(LoggedDefaults.log)
+
+
+class LoggedQueue(collections.deque):
+    log: list = []
+
+    def __init__(self, *args):
+        self.log.append(len(args))
+        super().__init__(*args)
+
+    def extend(self, items):
+        self.log.append("extend")
+        super().extend(items)
+
+
+@case(1, 1)
+def copies_and_sums_of_a_deque(x):
+    LoggedQueue.log.clear()
+    results = []
+    for held in (LoggedQueue([1, x], 5), LoggedQueue([2])):
+        made = held.copy(), held + held, held * 2, 2 * held, copy.copy(held)
+        results.append([(type(m) is LoggedQueue, m.maxlen, list(m)) for m in made])
+    return x + 1, results, outcome(lambda: LoggedQueue() + [1]), list(LoggedQueue.log)
+
+
+class OwnMembers(set):
+    """Walks over something else than it has."""
+
+    def __iter__(self):
+        return iter([7])
+
+    def __len__(self):
+        return 0
+
+
+def sets_of(own):
+    made = set(own), frozenset(own), {1} | own, {1, 9} - own, {9}.union(own), {1}.issubset(own)
+    return *made, list(own), sorted(own), len(own), bool(own), own == {1, 2}
+
+
+@case(1, 1, args=lambda: (torch.ones(3), OwnMembers([1, 2])))
+def sets_are_made_of_what_a_set_has(x, own):
+    return x + 1, sets_of(own), sets_of(OwnMembers([1, 2]))
+
+
+class Claims(dict):
+    """Says of other keys that it has them."""
+
+    asked: list = []
+
+    def __contains__(self, key):
+        Claims.asked.append(key)
+        return True
+
+
+@case(1, 1, args=lambda: (torch.ones(3), Claims(a=1)))
+def lookups_ask_no_method_of_the_program(x, claims):
+    Claims.asked.clear()
+    return x + claims["a"], claims.get("b", 2), list(Claims.asked), "b" in claims, len(Claims.asked)
+
+
+@case(1, 2)
+def factory_of_a_defaultdict(x):
+    held, plain = Defaults(list), collections.defaultdict(list)
+    held.default_factory = plain.default_factory = int
+    factories = Defaults().default_factory, held.default_factory, Defaults(str).default_factory
+    return x + held["q"] + plain["q"], held, plain, factories
+
+
+@case(graphs=None, args=lambda: (torch.ones(3), Defaults(int)))
+def factory_of_an_argument_is_replaced(x, held):
+    held.default_factory = list
+    return x + 1, held["q"], held
+
+
+@case(1, 1)
+def repeated_in_place(x):
+    made = collections.deque([1]), collections.deque([1, 2], 3), Queue([1, 2]), Queue([1, x], 3), [1]
+    others = [*made]
+    one, two, three, four, five = made
+    one *= 3
+    two *= 2
+    three *= 0
+    four *= 2
+    five *= 2
+    return x + 1, [list(m) for m in made], [m is o for m, o in zip((one, two, three, four, five), others)]
+
+
+@case(1, 1)
+def nothing_to_pop(x):
+    kinds = dict, collections.OrderedDict, Ordered, Defaults
+    return x + 1, [outcome(lambda kind=kind: kind().popitem()) for kind in kinds]

@@ -213,3 +213,18 @@ def mode_of_a_module(x, model):
 @case(graphs=1, ops=1)
 def text_of_a_function(x):
     return torch.sin(x), str(torch.sin) == repr(torch.sin), str(torch.ops.aten.sin.default)
+
+
+class InDouble(TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = dict(kwargs or {})
+        if func in (torch.zeros, torch.ones, torch.full):
+            kwargs["dtype"] = torch.float64
+        return func(*args, **kwargs)
+
+
+@case(graphs=1, ops=3)
+def mode_that_looks_for_the_function_in_a_tuple(x):
+    with InDouble():
+        made = torch.zeros(2), torch.ones(2)
+    return x + 1, made

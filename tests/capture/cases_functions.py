@@ -317,3 +317,9 @@ def cells_of_a_closure(x):
     result = scaled(x) + names["by"].cell_contents
     by = 4
     return result + names["by"].cell_contents, len(scaled.__closure__), taken
+
+
+@case(graphs=1, ops=1)
+def functions_written_in_c_are_compared(x):
+    same = torch.ones == torch.zeros, torch.ones == torch.ones, torch.ones != len
+    return x + 1, same, torch.ones in (torch.zeros, torch.ones), [torch.sin].index(torch.sin)

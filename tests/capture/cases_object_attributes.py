@@ -316,3 +316,71 @@ def attributes_deleted_and_set_anew_come_last(x, kept, namespace):
 def operators_of_counters(x):
     c, d = collections.Counter([3, 1, 3]), collections.Counter({3: 1, 5: 2})
     return x + 1, c - d, c + d, c & d, c | d, c == d, sorted(c.items())
+
+
+class StandsFor:
+    """Says that it is of the class of another object."""
+
+    def __init__(self, held):
+        self.held = held
+
+    @property
+    def __class__(self):
+        return type(self.held)
+
+    def __getattr__(self, name):
+        return getattr(self.held, name)
+
+
+STANDING = StandsFor([1]), StandsFor(torch.ones(3))
+
+
+@case(graphs=1, ops=1)
+def class_that_an_object_tells(x):
+    items, tensor = STANDING
+    told = [o.__class__ for o in (items, tensor)], [type(o).__name__ for o in (items, tensor)]
+    return x + 1, told, isinstance(items, list), isinstance(tensor, torch.Tensor), isinstance(items, dict)
+
+
+class Watched:
+    seen: list = []
+    scale = 2
+
+    def __getattribute__(self, name):
+        Watched.seen.append(name)
+        return super().__getattribute__(name)
+
+
+class WatchedList(list):
+    __getattribute__ = Watched.__getattribute__
+
+
+WATCHED = Watched(), WatchedList([1])
+
+
+@case(graphs=1, ops=1)
+def nobody_else_reads_attributes(x):
+    watched, items = WATCHED
+    Watched.seen.clear()
+    return x * watched.scale, len(items), list(Watched.seen)
+
+
+class Annotated:
+    first: int = 1
+
+
+class AnnotatedBelow(Annotated):
+    second: str
+
+
+class NotAnnotated(Annotated):
+    pass
+
+
+NotAnnotated.__annotations__  # asking makes them
+
+
+@case(graphs=1, ops=1)
+def annotations_of_classes(x):
+    below = AnnotatedBelow.__annotations__
+    return x + len(Annotated.__annotations__), list(below), len(NotAnnotated.__annotations__)

@@ -76,10 +76,57 @@ def items_are_read_by_the_subclass(x):
 
 
 @case(1, 1)
-def what_goes_by_the_methods_of_the_subclass_is_left_to_python(x):
+def methods_that_call_the_class_or_its_own_methods(x):
     o = Scaling(a=1, b=2)
     y = x + 1
-    return y, o.pop("a"), o.setdefault("c", 3), o.copy()
+    return y, o.pop("a"), o.setdefault("c", 3), o.copy(), o | {"d": 4}, {"e": 5} | o, type(o.copy()).__name__
+
+
+class Logged(collections.OrderedDict):
+    log: list = []
+
+    def __setitem__(self, key, value):
+        self.log.append(("set", key))
+        super().__setitem__(key, value)
+
+    def __getitem__(self, key):
+        self.log.append(("get", key))
+        return super().__getitem__(key)
+
+    def __delitem__(self, key):
+        self.log.append(("del", key))
+        super().__delitem__(key)
+
+    def __contains__(self, key):
+        self.log.append(("in", key))
+        return super().__contains__(key)
+
+
+def own_methods(o, x):
+    Logged.log.clear()
+    o["a"], o["b"], o["c"] = x, 2, 3
+    results = [o.pop("a"), o.pop("q", 5), o.popitem(), o.setdefault("d", x), o.setdefault("d", 4), o["b"]]
+    try:
+        o.pop("q")
+    except KeyError as error:
+        results.append(str(error))
+    made = o.copy(), o | {"z": 1}, {"z": 1} | o
+    o.clear()
+    try:
+        o.popitem()
+    except KeyError as error:
+        results.append(str(error))
+    return results, [list(m.items()) for m in made], [type(m) is type(o) for m in made], list(Logged.log)
+
+
+@case(1, 1)
+def which_own_methods_are_asked(x):
+    return x + 1, own_methods(Logged(), x)
+
+
+@case(1, 1, args=lambda: (torch.ones(3), Logged(k=1)))
+def which_own_methods_of_an_argument_are_asked(x, o):
+    return x + 1, own_methods(o, x)
 
 
 @case(1, 1)
