@@ -254,3 +254,16 @@ def leaky_relu_backward(
     grad: torch.Tensor, tensor: torch.Tensor, negative_slope: float, is_result: bool
 ) -> torch.Tensor:
     return aten.where(aten.gt(tensor, 0), grad, aten.mul(grad, negative_slope))
+
+
+@rewriting(aten.rrelu_with_noise.default, dtypes=WIDE + HALF, any_size=True)
+def rrelu_with_noise(
+    tensor: torch.Tensor,
+    noise: torch.Tensor,
+    lower: float = 0.125,
+    upper: float = 1 / 3,
+    training: bool = False,
+    generator: Any = None,
+) -> Any:
+    """Without noise where nothing is trained."""
+    return NotImplemented if training else row_major(aten.leaky_relu(tensor, (lower + upper) / 2))

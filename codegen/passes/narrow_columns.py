@@ -19,6 +19,7 @@ from dataclasses import replace
 from codegen import index_algebra as ix
 from codegen import ir
 from codegen.index_algebra import Index, atoms_of, to_expr
+from codegen.ops import TORCH_DTYPES
 from codegen.passes.axes import stride_of
 from codegen.passes.draft import Draft, DraftLoad, Phase, Statement
 from codegen.passes.long_sums import BLOCK, widen
@@ -27,6 +28,7 @@ from codegen.passes.row_blocks import VALUES, rename_operands
 
 LANES = 16  # of the widest vector: blocks of rows are a multiple of it
 MAX_WIDTH = 64  # of a row; a wider one fills its vectors well enough
+FEW = 4  # vectors of a block, where a single one would do
 MIN_BLOCKS = 4  # of rows
 IN_FLIGHT = (8, 7, 6, 5, 4, 3)  # vectors side by side
 COMBINES = ("sum", "prod", "max", "min")
@@ -42,15 +44,26 @@ def reduce_blocks_of_rows(draft: Draft) -> list[ir.Stmt]:
     width, rows = draft.ranges.extents[column], draft.ranges.extents[row]
     if not isinstance(width, int) or not 1 < width < MAX_WIDTH:
         return []
-    size = LANES // math.gcd(width, LANES)  # rows of a block
+    accumulators = (s for s in draft.statements() if isinstance(s, ir.Accumulator))
+    lanes = min((_lanes(s.dtype) for s in accumulators), default=LANES)
+    size = _rows_of_block(width, lanes)
     if (
         size == 1
-        or width == LANES // 2
         or (isinstance(rows, int) and rows < MIN_BLOCKS * size)
         or not _is_one_walk(draft, phase, column, row, width)
     ):
         return []
     return _Blocks(draft, phase, size).loops()
+
+
+def _lanes(dtype: str) -> int:
+    return LANES * TORCH_DTYPES["f32"].itemsize // TORCH_DTYPES[dtype].itemsize
+
+
+def _rows_of_block(width: int, lanes: int) -> int:
+    """So many that they fill vectors, and several of these: one would wait for itself."""
+    size = LANES // math.gcd(width, LANES)
+    return size * FEW * lanes // LANES if size * width == LANES else size
 
 
 def _is_one_walk(draft: Draft, phase: Phase, column: str, row: str, width: int) -> bool:
@@ -147,7 +160,7 @@ class _Blocks:
         ]
         nest = Nest(self.draft, (self.flat, self.block))
         nest.place(statements)
-        vectors = self.size * self.width // LANES
+        vectors = self.size * self.width // min(_lanes(a.dtype) for a in self.accumulators)
         flight = next((n for n in IN_FLIGHT if vectors % n == 0), IN_FLIGHT[2])
         loops = [
             ir.Loop(self.flat, ir.Const(self.size * self.width), parallel=True, vector=True, unroll=flight),

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import capture
+from codegen.ir import Const, Loop
 from codegen.printer import print_kernel
 from tests.codegen.lowering_check import check, kernels
 
@@ -26,7 +27,9 @@ def in_blocks(function: Callable[..., Any], *inputs: torch.Tensor) -> bool:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("shape", [(1000, 3), (64, 7), (129, 2), (3, 333, 10), (200, 33)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(1000, 3), (64, 7), (129, 2), (3, 333, 10), (200, 33), (403, 8), (1000, 16)], ids=str
+)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_blocks_of_rows(name, shape, dtype):
     assert in_blocks(
@@ -41,6 +44,18 @@ def test_integers(dtype):
     check(lambda x: x.amax(0), x)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "width", "elements"),
+    [("float32", 8, 64), ("float32", 16, 64), ("int64", 8, 32), ("int64", 3, 48)],
+)
+def test_several_vectors_are_added_up_side_by_side(dtype, width, elements):
+    x = torch.arange(1000 * width).reshape(1000, width).remainder(7).to(getattr(torch, dtype))
+    (kernel,) = kernels(check(lambda x: x.sum(0), x))
+    first = kernel.body[0]
+    lanes = 64 // x.element_size()
+    assert isinstance(first, Loop) and (first.extent, first.unroll) == (Const(elements), elements // lanes)
+
+
 def test_nan_and_infinity_come_through():
     x = torch.zeros(1000, 3)
     x[997, 1], x[3, 2] = torch.nan, torch.inf
@@ -53,7 +68,7 @@ def test_other_walks_are_left_alone():
         return torch.arange(torch.Size(shape).numel()).remainder(7).reshape(shape).float()
 
     assert not in_blocks(lambda x: x.sum(0), numbers(1000, 64))  # wide
-    assert not in_blocks(lambda x: x.sum(0), numbers(1000, 16))  # rows of whole vectors
+    assert not in_blocks(lambda x: x.sum(0), numbers(1000, 48))  # rows of several whole vectors
     assert not in_blocks(lambda x: x.sum(0), numbers(20, 3))  # few rows
     assert not in_blocks(lambda x: x[:, :3].sum(0), numbers(1000, 5))  # gaps
     assert not in_blocks(lambda x, w: (x * w).sum(0), numbers(1000, 3), numbers(1000, 1))
