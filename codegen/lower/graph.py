@@ -148,10 +148,10 @@ class Lowering:
         function = LOWERINGS.get(node.target)
         if function is None or not _all_known(node) or _is_result_with_offset(node):
             return NotImplemented
-        args, kwargs = fx.node.map_aggregate((node.args, node.kwargs), self._argument)
+        args, kwargs = fx.node.map_aggregate((node.args, node.kwargs), self.argument)
         return function(self, *args, **kwargs)
 
-    def _argument(self, value: Any) -> Any:
+    def argument(self, value: Any) -> Any:
         """A node's value, or a size as an index; anything else as it is."""
         return self.values[value] if isinstance(value, fx.Node) else _as_scalar(value)
 
@@ -198,7 +198,7 @@ class Lowering:
         return tuple(values) if isinstance(self.val, (tuple, list)) else values[0]
 
     def _extern_argument(self, argument: Any) -> Any:
-        value = self._argument(argument)
+        value = self.argument(argument)
         if isinstance(value, TensorExpr):
             return Ref(self.tensor_for(value, argument.meta.get("val"), argument.name))
         return _outside(value)
@@ -232,7 +232,7 @@ class Lowering:
         strides = strides_of(val) if isinstance(val, torch.Tensor) else ix.row_major(value.shape)
         if isinstance(base, Stored) or value is not base:
             place = (
-                self._as_strided(value, self.realize(base, hint), base)
+                self.as_strided(value, self.realize(base, hint), base)
                 if self._is_affine(value, base)
                 else None
             )
@@ -247,9 +247,9 @@ class Lowering:
 
     def _is_affine(self, value: TensorExpr, base: TensorExpr) -> bool:
         pretend = Stored(base.shape, base.dtype, "", self.layouts.get(base) or ix.row_major(base.shape))
-        return self._as_strided(value, pretend, base) is not None
+        return self.as_strided(value, pretend, base) is not None
 
-    def _as_strided(self, value: TensorExpr, place: Stored, base: TensorExpr) -> Stored | None:
+    def as_strided(self, value: TensorExpr, place: Stored, base: TensorExpr) -> Stored | None:
         """`value`, a chain of views over `base` which is stored at `place`, as strides and offset; None where it is no strided tensor."""
         if isinstance(base, Stored):
             place = base

@@ -15,6 +15,7 @@ import torch
 
 from codegen.index_algebra import Index, plus, times
 from codegen.lower.graph import Store, strides_of
+from codegen.lower.part_writes import written_parts
 from codegen.lower.promotion import as_operand
 from codegen.lower.registry import lowering
 from codegen.lower.tensor_expr import Stored, TensorExpr, cast, reshape
@@ -94,5 +95,8 @@ def copy_into(ctx: Any, target: TensorExpr, source: TensorExpr, non_blocking: bo
     """The tracer puts the writes to inputs at the end of the graph."""
     if not isinstance(target, Stored):
         return NotImplemented
-    ctx.stores.append(Store(as_operand(source, target.dtype, target.shape), target))
+    parts = written_parts(ctx, target, ctx.operands[-1])
+    for place, value in [(target, source)] if parts is None else parts:
+        if value is not None:
+            ctx.stores.append(Store(as_operand(value, place.dtype, place.shape), place))
     return target

@@ -1,0 +1,271 @@
+"""Writes to parts of inputs touch those parts alone, and leave what eager leaves."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from math import prod
+
+import pytest
+import torch
+
+import capture
+from capture.config import config
+from codegen.ir import Const, Loop
+from codegen.llvm.loops import statements_in
+from codegen.lower.graph import Lowering
+from codegen.passes import pipeline
+from codegen.passes.pipeline import build_kernels
+from codegen.program import KernelStep, Program
+
+Write = Callable[[torch.Tensor, torch.Tensor], object]
+
+
+def filled(x: torch.Tensor, y: torch.Tensor) -> None:
+    x[2:5].zero_()
+
+
+def row(x: torch.Tensor, y: torch.Tensor) -> None:
+    x[3] = y
+
+
+def column(x: torch.Tensor, y: torch.Tensor) -> None:
+    x[:, -2] = 1.5
+
+
+def added(x: torch.Tensor, y: torch.Tensor) -> None:
+    x[5] += y
+
+
+def block(x: torch.Tensor, y: torch.Tensor) -> None:
+    x[1:4, 2:6] *= 2
+
+
+def element(x: torch.Tensor, y: torch.Tensor) -> None:
+    x[3, 4] = 5.0
+
+
+def every_other(x: torch.Tensor, y: torch.Tensor) -> None:
+    x[:, ::2] += 1
+
+
+def diagonal(x: torch.Tensor, y: torch.Tensor) -> None:
+    x.diagonal(-1).add_(1)
+
+
+def transposed(x: torch.Tensor, y: torch.Tensor) -> None:
+    x.t()[4].add_(y)
+
+
+def flat(x: torch.Tensor, y: torch.Tensor) -> None:
+    x.view(-1)[10:20].copy_(x.view(-1)[30:40])
+
+
+def strided(x: torch.Tensor, y: torch.Tensor) -> None:
+    x.as_strided((3,), (9,), 4).fill_(2)
+
+
+def swapped(x: torch.Tensor, y: torch.Tensor) -> None:
+    x[0], x[1] = x[1] * 2, x[0] * 2
+
+
+def columns(x: torch.Tensor, y: torch.Tensor) -> None:
+    x[:, 0], x[:, 3] = y, y + 1
+
+
+def wider(x: torch.Tensor, y: torch.Tensor) -> None:
+    x[6:8] = y.double() * 2
+
+
+def nothing(x: torch.Tensor, y: torch.Tensor) -> None:
+    x[3:3] = 1
+
+
+ONE_PLACE = [
+    filled,
+    row,
+    column,
+    added,
+    block,
+    element,
+    every_other,
+    diagonal,
+    transposed,
+    flat,
+    swapped,
+    columns,
+    wider,
+]
+
+
+@pytest.mark.parametrize("write", ONE_PLACE, ids=lambda write: write.__name__)
+def test_only_the_part_is_touched(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the size of the tensor is made, and it is not copied to itself."""
+    programs: list[Program] = []
+
+    def noting(lowering: Lowering) -> Program:
+        programs.append(build_kernels(lowering))
+        return programs[-1]
+
+    monkeypatch.setattr(pipeline, "build_kernels", noting)
+    compare(lambda x, y: write(x, y), torch.randn(8, 8), torch.randn(8))
+    (program,) = programs
+    assert all(isinstance(step, KernelStep) for step in program.steps)
+    for step in program.steps:
+        assert isinstance(step, KernelStep)
+        loops = [loop for loop in statements_in(step.kernel.body) if isinstance(loop, Loop)]
+        assert prod(int(loop.extent.value) for loop in loops if isinstance(loop.extent, Const)) < 64
+
+
+READS: list[Callable[[torch.Tensor], object]] = [
+    lambda x: None,
+    lambda x: x,
+    lambda x: x.sum(0),
+    lambda x: x @ x,
+    lambda x: x[1:3],
+    lambda x: (x * 2, x.transpose(0, 1)),
+]
+
+
+@pytest.mark.parametrize("read", range(len(READS)))
+@pytest.mark.parametrize("write", [*ONE_PLACE, strided, nothing], ids=lambda write: write.__name__)
+def test_what_is_read_behind_the_write(write: Write, read: int) -> None:
+    def program(x: torch.Tensor, y: torch.Tensor) -> object:
+        before = x.mean()
+        write(x, y)
+        return before, READS[read](x)
+
+    compare(program, torch.randn(8, 8), torch.randn(8))
+
+
+def compare(program: Callable[..., object], *inputs: torch.Tensor) -> None:
+    results = []
+    for function in (program, capture.compile(program, dynamic=False)):
+        own = [torch.empty_strided(x.shape, x.stride(), dtype=x.dtype).copy_(x) for x in inputs]
+        with config.patch(raise_on_error=True):
+            results.append((function(*own), own))
+    torch.testing.assert_close(results[1], results[0])
+
+
+def test_overlapping_writes_come_in_order() -> None:
+    def border(x: torch.Tensor) -> None:
+        x[:, 0], x[:, -1], x[0], x[-1] = 1, 2, 3, 4
+        x[0, 0] = x[1, 1]
+
+    compare(border, torch.randn(6, 7))
+
+
+def test_old_contents_put_back_over_new_ones() -> None:
+    def program(x: torch.Tensor) -> None:
+        old = x[2].clone()
+        x[2] = 7
+        x[3] = x[2] + 1
+        x[2] = old
+
+    compare(program, torch.randn(6, 7))
+
+
+@pytest.mark.parametrize("layout", [(8, 1), (1, 8), (20, 2)], ids=str)
+def test_layouts(layout: tuple[int, int]) -> None:
+    x = torch.empty_strided((8, 8), layout).normal_()
+
+    def program(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        x[:, 2:4].mul_(3)
+        x[4] -= y
+        return x * 1
+
+    compare(program, x, torch.randn(8))
+
+
+def test_an_index_out_of_range_leaves_the_input_alone() -> None:
+    def program(x: torch.Tensor, i: torch.Tensor) -> None:
+        x[0] = x[1][i]
+
+    fast = capture.compile(program)
+    x = torch.randn(4, 5)
+    fast(x, torch.arange(5))
+    kept = x.clone()
+    with pytest.raises(IndexError):
+        fast(x, torch.tensor([0, 1, 2, 3, 9]))
+    torch.testing.assert_close(x, kept)
+
+
+def test_sizes_that_change() -> None:
+    def program(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        x[1:-1, 3] += y[1:-1]
+        x[-1] = 2
+        return x.sum()
+
+    fast = capture.compile(program, dynamic=True)
+    for size in (5, 7, 12):
+        x, y = torch.randn(size, size + 1), torch.randn(size)
+        own = x.clone()
+        torch.testing.assert_close((fast(own, y), own), (program(x, y), x))
+
+
+Views = list[tuple[str, tuple[int, ...]]]
+
+
+def random_views(rng: random.Random, shape: tuple[int, ...]) -> tuple[Views, torch.Tensor]:
+    """Some views, one of the other, and what they give for a tensor of that shape."""
+    views: Views = []
+    x = torch.empty(shape)
+    for _ in range(rng.randint(1, 3)):
+        dim = rng.randrange(x.dim()) if x.dim() else 0
+        start = rng.randrange(x.shape[dim]) if x.dim() else 0
+        choices: Views = [("unsqueeze", (0,))]
+        if x.dim():
+            choices += [
+                ("narrow", (dim, start, rng.randint(1, x.shape[dim] - start))),
+                ("select", (dim, start)),
+            ]
+        if x.dim() > 1:
+            choices += [
+                ("transpose", (0, 1)),
+                ("diagonal", (rng.randint(0, x.shape[1] - 1),)),
+                ("flatten", (0, 1)),
+            ]
+        name, args = rng.choice(choices)
+        if name != "flatten" or x.is_contiguous():
+            views.append((name, args))
+            x = getattr(x, name)(*args)
+    return views, x
+
+
+def viewed(x: torch.Tensor, views: Views) -> torch.Tensor:
+    for name, args in views:
+        x = getattr(x, name)(*args)
+    return x
+
+
+def random_writes(rng: random.Random, shape: tuple[int, ...]) -> Write:
+    plan = []
+    for _ in range(rng.randint(1, 3)):
+        (place, written), (source, read) = random_views(rng, shape), random_views(rng, shape)
+        plan.append(
+            (place, source if written.shape == read.shape else None, rng.choice(["add_", "mul_", "copy_"]))
+        )
+
+    def write(x: torch.Tensor, y: torch.Tensor) -> None:
+        for place, source, name in plan:
+            value = y.sum() if source is None else viewed(y, source) * 2
+            getattr(viewed(x, place), name)(value)
+
+    return write
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_writes(seed: int) -> None:
+    rng = random.Random(seed)
+    write, read, of_itself = (
+        random_writes(rng, (4, 5, 4)),
+        READS[rng.choice([0, 1, 2, 5])],
+        rng.random() < 0.4,
+    )
+
+    def program(x: torch.Tensor, y: torch.Tensor) -> object:
+        write(x, x if of_itself else y)
+        return read(x)
+
+    torch.manual_seed(seed)
+    compare(program, torch.randn(4, 5, 4).double(), torch.randn(4, 5, 4).double())
