@@ -193,6 +193,8 @@ def translate(frame: Any, settings: CaptureSettings, plan: Plan) -> Capture:
         except GraphBreak as signal:
             try:
                 plan.break_earlier(tx, signal)
+                if plan.break_at is not None and not settings.fullgraph:
+                    check_divisible(frame.code, signal)
             finally:
                 tx.output.forget_objects()
                 forget_frames(signal, handled)
@@ -216,20 +218,16 @@ def finish(
     frame: Any,
 ) -> Capture:
     """Make the frame's code; decide whether there is anything to capture."""
-    reason = signal.as_reason() if signal is not None else None
+    reason = None
     tx.output.is_broken = signal is not None
     operations = tx.output.operation_count()
-    if reason is not None:
+    if signal is not None:
+        reason = signal.as_reason()
         if settings.fullgraph:
             raise Unsupported(reason)
         if not operations and not tx.saw_torch:
             raise SkipFrame(f"nothing to capture before: {reason.reason}")
-        if frame_filter.asks_for_locals(frame.code):
-            raise SkipFrame(f"it may read its own local variables, and breaks: {reason.reason}")
-        if any(frame_filter.reads_other_locals(code) for code, *_ in signal.frames):  # type: ignore[union-attr]
-            raise SkipFrame(
-                f"a function that it calls may read its local variables, and breaks: {reason.reason}"
-            )
+        check_divisible(frame.code, signal)
         if frame_filter.is_whole_or_nothing(frame.code):
             log.get("graph_breaks")("%s", reason)
             return Capture(tx, None, reason)
@@ -249,6 +247,14 @@ def finish(
     capture = Capture(tx, value, reason)
     make_code(capture, settings)
     return capture
+
+
+def check_divisible(code: types.CodeType, signal: GraphBreak) -> None:
+    """Raises SkipFrame where somebody may look at the frame's local variables, which are no more those of one frame behind a break."""
+    if frame_filter.asks_for_locals(code):
+        raise SkipFrame(f"it may read its own local variables, and breaks: {signal.text}")
+    if any(frame_filter.reads_other_locals(below) for below, *_ in signal.frames):
+        raise SkipFrame(f"a function that it calls may read its local variables, and breaks: {signal.text}")
 
 
 def make_code(capture: Capture, settings: CaptureSettings) -> None:
@@ -409,23 +415,26 @@ def after_graph_failure(mutates: bool, modes: dict[str, Any], error: BaseExcepti
 # --- other ends ------------------------------------------------------------------------------------------------------------------
 
 
-def leave_alone(frame: Any, skip: SkipFrame, settings: CaptureSettings) -> None:
+def leave_alone(frame: Any, skip: SkipFrame, settings: CaptureSettings) -> Any:
+    """What it gives is for this run: all that an idle frame calls was interpreted as part of it, none of it is worth a look of its own."""
+    now = UNHOOKED if skip.idle else None
     counters["frames"]["skipped"] += 1
     observe.current().on_skip(str(skip), frame.code)
     log.get("graph_breaks")("%s is left to Python: %s", frame.code.co_qualname, skip)
     if skip.guards is None:
         _capture.skip_code(frame.code)
-        return
+        return now
     if _capture.added_entries(frame.code) >= config.recompile_limit and not cache.has_captured(frame.code):
         cache.stop_capturing(
             frame.code, settings
         )  # its guards name what lives for one call: analysis for each
-        return
+        return now
     sampled = skip.straight and not settings.fullgraph  # which has to raise at the first frame that breaks
     program = encode(skip.guards, [], frame.code)
     entry = cache.CacheEntry(program, settings, unhooked=skip.idle, sampled=sampled)
     entry.guard_set = skip.guards
     cache.install(frame.code, entry)
+    return now
 
 
 def leave_disabled(wrapper: types.FunctionType, original: Any) -> Any:

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import fx
 
 import capture
+from capture.root import RootTranslator
 
 x = torch.ones(3, 4)
 
@@ -151,3 +152,40 @@ def test_what_a_frame_left_to_python_calls_is_captured(backend):
     assert backend.graphs == 1  # of `work`
     assert [entry.hits for entry in _capture.entries(work.__code__)] == [2]
     assert [entry.unhooked for entry in _capture.entries(main.__code__)] == [False]
+
+
+def test_a_frame_without_operations_takes_what_it_calls_along():
+    """What it calls was interpreted as part of it, and is not looked at once more when Python runs the frame."""
+
+    def inner(n):
+        return [n] * 3
+
+    def outer(module, n):
+        return inner(n), type(module)
+
+    module, before = torch.nn.ReLU(), capture.counters["frames"]["skipped"]
+    with capture.enable():
+        found = outer(module, 2)
+    assert found == ([2, 2, 2], torch.nn.ReLU)
+    assert capture.counters["frames"]["skipped"] - before == 1
+
+
+def test_a_frame_that_asks_for_its_variables_and_breaks_is_interpreted_once(monkeypatch):
+    """It is left to Python wherever it breaks: no second look, which would end at the break."""
+    begun = []
+    run_to_break = RootTranslator.run_to_break
+
+    def run(self, break_at):
+        begun.append(self.code.co_name)
+        return run_to_break(self, break_at)
+
+    def asks(x):
+        y = x.sin()
+        capture.graph_break()
+        return y, sorted(locals())
+
+    monkeypatch.setattr(RootTranslator, "run_to_break", run)
+    x = torch.ones(3)
+    y, names = capture.compile(asks)(x)
+    assert torch.equal(y, x.sin()) and names == ["x", "y"]
+    assert begun == ["asks"]
