@@ -27,15 +27,20 @@ MOST_DEFINITIONS = 256  # in all parts together: each is compiled for itself
 
 def split_joins(lowering: Lowering) -> None:
     """Changes `lowering.stores`."""
-    called = {name for step in lowering.steps for name in (*step_reads(step), *step_writes(step))}
-    tried = set(called)
-    while True:
-        join = _next_join(lowering, tried)
-        if join is None:
-            return
-        tried.add(join.whole.buffer)
-        if all(_divides(lowering, join, reader) for reader in join.readers):
-            _split(lowering, join)
+    tried = {name for step in lowering.steps for name in (*step_reads(step), *step_writes(step))}
+    pending = True
+    while pending:
+        pending = False
+        replaced: set[int] = set()
+        for join in _joins(lowering, tried):
+            touched = {id(store) for store in (*join.readers, *join.stores)}
+            if touched & replaced:
+                pending = True  # a join of joins: found anew among the stores as they are then
+                continue
+            tried.add(join.whole.buffer)
+            if all(_divides(lowering, join, reader) for reader in join.readers):
+                _split(lowering, join)
+                replaced |= touched
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,37 +52,32 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Join:
-    """`parts`: side by side along `dim` of `whole`. `readers`: the stores of what is computed of it."""
+    """`parts`: side by side along `dim` of `whole`, in the order of their `stores`. `readers`: the stores of what is computed of it."""
 
     whole: Stored
     dim: int
     parts: tuple[_Part, ...]
+    stores: tuple[Store, ...]
     readers: tuple[Store, ...]
 
 
-def _next_join(lowering: Lowering, tried: set[str]) -> _Join | None:
+def _joins(lowering: Lowering, tried: set[str]) -> list[_Join]:
+    """Of the stores as they are, those of buffers that were not tried."""
     filled: dict[str, list[Store]] = {}
     for store in lowering.stores:
         filled.setdefault(store.target.buffer, []).append(store)
     buffers = lowering.program.buffers
-    joined = {
-        name
+    reading: dict[str, list[tuple[Store, Stored]]] = {
+        name: []
         for name, stores in filled.items()
         if len(stores) > 1 and name not in tried and buffers[name].kind == "temp"
     }
-    if not joined:
-        return None
-    reading: dict[str, list[tuple[Store, Stored]]] = {}
-    for store in lowering.stores:
+    for store in lowering.stores if reading else ():
         for value in topological([store.value]):
-            if isinstance(value, Stored) and value.buffer in joined:
-                reading.setdefault(value.buffer, []).append((store, value))
-    for name in [name for name in filled if name in reading]:
-        join = _join(filled[name], reading[name])
-        if join is not None:
-            return join
-        tried.add(name)
-    return None
+            if isinstance(value, Stored) and value.buffer in reading:
+                reading[value.buffer].append((store, value))
+    found = [_join(filled[name], readings) for name, readings in reading.items() if readings]
+    return [join for join in found if join is not None]
 
 
 def _join(stores: list[Store], reading: list[tuple[Store, Stored]]) -> _Join | None:
@@ -99,7 +99,7 @@ def _join(stores: list[Store], reading: list[tuple[Store, Stored]]) -> _Join | N
         parts.append(_Part(store.value, start, size))
         start = ix.plus(start, size)
     readers = tuple(store for store, _ in reading)
-    return _Join(whole, dim, tuple(parts), readers) if start == whole.shape[dim] else None
+    return _Join(whole, dim, tuple(parts), tuple(stores), readers) if start == whole.shape[dim] else None
 
 
 def _shorter(target: Stored, whole: Stored) -> list[int]:
