@@ -111,7 +111,7 @@ def _load_lanes(emitter: KernelEmitter, load: Load, address: Address, mask: Valu
     else:
         other = constant("u8" if load.dtype == "b8" else load.dtype, load.other, lanes)
         text = function.define_here(
-            _masked_read(emitter, address, kind, load, active or code.constant("b8", True), other)
+            _masked_read(emitter, address, kind, load, active or code.constant("b8", True), other, mask)
         )
     return Value(_to_register(code, load.dtype, text), load.dtype, lanes, function.depth)
 
@@ -152,19 +152,36 @@ def _strided_read(emitter: KernelEmitter, address: Address, dtype: str, distance
 
 
 def _masked_read(
-    emitter: KernelEmitter, address: Address, kind: str, load: Load, active: str, other: str
+    emitter: KernelEmitter,
+    address: Address,
+    kind: str,
+    load: Load,
+    active: str,
+    other: str,
+    mask: Value | None,
 ) -> str:
     function, lanes, align = emitter.function, emitter.lanes, SIZES[load.dtype]
     bits = f"<{lanes} x i1>"
     if address.step == 1:
+        place = address.pointer if mask is None else _inside(emitter, load, address, mask, active)
         name = f"@llvm.masked.load.{mangled(kind)}.p0"
         function.declare(name, f"{kind} {name}(ptr, {bits}, {kind})")
-        return f"call {kind} {name}(ptr align {align} {address.pointer}, {bits} {active}, {kind} {other})"
+        return f"call {kind} {name}(ptr align {align} {place}, {bits} {active}, {kind} {other})"
     _ask_for_next_row(emitter, load)
     pointers = emitter.index.lane_pointers(address, memory_element(load.dtype), lanes)
     name = f"@llvm.masked.gather.{mangled(kind)}.v{lanes}p0"
     function.declare(name, f"{kind} {name}(<{lanes} x ptr>, {bits}, {kind})")
     return f"call {kind} {name}(<{lanes} x ptr> align {align} {pointers}, {bits} {active}, {kind} {other})"
+
+
+def _inside(emitter: KernelEmitter, load: Load, address: Address, mask: Value, active: str) -> str:
+    """The start of the buffer where no lane is wanted: far outside of it there may be no memory, and each access that the processor has to
+    suppress there takes it as long as a hundred others."""
+    function = emitter.function
+    code = Code(function, emitter.target, function.depth, emitter.lanes)
+    wanted = mask.text if mask.lanes == 1 else any_lane(code, active)
+    start = emitter.pointers[load.buffer]
+    return function.define_here(f"select i1 {wanted}, ptr {address.pointer}, ptr {start}")
 
 
 def _ask_for_next_row(emitter: KernelEmitter, load: Load) -> None:

@@ -38,13 +38,13 @@ class _Contents:
 
     def are_at(self, ctx: Any, value: Any, place: Stored) -> bool:
         """Whether `value` is the part of it that lies at `place`."""
-        if isinstance(self.value, Stored) and _position(self.value) != _position(self.place):
+        if isinstance(self.value, Stored) and position(self.value) != position(self.place):
             return False  # laid out in another way
         base = value
         while isinstance(base, View) and base is not self.value:
             base = base.base
         found = ctx.as_strided(value, self.place, base) if base is self.value else None
-        return found is not None and _position(found) == _position(place)
+        return found is not None and position(found) == position(place)
 
 
 def written_parts(ctx: Any, target: Stored, node: fx.Node) -> list[Part] | None:
@@ -77,11 +77,12 @@ def _parts(ctx: Any, target: Stored, node: fx.Node, contents: _Contents) -> list
 
 
 def _but_overwritten(before: list[Part], after: list[Part]) -> list[Part]:
-    written = [_position(place) for place, _ in after]
-    return [part for part in before if _position(part[0]) not in written]
+    written = [position(place) for place, _ in after]
+    return [part for part in before if position(part[0]) not in written]
 
 
-def _position(place: Stored) -> tuple[Any, ...]:
+def position(place: Stored) -> tuple[Any, ...]:
+    """Equal for places with the same elements, in the same order."""
     used = [(size, stride) for size, stride in zip(place.shape, place.strides, strict=True) if size != 1]
     return (place.offset, *used)
 

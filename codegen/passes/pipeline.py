@@ -9,11 +9,13 @@ Out: its Program with KernelSteps, in an order in which every step finds what it
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 from codegen import index_algebra as ix
 from codegen import ir
+from codegen.index_algebra import Index
 from codegen.lower.graph import Lowering
-from codegen.lower.tensor_expr import Stored, TensorExpr, copy_of
+from codegen.lower.tensor_expr import Scattered, Shape, Stored, TensorExpr, copy_of
 from codegen.ops import TORCH_DTYPES
 from codegen.passes.align import open_group
 from codegen.passes.borrow import borrow_outputs
@@ -26,6 +28,7 @@ from codegen.passes.group import Group
 from codegen.passes.joined_rows import join_rows
 from codegen.passes.order import FailingSteps, order_steps
 from codegen.passes.roots import Root, find_roots, own_definitions
+from codegen.passes.scatter_in_place import scatter_in_place
 from codegen.passes.schedule import schedule
 from codegen.passes.short_sizes import open_draft
 from codegen.passes.split_joins import split_joins
@@ -38,6 +41,7 @@ VERIFY = False  # tests turn it on: check every kernel
 def build_kernels(lowering: Lowering) -> Program:
     """Fused and scheduled kernels for all stores of `lowering`, among its other steps."""
     hoist_checks(lowering)
+    scatter_in_place(lowering)
     split_joins(lowering)
     roots = find_roots(lowering.stores)
     by_value = {root.value: root for root in roots}
@@ -122,8 +126,21 @@ def _give_buffers(lowering: Lowering, groups: list[Group], dependencies: Depende
 
 
 def _temporary(lowering: Lowering, value: TensorExpr, hint: str) -> Stored:
-    strides = lowering.layouts.get(value) or ix.row_major(value.shape)
+    """Laid out as in eager, but without the gaps of a part of a larger tensor."""
+    strides = lowering.layouts.get(value)
+    if strides is None or not _is_dense(value.shape, strides):
+        strides = ix.row_major(value.shape)
     return lowering.new_buffer(hint, "temp", TORCH_DTYPES[value.dtype], value.shape, strides)
+
+
+def _is_dense(shape: Shape, strides: tuple[Index, ...]) -> bool:
+    """Sizes that are not known stand for themselves: only gaps that are sure count."""
+    last = 0
+    for size, stride in zip(shape, strides, strict=True):
+        if not isinstance(size, int) or not isinstance(stride, int):
+            return True
+        last += (size - 1) * stride
+    return last < prod(size for size in shape if isinstance(size, int))
 
 
 # --- writes to inputs -------------------------------------------------------------------------------------------------------------
@@ -198,6 +215,10 @@ def _touches_own_element(draft: Draft, name: str) -> bool:
 
 def _deferred(lowering: Lowering, root: Root, target: Stored, number: int) -> Group:
     """Redirect the store to a temporary; the group that copies it to `target`."""
+    if isinstance(root.value, Scattered):
+        raise NotImplementedError(
+            f"{target.buffer} would be written to in part before all steps that may fail"
+        )
     root.targets.remove(target)
     place = next((other for other in root.targets if not _is_input(lowering, other)), None)
     if place is None:

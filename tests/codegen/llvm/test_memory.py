@@ -294,3 +294,48 @@ def test_store_to_a_buffer_that_is_not_writable_is_refused() -> None:
     kernel = Kernel("bad", (Buffer("b", "f32"),), (), [ConstOp(0, 1, "f32"), Store("b", Const(0), 0)])
     with pytest.raises(EmitError, match="not writable"):
         emit(kernel, Target.level("x86-64-v4"))
+
+
+@pytest.mark.parametrize("varying", [False, True])
+def test_what_no_lane_wants_is_not_looked_for_where_it_would_be(run, varying: bool) -> None:
+    """A terabyte behind the buffer is no memory."""
+    n, far = 64, 1 << 38
+    row, lane = AxisVar("r"), AxisVar("i")
+    position = lane if varying else row
+    body = [
+        IndexOp(0, position),
+        ConstOp(1, 32 if varying else 1, "i64"),
+        Op(2, "lt", (0, 1), "b8"),
+        Load(
+            3,
+            "x",
+            ir.add(lane, ir.mul(ir.floordiv(position, Const(32 if varying else 1)), Const(far))),
+            "f32",
+            2,
+        ),
+        Store("out", ir.add(ir.mul(row, Const(n)), lane), 3),
+    ]
+    inner = Loop("i", Const(n), body, parallel=True, vector=True)
+    kernel = Kernel(
+        "far", (Buffer("x", "f32"), Buffer("out", "f32", writable=True)), (), [Loop("r", Const(2), [inner])]
+    )
+    x, out = sample("f32", n), torch.ones(2 * n)
+    assert run(kernel, {"x": x, "out": out}) == 0
+    wanted = torch.zeros(2, n)
+    wanted[:, :32] = x[:32] if varying else wanted[:, :32]
+    wanted[0] = wanted[0] if varying else x
+    assert torch.equal(out, wanted.flatten())
+
+
+def test_a_masked_load_stays_in_its_buffer() -> None:
+    lane = AxisVar("i")
+    body = [
+        IndexOp(0, lane),
+        ConstOp(1, 5, "i64"),
+        Op(2, "lt", (0, 1), "b8"),
+        Load(3, "x", lane, "f32", 2),
+        Store("out", lane, 3),
+    ]
+    loop = Loop("i", Const(64), body, parallel=True, vector=True)
+    kernel = Kernel("masked", (Buffer("x", "f32"), Buffer("out", "f32", writable=True)), (), [loop])
+    assert "select i1" in emit(kernel, Target.level("x86-64-v4"))

@@ -98,9 +98,10 @@ ONE_PLACE = [
 ]
 
 
-@pytest.mark.parametrize("write", ONE_PLACE, ids=lambda write: write.__name__)
-def test_only_the_part_is_touched(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of the size of the tensor is made, and it is not copied to itself."""
+def programs_of(
+    write: Callable[..., object], monkeypatch: pytest.MonkeyPatch, *others: torch.Tensor
+) -> Program:
+    """What a call with a tensor of 8 x 8 and these compiles."""
     programs: list[Program] = []
 
     def noting(lowering: Lowering) -> Program:
@@ -108,13 +109,27 @@ def test_only_the_part_is_touched(write: Write, monkeypatch: pytest.MonkeyPatch)
         return programs[-1]
 
     monkeypatch.setattr(pipeline, "build_kernels", noting)
-    compare(lambda x, y: write(x, y), torch.randn(8, 8), torch.randn(8))
+    compare(write, torch.randn(8, 8), *others)
     (program,) = programs
+    return program
+
+
+def most_iterations(program: Program) -> int:
+    """Of the loops of one kernel."""
     assert all(isinstance(step, KernelStep) for step in program.steps)
+    found = []
     for step in program.steps:
         assert isinstance(step, KernelStep)
         loops = [loop for loop in statements_in(step.kernel.body) if isinstance(loop, Loop)]
-        assert prod(int(loop.extent.value) for loop in loops if isinstance(loop.extent, Const)) < 64
+        found.append(prod(loop.extent.value for loop in loops if isinstance(loop.extent, Const)))
+    return max(found)
+
+
+@pytest.mark.parametrize("write", ONE_PLACE, ids=lambda write: write.__name__)
+def test_only_the_part_is_touched(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the size of the tensor is made, and it is not copied to itself."""
+    program = programs_of(lambda x, y: write(x, y), monkeypatch, torch.randn(8))
+    assert most_iterations(program) < 64
 
 
 READS: list[Callable[[torch.Tensor], object]] = [
@@ -175,6 +190,80 @@ def test_layouts(layout: tuple[int, int]) -> None:
         return x * 1
 
     compare(program, x, torch.randn(8))
+
+
+def put(x: torch.Tensor, i: torch.Tensor, y: torch.Tensor) -> None:
+    x[i] = y
+
+
+def put_in_columns(x: torch.Tensor, i: torch.Tensor, y: torch.Tensor) -> None:
+    x[:, i] = y.t()
+
+
+def added_where_an_index_comes_twice(x: torch.Tensor, i: torch.Tensor, y: torch.Tensor) -> None:
+    x[i] += 1
+
+
+def sums(x: torch.Tensor, i: torch.Tensor, y: torch.Tensor) -> None:
+    x.index_add_(0, i, y)
+
+
+def copied(x: torch.Tensor, i: torch.Tensor, y: torch.Tensor) -> None:
+    x.index_copy_(0, i, x[:3] * 2)
+
+
+def one_fill(x: torch.Tensor, i: torch.Tensor, y: torch.Tensor) -> None:
+    x.index_fill_(1, i, 3)
+
+
+def scattered(x: torch.Tensor, i: torch.Tensor, y: torch.Tensor) -> None:
+    x.scatter_add_(0, i[:, None].expand(3, 8), y * x.mean())
+
+
+def both(x: torch.Tensor, i: torch.Tensor, y: torch.Tensor) -> None:
+    x[i], y[i % 3] = y * 2, x[i] * 3
+
+
+PLACES = [put, put_in_columns, added_where_an_index_comes_twice, sums, copied, one_fill, scattered, both]
+Puts = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], None]
+
+
+@pytest.mark.parametrize("read", range(len(READS)))
+@pytest.mark.parametrize("write", PLACES, ids=lambda write: write.__name__)
+def test_computed_places(write: Puts, read: int) -> None:
+    def program(x: torch.Tensor, i: torch.Tensor, y: torch.Tensor) -> object:
+        before = x.sum(1)
+        write(x, i, y)
+        return before, READS[read](x)
+
+    for places in ([1, 6, 2], [2, 2, 0], [-1, 3, 1]):
+        if write in (put, put_in_columns, copied, both) and places[0] == places[1]:
+            continue  # which write comes last is not said
+        if write in (sums, one_fill, copied, scattered):
+            places = [place % 8 for place in places]
+        compare(program, torch.randn(8, 8), torch.tensor(places), torch.randn(3, 8))
+
+
+@pytest.mark.parametrize("write", [put, put_in_columns, sums, one_fill], ids=lambda write: write.__name__)
+def test_computed_places_of_the_tensor_itself(write: Puts, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = programs_of(
+        lambda x, i, y: write(x, i, y), monkeypatch, torch.tensor([1, 6, 2]), torch.randn(3, 8)
+    )
+    assert most_iterations(found) < 64
+
+
+def test_a_place_out_of_range_is_left_to_eager() -> None:
+    def program(x: torch.Tensor, i: torch.Tensor, y: torch.Tensor) -> None:
+        x[i] += y
+
+    fast = capture.compile(program)
+    x, y = torch.randn(8, 8), torch.randn(3, 8)
+    fast(x, torch.tensor([1, 2, 3]), y)
+    found, expected = x.clone(), x.clone()
+    for function, own in ((fast, found), (program, expected)):
+        with pytest.raises(IndexError):
+            function(own, torch.tensor([0, 1, 8]), y)
+    torch.testing.assert_close(found, expected)
 
 
 def test_an_index_out_of_range_leaves_the_input_alone() -> None:
