@@ -8,7 +8,9 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
-from capture.variables.base import Variable
+from capture.variables import cache_entries
+from capture.variables.base import Variable, realize
+from capture.variables.user_object import ObjectVariable
 from guards import guard as make_guard
 from guards.source import ConstantSource, DictItemSource
 from guards.values import constants_equal, is_constant
@@ -60,7 +62,7 @@ class LibraryCallable(Variable):
 
 
 class CachedFunctionVariable(Variable):
-    """A function under `functools.lru_cache`. A call is inlined if it could as well have been answered from the cache."""
+    """A function under `functools.lru_cache`. A call gives what its cache holds."""
 
     def __init__(self, function: Any, source: Source) -> None:
         super().__init__(source)
@@ -89,34 +91,72 @@ class CachedFunctionVariable(Variable):
         return super().get_attr(tx, name)
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        given = tuple(_key_value(tx, value) for value in args)
+        named = {name: _key_value(tx, value) for name, value in kwargs.items()}
+        known = _UNKNOWN not in (*given, *named.values())
+        if known and (held := self._held(tx, given, named)) is not None:
+            return held
         before = len(tx.output.graph.nodes), tx.output.side_effects.change_count()
         result = self.wrapped(tx).call(tx, args, kwargs)
         after = len(tx.output.graph.nodes), tx.output.side_effects.change_count()
-        if (
-            before != after
-            or not result.is_constant()
-            or not all(a.is_constant() for a in [*args, *kwargs.values()])
-        ):
-            raise GraphBreak(
-                "call_skipped", name=self.function.__wrapped__.__qualname__, why="its results are cached"
-            )
-        self._check_cached(args, kwargs, result)
-        return result
+        if before == after and known:
+            if not cache_entries.is_full(self.function):
+                self._ask(given, named)
+                if (held := self._held(tx, given, named)) is not None:
+                    return held
+            elif result.is_constant() and not self._is_guarded(tx):
+                self._check_cached(given, named, result)
+                return result
+        raise GraphBreak(
+            "call_skipped", name=self.function.__wrapped__.__qualname__, why="its results are cached"
+        )
 
-    def _check_cached(self, args: list[Variable], kwargs: dict[str, Variable], result: Variable) -> None:
-        """The cache may have an answer from before the world changed; asking fills it, as the program's call would."""
+    def _ask(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Fills the cache, as the program's call would; nothing else happens in it."""
         try:
-            held = self.function(
-                *(a.as_constant() for a in args), **{k: v.as_constant() for k, v in kwargs.items()}
-            )
+            return self.function(*args, **kwargs)
         except Exception as error:
             raise GraphBreak("raised", error=repr(error)) from error
+
+    def _is_guarded(self, tx: Translator) -> bool:
+        """Whether another call has found its result in the cache, which asking might evict."""
+        cache = ConstantSource(cache_entries.cache_of(self.function))
+        sources = [source for guard in tx.output.guards for source in guard.sources]
+        return any(isinstance(source, DictItemSource) and source.parent == cache for source in sources)
+
+    def _check_cached(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Variable) -> None:
+        """The cache may have an answer from before the world changed."""
+        held = self._ask(args, kwargs)
         if not (is_constant(held) and constants_equal(held, result.as_constant())):
             raise GraphBreak(
                 "call_skipped",
                 name=self.function.__wrapped__.__qualname__,
                 why="its cache holds another result",
             )
+
+    def _held(self, tx: Translator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variable | None:
+        """The object that the cache has for the call, which it has as long as the guard holds."""
+        entry = cache_entries.entry_for(self.function, args, kwargs)
+        if entry is None:
+            return None
+        source = DictItemSource(ConstantSource(entry.cache), entry.key)
+        tx.output.guards.add(make_guard.id_match(source, entry.found))
+        result = self.function(*args, **kwargs)
+        return tx.wrap(result, ConstantSource(result))
+
+
+_UNKNOWN = object()
+
+
+def _key_value(tx: Translator, value: Variable) -> Any:
+    """What the program calls the function with, where that is known and hashed without code of the program: a constant, or what another cache holds."""
+    value = tx.output.resolve(realize(tx, value))
+    if value.is_constant():
+        return value.as_constant()
+    if not isinstance(value, ObjectVariable) or not isinstance(value.source, ConstantSource):
+        return _UNKNOWN
+    real = value.real_value()
+    return real if cache_entries.is_plain_key(real) else _UNKNOWN
 
 
 def is_dispatch(function: FunctionType) -> bool:

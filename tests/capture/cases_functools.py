@@ -92,6 +92,52 @@ def lru(x):
     return x * cached(3), fib(10)
 
 
+class Recipe:
+    def __init__(self, scale):
+        self.scale = scale
+        self.steps = [1, 2]
+
+
+@lru_cache(maxsize=8)
+def recipe(scale, *, kind):
+    return Recipe(scale + len(kind))
+
+
+@lru_cache(maxsize=8)
+def sizes_of(made, shape):
+    return [size * made.scale for size in shape], None
+
+
+@case(graphs=1, ops=2)
+def lru_that_gives_objects(x):
+    made = recipe(2, kind="a")
+    sizes, _ = sizes_of(made, (2, 3))
+    return x * sizes[1] + made.steps[1], made is recipe(2, kind="a")
+
+
+@lru_cache(maxsize=1)
+def last_only(n):
+    return n * 2
+
+
+@case(graphs=1, ops=1)
+def lru_that_is_full(x):
+    return x * last_only(1), last_only(2), last_only(1), last_only(2)
+
+
+@lru_cache(maxsize=None, typed=True)
+def mask(size):
+    return torch.arange(size)
+
+
+mask(3)
+
+
+@case(graphs=1, ops=2)
+def lru_that_holds_a_tensor(x):
+    return x.sum() * mask(3), mask(3) is mask(3)
+
+
 def deco(f):
     @wraps(f)
     def w(*a, **k):
