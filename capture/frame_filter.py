@@ -213,6 +213,8 @@ def why_not_now() -> str | None:
         return "inside of a torch.func transform: tensors are wrapped in those of its level"
     if torch._C._len_torch_dispatch_stack() or not function_modes.are_followed():
         return "a mode sees each operation of torch"
+    if torch._C._dispatch_tls_is_dispatch_key_excluded(torch._C.DispatchKey.Python):
+        return "operations are kept from fake tensors (_DisableTorchDispatch)"
     if forward_ad._current_level >= 0:
         return "forward-mode differentiation: tensors carry tangents, which no graph computes"
     if methods_are_replaced():

@@ -201,9 +201,10 @@ def nll_loss_backward(
     return aten.where(hit, of_row, 0.0)
 
 
+MEAN = 1
 REDUCTIONS: dict[int, Callable[[torch.Tensor], torch.Tensor]] = {
     0: lambda losses: losses,
-    1: aten.mean,
+    MEAN: aten.mean,
     2: aten.sum,
 }
 

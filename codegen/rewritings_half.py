@@ -8,11 +8,12 @@ precision, and those that compute in float32 from intermediate results that they
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from codegen.rewritings import HALF, REDUCTIONS, WIDE, rewriting
+from codegen.rewritings import HALF, MEAN, REDUCTIONS, WIDE, in_rows, rewriting, row_major
 
 aten = torch.ops.aten
 FLOATS = WIDE + HALF
@@ -45,17 +46,43 @@ def linalg_cross(left: torch.Tensor, right: torch.Tensor, *, dim: int = -1) -> A
     )
 
 
-@rewriting(aten.addr.default, dtypes=HALF)
+def fits(tensor: torch.Tensor, shape: tuple[int, ...]) -> bool:
+    """Whether it can be expanded to that shape."""
+    short = len(shape) - tensor.dim()
+    return short >= 0 and all(have in (1, want) for have, want in zip(tensor.shape, shape[short:]))
+
+
+@rewriting(aten.addr.default, dtypes=HALF, any_size=True)
 def addr(
     base: torch.Tensor, left: torch.Tensor, right: torch.Tensor, *, beta: Any = 1, alpha: Any = 1
 ) -> Any:
-    if not base.dtype is left.dtype is right.dtype or base.shape != (left.numel(), right.numel()):
+    if not base.dtype is left.dtype is right.dtype or not fits(base, (left.numel(), right.numel())):
         return NotImplemented
     column = aten.unsqueeze(left if alpha == 1 else aten.mul(left, rounded(alpha, base.dtype)), 1)
     product = aten.mul(column, right)
     if beta == 0:
         return product
     return aten.add(base if beta == 1 else aten.mul(base, rounded(beta, base.dtype)), product)
+
+
+@rewriting(aten.xlogy.Tensor, dtypes=HALF, any_size=True)
+def xlogy(left: torch.Tensor, right: torch.Tensor) -> Any:
+    return unless_zero(left, right, aten.log)
+
+
+@rewriting(aten.special_xlog1py.default, dtypes=HALF, any_size=True)
+def xlog1py(left: torch.Tensor, right: torch.Tensor) -> Any:
+    return unless_zero(left, right, aten.log1p)
+
+
+def unless_zero(left: torch.Tensor, right: torch.Tensor, logarithm: Callable[[torch.Tensor], Any]) -> Any:
+    """`left * logarithm(right)`, zero where `left` is and `right` is a number."""
+    if left.dtype is not right.dtype:
+        return NotImplemented
+    product = aten.mul(left, logarithm(right))
+    return aten.where(
+        aten.isnan(right), right, aten.where(aten.eq(left, 0), aten.zeros_like(product), product)
+    )
 
 
 @rewriting(aten.logit.default, dtypes=FLOATS)
@@ -73,6 +100,28 @@ def soft_margin_loss(tensor: torch.Tensor, target: torch.Tensor, reduction: int 
     if target.dtype is not tensor.dtype:
         return NotImplemented
     return REDUCTIONS[reduction](aten.log1p(aten.exp(aten.mul(aten.neg(tensor), target))))
+
+
+@rewriting(aten.soft_margin_loss_backward.default, dtypes=HALF, probe=1)
+def soft_margin_loss_backward(
+    grad: torch.Tensor, tensor: torch.Tensor, target: torch.Tensor, reduction: int
+) -> Any:
+    if not grad.dtype is tensor.dtype is target.dtype:
+        return NotImplemented
+    norm = 1 / tensor.numel() if reduction == MEAN else 1.0
+    power = aten.exp(aten.mul(aten.neg(target), tensor))
+    return aten.mul(aten.div(aten.mul(aten.mul(target, power), -norm), aten.add(power, 1)), grad)
+
+
+@rewriting(aten._log_softmax.default, dtypes=HALF)
+def log_softmax(tensor: torch.Tensor, dim: int, half_to_float: bool) -> Any:
+    """Of rows: the sum of the exponentials and its logarithm are each rounded."""
+    if half_to_float or dim % tensor.dim() != tensor.dim() - 1:
+        return NotImplemented
+    wide = to(in_rows(tensor, dim), torch.float32)
+    shifted = aten.sub(wide, aten.amax(wide, [dim], True))
+    total = to(aten.sum(aten.exp(shifted), [dim], True), tensor.dtype)
+    return row_major(to(aten.sub(shifted, aten.log(total)), tensor.dtype))
 
 
 # --- batch norm: computed in float32 from statistics that were rounded to the dtype that they are kept in ----------------------------
@@ -102,14 +151,18 @@ def native_batch_norm(
     wide, kept = to(tensor, torch.float32), kept_dtype(tensor, weight, bias, running_mean, running_var)
     if training:
         variance, mean = aten.var_mean(wide, [d for d in range(tensor.dim()) if d != 1], correction=0)
-        save_mean, save_invstd = to(mean, kept), to(aten.rsqrt(aten.add(variance, eps)), kept)
         count = tensor.numel() // tensor.shape[1]
-        update(running_mean, save_mean, momentum)
-        update(running_var, to(aten.mul(variance, count / max(count - 1, 1)), kept), momentum)
+        squares = aten.mul(variance, count)
+        if tensor.dtype is torch.bfloat16:  # eager keeps sums in bfloat16; in float16 it does not
+            squares, mean = to(squares, kept), to(mean, kept)
+            variance = to(aten.div(squares, count), torch.float32)
+        update(running_mean, mean, momentum)
+        update(running_var, aten.div(squares, max(count - 1, 1)), momentum)
+        save_mean, save_invstd = to(mean, kept), to(aten.rsqrt(aten.add(variance, eps)), kept)
         mean, invstd = to(save_mean, torch.float32), to(save_invstd, torch.float32)
     else:
         assert running_mean is not None and running_var is not None, "batch norm in evaluation has statistics"
-        save_mean = save_invstd = aten.new_zeros(tensor, [0], dtype=kept)
+        save_mean, save_invstd = (aten.new_zeros(tensor, [0], dtype=kept) for _ in range(2))
         mean = to(running_mean, torch.float32)
         invstd = aten.reciprocal(aten.sqrt(aten.add(to(running_var, torch.float32), eps)))
     out = aten.mul(aten.sub(wide, of_channel(mean, wide.dim())), of_channel(invstd, wide.dim()))

@@ -232,8 +232,12 @@ class Recorder(TorchDispatchMode):
     def record_view(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        result = run_rule(self.mode, func, args, kwargs)
         parent = self.find(args[0])
+        if func in UNDOES_ITSELF:
+            plain = self.undone(func, parent)
+            if plain is not None:
+                return plain
+        result = run_rule(self.mode, func, args, kwargs)
         node = self.append(func, (self.memories.current(parent), *args[1:]), kwargs, result)
         if isinstance(result, torch.Tensor):
             self.track_view(result, node, parent, View(func, args[1:], kwargs))
@@ -241,6 +245,25 @@ class Recorder(TorchDispatchMode):
             for i, item in enumerate(result):
                 self.track_view(item, item_of(self.emit, node, i), parent, View(func, args[1:], kwargs, i))
         return result
+
+    def undone(self, func: OpOverload, turned: Tracked) -> torch.Tensor | None:
+        """`func` of views of what `func` made: the same views of what that was before. (Its real part is a part of its memory again.)"""
+        views: list[View] = []
+        while turned.view is None or turned.view.func is not func:
+            if turned.view is not None:
+                if turned.view.index is not None:
+                    return None
+                views.append(turned.view)
+            if turned.parent is None:
+                return None
+            turned = turned.parent
+        if turned.parent is None:
+            return None
+        with self:
+            tensor = aten.alias.default(turned.parent.tensor)
+            for view in reversed(views):
+                tensor = view.func(tensor, *view.args, **view.kwargs)
+        return tensor
 
     def track_view(self, tensor: torch.Tensor, node: fx.Node, parent: Tracked, view: View | None) -> None:
         self.tracked[id(tensor)] = Tracked(tensor, node, parent.memory, parent.memory.version, parent, view)
@@ -534,6 +557,10 @@ def trace(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -> Trac
             if isinstance(output, torch.Tensor) and (output.is_conj() or output.is_neg()):
                 raise UntraceableError("a result that is conjugated or negated by a bit")
         return Trace(recorder, fakes, runner.lifted, outputs)
+
+
+#: `x.conj().conj()` is `x`
+UNDOES_ITSELF = (aten._conj.default, aten._neg_view.default)
 
 
 def returned(func: OpOverload, targets: list[Any]) -> Any:

@@ -116,7 +116,6 @@ for _name, _op, _overloads in (
     ("minimum", "min", "default"),
     ("atan2", "atan2", "default"),
     ("hypot", "hypot", "default"),
-    ("nextafter", "nextafter", "default"),
     ("bitwise_and", "and", "Tensor Scalar Scalar_Tensor"),
     ("bitwise_or", "or", "Tensor Scalar Scalar_Tensor"),
     ("bitwise_xor", "xor", "Tensor Scalar Scalar_Tensor"),
@@ -150,6 +149,14 @@ def copysign(ctx: Any, left: TensorExpr, right: Any) -> TensorExpr:
     if ctx.dtype in HALVES:
         return apply("copysign", *(as_operand(arg, ctx.dtype, ctx.shape) for arg in (left, right)))
     return rounded(ctx, apply("copysign", *operands(ctx, left, right)))
+
+
+@lowering(aten.nextafter.default)
+def nextafter(ctx: Any, left: TensorExpr, right: TensorExpr) -> TensorExpr:
+    """In float32 the next number of half precision is far away."""
+    if compute_dtype(ctx.dtype) != ctx.dtype:
+        return NotImplemented
+    return apply("nextafter", *operands(ctx, left, right))
 
 
 # --- sums and products ----------------------------------------------------------------------------------------------------------

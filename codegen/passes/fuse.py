@@ -43,13 +43,13 @@ class Dependencies:
     def __init__(self, lowering: Lowering, roots: list[Root]) -> None:
         self.steps = lowering.steps
         self.writers: dict[str, list[Root | ExternStep | ViewStep]] = {}
-        for step in lowering.steps:
-            for name in step_writes(step):
-                self.writers.setdefault(name, []).append(step)
-        for root in roots:
-            for target in root.targets:
-                if lowering.program.buffers[target.buffer].kind != "input":
-                    self.writers.setdefault(target.buffer, []).append(root)
+        written: list[tuple[str, Root | ExternStep | ViewStep]] = [
+            (name, step) for step in lowering.steps for name in step_writes(step)
+        ]
+        written += [(target.buffer, root) for root in roots for target in root.targets]
+        for name, writer in written:
+            if lowering.program.buffers[name].kind != "input":  # what reads an input reads its old value
+                self.writers.setdefault(name, []).append(writer)
         self.group_of: dict[Root, Group] = {}
         self.after: dict[int, list[Root | ExternStep | ViewStep]] = {}
         self.effects: dict[int, Step] = effects_before(lowering.steps)

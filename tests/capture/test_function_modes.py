@@ -120,3 +120,19 @@ def test_dispatch_modes_are_left_to_python() -> None:
     with Dispatched() as mode:
         fast(torch.ones(2))
     assert mode.seen[-2:] == ["aten.sin.default", "aten.mul.Tensor"]
+
+
+@pytest.mark.parametrize("backend", ["eager", "llvm"])
+def test_what_keeps_operations_from_modes_is_left_to_python(backend: str) -> None:
+    """Fake tensors are kept from them too, so nothing is captured meanwhile."""
+
+    def shielded(x):
+        y = x * 2
+        guard = torch._C._DisableTorchDispatch()
+        y = y + 1
+        del guard
+        return y.sin()
+
+    fast = capture.compile(shielded, backend=backend)
+    for _ in range(2):
+        assert torch.equal(fast(torch.ones(2)), shielded(torch.ones(2)))

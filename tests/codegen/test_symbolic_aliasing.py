@@ -86,3 +86,36 @@ def test_dropout_draws_as_often_as_eager(p: float) -> None:
             torch.manual_seed(0)
             results.append(fn(torch.ones(rows, 3)))
         assert torch.equal(*results)
+
+
+CONJUGATED: dict[str, Function] = {
+    "twice": lambda x: x.conj().conj(),
+    "real part": lambda x: x.conj().real,
+    "real part of a view": lambda x: x.conj()[1:].mT.real,
+    "a piece": lambda x: x.conj().split(1)[1].conj(),
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("name", CONJUGATED)
+def test_conjugated_twice_is_the_memory_itself(name: str, dynamic: bool) -> None:
+    def written(x: torch.Tensor) -> torch.Tensor:
+        y = CONJUGATED[name](x)
+        y.mul_(2)
+        return y + y.sum()
+
+    for size in ((4, 6), (6, 4)):
+        x = torch.randn(size, dtype=torch.complex64)
+        expected, found = CONJUGATED[name](x), capture.compile(CONJUGATED[name], dynamic=dynamic)(x)
+        if name != "a piece":
+            assert found.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+        assert torch.equal(found, expected) and found.stride() == expected.stride()
+        twin = x.clone()
+        torch.testing.assert_close(capture.compile(written, dynamic=dynamic)(twin), written(x))
+        torch.testing.assert_close(twin, x)
+        twin.requires_grad_()
+        grads = [
+            torch.autograd.grad(function(twin).abs().sum(), twin)[0]
+            for function in (CONJUGATED[name], capture.compile(CONJUGATED[name], dynamic=dynamic))
+        ]
+        torch.testing.assert_close(*grads)
