@@ -5,8 +5,9 @@ from __future__ import annotations
 import collections
 from typing import TYPE_CHECKING, Any
 
+from capture.break_reasons import GraphBreak
 from capture.variables.base import Variable, realize
-from capture.variables.constant import NONE, ConstantVariable
+from capture.variables.constant import NONE, ConstantVariable, raise_type_error
 from capture.variables.exception import raise_new
 from capture.variables.ranges import SliceVariable
 from capture.variables.sequence import (
@@ -60,6 +61,14 @@ class DequeVariable(MutableSequence):
 
     def like(self, items: list[Variable]) -> Variable:
         return DequeVariable(items, maxlen=self.maxlen)
+
+    def as_proxy(self) -> Any:
+        raise GraphBreak("not_a_graph_argument", value=self)  # torch takes none for a list
+
+    def get_item(self, tx: Translator, key: Variable) -> Variable:
+        if isinstance(key, SliceVariable):
+            raise_type_error("sequence index must be integer, not 'slice'")
+        return super().get_item(tx, key)
 
     def guard_limit(self, tx: Translator) -> None:
         """What follows depends on `maxlen`."""
@@ -180,7 +189,13 @@ def _sort(
     return NONE
 
 
+def _refuse_slice(self: MutableSequence, key: Variable) -> None:
+    if isinstance(self, DequeVariable) and isinstance(key, SliceVariable):
+        raise_type_error("'slice' object cannot be interpreted as an integer")
+
+
 def _set_item(self: MutableSequence, tx: Translator, key: Variable, value: Variable) -> Variable:
+    _refuse_slice(self, key)
     if isinstance(key, SliceVariable):
         place, new = slice_of(tx, key), value.iterate(tx).unpack(tx)
         change(tx, self)
@@ -199,6 +214,7 @@ def _set_item(self: MutableSequence, tx: Translator, key: Variable, value: Varia
 
 
 def _del_item(self: MutableSequence, tx: Translator, key: Variable) -> Variable:
+    _refuse_slice(self, key)
     if isinstance(key, SliceVariable):
         place = slice_of(tx, key)
         change(tx, self)

@@ -192,7 +192,10 @@ class BuiltinMethodVariable(Variable):
         return call_descriptor_method(tx, self.descriptor, [self.owner, *args], kwargs)
 
     def reconstruct(self, code: PythonCode) -> None:
-        code.call_object(self.descriptor.__get__, [self.owner])  # the class may have another by the name
+        # by the descriptor: the class may have another of the name. Without a class, methods that want theirs crash CPython 3.11.
+        code.call_object(
+            self.descriptor.__get__, [self.owner, ConstantVariable(self.descriptor.__objclass__)]
+        )
 
     def children(self) -> list[Variable]:
         return [self.owner]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import functools
 import operator
+import types
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -180,6 +181,10 @@ def in_place_operator(tx: Translator, symbol: str, left: Variable, right: Variab
             if not result.is_exactly(NotImplemented):
                 return result
         return binary_operator(tx, symbol, left, right)
+    if isinstance(left, (ListVariable, DequeVariable)) and symbol in ("+", "*"):
+        answer = _answer_before_sequence(tx, symbol, function, left, right)
+        if answer is not None:
+            return answer
     if symbol == "+" and isinstance(left, (ListVariable, DequeVariable)):
         return left.call_method(tx, "__iadd__", [right], {})
     if symbol == "*" and isinstance(left, (ListVariable, DequeVariable)):
@@ -199,6 +204,19 @@ def in_place_operator(tx: Translator, symbol: str, left: Variable, right: Variab
         left.call_method(tx, IN_PLACE_METHODS[symbol], [right], {})
         return left
     return binary_operator(tx, symbol, left, right)
+
+
+def _answer_before_sequence(
+    tx: Translator, symbol: str, function: Any, left: Variable, right: Variable
+) -> Variable | None:
+    """Python asks the right operand first where it is a number in the eyes of its class: `items += array` adds. None where it does not answer."""
+    if isinstance(right, NumpyVariable):
+        return numpy_array.operator_on_arrays(tx, symbol, function, [left, right])
+    reflected = f"__r{BINARY[symbol][2]}__"
+    if isinstance(right, ObjectVariable) and isinstance(right.class_entry(reflected), types.FunctionType):
+        answer = right.call_method(tx, reflected, [left], {})
+        return None if answer.is_exactly(NotImplemented) else answer
+    return None
 
 
 def _entry(value: Variable, name: str) -> Any:

@@ -216,7 +216,7 @@ class ObjectVariable(Variable):
             return getter.call(tx, [self], {})
         if self.base_value is not None and _is_field_of_base(found):
             return self.base_value.get_attr(tx, name)
-        if isinstance(found, types.MemberDescriptorType):
+        if isinstance(found, types.MemberDescriptorType) and "__slots__" in vars(found.__objclass__):
             pending = self.attributes.get(name)
             if pending is not None and not isinstance(pending, Deleted):
                 return pending

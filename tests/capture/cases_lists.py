@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import collections
+
 import torch
 
+from tests.capture.cases_errors import outcome
 from tests.capture.registry import case
 
 
@@ -249,3 +252,15 @@ class TL(list):
 def tl(x):
     l = TL([1, 2])
     return l[0], len(l), list(l), x + 1
+
+
+@case(graphs=None)
+def what_deques_refuse(x):
+    held = collections.deque([1, 2])
+    refused = [
+        outcome(lambda: held[0:1]),
+        outcome(lambda: held.__setitem__(slice(0, 1), [1])),
+        outcome(lambda: held.__delitem__(slice(0, 1))),
+        outcome(lambda: torch.zeros(held)),
+    ]
+    return x + 1, refused, held

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import collections
+
+import numpy as np
 import torch
 
 from tests.capture.registry import case
@@ -71,3 +74,48 @@ def scripted_twice(x):
 def functions_of_torchscript(x):
     function = scripted if x.shape[0] > 1 else scripted_twice
     return function(x) + scripted_twice(x) + scripted(x, k=3), function is scripted, callable(function)
+
+
+class AddsFirst:
+    """Answers `list + it` itself, and could be walked over."""
+
+    def __radd__(self, other):
+        return "added", other
+
+    def __rmul__(self, other):
+        return NotImplemented
+
+    def __iter__(self):
+        return iter([9])
+
+    def __index__(self):
+        return 2
+
+
+class AddsNothing(AddsFirst):
+    def __radd__(self, other):
+        return NotImplemented
+
+
+def in_place(items, other):
+    held = items
+    try:
+        items += other
+    except TypeError as error:
+        return str(error), held
+    return items, held, items is held
+
+
+@case(graphs=1, ops=1)
+def right_operands_that_answer_before_a_list(x):
+    results = []
+    for other in (AddsFirst(), AddsNothing(), collections.UserList([1]), [3], (4,), "ab", 5):
+        results += [[in_place([1, 2], other), in_place(collections.deque([1, 2]), other)]]
+    return x + 1, results
+
+
+@case(graphs=None)
+def arrays_answer_before_a_list(x):
+    held = items = [1.0, 2.0]
+    items += np.ones(2)
+    return x + 1, items.tolist(), held

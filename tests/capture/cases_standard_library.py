@@ -5,16 +5,19 @@ from __future__ import annotations
 import bisect
 import collections.abc
 import contextlib
+import csv
 import fractions
 import heapq
 import math
 import numbers
 import operator
+import queue
 import re
 import string
 import textwrap
 import types
 import typing
+import zlib
 from operator import itemgetter
 
 import torch
@@ -343,3 +346,28 @@ def forms_of_typing(x):
         collections.abc.Callable[[int], int], typing.Literal["a", 1], typing.Dict[str, torch.Tensor], typing.Tuple[int, ...],
         collections.abc.Sequence[int], typing.Type[int], typing.List[typing.Optional[int]], x + 1,
     )  # fmt: skip
+
+
+@case(graphs=None, args=lambda: (torch.ones(3), csv.reader(["a,b", "c,d"])), fresh=True)
+def fields_of_objects_written_in_c(x, reader):
+    y = x + 1
+    first = reader.line_num, reader.dialect.strict
+    next(reader)
+    return y * 2, first, reader.line_num
+
+
+def filled_queue():
+    items = queue.SimpleQueue()
+    for number in range(4):
+        items.put(number)
+    return items
+
+
+@case(graphs=None, args=lambda: (torch.ones(3), filled_queue(), re.compile("a").scanner("xa")), fresh=True)
+def methods_that_are_given_their_class(x, items, scanner):
+    y = x + 1
+    taken = items.get(), items.get(block=False)
+    z = y * 2
+    get = items.get
+    packed = zlib.compressobj().compress(b"a")
+    return z + 1, taken, get(), items.qsize(), scanner.search().span(), packed
