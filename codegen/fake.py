@@ -38,6 +38,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import WeakIdKeyDictionary
 
 from codegen.known_values import can_be_known, is_still_constant, remember_values, tensors_in
+from codegen.plain_numbers import PLAIN_NUMBERS
 from codegen.shapes import RULES as SHAPE_RULES
 from codegen.shapes import Spec
 
@@ -103,7 +104,8 @@ class FakeMode(FakeTensorMode):
 
             if is_symbolic(args) or (kwargs and is_symbolic(kwargs.values())):
                 return run_symbolic(self, func, args, kwargs or {})
-        result = rule_of(func)(self, func, args, kwargs or {})
+        with PLAIN_NUMBERS:
+            result = rule_of(func)(self, func, args, kwargs or {})
         if can_be_known(result, args):
             remember_values(func, args, kwargs or {}, result)
         return result
@@ -114,6 +116,8 @@ class FakeMode(FakeTensorMode):
         with torch._C._DisableTorchDispatch(), torch._C._PreserveDispatchKeyGuard():
             self.in_kernel_invocation = True
             torch._C._set_meta_in_tls_dispatch_include(True)
+            # not needed here, and torch's imports torch.distributed.tensor (0.5 s) where it gets a fake tensor
+            torch._C._dispatch_tls_set_dispatch_key_excluded(torch._C.DispatchKey.ADInplaceOrView, True)
             try:
                 return func(*args, **kwargs)
             finally:
@@ -234,7 +238,8 @@ def run_rule(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: di
 
         if is_symbolic(args) or is_symbolic(kwargs.values()):
             return func(*args, **kwargs)
-    return rule_of(func)(mode, func, args, kwargs)
+    with PLAIN_NUMBERS:
+        return rule_of(func)(mode, func, args, kwargs)
 
 
 def general_rule_of(func: OpOverload) -> Rule:

@@ -29,6 +29,7 @@ from codegen.draws import draw
 from codegen.fake import FakeMode, FakeTensor, run_rule, to_fake
 from codegen.known_values import can_be_known, remember_values, tensors_in
 from codegen.memory import Memories, Memory, Tracked, UntraceableError, View, item_of
+from codegen.plain_numbers import PLAIN_NUMBERS
 from codegen.shapes import RULES as SHAPE_RULES
 
 aten = torch.ops.aten
@@ -171,7 +172,7 @@ class Recorder(TorchDispatchMode):
         outside = self.memories.silent
         self.memories.silent = outside or not func._schema.is_mutable or is_symbolic_batch_norm(func, args)
         try:
-            with self:
+            with self, PLAIN_NUMBERS:
                 result = rule(*args, **kwargs)
         finally:
             self.memories.silent = outside
