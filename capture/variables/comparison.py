@@ -10,6 +10,8 @@ import operator
 import types
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from capture.break_reasons import GraphBreak
 from capture.variables import graph_float, numpy_array
 from capture.variables.base import Variable
@@ -110,7 +112,8 @@ def _equal_otherwise(tx: Translator, left: Variable, right: Variable) -> bool:
         ):
             raise value.breaks()
     written = any(isinstance(lookup_type(kind, "__eq__"), types.FunctionType) for kind in kinds)
-    if written or not (by_identity or kinds[0] is not kinds[1] or kinds[0] is type):
+    of_numpy = any(issubclass(kind, np.generic) for kind in kinds)  # compares with the items of a list
+    if of_numpy or written or not (by_identity or kinds[0] is not kinds[1] or kinds[0] is type):
         raise GraphBreak("compare", name="==", value=left)
     return same_object(tx, left, right)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from typing import Any
 
 import numpy as np
@@ -110,3 +111,9 @@ def number_as_contents_of_a_tensor(x, n):
 @case(graphs=1, ops=1, args=float32)
 def number_as_python_number_and_text(x, n):
     return x * float(n), int(n), round(n), n.item(), str(n), f"{n:.1f}", bool(n), not n
+
+
+@case(graphs=None)
+def numbers_are_compared_with_lists(x):
+    number = np.float32(2)
+    return x + 1, ([1, 2] == number).tolist(), (collections.deque([2.0]) != number).tolist(), number == 2
