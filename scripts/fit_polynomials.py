@@ -1,4 +1,4 @@
-"""Fits the polynomials of the float32 functions and prints `codegen/llvm/polynomials.py`.
+"""Fits the polynomials of the functions that are inline and prints `codegen/llvm/polynomials.py`.
 
 In:  a function, an interval, a degree and the weight of an error there.
 Out: coefficients with near-minimax error (weighted least squares, the weights raised where the error is largest: Lawson's iteration),
@@ -171,21 +171,54 @@ def coefficients_of(fit: Fit) -> list[float]:
     return [fixed[power] for power in reversed(powers)]
 
 
-HEADER = '''"""Coefficients of the float32 functions in `codegen/llvm/math.py`. Printed by scripts/fit_polynomials.py: do not edit.
+@dataclass(frozen=True)
+class WideFit:
+    """The same for float64, by Chebyshev's interpolation in more digits: each coefficient is rounded by itself."""
 
-Each is a float32; the coefficient of the highest power comes first.
+    name: str
+    comment: str
+    target: Function
+    low: float
+    high: float
+    degree: int
+
+    def coefficients(self) -> list[float]:
+        fitted = mpmath.chebyfit(self.target, [self.low, self.high], self.degree + 1)
+        return [float(coefficient) for coefficient in fitted]
+
+
+WIDE_FITS = (
+    WideFit(
+        "EXP_F64",
+        "(exp(r) - 1 - r) / r**2, |r| <= log(2) / 2, in float64",
+        lambda r: _exp_rest(r) if r else mpmath.mpf(0.5),
+        -LN2_HALF,
+        LN2_HALF,
+        9,
+    ),
+)
+
+HEADER = '''"""Coefficients of the functions in `codegen/llvm/math.py`. Printed by scripts/fit_polynomials.py: do not edit.
+
+Each is a float32, where the name does not say otherwise; the coefficient of the highest power comes first.
 """
 '''
+
+
+def show(name: str, comment: str, coefficients: list[float]) -> None:
+    print(f"# {comment}")
+    print(f"{name} = (")
+    for coefficient in coefficients:
+        print(f"    {coefficient!r},")
+    print(")")
 
 
 def main() -> None:
     print(HEADER)
     for fit in FITS:
-        print(f"# {fit.comment}")
-        print(f"{fit.name} = (")
-        for coefficient in coefficients_of(fit):
-            print(f"    {coefficient!r},")
-        print(")")
+        show(fit.name, fit.comment, coefficients_of(fit))
+    for wide in WIDE_FITS:
+        show(wide.name, wide.comment, wide.coefficients())
 
 
 if __name__ == "__main__":

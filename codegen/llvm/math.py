@@ -37,6 +37,9 @@ SLEEF = {
 # Adding it rounds a float32 to an integer, which then stands in the low bits.
 _ROUNDING = 12582912.0
 _ROUNDING_BITS = 0x4B400000
+_ROUNDING_F64 = 1.5 * 2.0**52
+_ROUNDING_BITS_F64 = 0x4338000000000000
+_LOG2_HIGH_F64, _LOG2_LOW_F64 = 0.6931471803691238, 1.9082149292705877e-10
 _LOG2_HIGH = 0.693359375  # few bits: a product with an exponent is exact
 _LOG2_LOW = -2.12194440e-4
 
@@ -223,6 +226,44 @@ def exp_f32(code: Code, x: str) -> str:
     return _scaled(code, first, n, exponent)
 
 
+def exp_f64(code: Code, x: str) -> str:
+    """As in float32, with more of everything; without fused multiply-add it is a call."""
+
+    def number(value: float) -> str:
+        return code.constant("f64", value)
+
+    for predicate, bound in (("fcmp olt", -746.0), ("fcmp ogt", 710.0)):
+        x = code.select(code.compare(predicate, "f64", x, number(bound)), "f64", number(bound), x)
+    shifted = code.fma("f64", x, number(math.log2(math.e)), number(_ROUNDING_F64))
+    n = code.binary("fsub", "f64", shifted, number(_ROUNDING_F64))
+    r = code.fma("f64", n, number(-_LOG2_LOW_F64), code.fma("f64", n, number(-_LOG2_HIGH_F64), x))
+    rest = code.polynomial("f64", polynomials.EXP_F64, r)
+    first = code.binary(
+        "fadd", "f64", code.fma("f64", rest, code.binary("fmul", "f64", r, r), r), number(1.0)
+    )
+    if code.target.avx512 and code.lanes == 8:
+        name, kind = "@llvm.x86.avx512.mask.scalef.pd.512", "<8 x double>"
+        code.function.declare(name, f"{kind} {name}({kind}, {kind}, {kind}, i8, i32)")
+        return code.define(
+            f"call {kind} {name}({kind} {first}, {kind} {n}, {kind} zeroinitializer, i8 -1, i32 4)"
+        )
+    bits = code.bits("f64", "i64", shifted)
+    exponent = code.binary("sub", "i64", bits, code.constant("i64", _ROUNDING_BITS_F64))
+    half = code.binary("ashr", "i64", exponent, code.constant("i64", 1))
+    for part in (half, code.binary("sub", "i64", exponent, half)):
+        biased = code.binary("add", "i64", part, code.constant("i64", 1023))
+        power = code.bits("i64", "f64", code.binary("shl", "i64", biased, code.constant("i64", 52)))
+        first = code.binary("fmul", "f64", first, power)
+    return first
+
+
+@emits("exp")
+def _exp(code: Code, dtype: str, x: str) -> str:
+    if dtype == "f32":
+        return exp_f32(code, x)
+    return exp_f64(code, x) if code.target.fma else call_library(code, "exp", dtype, x)
+
+
 @inline_f32("exp2")
 def _exp2_f32(code: Code, x: str) -> str:
     x = _limited(code, x, -151, 129)
@@ -298,31 +339,50 @@ def _normal_cdf(code: Code, dtype: str, x: str) -> str:
 @inline_f32("log")
 def _log_f32(code: Code, x: str) -> str:
     """x = 2**e * (1 + f) with 1 + f between sqrt(1/2) and sqrt(2)."""
-    f, e = _log_parts(code, x)
+    denormal = code.compare("fcmp olt", "f32", x, code.constant("f32", 2.0**-126))
+    normal = code.select(denormal, "f32", code.binary("fmul", "f32", x, code.constant("f32", 2.0**23)), x)
+    f, exponent = _log_parts(code, normal)
+    correction = code.select(denormal, "f32", code.constant("f32", 23), code.constant("f32", 0))
+    e = code.binary("fsub", "f32", code.convert("sitofp", "i32", "f32", exponent), correction)
+    return _log_special(code, x, _log_of_parts(code, f, e))
+
+
+@inline_f32("log1p")
+def _log1p_f32(code: Code, x: str) -> str:
+    """The logarithm of u = 1 + x = 2**e * (1 + f), with f from x itself: what u lost by rounding is in x * 2**-e + (2**-e - 1)."""
+    one = code.constant("f32", 1)
+    u = code.binary("fadd", "f32", x, one)
+    f_of_u, exponent = _log_parts(code, u)
+    scale = _power_of_two(code, code.binary("sub", "i32", code.constant("i32", 0), exponent))
+    f_of_x = code.multiply_add("f32", x, scale, code.binary("fsub", "f32", scale, one))
+    # far out there is nothing to lose, and 2**-e may be no normal number
+    is_far = code.compare("fcmp ogt", "f32", x, code.constant("f32", 2.0**32))
+    f = code.select(is_far, "f32", f_of_u, f_of_x)
+    e = code.convert("sitofp", "i32", "f32", exponent)
+    result = _log_special(code, u, _log_of_parts(code, f, e))
+    is_zero = code.compare("fcmp oeq", "f32", x, code.constant("f32", 0))  # of either sign
+    return code.select(is_zero, "f32", x, result)
+
+
+def _log_parts(code: Code, x: str) -> tuple[str, str]:
+    """(f, e as an i32) of a normal x; what comes for x <= 0, infinity and NaN is replaced behind."""
+    bits = code.bits("f32", "i32", x)
+    # Subtracting the bits of sqrt(1/2) leaves the exponent of the power of two that brings x into the interval.
+    offset = code.binary("sub", "i32", bits, code.constant("i32", 0x3F3504F3))
+    exponent = code.binary("ashr", "i32", offset, code.constant("i32", 23))
+    scaled = code.binary("sub", "i32", bits, code.binary("shl", "i32", exponent, code.constant("i32", 23)))
+    return code.binary("fsub", "f32", code.bits("i32", "f32", scaled), code.constant("f32", 1)), exponent
+
+
+def _log_of_parts(code: Code, f: str, e: str) -> str:
+    """log(1 + f) + e * log(2)."""
     square = code.binary("fmul", "f32", f, f)
     rest = code.binary(
         "fmul", "f32", code.binary("fmul", "f32", f, square), code.polynomial("f32", polynomials.LOG, f)
     )
     rest = code.multiply_add("f32", e, code.constant("f32", _LOG2_LOW), rest)
     rest = code.multiply_add("f32", square, code.constant("f32", -0.5), rest)
-    finite = code.multiply_add(
-        "f32", e, code.constant("f32", _LOG2_HIGH), code.binary("fadd", "f32", f, rest)
-    )
-    return _log_special(code, x, finite)
-
-
-def _log_parts(code: Code, x: str) -> tuple[str, str]:
-    """(f, e as a float32); what comes for x <= 0, infinity and NaN is replaced behind."""
-    denormal = code.compare("fcmp olt", "f32", x, code.constant("f32", 2.0**-126))
-    normal = code.select(denormal, "f32", code.binary("fmul", "f32", x, code.constant("f32", 2.0**23)), x)
-    bits = code.bits("f32", "i32", normal)
-    # Subtracting the bits of sqrt(1/2) leaves the exponent of the power of two that brings x into the interval.
-    offset = code.binary("sub", "i32", bits, code.constant("i32", 0x3F3504F3))
-    exponent = code.binary("ashr", "i32", offset, code.constant("i32", 23))
-    scaled = code.binary("sub", "i32", bits, code.binary("shl", "i32", exponent, code.constant("i32", 23)))
-    f = code.binary("fsub", "f32", code.bits("i32", "f32", scaled), code.constant("f32", 1))
-    correction = code.select(denormal, "f32", code.constant("f32", 23), code.constant("f32", 0))
-    return f, code.binary("fsub", "f32", code.convert("sitofp", "i32", "f32", exponent), correction)
+    return code.multiply_add("f32", e, code.constant("f32", _LOG2_HIGH), code.binary("fadd", "f32", f, rest))
 
 
 def _log_special(code: Code, x: str, finite: str) -> str:

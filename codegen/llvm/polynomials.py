@@ -1,6 +1,6 @@
-"""Coefficients of the float32 functions in `codegen/llvm/math.py`. Printed by scripts/fit_polynomials.py: do not edit.
+"""Coefficients of the functions in `codegen/llvm/math.py`. Printed by scripts/fit_polynomials.py: do not edit.
 
-Each is a float32; the coefficient of the highest power comes first.
+Each is a float32, where the name does not say otherwise; the coefficient of the highest power comes first.
 """
 
 # (exp(r) - 1 - r) / r**2, |r| <= log(2) / 2
@@ -81,4 +81,17 @@ EXP2_SHORT = (
     0.240219846367836,
     0.6931472420692444,
     1.0000001192092896,
+)
+# (exp(r) - 1 - r) / r**2, |r| <= log(2) / 2, in float64
+EXP_F64 = (
+    2.5100375832483178e-08,
+    2.7620075879881866e-07,
+    2.755726848031019e-06,
+    2.4801521322368905e-05,
+    0.00019841269863040545,
+    0.0013888888917196719,
+    0.008333333333330065,
+    0.041666666666624164,
+    0.16666666666666669,
+    0.5000000000000001,
 )

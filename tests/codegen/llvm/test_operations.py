@@ -19,6 +19,7 @@ ULP_F32 = {
     "exp": 1.1,
     "exp2": 1.1,
     "log": 1.0,
+    "log1p": 1.5,
     "tanh": 1.5,
     "erf": 1.6,
     "sigmoid": 2.6,
@@ -228,13 +229,14 @@ def test_all_half_precision_numbers_survive(run, name: str) -> None:
     assert_identical(apply(run, "cast", [wide], ("f32",), name), encodings, [wide])
 
 
-@pytest.mark.parametrize("name", ["exp", "exp2", "log", "tanh", "erf", "sigmoid", "normal_cdf"])
+@pytest.mark.parametrize("name", ["exp", "exp2", "log", "log1p", "tanh", "erf", "sigmoid", "normal_cdf"])
 def test_inline_functions_on_many_values(run, name: str) -> None:
     torch.manual_seed(1)
     ranges = {
         "exp": (-104, 89),
         "exp2": (-150, 128),
         "log": (-44, 44),
+        "log1p": (-1, 3),
         "tanh": (-10, 10),
         "erf": (-5, 5),
         "sigmoid": (-88, 40),
@@ -247,6 +249,17 @@ def test_inline_functions_on_many_values(run, name: str) -> None:
     actual = apply(run, name, [x], ("f32",), "f32")
     error = ulp_error(actual, reference(name, [x.double()], "f64"), name in BESIDE_ONE)
     assert error.max() <= ULP_F32.get(name, 1.1), f"{x[int(error.argmax())].item()!r}: {error.max():.2f} ulp"
+
+
+def test_exponentials_in_float64_on_many_values(run) -> None:
+    """libm's are within half a unit of the last place, and a little."""
+    torch.manual_seed(1)
+    x = torch.cat(
+        [torch.rand(100_000, dtype=torch.float64) * 1456 - 746, torch.randn(100_000, dtype=torch.float64)]
+    )
+    actual = apply(run, "exp", [x], ("f64",), "f64")
+    error = ulp_error(actual, torch.from_numpy(np.exp(x.numpy())))
+    assert error.max() <= 1.6, f"{x[int(error.argmax())].item()!r}: {error.max():.2f} ulp"
 
 
 @pytest.mark.parametrize(("name", "dtype"), CASES, ids=lambda value: value)
