@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from capture.translator import Translator
     from guards.source import Source
 
+IMMUTABLE_TYPE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE: `int.x = 1` raises
 CLASS_CONSTANTS = frozenset(("__name__", "__qualname__", "__module__", "__doc__"))
 
 
@@ -174,6 +175,8 @@ class ClassVariable(Variable):
         return result if result is not None else super().iterate(tx)
 
     def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+        if self.cls.__flags__ & IMMUTABLE_TYPE:  # refused where the statement stands, maybe inside of a `try`
+            raise GraphBreak("set_attr", value=self, name=name)
         if self.meta_entry(tx, "__setattr__") is not type.__setattr__ or is_data_descriptor(
             self.meta_entry(tx, name)
         ):

@@ -343,3 +343,12 @@ def repeated_in_place(x):
 def nothing_to_pop(x):
     kinds = dict, collections.OrderedDict, Ordered, Defaults
     return x + 1, [outcome(lambda kind=kind: kind().popitem()) for kind in kinds]
+
+
+@case(graphs=None)
+def attributes_of_immutable_classes(x):
+    y = x + 1
+    try:
+        int.scale = 2
+    except TypeError as error:
+        return y * 2, str(error), hasattr(int, "scale")
