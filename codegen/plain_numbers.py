@@ -20,7 +20,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-NAME = "torch.fx.experimental.symbolic_shapes"
+PACKAGE, LAST = "torch.fx.experimental", "symbolic_shapes"
+NAME = f"{PACKAGE}.{LAST}"
 #: asked of all modules: by each `from ... import` of what may be a package, by `inspect`, by `unittest`
 LACKING = frozenset(["__path__", "__file__", "__warningregistry__"])
 
@@ -101,9 +102,16 @@ _lock = threading.RLock()
 _inside = 0  # blocks that have begun, of all threads
 
 
+def put_in() -> None:
+    """As an import does, under its name and as an attribute of its package: another thread may import it meanwhile, in any form."""
+    if sys.modules.setdefault(NAME, STAND_IN) is STAND_IN:
+        setattr(importlib.import_module(PACKAGE), LAST, STAND_IN)
+
+
 def take_out() -> None:
     if sys.modules.get(NAME) is STAND_IN:
         del sys.modules[NAME]
+        delattr(sys.modules[PACKAGE], LAST)
 
 
 class PlainNumbers:
@@ -114,7 +122,7 @@ class PlainNumbers:
         with _lock:
             _inside += 1
             if _inside == 1:
-                sys.modules.setdefault(NAME, STAND_IN)
+                put_in()
 
     def __exit__(self, *exception: object) -> None:
         global _inside
