@@ -29,7 +29,13 @@ def test_each_thread_has_its_own_attributes():
     local = threading.local()
     local.scale = torch.full((2,), 3.0)
 
-    @capture.compile(backend="eager", fullgraph=True)
+    graphs = []
+
+    def backend(gm, inputs):
+        graphs.append(gm)
+        return gm.forward
+
+    @capture.compile(backend=backend, fullgraph=True)
     def scaled(x):
         return x * local.scale
 
@@ -40,7 +46,7 @@ def test_each_thread_has_its_own_attributes():
     assert scaled(torch.ones(2)).tolist() == [3.0, 3.0]
     assert in_thread(elsewhere) == [5.0, 5.0]
     assert scaled(torch.ones(2)).tolist() == [3.0, 3.0]
-    assert capture.counters["graphs"]["compiled"] == 1
+    assert len(graphs) == 1
     local.scale = 7
     assert scaled(torch.ones(2)).tolist() == [7.0, 7.0]
 
