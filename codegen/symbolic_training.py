@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import fx
 
-from codegen.derivatives import Differentiated, Recipe
+from codegen.derivatives import Differentiated, Recipe, call_by_call
 from codegen.fake import FakeMode, fake_mode
 from codegen.joint_graph import Joint, Replay
 from codegen.partition import partition
@@ -88,9 +88,11 @@ class SymbolicTraining:
             return None
         sizes = {name: size for name, size in zip(self.names, key) if name is not None}
         recipe = SizedRecipe(self.recipe, key, sizes)
-        return SizedTrainingGraph(
+        graph = SizedTrainingGraph(
             self.joint, self.parts, recipe, forward, lambda graph: backward, self.fallback, sizes
         )
+        backward.fallback = graph.backward_by_calls
+        return graph
 
 
 class Plans:
@@ -132,6 +134,10 @@ class SizedTrainingGraph(TrainingGraph):
     def compiled_partial(self, sent: int, partial: Partial) -> CompiledGraph | None:
         """Operator by operator: it would be compiled for each of the sizes."""
         return None
+
+    def backward_by_calls(self, *args: Any) -> tuple[Any, ...]:
+        """Where a check fails: the operator raises its own error."""
+        return call_by_call(self.backward_in_numbers(), args)
 
     def backward_in_numbers(self) -> fx.Graph:
         return in_numbers(self.parts.backward, self.sizes)

@@ -161,6 +161,7 @@ static void graph_dealloc(CompiledGraph *graph)
 static PyMemberDef graph_members[] = {
     {"objects", T_OBJECT, offsetof(CompiledGraph, objects), READONLY, "constants and operators of the plan"},
     {"plan", T_OBJECT, offsetof(CompiledGraph, words), READONLY, "the launch plan: int64 words"},
+    {"fallback", T_OBJECT, offsetof(CompiledGraph, fallback), 0, "what is called with the arguments where a check fails, before anything is written"},
     {"workspace_size", T_LONGLONG, offsetof(CompiledGraph, workspace_size), READONLY, "bytes of the workspace"},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(CompiledGraph, weakrefs), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},

@@ -300,6 +300,22 @@ def test_a_check_that_fails_gives_eagers_error() -> None:
             fast(ids(n) + 30)
 
 
+def test_a_check_of_the_backward_that_fails_gives_eagers_error() -> None:
+    """A gradient that depends on the phase of the eigenvectors."""
+
+    def phases(x: torch.Tensor) -> torch.Tensor:
+        return torch.linalg.eig(x)[1].real.sum()
+
+    fast = capture.compile(phases, dynamic=True)
+    for n in (3, 4, 6, 3):
+        turned = (torch.eye(n).roll(1, 0) + 0.1 * rows(n)[:, :n]).requires_grad_()
+        for function in (fast, phases):
+            result = function(turned)
+            with pytest.raises(RuntimeError, match="linalg_eig_backward: The eigenvectors") as raised:
+                result.backward()
+            assert raised.type is RuntimeError
+
+
 def test_floats_of_sizes_are_those_of_python() -> None:
     def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         n = x.shape[0]

@@ -388,6 +388,26 @@ def test_a_failed_check_raises_or_runs_the_fallback() -> None:
         graph(torch.zeros(3))
 
 
+def test_a_fallback_may_be_given_later() -> None:
+    """One that knows the graph: the two are collected together."""
+
+    class Owner:
+        def __init__(self, graph: Any) -> None:
+            self.graph = graph
+
+        def run(self, x: torch.Tensor) -> tuple[torch.Tensor]:
+            return (x + 1,)
+
+    graph, _ = run_program(chain(1), {"k0": lambda buffers: 5})
+    owner = Owner(graph)
+    graph.fallback = owner.run
+    assert graph(torch.zeros(3))[0].tolist() == [1, 1, 1]
+    dead = weakref.ref(owner)
+    del owner, graph
+    gc.collect()
+    assert dead() is None
+
+
 def test_a_pointer_into_a_temporary() -> None:
     buffers = [
         buffer("x", "input", 3),
