@@ -30,13 +30,17 @@ def added(base: torch.Tensor, product: torch.Tensor, beta: Any, alpha: Any) -> t
     return product if beta == 0 else aten.add(scaled(base, beta), product)
 
 
+def of_nothing(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """A product without elements, or zeros where only the inner dim is 0: made of both factors, as a backward asks what leads to which result."""
+    return aten.sum(aten.mul(aten.unsqueeze(left, -1), aten.unsqueeze(right, -3)), [-2])
+
+
 @rewriting(aten.mm.default, any_size=True)
 def mm(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """A sum of nothing."""
     fits = left.dim() == right.dim() == 2 and left.shape[1] == right.shape[0] and left.dtype is right.dtype
     if not fits or not is_empty(left, right):
         return NotImplemented
-    return aten.new_zeros(left, [left.shape[0], right.shape[1]])
+    return of_nothing(left, right)
 
 
 @rewriting(aten.addmm.default, probe=1, any_size=True)
@@ -54,7 +58,7 @@ def bmm(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     fits = left.dim() == right.dim() == 3 and left.dtype is right.dtype and left.shape[0] == right.shape[0]
     if not fits or left.shape[2] != right.shape[1] or not is_empty(left, right):
         return NotImplemented
-    return aten.new_zeros(left, [left.shape[0], left.shape[1], right.shape[2]])
+    return of_nothing(left, right)
 
 
 @rewriting(aten.baddbmm.default, probe=1, any_size=True)

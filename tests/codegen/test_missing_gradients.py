@@ -60,6 +60,30 @@ def test_all_choices_of_results_again_and_again() -> None:
                     torch.testing.assert_close(found, expected)
 
 
+def products(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return a.sin() @ b, b.exp(), a.cos()
+
+
+@pytest.mark.parametrize("sizes", [(0, 5, 3), (4, 0, 3), (4, 5, 0), (2, 0, 5, 3), (2, 4, 0, 3)], ids=str)
+def test_products_of_nothing_lead_to_both_factors(sizes: tuple[int, ...]) -> None:
+    *batch, rows, inner, columns = sizes
+    compiled = capture.compile(products, dynamic=False)
+    for used in ((0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)):
+        grads = []
+        for fn in (products, compiled):
+            inputs = [
+                torch.ones(shape, requires_grad=True)
+                for shape in ((*batch, rows, inner), (*batch, inner, columns))
+            ]
+            results = fn(*inputs)
+            torch.autograd.backward([results[i] for i in used], [torch.ones_like(results[i]) for i in used])
+            grads.append([item.grad for item in inputs])
+        for expected, found in zip(*grads):
+            assert (expected is None) == (found is None), used
+            if expected is not None:
+                torch.testing.assert_close(found, expected)
+
+
 def test_python_is_asked_once() -> None:
     compiled = capture.compile(two)
     a, b = (torch.ones(3, requires_grad=True) for _ in range(2))
