@@ -6,8 +6,8 @@ Out: groups with the rows as outer axes, and loops of its own for each part.
     for i in 4096: for j in 256: o[i, j] = x[i, j]; o[i, 256 + j] = y[i, j] * 2
     ->  for i in 4096: { for j in 256: o[i, j] = x[i, j];  for j in 256: o[i, 256 + j] = y[i, j] * 2 }
 
-Two loops that write every other piece of memory, and one loop that writes at two places by turns, both take longer: a processor joins writes
-to memory that lie side by side, and reads ahead what will be written. cat([x, y * 2], 1) of 4096 x 256 f32: 0.37 ms instead of 0.6.
+Two loops that each write every other piece of memory, and one loop that writes at two places by turns, both take longer:
+cat([x, y * 2], 1) of 4096 x 256 f32 takes 0.37 ms instead of 0.70, 0.57 instead of 0.93 where the cache holds none of it.
 Parts that compute something together stay in one loop.
 """
 
@@ -61,6 +61,7 @@ class _Walk:
 
 
 def _join(lowering: Lowering, groups: list[Group], dependencies: Dependencies, parts: list[_Part]) -> None:
+    """One group for as many of the parts as fit beside each other."""
     dims = _row_dims([part.target for part in parts])
     walks: list[_Walk] = []
     for part in parts if dims else ():

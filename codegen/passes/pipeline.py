@@ -1,6 +1,7 @@
 """The passes in order: from the stores of a lowering to the steps of a Program.
 
-    split joins -> find_roots -> fuse -> sum columns beside rows -> join rows -> give buffers to what crosses kernels -> borrow outputs -> emit -> (in-place writes made safe) -> schedule -> order steps
+    scatter in place -> split joins -> find roots -> fuse -> sum columns beside rows -> join rows -> give buffers to what crosses kernels
+    -> borrow outputs -> emit -> (in-place writes made safe) -> schedule -> order steps
 
 In:  `Lowering` after the walk over the graph.
 Out: its Program with KernelSteps, in an order in which every step finds what it reads.
