@@ -75,6 +75,10 @@ REASONS: dict[str, Reason] = {
     "too_many_instructions": Reason(
         "more than {limit} instructions were interpreted", "shorten the loop or raise config.max_instructions"
     ),
+    "too_many_places": Reason(
+        "more than {limit} values of the program would have to be guarded",
+        "keep large collections of numbers in a tensor",
+    ),
     "reconstruct": Reason("{value} can't be rebuilt after a break", "keep it from crossing the break"),
     "mutation": Reason("change of {value} is not captured", "change it outside of the captured code"),
     "finalizer": Reason("{value} has a __del__ method", "make the object outside of the captured code"),

@@ -57,6 +57,7 @@ from capture.variables.class_lookup import forget_pending
 from capture.variables.lazy_module import Uninitialized
 from codegen import forks
 from guards.failure import explain_failure
+from guards.instructions import ProgramTooLarge
 from guards.namespace import FrameNamespace
 from guards.program import encode
 
@@ -113,16 +114,18 @@ class Converter:
             entry = build_entry(frame, capture, self.settings)
             capture.output.forget_objects()
         except StateMoved as error:
-            return self._convert(frame, again=False) if again else give_up(frame, error)
+            return self._convert(frame, again=False) if again else give_up(frame, error, self.settings)
         except SkipFrame as skip:
             forget_frames(skip, handled)
             return leave_alone(frame, skip, self.settings)
         except RecursionError:
             return leave_alone(frame, SkipFrame("values are nested deeper than the stack"), self.settings)
+        except ProgramTooLarge as error:
+            return leave_alone(frame, SkipFrame(str(error)), self.settings)
         except (CaptureError, KeyboardInterrupt, MemoryError):
             raise
         except Exception as error:
-            return give_up(frame, error)
+            return give_up(frame, error, self.settings)
         seconds = time.perf_counter() - started
         observe.current().on_compile_time("total", seconds, frame.code)
         entry.compile_time = seconds
@@ -453,11 +456,11 @@ UNHOOKED = _capture.Entry(None, None, unhooked=True)
 FILLS_LAZY_MODULE = torch.nn.modules.lazy.LazyModuleMixin._infer_parameters.__code__
 
 
-def give_up(frame: Any, error: Exception) -> None:
-    """Our own failure: Python runs the frame, one warning says so."""
+def give_up(frame: Any, error: Exception, settings: CaptureSettings) -> None:
+    """Our own failure: Python runs the frame, one warning says so. Where a whole graph was asked for, it is an error."""
     code: types.CodeType = frame.code
     text = f"capture failed on {code.co_qualname}"
-    if config.raise_on_error:
+    if config.raise_on_error or settings.fullgraph:
         raise InternalError(f"{text}: {log.failure_text(error)}") from error
     counters["frames"]["failed"] += 1
     log.warn_once(code, "failure", f"{text}; it runs eagerly: {log.failure_text(error)}")

@@ -71,6 +71,8 @@ class _StderrHandler(logging.StreamHandler[TextIO]):
             super().emit(record)
 
 
+#: a program that logs everything (a root logger at level DEBUG) did not ask for what only the names here switch on
+logging.getLogger("capture").setLevel(logging.INFO)
 _logs = {name: Log(name) for name in LOGS}
 
 

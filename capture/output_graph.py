@@ -64,6 +64,10 @@ if TYPE_CHECKING:
     from capture.variables.generator import GeneratorVariable
 
 
+#: values of the program that one capture guards; some take two of the 65,536 registers of a guard program
+MOST_PLACES = 40_000
+
+
 class OutputGraph(Placeholders):
     def __init__(
         self,
@@ -90,6 +94,7 @@ class OutputGraph(Placeholders):
         self._around = sys.exception()  # what the caller of the frame handles
         self.is_broken = False  # the frame goes on behind the graph
         self.instructions = 0
+        self.places = 0  # of the program whose values were wrapped
         self.root_step = 0  # instructions of the captured frame itself that are done
         self._objects: dict[int, tuple[Any, Variable]] = {}
         self._modules: dict[int, Variable] = {}  # those of them that are modules
@@ -109,6 +114,12 @@ class OutputGraph(Placeholders):
         self.instructions += 1
         if limited and self.instructions > config.max_instructions:
             raise GraphBreak("too_many_instructions", limit=str(config.max_instructions))
+
+    def count_place(self) -> None:
+        """A value of the program is about to be guarded."""
+        self.places += 1
+        if self.places > MOST_PLACES:
+            raise GraphBreak("too_many_places", limit=str(MOST_PLACES))
 
     # --- existing objects ---
 

@@ -13,10 +13,12 @@ import contextlib
 import types
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from capture.break_reasons import GraphBreak
 from capture.variables.base import Deleted, Variable
-from capture.variables.constant import ConstantVariable
-from guards.lookup import instance_dict
+from capture.variables.constant import ConstantVariable, is_literal
+from guards.lookup import Undecided, Unresolved, instance_dict, isinstance_raw, raw_attribute
 from guards.source import AttrSource, GlobalSource
 
 if TYPE_CHECKING:
@@ -40,6 +42,16 @@ class Watch:
     def note(self) -> None:
         """One of the variables is about to change."""
         self.is_changed = True
+
+
+def _held_before(owner: Any, name: str) -> Any:
+    """What the place holds in which the frame will put an attribute; the owner itself where that can't be told."""
+    try:
+        return raw_attribute(owner, name)
+    except Undecided:
+        return owner
+    except Unresolved:
+        return None
 
 
 class SideEffects:
@@ -169,6 +181,16 @@ class SideEffects:
             for name in self._attributes_of(owner)
         }
         return attributes | {GlobalSource(name).text for _, name in self._globals}
+
+    def may_let_go(self) -> bool:
+        """Whether a place that the frame writes to held an object that may hold others (no number, text or tensor)."""
+        held: list[Any] = [namespace.get(name) for (_, name), (namespace, _) in self._globals.items()]
+        for owner in self._mutated.values():
+            value, names = getattr(owner, "value", None), self._attributes_of(owner)
+            if value is None or not names:
+                return True
+            held += [_held_before(value, name) for name in names]
+        return not all(isinstance_raw(value, torch.Tensor) or is_literal(value) for value in held)
 
     def remember_class_source(self, variable: Variable, source: Source | None) -> None:
         self._class_sources[id(variable)] = (variable, source)

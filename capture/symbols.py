@@ -307,9 +307,9 @@ class Symbols:
             for other in sources[1:]
         ]
         minimum, maximum = self.env.bounds[symbol]
-        if minimum is not None:
+        if minimum is not None and minimum in shapes.INT64:
             result.append(make_guard.shape_expression(shapes.apply("le", shapes.constant(minimum), first)))
-        if maximum is not None:
+        if maximum is not None and maximum in shapes.INT64:  # as every size is
             result.append(make_guard.shape_expression(shapes.apply("le", first, shapes.constant(maximum))))
         result += [make_guard.int_range(source, None, None) for source in sources if not source.is_int]
         return result

@@ -106,6 +106,7 @@ class Translator:
         self.returned: Variable | None = None
         self.yielded: Variable | None = None
         self.function_source: Source | None = None
+        self.entry_values: set[int] = set()  # ids of what the locals of the captured frame held when it began
         self.namespace: DictVariable | None = None  # what `locals()` gave
 
     # --- running ---

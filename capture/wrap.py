@@ -56,6 +56,8 @@ def wrap(output: OutputGraph, value: Any, source: Source | None) -> Variable:
         if source is not None and known.source is not None and source != known.source:
             output.guard_same_object(known.source, source)
         return known
+    if source is not None:
+        output.count_place()
     wrapper = WRAPPERS.get(type(value)) or _wrapper_by_base(value)
     variable: Variable = wrapper(output, value, source)
     if not isinstance(variable, (ConstantVariable, SymbolicVariable, GraphFloatVariable)):

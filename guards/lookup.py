@@ -194,7 +194,9 @@ def safe_repr(value: Any, limit: int = 80) -> str:
     """A repr that runs no user code: built-in scalars as they are, containers and others by type and length."""
     import torch
 
-    if type(value) in (*_KEY_TYPES, type(None), torch.dtype, torch.device, torch.layout, torch.Size):
+    if type(value) is int and value.bit_length() > 64:
+        text = f"{value:#x}"  # has no limit of digits
+    elif type(value) in (*_KEY_TYPES, type(None), torch.dtype, torch.device, torch.layout, torch.Size):
         text = repr(value)
     elif isinstance_raw(value, type):
         text = type.__repr__(value)

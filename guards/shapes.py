@@ -230,6 +230,9 @@ def stride(tensor: Source, dim: int) -> ShapeExpression:
 
 
 def constant(value: float) -> ShapeExpression:
+    """Raises ValueError for an int of more than 64 bits."""
+    if not isinstance(value, float) and value not in INT64:
+        raise ValueError(f"{int(value):#x} has more than 64 bits")
     return ShapeExpression((), (("const", float(value) if isinstance(value, float) else int(value)),))
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import capture
-from capture import hooks
+from capture import convert_frame, hooks
 from tests.differential import Program, assert_same
 
 
@@ -144,6 +144,23 @@ def test_a_backend_that_returns_something_else(backend, text, program):
         with pytest.raises(capture.BackendError, match=text):
             fast(torch.ones(2))
     assert hooks.switch(hooks.OFF) == hooks.OFF
+
+
+@pytest.mark.parametrize("fullgraph", [False, True])
+def test_a_failure_of_our_own(monkeypatch, fullgraph):
+    """Eager runs the frame, with one warning; where a whole graph was asked for, it is an error."""
+
+    def fails(*args):
+        raise ZeroDivisionError("no such luck")
+
+    monkeypatch.setattr(convert_frame, "encode", fails)
+    fast = capture.compile(plus_one, backend="eager", fullgraph=fullgraph)
+    if fullgraph:
+        with pytest.raises(capture.InternalError, match="no such luck"):
+            fast(torch.ones(2))
+    else:
+        with pytest.warns(capture.CaptureWarning, match="no such luck"):
+            assert fast(torch.ones(2)).tolist() == [2, 2]
 
 
 def test_options_of_a_backend():

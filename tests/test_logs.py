@@ -43,3 +43,10 @@ def test_texts(written):
     assert "becomes" in written
     assert "has a new entry" in written
     assert "machine code stored at" in written
+
+
+def test_a_program_that_logs_everything():
+    """It gets no records of logs that nobody switched on."""
+    program = "import logging; logging.basicConfig(level=logging.DEBUG)\n" + PROGRAM
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "capture." not in done.stderr, done.stderr

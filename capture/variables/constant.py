@@ -32,6 +32,11 @@ def is_literal(value: Any) -> bool:
     return type(value) in LITERALS or type(value) in TORCH_CONSTANTS or isinstance(value, enum.Enum)
 
 
+def is_long(value: int) -> bool:
+    """Whether Python may refuse to write it as decimal digits."""
+    return value.bit_length() > 2000
+
+
 class ConstantVariable(Variable):
     """One literal; immutable. Identity is not kept beyond what the language gives (small ints, None, enum members)."""
 
@@ -49,7 +54,12 @@ class ConstantVariable(Variable):
         return self.value is value
 
     def describe(self) -> str:
-        return repr(self.value)
+        return f"{self.value:#x}" if type(self.value) is int and is_long(self.value) else repr(self.value)
+
+    def as_proxy(self) -> Any:
+        if type(self.value) is int and is_long(self.value):  # a graph is printed
+            raise GraphBreak("not_a_graph_argument", value=self)
+        return self.value
 
     def truth(self, tx: Translator) -> bool:
         return bool(self.value)

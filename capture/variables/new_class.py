@@ -198,7 +198,8 @@ def _build_class(
 ) -> Variable:
     from capture.inline import make_translator, run_callee
 
-    assert isinstance(body, NestedFunctionVariable)
+    if not isinstance(body, NestedFunctionVariable):  # called by name, with a function that was there before
+        raise GraphBreak("builtin", name="__build_class__", value=body)
     kind = metaclass.real_value() if isinstance(metaclass, ClassVariable) else type
     frame = make_translator(tx, body, [], {})
     cell = run_callee(tx, frame)

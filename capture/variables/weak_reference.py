@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
 from capture.rules import rule
-from capture.variables.base import Variable, realize
+from capture.variables.base import LazyVariable, Variable, realize
 from capture.variables.constant import ConstantVariable
 from capture.variables.tensor import TensorVariable
 from capture.variables.user_object import ObjectVariable
@@ -45,9 +45,33 @@ class WeakReferenceVariable(Variable):
         if target is None:  # as it stays for good
             tx.output.guard_identity(self, self.reference)
             return ConstantVariable(None)
+        if may_have_ended(tx, target):
+            raise GraphBreak("call", value=self)  # behind the break, Python knows
         if isinstance(target, dict):  # maybe the hooks that a handle belongs to
             tx.output.side_effects.check_hooks_known()
         return tx.wrap(target, WeakrefSource(self.source))
+
+
+def may_have_ended(tx: Translator, target: Any) -> bool:
+    """Whether the frame may have let go of the last reference to an existing object, which lives on only because its end is put off to the next
+    break: a local that no longer holds it, or a write to a place that held some object."""
+    *_, root = frames = list(tx.chain())
+    held = [
+        value
+        for frame in frames
+        for value in (*frame.locals.values(), *(cell.contents for cell in frame.cells.values()))
+    ]
+    if any(_is_object(tx, value, target) for value in held):
+        return False
+    if id(target) in root.entry_values:
+        return True
+    return not isinstance(target, dict) and tx.output.side_effects.may_let_go()
+
+
+def _is_object(tx: Translator, variable: Variable | None, target: Any) -> bool:
+    if isinstance(variable, LazyVariable):
+        return variable.value is target
+    return variable is not None and tx.output.resolve(variable) is tx.output.known_object(target)
 
 
 class NewWeakReference(Variable):

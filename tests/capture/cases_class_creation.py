@@ -264,3 +264,14 @@ def typing_helpers(x):
     typing.TYPE_CHECKING
     k: typing.Optional[int] = None
     return y, k
+
+
+def body_of_a_class():
+    size = 3
+    return size
+
+
+@case(graphs=None)  # each call makes another class
+def class_made_by_hand(x):
+    cls = __build_class__(body_of_a_class, "Made")
+    return x + 1, cls.__name__

@@ -28,6 +28,11 @@ def an_index(x, n):
     return x[n]
 
 
+@calls(with_int(2, 3, 4), graphs=3)  # no guard computes with more than 64 bits: the int is a constant
+def a_limit_of_seventy_bits(x, n):
+    return (x + n if n < 2**70 else x), n + 2**64
+
+
 @calls(with_int(0, 1, 2, 0), graphs=2, dynamic=None)
 def an_index_that_changed(x, n):
     return x[n]

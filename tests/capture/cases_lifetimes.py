@@ -115,3 +115,55 @@ DEAD = weakref.ref(Node())
 def dead_reference(x):
     found = DEAD()
     return x + 1 if found is None else x * found.size
+
+
+@case(graphs=1, ops=1)
+def weak_reference_to_what_the_frame_deleted(x):
+    node = Node()
+    reference = weakref.ref(node)
+    y = x + 1
+    del node
+    return y, reference() is None
+
+
+@case(graphs=2, ops=2)
+def weak_reference_to_what_the_frame_replaced(x):
+    node = Node()
+    reference = weakref.ref(node)
+    y = x + 1
+    node = Node(5)
+    return y * (2 if reference() is None else 3), node.size
+
+
+def holding_a_node():
+    node = Node()
+    node.child = Node()
+    return torch.ones(3), node
+
+
+@case(graphs=1, ops=1, args=holding_a_node)
+def weak_reference_to_what_an_attribute_held(x, node):
+    y = x + 1
+    reference = weakref.ref(node.child)
+    node.child = None
+    return y, reference() is None
+
+
+def holding_a_reference():
+    node = Node()
+    node.child = Node()
+    node.reference = weakref.ref(node.child)
+    return torch.ones(3), node
+
+
+@case(graphs=2, ops=2, args=holding_a_reference, fresh=True)
+def weak_reference_of_an_object(x, node):
+    y = x * node.reference().size
+    node.child = None
+    return y + 1 if node.reference() is None else y - 1
+
+
+@case(graphs=1, ops=2, args=holding_a_reference, fresh=True)
+def weak_reference_to_what_stays(x, node):
+    node.size = 7
+    return x * node.reference().size + 1

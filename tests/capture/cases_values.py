@@ -459,3 +459,16 @@ class Share(float):
 def instances_on_top_of_literals(x, number, name, share):
     """By their values: the second call has other objects."""
     return x * share + (number if name == "ab" else len(name)), type(number), name + "c"
+
+
+HUGE = 10**5000  # Python refuses to write it out
+
+
+@case(graphs=1, ops=2, args=lambda: (torch.ones(3, 4), {HUGE: 3}, HUGE))
+def numbers_of_many_digits(x, by_number, number):
+    return x * by_number[HUGE] + (number % 7), number > 2**70
+
+
+@case(graphs=0, args=lambda: (torch.ones(3, 4), HUGE))
+def slices_by_numbers_of_many_digits(x, number):
+    return x[:number]

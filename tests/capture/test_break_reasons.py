@@ -13,6 +13,7 @@ import torch
 import capture
 from capture.break_reasons import REASONS
 from capture.config import config
+from capture.output_graph import MOST_PLACES
 from tests.capture.test_cases import outcome, same
 
 PROGRAMS: dict[str, Callable[..., Any]] = {}
@@ -269,6 +270,15 @@ def long_loop(x):
     for _ in range(2000):
         pass
     return y * 2
+
+
+NUMBERS = list(range(MOST_PLACES + 1))
+
+
+@meets("too_many_places")
+def long_list(x):
+    y = x + 1
+    return y * max(NUMBERS)
 
 
 @meets("reconstruct")
