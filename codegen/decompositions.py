@@ -10,11 +10,13 @@ numbers in the same order as in eager). The rules are torch's own (`torch._decom
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch._ops import OpOverload
+from torch._prims_common import suggest_memory_format
 
 from codegen import (
     rewritings_basic,
@@ -28,6 +30,7 @@ from codegen import (
     special_functions,
 )
 from codegen.rewritings import OWN, specialised
+from codegen.shapes.spec import like, row_major
 from codegen.value_checks import CHECKED_FIRST, checked_first
 
 aten = torch.ops.aten
@@ -183,12 +186,41 @@ def refused_for_bool(rule: Callable[..., Any]) -> Callable[..., Any]:
 GENERAL |= {op: refused_for_bool(GENERAL[op]) for op in (aten.mv.default, aten.addmv.default)}
 
 
+def only_where(
+    place: int, fits: Callable[[torch.Tensor], bool], rule: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Of operators that refuse some layouts of the tensor at `place`: what they raise is left to them."""
+
+    @functools.wraps(rule)
+    def rewrite(*args: Any, **kwargs: Any) -> Any:
+        tensor = args[place]
+        taken = tensor._has_symbolic_sizes_strides or fits(tensor)
+        return rule(*args, **kwargs) if taken else NotImplemented
+
+    return rewrite
+
+
+def in_memory_order(tensor: torch.Tensor) -> bool:
+    return tensor.is_contiguous(memory_format=suggest_memory_format(tensor))
+
+
+def has_gradient_in_rows(tensor: torch.Tensor) -> bool:
+    return row_major(tensor.shape) == like(tensor).strides or tensor.numel() == 0
+
+
+REFUSES_LAYOUTS = {
+    aten.native_group_norm.default: (0, in_memory_order),
+    aten.nll_loss2d_backward.default: (1, has_gradient_in_rows),
+}
+
+
 def left_as_it_is(*args: Any, **kwargs: Any) -> Any:
     """Where torch has no rule, or we do not use it."""
     return NotImplemented
 
 
 TABLE = GENERAL | {op: specialised(forms, GENERAL.get(op, left_as_it_is)) for op, forms in OWN.items()}
+TABLE |= {op: only_where(*how, TABLE[op]) for op, how in REFUSES_LAYOUTS.items()}
 
 
 def rule_for(op: OpOverload) -> Callable[..., Any] | None:

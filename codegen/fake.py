@@ -374,9 +374,9 @@ def run_on_zeros(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs
                 if value.numel()
                 else 0
             )
-            zeros = torch.full((extent,), fill, dtype=value.dtype, device=value._fake_device).as_strided(
-                value.shape, value.stride()
-            )
+            offset = value.storage_offset() if value.storage_offset() + extent < LARGE else 0
+            zeros = torch.full((offset + extent,), fill, dtype=value.dtype, device=value._fake_device)
+            zeros = zeros.as_strided(value.shape, value.stride(), offset)
             twins.append((zeros, value))
             return zeros
         if isinstance(value, (list, tuple)):
@@ -389,6 +389,10 @@ def run_on_zeros(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs
         if isinstance(value, torch.Tensor):
             itself = next((fake for zeros, fake in twins if zeros is value), None)
             meta = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=META)
+            if value.storage_offset():
+                whole = torch.empty(value.untyped_storage().nbytes(), dtype=torch.uint8, device=META)
+                place = value.storage_offset(), value.shape, value.stride()
+                meta = torch.empty(0, dtype=value.dtype, device=META).set_(whole.untyped_storage(), *place)
             return mode.make(meta, device) if itself is None else itself
         return (
             type(value)(to_fake_again(item) for item in value) if isinstance(value, (list, tuple)) else value

@@ -107,7 +107,9 @@ class Eigenvectors(torch.autograd.Function):
     def forward(ctx: Any, vectors: torch.Tensor, name: str) -> torch.Tensor:
         ctx.save_for_backward(vectors)
         ctx.name = name
-        return vectors.view_as(vectors)
+        return torch.ops.aten.alias.default(
+            vectors
+        )  # a view by its sizes may have other strides of dims of size 1
 
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor) -> Any:

@@ -90,12 +90,21 @@ def operand_strides(
     return seen
 
 
-def elementwise(operands: Sequence[Operand], dtype: torch.dtype, compute: torch.dtype | None = None) -> Any:
-    """`dtype` of the result, `compute` of the operands (the result's, if not given)."""
+def elementwise(
+    operands: Sequence[Operand], dtype: torch.dtype, compute: torch.dtype | None = None, asis: int = 0
+) -> Any:
+    """`dtype` of the result, `compute` of the operands (the result's, if not given), but for the first `asis` of them, which are not converted."""
     shape = broadcast(operands)
     if shape is None:
         return NotImplemented
-    strides = operand_strides(operands, shape, compute or dtype)
+    strides = [
+        *(
+            found
+            for operand in operands[:asis]
+            for found in operand_strides((operand,), shape, operand.dtype)
+        ),
+        *operand_strides(operands[asis:], shape, compute or dtype),
+    ]
     same_shape = all(tuple(getattr(operand, "shape", ())) == shape for operand in operands)
     return Spec(shape, iterated_strides(shape, strides, same_shape), dtype)
 
@@ -108,12 +117,12 @@ def has_bool(operands: Sequence[Operand]) -> bool:
     return any(isinstance(operand, torch.Tensor) and operand.dtype is torch.bool for operand in operands)
 
 
-def promote_rule(count: int, kind: str, parameters: bool = False) -> Any:
-    """parameters: numbers are not broadcast. kind: the dtype of the result. "float": the common one, integers become the default dtype. "bool": a truth value. "any": the common one.
+def promote_rule(count: int, kind: str, parameters: bool = False, swapped: bool = False) -> Any:
+    """swapped: the last operand comes first. parameters: numbers are not broadcast. kind: the dtype of the result. "float": the common one, integers become the default dtype. "bool": a truth value. "any": the common one.
     "number": the same; truth values are not sure. "floating": the same; only floats are sure. `alpha` of sums is sure where it is no float among integers."""
 
     def run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        operands = args[:count]
+        operands = args[:count][::-1] if swapped else args[:count]
         if any(operand is None for operand in operands):
             operands = tuple(operand for operand in operands if operand is not None)
         dtype = result_type(operands)
@@ -151,8 +160,8 @@ def inplace_rule(functional: Any) -> Any:
 
 
 FLOAT_UNARY = """exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh sigmoid erf erfc
-    erfinv reciprocal lgamma digamma"""
-SAME_UNARY = "neg positive abs relu sign floor ceil round trunc square sgn"
+    erfinv reciprocal lgamma digamma sinc special_entr"""
+SAME_UNARY = "neg positive abs relu sign floor ceil round round.decimals trunc square sgn"
 ACTIVATIONS = """frac hardswish hardsigmoid silu mish gelu elu celu selu leaky_relu softplus threshold hardshrink softshrink relu6
     log_sigmoid_backward"""
 BOOL_UNARY = "logical_not isnan isfinite signbit"
@@ -160,8 +169,9 @@ LOGICAL_BINARY = """add.Tensor mul.Tensor add.Scalar mul.Scalar maximum minimum 
     bitwise_and.Scalar bitwise_or.Scalar bitwise_xor.Scalar"""
 PROMOTE_BINARY = """sub.Tensor sub.Scalar rsub.Tensor rsub.Scalar fmax fmin remainder.Tensor remainder.Scalar fmod.Tensor fmod.Scalar floor_divide floor_divide.Scalar
     pow.Tensor_Tensor pow.Tensor_Scalar clamp_min clamp_max clamp_min.Tensor clamp_max.Tensor"""
-FLOAT_PAIRS = """hypot sigmoid_backward tanh_backward threshold_backward silu_backward mish_backward hardswish_backward
-    hardsigmoid_backward gelu_backward leaky_relu_backward hardtanh_backward softplus_backward"""
+FLOAT_PAIRS = """hypot sigmoid_backward tanh_backward silu_backward mish_backward hardswish_backward hardsigmoid_backward
+    gelu_backward hardtanh_backward softplus_backward hardshrink_backward softshrink_backward logit_backward"""
+SECOND_FIRST = "threshold_backward leaky_relu_backward"  # eager lists their second operand first
 FLOAT_BINARY = """div.Tensor div.Scalar true_divide.Tensor atan2 xlogy.Tensor special_xlog1py logaddexp logaddexp2 nextafter copysign.Tensor
     copysign.Scalar"""
 BOOL_BINARY = """eq.Tensor ne.Tensor lt.Tensor le.Tensor gt.Tensor ge.Tensor eq.Scalar ne.Scalar lt.Scalar le.Scalar gt.Scalar ge.Scalar
@@ -180,7 +190,8 @@ def overloads(packet: str, overload: str) -> list[Any]:
 def register(names: str, count: int, kind: str) -> None:
     for name in names.split():
         packet, _, overload = name.partition(".")
-        body = promote_rule(OPERAND_COUNTS.get(name, count), kind, name in UNARY_WITH_NUMBERS)
+        swapped = name in SECOND_FIRST.split()
+        body = promote_rule(OPERAND_COUNTS.get(name, count), kind, name in UNARY_WITH_NUMBERS, swapped)
         for op in overloads(packet, overload or "default"):
             RULES[op] = body
         for op in overloads(packet + "_", overload or "default"):
@@ -196,6 +207,7 @@ for _names, _count, _kind in (
     (LOGICAL_BINARY, 2, "any"),
     (PROMOTE_BINARY, 2, "number"),
     (FLOAT_PAIRS, 2, "floating"),
+    (SECOND_FIRST, 2, "floating"),
     (FLOAT_BINARY, 2, "float"),
     (BOOL_BINARY, 2, "bool"),
     (PROMOTE_TERNARY, 3, "floating"),
@@ -207,7 +219,7 @@ def where(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     condition, left, right = args
     if condition.dtype is not torch.bool:
         return NotImplemented
-    return elementwise(args, result_type((left, right)))
+    return elementwise(args, result_type((left, right)), asis=1)
 
 
 def div_mode(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -240,12 +252,34 @@ def is_infinite(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 RULES[aten.isinf.default] = is_infinite
 RULES[aten.where.self] = where
 RULES[aten.rsub.Tensor] = reversed_difference
-for _op in (aten.hardtanh.default, aten.nan_to_num.default, aten.deg2rad.default, aten.rad2deg.default):
+for _op in (
+    aten.hardtanh.default,
+    aten.nan_to_num.default,
+    aten.deg2rad.default,
+    aten.rad2deg.default,
+    aten._prelu_kernel.default,
+):
     RULES[_op] = as_the_operand
 RULES[aten.pow.Scalar] = pow_scalar
 for _overload in ("Tensor_mode", "Scalar_mode"):
     RULES[getattr(aten.div, _overload)] = div_mode
     RULES[getattr(aten.div_, _overload)] = inplace_rule(div_mode)
+
+
+def dropout_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return elementwise(args[:2], args[0].dtype) if args[0].dtype.is_floating_point else NotImplemented
+
+
+RULES[aten.native_dropout_backward.default] = dropout_backward
+
+
+def prelu_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    grad, tensor, weight = args
+    spec = promote_rule(3, "floating")((tensor, weight, grad), kwargs)
+    return NotImplemented if spec is NotImplemented else (spec, spec)
+
+
+RULES[aten._prelu_kernel_backward.default] = prelu_backward
 
 
 def gelu(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from codegen.shapes.elementwise import number_dtype
+from codegen.shapes.elementwise import broadcast, number_dtype
 from codegen.shapes.spec import Spec, contiguous, like, shape_rule
 
 FORMATS = (None, torch.preserve_format)
@@ -65,8 +65,8 @@ def arange(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @shape_rule(
-    "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "clone", "_to_copy"
-)
+    "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like", "randint_like.low_dtype", "clone", "_to_copy"
+)  # fmt: skip
 def like_input(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     memory_format = kwargs.get("memory_format")
     dtype = kwargs.get("dtype") or args[0].dtype
@@ -104,6 +104,15 @@ def copy_(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 @shape_rule("bernoulli")
 def bernoulli(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return contiguous(args[0].shape, args[0].dtype)
+
+
+@shape_rule("normal.Tensor_float", "normal.float_Tensor", "normal.Tensor_Tensor")
+def normal(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    tensors = [value for value in args if isinstance(value, torch.Tensor)]
+    shape = broadcast(tensors)
+    if shape is None or not tensors[0].dtype.is_floating_point:
+        return NotImplemented
+    return contiguous(shape, tensors[0].dtype)
 
 
 @shape_rule("binomial", "_sample_dirichlet", "_dirichlet_grad")

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch._prims_common import suggest_memory_format
 
-from codegen.shapes.spec import Spec, channels_last, contiguous, is_contiguous, like, shape_rule
+from codegen.shapes.spec import Spec, channels_last, contiguous, is_contiguous, like, packed, shape_rule
 
 INDEX = (torch.int64, torch.int32)
 
@@ -128,22 +128,31 @@ def adaptive_avg_pool2d(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return contiguous((*args[0].shape[:-2], *args[1]), args[0].dtype) if plain(args[0]) else NotImplemented
 
 
+def in_suggested_format(tensor: torch.Tensor) -> Any:
+    """As `empty_like(tensor, tensor.suggest_memory_format())`: channels last where the tensor is, else row-major."""
+    shape, rank = tuple(tensor.shape), tensor.dim()
+    if suggest_memory_format(tensor) is torch.contiguous_format:
+        both = is_channels_last(tensor) and not is_contiguous(tensor)  # by a stride of a dim of size 1
+        return NotImplemented if both else contiguous(shape, tensor.dtype)
+    return Spec(shape, packed(shape, (1, *range(rank - 1, 1, -1), 0), empty=1), tensor.dtype)
+
+
 @shape_rule("native_batch_norm")
 def native_batch_norm(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tensor, training = args[0], args[5]
-    if not plain(tensor) or tensor.dim() < 2:
-        return NotImplemented
-    saved = contiguous((tensor.shape[1] if training else 0,), tensor.dtype)
-    return (contiguous(tensor.shape, tensor.dtype), saved, saved)
+    result = NotImplemented if tensor.dim() < 2 or tensor.numel() == 0 else in_suggested_format(tensor)
+    saved = contiguous((tensor.shape[1] if training else 0,) if tensor.dim() > 1 else (), tensor.dtype)
+    return NotImplemented if result is NotImplemented else (result, saved, saved)
 
 
 @shape_rule("native_batch_norm_backward")
 def native_batch_norm_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    grad, tensor, mask = args[0], args[1], args[9]
-    if not plain(grad, tensor):
+    tensor, mask = args[1], args[9]
+    result = NotImplemented if tensor.numel() == 0 else in_suggested_format(tensor)
+    if result is NotImplemented:
         return NotImplemented
     channels = contiguous((tensor.shape[1],), tensor.dtype)
-    shapes = (contiguous(tensor.shape, tensor.dtype), channels, channels)
+    shapes = (result, channels, channels)
     return tuple(spec if wanted else None for spec, wanted in zip(shapes, mask))
 
 
@@ -199,6 +208,28 @@ def nll_loss_forward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 @shape_rule("nll_loss_backward")
 def nll_loss_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return contiguous(args[1].shape, args[1].dtype)
+
+
+@shape_rule("nll_loss2d_forward")
+def nll_loss2d_forward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    tensor, target, reduction = args[0], args[1], args[3]
+    if tensor.dim() != 4 or tuple(target.shape) != (tensor.shape[0], *tensor.shape[2:]):
+        return NotImplemented
+    return contiguous(target.shape if reduction == 0 else (), tensor.dtype), contiguous((), tensor.dtype)
+
+
+@shape_rule("binary_cross_entropy_backward")
+def like_the_tensor(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return like(args[1]) if args[1].dtype is args[0].dtype else NotImplemented
+
+
+@shape_rule("mse_loss_backward", "smooth_l1_loss_backward", "huber_loss_backward", "glu_backward")
+def in_rows_of_the_tensor(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Row-major whatever the layouts are."""
+    grad, tensor, target = args[:3]
+    is_loss = isinstance(target, torch.Tensor)
+    unusual = grad.dtype is not tensor.dtype or (is_loss and target.shape != tensor.shape)
+    return NotImplemented if unusual else contiguous(tensor.shape, tensor.dtype)
 
 
 @shape_rule("embedding")
@@ -273,15 +304,25 @@ def stack(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 @shape_rule(
     "multi_margin_loss", "select_scatter", "slice_scatter", "diagonal_scatter", "as_strided_scatter", "tril", "triu", "fill.Scalar", "copy", "repeat", "flip", "roll",
-    "scatter.src", "scatter.value", "scatter_add", "index_add", "index_put", "sort", "topk", "fill_.Tensor", "masked_fill.Scalar",
+    "scatter.src", "scatter.value", "scatter_add", "index_add", "sort", "topk", "fill_.Tensor", "masked_fill.Scalar",
     "masked_fill.Tensor", "masked_fill_.Scalar", "masked_fill_.Tensor", "scatter_.src", "scatter_.value", "scatter_add_", "index_put_",
     "index_add_", "index_fill.int_Scalar", "index_fill.int_Tensor", "index_fill_.int_Scalar", "index_fill_.int_Tensor", "elu", "upsample_nearest2d",
     "upsample_bilinear2d", "pixel_unshuffle", "addbmm", "masked_scatter", "heaviside", "avg_pool3d", "adaptive_avg_pool3d", "_adaptive_avg_pool3d",
     "adaptive_max_pool3d", "max_pool3d_with_indices", "replication_pad2d", "max_unpool2d", "max_unpool3d", "channel_shuffle", "native_channel_shuffle",
+    "avg_pool3d_backward", "_adaptive_avg_pool3d_backward", "adaptive_max_pool3d_backward", "replication_pad2d_backward", "col2im", "diag_embed",
+    "frexp.Tensor", "_cdist_backward", "ldexp.Tensor", "batch_norm_backward", "_native_batch_norm_legit.no_stats",
+    "reflection_pad2d_backward", "reflection_pad3d", "reflection_pad3d_backward", "replication_pad3d", "replication_pad3d_backward", "angle",
 )  # fmt: skip
 def ask_eager(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """No rule: the operator is run on zeros, which all of these accept."""
     return NotImplemented
+
+
+@shape_rule("index_put")
+def index_put(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Zeros are no mask: how many places it has, only a run knows."""
+    masks = any(index is not None and index.dtype in (torch.bool, torch.uint8) for index in args[1])
+    return like(args[0]) if masks else NotImplemented
 
 
 @shape_rule("rrelu_with_noise")
@@ -313,6 +354,7 @@ def constant_pad_nd(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     usual = (
         plain(tensor)
         and len(pads) <= 2 * tensor.dim()
+        and min(pads, default=0) >= 0
         and min(shape, default=0) >= 0
         and math.prod(shape) > 0
     )

@@ -150,6 +150,38 @@ IN_OTHER_LAYOUTS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "interpolate by area": (lambda x: F.interpolate(x, 2, mode="area"), (last(2, 3, 4, 5, 4),)),
     "replicate": (lambda x: F.pad(x, (-1, 1, 1, -1), mode="replicate"), (last(2, 3, 4, 5),)),
     "channel_shuffle": (lambda x: F.channel_shuffle(x, 2), (last(2, 4, 3, 3),)),
+    "relu": (F.relu, (transposed(3, 4),)),
+    "leaky_relu": (F.leaky_relu, (transposed(3, 4),)),
+    "glu": (lambda x: F.glu(x, 1), (last(2, 4, 3, 3),)),
+    "prelu": (lambda x: F.prelu(x, torch.ones(1)), (torch.rand(8).as_strided((1, 1, 1, 1), (2, 2, 2, 2)),)),
+    "rounding": (
+        lambda x: torch.round(x, decimals=3),
+        (torch.rand(1).as_strided((1, 1, 1, 1), (0, 0, 0, 1)),),
+    ),
+    "sinc": (torch.sinc, (torch.rand(1).as_strided((1, 1, 1, 1), (0, 0, 0, 1)),)),
+    "where of a condition that is expanded": (
+        lambda x, c: torch.where(c, x, 1.0),
+        (
+            torch.rand(12).as_strided((3, 2, 1, 2), (4, 1, 4, 2)),
+            torch.ones(3, 1, 1, 2, dtype=torch.bool).expand(3, 2, 1, 2),
+        ),
+    ),
+    "dropout": (lambda x: F.dropout(x, 0.0), (transposed(3, 4),)),
+    "cross_entropy": (
+        lambda x, t: F.cross_entropy(x, t, reduction="none"),
+        (torch.rand(2, 3, 4, 5), torch.zeros(2, 5, 4, dtype=torch.int64).mT),
+    ),
+    "a pad that is a cut": (lambda x: F.pad(x, (0, -1)), (torch.rand(1, 4),)),
+    "a part of a tensor, copied with gaps": (
+        lambda x: torch.select_scatter(x, x[0], 0, 1),
+        (torch.rand(9, 6)[2:6],),
+    ),
+    "a part of a tensor, its diagonal": (
+        lambda x: torch.diagonal_scatter(x, x[0, :4]),
+        (torch.rand(9, 6)[2:6],),
+    ),
+    "fold without rows": (lambda x: F.fold(x, (5, 5), (2, 3), 1, 0, 1), (torch.rand(0, 6, 12),)),
+    "frexp of nothing": (lambda x: torch.frexp(x)[0], (torch.rand(1, 0, 6)[..., ::2],)),
     "max_unpool1d": (
         lambda x, i: F.max_unpool1d(x, i, 2),
         (transposed(1, 2, 3), torch.tensor([[0, 2, 4], [1, 3, 5]])[None].mT.contiguous().mT),
@@ -167,4 +199,35 @@ def test_results_of_operands_in_other_layouts(name: str, grad: bool) -> None:
         results.append(run(first, *args[1:]))
     expected, found = results
     torch.testing.assert_close(found, expected)
-    assert found.stride() == expected.stride()
+    assert (found.stride(), found.storage_offset()) == (expected.stride(), expected.storage_offset())
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("shape", [(1, 5, 5), (1, 1, 5, 5), (2, 5, 5)], ids=str)
+@pytest.mark.parametrize("function", [torch.linalg.eig, torch.linalg.eigh])
+def test_eigenvectors_that_require_grad(function: Any, shape: tuple[int, ...], dynamic: bool) -> None:
+    x = torch.randn(shape, dtype=torch.complex64, requires_grad=True)
+    expected, found = function(x), capture.compile(function, dynamic=dynamic)(x)
+    assert [t.stride() for t in found] == [t.stride() for t in expected]
+
+
+REFUSED: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "group norm": (
+        lambda x: torch.native_group_norm(x, None, None, 2, 4, 9, 2, 1e-5)[0], (torch.rand(2, 9, 4).transpose(1, 2),)
+    ),
+    "gradient of a loss": (
+        lambda x, t: F.nll_loss(x, t), (last(2, 3, 4, 4), torch.zeros(2, 4, 4, dtype=torch.int64))
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_layouts_that_eager_refuses(name: str) -> None:
+    function, (first, *rest) = REFUSED[name]
+    texts = []
+    for run in (function, capture.compile(function)):
+        leaf = first.detach().requires_grad_()
+        with pytest.raises(RuntimeError) as caught:
+            run(leaf, *rest).sum().backward()
+        texts.append(str(caught.value))
+    assert texts[0] == texts[1]
