@@ -105,7 +105,7 @@ class ConstOp:
 
 @dataclass(frozen=True, slots=True)
 class IndexOp:
-    """The value of an index expression as an element (arange, masks)."""
+    """The value of an index expression as an element (arange, masks). In a type narrower than i64 all of it is computed in that: it has to fit."""
 
     number: int
     index: Expr

@@ -25,7 +25,8 @@ import torch
 from torch import Tensor
 
 FLOATS = frozenset({"f32", "f64"})
-INTEGERS = frozenset({"i64", "i32", "i16", "i8", "u8"})
+SIGNED = frozenset({"i64", "i32", "i16", "i8"})
+INTEGERS = SIGNED | {"u8"}
 NUMBERS = FLOATS | INTEGERS
 BITS = INTEGERS | {"b8"}
 COMPARABLE = NUMBERS | {"b8"}

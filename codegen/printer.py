@@ -60,7 +60,9 @@ def _update(s: ir.Update) -> str:
 _LINES: dict[type, Callable[[Any], str]] = {
     ir.Op: lambda s: f"%{s.number} = {s.name} {', '.join(f'%{arg}' for arg in s.args)} : {s.dtype}",
     ir.ConstOp: lambda s: f"%{s.number} = const {s.value!r} : {s.dtype}",
-    ir.IndexOp: lambda s: f"%{s.number} = index {print_expr(s.index)}",
+    ir.IndexOp: lambda s: (
+        f"%{s.number} = index {print_expr(s.index)}" + ("" if s.dtype == "i64" else f" : {s.dtype}")
+    ),
     ir.Load: _load,
     ir.Store: _store,
     ir.Check: lambda s: f"check %{s.condition} else {s.code}",

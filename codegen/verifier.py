@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from codegen import ir
-from codegen.ops import INTEGERS, STORAGE, result_dtype
+from codegen.ops import INTEGERS, SIGNED, STORAGE, result_dtype
 
 _COMBINES = frozenset({"sum", "prod", "max", "min", "any", "all", "argmax", "argmin"})
 
@@ -108,8 +108,8 @@ class _Verifier:
 
     def index_op(self, op: ir.IndexOp) -> None:
         self.index(op, op.index)
-        if op.dtype != "i64":
-            self.fail(op, "an index is i64")
+        if op.dtype not in SIGNED:
+            self.fail(op, "an index is a signed integer")
         self.define(op, op.number, op.dtype)
 
     def load(self, load: ir.Load) -> None:

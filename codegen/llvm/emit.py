@@ -39,6 +39,7 @@ from codegen.llvm.casts import cast
 from codegen.llvm.errors import EmitError
 from codegen.llvm.function_text import FunctionText
 from codegen.llvm.index import AxisPlace, IndexArithmetic
+from codegen.llvm.interleaved import emit_interleaved, interleaved_stores
 from codegen.llvm.loops import VectorPlan, emit_loop, plan_vector_loop, statements_in
 from codegen.llvm.memory import any_lane, emit_load, emit_store
 from codegen.llvm.reduce import AccumulatorState, declare_accumulator, emit_update, read_accumulator
@@ -142,7 +143,11 @@ class KernelEmitter:
     def block(self, statements: list[Stmt]) -> None:
         """Values and accumulators of a block end with it."""
         values, accumulators = [dict(known) for known in self._values], dict(self.accumulators)
+        rows = self._interleaved(statements)
+        waiting = {id(store) for row in rows.values() for store in row} - rows.keys()
         for position, statement in enumerate(statements):
+            if id(statement) in waiting:
+                continue
             if isinstance(statement, Loop):
                 emit_loop(self, statement)
                 continue
@@ -150,10 +155,17 @@ class KernelEmitter:
                 self._turn_to(copy)
                 if isinstance(statement, Accumulator):
                     declare_accumulator(self, statement, statements[position + 1 :])
+                elif id(statement) in rows:
+                    emit_interleaved(self, rows[id(statement)])
                 else:
                     _STATEMENTS[type(statement)](self, statement)
             self._turn_to(0)
         self._values, self.accumulators = values, accumulators
+
+    def _interleaved(self, statements: list[Stmt]) -> dict[int, tuple[Store, ...]]:
+        if self._copy_places is None or self.mask is not None or self.lanes == 1:
+            return {}
+        return interleaved_stores(statements, self._copy_places[0], self.written)
 
     def block_in_copies(self, statements: list[Stmt], axis: str, places: list[AxisPlace]) -> None:
         """The body of a vector loop, for each of the places of its axis."""
@@ -187,12 +199,7 @@ class KernelEmitter:
         self.define(op.number, constant_value(op.dtype, op.value))
 
     def index_value(self, op: IndexOp) -> None:
-        self.define(op.number, self.index_as(op.index, op.dtype))
-
-    def index_as(self, index: Expr, dtype: str) -> Value:
-        value = self.index.value(index)
-        code = self._code(value.level, value.lanes)
-        return Value(cast(code, "i64", dtype, value.text), dtype, value.lanes, value.level)
+        self.define(op.number, self.index.value(op.index, op.dtype))
 
     def load(self, load: Load) -> None:
         self.define(load.number, emit_load(self, load))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from codegen.ir import AxisVar, Binary, Const, Expr, Indirect, Sym
+from codegen.llvm.casts import cast
 from codegen.llvm.function_text import FunctionText
 from codegen.llvm.types import vector
 from codegen.llvm.values import Code, Value
@@ -105,34 +106,34 @@ class IndexArithmetic:
 
     # --- values of expressions ---------------------------------------------------------------------------------------------
 
-    def value(self, expr: Expr) -> Value:
-        """The i64 value of `expr`, varying where the vector axis or a varying indirect value is in it."""
+    def value(self, expr: Expr, dtype: str = "i64") -> Value:
+        """The value of `expr`, varying where the vector axis or a varying indirect value is in it. `dtype`: a signed integer that holds each of its parts."""
         if isinstance(expr, Const):
-            return Value(str(expr.value), "i64", 1, 0, expr.value)
+            return Value(str(expr.value), dtype, 1, 0, expr.value)
         if isinstance(expr, Sym):
-            return Value(self.around.sizes[expr.name], "i64", 1, 0)
+            return self._as(dtype, Value(self.around.sizes[expr.name], "i64", 1, 0))
         if isinstance(expr, AxisVar):
-            return self._axis(self.around.axes[expr.name])
+            return self._axis(self.around.axes[expr.name], dtype)
         if isinstance(expr, Indirect):
-            return self._indirect(expr)
-        return self._binary(expr)
+            return self._as(dtype, self.around.value(expr.value))
+        return self._binary(expr, dtype)
 
-    def _indirect(self, expr: Indirect) -> Value:
-        value = self.around.value(expr.value)
-        if value.dtype == "i64":
+    def _as(self, dtype: str, value: Value) -> Value:
+        if value.dtype == dtype:
             return value
-        code = self.code(value.level, value.lanes)
-        extension = "zext" if value.dtype in ("u8", "b8") else "sext"
-        return Value(code.convert(extension, value.dtype, "i64", value.text), "i64", value.lanes, value.level)
+        if value.number is not None:
+            return Value(value.text, dtype, 1, 0, value.number)
+        text = cast(self.code(value.level, value.lanes), value.dtype, dtype, value.text)
+        return Value(text, dtype, value.lanes, value.level)
 
-    def _axis(self, place: AxisPlace) -> Value:
-        first = self._first(place)
+    def _axis(self, place: AxisPlace, dtype: str) -> Value:
+        first = self._as(dtype, self._first(place))
         if place.lanes == 1:
             return first
         code = self.code(place.level, place.lanes)
-        lanes = ", ".join(f"i64 {lane}" for lane in range(place.lanes))
-        text = code.binary("add", "i64", code.operand(first), f"<{lanes}>")
-        return Value(text, "i64", place.lanes, place.level)
+        lanes = ", ".join(f"{dtype} {lane}" for lane in range(place.lanes))
+        text = code.binary("add", dtype, code.operand(first), f"<{lanes}>")
+        return Value(text, dtype, place.lanes, place.level)
 
     def _first(self, place: AxisPlace) -> Value:
         """The index of lane 0."""
@@ -143,11 +144,11 @@ class IndexArithmetic:
         text = self.function.define(place.level, f"add nuw nsw i64 {place.text}, {place.offset}")
         return Value(text, "i64", 1, place.level)
 
-    def _binary(self, expr: Binary) -> Value:
-        left, right = self.value(expr.left), self.value(expr.right)
+    def _binary(self, expr: Binary, dtype: str) -> Value:
+        left, right = self.value(expr.left, dtype), self.value(expr.right, dtype)
         if left.number is not None and right.number is not None:
             folded = _FOLD[expr.op](int(left.number), int(right.number))
-            return Value(str(folded), "i64", 1, 0, folded)
+            return Value(str(folded), dtype, 1, 0, folded)
         lanes, level = max(left.lanes, right.lanes), max(left.level, right.level)
         code = self.code(level, lanes)
         operation = _EXPRESSIONS[expr.op]
@@ -156,14 +157,14 @@ class IndexArithmetic:
                 right = self._at_least_one(right)
             if is_nonnegative(expr):
                 operation = _UNSIGNED_DIVISION[expr.op]
-        text = operation(code, code.operand(left), code.operand(right))
-        return Value(text, "i64", lanes, level)
+        text = operation(code, dtype, code.operand(left), code.operand(right))
+        return Value(text, dtype, lanes, level)
 
     def _at_least_one(self, divisor: Value) -> Value:
         """A size of 0 divides only in loops that do not run, but the division may stand before the loop: it must not trap there."""
-        code = self.code(divisor.level, divisor.lanes)
-        one = code.constant("i64", 1)
-        return Value(code.intrinsic("umax", "i64", divisor.text, one), "i64", divisor.lanes, divisor.level)
+        code, dtype = self.code(divisor.level, divisor.lanes), divisor.dtype
+        one = code.constant(dtype, 1)
+        return Value(code.intrinsic("umax", dtype, divisor.text, one), dtype, divisor.lanes, divisor.level)
 
     # --- addresses ---------------------------------------------------------------------------------------------------------
 
@@ -250,7 +251,7 @@ class IndexArithmetic:
         )
 
 
-IndexEmitter = Callable[[Code, str, str], str]
+IndexEmitter = Callable[[Code, str, str, str], str]
 
 
 class CodeFactory(Protocol):
@@ -273,40 +274,39 @@ _FOLD: dict[str, Callable[[int, int], int]] = {
 }
 
 
-def _floordiv(code: Code, left: str, right: str) -> str:
+def _floordiv(code: Code, dtype: str, left: str, right: str) -> str:
     """Rounds down, also for negative numbers; a size is never zero where it divides."""
-    quotient = code.binary("sdiv", "i64", left, right)
-    remainder = _remainder(code, left, right, quotient)
-    return code.binary(
-        "sub", "i64", quotient, code.convert("zext", "b8", "i64", _has_other_sign(code, remainder, right))
-    )
+    quotient = code.binary("sdiv", dtype, left, right)
+    remainder = _remainder(code, dtype, left, right, quotient)
+    down = code.convert("zext", "b8", dtype, _has_other_sign(code, dtype, remainder, right))
+    return code.binary("sub", dtype, quotient, down)
 
 
-def _mod(code: Code, left: str, right: str) -> str:
-    remainder = _remainder(code, left, right, code.binary("sdiv", "i64", left, right))
-    wrapped = code.binary("add", "i64", remainder, right)
-    return code.select(_has_other_sign(code, remainder, right), "i64", wrapped, remainder)
+def _mod(code: Code, dtype: str, left: str, right: str) -> str:
+    remainder = _remainder(code, dtype, left, right, code.binary("sdiv", dtype, left, right))
+    wrapped = code.binary("add", dtype, remainder, right)
+    return code.select(_has_other_sign(code, dtype, remainder, right), dtype, wrapped, remainder)
 
 
-def _remainder(code: Code, left: str, right: str, quotient: str) -> str:
-    return code.binary("sub", "i64", left, code.binary("mul", "i64", quotient, right))
+def _remainder(code: Code, dtype: str, left: str, right: str, quotient: str) -> str:
+    return code.binary("sub", dtype, left, code.binary("mul", dtype, quotient, right))
 
 
-def _has_other_sign(code: Code, remainder: str, divisor: str) -> str:
-    zero = code.constant("i64", 0)
-    differs = code.compare("icmp slt", "i64", code.binary("xor", "i64", remainder, divisor), zero)
-    return code.binary("and", "b8", differs, code.compare("icmp ne", "i64", remainder, zero))
+def _has_other_sign(code: Code, dtype: str, remainder: str, divisor: str) -> str:
+    zero = code.constant(dtype, 0)
+    differs = code.compare("icmp slt", dtype, code.binary("xor", dtype, remainder, divisor), zero)
+    return code.binary("and", "b8", differs, code.compare("icmp ne", dtype, remainder, zero))
 
 
 _UNSIGNED_DIVISION: dict[str, IndexEmitter] = {
-    "floordiv": lambda code, left, right: code.binary("udiv", "i64", left, right),
-    "mod": lambda code, left, right: code.binary("urem", "i64", left, right),
+    "floordiv": lambda code, dtype, left, right: code.binary("udiv", dtype, left, right),
+    "mod": lambda code, dtype, left, right: code.binary("urem", dtype, left, right),
 }
 _EXPRESSIONS: dict[str, IndexEmitter] = {
-    "add": lambda code, left, right: code.binary("add", "i64", left, right),
-    "mul": lambda code, left, right: code.binary("mul", "i64", left, right),
+    "add": lambda code, dtype, left, right: code.binary("add", dtype, left, right),
+    "mul": lambda code, dtype, left, right: code.binary("mul", dtype, left, right),
     "floordiv": _floordiv,
     "mod": _mod,
-    "min": lambda code, left, right: code.intrinsic("smin", "i64", left, right),
-    "max": lambda code, left, right: code.intrinsic("smax", "i64", left, right),
+    "min": lambda code, dtype, left, right: code.intrinsic("smin", dtype, left, right),
+    "max": lambda code, dtype, left, right: code.intrinsic("smax", dtype, left, right),
 }

@@ -41,6 +41,7 @@ from codegen.llvm.index import AxisPlace
 from codegen.llvm.long_sums import run_summing_loop, sum_slots
 from codegen.llvm.math import SLEEF
 from codegen.llvm.target import Target
+from codegen.llvm.types import FLOATS, SIZES
 from codegen.llvm.values import Code
 
 if TYPE_CHECKING:
@@ -80,11 +81,12 @@ def _dtypes(loop: Loop) -> set[str]:
 
 
 def _full_lanes(loop: Loop, target: Target) -> int:
-    """Lanes of the widest float that the loop computes with, else of the widest integer: an index vector may take two registers."""
+    """Lanes of the widest float that the loop computes with, else of the widest integer: an index vector may take two registers. Half precision that is
+    only moved is as narrow as it lies in memory, but for wide integers beside it."""
     dtypes = _dtypes(loop)
-    floats = dtypes & {"f64", "f32", "bf16", "f16"}
-    widest = max(floats or dtypes or {"f32"}, key=lambda dtype: -target.lanes(dtype))
-    return target.lanes(widest)
+    widest = max(dtypes & FLOATS or dtypes or {"f32"}, key=SIZES.__getitem__)
+    lanes = target.vector_bytes // SIZES[widest]
+    return max(lanes, target.lanes("f32")) if dtypes & {"bf16", "f16"} and widest not in FLOATS else lanes
 
 
 def _updated_outside(loop: Loop) -> bool:

@@ -211,7 +211,7 @@ def _to_register(code: Code, dtype: str, text: str) -> str:
     )
 
 
-def _to_memory(code: Code, dtype: str, text: str) -> str:
+def to_memory(code: Code, dtype: str, text: str) -> str:
     if dtype != "b8":
         return text
     return code.define(f"zext {code.type('b8')} {text} to {memory_type('b8', code.lanes)}")
@@ -270,7 +270,7 @@ def _store_one_place(
         active = _both(code, emitter.mask, mask.text) if code.lanes > 1 else mask.text
         condition = any_lane(code, active or "")
     scalar = Code(function, emitter.target, function.depth, 1)
-    text = _to_memory(scalar, value.dtype, value.text)
+    text = to_memory(scalar, value.dtype, value.text)
     access = f"store {memory_type(value.dtype, 1)} {text}, ptr {address.pointer}, align {SIZES[value.dtype]}"
     function.guarded(condition, lambda: function.line(access))
 
@@ -279,7 +279,7 @@ def _store_lanes(emitter: KernelEmitter, address: Address, value: Value, mask: V
     function, lanes = emitter.function, emitter.lanes
     code = Code(function, emitter.target, function.depth, lanes)
     active = _both(code, emitter.mask, None if mask is None else code.operand(mask))
-    text = _to_memory(code, value.dtype, code.operand(value))
+    text = to_memory(code, value.dtype, code.operand(value))
     kind, align, bits = memory_type(value.dtype, lanes), SIZES[value.dtype], f"<{lanes} x i1>"
     if address.step == 1 and active is None:
         function.line(f"store {kind} {text}, ptr {address.pointer}, align {align}")

@@ -17,6 +17,7 @@ from codegen.index_algebra import Index, plus
 from codegen.lower.registry import lowering
 from codegen.lower.scalar_math import apply, both, compare, where
 from codegen.lower.tensor_expr import (
+    Fill,
     Gather,
     Padded,
     Position,
@@ -143,6 +144,15 @@ def select_scatter(ctx: Any, base: TensorExpr, source: TensorExpr, dim: int, ind
     if isinstance(index, int) and index < 0:
         index = plus(index, base.shape[dim])
     others = [d for d in range(len(base.shape)) if d != dim]
+    if isinstance(base, Fill):
+        row = affine_view(
+            cast(source, ctx.dtype),
+            (*ctx.shape[:dim], 1, *ctx.shape[dim + 1 :]),
+            tuple(along(d) for d in others),
+        )
+        return Padded(
+            row, ctx.shape, tuple(index if d == dim else 0 for d in range(len(ctx.shape))), base.value
+        )
     here = compare("eq", Position(ctx.shape, dim), size_value(index, ctx.shape))
     return where(here, spread(cast(source, ctx.dtype), ctx.shape, others), base)
 
@@ -205,7 +215,8 @@ def slice_scatter(
         compare("ge", position, size_value(begin, ctx.shape)),
         compare("lt", position, size_value(stop, ctx.shape)),
     )
-    moved = Padded(
-        cast(source, ctx.dtype), ctx.shape, tuple(begin if d == dim else 0 for d in range(len(ctx.shape))), 0
-    )
+    begins = tuple(begin if d == dim else 0 for d in range(len(ctx.shape)))
+    if isinstance(base, Fill):
+        return Padded(cast(source, ctx.dtype), ctx.shape, begins, base.value)
+    moved = Padded(cast(source, ctx.dtype), ctx.shape, begins, 0)
     return where(inside, moved, base)

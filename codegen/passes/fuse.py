@@ -3,7 +3,7 @@
 In:  roots in topological order, and the operator calls between them.
 Out: groups. A root joins the group of something it reads, or one beside it over the same domain, where its coordinates fit
      (`codegen.passes.align`), where it pays, and where no other step would have to run both before and after the group. Beside each other stand
-     roots that read the same memory, and those of unlike forms; what is alike but for its memory becomes a table (`codegen.passes.tables`).
+     roots that read the same memory, those that fill memory in turns, and those of unlike forms; what is alike but for its memory becomes a table (`codegen.passes.tables`).
 
     amax, exp, sum, out of a softmax      ->  one group with the rows as outer axis
     y = relu(x); z = mm(y, w); u = y + z  ->  {relu}, {u}: mm stands between them
@@ -28,6 +28,7 @@ from codegen.program import BufferInfo, ExternStep, Step, ViewStep
 
 MAX_MEMBERS = 48  # of one group: keeps kernels at a size that compiles fast
 MAX_BESIDE = 8  # groups that a root is tried beside without reading what they read
+IN_TURNS = 4  # parts of a stack whose elements take turns in memory
 COLUMN_LIMIT = 1024  # rows up to which a kernel may run down columns, a vector of neighbours at a time
 NEAR = 500_000  # elements up to which it does so; more are no longer near when it comes down once more
 ALONE = 60_000  # the same where nothing is read twice: a kernel along the rows, and the sums beside it (`codegen.passes.column_sums`), run faster
@@ -143,6 +144,9 @@ class Neighbours:
         self.dependencies = dependencies
         self.over: dict[tuple[Shape, bool], list[Group]] = {}  # by the domain of a group's first root
         self.reading: dict[Reading, list[Group]] = {}
+        self.filling: dict[
+            tuple[str, Shape, Indices], list[tuple[Group, Index]]
+        ] = {}  # by the buffer and how it is filled; where it begins
 
     def add(self, group: Group, root: Root) -> None:
         """`root` is in `group`."""
@@ -152,6 +156,10 @@ class Neighbours:
             known = self.reading.setdefault(item, [])
             if group not in known:
                 known.append(group)
+        for target in root.targets:
+            self.filling.setdefault((target.buffer, target.shape, target.strides), []).append(
+                (group, target.offset)
+            )
 
     def of(self, root: Root) -> Iterator[Group]:
         """Groups that `root` reads, then those over the same domain that read what it reads, then others over the same domain; of each kind the
@@ -168,10 +176,24 @@ class Neighbours:
         for number in sorted(sharing.keys() - read.keys(), reverse=True):
             if _is_beside(sharing[number], root):
                 yield sharing[number]
+        filling = {group.number: group for group in self._in_turns(root)}
+        for number in sorted(filling.keys() - read.keys() - sharing.keys(), reverse=True):
+            yield filling[number]
         for group in self.over.get((root.domain, root.is_reduction), [])[: -MAX_BESIDE - 1 : -1]:
             alike = any(member.form == root.form for member in group.members)
             if group.number not in read and group.number not in sharing and not alike:
                 yield group
+
+    def _in_turns(self, root: Root) -> Iterator[Group]:
+        """Groups that store between the elements that `root` stores: together they write whole pieces of memory."""
+        for target in root.targets:
+            steps = [stride for stride, size in zip(target.strides, target.shape, strict=True) if size != 1]
+            for group, offset in self.filling.get((target.buffer, target.shape, target.strides), ()):
+                distance = ix.minus(target.offset, offset)
+                if isinstance(distance, int) and all(
+                    isinstance(step, int) and abs(distance) < step <= IN_TURNS for step in steps[-1:]
+                ):
+                    yield group
 
 
 def large_reads(buffers: dict[str, BufferInfo], root: Root) -> Iterator[Reading]:

@@ -25,6 +25,10 @@ from codegen.passes.group import Group, Member
 from codegen.passes.roots import Root, topological
 
 RUN = 32  # bytes of a part in a row, from which a loop of its own pays
+SHORT, DEAR = (
+    8,
+    24,
+)  # elements of a part in a row, and cycles an element: lanes then rather run across the rows
 MOST_LOOPS = 8  # of one kernel; what is alike is compiled once where it stays a table
 
 
@@ -66,7 +70,7 @@ def _join(lowering: Lowering, groups: list[Group], dependencies: Dependencies, p
     walks: list[_Walk] = []
     for part in parts if dims else ():
         group = dependencies.group_of[part.root]
-        if any(group is walk.group for walk in walks):
+        if any(group is walk.group for walk in walks) or _runs_across(part):
             continue
         walk = _walk(lowering, group, part.root, dims)
         if walk is not None and _may_join(dependencies, group, [walk.group for walk in walks]):
@@ -103,6 +107,12 @@ def _run(target: Stored) -> tuple[tuple[int, ...], Index]:
     while dims and strides[dims[-1]] == run:
         run = ix.times(run, shape[dims.pop()])
     return tuple(sorted(dims)), run
+
+
+def _runs_across(part: _Part) -> bool:
+    """Whether its loop over a row would leave most lanes empty."""
+    _, run = _run(part.target)
+    return isinstance(run, int) and run < SHORT and part.root.cycles > DEAR
 
 
 # --- which groups -----------------------------------------------------------------------------------------------------------------

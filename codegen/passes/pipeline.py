@@ -1,6 +1,6 @@
 """The passes in order: from the stores of a lowering to the steps of a Program.
 
-    scatter in place -> split joins -> find roots -> fuse -> sum columns beside rows -> join rows -> give buffers to what crosses kernels
+    scatter in place -> split joins -> split pads -> find roots -> fuse -> sum columns beside rows -> join rows -> give buffers to what crosses kernels
     -> borrow outputs -> emit -> (in-place writes made safe) -> schedule -> order steps
 
 In:  `Lowering` after the walk over the graph.
@@ -33,6 +33,7 @@ from codegen.passes.scatter_in_place import scatter_in_place
 from codegen.passes.schedule import schedule
 from codegen.passes.short_sizes import open_draft
 from codegen.passes.split_joins import split_joins
+from codegen.passes.split_pads import split_pads
 from codegen.program import BufferInfo, ExternStep, KernelStep, Program, ViewStep
 from codegen.verifier import verify
 
@@ -44,6 +45,7 @@ def build_kernels(lowering: Lowering) -> Program:
     hoist_checks(lowering)
     scatter_in_place(lowering)
     split_joins(lowering)
+    split_pads(lowering)
     roots = find_roots(lowering.stores)
     by_value = {root.value: root for root in roots}
     groups, dependencies = fuse(lowering, roots)

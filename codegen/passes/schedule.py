@@ -24,6 +24,7 @@ from codegen.passes.axes import arrange_axes, stride_of
 from codegen.passes.draft import Draft, DraftIndex, DraftLoad, DraftStore, Phase
 from codegen.passes.long_sums import add_partial_sums, block_long_sums
 from codegen.passes.narrow_columns import reduce_blocks_of_rows
+from codegen.passes.narrow_indices import narrow_indices
 from codegen.passes.place import Nest
 from codegen.passes.row_blocks import row_blocks
 from codegen.passes.tiles import tile_transposed
@@ -47,12 +48,12 @@ def schedule(draft: Draft) -> ir.Kernel:
         draft.outer = (*(name for name in draft.outer if name != column), column)
         blocks = None if scans else row_blocks(draft)
         if blocks is not None:
-            return _kernel(draft, renumber(_around(draft, blocks.body(_flight(draft) * 2))))
+            return _kernel(draft, _around(draft, blocks.body(_flight(draft) * 2)))
     elif draft.phases():
         for phase in () if scans else draft.phases():
             phase.axes = _long_axis_last(phase.axes, draft)
     else:
-        draft.outer = _long_axis_last(draft.outer, draft, FEW_LANES if _cost(draft) <= CHEAP else MIN_LANES)
+        draft.outer = _near_axis_last(draft.outer, draft, FEW_LANES if _cost(draft) <= CHEAP else MIN_LANES)
         tile = None if draft.in_order else tile_transposed(draft)
     if not scans:
         block_long_sums(draft, in_lanes=column is not None)
@@ -69,7 +70,7 @@ def schedule(draft: Draft) -> ir.Kernel:
     loops = [_outer_loop(draft, name, name == vector) for name in draft.outer]
     if tile is not None:
         loops[-1].extent = tile
-    kernel = _kernel(draft, renumber(nest.close(loops)))
+    kernel = _kernel(draft, nest.close(loops))
     kernel.split = None if blocks_of_rows else kernel.split  # the scratch buffer is one for all
     return kernel
 
@@ -163,7 +164,17 @@ def _long_axis_last(axes: tuple[str, ...], draft: Draft, lanes: int = MIN_LANES)
     if len(axes) < 2 or _at_least(draft.ranges.extents[axes[-1]], lanes):
         return axes
     longest = max(axes, key=lambda name: _rank(draft.ranges.extents[name]))
-    return (*(name for name in axes if name != longest), longest)
+    return _with_last(axes, longest)
+
+
+def _near_axis_last(axes: tuple[str, ...], draft: Draft, lanes: int) -> tuple[str, ...]:
+    """The innermost axis of at least `lanes` iterations last: its elements lie nearest to each other; where none is that long, the longest one."""
+    near = next((name for name in reversed(axes) if _at_least(draft.ranges.extents[name], lanes)), None)
+    return _long_axis_last(axes, draft, lanes) if near is None else _with_last(axes, near)
+
+
+def _with_last(axes: tuple[str, ...], last: str) -> tuple[str, ...]:
+    return (*(name for name in axes if name != last), last)
 
 
 def _rank(extent: Index) -> int:
@@ -180,7 +191,8 @@ def _runs_down_columns(draft: Draft) -> str | None:
     phases = draft.phases()
     if not phases or not draft.outer:
         return None
-    inner_steps = sum(_contiguous(phase, phase.axes, draft) for phase in phases)
+    length = _lengths(draft)
+    inner_steps = sum(length[phase.axes] * _contiguous(phase, phase.axes, draft) for phase in phases)
     candidates = [name for name in draft.outer if _at_least(draft.ranges.extents[name], MIN_LANES)]
     if not candidates:
         return None
@@ -188,7 +200,8 @@ def _runs_down_columns(draft: Draft) -> str | None:
     best = max(
         candidates,
         key=lambda name: sum(
-            _contiguous(phase, (name,), draft) + SCATTER * _stores_beside(phase, name) for phase in phases
+            length[phase.axes] * (_contiguous(phase, (name,), draft) + SCATTER * _stores_beside(phase, name))
+            for phase in phases
         ),
     )
     if short:
@@ -196,8 +209,15 @@ def _runs_down_columns(draft: Draft) -> str | None:
             _contiguous(phase, (best,), draft) for phase in phases
         )
         return None if scattered else best
-    outer_steps = sum(_contiguous(phase, (best,), draft) for phase in phases)
+    outer_steps = sum(length[phase.axes] * _contiguous(phase, (best,), draft) for phase in phases)
     return best if outer_steps > inner_steps else None
+
+
+def _lengths(draft: Draft) -> dict[tuple[str, ...], int]:
+    """How much each nest of a phase counts: its iterations; where one of those numbers is not known, all alike."""
+    numbers = {phase.axes: _product(phase.axes, draft) for phase in draft.phases()}
+    known = {axes: number for axes, number in numbers.items() if isinstance(number, int)}
+    return known if len(known) == len(numbers) else dict.fromkeys(numbers, 1)
 
 
 def _stores_beside(phase: Phase, name: str) -> int:
@@ -247,6 +267,7 @@ def _kernel(draft: Draft, body: list[ir.Stmt]) -> ir.Kernel:
         ir.Buffer(name, dtype, name in draft.written, TORCH_DTYPES[dtype].itemsize)
         for name, dtype in draft.buffers.items()
     )
+    body = renumber(narrow_indices(body))
     kernel = ir.Kernel(draft.name, buffers, _symbols(draft), body)
     # bounds that are numbers make better code
     kernel.split = _split_axis(draft, body) if may_pay(kernel) else None

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from codegen import index_algebra as ix
 from codegen.index_algebra import Index
 from codegen.lower.graph import MAX_DEPTH, Lowering, Store
-from codegen.lower.tensor_expr import Fill, Map, Position, SizeValue, Stored, TensorExpr, View
+from codegen.lower.tensor_expr import Fill, Map, Padded, Position, SizeValue, Stored, TensorExpr, View
 from codegen.lower.view import strided_slice
 from codegen.passes.calls import step_reads, step_writes
 from codegen.passes.roots import children, topological
@@ -44,7 +44,7 @@ def split_joins(lowering: Lowering) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class Part:
     value: TensorExpr
     start: Index
     size: Index
@@ -56,7 +56,7 @@ class _Join:
 
     whole: Stored
     dim: int
-    parts: tuple[_Part, ...]
+    parts: tuple[Part, ...]
     stores: tuple[Store, ...]
     readers: tuple[Store, ...]
 
@@ -86,7 +86,7 @@ def _join(stores: list[Store], reading: list[tuple[Store, Stored]]) -> _Join | N
     ranks = {len(store.target.shape) for store in stores}
     if any(value is not whole for _, value in reading) or whole.offset != 0 or ranks != {len(whole.shape)}:
         return None
-    parts: list[_Part] = []
+    parts: list[Part] = []
     dims = {dim for store in stores for dim in _shorter(store.target, whole)}
     dim = min(dims, default=0)
     start: Index = 0
@@ -96,7 +96,7 @@ def _join(stores: list[Store], reading: list[tuple[Store, Stored]]) -> _Join | N
             start, whole.strides[dim]
         ):
             return None
-        parts.append(_Part(store.value, start, size))
+        parts.append(Part(store.value, start, size))
         start = ix.plus(start, size)
     readers = tuple(store for store, _ in reading)
     return _Join(whole, dim, tuple(parts), tuple(stores), readers) if start == whole.shape[dim] else None
@@ -140,31 +140,49 @@ def _split(lowering: Lowering, join: _Join) -> None:
     for store in lowering.stores:
         if id(store) in divided:
             for part, values in zip(join.parts, known, strict=True):
-                value = _part_of(store.value, join.dim, part, values)
-                stores.append(Store(value, _place_of(store.target, join.dim, part)))
+                value = part_of(store.value, join.dim, part, values)
+                stores.append(Store(value, place_of(store.target, join.dim, part)))
         elif store.target.buffer != name:
             stores.append(store)
     lowering.stores[:] = stores
     del lowering.program.buffers[name]
 
 
-def _part_of(value: TensorExpr, dim: int, part: _Part, known: dict[TensorExpr, TensorExpr]) -> TensorExpr:
+def part_of(value: TensorExpr, dim: int, part: Part, known: dict[TensorExpr, TensorExpr]) -> TensorExpr:
     """`known`: the parts of definitions, so that what is shared stays one definition."""
     found = known.get(value)
     if found is None:
         if isinstance(value, Map):
-            args = tuple(_part_of(arg, dim, part, known) for arg in value.args)
+            args = tuple(part_of(arg, dim, part, known) for arg in value.args)
             found = Map(value.op, args, value.dtype)
         elif isinstance(value, Fill):
             shape = (*value.shape[:dim], part.size, *value.shape[dim + 1 :])
             found = Fill(shape, value.dtype, value.value)
+        elif isinstance(value, Padded):
+            found = _part_of_padded(value, dim, part)
         else:
             found = strided_slice(value, dim, part.start, 1, part.size)
         known[value] = found
     return found
 
 
-def _place_of(target: Stored, dim: int, part: _Part) -> Stored:
+def _part_of_padded(value: Padded, dim: int, part: Part) -> TensorExpr:
+    """Without the padding along `dim` where the part is inside, the fill alone where it is outside."""
+    shape = (*value.shape[:dim], part.size, *value.shape[dim + 1 :])
+    begin, size = value.begin[dim], value.base.shape[dim]
+    if not all(isinstance(number, int) for number in (begin, size, part.start, part.size)):
+        return strided_slice(value, dim, part.start, 1, part.size)
+    end, base_end = ix.plus(part.start, part.size), ix.plus(begin, size)
+    if end <= begin or part.start >= base_end:  # type: ignore[operator]
+        return Fill(shape, value.dtype, value.fill)
+    if part.start < begin or end > base_end:  # type: ignore[operator]
+        return strided_slice(value, dim, part.start, 1, part.size)
+    inside = strided_slice(value.base, dim, ix.minus(part.start, begin), 1, part.size)
+    begins = (*value.begin[:dim], 0, *value.begin[dim + 1 :])
+    return inside if inside.shape == shape and not any(begins) else Padded(inside, shape, begins, value.fill)
+
+
+def place_of(target: Stored, dim: int, part: Part) -> Stored:
     shape = (*target.shape[:dim], part.size, *target.shape[dim + 1 :])
     offset = ix.plus(target.offset, ix.times(part.start, target.strides[dim]))
     return Stored(shape, target.dtype, target.buffer, target.strides, offset)

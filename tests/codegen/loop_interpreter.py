@@ -119,7 +119,7 @@ class _Run:
         self.values[op.number] = torch.tensor(op.value, dtype=TORCH_DTYPES[op.dtype])
 
     def index_op(self, op: ir.IndexOp) -> None:
-        self.values[op.number] = torch.as_tensor(self.index(op.index), dtype=torch.int64)
+        self.values[op.number] = torch.as_tensor(self.index(op.index), dtype=TORCH_DTYPES[op.dtype])
 
     def load(self, load: ir.Load) -> None:
         memory = self.memory[load.buffer]

@@ -76,7 +76,7 @@ WRONG = {
         loop(ir.ConstOp(0, True, "b8"), ir.ScanStep(1, "a", 0, "b8"), parallel=False),
     ],
     "another block": [ir.Accumulator("a", "sum", "f32"), loop(ir.ReadAccumulator(0, "a", "f32"))],
-    "an index is i64": [ir.IndexOp(0, Const(1), "i32")],
+    "an index is a signed integer": [ir.IndexOp(0, Const(1), "u8")],
     "is no statement": ["store"],
 }
 

@@ -6,21 +6,22 @@ entry:
   %t4 = load ptr, ptr %t3, align 8
   br label %loop5
 loop5:
-  %t7 = phi i64 [ 0, %entry ], [ %t18, %loop5 ]
-  %t8 = add <8 x i64> splat (i64 0), <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>
-  %t9 = insertelement <8 x i64> poison, i64 %t7, i64 0
-  %t10 = shufflevector <8 x i64> %t9, <8 x i64> poison, <8 x i32> zeroinitializer
-  %t11 = sub <8 x i64> %t8, %t10
-  %t12 = icmp sle <8 x i64> %t11, splat (i64 0)
-  %t13 = mul nsw i64 %t7, 8
-  %t14 = getelementptr float, ptr %t2, i64 %t13
-  %t15 = load <8 x float>, ptr %t14, align 4
-  %t16 = select <8 x i1> %t12, <8 x float> %t15, <8 x float> splat (float 0x0000000000000000)
-  %t17 = getelementptr float, ptr %t4, i64 %t13
-  store <8 x float> %t16, ptr %t17, align 4
-  %t18 = add nuw nsw i64 %t7, 1
-  %t19 = icmp slt i64 %t18, 8
-  br i1 %t19, label %loop5, label %after6
+  %t7 = phi i64 [ 0, %entry ], [ %t19, %loop5 ]
+  %t8 = trunc i64 %t7 to i32
+  %t9 = add <8 x i32> splat (i32 0), <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  %t10 = insertelement <8 x i32> poison, i32 %t8, i64 0
+  %t11 = shufflevector <8 x i32> %t10, <8 x i32> poison, <8 x i32> zeroinitializer
+  %t12 = sub <8 x i32> %t9, %t11
+  %t13 = icmp sle <8 x i32> %t12, splat (i32 0)
+  %t14 = mul nsw i64 %t7, 8
+  %t15 = getelementptr float, ptr %t2, i64 %t14
+  %t16 = load <8 x float>, ptr %t15, align 4
+  %t17 = select <8 x i1> %t13, <8 x float> %t16, <8 x float> splat (float 0x0000000000000000)
+  %t18 = getelementptr float, ptr %t4, i64 %t14
+  store <8 x float> %t17, ptr %t18, align 4
+  %t19 = add nuw nsw i64 %t7, 1
+  %t20 = icmp slt i64 %t19, 8
+  br i1 %t20, label %loop5, label %after6
 after6:
   ret i32 0
 }

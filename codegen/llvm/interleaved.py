@@ -1,0 +1,98 @@
+"""Stores that fill memory together: neighbours of one another, a vector loop over every second (third, fourth) element.
+
+In:  the statements of a block.
+Out: which stores wait for which, and the vectors that are written for all of them at once.
+
+    for i in 1000 vector: store y[2*i], %1; store y[2*i + 1], %2     ->     two vectors side by side, %1 and %2 lane by lane in turns
+
+A scatter takes a cycle or more for each lane, and of half precision there is none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from codegen.ir import AxisVar, Const, Expr, Load, Loop, Stmt, Store
+from codegen.llvm.index import terms_of
+from codegen.llvm.memory import to_memory
+from codegen.llvm.types import SIZES, memory_element, memory_type, vector
+from codegen.llvm.values import Code
+
+if TYPE_CHECKING:
+    from codegen.llvm.emit import KernelEmitter
+
+MOST = 4
+
+
+def interleaved_stores(statements: list[Stmt], axis: str, written: set[str]) -> dict[int, tuple[Store, ...]]:
+    """By id of the last store of each such row, all of it in the order in which the elements lie; what is not last waits. `axis`: of the vector loop.
+    `written`: buffers that stores change; where one of them is read nothing waits."""
+    found: dict[int, tuple[Store, ...]] = {}
+    open_stores: dict[tuple[str, object], dict[int, Store]] = {}
+    for statement in statements:
+        if isinstance(statement, Loop) or (isinstance(statement, Load) and statement.buffer in written):
+            open_stores.clear()
+        elif isinstance(statement, Store) and statement.mask is None and statement.combine is None:
+            stride, start, rest = _place(statement.index, axis)
+            if not 2 <= stride <= MOST:
+                continue
+            row = open_stores.setdefault((statement.buffer, (stride, rest)), {})
+            row[start] = statement
+            first = next((f for f in row if all(f + k in row for k in range(stride))), None)
+            if first is not None and first <= start < first + stride:
+                found[id(statement)] = tuple(row.pop(first + k) for k in range(stride))
+    return found
+
+
+def _place(index: Expr, axis: str) -> tuple[int, int, object]:
+    """Elements from one iteration to the next (0: not a number), where it starts, and all else in the index."""
+    stride = start = 0
+    rest: list[tuple[Expr, Expr]] = []
+    for term in terms_of(index):
+        if term.atom == AxisVar(axis):
+            if not isinstance(term.factor, Const):
+                return 0, 0, ()
+            stride += term.factor.value
+        elif term.atom is None and isinstance(term.factor, Const):
+            start += term.factor.value
+        else:
+            rest.append((term.factor, term.atom or Const(1)))
+    return stride, start, frozenset(rest)
+
+
+def emit_interleaved(emitter: KernelEmitter, stores: tuple[Store, ...]) -> None:
+    """All of them, where each iteration of the vector loop is wanted."""
+    function, lanes = emitter.function, emitter.lanes
+    dtype = emitter.buffer(stores[0].buffer).dtype
+    code = Code(function, emitter.target, function.depth, lanes)
+    address = emitter.index.address(
+        emitter.pointers[stores[0].buffer], memory_element(dtype), stores[0].index
+    )
+    parts = [to_memory(code, dtype, code.operand(emitter.value(store.value))) for store in stores]
+    text = _in_turns(code, memory_element(dtype), parts)
+    kind = memory_type(dtype, lanes * len(parts))
+    function.line(f"store {kind} {text}, ptr {address.pointer}, align {SIZES[dtype]}")
+
+
+def _in_turns(code: Code, element: str, parts: list[str]) -> str:
+    """One vector with lane 0 of each part, then lane 1 of each, ..."""
+    count, lanes = len(parts), code.lanes
+    total = 1 << (count - 1).bit_length()
+    parts = parts + ["poison"] * (total - count)
+    width = lanes
+    while len(parts) > 1:
+        order = range(2 * width)
+        parts = [
+            _shuffle(code, element, width, left, right, list(order))
+            for left, right in zip(parts[::2], parts[1::2], strict=True)
+        ]
+        width *= 2
+    in_turns = [part * lanes + lane for lane in range(lanes) for part in range(count)]
+    return _shuffle(code, element, width, parts[0], "poison", in_turns)
+
+
+def _shuffle(code: Code, element: str, width: int, left: str, right: str, order: list[int]) -> str:
+    kind, chosen = vector(element, width), ", ".join(f"i32 {lane}" for lane in order)
+    return code.function.define_here(
+        f"shufflevector {kind} {left}, {kind} {right}, <{len(order)} x i32> <{chosen}>"
+    )
