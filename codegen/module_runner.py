@@ -6,14 +6,15 @@ Out: the module's outputs; tensors that the module itself holds have become plac
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import fx
 
-from codegen import autocast
+from codegen import autocast, circular_padding
 from codegen.fake import to_fake
 from codegen.memory import UntraceableError
 from codegen.own_gradients import OWN_GRADIENTS
@@ -22,6 +23,11 @@ from codegen.value_checks import CHECKS_OF_VALUES
 
 #: the tensors of a trace are of a subclass: these only return then
 LEAVE_OUT_ALONE = (torch.linalg.matrix_rank,)
+#: functions that torch makes of writes to an empty tensor
+OWN_FORMS: dict[Any, Callable[..., Any]] = {
+    F.pad: circular_padding.pad,
+    torch._C._nn.pad: circular_padding.pad,
+}
 
 
 @dataclass(slots=True)
@@ -85,6 +91,8 @@ class ModuleRunner:
         )
 
     def function_of(self, node: fx.Node) -> Any:
+        if node.target in OWN_FORMS:
+            return OWN_FORMS[node.target]
         if self.recorder.mode.shape_env is None:
             return node.target
         from codegen.fake_symbolic import TRACED_FORMS
