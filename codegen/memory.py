@@ -108,6 +108,8 @@ class Memories:
             if tracked.memory.version == 0:
                 self.written.append(tracked)
             tracked.memory.version += 1
+            if tracked.memory.placeholder is not None:
+                mark_contents(node, tracked.memory.placeholder)
             tracked.memory.is_silent &= self.silent or as_data
             tracked.memory.written_with_grad |= torch.is_grad_enabled()
             self.written_as_data |= as_data
@@ -135,6 +137,12 @@ class Memories:
         if func in SCATTERS:
             args = (self.current(parent), *args)
         return self.emit(func, args, {})
+
+
+def mark_contents(node: fx.Node, placeholder: fx.Node) -> None:
+    """`meta["contents_of"]`: after some write the input contained this. (What is an input itself, or was written to another one before, stays as it is.)"""
+    if node.op == "call_function":
+        node.meta.setdefault("contents_of", placeholder.name)
 
 
 def item_of(emit: Emit, node: fx.Node, index: int) -> fx.Node:

@@ -9,6 +9,7 @@ Out: `codegen.plan.build_plan(program, addresses)` makes the launch plan that na
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,8 @@ class BufferInfo:
     """Storage of a tensor of the graph.
 
     kind: input (a placeholder), output (allocated for the caller), temp (workspace, or a tensor where an ExternStep touches it),
-    constant (a tensor held by the graph, in `value`). Sizes, strides, offset in elements.
+    constant (a tensor held by the graph, in `value`), version (what an input contains after a write, while the passes run: `codegen.lower.ordered_writes`).
+    Sizes, strides, offset in elements.
     """
 
     name: str
@@ -36,6 +38,10 @@ class BufferInfo:
     strides: tuple[Expr, ...]
     offset: Expr
     value: torch.Tensor | None = None
+
+
+def is_input_memory(info: BufferInfo) -> bool:
+    return info.kind in ("input", "version")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +105,13 @@ class ViewStep:
 
 
 Step = KernelStep | ExternStep | ViewStep
+
+
+def root_memory(name: str, memory: Mapping[str, str]) -> str:
+    """The buffer whose memory a view is on. `memory`: by the name of a view, what it is a view of."""
+    while name in memory:
+        name = memory[name]
+    return name
 
 
 @dataclass(slots=True)

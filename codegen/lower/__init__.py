@@ -8,6 +8,8 @@ One file a family of operators; each lowering is registered by `@lowering(overlo
 
 from __future__ import annotations
 
+import logging
+
 from torch import fx
 
 from codegen.lower import (
@@ -26,6 +28,7 @@ from codegen.lower import (
     windows,
 )
 from codegen.lower.graph import Lowering
+from codegen.lower.ordered_writes import OrderWanted, Unordered, Wishes, writes_to_order
 from codegen.program import Program
 
 __all__ = ["FAMILIES", "Lowering", "lower_graph"]
@@ -35,10 +38,21 @@ FAMILIES = (
 )  # fmt: skip
 
 
+log = logging.getLogger("capture.codegen")
+
+
 def lower_graph(graph: fx.Graph) -> Program:
     """The program of a functional ATen graph whose nodes carry `meta["val"]`. Never fails for an operator without lowering."""
     from codegen.passes.pipeline import build_kernels
 
-    lowering = Lowering()
-    lowering.run(graph)
-    return build_kernels(lowering)
+    wishes = Wishes()
+    while True:
+        lowering = Lowering(writes_to_order(graph, wishes))
+        try:
+            lowering.run(graph)
+            return build_kernels(lowering)
+        except Unordered as found:
+            log.debug("no writes in order to %s: %s", ", ".join(sorted(found.inputs)), found)
+            wishes.refused |= found.inputs
+        except OrderWanted as found:
+            wishes.wanted.add(found.name)

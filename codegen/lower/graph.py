@@ -19,11 +19,12 @@ from torch import fx
 from codegen import index_algebra as ix
 from codegen.index_algebra import Index, Poly, Ranges, to_expr
 from codegen.ir import DTYPES
+from codegen.lower.ordered_writes import OrderedWrites, OrderWanted, Version, refuse_output, write_in_order
 from codegen.lower.registry import LOWERINGS
 from codegen.lower.size_floats import SizeFloat, size_float
 from codegen.lower.tensor_expr import Shape, Stored, TensorExpr, View
 from codegen.ops import IR_DTYPES
-from codegen.program import BufferInfo, ExternStep, Program, Ref, ViewStep
+from codegen.program import BufferInfo, ExternStep, Program, Ref, ViewStep, root_memory
 from codegen.trace import Symbolic
 
 MAX_DEPTH = 150  # definitions that are nested deeper are stored: the passes recurse over them
@@ -40,8 +41,11 @@ class Store:
 class Lowering:
     """State of the lowering of one graph; what a lowering function gets as `ctx`."""
 
-    def __init__(self) -> None:
+    def __init__(self, ordered: OrderedWrites | None = None) -> None:
         self.program = Program()
+        self.ordered = ordered or OrderedWrites()
+        self.versions: dict[str, Version] = {}
+        self.latest: dict[str, Stored] = {}  # by input: what it contains by now
         self.steps: list[ExternStep | ViewStep] = []
         self.stores: list[Store] = []
         self.realized: dict[TensorExpr, Stored] = {}
@@ -100,8 +104,16 @@ class Lowering:
                 hint or self.name, "temp", TORCH_DTYPES[value.dtype], value.shape, strides
             )
             self.realized[value] = found
-            self.stores.append(Store(value, found))
+            self.store(value, found)
         return found
+
+    def store(self, value: TensorExpr, target: Stored) -> None:
+        self.stores.append(Store(value, target))
+
+    def want_order(self, name: str) -> None:
+        """Lower the graph anew, if that can help: writes to this input as steps in order."""
+        if name in self.ordered.possible:
+            raise OrderWanted(name)
 
     # --- the walk over the graph
 
@@ -117,7 +129,8 @@ class Lowering:
             self.values[node] = _as_scalar(self.val)
         elif self.val.dtype in IR_DTYPES and self.val.layout == torch.strided:
             shape, strides = sizes_of(self.val), strides_of(self.val)
-            self.values[node] = self.new_buffer(node.name, "input", self.val.dtype, shape, strides)
+            stored = self.new_buffer(node.name, "input", self.val.dtype, shape, strides)
+            self.values[node] = self.latest[node.name] = stored
         else:
             self.values[node] = self._opaque(node.name, "input", self.val)
 
@@ -138,7 +151,9 @@ class Lowering:
             self._scalar_call(node)
             return
         result = self._lowered(node)
-        if result is NotImplemented:
+        if node in self.ordered.versions:
+            result = write_in_order(self, node, result)
+        elif result is NotImplemented:
             result = self._extern(node)
         self.values[node] = self._remember(result, self.val)
         if not _is_view(node.target):
@@ -290,6 +305,13 @@ class Lowering:
         value = self.values[item]
         if not isinstance(value, TensorExpr):
             return _outside(value)
+        name = self._output_tensor(item, value)
+        if self.versions:
+            memory = {step.output: step.base for step in self.steps if isinstance(step, ViewStep)}
+            refuse_output(self.versions, root_memory(name, memory))
+        return name
+
+    def _output_tensor(self, item: fx.Node, value: TensorExpr) -> str:
         owner = _owner(item)
         if owner is not item and value.dtype in DTYPES and not self._reaches(value, self.values[owner]):
             return self._view_of(owner, item)

@@ -6,7 +6,8 @@ Out: places in the memory of the input, and what is to be stored there.
     x[3] = y;  x[:, 2:4] += 1     copy_(x, slice_scatter(select_scatter(x, y, 0, 3), add, 1, 2, 4))
     x[3] = y alone                copy_(x, select_scatter(x, y, 0, 3))       ->   y to x[3]
 
-Places of several writes must not overlap: the stores may run in any order. Otherwise all of the input is computed anew.
+Places of several writes must not overlap: the stores may run in any order. Where they do, each write is a step of its own (`codegen.lower.ordered_writes`);
+where that can't be, all of the input is computed anew.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Part = tuple[Stored, TensorExpr]
 
 
 @dataclass(frozen=True, slots=True)
-class _Contents:
+class Contents:
     """`value` is what lies at `place`, before the writes that are looked at."""
 
     value: TensorExpr
@@ -49,28 +50,33 @@ class _Contents:
 
 def written_parts(ctx: Any, target: Stored, node: fx.Node) -> list[Part] | None:
     """None where that is all of the target, or where the parts may overlap."""
-    parts = _parts(ctx, target, node, _Contents(target, target))
-    whole = any(place is target for place, _ in parts)
-    return None if whole or not _are_apart([place for place, _ in parts]) else parts
+    parts = parts_of(ctx, target, node, Contents(target, target))
+    if any(place is target for place, _ in parts):
+        return None
+    if _are_apart([place for place, _ in parts]):
+        return parts
+    ctx.want_order(target.buffer)
+    return None
 
 
-def _parts(ctx: Any, target: Stored, node: fx.Node, contents: _Contents) -> list[Part]:
+def parts_of(ctx: Any, target: Stored, node: fx.Node, contents: Contents) -> list[Part]:
+    """Where `node` differs from the contents, as far as is known."""
     value = ctx.values[node]
     if contents.are_at(ctx, value, target):
         return []
     if node.target in _NARROWED:
         base, source, *rest = cast(Any, node.args)
-        before = _parts(ctx, target, base, contents)
+        before = parts_of(ctx, target, base, contents)
         if not any(place is target for place, _ in before):
             part = _NARROWED[node.target](ctx, target, node, *map(ctx.argument, rest))
             after = (
-                _parts(ctx, part, source, _Contents(ctx.values[base], target)) if part else [(target, value)]
+                parts_of(ctx, part, source, Contents(ctx.values[base], target)) if part else [(target, value)]
             )
             return [*_but_overwritten(before, after), *after]
     elif node.target in _TURNED:
         inner = cast(Any, node.args[0])
         turned = _TURNED[node.target](ctx, target, inner, *node.args[1:])
-        parts = [] if turned is None else _parts(ctx, turned, inner, contents)
+        parts = [] if turned is None else parts_of(ctx, turned, inner, contents)
         if turned is not None and not any(place is turned for place, _ in parts):
             return parts
     return [(target, value)]

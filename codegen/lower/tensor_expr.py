@@ -223,6 +223,43 @@ class Scattered(TensorExpr):
         self.trusted = False
 
 
+# --- what definitions are made of --------------------------------------------------------------------------------------------------
+
+
+def children(value: TensorExpr) -> tuple[TensorExpr, ...]:
+    """The definitions that `value` is made of."""
+    if isinstance(value, Map):
+        return value.args
+    if isinstance(value, (View, Padded)):
+        return (value.base,)
+    if isinstance(value, (Reduce, Scan, PartSum)):
+        return (value.source,)
+    if isinstance(value, Checked):
+        return (value.value, value.condition)
+    if isinstance(value, Gather):
+        return (value.base, *(c for c in value.coordinates if isinstance(c, TensorExpr)))
+    if isinstance(value, Scattered):
+        return (value.source, *(c for c in value.coordinates if isinstance(c, TensorExpr)))
+    return ()
+
+
+def topological(values: list[TensorExpr]) -> list[TensorExpr]:
+    """All definitions below `values`, each after those it is made of."""
+    order: list[TensorExpr] = []
+    state: set[TensorExpr] = set()
+    for value in values:
+        stack: list[tuple[TensorExpr, bool]] = [(value, False)]
+        while stack:
+            item, done = stack.pop()
+            if done:
+                order.append(item)
+            elif item not in state:
+                state.add(item)
+                stack.append((item, True))
+                stack.extend((child, False) for child in reversed(children(item)))
+    return order
+
+
 # --- index transformations of views ----------------------------------------------------------------------------------------
 
 

@@ -113,7 +113,8 @@ def _sides(dependencies: Dependencies, columns: Group, sums: list[Root], rows: G
     found: set[_Axes] = set()
     for root in sums:
         side = _side(root)
-        placed = None if reads_what_is_made(rows, side) else _placed(rows, side)
+        apart = reads_what_is_made(rows, side) or dependencies.order.keeps_apart(rows, side)
+        placed = None if apart else _placed(rows, side)
         if placed is None:
             return None
         members[root], axes = placed

@@ -10,7 +10,7 @@ Indices are still polynomials (`codegen.index_algebra`), so that axes can be rep
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from codegen import ir
@@ -118,6 +118,22 @@ class Draft:
 
     def indexed(self) -> list[Indexed]:
         return [statement for statement in self.statements() if isinstance(statement, INDEXED)]
+
+    def rename_buffers(self, names: Mapping[str, str]) -> None:
+        """`names`: the new ones by those of now."""
+        if names.keys().isdisjoint(self.buffers):
+            return
+
+        def renamed(statement: Statement) -> Statement:
+            if isinstance(statement, (DraftLoad, DraftStore)):
+                return replace(statement, buffer=names.get(statement.buffer, statement.buffer))
+            return statement
+
+        self.buffers = {names.get(name, name): dtype for name, dtype in self.buffers.items()}
+        self.written = {names.get(name, name) for name in self.written}
+        for phase in self.phases():
+            phase.body = list(map(renamed, phase.body))
+        self.body = [item if isinstance(item, Phase) else renamed(item) for item in self.body]
 
     def map_indices(self, change: Callable[[Index], Index]) -> None:
         """Replace every index by `change(index)`."""

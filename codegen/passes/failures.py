@@ -27,9 +27,10 @@ from codegen.lower.tensor_expr import (
     TensorExpr,
     View,
     along,
+    children,
+    topological,
 )
-from codegen.passes.roots import children, topological
-from codegen.program import ExternStep, Step, ViewStep
+from codegen.program import ExternStep, Step, ViewStep, is_input_memory
 
 CHEAP = 24  # definitions in an index that is computed twice, by its check and by its use
 
@@ -117,7 +118,7 @@ def reads_memory(value: TensorExpr) -> bool:
 def hoist_checks(lowering: Lowering) -> None:
     """Where the graph writes to inputs: the indices that are inputs are checked first."""
     buffers = lowering.program.buffers
-    if not any(buffers[store.target.buffer].kind == "input" for store in lowering.stores):
+    if not any(is_input_memory(buffers[store.target.buffer]) for store in lowering.stores):
         return
     known: set[tuple[TensorExpr, Index, bool]] = set()
     for value in topological([store.value for store in lowering.stores]):

@@ -24,6 +24,7 @@ from codegen.passes.calls import effects_before, step_reads, step_writes
 from codegen.passes.group import Group, Member
 from codegen.passes.reach import Reach
 from codegen.passes.roots import Root
+from codegen.passes.versions import MemoryOrder
 from codegen.program import BufferInfo, ExternStep, Step, ViewStep
 
 MAX_MEMBERS = 48  # of one group: keeps kernels at a size that compiles fast
@@ -51,6 +52,7 @@ class Dependencies:
         for name, writer in written:
             if lowering.program.buffers[name].kind != "input":  # what reads an input reads its old value
                 self.writers.setdefault(name, []).append(writer)
+        self.order = MemoryOrder(lowering, roots)
         self.group_of: dict[Root, Group] = {}
         self.after: dict[int, list[Root | ExternStep | ViewStep]] = {}
         self.effects: dict[int, Step] = effects_before(lowering.steps)
@@ -60,6 +62,7 @@ class Dependencies:
         """What `item` needs directly."""
         if isinstance(item, Root):
             yield from (dep for dep, _ in item.reads)
+            yield from self.order.before(item)
             names: Iterable[str] = item.loads
         else:
             names = step_reads(item)
@@ -123,6 +126,7 @@ class Dependencies:
 def fuse(lowering: Lowering, roots: list[Root]) -> tuple[list[Group], Dependencies]:
     """Groups in the order of their first root."""
     dependencies = Dependencies(lowering, roots)
+    roots = dependencies.order.sorted(roots, dependencies.before)
     neighbours = Neighbours(lowering, dependencies)
     groups: list[Group] = []
     for root in roots:
@@ -223,6 +227,8 @@ def _joined_group(lowering: Lowering, neighbours: Neighbours, root: Root) -> Gro
         return None
     for group in neighbours.of(root):
         if len(group.members) >= MAX_MEMBERS or reads_what_is_made(group, root) or runs_in_order(group):
+            continue
+        if dependencies.order.keeps_apart(group, root):
             continue
         if dependencies.needs_group_elsewhere(root, group):
             continue

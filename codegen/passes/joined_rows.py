@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from codegen import index_algebra as ix
 from codegen.index_algebra import Index
 from codegen.lower.graph import Lowering
-from codegen.lower.tensor_expr import Map, Stored, TensorExpr
+from codegen.lower.tensor_expr import Map, Stored, TensorExpr, topological
 from codegen.ops import TORCH_DTYPES
 from codegen.passes.fuse import MAX_MEMBERS, Dependencies, runs_in_order
 from codegen.passes.group import Group, Member
-from codegen.passes.roots import Root, topological
+from codegen.passes.roots import Root
+from codegen.program import is_input_memory
 
 RUN = 32  # bytes of a part in a row, from which a loop of its own pays
 SHORT, DEAR = (
@@ -40,7 +41,7 @@ def join_rows(lowering: Lowering, groups: list[Group], dependencies: Dependencie
             for target in root.targets:
                 filled.setdefault(target.buffer, []).append(root)
     for name, parts in filled.items():
-        if len(parts) > 1 and lowering.program.buffers[name].kind != "input":
+        if len(parts) > 1 and not is_input_memory(lowering.program.buffers[name]):
             _join(lowering, groups, dependencies, _in_order(parts, name))
 
 
@@ -122,7 +123,7 @@ def _walk(lowering: Lowering, group: Group, part: Root, dims: tuple[int, ...]) -
     """None where the group does more than compute element by element into memory of its own, or has no axis for each of the dims."""
     buffers = lowering.program.buffers
     changes_inputs = any(
-        buffers[target.buffer].kind == "input" for root in group.members for target in root.targets
+        is_input_memory(buffers[target.buffer]) for root in group.members for target in root.targets
     )
     reduces = group.has_inner or any(root.is_reduction for root in group.members)
     if changes_inputs or reduces or group.parts is not None or runs_in_order(group):

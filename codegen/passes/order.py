@@ -9,12 +9,14 @@ Out: one list, kernels that are alike joined to tables. Writers come before read
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from codegen.lower.ordered_writes import Unordered, Version
 from codegen.passes.calls import effects_before, step_reads, step_writes
 from codegen.passes.tables import join_tables
-from codegen.program import ExternStep, KernelStep, Step, ViewStep
+from codegen.passes.versions import add_needs, check_order, inputs_of, memory_of_views
+from codegen.program import ExternStep, KernelStep, Step, ViewStep, root_memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,31 +28,60 @@ class FailingSteps:
 
 
 NOTHING_FAILS = FailingSteps()
+NO_VERSIONS: Mapping[str, Version] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedKernel:
+    """`reads`: the buffers whose contents it needs from elsewhere (one of those it may also write to, in another place). `makers`: positions of the kernels
+    that have to run before. `versions`: those of inputs' memory that it writes, which the step calls by the inputs' names."""
+
+    step: KernelStep
+    reads: set[str]
+    makers: set[int]
+    versions: frozenset[str] = frozenset()
 
 
 def order_steps(
     calls: list[ExternStep | ViewStep],
-    kernels: list[tuple[KernelStep, set[str], set[int]]],
+    kernels: list[PlacedKernel],
     inputs: set[str],
     failing: FailingSteps = NOTHING_FAILS,
+    versions: Mapping[str, Version] = NO_VERSIONS,
 ) -> list[Step]:
-    """A topological order that keeps the given order where it can. With each kernel come the buffers whose contents it needs from elsewhere
-    (one of those it may also write to, in another place), and the positions of the kernels that have to run before."""
-    steps: list[Step] = [*calls, *(kernel for kernel, _, _ in kernels)]
-    reads = [set(step_reads(call)) for call in calls] + [names for _, names, _ in kernels]
-    needs = _needs(steps, reads, inputs)
-    for number, (_, _, makers) in enumerate(kernels, len(calls)):
-        needs[number] |= {len(calls) + maker for maker in makers}
+    """A topological order that keeps the given order where it can."""
+    steps: list[Step] = [*calls, *(kernel.step for kernel in kernels)]
+    reads = [set(step_reads(call)) for call in calls] + [kernel.reads for kernel in kernels]
+    writes = [set(writes_of(call)) for call in calls]
+    for kernel in kernels:
+        memory = {versions[name].input for name in kernel.versions}
+        writes.append((set(kernel.step.written()) - memory) | kernel.versions)
+    needs = _needs(steps, reads, writes, inputs)
+    for number, kernel in enumerate(kernels, len(calls)):
+        needs[number] |= {len(calls) + maker for maker in kernel.makers}
+    memory_of = memory_of_views(calls)
+    add_needs(versions, needs, reads, writes, memory_of)
     may_fail = {*failing.calls, *(len(calls) + number for number in failing.kernels)}
     for number, step in enumerate(steps):
         if number not in may_fail and not inputs.isdisjoint(writes_of(step)):
             needs[number] |= may_fail
-    joined, joined_needs = join_tables(steps, needs, topological(needs))
-    return [joined[number] for number in topological(joined_needs)]
+    try:
+        joined, joined_needs, members = join_tables(steps, needs, topological(needs))
+        order = topological(joined_needs)
+    except Circle as circle:
+        if not versions:
+            raise
+        raise Unordered(inputs_of(versions), "its order of steps is a circle") from circle
+    check_order(versions, [members[number] for number in order], reads, writes, memory_of)
+    return [joined[number] for number in order]
+
+
+class Circle(AssertionError):
+    """Steps that depend on each other."""
 
 
 def topological(needs: list[set[int]]) -> list[int]:
-    """Positions, each after those that it needs, else as they are."""
+    """Positions, each after those that it needs, else as they are. Raises Circle."""
     ordered: list[int] = []
     done: set[int] = set()
     for start in range(len(needs)):
@@ -66,14 +97,15 @@ def topological(needs: list[set[int]]) -> list[int]:
                     ordered.append(number)
                 continue
             if number in visiting:
-                raise AssertionError(f"steps depend on each other in a circle: {stack}")
+                raise Circle(f"steps depend on each other in a circle: {stack}")
             visiting.add(number)
             stack.extend(reversed(pending))
     return ordered
 
 
-def _needs(steps: list[Step], reads: list[set[str]], inputs: set[str]) -> list[set[int]]:
-    writes = [writes_of(step) for step in steps]
+def _needs(
+    steps: list[Step], reads: list[set[str]], writes: list[set[str]], inputs: set[str]
+) -> list[set[int]]:
     memory = {step.output: step.base for step in steps if isinstance(step, ViewStep)}
     produced: dict[str, list[int]] = {}
     for number, written in enumerate(writes):
@@ -90,19 +122,12 @@ def _needs(steps: list[Step], reads: list[set[str]], inputs: set[str]) -> list[s
     readers: dict[str, list[int]] = {}
     for number, names in enumerate(reads):
         for name in names:
-            readers.setdefault(_root_memory(name, memory), []).append(number)
+            readers.setdefault(root_memory(name, memory), []).append(number)
     for number, written in enumerate(writes):
         for name in written:
             if name in inputs:
                 needs[number] |= {reader for reader in readers.get(name, ()) if reader != number}
     return needs
-
-
-def _root_memory(name: str, memory: dict[str, str]) -> str:
-    """The buffer whose memory a view is on."""
-    while name in memory:
-        name = memory[name]
-    return name
 
 
 def writes_of(step: Step) -> list[str]:

@@ -10,12 +10,14 @@ Out: its Program with KernelSteps, in an order in which every step finds what it
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import starmap
 from math import prod
 
 from codegen import index_algebra as ix
 from codegen import ir
 from codegen.index_algebra import Index
 from codegen.lower.graph import Lowering
+from codegen.lower.ordered_writes import Unordered
 from codegen.lower.tensor_expr import Scattered, Shape, Stored, TensorExpr, copy_of
 from codegen.ops import TORCH_DTYPES
 from codegen.passes.align import open_group
@@ -27,14 +29,15 @@ from codegen.passes.failures import call_may_fail, hoist_checks, may_fail
 from codegen.passes.fuse import Dependencies, fuse
 from codegen.passes.group import Group
 from codegen.passes.joined_rows import join_rows
-from codegen.passes.order import FailingSteps, order_steps
+from codegen.passes.order import FailingSteps, PlacedKernel, order_steps
 from codegen.passes.roots import Root, find_roots, own_definitions
 from codegen.passes.scatter_in_place import scatter_in_place
 from codegen.passes.schedule import schedule
 from codegen.passes.short_sizes import open_draft
 from codegen.passes.split_joins import split_joins
 from codegen.passes.split_pads import split_pads
-from codegen.program import BufferInfo, ExternStep, KernelStep, Program, ViewStep
+from codegen.passes.versions import name_inputs
+from codegen.program import BufferInfo, ExternStep, KernelStep, Program, ViewStep, is_input_memory
 from codegen.verifier import verify
 
 VERIFY = False  # tests turn it on: check every kernel
@@ -54,26 +57,29 @@ def build_kernels(lowering: Lowering) -> Program:
     _give_buffers(lowering, groups, dependencies)
     inputs = set(lowering.program.inputs)
     for group in groups:
-        borrow_outputs(group, inputs)
+        borrow_outputs(group, inputs | lowering.versions.keys())
     steps: list[KernelStep] = []
     emitted: list[Group] = []
     copies, drafts = _make_writes_safe(lowering, groups, by_value, dependencies)
     for group in [*groups, *copies]:
         if group.rows != 0:
-            draft = drafts.get(group.number) or emit_group("", group, by_value)
+            draft = drafts.get(group.number) or _draft(lowering, group, by_value)
             draft.name = f"k{len(steps)}"
             opened = open_draft(draft)
             kernel = schedule(draft)
             lowering.program.buffers |= scratch_buffers(draft)
             steps.append(replace(_kernel_step(kernel), open=opened))
             emitted.append(group)
-    needed = [_needed_buffers(group) for group in emitted]
+    needed = [dependencies.order.needed_buffers(group) for group in emitted]
     made = {root: number for number, group in enumerate(emitted) for root in group.members}
     makers = [_needed_kernels(group, made, steps) for group in emitted]
     failing = [n for n, group in enumerate(emitted) if _fails(group, by_value)]
     failing_calls = [n for n, call in enumerate(lowering.steps) if call_may_fail(call)]
     order = FailingSteps(failing_calls, failing)
-    lowering.program.steps = order_steps(lowering.steps, list(zip(steps, needed, makers)), inputs, order)
+    versions = [frozenset(dependencies.order.written_by(group)) for group in emitted]
+    placed = list(starmap(PlacedKernel, zip(steps, needed, makers, versions, strict=True)))
+    lowering.program.steps = order_steps(lowering.steps, placed, inputs, order, lowering.versions)
+    name_inputs(lowering)
     if VERIFY:
         for step in lowering.program.steps:
             if isinstance(step, KernelStep):
@@ -100,11 +106,6 @@ def scratch_buffers(draft: Draft) -> dict[str, BufferInfo]:
         dtype = TORCH_DTYPES[draft.buffers[name]]
         found[name] = BufferInfo(name, "temp", dtype, shape, strides, ir.Const(0))
     return found
-
-
-def _needed_buffers(group: Group) -> set[str]:
-    """What has to lie in memory before the kernel runs, but for the values that other kernels make."""
-    return {name for root in group.members for name in root.loads}
 
 
 def _needed_kernels(group: Group, made: dict[Root, int], steps: list[KernelStep]) -> set[int]:
@@ -162,16 +163,25 @@ def _make_writes_safe(
     failing += [root for group in failing_groups for root in group.members]
     loading: dict[str, list[Group]] = {}
     for group in groups:
-        for name in _needed_buffers(group):
+        for name in dependencies.order.needed_buffers(group):
             loading.setdefault(name, []).append(group)
     for group in groups:
         written = {t.buffer for root in group.members for t in root.targets if _is_input(lowering, t)}
-        if not written:
+        versions = dependencies.order.written_by(group)
+        written -= versions
+        if not written and not versions:
             continue
-        if group in failing_groups or dependencies.need_group(failing, group):
+        fails = group in failing_groups or dependencies.need_group(failing, group)
+        if versions:
+            draft = _draft(lowering, group, by_value)
+            names = {lowering.versions[name].input for name in versions}
+            if fails or not all(_touches_own_element(draft, name) for name in names):
+                raise Unordered(names, "a step that may fail, or that reads its neighbours")
+            dependencies.run_after(group, failing)
+        if fails:
             unsafe = written
         else:
-            drafts[group.number] = draft = emit_group("", group, by_value)
+            drafts[group.number] = draft = _draft(lowering, group, by_value)
             unsafe = {
                 name
                 for name in sorted(written)
@@ -186,7 +196,14 @@ def _make_writes_safe(
 
 
 def _is_input(lowering: Lowering, target: Stored) -> bool:
-    return lowering.program.buffers[target.buffer].kind == "input"
+    return is_input_memory(lowering.program.buffers[target.buffer])
+
+
+def _draft(lowering: Lowering, group: Group, by_value: dict[TensorExpr, Root]) -> Draft:
+    """Of a kernel without a name yet. Versions of an input's memory have the input's name in it."""
+    draft = emit_group("", group, by_value)
+    draft.rename_buffers({name: version.input for name, version in lowering.versions.items()})
+    return draft
 
 
 def _is_safe(group: Group, name: str, draft: Draft, dependencies: Dependencies, loading: list[Group]) -> bool:

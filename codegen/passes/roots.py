@@ -19,7 +19,6 @@ from codegen.lower.tensor_expr import (
     Indices,
     Map,
     Padded,
-    PartSum,
     Reduce,
     Scan,
     Scattered,
@@ -27,8 +26,10 @@ from codegen.lower.tensor_expr import (
     Stored,
     TensorExpr,
     View,
+    children,
     copy_of,
     numel,
+    topological,
 )
 from codegen.ops import OPS
 from codegen.passes.alike import forms
@@ -59,40 +60,6 @@ class Root:
     def domain(self) -> Shape:
         """The shape that `axes` index."""
         return self.value.source.shape if isinstance(self.value, Reduce) else self.value.shape
-
-
-def children(value: TensorExpr) -> tuple[TensorExpr, ...]:
-    """The definitions that `value` is made of."""
-    if isinstance(value, Map):
-        return value.args
-    if isinstance(value, (View, Padded)):
-        return (value.base,)
-    if isinstance(value, (Reduce, Scan, PartSum)):
-        return (value.source,)
-    if isinstance(value, Checked):
-        return (value.value, value.condition)
-    if isinstance(value, Gather):
-        return (value.base, *(c for c in value.coordinates if isinstance(c, TensorExpr)))
-    if isinstance(value, Scattered):
-        return (value.source, *(c for c in value.coordinates if isinstance(c, TensorExpr)))
-    return ()
-
-
-def topological(values: list[TensorExpr]) -> list[TensorExpr]:
-    """All definitions below `values`, each after those it is made of."""
-    order: list[TensorExpr] = []
-    state: set[TensorExpr] = set()
-    for value in values:
-        stack: list[tuple[TensorExpr, bool]] = [(value, False)]
-        while stack:
-            item, done = stack.pop()
-            if done:
-                order.append(item)
-            elif item not in state:
-                state.add(item)
-                stack.append((item, True))
-                stack.extend((child, False) for child in reversed(children(item)))
-    return order
 
 
 class _Costs:

@@ -13,31 +13,35 @@ from __future__ import annotations
 
 from codegen.lower.graph import Lowering, Store
 from codegen.lower.part_writes import position, strided
-from codegen.lower.tensor_expr import Scattered, Stored, TensorExpr
+from codegen.lower.tensor_expr import Scattered, Stored, TensorExpr, topological
 from codegen.passes.calls import step_reads, step_writes
-from codegen.passes.roots import topological
+from codegen.program import is_input_memory
 
 
 def scatter_in_place(lowering: Lowering) -> None:
     """Changes `lowering.stores`."""
-    buffers = lowering.program.buffers
     written = [
-        store.target.buffer for store in lowering.stores if buffers[store.target.buffer].kind == "input"
+        store.target.buffer
+        for store in lowering.stores
+        if is_input_memory(lowering.program.buffers[store.target.buffer])
     ]
+    changing = set(written) | {version.before for version in lowering.versions.values()}
     for last in list(lowering.stores):
         if written.count(last.target.buffer) == 1:
-            _scatter_into_target(lowering, last, set(written))
+            _scatter_into_target(lowering, last, changing)
 
 
 def _scatter_into_target(lowering: Lowering, last: Store, written: set[str]) -> None:
     temporary, target = last.value, last.target
-    if not isinstance(temporary, Stored) or not _same_place(temporary, target, names=False):
+    if not isinstance(temporary, Stored) or not _same_place(temporary, target):
         return
     first, *scatters = [s for s in lowering.stores if s.target.buffer == temporary.buffer] or [last]
     base = strided(lowering, first.value)
+    version = lowering.versions.get(target.buffer)
     if (
         base is None
         or not _same_place(base, target)
+        or base.buffer != (target.buffer if version is None else version.before)
         or not scatters
         or _is_wanted(lowering, temporary.buffer, last)
     ):
@@ -55,15 +59,20 @@ def _scatter_into_target(lowering: Lowering, last: Store, written: set[str]) -> 
 
 def _may_move(store: Store, temporary: Stored, written: set[str]) -> bool:
     value = store.value
-    if not isinstance(value, Scattered) or not _same_place(store.target, temporary):
+    target = store.target
+    if (
+        not isinstance(value, Scattered)
+        or target.buffer != temporary.buffer
+        or not _same_place(target, temporary)
+    ):
         return False
     coordinates = [item for item in value.coordinates if isinstance(item, TensorExpr)]
     return value.trusted and not any(_read(item) & written for item in coordinates)
 
 
-def _same_place(left: Stored, right: Stored, names: bool = True) -> bool:
-    same = left.shape == right.shape and left.dtype == right.dtype and position(left) == position(right)
-    return same and (not names or left.buffer == right.buffer)
+def _same_place(left: Stored, right: Stored) -> bool:
+    """In whatever buffers."""
+    return left.shape == right.shape and left.dtype == right.dtype and position(left) == position(right)
 
 
 def _read(value: TensorExpr) -> set[str]:

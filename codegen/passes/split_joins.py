@@ -16,10 +16,21 @@ from dataclasses import dataclass
 from codegen import index_algebra as ix
 from codegen.index_algebra import Index
 from codegen.lower.graph import MAX_DEPTH, Lowering, Store
-from codegen.lower.tensor_expr import Fill, Map, Padded, Position, SizeValue, Stored, TensorExpr, View
+from codegen.lower.tensor_expr import (
+    Fill,
+    Map,
+    Padded,
+    Position,
+    SizeValue,
+    Stored,
+    TensorExpr,
+    View,
+    children,
+    topological,
+)
 from codegen.lower.view import strided_slice
 from codegen.passes.calls import step_reads, step_writes
-from codegen.passes.roots import children, topological
+from codegen.program import is_input_memory
 
 ELEMENTWISE = (Map, View, Stored, Fill, Position, SizeValue)
 MOST_DEFINITIONS = 256  # in all parts together: each is compiled for itself
@@ -124,7 +135,7 @@ def _divides(lowering: Lowering, join: _Join, reader: Store) -> bool:
             made_of.add(value)
     depth = reader.value.depth + max(part.value.depth for part in join.parts)
     shared = any(other is not reader and other.value in made_of for other in lowering.stores)
-    is_input = lowering.program.buffers[reader.target.buffer].kind == "input"
+    is_input = is_input_memory(lowering.program.buffers[reader.target.buffer])
     return (
         not shared
         and not is_input

@@ -15,10 +15,10 @@ from itertools import pairwise
 from math import prod
 
 from codegen.lower.graph import Lowering, Store
-from codegen.lower.tensor_expr import Map, Padded, Stored, TensorExpr
+from codegen.lower.tensor_expr import Map, Padded, Stored, TensorExpr, children, topological
 from codegen.ops import OPS
-from codegen.passes.roots import children, topological
 from codegen.passes.split_joins import Part, part_of, place_of
+from codegen.program import is_input_memory
 
 WASTE = 1 << 15  # cycles in all that a piece has to save
 MOST_PIECES = 4
@@ -91,7 +91,7 @@ def _waste(value: Padded, dim: int, shape: list[int]) -> int:
 
 def _is_read(lowering: Lowering, store: Store) -> bool:
     """Whether another store is made of it, or it is all of an input that changes."""
-    if lowering.program.buffers[store.target.buffer].kind == "input":
+    if is_input_memory(lowering.program.buffers[store.target.buffer]):
         return True
     if isinstance(store.value, Stored):
         return True

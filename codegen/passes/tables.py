@@ -22,8 +22,10 @@ from codegen.program import KernelStep, Step
 Needs = list[set[int]]
 
 
-def join_tables(steps: list[Step], needs: Needs, order: Sequence[int]) -> tuple[list[Step], Needs]:
-    """`order`: positions of the steps, each after those that it needs."""
+def join_tables(
+    steps: list[Step], needs: Needs, order: Sequence[int]
+) -> tuple[list[Step], Needs, list[list[int]]]:
+    """Steps, what each needs, and the positions of those that it is made of. `order`: positions of the steps, each after those that it needs."""
     depth = [0] * len(steps)
     alike: dict[Any, list[int]] = {}
     found: dict[int, tuple[KernelStep, _Shape]] = {}
@@ -39,11 +41,13 @@ def join_tables(steps: list[Step], needs: Needs, order: Sequence[int]) -> tuple[
     places = {number: place for place, number in enumerate(kept)}
     joined: list[Step] = []
     needed: Needs = []
+    made_of: list[list[int]] = []
     for number in kept:
         members = tables.get(number, [number])
+        made_of.append(members)
         joined.append(_table([found[member] for member in members]) if number in tables else steps[number])
         needed.append({places[first.get(need, need)] for member in members for need in needs[member]})
-    return joined, needed
+    return joined, needed, made_of
 
 
 def _table(steps: list[tuple[KernelStep, _Shape]]) -> KernelStep:

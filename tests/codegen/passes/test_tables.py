@@ -127,4 +127,4 @@ def test_a_row_that_fails():
 
 def test_nothing_to_join():
     steps: list[Any] = []
-    assert tables.join_tables(steps, [], []) == ([], [])
+    assert tables.join_tables(steps, [], []) == ([], [], [])

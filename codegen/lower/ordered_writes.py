@@ -1,0 +1,192 @@
+"""Writes to parts of an input that the graph itself reads behind them: steps in place, in an order.
+
+In:  a functional graph, whose tracer has marked what each input contained after each write (`codegen.memory.mark_contents`).
+Out: for each of these a *version* of the input's memory: a buffer by name, in truth the input itself. A write stores to the version that it makes; what reads
+     the new contents reads that version; what reads the old ones, the one before.
+
+    cache[:, p] = k; return q @ cache.t()        index_put = index_put(cache, [None, p], k); mm(q, t(index_put)); copy_(cache, index_put)
+    ->  for p: cache.1[:, p] = k[:, p];  mm(q, cache.1.t())            cache.1 is the memory of cache
+
+All that reads a version runs behind what writes it, and before what writes the next one: `codegen.passes.versions` sees to that. Where such an order can't
+be had (the old contents are needed behind the write, a result is to hold some version, a step that may fail needs one) `Unordered` is raised, and the graph is
+lowered anew: the input's new contents are then a tensor of their own, copied back at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import fx
+
+from codegen.lower.part_writes import Contents, parts_of, position, strided
+from codegen.lower.promotion import as_operand
+from codegen.lower.tensor_expr import Map, Stored, TensorExpr, copy_of, topological
+
+aten = torch.ops.aten
+#: what a write through a view passes on its way to the input, besides views: nothing is read there
+CARRIERS = frozenset((
+    aten.select_scatter.default, aten.slice_scatter.default, aten.diagonal_scatter.default, aten.as_strided_scatter.default,
+    aten.reshape.default, aten.alias.default,
+))  # fmt: skip
+
+
+class Unordered(Exception):
+    """The writes to these inputs can't be steps in place."""
+
+    def __init__(self, inputs: Iterable[str], reason: str) -> None:
+        super().__init__(reason)
+        self.inputs = frozenset(inputs)
+
+
+class OrderWanted(Exception):
+    """Several writes to an input go to the same places."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What the memory of `input` contains after a write; `before`: the name of what it contained until then, another version or the input."""
+
+    input: str
+    before: str
+
+
+# --- which inputs --------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Wishes:
+    """What is known of inputs by earlier attempts at the same graph."""
+
+    refused: set[str] = field(default_factory=set)
+    wanted: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedWrites:
+    """`versions`: the nodes that are versions of inputs, and of which input each is one. `possible`: inputs that could have versions too."""
+
+    versions: dict[fx.Node, str] = field(default_factory=dict)
+    possible: frozenset[str] = frozenset()
+
+
+def writes_to_order(graph: fx.Graph, wishes: Wishes) -> OrderedWrites:
+    """Inputs that only get writes which nobody reads need no order; nor do those that are computed anew as a whole: the values are there to be used."""
+    contents: dict[str, list[fx.Node]] = {}
+    final: dict[str, fx.Node] = {}
+    for node in graph.nodes:
+        if "contents_of" in node.meta:
+            contents.setdefault(node.meta["contents_of"], []).append(node)
+        if node.target is aten.copy_.default and node.args[0].op == "placeholder":
+            final[node.args[0].name] = node.args[1]
+    versions: dict[fx.Node, str] = {}
+    possible: set[str] = set()
+    for name, last in final.items():
+        nodes = contents.get(name, [])
+        if name in wishes.refused or not nodes or nodes[-1] is not last or not any(map(_is_in_part, nodes)):
+            continue
+        own = set(nodes)
+        if name in wishes.wanted or any(_is_read(node, own) for node in nodes):
+            versions.update(dict.fromkeys(nodes, name))
+        else:
+            possible.add(name)
+    return OrderedWrites(versions, frozenset(possible))
+
+
+def _is_in_part(node: fx.Node) -> bool:
+    """Whether the node takes what was there and changes places of it."""
+    return _is_carrier(node) or _is_scatter(node)
+
+
+def _is_scatter(node: fx.Node) -> bool:
+    return str(node.target).removeprefix("aten.").startswith(_SCATTERS)
+
+
+_SCATTERS = ("index_put.", "index_copy.", "index_add.", "index_fill.", "index_reduce.", "scatter", "put.")
+
+
+def _is_carrier(node: fx.Node) -> bool:
+    return node.target in CARRIERS or _is_view(node)
+
+
+def _is_view(node: fx.Node) -> bool:
+    schema = getattr(node.target, "_schema", None)
+    return schema is not None and any(
+        result.alias_info is not None and not result.alias_info.is_write for result in schema.returns
+    )
+
+
+def _is_read(node: fx.Node, versions: set[fx.Node]) -> bool:
+    """Whether something but the next write wants what is there. Views, and what carries a write on, are followed."""
+    pending, seen = list(node.users), {node}
+    while pending:
+        user = pending.pop()
+        if user in seen or user in versions or user.target is aten.copy_.default:
+            continue
+        seen.add(user)
+        if not _is_carrier(user):
+            return True
+        pending.extend(user.users)
+    return False
+
+
+# --- their lowering ------------------------------------------------------------------------------------------------------------------
+
+
+def write_in_order(ctx: Any, node: fx.Node, value: Any) -> Stored:
+    """Stores what changes to a new version of the input. `value`: the definition of all that the input contains then."""
+    name = ctx.ordered.versions[node]
+    if not isinstance(value, TensorExpr):
+        raise Unordered([name], f"{node.target} has no lowering")
+    info = ctx.program.buffers[name]
+    before = ctx.latest[name]
+    target: Stored = ctx.new_buffer(name, "version", info.dtype, before.shape, before.strides)
+    ctx.versions[target.buffer] = Version(name, before.buffer)
+    ctx.values[node] = value
+    memory = memory_of(ctx.versions, name)
+    parts = parts_of(ctx, target, node, Contents(before, target))
+    if not parts:
+        raise Unordered([name], "a write of what is there")
+    for place, part in parts:
+        part = as_operand(part, place.dtype, place.shape)
+        if not _keeps_places(ctx, part, place, memory):
+            part = ctx.realize(part, "new")
+        ctx.store(part if isinstance(part, Stored) else copy_of(part), place)
+    ctx.latest[name] = target
+    return target
+
+
+def memory_of(versions: Mapping[str, Version], name: str) -> frozenset[str]:
+    """The names of all buffers in that input's memory."""
+    return frozenset((name, *(other for other, version in versions.items() if version.input == name)))
+
+
+def _keeps_places(ctx: Any, value: TensorExpr, place: Stored, memory: frozenset[str]) -> bool:
+    """Whether it reads the memory nowhere but where it is about to write, element by element."""
+    pending, seen = [value], {value}
+    while pending:
+        item = pending.pop()
+        below = item.args if isinstance(item, Map) else ()
+        if not isinstance(item, Map) and _reads(item, memory):
+            found = strided(ctx, item)
+            if found is None or found.shape != place.shape or position(found) != position(place):
+                return False
+        pending += [arg for arg in below if arg not in seen]
+        seen.update(below)
+    return True
+
+
+def _reads(value: TensorExpr, memory: frozenset[str]) -> bool:
+    return any(isinstance(item, Stored) and item.buffer in memory for item in topological([value]))
+
+
+def refuse_output(versions: Mapping[str, Version], name: str) -> None:
+    """A result that is no view of an input has memory of its own."""
+    if name in versions:
+        raise Unordered([versions[name].input], "a result is what an input contains at some time")
