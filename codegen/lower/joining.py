@@ -95,7 +95,7 @@ def copy_into(ctx: Any, target: TensorExpr, source: TensorExpr, non_blocking: bo
     """The tracer puts the writes to inputs at the end of the graph."""
     if not isinstance(target, Stored):
         return NotImplemented
-    if source is not target and source is ctx.latest[target.buffer]:
+    if ctx.operands[-1] in ctx.ordered.versions:
         return target  # written in order
     parts = written_parts(ctx, target, ctx.operands[-1])
     for place, value in [(target, source)] if parts is None else parts:

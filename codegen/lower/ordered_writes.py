@@ -14,7 +14,7 @@ lowered anew: the input's new contents are then a tensor of their own, copied ba
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,9 +23,11 @@ from torch import fx
 
 from codegen.lower.part_writes import Contents, parts_of, position, strided
 from codegen.lower.promotion import as_operand
+from codegen.lower.registry import LOWERINGS
 from codegen.lower.tensor_expr import Map, Stored, TensorExpr, copy_of, topological
 
 aten = torch.ops.aten
+LARGE = 1 << 14  # elements from which it pays to write a result that is stored anyway to one place only
 #: what a write through a view passes on its way to the input, besides views: nothing is read there
 CARRIERS = frozenset((
     aten.select_scatter.default, aten.slice_scatter.default, aten.diagonal_scatter.default, aten.as_strided_scatter.default,
@@ -70,14 +72,17 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class OrderedWrites:
-    """`versions`: the nodes that are versions of inputs, and of which input each is one. `possible`: inputs that could have versions too."""
+    """`versions`: the nodes that are versions of inputs, and of which input each is one. `whole`: those of them whose values are used, but for operator calls.
+    `possible`: inputs that could have versions too."""
 
     versions: dict[fx.Node, str] = field(default_factory=dict)
+    whole: frozenset[fx.Node] = frozenset()
     possible: frozenset[str] = frozenset()
 
 
 def writes_to_order(graph: fx.Graph, wishes: Wishes) -> OrderedWrites:
-    """Inputs that only get writes which nobody reads need no order; nor do those that are computed anew as a whole: the values are there to be used."""
+    """Inputs that only get writes which nobody reads need no order. Of those that are computed anew as a whole the values are there to be used, by all but
+    operator calls, which take tensors: the last of the contents is a version then."""
     contents: dict[str, list[fx.Node]] = {}
     final: dict[str, fx.Node] = {}
     for node in graph.nodes:
@@ -86,17 +91,26 @@ def writes_to_order(graph: fx.Graph, wishes: Wishes) -> OrderedWrites:
         if node.target is aten.copy_.default and node.args[0].op == "placeholder":
             final[node.args[0].name] = node.args[1]
     versions: dict[fx.Node, str] = {}
+    whole: set[fx.Node] = set()
     possible: set[str] = set()
     for name, last in final.items():
         nodes = contents.get(name, [])
-        if name in wishes.refused or not nodes or nodes[-1] is not last or not any(map(_is_in_part, nodes)):
+        if name in wishes.refused or not nodes or nodes[-1] is not last:
             continue
         own = set(nodes)
-        if name in wishes.wanted or any(_is_read(node, own) for node in nodes):
+        if not any(map(_is_in_part, nodes)):
+            if _is_large(last) and any(user.target not in LOWERINGS for user in _readers(last, own)):
+                versions[last] = name
+                whole.add(last)
+        elif (
+            name in wishes.wanted
+            or aten.as_strided_scatter.default in [node.target for node in nodes]
+            or any(True for node in nodes for _ in _readers(node, own))
+        ):
             versions.update(dict.fromkeys(nodes, name))
         else:
             possible.add(name)
-    return OrderedWrites(versions, frozenset(possible))
+    return OrderedWrites(versions, frozenset(whole), frozenset(possible))
 
 
 def _is_in_part(node: fx.Node) -> bool:
@@ -122,44 +136,63 @@ def _is_view(node: fx.Node) -> bool:
     )
 
 
-def _is_read(node: fx.Node, versions: set[fx.Node]) -> bool:
-    """Whether something but the next write wants what is there. Views, and what carries a write on, are followed."""
+def _is_large(node: fx.Node) -> bool:
+    return all(isinstance(size, int) for size in node.meta["val"].shape) and node.meta["val"].numel() >= LARGE
+
+
+def _readers(node: fx.Node, versions: set[fx.Node]) -> Iterator[fx.Node]:
+    """What wants what is there, but for the next write. Views, and what carries a write on, are followed."""
     pending, seen = list(node.users), {node}
     while pending:
         user = pending.pop()
         if user in seen or user in versions or user.target is aten.copy_.default:
             continue
         seen.add(user)
-        if not _is_carrier(user):
-            return True
-        pending.extend(user.users)
-    return False
+        if _is_carrier(user):
+            pending.extend(user.users)
+        elif user.op != "output":
+            yield user
 
 
 # --- their lowering ------------------------------------------------------------------------------------------------------------------
 
 
-def write_in_order(ctx: Any, node: fx.Node, value: Any) -> Stored:
-    """Stores what changes to a new version of the input. `value`: the definition of all that the input contains then."""
+def write_in_order(ctx: Any, node: fx.Node, value: Any) -> TensorExpr:
+    """Stores what changes to a new version of the input; gives what stands for the contents from now on. `value`: their definition, where there is one."""
     name = ctx.ordered.versions[node]
-    if not isinstance(value, TensorExpr):
-        raise Unordered([name], f"{node.target} has no lowering")
     info = ctx.program.buffers[name]
     before = ctx.latest[name]
     target: Stored = ctx.new_buffer(name, "version", info.dtype, before.shape, before.strides)
     ctx.versions[target.buffer] = Version(name, before.buffer)
-    ctx.values[node] = value
+    if isinstance(value, TensorExpr):
+        ctx.values[node] = value
+    elif node in ctx.ordered.whole:
+        raise Unordered([name], f"{node.target} has no lowering")
     memory = memory_of(ctx.versions, name)
+    ctx.latest[name] = target
+    if node in ctx.ordered.whole:
+        return _written_whole(ctx, value, target, memory)
     parts = parts_of(ctx, target, node, Contents(before, target))
     if not parts:
         raise Unordered([name], "a write of what is there")
     for place, part in parts:
+        if part is None:
+            raise Unordered([name], f"{node.target} has no lowering")
         part = as_operand(part, place.dtype, place.shape)
         if not _keeps_places(ctx, part, place, memory):
             part = ctx.realize(part, "new")
         ctx.store(part if isinstance(part, Stored) else copy_of(part), place)
-    ctx.latest[name] = target
     return target
+
+
+def _written_whole(ctx: Any, value: TensorExpr, target: Stored, memory: frozenset[str]) -> TensorExpr:
+    """`value`, which operator calls find in the memory of the input."""
+    plain = value.dtype == target.dtype and not isinstance(value, Stored) and value not in ctx.realized
+    if not plain or not _keeps_places(ctx, value, target, memory):
+        raise Unordered([ctx.versions[target.buffer].input], "the new contents are in memory already")
+    ctx.store(value, target)
+    ctx.realized[value] = target
+    return value
 
 
 def memory_of(versions: Mapping[str, Version], name: str) -> frozenset[str]:

@@ -61,8 +61,8 @@ def written_parts(ctx: Any, target: Stored, node: fx.Node) -> list[Part] | None:
 
 def parts_of(ctx: Any, target: Stored, node: fx.Node, contents: Contents) -> list[Part]:
     """Where `node` differs from the contents, as far as is known."""
-    value = ctx.values[node]
-    if contents.are_at(ctx, value, target):
+    value = ctx.values.get(node)
+    if value is not None and contents.are_at(ctx, value, target):
         return []
     if node.target in _NARROWED:
         base, source, *rest = cast(Any, node.args)

@@ -121,10 +121,10 @@ def _give_buffers(lowering: Lowering, groups: list[Group], dependencies: Depende
     """A root that another kernel reads has to be stored, and not in an input alone: kernels read from its first target."""
     for group in groups:
         for root in group.members:
-            root.targets.sort(key=lambda target: _is_input(lowering, target))
+            root.targets.sort(key=lambda target: _is_old_input(lowering, target))
             for dep, _ in root.reads:
                 if dependencies.group_of[dep] is not group and all(
-                    _is_input(lowering, target) for target in dep.targets
+                    _is_old_input(lowering, target) for target in dep.targets
                 ):
                     dep.targets.insert(0, _temporary(lowering, dep.value, f"t{dep.number}"))
 
@@ -197,6 +197,11 @@ def _make_writes_safe(
 
 def _is_input(lowering: Lowering, target: Stored) -> bool:
     return is_input_memory(lowering.program.buffers[target.buffer])
+
+
+def _is_old_input(lowering: Lowering, target: Stored) -> bool:
+    """What is written at the end, when nothing reads it any more."""
+    return lowering.program.buffers[target.buffer].kind == "input"
 
 
 def _draft(lowering: Lowering, group: Group, by_value: dict[TensorExpr, Root]) -> Draft:

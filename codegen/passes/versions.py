@@ -141,7 +141,11 @@ class MemoryOrder:
 
     def needed_buffers(self, group: Group) -> set[str]:
         """What has to lie in memory before the kernel runs, but for the values that other kernels make."""
-        return {name for root in group.members for name in self._loads(root)}
+        needed = {name for root in group.members for name in self._loads(root)}
+        if self.versions:
+            outside = {dep for root in group.members for dep, _ in root.reads if dep not in group.members}
+            needed |= {dep.targets[0].buffer for dep in outside if dep.targets} & self.versions.keys()
+        return needed
 
     def _loads(self, root: Root) -> Iterable[str]:
         """What is scattered into a version needs the one before, as all that writes does."""

@@ -17,6 +17,7 @@ import capture
 from capture.config import config
 from codegen import compiled
 from codegen.ir import Const
+from codegen.lower import ordered_writes
 from codegen.lower.graph import Lowering
 from codegen.lower.ordered_writes import Version
 from codegen.passes import pipeline
@@ -33,6 +34,7 @@ HEADS, LENGTH, WIDTH = 2, 64, 8
 def _strict(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "strict", True)
     monkeypatch.setattr(pipeline, "VERIFY", True)
+    monkeypatch.setattr(ordered_writes, "LARGE", 1)
 
 
 def programs_of(monkeypatch: pytest.MonkeyPatch, function: Callable[..., Any], *inputs: Any) -> list[Program]:
@@ -249,6 +251,38 @@ def test_gradients_of_what_was_read() -> None:
         state, x = torch.ones(3, 4), torch.arange(4.0).requires_grad_()
         function(state, x).backward()
         torch.testing.assert_close(x.grad, torch.arange(4.0) * 2 + 2)
+
+
+def scaled(x: Tensor, y: Tensor) -> Tensor:
+    x.mul_(2).add_(1)
+    return x @ y
+
+
+def scaled_and_shifted(x: Tensor, y: Tensor) -> Any:
+    x.mul_(0.5)
+    return torch.sort(x, 0)[0], x / y, x.t() @ y
+
+
+def filled_diagonal(x: Tensor, y: Tensor) -> Tensor:
+    x.fill_diagonal_(3)
+    return x.sum()
+
+
+@pytest.mark.parametrize("program", [scaled, scaled_and_shifted, filled_diagonal], ids=lambda f: f.__name__)
+def test_operators_take_the_input_itself(
+    program: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = programs_of(monkeypatch, program, torch.randn(8, 8), torch.randn(8))[-1]
+    assert not any(name.startswith(("add", "mul", "fill")) for s in found.steps for name in made_by(s))
+
+
+def test_old_contents_beside_an_operator_on_the_new_ones() -> None:
+    def program(x: Tensor, y: Tensor) -> Any:
+        old = x + 1
+        x.mul_(2)
+        return old * (x @ y), x
+
+    compare(program, torch.randn(8, 8), torch.randn(8))
 
 
 # --- the order is looked at ------------------------------------------------------------------------------------------------------------
