@@ -276,8 +276,8 @@ def interpolate(input: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
 
 
 def item_of(tensor: Any, key: Any) -> Any:
-    """`tensor[key]`: in a tuple, C++ wants the values of ints, which nobody may know."""
-    if not _has_unknown(key):
+    """`tensor[key]`: in a tuple, C++ wants the values of ints, which nobody may know, or which would be fixed by that."""
+    if not _has_symbols(key):
         return tensor[key]
     dim = 0
     for position, item in enumerate(key):
@@ -293,7 +293,7 @@ def item_of(tensor: Any, key: Any) -> Any:
 
 def set_item(tensor: Any, key: Any, value: Any) -> None:
     """`tensor[key] = value`"""
-    if not _has_unknown(key):
+    if not _has_symbols(key):
         tensor[key] = value
         return
     place = item_of(tensor, key)
@@ -303,16 +303,15 @@ def set_item(tensor: Any, key: Any, value: Any) -> None:
         place.copy_(value)
 
 
-def _has_unknown(key: Any) -> bool:
-    """Whether ints that only a run knows are among the items of a tuple, and nothing but what makes views."""
+def _has_symbols(key: Any) -> bool:
+    """Whether symbols are among the items of a tuple, and nothing but what makes views."""
     if type(key) is not tuple or any(type(item) is bool for item in key):
         return False
     if not all(
         item is None or item is Ellipsis or isinstance(item, (int, slice, torch.SymInt)) for item in key
     ):
         return False
-    unknown = [item.node for item in key if isinstance(item, torch.SymInt)]
-    return any(node.shape_env.is_unbacked(node.expr) for node in unknown)
+    return any(isinstance(item, torch.SymInt) and not item.node.expr.is_number for item in key)
 
 
 #: functions whose Python bodies give another result than those in C++

@@ -218,6 +218,13 @@ def a_loop_over_a_fixed_size(x):
     return y
 
 
+@calls([(tensor(8, 8), n) for n in (1, 2, 3, 5, 0)], graphs=2, dynamic=None)
+def columns(x, n):
+    y = x.clone()
+    y[:, n] = 3
+    return x[:, n] * 2, x[..., n], x[n, n], x[1:, n, None] + x[n, :, None][1:], y
+
+
 @calls([(tensor(n, 4),) for n in (3, 5, 6)], graphs=1)
 def the_last_row(x):
     return x[x.shape[0] - 1] * 2
