@@ -98,7 +98,6 @@ OUTSIDE = frozenset(
     [
         "backward",
         "retain_grad",
-        "requires_grad_",
         "data_ptr",
         "untyped_storage",
         "storage",
@@ -476,6 +475,17 @@ def _detach_in_place(self: TensorVariable, tx: Translator) -> Variable:
     return self
 
 
+def _requires_grad_in_place(
+    self: TensorVariable, tx: Translator, requires_grad: Variable = ConstantVariable(True)
+) -> Variable:
+    """Nothing happens where the tensor is so already; of an input that is guarded."""
+    transformed = torch._C._functorch.peek_interpreter_stack() is not None  # where it is an error
+    known = requires_grad.is_constant() and not transformed
+    if not known or self.fake.requires_grad is not requires_grad.as_constant():
+        raise GraphBreak("method", name="requires_grad_", value=self)
+    return self
+
+
 def _get_item(self: TensorVariable, tx: Translator, key: Variable) -> Variable:
     return tx.output.call_function(tx, operator.getitem, [self, key], {})
 
@@ -531,6 +541,7 @@ TENSOR_METHODS: dict[str, Callable[..., Variable]] = {
     "type": _type_name,
     "numpy": _numpy,
     "detach_": _detach_in_place,
+    "requires_grad_": _requires_grad_in_place,
     "nelement": _nelement,
     "new": _new,
     "__iter__": _iter,

@@ -211,6 +211,23 @@ def requires_grad_on_intermediate(x):
     return y.grad
 
 
+@case(graphs=1, ops=4, args=one_leaf)
+def requires_grad_as_it_is(x):
+    y = (x * 2).requires_grad_().detach().requires_grad_(False)
+    return x.requires_grad_(True) * y, (x + 1).requires_grad_(requires_grad=True)
+
+
+@case(graphs=1, ops=1)
+def requires_grad_within_a_transform(x):
+    def f(t):
+        try:
+            return t.requires_grad_().sum()
+        except RuntimeError:
+            return (t * 3).sum()
+
+    return x + 1, torch.func.grad(f)(x)
+
+
 @case(graphs=2, ops=3)
 def requires_grad_assigned(x):
     y = x * 2
