@@ -58,7 +58,7 @@ from guards.source import (
 from guards.tensor_properties import storage_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from capture.translator import Translator
     from capture.variables.generator import GeneratorVariable
@@ -259,9 +259,18 @@ class OutputGraph(Placeholders):
             node.meta["example_value"] = value
             same.node = node  # type: ignore[attr-defined]
             return same
-        if isinstance(value, list) and args and _is_list_of(args[0], value):
+        if isinstance(value, (list, tuple)) and args and self._is_sequence_of(args[0], value):
             return args[0]  # torch._foreach_add_ and the like
         return self.wrap_result(value, node)
+
+    def _is_sequence_of(self, variable: Variable, tensors: Sequence[Any]) -> bool:
+        """Whether the variable is a list or tuple of these very tensors."""
+        from capture.variables.sequence import SequenceVariable
+
+        if not isinstance(variable, SequenceVariable) or not tensors or len(variable.items) != len(tensors):
+            return False
+        items = map(self.resolve, variable.items)
+        return all(getattr(item, "fake", None) is tensor for item, tensor in zip(items, tensors))
 
     def _check_alive(self, arguments: Any) -> None:
         """A tensor made in the body of a function transform is none of the graph around it."""
@@ -515,16 +524,3 @@ def _argument_returned(value: Any, args: list[Variable]) -> Variable | None:
         if isinstance(arg, TensorVariable) and arg.fake is value:
             return arg
     return None
-
-
-def _is_list_of(variable: Variable, tensors: list[Any]) -> bool:
-    """Whether the variable is a list or tuple of these very tensors."""
-    from capture.variables.sequence import SequenceVariable
-    from capture.variables.tensor import TensorVariable
-
-    if not isinstance(variable, SequenceVariable) or not tensors or len(variable.items) != len(tensors):
-        return False
-    return all(
-        isinstance(item, TensorVariable) and item.fake is tensor
-        for item, tensor in zip(variable.items, tensors)
-    )

@@ -125,7 +125,11 @@ class PythonCode:
     def load_output(self, node: torch.fx.Node) -> None:
         if node._erased:
             raise GraphBreak("reconstruct", value="what a function transform's body keeps for later")
-        self.emit("LOAD_FAST", f"___out_{self.output_index(node)}")
+        held = next((i for i in self.output.tensor_inputs() if i.node is node and i.convert is None), None)
+        if held is not None:  # there may be no graph
+            self.load_source(held.source)
+        else:
+            self.emit("LOAD_FAST", f"___out_{self.output_index(node)}")
 
     def output_index(self, node: torch.fx.Node) -> int:
         return self.outputs.setdefault(node, len(self.outputs))

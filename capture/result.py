@@ -76,7 +76,7 @@ def _instructions(output: OutputGraph, recipe: Recipe, value: Variable, seen: se
             return [("const", value.source.value)]
         return [("slot", value.source)]
     if isinstance(value, TensorVariable):
-        if value.attributes or value.cls is not torch.Tensor or value.is_choice:
+        if value.attributes or value.cls is not torch.Tensor or value.is_choice or value.is_alias:
             raise NeedsPython
         return [("out", recipe.out(value.node))]
     if is_unbacked(value) and value.python_type() is not float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from capture.break_reasons import GraphBreak
 from capture.polyfills.iteration import tee_
@@ -103,7 +103,11 @@ def zip_of(iterators: list[Variable], strict: bool, source: Source | None = None
             items.append(item)
         return TupleVariable(items) if iterators else None
 
-    return ComposedIterator(zip, iterators, step, source)
+    return ComposedIterator(zip, iterators, step, source, made_by=_strict_zip if strict else zip)
+
+
+def _strict_zip(*iterables: Any) -> zip[Any]:
+    return zip(*iterables, strict=True)
 
 
 def _check_strict(tx: Translator, iterators: list[Variable], index: int) -> None:

@@ -289,7 +289,7 @@ class RangeIterator(IteratorVariable):
 
 
 class ComposedIterator(IteratorVariable):
-    """zip, enumerate, map, filter: `step(tx)` gives the next item or None; rebuilt by calling `cls` on the iterators left."""
+    """zip, enumerate, map, filter: `step(tx)` gives the next item or None; rebuilt by calling `made_by` (or `cls`) on the iterators left."""
 
     def __init__(
         self,
@@ -297,9 +297,11 @@ class ComposedIterator(IteratorVariable):
         parts: list[Variable],
         step: Callable[[Translator], Variable | None],
         source: Source | None = None,
+        made_by: Any = None,
     ) -> None:
         super().__init__(source)
         self.cls = cls
+        self.made_by = made_by or cls
         self.parts = parts
         self.step = step
 
@@ -310,7 +312,7 @@ class ComposedIterator(IteratorVariable):
         return self.step(tx)
 
     def reconstruct(self, code: PythonCode) -> None:
-        code.call_object(self.cls, self.parts)
+        code.call_object(self.made_by, self.parts)
 
     def children(self) -> list[Variable]:
         return list(self.parts)

@@ -137,6 +137,7 @@ class TensorVariable(Variable):
 
     cls: type = torch.Tensor  # of subclasses: variables/tensor_subclass.py
     is_choice = False  # of two tensors: variables/choice.py
+    is_alias = False  # another object on the memory of its node's value: variables/tensor_subclass.py
 
     def __init__(self, node: torch.fx.Node, fake: torch.Tensor, source: Source | None = None) -> None:
         super().__init__(source)

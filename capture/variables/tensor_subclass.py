@@ -146,10 +146,25 @@ class SubclassVariable(TensorVariable):
             tensor_attributes.rebuild(self, code)
 
 
+class PlainAliasVariable(TensorVariable):
+    """`x.as_subclass(torch.Tensor)`: another object on the memory of `x`."""
+
+    is_alias = True
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.emit("PUSH_NULL")
+        code.load_constant(of_class)
+        code.load_output(self.node)
+        code.load_constant(torch.Tensor)
+        code.call(2)
+        if self.attributes:
+            tensor_attributes.rebuild(self, code)
+
+
 def as_class(tx: Translator, value: TensorVariable, cls: type) -> TensorVariable:
     """A new tensor object of the class, on the memory of `value`."""
     if cls is torch.Tensor:
-        return TensorVariable(value.node, value.fake)
+        return PlainAliasVariable(value.node, value.fake)
     if not is_followed(cls) or issubclass(cls, torch.nn.Parameter):
         raise GraphBreak("subclass", value=cls.__name__)
     result = SubclassVariable(cls, value.node, value.fake)

@@ -172,22 +172,26 @@ class ObjectVariable(Variable):
         return reads_attributes_plainly(lookup_type(self.cls, "__getattribute__"))
 
     def attribute_source(self, name: str) -> Source | None:
-        """Of an entry of the instance dict; past a `__getattribute__` written in Python, by way of the dict itself."""
+        """Of an entry of the instance dict; past a `__getattribute__` written in Python or a data descriptor, by way of the dict itself."""
         from guards.source import AttrSource, DictItemSource, DictSource
 
         if self.source is None:
             return None
         return (
             AttrSource(self.source, name)
-            if self.reads_attributes_plainly()
+            if self.shows_entry(name)
             else DictItemSource(DictSource(self.source), name)
         )
+
+    def shows_entry(self, name: str) -> bool:
+        """Whether reading the attribute gives the entry of the instance dict."""
+        return self.reads_attributes_plainly() and not is_data_descriptor(lookup_type(self.cls, name))
 
     def guard_lacks(self, tx: Translator, name: str) -> None:
         """What follows depends on the instance dict not having the entry."""
         from guards.source import DictSource
 
-        if self.reads_attributes_plainly() or self.source is None:
+        if self.shows_entry(name) or self.source is None:
             tx.output.guard_no_attribute(self, name)
         else:
             tx.output.guards.add(make_guard.dict_contains(DictSource(self.source), name, False))

@@ -219,3 +219,30 @@ def slots_arg(x, s):
     s.a = s.a + 1
     del s.a
     return s.b, hasattr(s, "a")
+
+
+class KeptInTheDict:
+    def __set_name__(self, owner, name):
+        self.name = name
+
+    def __get__(self, obj, cls):
+        return self if obj is None else obj.__dict__.get(self.name, 0)
+
+    def __set__(self, obj, value):
+        obj.__dict__[self.name] = value
+
+
+class KeepsInTheDict:
+    first = KeptInTheDict()
+    second = KeptInTheDict()
+
+
+def with_a_value():
+    holder = KeepsInTheDict()
+    holder.first = 3
+    return torch.ones(3), holder
+
+
+@case(graphs=1, ops=2, args=with_a_value)
+def data_descriptor_over_an_entry_of_the_dict(x, holder):
+    return x * holder.first + holder.second, vars(holder)["first"]

@@ -7,6 +7,7 @@ import operator
 
 import torch
 
+import capture
 from tests.capture.registry import case
 
 
@@ -159,3 +160,14 @@ def known_iterator_over_a_grown_list(found, values, x):
     taken += [next(found), next(found)]
     x = x + x.sum().item()
     return taken, list(found), x * 2
+
+
+@case(graphs=2, ops=2)
+def strict_zip_behind_a_break(x):
+    pairs = zip([1, 2, 3], [1, 2], strict=True)
+    y = x + next(pairs)[0]
+    capture.graph_break()
+    try:
+        return y, list(pairs)
+    except ValueError as error:
+        return y + 1, str(error)

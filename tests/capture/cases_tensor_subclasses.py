@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.overrides import handle_torch_function, has_torch_function, has_torch_function_unary
 from torch.utils._pytree import tree_map
 
+import capture
 from tests.capture import registry
 
 case = functools.partial(registry.case, fresh=True)
@@ -419,3 +420,17 @@ Diagonal.handlers[torch.mm] = lambda a, b: torch.mm(a, b.tensor())
 def handlers_in_a_table(x):
     d = Diagonal(4, 2)
     return torch.mm(x, torch.add(d, d)) + torch.mean(d)
+
+
+@case(graphs=1, ops=1)
+def constructor_before_a_break(x):
+    y = Scaled(x, 3.0)
+    capture.graph_break()
+    return y.scaled(), y, y.twice
+
+
+@case(graphs=1, ops=1)
+def plain_tensor_on_the_memory_of_another(x):
+    y = x.as_subclass(Tensor)
+    z = x + 1
+    return y, y is x, z, z.as_subclass(Tensor) is z

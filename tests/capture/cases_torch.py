@@ -532,6 +532,12 @@ def names_that_torch_lacks(x):
         return x + 1, str(error), hasattr(torch, "no_such_name_either"), hasattr(torch.backends, "mps")
 
 
+@case(graphs=1, ops=3, args=lambda: ([torch.ones(2), torch.zeros(3)], (torch.ones(4),)))
+def in_place_on_an_argument(tensors, more):
+    result = torch._foreach_add_(tensors, 1.0)
+    return result is tensors, torch._foreach_mul_(more, 2.0) is more, more[0] + 1
+
+
 @case(graphs=1, ops=4)
 def in_place_on_a_list(x):
     a, b = x + 1, x * 2
