@@ -57,6 +57,11 @@ def selective(model: nn.Sequential, x: torch.Tensor) -> torch.Tensor:
     return checkpoint(model, x, use_reentrant=False, context_fn=contexts)
 
 
+def selective_by_list(model: nn.Sequential, x: torch.Tensor) -> torch.Tensor:
+    contexts = partial(checkpoints.create_selective_checkpoint_contexts, [torch.ops.aten.addmm.default])
+    return checkpoint(model, x, use_reentrant=False, context_fn=contexts)
+
+
 def outcome(function: Program, make: Callable[[], nn.Sequential]) -> Any:
     model, x = make(), torch.linspace(-1, 1, 12).view(3, 4).requires_grad_()
     torch.manual_seed(1)
@@ -67,7 +72,7 @@ def outcome(function: Program, make: Callable[[], nn.Sequential]) -> Any:
 
 @pytest.mark.parametrize("backend", ["eager", "llvm"])
 @pytest.mark.parametrize("make", [layers, normalised])
-@pytest.mark.parametrize("program", [in_sequence, each, with_debug, dropped, selective])
+@pytest.mark.parametrize("program", [in_sequence, each, with_debug, dropped, selective, selective_by_list])
 def test_as_eager(program: Program, make: Callable[[], nn.Sequential], backend: str) -> None:
     expected = outcome(program, make)
     fast = capture.compile(program, backend=backend)
@@ -75,7 +80,7 @@ def test_as_eager(program: Program, make: Callable[[], nn.Sequential], backend: 
         torch.testing.assert_close(outcome(fast, make), expected)
 
 
-@pytest.mark.parametrize("program", [each, with_debug, dropped, selective])
+@pytest.mark.parametrize("program", [each, with_debug, dropped, selective, selective_by_list])
 def test_in_one_graph(program: Program) -> None:
     outcome(capture.compile(program, fullgraph=True), layers)
 

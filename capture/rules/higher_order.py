@@ -25,6 +25,7 @@ from capture.variables.lists import ListVariable
 from capture.variables.sequence import TupleVariable
 from capture.variables.symbolic import SymbolicVariable
 from capture.variables.tensor import TensorVariable
+from capture.variables.torch_function import TorchFunctionVariable
 
 if TYPE_CHECKING:
     from capture.translator import Translator
@@ -160,6 +161,8 @@ def _option(tx: Translator, value: Variable) -> Any:
         return value.as_constant()
     if isinstance(value, ListVariable):
         return [_option(tx, item) for item in value.items]
+    if isinstance(value, TorchFunctionVariable):  # an operator, for a policy
+        return value.real_value()
     existing = tx.output.object_of(value)
     if existing is None or value.source is None:
         raise GraphBreak("call_skipped", name="checkpoint", why="its contexts are made by the captured code")
