@@ -37,6 +37,7 @@ from codegen.joint_graph import Joint, close_forward, lifted_fakes, run_autograd
 from codegen.memory import UntraceableError
 from codegen.module_runner import fetch
 from codegen.partition import Parts, copy_graph
+from codegen.shapes.spec import Spec, is_dense, same_layout
 from codegen.trace import is_effect, trace
 
 log = logging.getLogger("capture.codegen")
@@ -101,9 +102,12 @@ class Differentiated:
     tangents: list[torch.Tensor]  # of this order, as fakes
 
 
+Strides = tuple[tuple[int, ...], ...]
+
+
 @unwatched()
-def differentiate(recipe: Recipe, required: Required) -> Differentiated:
-    """The graph of order `len(required) + 1`."""
+def differentiate(recipe: Recipe, required: Required, strides: Strides | None = None) -> Differentiated:
+    """The graph of order `len(required) + 1`. `strides`: of the tangents of the first order, where they are not laid out like the results."""
     mode = fake_mode()
     with recipe.surroundings():
         joint, targets = recipe.forward(mode)
@@ -116,6 +120,9 @@ def differentiate(recipe: Recipe, required: Required) -> Differentiated:
         with mode, torch.enable_grad():
             for order, requires in enumerate((*required, None)):
                 tangents = [tangent_like(traced, target) for target in targets]
+                if strides is not None and order == 0:
+                    specs = [Spec(tuple(t.shape), own, t.dtype) for t, own in zip(tangents, strides)]
+                    tangents = [mode.new(spec, tangent.device) for spec, tangent in zip(specs, tangents)]
                 for i, tangent in enumerate(tangents):
                     available.append(recorder.placeholder(f"tangent_{order}_{i}", tangent))
                     tangent.requires_grad_(requires is not None and requires[i])
@@ -129,6 +136,35 @@ def differentiate(recipe: Recipe, required: Required) -> Differentiated:
             outputs = [None if grad is None else recorder.node_of(grad) for grad in grads]
             graph = copy_graph(joint, steps_to(outputs, set(available)), available, outputs)
     return recipe.finished(Differentiated(graph, differentiable, tangents))
+
+
+def backward_for(recipe: Recipe, tangents: Sequence[torch.Tensor]) -> fx.Graph:
+    """The backward for tangents laid out like these, where the results are not: what it gives is laid out as eager's gradients are then, and nothing has to be
+    copied first. The one that there is, where it would not do: some are expanded, it makes checks, the forward saved too little."""
+    parts = recipe.parts
+    expected = [node.meta["val"] for node in parts.backward.nodes if node.op == "placeholder"]
+    strides = tuple(tangent.stride() for tangent in tangents)
+    expected = expected[len(expected) - len(tangents) :]
+    if all(same_layout(t.shape, own, like.stride()) for t, own, like in zip(tangents, strides, expected)):
+        return parts.backward
+    if any(
+        tangent.shape != like.shape or tangent.dtype != like.dtype
+        for tangent, like in zip(tangents, expected)
+    ):
+        return parts.backward
+    if any(not is_dense(tangent.shape, own) for tangent, own in zip(tangents, strides)):
+        return parts.backward
+    if any(is_effect(node) for node in parts.backward.nodes):
+        return parts.backward
+    try:
+        graph = differentiate(recipe, (), strides).graph
+    except Exception as error:  # the other one copies what it is sent
+        log.info("no backward for gradients of other strides: %s: %s", type(error).__name__, error)
+        return parts.backward
+    output = graph.output_node()
+    grads = dict(zip(parts.wanted, output.args[0], strict=True))  # type: ignore[arg-type]
+    output.args = (tuple(grads.get(place) for place in range(parts.input_count)),)
+    return graph
 
 
 def check_no_refusal(grads: Sequence[torch.Tensor | None]) -> None:

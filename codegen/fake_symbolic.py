@@ -8,13 +8,15 @@ Out: fake tensors whose sizes are expressions of those symbols.
 Meta kernels written in C++ want numbers, so an operator runs, in this order, by torch's own fast rule, by its decomposition, by its Python meta kernel.
 What none of them covers is unsupported: the caller takes sizes as numbers then.
 
-These rules accept dtypes that eager refuses. So the first call with arguments of some kinds is tried with the present sizes too, for its errors.
+These rules accept dtypes that eager refuses, and some know row-major results only. So the first call with arguments of some kinds is tried with the present
+sizes too, for its errors and strides.
 """
 
 from __future__ import annotations
 
 import contextlib
 import operator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -31,6 +33,7 @@ from codegen.fake_unbacked import VIEWS
 from codegen.memory import UntraceableError
 from codegen.shapes import RULES as SHAPE_RULES
 from codegen.shapes import Spec
+from codegen.shapes.spec import is_dense
 
 if TYPE_CHECKING:
     from codegen.fake import FakeMode
@@ -59,8 +62,21 @@ def is_symbolic(values: Any) -> bool:
 
 def run_symbolic(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run `func`. Raises UnsupportedOperatorException where nothing can run it on symbols, and what eager raises."""
-    if func in SHAPE_RULES:
-        try_present_sizes(mode, func, args, kwargs)
+    key = (func, kinds_of((args, kwargs)))
+    is_known = func not in SHAPE_RULES or key in mode.tried
+    present = None if is_known else try_present_sizes(mode, func, args, kwargs)
+    results = run_on_symbols(mode, func, args, kwargs)
+    if func in RESHAPING:
+        return reshaped(mode, args[0], results)
+    if present is None:
+        return results
+    laid_out = laid_out_as(mode, func, results, present)
+    if laid_out is results:
+        mode.tried.add(key)
+    return laid_out
+
+
+def run_on_symbols(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if func in VIEWS:
         view = fake_unbacked.view_of(mode, func, args, kwargs)
         if view is not NotImplemented:
@@ -107,28 +123,59 @@ class NoPresentValue(Exception):
     """A number that only a run knows, or a tensor wrapped by `torch.func`."""
 
 
-def try_present_sizes(
-    mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> None:
-    """Raises what `func` raises for the sizes of the moment. Errors depend on dtypes as a rule: once for each kind of arguments."""
-    key = (func, kinds_of((args, kwargs)))
-    if key in mode.tried:
-        return
+def try_present_sizes(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What `func` gives for the sizes of the moment, or what it raises for them; None where nobody can tell. Errors depend on dtypes as a rule, strides on
+    the order of those of the arguments: it is asked once for each kind of arguments."""
     try:
         present = present_of(mode, args), {name: present_of(mode, value) for name, value in kwargs.items()}
     except NoPresentValue:
-        return
+        return None
     with contextlib.suppress(*OF_OURS):
-        fake.rule_of(func)(mode, func, *present)
-    mode.tried.add(key)
+        return fake.rule_of(func)(mode, func, *present)
+    return None
 
 
 def kinds_of(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
-        return value.dtype, value.dim()
+        return value.dtype, value.dim(), layout_of(value)
     if isinstance(value, dict):
         return tuple((name, kinds_of(item)) for name, item in value.items())
     return tuple(map(kinds_of, value)) if isinstance(value, (list, tuple)) else type(value)
+
+
+def layout_of(tensor: torch.Tensor) -> Any:
+    """The order of the dims in memory, which of them do not count, and whether there are gaps."""
+    shape, strides = [hint_of(n) for n in tensor.shape], [hint_of(n) for n in tensor.stride()]
+    if None in shape or None in strides:
+        return None
+    order = tuple(sorted(range(len(shape)), key=lambda dim: (strides[dim], -dim)))
+    return order, tuple(n == 1 for n in shape), tuple(n == 0 for n in strides), is_dense(shape, strides)
+
+
+def hint_of(number: Any) -> Any:
+    return number.node._hint if isinstance(number, SYMBOLIC) else number
+
+
+def laid_out_as(mode: FakeMode, func: OpOverload, results: Any, present: Any) -> Any:
+    """New results with the strides that those of the present sizes have: some of torch's rules for symbols know row-major results only."""
+    if isinstance(results, (list, tuple)):
+        laid_out = [laid_out_as(mode, func, *pair) for pair in zip(results, present, strict=True)]
+        same = all(one is other for one, other in zip(laid_out, results))
+        return results if same else type(results)(laid_out)
+    if not isinstance(results, torch.Tensor) or not isinstance(present, torch.Tensor) or func.is_view:
+        return results
+    shape, strides = tuple(results.shape), present.stride()
+    if tuple(map(hint_of, results.stride())) == strides or func._schema.is_mutable:
+        return results
+    found: dict[int, Any] = {}
+    step: Any = 1
+    for dim in sorted(range(len(shape)), key=lambda dim: (strides[dim], present.shape[dim] != 1, -dim)):
+        found[dim] = step
+        step = step * shape[dim]
+    packed = tuple(found[dim] for dim in range(len(shape)))
+    if tuple(map(hint_of, packed)) != strides:
+        raise UnsupportedOperatorException(func)
+    return mode.new(Spec(shape, packed, results.dtype), results.device)
 
 
 def present_of(mode: FakeMode, value: Any) -> Any:
@@ -173,6 +220,44 @@ def expanded(mode: FakeMode, tensor: torch.Tensor, sizes: list[Any], **options: 
         following = target * stride
     with mode:
         return aten.as_strided.default(tensor, shape, strides, tensor.storage_offset())
+
+
+RESHAPING = (aten.view.default, aten._unsafe_view.default)
+
+
+def reshaped(mode: FakeMode, tensor: torch.Tensor, viewed: torch.Tensor) -> torch.Tensor:
+    """The view, with eager's strides of dims of size 1."""
+    sizes = [hint_of(size) for size in (*tensor.shape, *tensor.stride(), *viewed.shape)]
+    if 1 not in sizes or 0 in sizes or None in sizes:
+        return viewed
+    strides = view_strides(tensor.shape, tensor.stride(), viewed.shape)
+    if strides is None or tuple(map(hint_of, strides)) == tuple(map(hint_of, viewed.stride())):
+        return viewed
+    with mode:
+        return aten.as_strided.default(tensor, viewed.shape, strides, tensor.storage_offset())
+
+
+def view_strides(
+    old: Sequence[Any], old_strides: Sequence[Any], new: Sequence[Any]
+) -> tuple[Any, ...] | None:
+    """From the last dim to the first: each run of old dims that lie one behind the other in memory is divided into new dims."""
+    strides: list[Any] = [1] * len(new)
+    dim, step = len(new) - 1, old_strides[-1] if old else 1
+    elements: Any = 1  # of the run
+    for at in reversed(range(len(old))):
+        elements = elements * old[at]
+        if at and (old[at - 1] == 1 or old_strides[at - 1] == elements * step):
+            continue
+        covered: Any = 1
+        while dim >= 0 and (new[dim] == 1 or covered != elements):
+            strides[dim] = covered * step
+            covered = covered * new[dim]
+            dim -= 1
+        if covered != elements:
+            return None
+        if at:
+            elements, step = 1, old_strides[at - 1]
+    return tuple(strides)
 
 
 def run_as_others(
@@ -275,6 +360,16 @@ def interpolate(input: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
     return torch.nn.functional.interpolate(input, *args, **kwargs)
 
 
+def multilabel_margin_loss(input: torch.Tensor, target: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+    """Of one sample the loss has no dim; torch's Python body gives it one."""
+    loss = torch.nn.functional.multilabel_margin_loss(input, target, *args, **kwargs)
+    return loss.squeeze(0) if input.dim() < 2 else loss
+
+
+def of_numbers_only(*args: Any, **kwargs: Any) -> Any:
+    raise UntraceableError("a multilabel_margin_loss, whose Python body counts labels behind the last one")
+
+
 def item_of(tensor: Any, key: Any) -> Any:
     """`tensor[key]`: in a tuple, C++ wants the values of ints, which nobody may know, or which would be fixed by that."""
     if not _has_symbols(key):
@@ -324,6 +419,8 @@ RESULTS_AS_IN_EAGER: dict[Any, Any] = {
 TRACED_FORMS: dict[Any, Any] = {
     torch.tensor: tensor_of_sizes,
     torch.nn.functional.interpolate: interpolate,
+    torch.nn.functional.multilabel_margin_loss: of_numbers_only,
+    torch._C._nn.multilabel_margin_loss: of_numbers_only,
     **RESULTS_AS_IN_EAGER,
 }
 #: by function: what gives the layout of its result where some of its numbers are symbols
@@ -331,5 +428,6 @@ FAKE_FORMS: dict[Any, Any] = {
     torch.tensor: tensor_of,
     operator.getitem: item_of,
     operator.setitem: set_item,
+    torch.nn.functional.multilabel_margin_loss: multilabel_margin_loss,
     **RESULTS_AS_IN_EAGER,
 }

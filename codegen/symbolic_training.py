@@ -131,6 +131,10 @@ class SizedTrainingGraph(TrainingGraph):
         super().__init__(joint, parts, recipe, forward, backward, fallback)
         self.sizes = sizes
 
+    def backward_for(self, tangents: Sequence[torch.Tensor]) -> fx.Graph:
+        """One for all sizes and strides."""
+        return self.parts.backward
+
     def compiled_partial(self, sent: int, partial: Partial) -> CompiledGraph | None:
         """Operator by operator: it would be compiled for each of the sizes."""
         return None

@@ -26,7 +26,7 @@ except ImportError:
     _capture = None
 
 from codegen.compiled import CompiledGraph, assemble, unwatched
-from codegen.derivatives import NextOrder, Recipe, call_by_call, zeros_for
+from codegen.derivatives import NextOrder, Recipe, backward_for, call_by_call, zeros_for
 from codegen.joint_graph import Joint, Replay
 from codegen.partial_backward import Kept, Partial, Tangents
 from codegen.partition import Parts
@@ -107,11 +107,15 @@ class TrainingGraph:
         compiled: CompiledGraph | None = self.function.backward
         return compiled
 
-    def compiled_backward(self) -> CompiledGraph:
+    def compiled_backward(self, tangents: Sequence[torch.Tensor]) -> CompiledGraph:
         with self.lock:
             if self.function.backward is None:
-                self.function.backward = self.make_backward(self.parts.backward)
+                self.function.backward = self.make_backward(self.backward_for(tangents))
             return self.function.backward
+
+    def backward_for(self, tangents: Sequence[torch.Tensor]) -> fx.Graph:
+        """The first tangents decide for which strides it is compiled; others are copied into those."""
+        return backward_for(self.next.recipe, tangents)
 
     def run_backward(
         self, saved: tuple[Any, ...], tangents: Sequence[Any], edges: Sequence[torch.Tensor]
@@ -127,7 +131,7 @@ class TrainingGraph:
         if not all(map(_capture.is_plain, tangents)):
             return self.without_source(call_by_call(self.eager_backward, (*saved, *tangents)), sent)
         with torch.no_grad():
-            grads = self.compiled_backward()(*saved, *tangents)
+            grads = self.compiled_backward(tangents)(*saved, *tangents)
         if not torch.is_grad_enabled():
             return self.without_source(grads, sent)
         wanted = self.parts.wanted

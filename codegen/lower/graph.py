@@ -464,7 +464,30 @@ def _is_result_with_offset(node: fx.Node) -> bool:
     val = node.meta["val"]
     if not isinstance(val, torch.Tensor) or val.layout is not torch.strided or _is_view(node.target):
         return False
-    return val.storage_offset() != 0 and any(user.op == "output" for user in node.users)
+    if not any(user.op == "output" for user in node.users):
+        return False
+    if (
+        node.target in COPIES_OF_STORAGES
+        and _base_of(node).op == "placeholder"
+        and val._has_symbolic_sizes_strides
+    ):
+        return True  # where symbolic inputs start is not known
+    return val.storage_offset() != 0
+
+
+COPIES_OF_STORAGES = (
+    torch.ops.aten.slice_scatter.default,
+    torch.ops.aten.select_scatter.default,
+    torch.ops.aten.diagonal_scatter.default,
+)
+
+
+def _base_of(node: fx.Node) -> fx.Node:
+    """What the first operand is a view of."""
+    base: Any = node.args[0]
+    while base.op == "call_function" and _is_view(base.target):
+        base = base.args[0]
+    return base
 
 
 def strided_form(place: Stored, element: Index, shape: Shape) -> Stored | None:

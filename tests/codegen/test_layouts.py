@@ -80,17 +80,19 @@ def test_sums_over_a_new_dim_are_row_major(p: int) -> None:
         assert compile_fx(graph, [x])(x)[0].stride() == torch.mvlgamma(x, p).stride() == (10, 2, 1)
 
 
-def test_the_loss_of_one_sample_has_no_dim() -> None:
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_the_loss_of_one_sample_has_no_dim(dynamic: bool) -> None:
     scores, target = torch.randn(3), torch.tensor([1, -1, 0])
 
     def loss(scores: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.multilabel_margin_loss(scores, target, reduction="none")
 
     leaves = [scores.clone().requires_grad_() for _ in range(2)]
-    results = [loss(leaves[0], target), capture.compile(loss)(leaves[1], target)]
+    results = [loss(leaves[0], target), capture.compile(loss, dynamic=dynamic)(leaves[1], target)]
     for result in results:
         result.backward()
     assert results[0].shape == results[1].shape == ()
+    torch.testing.assert_close(*results)
     torch.testing.assert_close(leaves[0].grad, leaves[1].grad)
 
 
@@ -182,6 +184,14 @@ IN_OTHER_LAYOUTS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     ),
     "fold without rows": (lambda x: F.fold(x, (5, 5), (2, 3), 1, 0, 1), (torch.rand(0, 6, 12),)),
     "frexp of nothing": (lambda x: torch.frexp(x)[0], (torch.rand(1, 0, 6)[..., ::2],)),
+    "a sum over a dim, by names": (
+        lambda x, y: torch.einsum("aij,jk->aik", x, y),
+        (torch.rand(1, 3, 4), torch.rand(4, 5)),
+    ),
+    "max_unpool2d of pixels": (
+        lambda x, i: F.max_unpool2d(x, i, 2),
+        (last(1, 2, 2, 3), last(1, 2, 2, 3).zero_().long()),
+    ),
     "max_unpool1d": (
         lambda x, i: F.max_unpool1d(x, i, 2),
         (transposed(1, 2, 3), torch.tensor([[0, 2, 4], [1, 3, 5]])[None].mT.contiguous().mT),
@@ -189,12 +199,13 @@ IN_OTHER_LAYOUTS: dict[str, tuple[Any, tuple[Any, ...]]] = {
 }
 
 
+@pytest.mark.parametrize("dynamic", [False, True], ids=["", "dynamic"])
 @pytest.mark.parametrize("grad", [False, True], ids=["", "grad"])
 @pytest.mark.parametrize("name", IN_OTHER_LAYOUTS)
-def test_results_of_operands_in_other_layouts(name: str, grad: bool) -> None:
+def test_results_of_operands_in_other_layouts(name: str, grad: bool, dynamic: bool) -> None:
     function, args = IN_OTHER_LAYOUTS[name]
     results = []
-    for run in (function, capture.compile(function)):
+    for run in (function, capture.compile(function, dynamic=dynamic)):
         first = args[0].detach().requires_grad_(grad and name != "heaviside")
         results.append(run(first, *args[1:]))
     expected, found = results
@@ -231,3 +242,36 @@ def test_layouts_that_eager_refuses(name: str) -> None:
             run(leaf, *rest).sum().backward()
         texts.append(str(caught.value))
     assert texts[0] == texts[1]
+
+
+SENT_OTHERWISE: dict[str, tuple[Any, torch.Tensor]] = {  # results that are not row-major
+    "cast": (lambda x: x.double(), last(2, 3, 4, 5)),
+    "transposed": (lambda x: x.mT, torch.rand(3, 4)),
+    "transposed sines": (lambda x: x.mT.sin(), torch.rand(3, 4)),
+    "rot90": (lambda x: torch.rot90(x, 1, (0, 1)), torch.rand(3, 4)),
+    "roll": (lambda x: x.roll(1, 0), transposed(3, 4)),
+    "cat": (lambda x: torch.cat((x, x * 2)), last(2, 3, 4, 5)),
+    "upsampled": (lambda x: F.interpolate(x, scale_factor=2.0), last(2, 3, 4, 5)),
+    "convolved": (lambda x: F.conv2d(x, torch.ones(2, 3, 1, 1)).relu(), last(2, 3, 4, 5)),
+}
+
+
+@pytest.mark.parametrize("name", SENT_OTHERWISE)
+def test_gradients_of_row_major_gradients(name: str) -> None:
+    """The backward is compiled for the strides of the first that it is sent; others are right, too."""
+    function, x = SENT_OTHERWISE[name]
+    x.requires_grad_()
+    captured = capture.compile(function)
+    sent = torch.rand(function(x).shape, dtype=function(x).dtype)
+    for tangent in (sent, sent.transpose(0, -1).contiguous().transpose(0, -1), sent[:1].expand(sent.shape)):
+        expected, found = (torch.autograd.grad(run(x), x, tangent)[0] for run in (function, captured))
+        torch.testing.assert_close(found, expected)
+        if tangent is sent:
+            assert found.stride() == expected.stride()
+
+
+def test_a_backward_that_makes_checks_keeps_them() -> None:
+    x = torch.randn(3, 3, dtype=torch.complex64, requires_grad=True)
+    captured = capture.compile(lambda x: torch.linalg.eig(x)[1])
+    with pytest.raises(RuntimeError, match="ill-defined"):
+        captured(x).backward(torch.randn(3, 3, dtype=torch.complex64))
