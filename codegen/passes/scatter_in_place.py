@@ -11,7 +11,10 @@ computed first, into a buffer of its own: an index may come twice, and `x[i] += 
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from codegen.lower.graph import Lowering, Store
+from codegen.lower.ordered_writes import memory_of
 from codegen.lower.part_writes import position, strided
 from codegen.lower.tensor_expr import Scattered, Stored, TensorExpr, topological
 from codegen.passes.calls import step_reads, step_writes
@@ -25,13 +28,15 @@ def scatter_in_place(lowering: Lowering) -> None:
         for store in lowering.stores
         if is_input_memory(lowering.program.buffers[store.target.buffer])
     ]
-    changing = set(written) | {version.before for version in lowering.versions.values()}
     for last in list(lowering.stores):
-        if written.count(last.target.buffer) == 1:
+        name = last.target.buffer
+        if written.count(name) == 1:
+            version = lowering.versions.get(name)
+            changing = set(written) if version is None else memory_of(lowering.versions, version.input)
             _scatter_into_target(lowering, last, changing)
 
 
-def _scatter_into_target(lowering: Lowering, last: Store, written: set[str]) -> None:
+def _scatter_into_target(lowering: Lowering, last: Store, written: Set[str]) -> None:
     temporary, target = last.value, last.target
     if not isinstance(temporary, Stored) or not _same_place(temporary, target):
         return
@@ -57,7 +62,7 @@ def _scatter_into_target(lowering: Lowering, last: Store, written: set[str]) -> 
     lowering.stores = [store for store in lowering.stores if store is not first and store is not last]
 
 
-def _may_move(store: Store, temporary: Stored, written: set[str]) -> bool:
+def _may_move(store: Store, temporary: Stored, written: Set[str]) -> bool:
     value = store.value
     target = store.target
     if (

@@ -92,12 +92,20 @@ def stacked_layers(k: Tensor, v: Tensor, p: Any, new: Tensor, q: Tensor) -> Tens
     return q[1] @ k[1].mT
 
 
+def place_counted_on(k: Tensor, v: Tensor, p: Any, new: Tensor, q: Tensor) -> Tensor:
+    place = p + torch.arange(1)
+    p.add_(1)
+    k.index_copy_(2, place, new)
+    return q @ k.mT
+
+
 PLACES: dict[Callable[..., Tensor], Any] = {
     copied_whole: torch.tensor([7]),
     put_whole: torch.tensor([7]),
     sliced_part: 7,
     product_of_part: 7,
     stacked_layers: torch.tensor([7]),
+    place_counted_on: torch.tensor([7]),
 }
 
 
@@ -121,9 +129,9 @@ def test_many_steps(step: Callable[..., Tensor]) -> None:
     fast = capture.compile(step, dynamic=None)
     own, expected = [[torch.zeros(2, HEADS, LENGTH, WIDTH) for _ in range(2)] for _ in range(2)]
     for place in range(9):
-        p = place if isinstance(PLACES[step], int) else torch.tensor([place])
+        p, again = (place if isinstance(PLACES[step], int) else torch.tensor([place]) for _ in range(2))
         new, q = torch.randn(2, HEADS, 1, WIDTH), torch.randn(2, HEADS, 1, WIDTH)
-        torch.testing.assert_close(fast(*own, p, new, q), step(*expected, p, new, q))
+        torch.testing.assert_close(fast(*own, p, new, q), step(*expected, again, new, q))
         torch.testing.assert_close(own, expected)
 
 
