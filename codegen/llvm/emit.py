@@ -41,10 +41,10 @@ from codegen.llvm.function_text import FunctionText
 from codegen.llvm.index import AxisPlace, IndexArithmetic
 from codegen.llvm.interleaved import emit_interleaved, interleaved_stores
 from codegen.llvm.loops import VectorPlan, emit_loop, plan_vector_loop, statements_in
-from codegen.llvm.memory import any_lane, emit_load, emit_store
+from codegen.llvm.memory import NONTEMPORAL, any_lane, emit_load, emit_store
 from codegen.llvm.reduce import AccumulatorState, declare_accumulator, emit_update, read_accumulator
 from codegen.llvm.scans import emit_scan_step
-from codegen.llvm.streaming import only_reads, rows_ahead
+from codegen.llvm.streaming import only_reads, rows_ahead, written_past_caches
 from codegen.llvm.target import Target
 from codegen.llvm.values import Code, Value, constant_value
 from codegen.ops import OPS
@@ -59,7 +59,8 @@ def emit_function(kernel: Kernel, target: Target, symbol: str | None = None) -> 
     """(declarations by name, definition) of `kernel` under the name `symbol`, for `module_of`."""
     emitter = KernelEmitter(kernel, target)
     emitter.block(kernel.body)
-    return emitter.function.declarations, emitter.text(symbol or kernel.name)
+    text = emitter.text(symbol or kernel.name)
+    return emitter.function.declarations, text
 
 
 def module_of(functions: list[tuple[dict[str, str], str]]) -> str:
@@ -99,6 +100,8 @@ class KernelEmitter:
         self.pointers = self._load_arguments("%buffers", "ptr", [buffer.name for buffer in kernel.buffers])
         self.written = self._written_buffers()
         self.ahead = rows_ahead(kernel)
+        self.past_caches = written_past_caches(kernel) if target.architecture == "x86_64" else set()
+        self.leaves_out_caches = False  # in the version of a loop whose stores to those are aligned
         self._buffers = {buffer.name: buffer for buffer in kernel.buffers}
         self._plans: dict[int, VectorPlan] = {}
         self._failures: dict[int, str] = {}
@@ -227,15 +230,20 @@ class KernelEmitter:
 
     def text(self, symbol: str) -> str:
         """The definition, once all statements are emitted."""
+        # what other threads read behind the kernel has to be in memory by then
+        fence = ["  call void @llvm.x86.sse.sfence()"] if NONTEMPORAL in self.function.declarations else []
+        if fence:
+            self.function.declare("@llvm.x86.sse.sfence", "void @llvm.x86.sse.sfence()")
         lines = [
             f"define i32 @{symbol}(ptr %buffers, ptr %sizes, i64 %begin, i64 %end) {self.target.attributes(only_reads(self.kernel))} {{",
             "entry:",
             *self.function.entry,
             *self.function.frames[0].lines,
+            *fence,
             "  ret i32 0",
         ]
         for code, label in self._failures.items():
-            lines += [f"{label}:", f"  ret i32 {code}"]
+            lines += [f"{label}:", *fence, f"  ret i32 {code}"]
         return "\n".join([*lines, "}"])
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from codegen.ir import (
     Accumulator,
+    AxisVar,
     Binary,
     Const,
     ConstOp,
@@ -37,11 +38,12 @@ from codegen.ir import (
 )
 from codegen.llvm.blocks import Bound, run_loop
 from codegen.llvm.errors import EmitError
-from codegen.llvm.index import AxisPlace
+from codegen.llvm.index import AxisPlace, terms_of
 from codegen.llvm.long_sums import run_summing_loop, sum_slots
 from codegen.llvm.math import SLEEF
+from codegen.llvm.streaming import LINE, RUN_BYTES
 from codegen.llvm.target import Target
-from codegen.llvm.types import FLOATS, SIZES
+from codegen.llvm.types import FLOATS, SIZES, memory_element
 from codegen.llvm.values import Code
 
 if TYPE_CHECKING:
@@ -219,6 +221,67 @@ def _block_length(loop: Loop) -> int | None:
 
 def _emit_in_lanes(emitter: KernelEmitter, loop: Loop, start: Bound, stop: Bound) -> None:
     plan = emitter.plan(loop)
+    stores = _past_caches(emitter, loop)
+    if not stores:
+        _emit_planned(emitter, loop, plan, start, stop)
+        return
+    aligned = replace(plan, overlap=False, masked=plan.masked or plan.overlap)
+    emitter.function.either(
+        _all_aligned(emitter, loop, plan, stores, str(start)),
+        lambda: _emit_past_caches(emitter, loop, aligned, start, stop),
+        lambda: _emit_planned(emitter, loop, plan, start, stop),
+    )
+
+
+def _past_caches(emitter: KernelEmitter, loop: Loop) -> list[Store]:
+    """Stores of the loop that leave out the caches where they are aligned."""
+    if not emitter.past_caches or not isinstance(loop.extent, Const) or _updated_outside(loop):
+        return []
+    if any(isinstance(statement, Loop) for statement in loop.body):
+        return []
+    stores = [s for s in loop.body if isinstance(s, Store) and s.buffer in emitter.past_caches]
+    return [
+        store
+        for store in stores
+        if _steps_by_one(store.index, loop.axis)
+        and loop.extent.value * SIZES[emitter.buffer(store.buffer).dtype] >= RUN_BYTES
+    ]
+
+
+def _steps_by_one(index: Expr, axis: str) -> bool:
+    """Whether neighbours on the axis lie side by side, at a place that is known before the loop."""
+    terms = terms_of(index)
+    factors = [term.factor for term in terms if term.atom == AxisVar(axis)]
+    return factors == [Const(1)] and all(isinstance(term.atom, AxisVar | None) for term in terms)
+
+
+def _all_aligned(
+    emitter: KernelEmitter, loop: Loop, plan: VectorPlan, stores: list[Store], start: str
+) -> str:
+    """Whether each of the stores begins with a cache line."""
+    function = emitter.function
+    emitter.axes[loop.axis] = AxisPlace(start, function.depth)
+    code = Code(function, emitter.target, function.depth, 1)
+    bits = "0"
+    for store in stores:
+        element = memory_element(emitter.buffer(store.buffer).dtype)
+        address = emitter.index.address(emitter.pointers[store.buffer], element, store.index)
+        place = function.define_here(f"ptrtoint ptr {address.pointer} to i64")
+        bits = code.binary("or", "i64", bits, place)
+    del emitter.axes[loop.axis]
+    rest = code.binary("and", "i64", bits, str(LINE - 1))
+    return code.compare("icmp eq", "i64", rest, "0")
+
+
+def _emit_past_caches(
+    emitter: KernelEmitter, loop: Loop, plan: VectorPlan, start: Bound, stop: Bound
+) -> None:
+    emitter.leaves_out_caches = True
+    _emit_planned(emitter, loop, plan, start, stop)
+    emitter.leaves_out_caches = False
+
+
+def _emit_planned(emitter: KernelEmitter, loop: Loop, plan: VectorPlan, start: Bound, stop: Bound) -> None:
     emitter.lanes, emitter.in_vector_loop = plan.lanes, True
     if plan.overlap:
         assert isinstance(loop.extent, Const)

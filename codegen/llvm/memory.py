@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 PAIRED = (-1, 2)  # strides whose elements lie in one or two vectors
 FEW_LANES = 8
+NONTEMPORAL = "!0"  # LLVM's mark of a store past the caches
 
 
 # --- loads -----------------------------------------------------------------------------------------------------------------
@@ -253,7 +254,8 @@ def emit_store(emitter: KernelEmitter, store: Store) -> None:
     elif address.step == 0:
         _store_one_place(emitter, store, address, value, mask)
     else:
-        _store_lanes(emitter, address, value, mask)
+        past_caches = emitter.leaves_out_caches and store.buffer in emitter.past_caches
+        _store_lanes(emitter, address, value, mask, past_caches)
 
 
 def _store_one_place(
@@ -275,14 +277,20 @@ def _store_one_place(
     function.guarded(condition, lambda: function.line(access))
 
 
-def _store_lanes(emitter: KernelEmitter, address: Address, value: Value, mask: Value | None) -> None:
+def _store_lanes(
+    emitter: KernelEmitter, address: Address, value: Value, mask: Value | None, past_caches: bool = False
+) -> None:
     function, lanes = emitter.function, emitter.lanes
     code = Code(function, emitter.target, function.depth, lanes)
     active = _both(code, emitter.mask, None if mask is None else code.operand(mask))
     text = to_memory(code, value.dtype, code.operand(value))
     kind, align, bits = memory_type(value.dtype, lanes), SIZES[value.dtype], f"<{lanes} x i1>"
     if address.step == 1 and active is None:
-        function.line(f"store {kind} {text}, ptr {address.pointer}, align {align}")
+        how = f"align {align}"
+        if past_caches and LINE % (lanes * align) == 0:
+            function.declarations[NONTEMPORAL] = f"{NONTEMPORAL} = !{{i32 1}}"
+            how = f"align {lanes * align}, !nontemporal {NONTEMPORAL}"
+        function.line(f"store {kind} {text}, ptr {address.pointer}, {how}")
         return
     if address.step == 1:
         name = f"@llvm.masked.store.{mangled(kind)}.p0"
