@@ -39,7 +39,12 @@ from codegen.llvm.casts import cast
 from codegen.llvm.errors import EmitError
 from codegen.llvm.function_text import FunctionText
 from codegen.llvm.index import AxisPlace, IndexArithmetic
-from codegen.llvm.interleaved import emit_interleaved, interleaved_stores
+from codegen.llvm.interleaved import (
+    emit_interleaved,
+    emit_interleaved_loads,
+    interleaved_loads,
+    interleaved_stores,
+)
 from codegen.llvm.loops import VectorPlan, emit_loop, plan_vector_loop, statements_in
 from codegen.llvm.memory import NONTEMPORAL, any_lane, emit_load, emit_store
 from codegen.llvm.reduce import AccumulatorState, declare_accumulator, emit_update, read_accumulator
@@ -146,10 +151,12 @@ class KernelEmitter:
     def block(self, statements: list[Stmt]) -> None:
         """Values and accumulators of a block end with it."""
         values, accumulators = [dict(known) for known in self._values], dict(self.accumulators)
-        rows = self._interleaved(statements)
-        waiting = {id(store) for row in rows.values() for store in row} - rows.keys()
+        rows, read = self._interleaved(statements)
+        with_others = (
+            {id(s) for row in (*rows.values(), *read.values()) for s in row} - rows.keys() - read.keys()
+        )
         for position, statement in enumerate(statements):
-            if id(statement) in waiting:
+            if id(statement) in with_others:
                 continue
             if isinstance(statement, Loop):
                 emit_loop(self, statement)
@@ -160,15 +167,23 @@ class KernelEmitter:
                     declare_accumulator(self, statement, statements[position + 1 :])
                 elif id(statement) in rows:
                     emit_interleaved(self, rows[id(statement)])
+                elif id(statement) in read:
+                    emit_interleaved_loads(self, read[id(statement)])
                 else:
                     _STATEMENTS[type(statement)](self, statement)
             self._turn_to(0)
         self._values, self.accumulators = values, accumulators
 
-    def _interleaved(self, statements: list[Stmt]) -> dict[int, tuple[Store, ...]]:
+    def _interleaved(
+        self, statements: list[Stmt]
+    ) -> tuple[dict[int, tuple[Store, ...]], dict[int, tuple[Load, ...]]]:
         if self._copy_places is None or self.mask is not None or self.lanes == 1:
-            return {}
-        return interleaved_stores(statements, self._copy_places[0], self.written)
+            return {}, {}
+        axis = self._copy_places[0]
+        return (
+            interleaved_stores(statements, axis, self.written),
+            interleaved_loads(statements, axis, self.written),
+        )
 
     def block_in_copies(self, statements: list[Stmt], axis: str, places: list[AxisPlace]) -> None:
         """The body of a vector loop, for each of the places of its axis."""

@@ -1,22 +1,22 @@
-"""Stores that fill memory together: neighbours of one another, a vector loop over every second (third, fourth) element.
+"""Accesses that take turns in memory: neighbours of one another, a vector loop over every second (third, fourth) element.
 
 In:  the statements of a block.
-Out: which stores wait for which, and the vectors that are written for all of them at once.
+Out: which of them go together, and the vectors that are written or read for all of them at once.
 
     for i in 1000 vector: store y[2*i], %1; store y[2*i + 1], %2     ->     two vectors side by side, %1 and %2 lane by lane in turns
 
-A scatter takes a cycle or more for each lane, and of half precision there is none.
+A scatter or gather takes a cycle or more for each lane, and of half precision there is none.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from codegen.ir import AxisVar, Const, Expr, Load, Loop, Stmt, Store
+from codegen.ir import AxisVar, Binary, Const, Expr, Indirect, Load, Loop, Stmt, Store
 from codegen.llvm.index import terms_of
-from codegen.llvm.memory import to_memory
+from codegen.llvm.memory import to_memory, to_register
 from codegen.llvm.types import SIZES, memory_element, memory_type, vector
-from codegen.llvm.values import Code
+from codegen.llvm.values import Code, Value
 
 if TYPE_CHECKING:
     from codegen.llvm.emit import KernelEmitter
@@ -41,6 +41,25 @@ def interleaved_stores(statements: list[Stmt], axis: str, written: set[str]) -> 
             first = next((f for f in row if all(f + k in row for k in range(stride))), None)
             if first is not None and first <= start < first + stride:
                 found[id(statement)] = tuple(row.pop(first + k) for k in range(stride))
+    return found
+
+
+def interleaved_loads(statements: list[Stmt], axis: str, written: set[str]) -> dict[int, tuple[Load, ...]]:
+    """By id of the first load of each such row, all of it in the order in which the elements lie; what comes later is read with it."""
+    found: dict[int, tuple[Load, ...]] = {}
+    rows: dict[tuple[str, object], dict[int, Load]] = {}
+    for load in statements:
+        if isinstance(load, Load) and load.mask is None and load.buffer not in written:
+            stride, start, rest = _place(load.index, axis)
+            known = all(not isinstance(term.atom, Indirect | Binary) for term in terms_of(load.index))
+            if 3 <= stride <= MOST and known:  # every second element is read out of two vectors anyway
+                rows.setdefault((load.buffer, (stride, rest)), {}).setdefault(start, load)
+    for (_, (stride, _)), row in rows.items():  # type: ignore[misc]
+        for first in sorted(row):
+            if all(first + k in row for k in range(stride)):
+                group = tuple(row.pop(first + k) for k in range(stride))
+                earliest = min(group, key=statements.index)
+                found[id(earliest)] = group
     return found
 
 
@@ -72,6 +91,20 @@ def emit_interleaved(emitter: KernelEmitter, stores: tuple[Store, ...]) -> None:
     text = _in_turns(code, memory_element(dtype), parts)
     kind = memory_type(dtype, lanes * len(parts))
     function.line(f"store {kind} {text}, ptr {address.pointer}, align {SIZES[dtype]}")
+
+
+def emit_interleaved_loads(emitter: KernelEmitter, loads: tuple[Load, ...]) -> None:
+    """All of them, where each iteration of the vector loop is wanted."""
+    function, lanes, count = emitter.function, emitter.lanes, len(loads)
+    dtype, element = loads[0].dtype, memory_element(loads[0].dtype)
+    code = Code(function, emitter.target, function.depth, lanes)
+    address = emitter.index.address(emitter.pointers[loads[0].buffer], element, loads[0].index)
+    kind = memory_type(dtype, lanes * count)
+    row = function.define_here(f"load {kind}, ptr {address.pointer}, align {SIZES[dtype]}")
+    for position, load in enumerate(loads):
+        order = range(position, lanes * count, count)
+        text = to_register(code, dtype, _shuffle(code, element, lanes * count, row, "poison", list(order)))
+        emitter.define(load.number, Value(text, dtype, lanes, function.depth))
 
 
 def _in_turns(code: Code, element: str, parts: list[str]) -> str:

@@ -64,7 +64,7 @@ def _load_one_place(
         text = function.define_here(instruction) if level is None else function.define(level, instruction)
     else:
         text = _masked_scalar_load(code, load, address.pointer, mask.text, here=level is None)
-    return Value(_to_register(code, load.dtype, text), load.dtype, 1, code.level)
+    return Value(to_register(code, load.dtype, text), load.dtype, 1, code.level)
 
 
 def _masked_scalar_load(code: Code, load: Load, pointer: str, mask: str, *, here: bool) -> str:
@@ -87,7 +87,7 @@ def _load_one_place_masked_by_lane(
     code = Code(emitter.function, emitter.target, emitter.function.depth, mask.lanes)
     scalar = code.with_lanes(1)
     wanted = any_lane(code, _both(code, emitter.mask, mask.text) or "")
-    text = _to_register(
+    text = to_register(
         scalar, load.dtype, _masked_scalar_load(scalar, load, address.pointer, wanted, here=True)
     )
     loaded = code.operand(Value(text, load.dtype, 1, code.level))
@@ -114,7 +114,7 @@ def _load_lanes(emitter: KernelEmitter, load: Load, address: Address, mask: Valu
         text = function.define_here(
             _masked_read(emitter, address, kind, load, active or code.constant("b8", True), other, mask)
         )
-    return Value(_to_register(code, load.dtype, text), load.dtype, lanes, function.depth)
+    return Value(to_register(code, load.dtype, text), load.dtype, lanes, function.depth)
 
 
 def _strided_read(emitter: KernelEmitter, address: Address, dtype: str, distance: Value) -> str:
@@ -204,7 +204,7 @@ def _memory_literal(load: Load) -> str:
     return constant(load.dtype, load.other, 1)
 
 
-def _to_register(code: Code, dtype: str, text: str) -> str:
+def to_register(code: Code, dtype: str, text: str) -> str:
     if dtype != "b8":
         return text
     return code.define(

@@ -28,6 +28,7 @@ from codegen.passes.narrow_indices import narrow_indices
 from codegen.passes.place import Nest
 from codegen.passes.row_blocks import row_blocks
 from codegen.passes.tiles import tile_transposed
+from codegen.passes.unroll_short import unroll_short_axis
 
 MIN_LANES = 8  # a vector loop shorter than this wastes most of its lanes
 FEW_LANES = 4  # the same where there is little to compute: lanes that lie apart in memory cost more
@@ -53,6 +54,7 @@ def schedule(draft: Draft) -> ir.Kernel:
         for phase in () if scans else draft.phases():
             phase.axes = _long_axis_last(phase.axes, draft)
     else:
+        unroll_short_axis(draft)
         draft.outer = _near_axis_last(draft.outer, draft, FEW_LANES if _cost(draft) <= CHEAP else MIN_LANES)
         tile = None if draft.in_order else tile_transposed(draft)
     if not scans:

@@ -13,7 +13,7 @@ import capture
 from codegen import ir
 from codegen.ir import AxisVar, Buffer, Const, Kernel, Load, Loop, Op, Store
 from codegen.llvm import Target, emit
-from codegen.llvm.interleaved import interleaved_stores
+from codegen.llvm.interleaved import interleaved_loads, interleaved_stores
 from codegen.ops import TORCH_DTYPES
 
 i, j = AxisVar("i"), AxisVar("j")
@@ -57,6 +57,24 @@ def test_the_rest_of_the_index_is_the_same() -> None:
     assert rows(both[0], inside(1, ir.mul(j, Const(32)))) == []
 
 
+def test_loads_that_take_turns() -> None:
+    def load(number: int, step: int, offset: int, buffer: str = "x", mask: int | None = None) -> Load:
+        return Load(number, buffer, ir.add(ir.mul(i, Const(step)), Const(offset)), "f32", mask)
+
+    def groups(*loads: Load) -> list[tuple[Load, ...]]:
+        return list(interleaved_loads(list(loads), "i", {"y"}).values())
+
+    three = (load(0, 3, 0), load(1, 3, 1), load(2, 3, 2))
+    assert groups(*three) == [three]
+    assert list(interleaved_loads([three[2], three[0], three[1]], "i", set())) == [id(three[2])]
+    assert groups(*three[:2]) == []
+    assert groups(load(0, 2, 0), load(1, 2, 1)) == []  # read in pairs of vectors anyway
+    assert groups(*(load(k, 3, k, "y") for k in range(3))) == []
+    assert groups(load(0, 3, 0), load(1, 3, 1, mask=7), load(2, 3, 2)) == []
+    computed = ir.Indirect(9)
+    assert groups(*(Load(k, "x", ir.add(load(k, 3, k).index, computed), "f32") for k in range(3))) == []
+
+
 @pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "i64", "u8", "b8"])
 @pytest.mark.parametrize("count", [2, 3, 4])
 @pytest.mark.parametrize("n", [1, 7, 16, 100])
@@ -75,6 +93,23 @@ def test_values(run, dtype: str, count: int, n: int, dynamic: bool) -> None:
     run(kernel, {**parts, "y": y}, {"n": n} if dynamic else {})
     assert torch.equal(y[: n * count], torch.stack(list(parts.values()), -1).reshape(-1))
     assert not y[n * count :].any()
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "i64", "u8", "b8"])
+@pytest.mark.parametrize("count", [3, 4])
+@pytest.mark.parametrize("n", [1, 7, 16, 100])
+def test_values_read(run, dtype: str, count: int, n: int) -> None:
+    torch_dtype = TORCH_DTYPES[dtype]
+    x = (torch.arange(n * count) * 7 % 5).to(torch_dtype)
+    body: list[ir.Stmt] = [
+        Load(k, "x", ir.add(ir.mul(i, Const(count)), Const(k)), dtype) for k in range(count)
+    ]
+    body += [Store(f"y{k}", i, k) for k in range(count)]
+    buffers = (Buffer("x", dtype), *(Buffer(f"y{k}", dtype, writable=True) for k in range(count)))
+    kernel = Kernel("turns", buffers, (), [Loop("i", Const(n), body, parallel=True, vector=True)])
+    results = {f"y{k}": torch.zeros(n, dtype=torch_dtype) for k in range(count)}
+    run(kernel, {"x": x, **results})
+    assert torch.equal(torch.stack(list(results.values()), -1).reshape(-1), x)
 
 
 def test_no_scatter_is_left() -> None:
