@@ -24,7 +24,15 @@ from torch._subclasses.fake_tensor import (
 from torch.autograd import grad_mode
 
 from codegen import autocast
-from codegen.compiled import CompiledGraph, EagerGraph, assemble, calibrate, is_available, run_eagerly
+from codegen.compiled import (
+    CompiledGraph,
+    EagerGraph,
+    assemble,
+    calibrate,
+    is_available,
+    run_eagerly,
+    unwatched,
+)
 from codegen.derivatives import Recipe, call_by_call
 from codegen.fake import UnsupportedTensor, fake_mode
 from codegen.joint_graph import Joint, check_sharing, trace_joint
@@ -50,6 +58,7 @@ EXPECTED = (
 )
 
 
+@unwatched()
 def compile_fx(
     gm: fx.GraphModule,
     example_inputs: Sequence[Any],
@@ -87,6 +96,7 @@ def compile_fx(
         return EagerGraph(gm, f"{type(error).__name__}: {error}")
 
 
+@unwatched()
 def compile_for_sizes(
     gm: fx.GraphModule, example_inputs: Sequence[Any], *, store: Any = None
 ) -> SymbolicGraph | SymbolicTraining | autocast.SizedWithoutAutocast | None:

@@ -20,6 +20,7 @@ from torch._prims_common import suggest_memory_format
 
 from codegen import (
     rewritings_basic,
+    rewritings_batch,
     rewritings_groups,
     rewritings_half,
     rewritings_masked,
@@ -151,6 +152,7 @@ REWRITTEN = [
 #: modules that enter forms of their own in OWN
 ENTERED = (
     rewritings_basic,
+    rewritings_batch,
     rewritings_groups,
     rewritings_half,
     rewritings_masked,

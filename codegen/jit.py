@@ -5,8 +5,8 @@ Out: `CompiledKernel`s: an address to call, and the texts on the way there.
 
     compile_kernels([k0, k1]) -> [CompiledKernel(address=0x7f.., name="k0"), ...]
 
-All kernels of a call that are new make one LLVM module. A kernel is known by its text without its name, so equal kernels of one
-process are one piece of machine code, which lives as long as a CompiledKernel of it. The store sees the object file of a whole
+All kernels of a call that are new make one LLVM module. Kernels of one form (`codegen.kernel_form`: repeated layers) have one text. A kernel is known by its text
+without its name, so equal kernels of one process are one piece of machine code, which lives as long as a CompiledKernel of it. The store sees the object file of a whole
 module, under the module's text: the same program asks for the same modules again.
 """
 
@@ -26,6 +26,7 @@ from typing import Any, Protocol
 
 from codegen import forks
 from codegen.ir import Kernel
+from codegen.kernel_form import KernelForm
 from codegen.llvm import Target, emit_function, module_of
 
 log = logging.getLogger("capture.codegen.jit")
@@ -113,7 +114,7 @@ def compile_kernels(
 ) -> list[CompiledKernel]:
     """Machine code for each kernel, in order. Safe from several threads. Raises EmitError, CompilationFailed."""
     target = target or Target.host()
-    sources = [_Source.of(kernel, target) for kernel in kernels]
+    sources = _sources(kernels, target)
     with _lock:
         codes = _machine_code({source.symbol: source for source in sources}, target, store)
         return [
@@ -128,6 +129,18 @@ def compile_kernels(
             )
             for kernel, source in zip(kernels, sources, strict=True)
         ]
+
+
+def _sources(kernels: list[Kernel], target: Target) -> list[_Source]:
+    """The text of each; written once for those that are the same (repeated layers)."""
+    known: dict[Any, _Source] = {}
+    sources: list[_Source] = []
+    for kernel in kernels:
+        form = KernelForm(kernel).whole
+        if form not in known:
+            known[form] = _Source.of(kernel, target)
+        sources.append(known[form])
+    return sources
 
 
 def _machine_code(

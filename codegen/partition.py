@@ -59,27 +59,35 @@ def partition(joint: Joint) -> Parts:
     live = needed(backward, joint.grads)
     frontier = frontier_of(forward, live)
     written = {tracked.memory.placeholder for tracked in joint.trace.written}
-    frontier += [node for node in decomposed(forward) if node not in frontier and node not in written]
+    known = written.union(frontier)
+    frontier += [node for node in decomposed(forward) if node not in known]
     saved, again = choose_saved(frontier, results)
     if written & set(saved):
         raise UntraceableError("a write to an input whose value from before is needed by the backward")
     kept = [node for node in saved if node.op != "get_attr"]
-    extra = [node for node in kept if node.op != "placeholder" and node not in results]
+    is_result: Callable[[fx.Node], bool] = set(results).__contains__
+    extra = [node for node in kept if node.op != "placeholder" and not is_result(node)]
     given = [*results, *extra]
     inputs = [node for node in kept if node.op == "placeholder"]
     computed = [node for node in kept if node.op != "placeholder"]
+    places, arguments, results_at = (positions(found) for found in (forward, placeholders, given))
     return Parts(
         forward=copy_graph(joint, forward, placeholders, given),
         backward=copy_graph(joint, [*again, *live], [*inputs, *computed, *joint.tangents], joint.grads),
         input_count=len(placeholders),
         result_count=len(results),
         forward_size=len(forward),
-        saved_places=[forward.index(node) for node in (*inputs, *computed)],
-        saved_inputs=[placeholders.index(node) for node in inputs],
-        saved_results=[given.index(node) for node in computed],
+        saved_places=[places[node] for node in (*inputs, *computed)],
+        saved_inputs=[arguments[node] for node in inputs],
+        saved_results=[results_at[node] for node in computed],
         differentiable=joint.differentiable(),
         wanted=[i for i, grad in enumerate(joint.grads) if grad is not None],
     )
+
+
+def positions(nodes: list[fx.Node]) -> dict[fx.Node, int]:
+    """Where each comes first."""
+    return {node: place for place, node in reversed(list(enumerate(nodes)))}
 
 
 def needed(backward: list[fx.Node], grads: list[fx.Node | None]) -> list[fx.Node]:

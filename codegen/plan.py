@@ -185,6 +185,8 @@ class Planner:
     )  # by root: those that the plan makes on its memory
     shaped: dict[str, str] = field(default_factory=dict)  # by buffer: the view that is made in its place
     last_use: dict[str, int] = field(default_factory=dict)  # of the memory of a root
+    #: some kernel, product or view computes addresses from their strides. (Else what an operator gives is taken as it is.)
+    read_by_layout: set[str] = field(default_factory=set)
     offsets: dict[str, int] = field(default_factory=dict)
     slots: dict[str, int] = field(default_factory=dict)
     defined: set[str] = field(default_factory=set)
@@ -209,6 +211,7 @@ class Planner:
         self.find_roots()
         self.find_tensors()
         self.find_last_uses()
+        self.find_read_by_layout()
         self.place_in_workspace()
         names = [
             *self.program.inputs,
@@ -436,7 +439,7 @@ class Planner:
         depth = len(program)  # more than it can ever need
         targets: list[int] = []
         for name in step.outputs:
-            checked = name is not None and self.is_read_by_layout(name)
+            checked = name in self.read_by_layout
             targets += (
                 -1 if name is None else self.slots[name],
                 self.spec(self.layouts[name]) if name and checked else -1,
@@ -456,12 +459,10 @@ class Planner:
         )
         self.defined.update(name for name in step.outputs if name is not None)
 
-    def is_read_by_layout(self, name: str) -> bool:
-        """Some kernel, product or view computes addresses from the buffer's strides. (Else what the operator gives is taken as it is.)"""
-        return any(
-            name in reads_of(step) and not self.is_call(position)
-            for position, step in enumerate(self.program.steps)
-        )
+    def find_read_by_layout(self) -> None:
+        for position, step in enumerate(self.program.steps):
+            if not self.is_call(position):
+                self.read_by_layout.update(reads_of(step))
 
     def argument(self, value: Any, program: list[int]) -> None:
         if isinstance(value, Ref):

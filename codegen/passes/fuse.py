@@ -12,6 +12,7 @@ Out: groups. A root joins the group of something it reads, or one beside it over
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from math import prod
 
 from codegen import index_algebra as ix
@@ -104,16 +105,26 @@ class Dependencies:
         """From now on `group` also needs `items` to have run: it overwrites what they read."""
         self.after.setdefault(id(group), []).extend(items)
 
+    @cached_property
+    def reading(self) -> dict[str, list[ExternStep | ViewStep]]:
+        """By buffer, the operator calls and views that read it itself."""
+        found: dict[str, list[ExternStep | ViewStep]] = {}
+        for step in self.steps:
+            for name in dict.fromkeys(step_reads(step)):
+                found.setdefault(name, []).append(step)
+        return found
+
     def readers(self, name: str) -> list[ExternStep | ViewStep]:
         """Operator calls and views that read the buffer, through views too."""
-        memory = {name}
-        found: list[ExternStep | ViewStep] = []
-        for step in self.steps:
-            if memory.intersection(step_reads(step)):
-                found.append(step)
-                if isinstance(step, ViewStep):
-                    memory.add(step.output)
-        return found
+        found: dict[int, ExternStep | ViewStep] = {}
+        pending = [name]
+        while pending:
+            for step in self.reading.get(pending.pop(), ()):
+                if id(step) not in found:
+                    found[id(step)] = step
+                    if isinstance(step, ViewStep):
+                        pending.append(step.output)
+        return list(found.values())
 
     def _is_in(self, item: Root | ExternStep | ViewStep, group: Group) -> bool:
         return isinstance(item, Root) and self.group_of.get(item) is group

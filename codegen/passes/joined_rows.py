@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from codegen import index_algebra as ix
 from codegen.index_algebra import Index
 from codegen.lower.graph import Lowering
-from codegen.lower.tensor_expr import Map, Stored, TensorExpr, topological
+from codegen.lower.tensor_expr import Map, Stored, TensorExpr, children
 from codegen.ops import TORCH_DTYPES
 from codegen.passes.fuse import MAX_MEMBERS, Dependencies, runs_in_order
 from codegen.passes.group import Group, Member
@@ -70,13 +70,16 @@ def _join(lowering: Lowering, groups: list[Group], dependencies: Dependencies, p
     dims = _row_dims([part.target for part in parts])
     walks: list[_Walk] = []
     for part in parts if dims else ():
+        if len(walks) > MOST_LOOPS:
+            return
         group = dependencies.group_of[part.root]
         if any(group is walk.group for walk in walks) or _runs_across(part):
             continue
         walk = _walk(lowering, group, part.root, dims)
         if walk is not None and _may_join(dependencies, group, [walk.group for walk in walks]):
             walks.append(walk)
-    loops = [(walk, loop) for walk in walks for loop in _loops(walk.group)]
+    stored = {root.value for root in dependencies.group_of}
+    loops = [(walk, loop) for walk in walks for loop in _loops(walk.group, stored)]
     if 1 < len(loops) <= MOST_LOOPS:
         first = walks[0].group
         _give_loops(first, loops)
@@ -146,11 +149,14 @@ def _may_join(dependencies: Dependencies, group: Group, others: list[Group]) -> 
 # --- which loops ------------------------------------------------------------------------------------------------------------------
 
 
-def _loops(group: Group) -> list[list[Root]]:
-    """The members in the loops that they need: those that compute something together share one."""
+def _loops(group: Group, stored: set[TensorExpr]) -> list[list[Root]]:
+    """The members in the loops that they need: those that compute something together share one. `stored`: the values of the members of all groups."""
+    if len(group.members) == 1:
+        return [list(group.members)]
+    elsewhere = stored - {root.value for root in group.members}
     loops: list[tuple[set[TensorExpr], list[Root]]] = []
     for root in sorted(group.members, key=lambda root: root.number):
-        work, members = _work(root), [root]
+        work, members = _work(root, elsewhere), [root]
         for loop in [loop for loop in loops if loop[0] & work]:
             loops.remove(loop)
             work, members = work | loop[0], loop[1] + members
@@ -158,8 +164,16 @@ def _loops(group: Group) -> list[list[Root]]:
     return [members for _, members in loops]
 
 
-def _work(root: Root) -> set[TensorExpr]:
-    return {value for value in topological([root.value]) if isinstance(value, Map)}
+def _work(root: Root, elsewhere: set[TensorExpr]) -> set[TensorExpr]:
+    """What its loop computes, and what that reads of other kernels."""
+    found: set[TensorExpr] = set()
+    pending = [root.value]
+    while pending:
+        value = pending.pop()
+        if value not in found:
+            found.add(value)
+            pending.extend(() if value in elsewhere else children(value))
+    return {value for value in found if isinstance(value, Map)}
 
 
 def _give_loops(into: Group, loops: list[tuple[_Walk, list[Root]]]) -> None:

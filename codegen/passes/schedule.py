@@ -239,7 +239,8 @@ def _contiguous(phase: Phase, axes: tuple[str, ...], draft: Draft) -> int:
     nest = {*draft.outer, *phase.axes}
     depends = _axes_behind(draft)
     reach = {id(s): len(_axes_of(s.index, depends) & nest) for s in accesses}
-    accesses = [s for s in accesses if reach[id(s)] == max(reach.values())]
+    furthest = max(reach.values(), default=0)
+    accesses = [s for s in accesses if reach[id(s)] == furthest]
     long = [name for name in axes if _at_least(draft.ranges.extents[name], MIN_LANES)]
     return max((sum(stride_of(s.index, name) in (1, -1) for s in accesses) for name in long), default=0)
 

@@ -11,12 +11,13 @@ and no circle can arise. Kernels with work for several threads of their own are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any
 
 from codegen import ir
+from codegen.kernel_form import KernelForm, constant_end
 from codegen.program import KernelStep, Step
 
 Needs = list[set[int]]
@@ -28,12 +29,12 @@ def join_tables(
     """Steps, what each needs, and the positions of those that it is made of. `order`: positions of the steps, each after those that it needs."""
     depth = [0] * len(steps)
     alike: dict[Any, list[int]] = {}
-    found: dict[int, tuple[KernelStep, _Shape]] = {}
+    found: dict[int, tuple[KernelStep, KernelForm]] = {}
     for number in order:
         depth[number] = max((depth[need] + 1 for need in needs[number]), default=0)
         step = steps[number]
         if isinstance(step, KernelStep) and step.kernel.split is None:
-            found[number] = step, _Shape(step.kernel)
+            found[number] = step, KernelForm(step.kernel)
             alike.setdefault((depth[number], found[number][1].key), []).append(number)
     tables = {numbers[0]: numbers for numbers in alike.values() if len(numbers) > 1}
     first = {number: head for head, numbers in tables.items() for number in numbers}
@@ -50,7 +51,7 @@ def join_tables(
     return joined, needed, made_of
 
 
-def _table(steps: list[tuple[KernelStep, _Shape]]) -> KernelStep:
+def _table(steps: list[tuple[KernelStep, KernelForm]]) -> KernelStep:
     """One step for all; numbers that differ become sizes."""
     columns = list(zip(*(shape.numbers for _, shape in steps), strict=True))
     names = {place: f"n_{place}" for place, column in enumerate(columns) if len(set(column)) > 1}
@@ -78,82 +79,7 @@ def _with_sizes(body: list[ir.Stmt], names: dict[int, str], places: Iterator[int
             place = next(places)
             if place in names:
                 statement = replace(
-                    statement, index=ir.add(_offset(statement.index)[0], ir.Sym(names[place]))
+                    statement, index=ir.add(constant_end(statement.index)[0], ir.Sym(names[place]))
                 )
         result.append(statement)
     return result
-
-
-def _offset(index: ir.Expr) -> tuple[ir.Expr, int]:
-    """The index without a constant at its end, and that constant."""
-    if isinstance(index, ir.Const):
-        return ir.Const(0), index.value
-    if isinstance(index, ir.Binary) and index.op == "add" and isinstance(index.right, ir.Const):
-        return index.left, index.right.value
-    return index, 0
-
-
-class _Shape:
-    """What a kernel does, without names and some numbers. `key` is equal for kernels that do the same; `numbers`: how often loops run, where that is a
-    number, and the constants at the end of indices, in the order of the text."""
-
-    def __init__(self, kernel: ir.Kernel) -> None:
-        self.numbers: list[int] = []
-        self._buffers = {buffer.name: place for place, buffer in enumerate(kernel.buffers)}
-        self._sizes = {name: place for place, name in enumerate(kernel.sizes)}
-        self._axes: dict[str, int] = {}
-        kinds = tuple(
-            (b.dtype, b.writable, b.alignment, self._buffers.get(b.alias_of or "")) for b in kernel.buffers
-        )
-        self.key: Any = (kinds, len(kernel.sizes), self._block(kernel.body))
-
-    def _block(self, body: list[ir.Stmt]) -> tuple[Any, ...]:
-        return tuple(_KEYS[type(statement)](self, statement) for statement in body)
-
-    def _loop(self, loop: ir.Loop) -> Any:
-        axis = self._axes.setdefault(loop.axis, len(self._axes))
-        if isinstance(loop.extent, ir.Const):
-            extent = None
-            self.numbers.append(loop.extent.value)
-        else:
-            extent = self._expr(loop.extent)
-        return "loop", axis, extent, loop.parallel, loop.vector, loop.unroll, self._block(loop.body)
-
-    def _expr(self, index: ir.Expr) -> Any:
-        if isinstance(index, ir.AxisVar):
-            return "axis", self._axes[index.name]
-        if isinstance(index, ir.Sym):
-            return "size", self._sizes[index.name]
-        if isinstance(index, ir.Binary):
-            return index.op, self._expr(index.left), self._expr(index.right)
-        return index
-
-    def _place(self, buffer: str, index: ir.Expr) -> Any:
-        rest, offset = _offset(index)
-        self.numbers.append(offset)
-        return self._buffers[buffer], self._expr(rest)
-
-    def _load(self, load: ir.Load) -> Any:
-        return load.number, self._place(load.buffer, load.index), load.dtype, load.mask, repr(load.other)
-
-    def _store(self, store: ir.Store) -> Any:
-        return self._place(store.buffer, store.index), store.value, store.mask, store.combine
-
-
-_KEYS: dict[type, Callable[[_Shape, Any], Any]] = {
-    ir.Loop: _Shape._loop,
-    ir.Load: _Shape._load,
-    ir.Store: _Shape._store,
-    ir.IndexOp: lambda shape, s: (s.number, shape._expr(s.index), s.dtype),
-    ir.ConstOp: lambda shape, s: (
-        s.number,
-        repr(s.value),
-        s.dtype,
-    ),  # 0.0 and -0.0 are two constants, nan is one
-    ir.Accumulator: lambda shape, s: (s.name, s.combine, s.dtype, repr(s.init)),
-    ir.Op: lambda shape, s: s,
-    ir.Check: lambda shape, s: s,
-    ir.Update: lambda shape, s: s,
-    ir.ScanStep: lambda shape, s: s,
-    ir.ReadAccumulator: lambda shape, s: s,
-}

@@ -11,6 +11,7 @@ import operator
 import subprocess
 import sys
 import threading
+import traceback
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -479,3 +480,30 @@ def test_a_result_that_eager_leaves_out() -> None:
     x = torch.randn(2, 5, 8)
     (found,) = compile_function(attend, x, *weights)(x, *weights)
     torch.testing.assert_close(found, attend(x, *weights))
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_no_collection_while_a_backward_is_compiled(collects: bool) -> None:
+    """The first call of a backward makes many objects that stay: the collector would look through all of them again and again."""
+    x = torch.randn(8, 8, requires_grad=True)
+    (result,) = compile_fx(fx.symbolic_trace(lambda x: (torch.softmax(x, -1).sin(),)), [x])(x)
+    compiling = [0]
+
+    def note(phase: str, _: Any) -> None:
+        compiling[0] += any(
+            frame.f_code is compiled.lower.__code__ for frame, _ in traceback.walk_stack(None)
+        )
+
+    gc.callbacks.append(note)
+    threshold = gc.get_threshold()
+    gc.set_threshold(1, 1, 1)
+    (gc.enable if collects else gc.disable)()
+    try:
+        result.sum().backward()
+        assert gc.isenabled() is collects
+    finally:
+        gc.enable()
+        gc.set_threshold(*threshold)
+        gc.callbacks.remove(note)
+    assert compiling == [0]
+    torch.testing.assert_close(x.grad, torch.autograd.grad(torch.softmax(x, -1).sin().sum(), x)[0])

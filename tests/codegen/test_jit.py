@@ -8,13 +8,15 @@ import subprocess
 import sys
 import threading
 import weakref
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from cache.store import KernelStore
-from codegen import jit
+from codegen import ir, jit
 from codegen.ir import AxisVar, Buffer, Const, ConstOp, Kernel, Load, Loop, Op, Store
 from codegen.jit import CompilationFailed, CompiledKernel, compile_kernels, external_names
 from codegen.llvm import LEVELS, Target
@@ -152,7 +154,7 @@ def test_another_process_uses_what_is_stored(tmp_path: Path) -> None:
 import ctypes, sys, torch
 sys.path[:0] = [sys.argv[2], sys.argv[3]]
 from cache.store import KernelStore
-from codegen import jit
+from codegen import ir, jit
 from test_jit import call, scale
 class Store(KernelStore):
     def put(self, parts, data):
@@ -229,3 +231,31 @@ def test_the_process_ends_cleanly_with_code_alive() -> None:
         check=False,
     )
     assert (finished.returncode, finished.stderr) == (0, "")
+
+
+def renamed(kernel: Kernel, name: str) -> Kernel:
+    """The same kernel under other names."""
+    text = repr(kernel).replace("'x'", "'g'").replace("'out'", "'r'").replace("'i'", "'row'")
+    return replace(eval(text, vars(ir)), name=name)
+
+
+def test_text_is_written_once_for_kernels_that_do_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+    emit = jit.emit_function
+
+    def counted(kernel: Kernel, target: Target, symbol: str) -> Any:
+        written.append(kernel.name)
+        return emit(kernel, target, symbol)
+
+    monkeypatch.setattr(jit, "emit_function", counted)
+    first, other = scale("a", 3.0), scale("c", -0.0)
+    split = replace(first, name="d", split="i")
+    compiled = compile_kernels(
+        [first, renamed(first, "b"), other, scale("e", 0.0), split, scale("f", 3.0, 33)]
+    )
+    assert written == ["a", "c", "e", "d", "f"]
+    assert compiled[0].address == compiled[1].address
+    assert len({kernel.address for kernel in compiled}) == 5
+    x = torch.randn(32)
+    assert torch.equal(call(compiled[1], x), -(x * 3.0))
+    assert "@b(" in compiled[1].llvm_ir
