@@ -19,6 +19,7 @@ from torch import fx
 from codegen import index_algebra as ix
 from codegen.index_algebra import Index, Poly, Ranges, to_expr
 from codegen.ir import DTYPES
+from codegen.lower.attention import without_repeats
 from codegen.lower.ordered_writes import OrderedWrites, OrderWanted, Version, refuse_output, write_in_order
 from codegen.lower.registry import LOWERINGS
 from codegen.lower.size_floats import SizeFloat, size_float
@@ -200,7 +201,7 @@ class Lowering:
         return Stored(shape, IR_DTYPES.get(val.dtype, str(val.dtype)), name, strides)
 
     def _extern(self, node: fx.Node) -> Any:
-        args = fx.node.map_aggregate(node.args, self._extern_argument)
+        args = fx.node.map_aggregate(without_repeats(node), self._extern_argument)
         kwargs = fx.node.map_aggregate(node.kwargs, self._extern_argument)
         results = self.val if isinstance(self.val, (tuple, list)) else (self.val,)
         unused = _unused_results(node, len(results))
