@@ -191,26 +191,33 @@ GENERAL |= {op: refused_for_bool(GENERAL[op]) for op in (aten.mv.default, aten.a
 def only_where(
     place: int, fits: Callable[[torch.Tensor], bool], rule: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Of operators that refuse some layouts of the tensor at `place`: what they raise is left to them."""
+    """Operators that refuse some layouts of the tensor at `place`, or that the rule does not round as eager does: left as they are where it does not fit."""
 
     @functools.wraps(rule)
     def rewrite(*args: Any, **kwargs: Any) -> Any:
-        tensor = args[place]
-        taken = tensor._has_symbolic_sizes_strides or fits(tensor)
-        return rule(*args, **kwargs) if taken else NotImplemented
+        return rule(*args, **kwargs) if fits(args[place]) else NotImplemented
 
     return rewrite
 
 
 def in_memory_order(tensor: torch.Tensor) -> bool:
-    return tensor.is_contiguous(memory_format=suggest_memory_format(tensor))
+    return tensor._has_symbolic_sizes_strides or tensor.is_contiguous(
+        memory_format=suggest_memory_format(tensor)
+    )
 
 
 def has_gradient_in_rows(tensor: torch.Tensor) -> bool:
+    if tensor._has_symbolic_sizes_strides:
+        return True
     return row_major(tensor.shape) == like(tensor).strides or tensor.numel() == 0
 
 
-REFUSES_LAYOUTS = {
+def is_real(tensor: torch.Tensor) -> bool:
+    return not tensor.is_complex()
+
+
+ONLY_WHERE = {
+    aten.linalg_vector_norm.default: (0, is_real),  # magnitudes are computed in the dtype of the result
     aten.native_group_norm.default: (0, in_memory_order),
     aten.nll_loss2d_backward.default: (1, has_gradient_in_rows),
 }
@@ -222,7 +229,7 @@ def left_as_it_is(*args: Any, **kwargs: Any) -> Any:
 
 
 TABLE = GENERAL | {op: specialised(forms, GENERAL.get(op, left_as_it_is)) for op, forms in OWN.items()}
-TABLE |= {op: only_where(*how, TABLE[op]) for op, how in REFUSES_LAYOUTS.items()}
+TABLE |= {op: only_where(*how, TABLE[op]) for op, how in ONLY_WHERE.items()}
 
 
 def rule_for(op: OpOverload) -> Callable[..., Any] | None:

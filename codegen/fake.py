@@ -455,6 +455,9 @@ def run_embedding_bag(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], k
 
 # The size of its workspace is known to the library that it calls alone.
 rule(aten.mkldnn_rnn_layer.default)(run_on_zeros)
+# Their order of the dims is the library's.
+prims = torch.ops.prims
+rule(prims.fft_c2r.default, prims.fft_r2c.default, prims.fft_c2c.default)(run_on_zeros)
 rule(aten.complex.out, aten.polar.out)(run_on_zeros)  # their meta kernels take an `out` of any dtype
 
 

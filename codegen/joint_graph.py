@@ -312,4 +312,6 @@ def replay_of(tracked: Tracked, root: Tracked, base: int) -> Replay:
         current = current.parent
     check_views(tracked.tensor, current.tensor)
     detach = current.tensor.requires_grad and not tracked.tensor.requires_grad
+    if torch.is_inference_mode_enabled() and None not in views:
+        detach = False  # some views say there that they require grad, as their fakes do not
     return Replay(from_input, base, views[::-1], detach, frozenset(modes))

@@ -50,6 +50,8 @@ def as_argument(value: Any) -> Any:
 CASTS_INSIDE = frozenset(
     (aten.linalg_pinv.atol_rtol_tensor, aten.linalg_pinv.atol_rtol_float, aten._trilinear.default)
 )
+#: operators that eager refuses under deterministic algorithms
+NOT_DETERMINISTIC = frozenset((aten.put_.default, aten.put.default))
 ZERO = aten._efficientzerotensor.default
 ZERO_FACTORS = {aten.mul.Tensor: 2, aten.div.Tensor: 1}  # how many of the arguments make the result zero
 
@@ -143,6 +145,8 @@ class Recorder(TorchDispatchMode):
             raise UntraceableError(f"a call of {func}, which is no ATen operator")
         if func in CASTS_INSIDE and self.under_autocast:
             raise UntraceableError(f"a call of {func} under autocast, which casts inside of it")
+        if func in NOT_DETERMINISTIC and torch._C._get_deterministic_algorithms():
+            raise UntraceableError(f"a call of {func} under deterministic algorithms")
         factors = ZERO_FACTORS.get(func, 0) if self.zeros else 0
         if func is ZERO or any(id(factor) in self.zeros for factor in args[:factors]):
             return self.record_zeros(func, args, kwargs or {})

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 
+from codegen.index_algebra import Poly
 from codegen.lower.promotion import as_operand, common_dtype, compute_dtype, is_float
 from codegen.lower.registry import lowering
 from codegen.lower.scalar_math import add, apply, both, compare, invert, mul, nonzero, sub, unless_zero, where
-from codegen.lower.tensor_expr import TensorExpr, cast, copy_of, expand, fill, representable
+from codegen.lower.size_floats import SizeFloat
+from codegen.lower.tensor_expr import SizeValue, TensorExpr, cast, copy_of, expand, fill, representable
 from codegen.ops import HALVES
 
 aten = torch.ops.aten
@@ -31,6 +34,26 @@ def operands(ctx: Any, *args: Any, common: str | None = None) -> list[TensorExpr
 
 def rounded(ctx: Any, value: TensorExpr) -> TensorExpr:
     return cast(value, ctx.dtype)
+
+
+def in_dtype(ctx: Any, *args: Any) -> tuple[Any, ...]:
+    """Numbers as the dtype of a half precision result has them: eager computes sums, powers and remainders with those."""
+    return tuple(map(partial(_number_in, ctx.dtype), args)) if ctx.dtype in HALVES else args
+
+
+def _number_in(dtype: str, arg: Any) -> Any:
+    if isinstance(arg, (SizeFloat, Poly)):
+        return cast(SizeValue(arg) if isinstance(arg, Poly) else arg.value, dtype)
+    return representable(arg, dtype) if isinstance(arg, (int, float)) else arg
+
+
+def with_scalar(ctx: Any, left: Any, right: Any) -> list[TensorExpr]:
+    """`operands` of a product or quotient. A second one that has no dims is not rounded to half precision first: eager takes it for a number."""
+    is_scalar = ctx.dtype in HALVES and isinstance(right, TensorExpr) and not right.shape
+    return [
+        *operands(ctx, left),
+        as_operand(right, compute_dtype(ctx.dtype), ctx.shape, None if is_scalar else ctx.dtype),
+    ]
 
 
 OF_SIGNS = ("neg", "abs")  # bit operations, in half precision too
@@ -111,7 +134,6 @@ for _name, _op in (("neg", "neg"), ("abs", "abs"), ("sign", "sign"), ("sgn", "si
 for _name, _integer in (("isnan", False), ("isinf", False), ("signbit", False)):
     _register_test(_name, _integer)
 for _name, _op, _overloads in (
-    ("mul", "mul", "Tensor Scalar"),
     ("maximum", "max", "default"),
     ("minimum", "min", "default"),
     ("atan2", "atan2", "default"),
@@ -162,8 +184,13 @@ def nextafter(ctx: Any, left: TensorExpr, right: TensorExpr) -> TensorExpr:
 # --- sums and products ----------------------------------------------------------------------------------------------------------
 
 
+@lowering(aten.mul.Tensor, aten.mul.Scalar)
+def mul_lowering(ctx: Any, left: Any, right: Any) -> TensorExpr:
+    return rounded(ctx, apply("mul", *with_scalar(ctx, left, right)))
+
+
 def _scaled_sum(op: str, ctx: Any, left: Any, right: Any, alpha: Any) -> TensorExpr:
-    first, second = operands(ctx, left, right)
+    first, second = operands(ctx, *in_dtype(ctx, left, right))
     if isinstance(alpha, TensorExpr):
         return NotImplemented
     if alpha == 1 and not isinstance(alpha, bool):
@@ -239,25 +266,15 @@ def _float_remainder(left: TensorExpr, right: TensorExpr) -> TensorExpr:
 
 
 def _divided(ctx: Any, left: Any, right: Any, floats: Callable[..., TensorExpr], integers: str) -> TensorExpr:
-    first, second = operands(ctx, left, right)
+    first, second = with_scalar(ctx, left, right)
     if is_float(first.dtype):
         return rounded(ctx, floats(first, second))
     return unless_zero(integers, first, second)
 
 
-def _in_dtype(ctx: Any, left: Any, right: Any) -> tuple[Any, Any]:
-    """Numbers as the dtype of a half precision result has them: eager computes remainders with those, quotients with the numbers themselves."""
-    if ctx.dtype not in ("bf16", "f16"):
-        return left, right
-    first, second = (
-        arg if isinstance(arg, TensorExpr) else representable(arg, ctx.dtype) for arg in (left, right)
-    )
-    return first, second
-
-
 @lowering(aten.div.Tensor, aten.div.Scalar, aten.true_divide.Tensor)
 def div(ctx: Any, left: Any, right: Any) -> TensorExpr:
-    return rounded(ctx, apply("div", *operands(ctx, left, right)))
+    return rounded(ctx, apply("div", *with_scalar(ctx, left, right)))
 
 
 @lowering(aten.div.Tensor_mode, aten.div.Scalar_mode)
@@ -265,10 +282,12 @@ def div_mode(ctx: Any, left: Any, right: Any, rounding_mode: str | None = None) 
     if rounding_mode is None:
         return div(ctx, left, right)
 
+    of_tensors = isinstance(right, TensorExpr) and bool(right.shape)
+
     def trunc_quotient(left: TensorExpr, right: TensorExpr) -> TensorExpr:
-        """The quotient is rounded to the type of the result before it is truncated."""
+        """That of two tensors is rounded to the type of the result before it is truncated."""
         quotient = apply("div", left, right)
-        return apply("trunc", cast(rounded(ctx, quotient), quotient.dtype))
+        return apply("trunc", cast(rounded(ctx, quotient), quotient.dtype) if of_tensors else quotient)
 
     floats = {"floor": _floor_quotient, "trunc": trunc_quotient}[rounding_mode]
     return _divided(ctx, left, right, floats, {"floor": "floordiv", "trunc": "truncdiv"}[rounding_mode])
@@ -276,18 +295,19 @@ def div_mode(ctx: Any, left: Any, right: Any, rounding_mode: str | None = None) 
 
 @lowering(aten.floor_divide.default, aten.floor_divide.Scalar)
 def floor_divide(ctx: Any, left: Any, right: Any) -> TensorExpr:
+    (left,) = in_dtype(ctx, left)
     return _divided(ctx, left, right, _floor_quotient, "floordiv")
 
 
 @lowering(aten.remainder.Tensor, aten.remainder.Scalar, aten.remainder.Scalar_Tensor)
 def remainder(ctx: Any, left: Any, right: Any) -> TensorExpr:
-    first, second = _in_dtype(ctx, left, right)
+    first, second = in_dtype(ctx, left, right)
     return _divided(ctx, first, second, _float_remainder, "mod")
 
 
 @lowering(aten.fmod.Tensor, aten.fmod.Scalar)
 def fmod(ctx: Any, left: Any, right: Any) -> TensorExpr:
-    first, second = _in_dtype(ctx, left, right)
+    first, second = in_dtype(ctx, left, right)
     return _divided(ctx, first, second, lambda a, b: apply("fmod", a, b), "rem")
 
 
@@ -317,7 +337,8 @@ def pow_scalar(ctx: Any, base: TensorExpr, exponent: Any) -> TensorExpr:
         return rounded(ctx, _POWERS[exponent](operand)) if exponent in (2, 3) else NotImplemented
     if exponent in _POWERS:
         return rounded(ctx, _POWERS[exponent](operand))
-    return rounded(ctx, apply("pow", operand, float(exponent)))
+    (exponent,) = in_dtype(ctx, float(exponent))
+    return rounded(ctx, apply("pow", operand, exponent))
 
 
 @lowering(aten.pow.Tensor_Tensor)
@@ -334,7 +355,8 @@ def pow_of_scalar(ctx: Any, base: Any, exponent: TensorExpr) -> TensorExpr:
     if base == 1:
         return fill(ctx.shape, ctx.dtype, 1)
     (operand,) = operands(ctx, exponent)
-    return rounded(ctx, apply("exp2", operand) if base == 2 else apply("pow", float(base), operand))
+    (number,) = in_dtype(ctx, float(base))
+    return rounded(ctx, apply("exp2", operand) if base == 2 else apply("pow", number, operand))
 
 
 # --- selection --------------------------------------------------------------------------------------------------------------------

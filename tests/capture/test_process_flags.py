@@ -101,3 +101,18 @@ def test_flags_around_a_frame_are_guarded() -> None:
         assert not torch.backends.cuda.flash_sdp_enabled()
     assert captured(x)[2] is True
     assert torch.backends.cuda.flash_sdp_enabled()
+
+
+def test_operators_that_are_refused_under_deterministic_algorithms():
+    def put(x, places, values):
+        return x.put_(places, values)
+
+    captured = capture.compile(put)
+    given = torch.zeros(4), torch.tensor([1, 2]), torch.ones(2)
+    assert captured(*given).tolist() == [0, 1, 1, 0]
+    torch.use_deterministic_algorithms(True)
+    try:
+        with pytest.raises(RuntimeError, match="put_ does not have a deterministic implementation"):
+            captured(*given)
+    finally:
+        torch.use_deterministic_algorithms(False)

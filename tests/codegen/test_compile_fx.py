@@ -20,6 +20,7 @@ import pytest
 import torch
 from torch import fx
 
+import capture
 from codegen import compile_fx, compiled
 from codegen.compiled import CompiledGraph, EagerGraph
 from codegen.extern_program import extern_program
@@ -421,6 +422,22 @@ barred = [m for m in sys.modules if m.startswith(("torch._dynamo", "torch._induc
 assert not barred, barred
 """
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize("view", [lambda x: x.reshape(6), lambda x: x.mT, lambda x: x[0], torch.positive])
+def test_views_that_are_made_in_inference_mode(view: Any) -> None:
+    """Those of a tensor that requires grad say so, too."""
+
+    def program(x: torch.Tensor) -> Any:
+        with torch.inference_mode():
+            return view(x), x + 1
+
+    x = torch.randn(2, 3, requires_grad=True)
+    kinds = [
+        [(y.requires_grad, y.is_inference(), y._is_view(), y is x) for y in run(x)]
+        for run in (program, capture.compile(program))
+    ]
+    assert kinds[0] == kinds[1]
 
 
 def test_graph_in_inference_mode() -> None:

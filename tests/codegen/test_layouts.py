@@ -183,6 +183,10 @@ IN_OTHER_LAYOUTS: dict[str, tuple[Any, tuple[Any, ...]]] = {
         (torch.rand(9, 6)[2:6],),
     ),
     "fold without rows": (lambda x: F.fold(x, (5, 5), (2, 3), 1, 0, 1), (torch.rand(0, 6, 12),)),
+    "an inverse transform in Python": (
+        lambda x: torch._refs.fft.irfftn(x, dim=(0, 1)),
+        (torch.rand(5, 8, 2, dtype=torch.complex64),),
+    ),
     "frexp of nothing": (lambda x: torch.frexp(x)[0], (torch.rand(1, 0, 6)[..., ::2],)),
     "a sum over a dim, by names": (
         lambda x, y: torch.einsum("aij,jk->aik", x, y),

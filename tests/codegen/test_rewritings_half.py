@@ -133,3 +133,46 @@ def test_what_embedding_bag_looks_like(name: str, dtype: torch.dtype) -> None:
                 for tensors in (operator(*given), results)
             ]
             assert looks[0] == looks[1]
+
+
+NUMBER = 8.396163642458497  # between two numbers of either dtype
+BESIDE_NUMBERS = {
+    "x + number": lambda x: x + NUMBER,
+    "number - x": lambda x: NUMBER - x,
+    "x - number": lambda x: x - NUMBER,
+    "x * number": lambda x: x * NUMBER,
+    "x / number": lambda x: x / NUMBER,
+    "number / x": lambda x: NUMBER / x,
+    "x // number": lambda x: x // 1.333,
+    "x ** number": lambda x: x.abs() ** 1.3961,
+    "number ** x": lambda x: 1.396**x,
+    "x % number": lambda x: x % 1.333,
+    "truncated": lambda x: torch.div(x, 1.333, rounding_mode="trunc"),
+    "truncated, of tensors": lambda x: torch.div(x, x.flip(0), rounding_mode="trunc"),
+    "x + scalar": lambda x: x + torch.tensor(NUMBER),
+    "scalar - x": lambda x: torch.tensor(NUMBER) - x,
+    "x * scalar": lambda x: x * torch.tensor(NUMBER),
+    "scalar * x": lambda x: torch.tensor(NUMBER) * x,
+    "x / scalar": lambda x: x / torch.tensor(NUMBER),
+    "scalar / x": lambda x: torch.tensor(NUMBER) / x,
+    "x * a wide scalar": lambda x: x * torch.tensor(NUMBER, dtype=torch.float64),
+    "loss": lambda x: torch.clamp_min(NUMBER - x, 0),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("name", BESIDE_NUMBERS)
+def test_numbers_are_rounded_where_eager_rounds_them(name: str, dtype: torch.dtype) -> None:
+    program = BESIDE_NUMBERS[name]
+    x = (torch.randn(2000, generator=torch.Generator().manual_seed(0)) * 5).to(dtype)
+    assert torch.equal(capture.compile(program)(x), program(x))
+
+
+@pytest.mark.parametrize(
+    "program", [lambda x: x + x.shape[0], lambda x: x * x.shape[0], lambda x: x - x.shape[0] / 3]
+)
+def test_sizes_are_rounded_as_numbers_are(program: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    captured = capture.compile(program, dynamic=True)
+    for count in (1999, 1003):
+        x = numbers(count).bfloat16()
+        assert torch.equal(captured(x), program(x))
