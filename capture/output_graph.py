@@ -140,6 +140,8 @@ class OutputGraph(Placeholders):
         """At the end: variables and this graph refer to each other; objects of the program shall not live on with them."""
         self._objects.clear()
         self._modules.clear()
+        for generator in self.generators:
+            generator.forget_frame()
         self._class_entries.clear()
         self.fake_mode.forget_tensors()
         self.inputs = []

@@ -68,6 +68,12 @@ class GeneratorVariable(IteratorVariable):
             self.result = self.frame.returned
         return item
 
+    def forget_frame(self) -> None:
+        """At the end of the translation: the frame and what it holds refer to each other."""
+        self.frame.locals = {}
+        self.frame.cells = {}
+        self.frame.stack = []
+
     def waits_in_try(self) -> bool:
         """Whether something is still to be done when it is let go of: when that is, Python alone knows."""
         frame = self.frame

@@ -60,3 +60,23 @@ def test_arguments_of_a_frame_that_only_raises():
         assert gone() is None
     finally:
         gc.enable()
+
+
+def test_what_an_abandoned_generator_held():
+    def program(x, token):
+        def results():
+            y = x + 1
+            reference = weakref.ref(token.child)
+            token.child = None
+            yield y, reference() is None
+
+        return next(results())
+
+    gc.collect()
+    gc.disable()
+    try:
+        token = Token()
+        token.child = Token()
+        assert capture.compile(program, backend="eager")(torch.ones(3), token)[1]
+    finally:
+        gc.enable()
