@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from capture.graph_inputs import version_of
+
 if TYPE_CHECKING:
     from capture.output_graph import OutputGraph
     from capture.translator import Translator
@@ -28,7 +30,7 @@ class Assertions:
 
     def __init__(self, break_at_each: bool) -> None:
         self.break_at_each = break_at_each
-        self._conditions: list[tuple[TensorVariable, int]] = []
+        self._conditions: list[tuple[TensorVariable, int | None, torch.fx.Node]] = []
 
     def __bool__(self) -> bool:
         return bool(self._conditions)
@@ -43,17 +45,27 @@ class Assertions:
 
         tx.output.call_function(tx, torch._assert_async, [condition, ConstantVariable(_message(tx))], {})
         next(reversed(tx.output.graph.nodes)).meta["checked_outside"] = True
-        self._conditions.append((condition, condition.fake._version))
+        self._conditions.append((condition, version_of(condition.fake), condition.node))
         return True
 
     def check(self, output: OutputGraph) -> None:
         """Raises AssertionsAsBreaks."""
-        written = any(c.fake._version != version for c, version in self._conditions)
+        written = any(_is_written(*condition) for condition in self._conditions)
         if self._conditions and (written or output.mutates_inputs()):
             raise AssertionsAsBreaks
 
     def nodes(self) -> list[torch.fx.Node]:
-        return [condition.node for condition, _ in self._conditions]
+        return [condition.node for condition, *_ in self._conditions]
+
+
+def _is_written(condition: TensorVariable, version: int | None, node: torch.fx.Node) -> bool:
+    """Since then. Of an inference tensor nobody counts the writes: it may be where another node gives the same memory."""
+    if version is not None:
+        return version_of(condition.fake) != version
+    memory = condition.fake.untyped_storage()._cdata
+    given = (user.meta.get("example_value") for user in node.users)
+    shared = any(isinstance(v, torch.Tensor) and v.untyped_storage()._cdata == memory for v in given)
+    return shared or condition.node is not node
 
 
 def _holds(condition: TensorVariable) -> bool:

@@ -58,7 +58,7 @@ from guards.source import (
 from guards.tensor_properties import storage_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from capture.translator import Translator
     from capture.variables.generator import GeneratorVariable
@@ -162,6 +162,18 @@ class OutputGraph(Placeholders):
     def pending_global(self, namespace: dict[str, Any], name: str) -> Variable | None:
         return self.side_effects.pending_global(namespace, name)
 
+    def check_namespace(self, namespace: dict[str, Any]) -> None:
+        """Before a name of a module is read: the frame may have changed the module's dict (`globals()`) as a dict."""
+        if self.changed_dict(namespace) is not None:
+            raise GraphBreak("mutation", value="the dict of a module that the frame wrote to,")
+
+    def check_no_dict_of(self, namespace: dict[str, Any]) -> None:
+        """Before a name of a module is bound or deleted: what the frame knows of the module's dict would be out of date."""
+        from capture.variables.mapping import DictVariable
+
+        if isinstance(self.known_object(namespace), DictVariable):
+            raise GraphBreak("mutation", value="a module whose dict the frame has")
+
     def pending_item(self, mapping: Any, key: Any) -> Variable | None:
         """What the frame stored in an existing dict (a module's registry) that it also changed as a dict."""
         from capture.variables.mapping import DictVariable
@@ -261,18 +273,23 @@ class OutputGraph(Placeholders):
             node.meta["example_value"] = value
             same.node = node  # type: ignore[attr-defined]
             return same
-        if isinstance(value, (list, tuple)) and args and self._is_sequence_of(args[0], value):
-            return args[0]  # torch._foreach_add_ and the like
-        return self.wrap_result(value, node)
+        returned = self._list_returned(value, args)
+        return self.wrap_result(value, node) if returned is None else returned
 
-    def _is_sequence_of(self, variable: Variable, tensors: Sequence[Any]) -> bool:
-        """Whether the variable is a list or tuple of these very tensors."""
+    def _list_returned(self, value: Any, args: list[Variable]) -> Variable | None:
+        """`torch._foreach_add_` and the like return the list that they are given; a new one of the same objects where a class of tensors is asked."""
         from capture.variables.sequence import SequenceVariable
 
-        if not isinstance(variable, SequenceVariable) or not tensors or len(variable.items) != len(tensors):
-            return False
-        items = map(self.resolve, variable.items)
-        return all(getattr(item, "fake", None) is tensor for item, tensor in zip(items, tensors))
+        given = args[0] if args else None
+        if not isinstance(value, (list, tuple)) or not isinstance(given, SequenceVariable):
+            return None
+        items = [self.resolve(item) for item in given.items]
+        if not items or len(items) != len(value):
+            return None
+        if any(getattr(item, "fake", None) is not tensor for item, tensor in zip(items, value)):
+            return None
+        plain = all(item.cls is torch.Tensor for item in items)  # type: ignore[attr-defined]
+        return given if plain and not self.function_modes else given.like(items)
 
     def _check_alive(self, arguments: Any) -> None:
         """A tensor made in the body of a function transform is none of the graph around it."""

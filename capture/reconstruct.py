@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from bytecode import Instr
 
 from capture.break_reasons import GraphBreak
+from capture.converted_inputs import plain_tensor
 from capture.variables.base import NullVariable, Variable
 from capture.variables.constant import ConstantVariable
 from guards.source import ConstantSource, LocalSource, Source
@@ -125,11 +126,15 @@ class PythonCode:
     def load_output(self, node: torch.fx.Node) -> None:
         if node._erased:
             raise GraphBreak("reconstruct", value="what a function transform's body keeps for later")
-        held = next((i for i in self.output.tensor_inputs() if i.node is node and i.convert is None), None)
-        if held is not None:  # there may be no graph
+        self.emit("LOAD_FAST", f"___out_{self.output_index(node)}")
+
+    def load_memory(self, node: torch.fx.Node) -> None:
+        """A tensor on the memory of the node's value: for an argument the argument itself, as there may be no graph."""
+        held = next((i for i in self.output.tensor_inputs() if i.node is node), None)
+        if held is not None and held.convert in (None, plain_tensor):
             self.load_source(held.source)
         else:
-            self.emit("LOAD_FAST", f"___out_{self.output_index(node)}")
+            self.load_output(node)
 
     def output_index(self, node: torch.fx.Node) -> int:
         return self.outputs.setdefault(node, len(self.outputs))

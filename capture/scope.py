@@ -52,6 +52,7 @@ class Scope:
         """What `name` means as a global. Raises the program's NameError."""
         from capture.wrap import wrap
 
+        output.check_namespace(self.globals)
         pending = output.pending_global(self.globals, name)
         deleted = isinstance(pending, Deleted)
         if pending is not None and not deleted:
@@ -66,6 +67,7 @@ class Scope:
 
     def delete(self, output: OutputGraph, name: str) -> None:
         """`del name` of a global. Raises the program's NameError."""
+        output.check_no_dict_of(self.globals)
         pending = output.pending_global(self.globals, name)
         held = name in self.globals
         self._guard_presence(output, name)

@@ -164,6 +164,9 @@ class SideEffects:
         else:
             del self._globals[id(namespace), name]
 
+    def writes_globals(self, namespace: dict[str, Any]) -> bool:
+        return any(number == id(namespace) for number, _ in self._globals)
+
     def pending_global(self, namespace: dict[str, Any], name: str) -> Variable | None:
         held = self._globals.get((id(namespace), name))
         return held[1] if held is not None else None

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from capture.break_reasons import GraphBreak
+from capture.graph_inputs import version_of
 from capture.number_operations import larger_of, smaller_of
 from capture.variables.base import Variable
 from capture.variables.constant import ConstantVariable
@@ -47,10 +48,12 @@ class Options:
         self.best, self.other = best, other
         self.proxies = (other.as_proxy(), best.as_proxy())
         self.tensors = [v for v in (best, other) if isinstance(v, TensorVariable)]
-        self.versions = [tensor.fake._version for tensor in self.tensors]
+        self.versions = [version_of(tensor.fake) for tensor in self.tensors]
+        if None in self.versions:  # nobody would notice a write
+            raise GraphBreak("data_dependent_value", what="max() or min() of inference tensors")
 
     def check_unwritten(self) -> None:
-        if self.versions != [tensor.fake._version for tensor in self.tensors]:
+        if self.versions != [version_of(tensor.fake) for tensor in self.tensors]:
             raise GraphBreak(
                 "data_dependent_value", what="what max() or min() gave of tensors written to since"
             )
@@ -290,5 +293,5 @@ def check_use(choices: list[torch.Tensor], node: torch.fx.Node) -> None:
     taken = [argument.meta.get("example_value") for argument in node.all_input_nodes]
     # writes to lists of tensors are not always counted
     in_place = name.endswith("_") and any(value is choice for value in taken for choice in choices)
-    if in_place or any(choice._version for choice in choices):
+    if in_place or any(version_of(choice) for choice in choices):
         raise GraphBreak("mutation", value="what max() or min() gave of tensors")

@@ -41,6 +41,7 @@ class PythonModuleVariable(Variable):
         from guards.source import ConstantSource, DictSource
 
         namespace = self.module.__dict__
+        tx.output.check_namespace(namespace)
         override = tx.output.pending_global(namespace, name)
         if override is not None:
             return override
@@ -85,4 +86,5 @@ class PythonModuleVariable(Variable):
         return DictItemSource(DictSource(self.source), name)
 
     def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+        tx.output.check_no_dict_of(self.module.__dict__)
         tx.output.side_effects.store_global(self.module.__dict__, name, value)

@@ -73,7 +73,6 @@ CONSTANT_METHODS = frozenset(
         "is_neg",
         "is_inference",
         "is_pinned",
-        "is_shared",
         "has_names",
         "is_same_size",
         "dim_order",
@@ -98,6 +97,11 @@ OUTSIDE = frozenset(
     [
         "backward",
         "retain_grad",
+        "is_shared",
+        "_is_zerotensor",
+        "storage_type",
+        "const_data_ptr",
+        "mutable_data_ptr",
         "data_ptr",
         "untyped_storage",
         "storage",
@@ -487,6 +491,13 @@ def _requires_grad_in_place(
     return self
 
 
+def _is_view(self: TensorVariable, tx: Translator) -> Variable:
+    """Of an argument no guard tells."""
+    if self.value is not None:
+        raise GraphBreak("method", name="_is_view", value=self)
+    return ConstantVariable(self.fake._is_view())
+
+
 def _get_item(self: TensorVariable, tx: Translator, key: Variable) -> Variable:
     return tx.output.call_function(tx, operator.getitem, [self, key], {})
 
@@ -542,6 +553,7 @@ TENSOR_METHODS: dict[str, Callable[..., Variable]] = {
     "type": _type_name,
     "numpy": _numpy,
     "detach_": _detach_in_place,
+    "_is_view": _is_view,
     "requires_grad_": _requires_grad_in_place,
     "nelement": _nelement,
     "new": _new,

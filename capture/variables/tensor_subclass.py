@@ -139,7 +139,7 @@ class SubclassVariable(TensorVariable):
     def reconstruct(self, code: PythonCode) -> None:
         code.emit("PUSH_NULL")
         code.load_constant(of_class)
-        code.load_output(self.node)
+        code.load_memory(self.node)
         code.load_constant(self.cls)
         code.call(2)
         if self.attributes:
@@ -154,7 +154,7 @@ class PlainAliasVariable(TensorVariable):
     def reconstruct(self, code: PythonCode) -> None:
         code.emit("PUSH_NULL")
         code.load_constant(of_class)
-        code.load_output(self.node)
+        code.load_memory(self.node)
         code.load_constant(torch.Tensor)
         code.call(2)
         if self.attributes:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from capture.break_reasons import GraphBreak
 from capture.variables.base import LazyVariable, Variable
 from capture.variables.compare import ByIdentity, ForeignKey, hashes_by_identity
 from capture.variables.constant import ConstantVariable
@@ -95,6 +96,8 @@ def wrap_mapping_proxy(output: OutputGraph, value: Any, source: Source | None) -
 @wraps(dict, collections.OrderedDict, collections.defaultdict)
 def wrap_dict(output: OutputGraph, value: Any, source: Source | None) -> Variable:
     guard_type(output, value, source)
+    if output.side_effects.writes_globals(value):
+        raise GraphBreak("mutation", value="a module whose dict is read")
     return dict_of(output, value, type(value), source)
 
 

@@ -116,3 +116,20 @@ def function_for_assertions(x):
 def function_for_assertions_fails(x):
     torch._assert(x.sum() > 1e9, "message")
     return x + 1
+
+
+@case(graphs=1)
+def in_inference_mode(x):
+    with torch.inference_mode():
+        y = x + 1
+        assert (y > -100).all(), "small"
+    return x * 2
+
+
+@case(graphs=None)
+def written_to_in_inference_mode(x):
+    with torch.inference_mode():
+        condition = (x > 100).any().view(1)
+        condition.fill_(True)
+        assert condition
+    return x * 2

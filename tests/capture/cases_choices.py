@@ -128,3 +128,11 @@ def attribute_of_the_object(a, b):
     s.name_of = t.name_of = "sum"
     m = max(s, t)
     return m.name_of, m, (a, b), a * 2
+
+
+@case(graphs=None)
+def of_inference_tensors(x):
+    with torch.inference_mode():
+        a, b = x.sum(), x.mean()
+        c = max(a, b) + 1
+    return c, x + 1

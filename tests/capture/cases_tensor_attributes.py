@@ -146,3 +146,8 @@ def object_attribute_set_and_deleted(x, holder):
     y = holder.temporary * 2
     del holder.temporary
     return y, hasattr(holder, "temporary")
+
+
+@case(graphs=1, ops=1, args=lambda: (torch.arange(12.0).view(3, 4)[1:], torch.ones(2, 4)))
+def questions_to_arguments_that_no_guard_asks(view, own):
+    return view._is_view(), own._is_view(), own.is_shared(), own._is_zerotensor(), view + own

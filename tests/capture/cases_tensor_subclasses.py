@@ -434,3 +434,10 @@ def plain_tensor_on_the_memory_of_another(x):
     y = x.as_subclass(Tensor)
     z = x + 1
     return y, y is x, z, z.as_subclass(Tensor) is z
+
+
+@case(graphs=1, ops=2)
+def in_place_on_a_list_of_a_class(x):
+    tensors = [Plain(x)]
+    result = torch._foreach_add_(tensors, 1.0)
+    return result is tensors, result[0] is tensors[0], x + 1

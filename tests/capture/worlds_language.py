@@ -206,6 +206,9 @@ ROWS: list[tuple[str, str, str]] = [
     ("stop_thrown_at_a_yield", "def g():\n  yield 1\nK=ValueError\ndef f():\n  i=g(); next(i)\n  try: i.throw(K)\n  except Exception as e: return X+1, type(e), str(e)", "K=StopIteration"),
     ("locals_of_the_caller", "import sys\nK=1\ndef g(): return sorted(sys._getframe(1).f_locals)\ndef f():\n  y=X+K\n  r=g()\n  return y+1, r", "K=2"),
     ("inference_manager_kept", "C=torch.inference_mode()\ndef f():\n  with C: y=X*2\n  return y.is_inference(), torch.is_inference_mode_enabled()", "C=torch.inference_mode(False)"),
+    ("globals_written_as_a_dict", "K=1\ndef f():\n  globals()['K'] = K+1\n  return X*K", "K=5"),
+    ("globals_kept_as_a_dict", "K=1\ndef f():\n  global K\n  d=globals()\n  K=K+1\n  d['K']+=1\n  return X*K, d['K']", "K=5"),
+    ("globals_written_and_read_by_a_callee", "K=1\ndef g(): return K\ndef f():\n  globals().update(K=K+20)\n  return X*g()", "K=5"),
     ("del_then_builtin", "sum=lambda v:1\ndef f(): return X+sum([2,3])", "del sum"),
 ]  # fmt: skip
 
