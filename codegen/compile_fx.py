@@ -185,7 +185,7 @@ def finish_inference(
     if frozen:
         freeze_inputs(graph, traced, frozen)
     fallback = fallback_of(gm, traced.lifted)
-    compiled = assemble(graph, store=store, kernels=kernels, fallback=fallback, silent=traced.silent_inputs)
+    compiled = assemble(graph, store=store, kernels=kernels, fallback=fallback, changes=traced.changes)
     return WithLifted(compiled, traced.lifted) if traced.lifted else compiled
 
 
@@ -203,8 +203,8 @@ def finish_training(
     with joint.trace.recorder.mode:
         parts = partition(joint)
     recipe = Recipe(gm, example_inputs, parts)
-    silent = joint.trace.silent_inputs
-    forward = assemble(parts.forward, store=store, kernels=kernels, silent=silent)
+    changes = joint.trace.changes
+    forward = assemble(parts.forward, store=store, kernels=kernels, changes=changes)
 
     def backward(graph: fx.Graph) -> CompiledGraph:
         def again(*args: Any) -> tuple[Any, ...]:  # where a check fails: the operator raises its own error

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import gc
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
@@ -32,6 +32,9 @@ except ImportError:  # the extension is not built: graphs run through eager
 
 log = logging.getLogger("capture.codegen")
 Base: Any = getattr(_capture, "CompiledGraph", object)
+
+
+NO_CHANGES: Mapping[str, int] = {}
 
 
 class CompiledGraph(Base):
@@ -126,15 +129,15 @@ def assemble(
     kernels: bool = True,
     conform: bool = False,
     fallback: Callable[..., Any] | None = None,
-    silent: frozenset[str] = frozenset(),
+    changes: Mapping[str, int] = NO_CHANGES,
 ) -> CompiledGraph:
     """Lower, compile and plan a functional graph. Where lowering or the kernel compiler fails, the graph is compiled without kernels, with a
-    warning that says why. `conform` and `silent` as in `plan.PlanOptions`."""
+    warning that says why. `conform` and `changes` as in `plan.PlanOptions`."""
     calibrate()
     integers = {
         n.name: n.meta["val"] for n in graph.nodes if n.op == "placeholder" and type(n.meta["val"]) is int
     }
-    options = PlanOptions(conform, silent, integers)
+    options = PlanOptions(conform, changes, integers)
     if not kernels:
         return link(extern_program(graph), store, options, fallback)
     try:

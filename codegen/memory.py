@@ -31,12 +31,13 @@ class UntraceableError(RuntimeError):
 
 @dataclass(slots=True)
 class Memory:
-    """What the views of one storage share. `placeholder` is set where the memory belongs to a graph input; `is_silent` where only operators
-    wrote to it that do not tell autograd (batch norm to its running statistics)."""
+    """What the views of one storage share. `placeholder` is set where the memory belongs to a graph input; `changes`:
+    how often eager raises its version; some operators do not tell autograd that they write (batch norm to its running statistics)."""
 
     version: int = 0
     placeholder: fx.Node | None = None
-    is_silent: bool = True
+    changes: int = 0
+    last_call: object = None  # the call that wrote to it last
     written_with_grad: bool = False  # in grad mode: autograd records what is written
 
 
@@ -79,6 +80,7 @@ class Memories:
     emit: Emit
     written: list[Tracked] = field(default_factory=list)
     silent: bool = False  # the writes that come now do not raise the tensor's version in eager
+    call: object = None  # all that is written in the course of it counts once
     written_as_data: bool = False  # some write went through `x.data`
 
     def current(self, tracked: Tracked) -> fx.Node:
@@ -110,13 +112,18 @@ class Memories:
             tracked.memory.version += 1
             if tracked.memory.placeholder is not None:
                 mark_contents(node, tracked.memory.placeholder)
-            tracked.memory.is_silent &= self.silent or as_data
+            self.count_change(tracked.memory, as_data)
             tracked.memory.written_with_grad |= torch.is_grad_enabled()
             self.written_as_data |= as_data
         else:
             parent = tracked.parent
             self.write(parent, self.scatter(parent, tracked.view, node), as_data)
         tracked.node, tracked.version = node, tracked.memory.version
+
+    def count_change(self, memory: Memory, as_data: bool) -> None:
+        if not (self.silent or as_data) and (self.call is None or memory.last_call is not self.call):
+            memory.changes += 1
+            memory.last_call = self.call
 
     def conform(self, tracked: Tracked, node: fx.Node) -> fx.Node:
         """`node` with the dtype, sizes and strides of the tensor: what a copy into it leaves there."""

@@ -77,11 +77,11 @@ class LaunchPlan:
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
     """conform_inputs: arguments of another layout are copied into the expected one (gradients come in any layout) where else they are an error.
-    silent: written inputs whose version is not raised. integers: the values of the inputs that are numbers; other values are refused.
+    changes: by written input, how often its version is raised (once, where that is not said). integers: the values of the inputs that are numbers; other values are refused.
     sizes: the values of the symbols in the program's sizes. Both may be open numbers, which stand for ints in all of the planner."""
 
     conform_inputs: bool = False
-    silent: frozenset[str] = frozenset()
+    changes: Mapping[str, int] = field(default_factory=dict)
     integers: Mapping[str, Any] = field(default_factory=dict)
     sizes: Mapping[str, Any] = field(default_factory=dict)
 
@@ -190,6 +190,7 @@ class Planner:
     offsets: dict[str, int] = field(default_factory=dict)
     slots: dict[str, int] = field(default_factory=dict)
     defined: set[str] = field(default_factory=set)
+    raised: set[str] = field(default_factory=set)  # inputs whose versions are
     specs: dict[tuple[Layout, int], int] = field(default_factory=dict)
     objects: list[Any] = field(default_factory=list)
     object_places: dict[int, int] = field(default_factory=dict)  # by id
@@ -361,8 +362,10 @@ class Planner:
 
     def bump(self, names: Iterable[str]) -> None:
         for name in dict.fromkeys(self.root(name) for name in names):
-            if name in self.program.inputs and name not in self.options.silent:
-                self.emit(BUMP, self.slots[name])
+            if name in self.program.inputs and name not in self.raised:
+                self.raised.add(name)
+                for _ in range(self.options.changes.get(name, 1)):
+                    self.emit(BUMP, self.slots[name])
 
     def write_kernel(self, step: KernelStep) -> None:
         for name in made_by(step):

@@ -55,7 +55,7 @@ class SymbolicGraph:
     placeholders: list[str]
     symbols: list[str | None]
     conditions: list[Any]
-    silent: frozenset[str] = frozenset()
+    changes: Mapping[str, int] = field(default_factory=dict)
     fallback: Any = None
     conform: bool = False  # as in `plan.PlanOptions`
     logged: list[Version] = field(default_factory=list)  # whose code the logs have shown
@@ -94,7 +94,9 @@ class SymbolicGraph:
         if broken is not None:
             log.info("the graph for all sizes was made for %s, which %s break", broken, recorder.values)
             return None
-        options = PlanOptions(self.conform, self.silent, dict(zip(self.placeholders, recorder.inputs)), sizes)
+        options = PlanOptions(
+            self.conform, self.changes, dict(zip(self.placeholders, recorder.inputs)), sizes
+        )
         version = self.versions.version(sizes)
         addresses = {kernel.name: kernel.address for kernel in version.kernels}
         plan = build_plan(version.program, addresses, options)
@@ -168,7 +170,7 @@ def compile_symbolic(
             return compile_training(gm, example_inputs, joint, opened, store, fallback)
         graph = _finished(joint.trace)
     [result] = opened.graphs([Closed(graph, opened.placeholders)], store)
-    result.silent, result.fallback = joint.trace.silent_inputs, fallback
+    result.changes, result.fallback = joint.trace.changes, fallback
     return result
 
 

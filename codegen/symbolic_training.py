@@ -56,7 +56,7 @@ def compile_training(
         parts = partition(joint)
     halves = Closed(parts.forward, opened.placeholders), Closed(parts.backward, [], conform=True)
     forward, backward = opened.graphs(halves, store)
-    forward.silent = joint.trace.silent_inputs
+    forward.changes = joint.trace.changes
     return SymbolicTraining(joint, parts, Recipe(gm, example_inputs, parts), forward, backward, fallback)
 
 

@@ -173,13 +173,14 @@ class Recorder(TorchDispatchMode):
     ) -> Any:
         rule = rule_for(func)
         assert rule is not None, func
-        outside = self.memories.silent
+        outside, call = self.memories.silent, self.memories.call
+        self.memories.call = call or object()
         self.memories.silent = outside or not func._schema.is_mutable or is_symbolic_batch_norm(func, args)
         try:
             with self, PLAIN_NUMBERS:
                 result = rule(*args, **kwargs)
         finally:
-            self.memories.silent = outside
+            self.memories.silent, self.memories.call = outside, call
         if result is NotImplemented:
             return self.record_pure(func, behaviour, args, kwargs)
         return self.laid_out(func, args, kwargs, result)
@@ -451,10 +452,10 @@ class Trace:
         ]
 
     @property
-    def silent_inputs(self) -> frozenset[str]:
-        """Names of the written inputs whose version eager does not raise."""
-        placeholders = [tracked.memory.placeholder for tracked in self.written if tracked.memory.is_silent]
-        return frozenset(node.name for node in placeholders if node is not None)
+    def changes(self) -> dict[str, int]:
+        """By the name of a written input, how often eager raises its version."""
+        memories = [tracked.memory for tracked in self.written]
+        return {memory.placeholder.name: memory.changes for memory in memories if memory.placeholder}
 
     def check_writes(self) -> None:
         """A written input must not share its memory with another: the trace takes inputs for memories of their own."""

@@ -228,7 +228,7 @@ class ViewsGraph:
     ) -> None:
         self.lifted = tuple(joint.trace.lifted)
         self.outputs = list(joint.outputs)
-        self.forward = assemble(graph, store=store, kernels=kernels, silent=joint.trace.silent_inputs)
+        self.forward = assemble(graph, store=store, kernels=kernels, changes=joint.trace.changes)
         self.fallback = fallback
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:

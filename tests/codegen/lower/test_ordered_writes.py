@@ -284,6 +284,29 @@ def test_operators_take_the_input_itself(
     assert not any(name.startswith(("add", "mul", "fill")) for s in found.steps for name in made_by(s))
 
 
+def many_operators(x: Tensor, y: Tensor) -> None:
+    x.mul_(2).add_(y).clamp_(-1, 1)
+    torch._foreach_add_([x, y], 1)
+    x.data.mul_(2)
+    y.index_fill_(0, torch.tensor([1]), 2.0)
+    F.relu(x, inplace=True)
+    x[0, 1:3].masked_fill_(y[1:3] > 0, 1)
+
+
+VERSIONED = [several_writes, part_and_whole, overlapping, scaled, filled_diagonal, many_operators]
+
+
+@pytest.mark.parametrize("program", VERSIONED, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_versions_are_those_of_eager(program: Callable[..., Any], dynamic: bool) -> None:
+    versions = []
+    for run in (program, capture.compile(program, dynamic=dynamic)):
+        x, y = torch.ones(8, 8), torch.ones(8)
+        run(x, y)
+        versions.append((x._version, y._version))
+    assert versions[1] == versions[0]
+
+
 def test_old_contents_beside_an_operator_on_the_new_ones() -> None:
     def program(x: Tensor, y: Tensor) -> Any:
         old = x + 1
