@@ -111,9 +111,9 @@ class Guarding:
             self.guards.add(make_guard.dict_keys(source, mapping))
 
     def guard_dict_contains(self, variable: Any, key: Any, mapping: Any) -> None:
-        from capture.variables.compare import names_objects
+        from capture.variables.compare import equals_others, names_objects
 
-        if names_objects(key) or variable.side_changed(self):
+        if names_objects(key) or equals_others(key) or variable.side_changed(self):
             variable.keys_guarded = True
             self.guard_dict_keys(variable.source, mapping)
         elif variable.source is not None:

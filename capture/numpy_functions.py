@@ -202,5 +202,9 @@ def stand_in(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
     empty = torch.empty_strided(shape, tensor.stride(), dtype=tensor.dtype)
     if not tensor.dtype.is_floating_point and not tensor.dtype.is_complex:
         return empty.fill_(0).numpy()
-    spread = torch.arange(empty.numel(), dtype=torch.float64).mul_(0.618).remainder_(1).add_(0.5)
-    return empty.copy_(spread.reshape(shape)).numpy()
+    held = empty.untyped_storage().nbytes() // empty.element_size()
+    overlaps = held < empty.numel()  # expanded: each element is written once, in memory
+    target = empty.as_strided((held,), (1,)) if overlaps else empty
+    spread = torch.arange(target.numel(), dtype=torch.float64).mul_(0.618).remainder_(1).add_(0.5)
+    target.copy_(spread.reshape(target.shape))
+    return empty.numpy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import operator
 import types
@@ -171,6 +172,13 @@ def names_objects(key: Any) -> bool:
     if type(key) is tuple:
         return any(map(names_objects, key))
     return isinstance(key, ByIdentity | ByUser | IdentityKey)
+
+
+def equals_others(key: Any) -> bool:
+    """Whether a dict may have the hash key, or a part of it, as another object: members of enums on top of str or int equal plain ones."""
+    if type(key) is tuple:
+        return any(map(equals_others, key))
+    return isinstance(key, enum.Enum) and type(key).__eq__ is not object.__eq__
 
 
 def has_own_hash(cls: type) -> bool:

@@ -141,6 +141,8 @@ def given_values(
     nodes: list[torch.fx.Node] = []
 
     def take(tensor: TensorVariable) -> torch.Tensor:
+        if tensor.cls is not torch.Tensor:  # results would be of the class
+            raise GraphBreak("subclass", value=tensor.cls.__name__)
         nodes.append(tensor.node)
         return tensor.fake
 

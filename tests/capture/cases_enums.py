@@ -187,3 +187,16 @@ def enum_arg(x, e):
 @case(ops=1, args=lambda: (torch.randn(3, 4), {E.A: 2, IE.X: 3}))
 def enum_dict_arg(x, d):
     return x * d[E.A], d[1]
+
+
+class Letter(str, enum.Enum):
+    P = "p"
+
+
+class Digit(enum.IntEnum):
+    ONE = 1
+
+
+@case(graphs=1, ops=2, args=lambda: (torch.ones(2), {"p": 3, 1: 5}, {"q": 1}))
+def members_that_equal_the_keys_of_a_dict(x, d, other):
+    return x * d[Letter.P] + d.get(Digit.ONE), Letter.P in d, Letter.P in other, Digit.ONE in d.keys()

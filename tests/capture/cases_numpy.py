@@ -288,3 +288,8 @@ def tensors_of_numpy_numbers(x):
         torch.tensor([np.float32(2), np.float32(3)]),
         torch.tensor(np.int16(3)),
     )
+
+
+@case(graphs=1, args=lambda: (torch.arange(4.0).expand(3, 4),))
+def arrays_of_expanded_tensors(x):
+    return np.exp(x.numpy()) + x.numpy().T.sum(), x + 1

@@ -441,3 +441,16 @@ def in_place_on_a_list_of_a_class(x):
     tensors = [Plain(x)]
     result = torch._foreach_add_(tensors, 1.0)
     return result is tensors, result[0] is tensors[0], x + 1
+
+
+@case(graphs=2, ops=2)
+def checkpoint_of_a_class(x):
+    y = Plain(x) + 1
+    z = torch.utils.checkpoint.checkpoint(torch.sin, y, use_reentrant=False)
+    return z, x + 1
+
+
+@case(graphs=2, ops=2)
+def transform_of_a_class(x):
+    y = Plain(x) + 1
+    return torch.vmap(torch.sin)(y), x + 1
