@@ -290,8 +290,11 @@ class Planner:
                 if name not in self.tensors and name not in self.roots and name not in self.shaped:
                     born.setdefault(name, position)
         placed: list[tuple[int, int, int, int]] = []  # in order: begin, end in bytes; birth, death in steps
-        for name in sorted(born, key=lambda name: -self.layouts[name].nbytes):
-            size = -(-max(self.layouts[name].nbytes, 1) // ALIGNMENT) * ALIGNMENT
+        needed = {
+            name: self.layouts[name].nbytes for name in born
+        }  # with open numbers, each look at it is recorded
+        for name in sorted(born, key=lambda name: -needed[name]):
+            size = -(-max(needed[name], 1) // ALIGNMENT) * ALIGNMENT
             birth, death = born[name], self.last_use[name]
             offset = 0
             for begin, end, other_birth, other_death in placed:

@@ -74,6 +74,7 @@ class SymbolicGraph:
         add_template(template)
         return template.graph(*key)
 
+    @compiled.unwatched()
     def plan(self, ints: Sequence[int]) -> _capture.PlanTemplate | None:
         """The launch plan for these values of the int placeholders; None where a condition does not hold for them, or has no form."""
         try:
