@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import capture
+from codegen import ir
 from codegen.llvm import Target, emit
 from codegen.llvm.math import SLEEF
 from codegen.llvm.streaming import CYCLES
@@ -79,3 +80,17 @@ def test_gathered_values(taken, dtype):
 def test_no_library_function_is_called_with_narrower_registers():
     """Their arguments come in whole registers."""
     assert all(OPS[name].cost > CYCLES for name in SLEEF)
+
+
+def test_the_stack_is_aligned_where_sleef_is_called() -> None:
+    """Its functions keep whole vectors on the stack."""
+
+    def text(op: str) -> str:
+        i = ir.AxisVar("i")
+        body: list[ir.Stmt] = [ir.Load(0, "x", i, "f32"), ir.Op(1, op, (0,), "f32"), ir.Store("y", i, 1)]
+        buffers = (ir.Buffer("x", "f32"), ir.Buffer("y", "f32", writable=True))
+        loop = ir.Loop("i", ir.Const(64), body, parallel=True, vector=True)
+        return emit(ir.Kernel("k", buffers, (), [loop]), Target.level("x86-64-v4"))
+
+    assert "Sleef" in text("lgamma") and "alignstack(64)" in text("lgamma")
+    assert "alignstack" not in text("sqrt")

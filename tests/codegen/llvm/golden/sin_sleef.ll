@@ -1,5 +1,5 @@
 declare <8 x float> @Sleef_sinf8_u10avx2(<8 x float>) nounwind willreturn memory(none)
-define i32 @kernel(ptr %buffers, ptr %sizes, i64 %begin, i64 %end) nounwind "min-legal-vector-width"="256" "prefer-vector-width"="256" {
+define i32 @kernel(ptr %buffers, ptr %sizes, i64 %begin, i64 %end) nounwind "min-legal-vector-width"="256" "prefer-vector-width"="256" alignstack(32) {
 entry:
   %t1 = getelementptr ptr, ptr %buffers, i64 0
   %t2 = load ptr, ptr %t1, align 8
