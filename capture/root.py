@@ -37,8 +37,8 @@ class RootTranslator(Translator):
         }
         cells = _free_cells(output, frame)
         super().__init__(output, code, Scope(frame.globals), local_variables, cells)
-        #: whether the frame deals with torch at all, as far as its arguments tell
         self.entry_values = {id(value) for value in values.values()}
+        #: whether the frame deals with torch at all, as far as its arguments tell
         held = [
             *values.values(),
             *(c.contents.value for c in cells.values() if isinstance(c.contents, LazyVariable)),

@@ -145,7 +145,7 @@ def backward_for(recipe: Recipe, tangents: Sequence[torch.Tensor]) -> fx.Graph:
     expected = [node.meta["val"] for node in parts.backward.nodes if node.op == "placeholder"]
     strides = tuple(tangent.stride() for tangent in tangents)
     expected = expected[len(expected) - len(tangents) :]
-    if all(same_layout(t.shape, own, like.stride()) for t, own, like in zip(tangents, strides, expected)):
+    if all(map(laid_out_like, tangents, expected)):
         return parts.backward
     if any(
         tangent.shape != like.shape or tangent.dtype != like.dtype
@@ -165,6 +165,13 @@ def backward_for(recipe: Recipe, tangents: Sequence[torch.Tensor]) -> fx.Graph:
     grads = dict(zip(parts.wanted, output.args[0], strict=True))  # type: ignore[arg-type]
     output.args = (tuple(grads.get(place) for place in range(parts.input_count)),)
     return graph
+
+
+def laid_out_like(tensor: torch.Tensor, other: torch.Tensor) -> bool:
+    """The stride of a dim of size 1 does not matter, but in tensors of one element or none: there is nothing else to their layout."""
+    if tensor.numel() < 2:
+        return tensor.stride() == other.stride()
+    return same_layout(tensor.shape, tensor.stride(), other.stride())
 
 
 def check_no_refusal(grads: Sequence[torch.Tensor | None]) -> None:

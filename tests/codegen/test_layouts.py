@@ -257,6 +257,8 @@ SENT_OTHERWISE: dict[str, tuple[Any, torch.Tensor]] = {  # results that are not 
     "cat": (lambda x: torch.cat((x, x * 2)), last(2, 3, 4, 5)),
     "upsampled": (lambda x: F.interpolate(x, scale_factor=2.0), last(2, 3, 4, 5)),
     "convolved": (lambda x: F.conv2d(x, torch.ones(2, 3, 1, 1)).relu(), last(2, 3, 4, 5)),
+    "flipped nothing": (lambda x: x.flip(0), torch.rand(3, 0, 8)[..., ::2]),
+    "one element": (lambda x: x.index_fill(0, torch.tensor(0), 2.0), torch.rand(2)[::2]),
 }
 
 
