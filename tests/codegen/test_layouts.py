@@ -194,7 +194,7 @@ IN_OTHER_LAYOUTS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     ),
     "max_unpool2d of pixels": (
         lambda x, i: F.max_unpool2d(x, i, 2),
-        (last(1, 2, 2, 3), last(1, 2, 2, 3).zero_().long()),
+        (last(1, 2, 2, 3), torch.arange(12).view(1, 2, 2, 3).to(memory_format=torch.channels_last)),
     ),
     "max_unpool1d": (
         lambda x, i: F.max_unpool1d(x, i, 2),
