@@ -26,7 +26,8 @@ from capture.graph_inputs import (
 )
 from capture.guarding import Guarding
 from capture.named_functions import new_graph
-from codegen.fake import check_supported, fake_mode, to_fake
+from codegen.fake import fake_mode
+from codegen.fake_twins import check_supported, to_fake
 from guards import guard as make_guard
 from guards.source import ConstantSource, Source
 

@@ -32,7 +32,8 @@ except ImportError:
 
 from codegen import autocast
 from codegen.compiled import CompiledGraph, assemble, unwatched
-from codegen.fake import FakeMode, fake_mode, make_fake, to_fake
+from codegen.fake import FakeMode, fake_mode
+from codegen.fake_twins import make_fake, to_fake
 from codegen.joint_graph import Joint, close_forward, lifted_fakes, run_autograd, tangent_like
 from codegen.memory import UntraceableError
 from codegen.module_runner import fetch

@@ -1,7 +1,7 @@
 """Fake tensors: what a tensor looks like without its data.
 
-In:  real tensors.
-Out: `torch._subclasses.FakeTensor`s of one `FakeMode`; ATen operators called on them compute sizes, strides and dtypes only.
+In:  `torch._subclasses.FakeTensor`s of one `FakeMode` (`codegen.fake_twins` makes them of real tensors).
+Out: ATen operators called on them compute sizes, strides and dtypes only.
 
     mode = fake_mode()
     x = to_fake(mode, torch.randn(3, 4))          # FakeTensor(..., size=(3, 4))
@@ -20,7 +20,7 @@ from __future__ import annotations
 import functools
 import traceback
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -42,7 +42,7 @@ from codegen.plain_numbers import PLAIN_NUMBERS
 from codegen.shapes import RULES as SHAPE_RULES
 from codegen.shapes import Spec
 
-__all__ = ["FakeMode", "FakeTensor", "UnsupportedTensor", "fake_mode", "to_fake"]
+__all__ = ["FakeMode", "FakeTensor", "UnsupportedTensor", "fake_mode"]
 
 aten = torch.ops.aten
 META = torch.device("meta")
@@ -508,98 +508,3 @@ def run_unpack_dual(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwa
 @rule(torch.ops.prim.device.default)
 def run_device(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return META if mode.in_kernel_invocation else args[0]._fake_device
-
-
-# --- real -> fake ----------------------------------------------------------------------------------------------------------
-
-PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
-UNSUPPORTED = (  # what a tensor may not be: test, name
-    (lambda t: t.layout is not torch.strided, "a sparse or mkldnn tensor"),
-    (lambda t: t.is_quantized, "a quantised tensor"),
-    (lambda t: t.is_conj(), "a lazily conjugated tensor"),
-    (lambda t: t.is_neg(), "a lazily negated tensor"),
-    (lambda t: t.is_nested, "a nested tensor"),
-    (lambda t: t.device.type == "meta", "a meta tensor"),
-    (lambda t: t.dim() > 64, "a tensor of more than 64 dims"),
-    (lambda t: torch._C._functorch.is_functorch_wrapped_tensor(t), "a tensor of vmap or grad"),
-    (lambda t: torch._is_functional_tensor(t), "a functional tensor"),
-)
-
-
-def to_fake(
-    mode: FakeMode, tensor: torch.Tensor, layout: tuple[Sequence[Any], Sequence[Any]] | None = None
-) -> FakeTensor:
-    """The fake twin of a tensor: dtype, sizes, strides, offset, device, requires_grad, leaf or not; tensors on one storage have twins on one
-    storage. The same tensor gives the same twin for as long as the mode lives. Raises `UnsupportedTensor`.
-
-    `layout`: sizes and strides in place of the tensor's own, some of them `SymInt`s of `mode.shape_env`; the twin has a storage of its own then."""
-    if isinstance(tensor, FakeTensor):
-        if tensor.fake_mode is not mode:
-            raise UnsupportedTensor("a fake tensor of another mode")
-        return tensor
-    known = mode.memo.get(tensor)
-    if known is not None:
-        return known
-    check_supported(tensor)
-    fake = make_fake(mode, tensor, layout)
-    mode.memo[tensor] = fake
-    return fake
-
-
-def check_supported(tensor: torch.Tensor) -> None:
-    if (
-        type(tensor) not in PLAIN_TYPES
-        and type(tensor).__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl
-    ):
-        raise UnsupportedTensor(f"a tensor subclass: {type(tensor).__module__}.{type(tensor).__qualname__}")
-    if type(tensor) not in PLAIN_TYPES:
-        raise UnsupportedTensor(f"a tensor subclass: {type(tensor).__module__}.{type(tensor).__qualname__}")
-    for test, name in UNSUPPORTED:
-        if test(tensor):
-            raise UnsupportedTensor(f"{name} of size {tuple(tensor.shape)}" if not tensor.is_nested else name)
-
-
-def make_fake(
-    mode: FakeMode, tensor: torch.Tensor, layout: tuple[Sequence[Any], Sequence[Any]] | None = None
-) -> FakeTensor:
-    device = tensor.device
-    with torch._C._DisableTorchDispatch(), torch.inference_mode(tensor.is_inference()), torch.no_grad():
-        if layout is not None:
-            meta = torch.empty_strided(*layout, dtype=tensor.dtype, device=META)
-        else:
-            meta = torch.empty(0, dtype=tensor.dtype, device=META)
-            meta.set_(meta_storage(mode, tensor), tensor.storage_offset(), tensor.shape, tensor.stride())
-        fake = FakeTensor(mode, meta, device)
-    if tensor.requires_grad:
-        fake.requires_grad_()
-        if not tensor.is_leaf:
-            with mode, torch.enable_grad():
-                fake = NonLeaf.apply(mode, meta, device, fake)
-    if isinstance(tensor, torch.nn.Parameter):
-        fake._is_param = True
-    return fake
-
-
-class NonLeaf(torch.autograd.Function):
-    """The same fake tensor with a grad_fn, as the tensor that it stands for has one. Nothing goes backward through it."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, mode: FakeMode, meta: torch.Tensor, device: torch.device, leaf: FakeTensor
-    ) -> FakeTensor:
-        return FakeTensor(mode, meta, device)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        raise AssertionError("a captured graph tried to go backward through its own input")
-
-
-def meta_storage(mode: FakeMode, tensor: torch.Tensor) -> torch.UntypedStorage:
-    """The data-less storage that stands for the tensor's storage: one for each, so that aliases stay aliases."""
-    storage = tensor.untyped_storage()
-    known = mode.storages.get(storage._cdata)
-    if known is not None and not known[0].expired():
-        return known[1]
-    meta = torch.empty(storage.nbytes(), dtype=torch.uint8, device=META).untyped_storage()
-    mode.storages[storage._cdata] = (StorageWeakRef(storage), meta)
-    return meta

@@ -18,7 +18,7 @@ import torch
 from torch import fx
 from torch._ops import OpOverload
 
-from codegen.fake import to_fake
+from codegen.fake_twins import to_fake
 from codegen.packed_convolutions import pack_convolutions
 from codegen.packed_products import pack_products
 from codegen.trace import drop_unused, is_effect

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import fx
 
 from codegen import autocast, circular_padding
-from codegen.fake import to_fake
+from codegen.fake_twins import to_fake
 from codegen.memory import UntraceableError
 from codegen.own_gradients import OWN_GRADIENTS
 from codegen.trace import Recorder

@@ -27,7 +27,8 @@ from torch import fx
 
 from codegen import compiled
 from codegen.compiled import CompiledGraph
-from codegen.fake import FakeMode, FakeTensor, fake_mode, make_fake, to_fake
+from codegen.fake import FakeMode, FakeTensor, fake_mode
+from codegen.fake_twins import make_fake, to_fake
 from codegen.joint_graph import Joint, check_sharing, trace_joint
 from codegen.kernel_versions import KernelVersions, Version
 from codegen.open_numbers import Recorder

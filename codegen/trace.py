@@ -26,11 +26,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from codegen.behaviour import Behaviour, behaviour_of, has_argument, in_order, is_check, written_tensors
 from codegen.decompositions import rule_for
 from codegen.draws import draw
-from codegen.fake import FakeMode, FakeTensor, run_rule, to_fake
+from codegen.fake import FakeMode, FakeTensor, run_rule
+from codegen.fake_twins import to_fake
 from codegen.known_values import can_be_known, remember_values, tensors_in
 from codegen.memory import Memories, Memory, Tracked, UntraceableError, View, item_of
 from codegen.plain_numbers import PLAIN_NUMBERS
 from codegen.shapes import RULES as SHAPE_RULES
+from codegen.write_checks import check_cast, check_drawn, check_out_dtypes
 
 aten = torch.ops.aten
 
@@ -580,25 +582,3 @@ def with_twin(value: Any, tensor: torch.Tensor, twin: torch.Tensor) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(with_twin(item, tensor, twin) for item in value)
     return twin if value is tensor else value
-
-
-def check_drawn(func: OpOverload, value: torch.Tensor, target: torch.Tensor) -> None:
-    """Random numbers are drawn in the order of the memory."""
-    if torch.Tag.nondeterministic_seeded in func.tags and value.stride() != target.stride():
-        raise UntraceableError(
-            f"a call of {func} with a tensor that is laid out in another way than its result"
-        )
-
-
-def check_out_dtypes(func: OpOverload, made: Sequence[Any], targets: Sequence[torch.Tensor]) -> None:
-    """A tensor given for a result of another dtype: some kernels convert, some raise; which ones do, only eager knows."""
-    if any(a.is_out for a in func._schema.arguments) and any(
-        value.dtype is not target.dtype for value, target in zip(made, targets)
-    ):
-        raise UntraceableError(f"a call of {func} with a tensor of another dtype than its result")
-
-
-def check_cast(value: torch.Tensor, target: torch.Tensor) -> None:
-    """Eager refuses to write floats to integers, and the like."""
-    if not torch.can_cast(value.dtype, target.dtype):
-        raise UntraceableError(f"a write of {value.dtype} to a tensor of {target.dtype}")

@@ -13,7 +13,8 @@ import torch.nn.functional as F
 from torch._subclasses.fake_tensor import DataDependentOutputException
 
 import capture
-from codegen.fake import FakeTensor, UnsupportedTensor, fake_mode, to_fake
+from codegen.fake import FakeTensor, UnsupportedTensor, fake_mode
+from codegen.fake_twins import to_fake
 
 
 def describe(value: Any) -> Any:
@@ -267,7 +268,8 @@ def test_nothing_barred_is_imported() -> None:
 import sys, torch
 import torch.nn.functional as F
 from torch._subclasses.fake_tensor import DataDependentOutputException
-from codegen.fake import fake_mode, to_fake
+from codegen.fake import fake_mode
+from codegen.fake_twins import to_fake
 mode = fake_mode()
 w, x = (to_fake(mode, t) for t in (torch.randn(4, 4, requires_grad=True), torch.randn(3, 4)))
 with mode:

@@ -11,7 +11,8 @@ import torch.nn.functional as F
 
 import capture
 from capture.config import config
-from codegen.fake import fake_mode, to_fake
+from codegen.fake import fake_mode
+from codegen.fake_twins import to_fake
 
 HALF = (torch.bfloat16, torch.float16)
 
