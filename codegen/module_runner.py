@@ -111,7 +111,8 @@ class ModuleRunner:
             made = self.call(node, args, {name: value for name, value in kwargs.items() if name != "out"})
             if (made.dtype, made.shape) == (out.dtype, out.shape):
                 return out.copy_(made)
-        raise UntraceableError(f"a call of {node.target} that did not write to the tensor given as `out`")
+        name = node._pretty_print_target(node.target)
+        raise UntraceableError(f"a call of {name} that did not write to the tensor given as `out`")
 
     def run(self) -> list[Any]:
         values = self.values
