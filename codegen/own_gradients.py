@@ -35,9 +35,11 @@ class Product(torch.autograd.Function):
     def backward(ctx: Any, *grads: torch.Tensor) -> Any:
         tensor, result = ctx.saved_tensors
         (grad,) = grads
+        if ctx.dim is not None and not ctx.keepdim:
+            grad, result = grad.unsqueeze(ctx.dim), result.unsqueeze(ctx.dim)
+        if tensor.numel() == 0:  # for the layout: there are no others to multiply
+            return grad * (result / tensor), None, None
         if ctx.dim is not None:
-            if not ctx.keepdim:
-                grad, result = grad.unsqueeze(ctx.dim), result.unsqueeze(ctx.dim)
             return of_product(grad, tensor, result, ctx.dim), None, None
         flat = of_product(grad, tensor.reshape(-1), result, 0)
         several = (tensor == 0).sum() > 1
@@ -78,7 +80,6 @@ def prod(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         and dtype.is_floating_point
         and tensor.dtype.is_floating_point
         and tensor.dim() > 0
-        and tensor.numel() != 0
         and (dim is None or (type(dim) is int and -tensor.dim() <= dim < tensor.dim()))
         and forward_ad._current_level < 0
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -163,3 +164,26 @@ def test_a_product_called_by_name() -> None:
         x = torch.tensor([2.0, 3.0], requires_grad=True)
         results.append(torch.autograd.grad(run(x), x))
     torch.testing.assert_close(*results)
+
+
+NOTHING = {
+    "row": torch.ones(0),
+    "rows": torch.ones(0, 3),
+    "columns": torch.ones(3, 0),
+    "transposed": torch.ones(3, 0).t(),
+    "permuted": torch.ones(0, 2, 3).permute(2, 0, 1),
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["", "dynamic"])
+@pytest.mark.parametrize("name", NOTHING)
+def test_products_of_nothing(name: str, dynamic: bool) -> None:
+    x = NOTHING[name].clone().requires_grad_()
+    for dim in (None, *range(x.dim())):
+        function = torch.prod if dim is None else functools.partial(torch.prod, dim=dim)
+        captured = capture.compile(lambda x, function=function: function(x), dynamic=dynamic)
+        expected, found = (run(x) for run in (function, captured))
+        torch.testing.assert_close(found, expected)
+        grads = [torch.autograd.grad(y, x, torch.ones_like(y))[0] for y in (expected, found)]
+        assert grads[0].shape == grads[1].shape
+        assert grads[0].stride() == grads[1].stride()
