@@ -73,6 +73,8 @@ def prod(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
     dims, options = [*args], dict(kwargs)
     dim = dims[0] if dims else options.pop("dim", None)
     keepdim = dims[1] if len(dims) > 1 else options.pop("keepdim", False)
+    if isinstance(dim, torch.SymInt):
+        dim = int(dim)  # fixed by torch's own operator, too
     dtype = options.pop("dtype", None) or tensor.dtype
     usual = (
         not options

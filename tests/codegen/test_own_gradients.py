@@ -187,3 +187,16 @@ def test_products_of_nothing(name: str, dynamic: bool) -> None:
         grads = [torch.autograd.grad(y, x, torch.ones_like(y))[0] for y in (expected, found)]
         assert grads[0].shape == grads[1].shape
         assert grads[0].stride() == grads[1].stride()
+
+
+def test_a_product_along_a_dim_that_changes() -> None:
+    """Divided by what is NaN, as eager does, also where the dim is a symbol."""
+
+    def function(x: torch.Tensor, dim: int) -> torch.Tensor:
+        return x.prod(dim % 2)
+
+    captured = capture.compile(function, dynamic=True)
+    for dim in (2, 3):
+        x = torch.tensor([[float("nan"), 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
+        expected, found = (torch.autograd.grad(run(x, dim).sum(), x)[0] for run in (function, captured))
+        torch.testing.assert_close(found, expected, equal_nan=True)
