@@ -137,13 +137,7 @@ class SubclassVariable(TensorVariable):
         return super().iterate(tx) if result is None else result
 
     def reconstruct(self, code: PythonCode) -> None:
-        code.emit("PUSH_NULL")
-        code.load_constant(of_class)
-        code.load_memory(self.node)
-        code.load_constant(self.cls)
-        code.call(2)
-        if self.attributes:
-            tensor_attributes.rebuild(self, code)
+        rebuild_as(self.cls, self, code)
 
 
 class PlainAliasVariable(TensorVariable):
@@ -152,13 +146,18 @@ class PlainAliasVariable(TensorVariable):
     is_alias = True
 
     def reconstruct(self, code: PythonCode) -> None:
-        code.emit("PUSH_NULL")
-        code.load_constant(of_class)
-        code.load_memory(self.node)
-        code.load_constant(torch.Tensor)
-        code.call(2)
-        if self.attributes:
-            tensor_attributes.rebuild(self, code)
+        rebuild_as(torch.Tensor, self, code)
+
+
+def rebuild_as(cls: type, value: TensorVariable, code: PythonCode) -> None:
+    """A tensor object of the class on the memory of `value`, with its attributes."""
+    code.emit("PUSH_NULL")
+    code.load_constant(of_class)
+    code.load_memory(value.node)
+    code.load_constant(cls)
+    code.call(2)
+    if value.attributes:
+        tensor_attributes.rebuild(value, code)
 
 
 def as_class(tx: Translator, value: TensorVariable, cls: type) -> TensorVariable:

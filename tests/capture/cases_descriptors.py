@@ -6,6 +6,7 @@ import functools
 
 import torch
 
+from tests.capture.cases_class_creation import HasNamed
 from tests.capture.registry import case
 
 
@@ -221,24 +222,8 @@ def slots_arg(x, s):
     return s.b, hasattr(s, "a")
 
 
-class KeptInTheDict:
-    def __set_name__(self, owner, name):
-        self.name = name
-
-    def __get__(self, obj, cls):
-        return self if obj is None else obj.__dict__.get(self.name, 0)
-
-    def __set__(self, obj, value):
-        obj.__dict__[self.name] = value
-
-
-class KeepsInTheDict:
-    first = KeptInTheDict()
-    second = KeptInTheDict()
-
-
 def with_a_value():
-    holder = KeepsInTheDict()
+    holder = HasNamed()
     holder.first = 3
     return torch.ones(3), holder
 
