@@ -39,7 +39,7 @@ clean:
 	rm -rf build *.egg-info _capture.*.so
 
 # torch by its exact pin first: a range would let pip take another build of it.
-$(STAMP): pyproject.toml setup.py $(wildcard native/*.c native/*.h)
+$(STAMP): pyproject.toml setup.py $(wildcard native/*.[ch] native/*/*.[ch])
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet torch==2.13.0
 	$(BIN)/python -m pip install --quiet -e .[dev]

@@ -1,4 +1,4 @@
-"""Build of the one C extension, `_capture`, from every C file in native/.
+"""Build of the one C extension, `_capture`, from every C file in native/ and its folders.
 
 Everything else about the distribution stands in pyproject.toml. In place, for development:
 
@@ -13,8 +13,8 @@ from pathlib import Path
 from setuptools import Extension, setup
 
 HERE = Path(__file__).parent
-SOURCES = sorted(str(path.relative_to(HERE)) for path in HERE.glob("native/*.c"))
-HEADERS = sorted(str(path.relative_to(HERE)) for path in HERE.glob("native/*.h"))
+SOURCES = sorted(str(path.relative_to(HERE)) for path in HERE.glob("native/**/*.c"))
+HEADERS = sorted(str(path.relative_to(HERE)) for path in HERE.glob("native/**/*.h"))
 SANITIZE = ["-fsanitize=address,undefined"] if os.environ.get("CAPTURE_SANITIZE") else []
 
 # -O2 after the interpreter's own flags wins over its -O3: the hook is branches and pointer loads, not loops.

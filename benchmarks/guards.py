@@ -18,7 +18,14 @@ import torch
 from guards import guard as g
 from guards.guard_set import GuardSet
 from guards.program import encode
-from guards.source import AttrSource, DictItemSource, GlobalSource, ItemSource, LocalSource, Source
+from guards.sources import (
+    AttrSource,
+    DictItemSource,
+    GlobalSource,
+    ItemSource,
+    LocalSource,
+    Source,
+)
 
 RUNS = 200_000
 REPETITIONS = 7

@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 import torch
 
-from codegen.ir import Kernel
-from codegen.jit import CompiledKernel, compile_kernels
+from codegen.kernel.ir import Kernel
+from codegen.launch.jit import CompiledKernel, compile_kernels
 from codegen.llvm import Target
 
 _SIGNATURE = ctypes.CFUNCTYPE(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from benchmarks.kernel_timing import header, report
-from codegen.ir import AxisVar, Buffer, Const, ConstOp, Kernel, Load, Loop, Op, Stmt, Store
+from codegen.kernel.ir import AxisVar, Buffer, Const, ConstOp, Kernel, Load, Loop, Op, Stmt, Store
 
 
 def elementwise(

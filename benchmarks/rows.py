@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 
 from benchmarks.kernel_timing import header, report
-from codegen import ir
-from codegen.ir import (
+from codegen.kernel import ir
+from codegen.kernel.ir import (
     Accumulator,
     AxisVar,
     Buffer,

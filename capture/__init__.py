@@ -40,22 +40,22 @@ _check_siblings()
 try:
     import _capture
 except ImportError:  # not built: its twin serves hook="settrace"
-    from capture import python_capture
+    from capture.hooks import python_capture
 
     sys.modules["_capture"] = python_capture
 
-from capture import collection
+from capture.process import collection
 
 with collection.settled():
     import llvmlite.binding
     import platformdirs
 
     import cache.store
-    import capture.convert_frame
-    import capture.wrap
-    import codegen.jit
+    import capture.frame.convert
+    import capture.variables.core.wrap
+    import codegen.launch.jit
 
-from capture import backends, log
+from capture import backends
 from capture.api import (
     allow_in_graph,
     assume_constant_result,
@@ -70,9 +70,12 @@ from capture.api import (
     maybe_mark_dynamic,
     reset,
 )
-from capture.config import config
-from capture.counters import counters
-from capture.errors import (
+from capture.explain import Explanation, explain
+from capture.policy.stance import set_stance
+from capture.report import log
+from capture.report.config import config
+from capture.report.counters import counters
+from capture.report.errors import (
     BackendError,
     CaptureError,
     CaptureWarning,
@@ -85,8 +88,6 @@ from capture.errors import (
     Unsupported,
     UsageError,
 )
-from capture.explain import Explanation, explain
-from capture.stance import set_stance
 
 __version__ = "0.1.0"
 

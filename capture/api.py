@@ -16,25 +16,28 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import torch
 
-from capture import backends, hooks, marks, size_policy
-from capture.compiled_module import wrap_module
-from capture.config import config
-from capture.counters import counters
-from capture.errors import UsageError, did_you_mean
-from capture.log import forget_warnings
-from capture.marks import (
+from capture.backends import registry as backends
+from capture.hooks import switch as hooks
+from capture.hooks.compiled_module import wrap_module
+from capture.hooks.regions import Region, without_capture
+from capture.policy import marks
+from capture.policy.marks import (
     allow_in_graph,
     assume_constant_result,
     mark_dynamic,
     mark_static,
     maybe_mark_dynamic,
 )
-from capture.protocols import CaptureSettings
-from capture.regions import Region, without_capture
-from codegen.host_memory import keep_memory_mapped, welcome_huge_pages
+from capture.policy.settings import CaptureSettings
+from capture.report.config import config
+from capture.report.counters import counters
+from capture.report.errors import UsageError, did_you_mean
+from capture.report.log import forget_warnings
+from capture.sizes import policy as size_policy
+from codegen.launch.host_memory import keep_memory_mapped, welcome_huge_pages
 
 if TYPE_CHECKING:
-    from capture.protocols import Backend
+    from capture.policy.settings import Backend
 
 __all__ = [
     "allow_in_graph",

@@ -22,16 +22,17 @@ from typing import TYPE_CHECKING, Any
 import _capture
 import torch
 
-from capture import hooks, keys
-from capture.compiled_module import original_of
-from capture.errors import UsageError
-from capture.observe import observing
-from capture.regions import Region, original_function
+from capture.hooks import converters as keys
+from capture.hooks import switch as hooks
+from capture.hooks.compiled_module import original_of
+from capture.hooks.regions import Region, original_function
+from capture.report.errors import UsageError
+from capture.report.observe import observing
 
 if TYPE_CHECKING:
     import torch.fx
 
-    from capture.break_reasons import BreakReason
+    from capture.report.break_reasons import BreakReason
     from guards.guard_set import GuardSet
 
 CALLS = ("call_function", "call_method", "call_module")

@@ -23,8 +23,12 @@ from torch._subclasses.fake_tensor import (
 )
 from torch.autograd import grad_mode
 
-from codegen import autocast
-from codegen.compiled import (
+from codegen.autograd.derivatives import Recipe, call_by_call
+from codegen.autograd.joint_graph import Joint, check_sharing, trace_joint
+from codegen.autograd.partition import partition
+from codegen.autograd.training import TrainingGraph, ViewsGraph
+from codegen.fake.fake import UnsupportedTensor, fake_mode
+from codegen.launch.compiled import (
     CompiledGraph,
     EagerGraph,
     assemble,
@@ -33,17 +37,13 @@ from codegen.compiled import (
     run_eagerly,
     unwatched,
 )
-from codegen.derivatives import Recipe, call_by_call
-from codegen.fake import UnsupportedTensor, fake_mode
-from codegen.joint_graph import Joint, check_sharing, trace_joint
-from codegen.memory import UntraceableError
-from codegen.partition import partition
-from codegen.training import TrainingGraph, ViewsGraph
+from codegen.trace import autocast
+from codegen.trace.functionalise import UntraceableError
 
 if TYPE_CHECKING:
-    from codegen.symbolic_graph import SymbolicGraph
-    from codegen.symbolic_training import SymbolicTraining
-    from codegen.trace import Trace
+    from codegen.dynamic.symbolic_graph import SymbolicGraph
+    from codegen.dynamic.symbolic_training import SymbolicTraining
+    from codegen.trace.trace import Trace
 
 log = logging.getLogger("capture.codegen")
 
@@ -102,7 +102,7 @@ def compile_for_sizes(
 ) -> SymbolicGraph | SymbolicTraining | autocast.SizedWithoutAutocast | None:
     """Compile a graph whose int placeholders are symbols of its sizes, once for all of them. None where it has no such form: the log
     `capture.codegen` says why."""
-    from codegen.symbolic_graph import NotSymbolic, compile_symbolic
+    from codegen.dynamic.symbolic_graph import NotSymbolic, compile_symbolic
 
     try:
         check_inputs(example_inputs)
@@ -190,7 +190,7 @@ def finish_inference(
 
 
 def freeze_inputs(graph: fx.Graph, traced: Trace, frozen: dict[int, torch.Tensor]) -> None:
-    from codegen.frozen import freeze
+    from codegen.freeze.frozen import freeze
 
     places = [node for node in graph.nodes if node.op == "placeholder"]
     written = {tracked.memory.placeholder for tracked in traced.written}

@@ -10,9 +10,8 @@ from collections.abc import Callable
 from typing import Any
 from weakref import ref as weak_reference
 
-from guards.global_state import read_global_state
+from guards.conditions import ShapeOverflow
 from guards.guard import Guard, GuardError, raw_length
-from guards.iterator_state import numbers_of
 from guards.kinds import GuardKind
 from guards.lookup import (
     Unresolved,
@@ -25,10 +24,11 @@ from guards.lookup import (
     type_lookup,
 )
 from guards.namespace import FrameNamespace
-from guards.set_layout import layout_of
-from guards.shapes import ShapeOverflow
-from guards.source import FloatSource, GradSource, Source
-from guards.tensor_properties import storage_key
+from guards.properties.global_state import read_global_state
+from guards.properties.iterator_state import numbers_of
+from guards.properties.set_layout import layout_of
+from guards.properties.tensor import storage_key
+from guards.sources import FloatSource, GradSource, Source
 from guards.values import PLAIN_VALUE, ObjectRef, constants_equal
 
 Check = Callable[[Guard, tuple[Any, ...]], bool]

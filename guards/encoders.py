@@ -10,12 +10,12 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from guards import source as s
-from guards.global_state import DTYPE_CODES
+from guards import sources as s
+from guards.conditions import float_bits, shape_operator_numbers
 from guards.guard import Guard
 from guards.kinds import GuardKind
-from guards.shapes import float_bits, shape_operator_numbers
-from guards.tensor_properties import TensorProperties
+from guards.properties.global_state import DTYPE_CODES
+from guards.properties.tensor import TensorProperties
 from guards.values import ObjectRef
 
 if TYPE_CHECKING:

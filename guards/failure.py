@@ -12,12 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from guards.global_state import GlobalState, read_global_state
 from guards.guard import Guard, GuardError, raw_length
 from guards.guard_set import GuardSet
 from guards.kinds import GuardKind
 from guards.lookup import Undecided, Unresolved, dict_items, has_attribute, isinstance_raw, safe_repr
 from guards.namespace import FrameNamespace
+from guards.properties.global_state import GlobalState, read_global_state
 from guards.values import ObjectRef
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from guards.guard import Guard
 from guards.kinds import GuardKind
-from guards.source import ConstantSource, LocalSource, Source
+from guards.sources import ConstantSource, LocalSource, Source
 from guards.values import ObjectRef
 
 

@@ -22,7 +22,7 @@ from guards.encoders import check, load
 from guards.guard_set import GuardSet
 from guards.instructions import Assembler
 from guards.namespace import localsplus_names
-from guards.source import Source
+from guards.sources import Source
 from guards.twin import PythonProgram
 
 

@@ -16,7 +16,7 @@ from guards.checks import guard_holds
 from guards.guard_set import GuardSet
 from guards.lookup import Unresolved
 from guards.namespace import UNBOUND, FrameNamespace
-from guards.source import Source
+from guards.sources import Source
 
 
 class PythonProgram:

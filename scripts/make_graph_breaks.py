@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from capture.break_reasons import REASONS
+from capture.report.break_reasons import REASONS
 
 PAGE = Path(__file__).parent.parent / "docs" / "graph_breaks.md"
 

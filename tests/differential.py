@@ -29,9 +29,9 @@ import numpy
 import torch
 
 import capture
-from capture.errors import CaptureError
 from capture.explain import Collector, Explanation
-from capture.observe import observing
+from capture.report.errors import CaptureError
+from capture.report.observe import observing
 
 
 @dataclass

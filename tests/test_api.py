@@ -13,9 +13,9 @@ import pytest
 import torch
 
 import capture
-from capture import hooks
 from capture.explain import Collector
-from capture.observe import observing
+from capture.hooks import switch as hooks
+from capture.report.observe import observing
 
 
 def double_plus_one(x):
@@ -356,7 +356,7 @@ def test_reset_forgets_entries(found):
 
 
 def test_marks_of_tensors():
-    from capture import marks
+    from capture.policy import marks
 
     x = torch.ones(3, 4)
     capture.mark_dynamic(x, -1, min=2, max=8)
@@ -386,7 +386,7 @@ def test_patch_is_a_context_and_a_decorator():
 
 
 def test_environment_of_settings():
-    from capture.config import Config
+    from capture.report.config import Config
 
     config = Config()
     config.load_environment(

@@ -11,7 +11,8 @@ import pytest
 import torch
 
 import capture
-from capture import convert_frame, hooks
+from capture.frame import convert as convert_frame
+from capture.hooks import switch as hooks
 from tests.differential import Program, assert_same
 
 

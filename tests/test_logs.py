@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from capture.log import LOGS
+from capture.report.log import LOGS
 
 PROGRAM = """
 import torch, capture

@@ -14,8 +14,8 @@ import pytest
 import torch
 
 import capture
-from capture.dispatcher import Dispatcher, dispatcher_code, own_code, positional_code
-from capture.settrace_hook import make_result
+from capture.hooks.dispatcher import Dispatcher, dispatcher_code, own_code, positional_code
+from capture.hooks.settrace import make_result
 from tests.differential import Program, assert_same
 
 

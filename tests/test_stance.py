@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import capture
-from capture.config import config
+from capture.report.config import config
 from tests.capture.test_cases import Counting
 
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from codegen.kernel.ops import HALVES
 from codegen.llvm.types import FLOATS, SIZES, UNSIGNED
 from codegen.llvm.values import Code
-from codegen.ops import HALVES
 
 SIGN_OF_HALVES = -(1 << 15)  # the bit of the sign in the encoding, as an i16
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from codegen.ir import (
+from codegen.kernel.ir import (
     Accumulator,
     Buffer,
     Check,
@@ -33,6 +33,7 @@ from codegen.ir import (
     Store,
     Update,
 )
+from codegen.kernel.ops import OPS
 from codegen.llvm import math as _math
 from codegen.llvm.arithmetic import EMITTERS
 from codegen.llvm.casts import cast
@@ -52,7 +53,6 @@ from codegen.llvm.scans import emit_scan_step
 from codegen.llvm.streaming import only_reads, rows_ahead, written_past_caches
 from codegen.llvm.target import Target
 from codegen.llvm.values import Code, Value, constant_value
-from codegen.ops import OPS
 
 
 def emit(kernel: Kernel, target: Target) -> str:

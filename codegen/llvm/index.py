@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from codegen.ir import AxisVar, Binary, Const, Expr, Indirect, Sym
+from codegen.kernel.ir import AxisVar, Binary, Const, Expr, Indirect, Sym
 from codegen.llvm.casts import cast
 from codegen.llvm.function_text import FunctionText
 from codegen.llvm.types import vector

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from codegen.ir import AxisVar, Binary, Const, Expr, Indirect, Load, Loop, Stmt, Store
+from codegen.kernel.ir import AxisVar, Binary, Const, Expr, Indirect, Load, Loop, Stmt, Store
 from codegen.llvm.index import terms_of
 from codegen.llvm.memory import to_memory, to_register
 from codegen.llvm.types import SIZES, memory_element, memory_type, vector

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from codegen.ir import Accumulator, Stmt, Update
+from codegen.kernel.ir import Accumulator, Stmt, Update
 from codegen.llvm.blocks import Bound, run_loop
 from codegen.llvm.types import FLOATS
 from codegen.llvm.values import Code

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from codegen.ir import (
+from codegen.kernel.ir import (
     Accumulator,
     AxisVar,
     Binary,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from codegen.ir import Const, Load, Store
+from codegen.kernel.ir import Const, Load, Store
 from codegen.llvm.errors import EmitError
 from codegen.llvm.function_text import Frame
 from codegen.llvm.index import Address

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from codegen.ir import Accumulator, Loop, ReadAccumulator, ScanStep, Stmt, Update
+from codegen.kernel.ir import Accumulator, Loop, ReadAccumulator, ScanStep, Stmt, Update
 from codegen.llvm.arithmetic import smaller_or_larger
 from codegen.llvm.errors import EmitError
 from codegen.llvm.types import FLOATS, SIZES, UNSIGNED, constant, register_type

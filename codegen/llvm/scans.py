@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from codegen.ir import ScanStep
+from codegen.kernel.ir import ScanStep
 from codegen.llvm.reduce import COMBINE, identity
 from codegen.llvm.values import Code, Value
 

@@ -16,7 +16,7 @@ caches; so large a result has left them anyway before anybody reads it.
 
 from __future__ import annotations
 
-from codegen.ir import (
+from codegen.kernel.ir import (
     Accumulator,
     AxisVar,
     Const,
@@ -31,8 +31,8 @@ from codegen.ir import (
     add,
     mul,
 )
+from codegen.kernel.ops import OPS, TORCH_DTYPES
 from codegen.llvm.index import terms_of
-from codegen.ops import OPS, TORCH_DTYPES
 
 BYTES = 16 << 20  # less may come from the cache
 CYCLES = 4  # of work on an element

@@ -12,6 +12,7 @@ import logging
 
 from torch import fx
 
+from codegen.kernel.program import Program
 from codegen.lower import (
     activation,
     assertions,
@@ -29,7 +30,6 @@ from codegen.lower import (
 )
 from codegen.lower.graph import Lowering
 from codegen.lower.ordered_writes import OrderWanted, Unordered, Wishes, writes_to_order
-from codegen.program import Program
 
 __all__ = ["FAMILIES", "Lowering", "lower_graph"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from codegen.index_algebra import Index, times
+from codegen.kernel.index_algebra import Index, times
 from codegen.lower.promotion import as_operand
 from codegen.lower.registry import lowering
 from codegen.lower.tensor_expr import Affine, Stored, TensorExpr, View, copy_of

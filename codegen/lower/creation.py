@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from codegen.index_algebra import Poly
+from codegen.kernel.index_algebra import Poly
 from codegen.lower.promotion import as_operand, is_float
 from codegen.lower.registry import lowering
 from codegen.lower.scalar_math import add, compare, mul, sub, where

@@ -16,17 +16,17 @@ from typing import Any
 import torch
 from torch import fx
 
-from codegen import index_algebra as ix
-from codegen.index_algebra import Index, Poly, Ranges, to_expr
-from codegen.ir import DTYPES
+from codegen.kernel import index_algebra as ix
+from codegen.kernel.index_algebra import Index, Poly, Ranges, to_expr
+from codegen.kernel.ir import DTYPES
+from codegen.kernel.ops import IR_DTYPES
+from codegen.kernel.program import BufferInfo, ExternStep, Program, Ref, ViewStep, root_memory
 from codegen.lower.attention import without_repeats
 from codegen.lower.ordered_writes import OrderedWrites, OrderWanted, Version, refuse_output, write_in_order
 from codegen.lower.registry import LOWERINGS
 from codegen.lower.size_floats import SizeFloat, size_float
 from codegen.lower.tensor_expr import Shape, Stored, TensorExpr, View
-from codegen.ops import IR_DTYPES
-from codegen.program import BufferInfo, ExternStep, Program, Ref, ViewStep, root_memory
-from codegen.trace import Symbolic
+from codegen.trace.trace import Symbolic
 
 MAX_DEPTH = 150  # definitions that are nested deeper are stored: the passes recurse over them
 
@@ -99,7 +99,7 @@ class Lowering:
         found = self.realized.get(value)
         if found is None:
             strides = self.layouts.get(value) or ix.row_major(value.shape)
-            from codegen.ops import TORCH_DTYPES
+            from codegen.kernel.ops import TORCH_DTYPES
 
             found = self.new_buffer(
                 hint or self.name, "temp", TORCH_DTYPES[value.dtype], value.shape, strides

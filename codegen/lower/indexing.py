@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from codegen.index_algebra import Index, plus
+from codegen.kernel.index_algebra import Index, plus
 from codegen.lower.registry import lowering
 from codegen.lower.scalar_math import apply, both, compare, where
 from codegen.lower.tensor_expr import (

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from codegen.index_algebra import Index, plus, times
+from codegen.kernel.index_algebra import Index, plus, times
 from codegen.lower.graph import Store, strides_of
 from codegen.lower.part_writes import written_parts
 from codegen.lower.promotion import as_operand

@@ -21,7 +21,7 @@ from typing import Any, cast
 import torch
 from torch import fx
 
-from codegen.index_algebra import Index, plus, times
+from codegen.kernel.index_algebra import Index, plus, times
 from codegen.lower.tensor_expr import Shape, Stored, TensorExpr, View, reshape
 from codegen.lower.view import clamp_start, permuted
 

@@ -15,13 +15,13 @@ from typing import Any
 
 import torch
 
-from codegen.index_algebra import Poly
+from codegen.kernel.index_algebra import Poly
+from codegen.kernel.ops import HALVES
 from codegen.lower.promotion import as_operand, common_dtype, compute_dtype, is_float
 from codegen.lower.registry import lowering
 from codegen.lower.scalar_math import add, apply, both, compare, invert, mul, nonzero, sub, unless_zero, where
 from codegen.lower.size_floats import SizeFloat
 from codegen.lower.tensor_expr import SizeValue, TensorExpr, cast, copy_of, expand, fill, representable
-from codegen.ops import HALVES
 
 aten = torch.ops.aten
 

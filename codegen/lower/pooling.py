@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from codegen.index_algebra import plus
+from codegen.kernel.index_algebra import plus
 from codegen.lower.graph import sizes_of
 from codegen.lower.promotion import compute_dtype, is_float
 from codegen.lower.registry import lowering

@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 
-from codegen.index_algebra import Poly
+from codegen.kernel.index_algebra import Poly
+from codegen.kernel.ops import FLOATS, IR_DTYPES, TORCH_DTYPES
 from codegen.lower.size_floats import SizeFloat
 from codegen.lower.tensor_expr import Shape, SizeValue, TensorExpr, cast, expand, fill
-from codegen.ops import FLOATS, IR_DTYPES, TORCH_DTYPES
 
 _HALF = frozenset({"bf16", "f16"})
 

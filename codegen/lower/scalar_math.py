@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from codegen.index_algebra import Poly
+from codegen.kernel.index_algebra import Poly
+from codegen.kernel.ops import OPS, result_dtype
 from codegen.lower.tensor_expr import Checked, Map, SizeValue, TensorExpr, cast, expand, fill
-from codegen.ops import OPS, result_dtype
 
 # On b8 registers arithmetic is logic: True + True is True.
 _LOGICAL = {"add": "or", "mul": "and", "max": "or", "min": "and"}

@@ -13,7 +13,8 @@ from typing import Any
 
 import torch
 
-from codegen.index_algebra import Index, row_major
+from codegen.kernel.index_algebra import Index, row_major
+from codegen.kernel.ops import TORCH_DTYPES
 from codegen.lower.graph import Store, strides_of
 from codegen.lower.indexing import index_coordinates, spread, with_dim
 from codegen.lower.pointwise import add_lowering
@@ -34,7 +35,6 @@ from codegen.lower.tensor_expr import (
     reshape,
 )
 from codegen.lower.view import strided_slice
-from codegen.ops import TORCH_DTYPES
 
 aten = torch.ops.aten
 NOT_ADDED = ("b8", "bf16", "f16")

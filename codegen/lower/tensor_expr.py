@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import torch
 
-from codegen.index_algebra import Index, Ranges, dot, plus, product, row_major, times
-from codegen.ops import TORCH_DTYPES
+from codegen.kernel.index_algebra import Index, Ranges, dot, plus, product, row_major, times
+from codegen.kernel.ops import TORCH_DTYPES
 
 Shape = tuple[Index, ...]
 Indices = tuple[Index, ...]

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from codegen.index_algebra import Index, minus, plus, row_major
+from codegen.kernel.index_algebra import Index, minus, plus, row_major
 from codegen.lower.registry import lowering
 from codegen.lower.tensor_expr import (
     Coordinate,

@@ -11,7 +11,7 @@ each part lies in one piece.
 
 from __future__ import annotations
 
-from codegen.index_algebra import Index, row_major
+from codegen.kernel.index_algebra import Index, row_major
 from codegen.lower.tensor_expr import Affine, Checked, Map, Reduce, Stored, TensorExpr, View, numel, reshape
 
 LONG = 1 << 16  # elements from which on it can pay; on one thread the parts cost 3 % there (a bare amax 10 %)

@@ -13,32 +13,39 @@ from dataclasses import replace
 from itertools import starmap
 from math import prod
 
-from codegen import index_algebra as ix
-from codegen import ir
-from codegen.index_algebra import Index
+from codegen.kernel import index_algebra as ix
+from codegen.kernel import ir
+from codegen.kernel.index_algebra import Index
+from codegen.kernel.ops import TORCH_DTYPES
+from codegen.kernel.program import (
+    BufferInfo,
+    ExternStep,
+    KernelStep,
+    Program,
+    ViewStep,
+    is_input_memory,
+)
+from codegen.kernel.verifier import verify
 from codegen.lower.graph import Lowering
 from codegen.lower.ordered_writes import Unordered
 from codegen.lower.tensor_expr import Scattered, Shape, Stored, TensorExpr, copy_of
-from codegen.ops import TORCH_DTYPES
-from codegen.passes.align import open_group
-from codegen.passes.borrow import borrow_outputs
-from codegen.passes.column_sums import sum_columns_beside_rows
-from codegen.passes.draft import Draft, DraftLoad, DraftStore, Phase, Statement
-from codegen.passes.emit import emit_group
-from codegen.passes.failures import call_may_fail, hoist_checks, may_fail
-from codegen.passes.fuse import Dependencies, fuse
-from codegen.passes.group import Group
-from codegen.passes.joined_rows import join_rows
-from codegen.passes.order import FailingSteps, PlacedKernel, order_steps
-from codegen.passes.roots import Root, find_roots, own_definitions
-from codegen.passes.scatter_in_place import scatter_in_place
-from codegen.passes.schedule import schedule
-from codegen.passes.short_sizes import open_draft
-from codegen.passes.split_joins import split_joins
-from codegen.passes.split_pads import split_pads
-from codegen.passes.versions import name_inputs
-from codegen.program import BufferInfo, ExternStep, KernelStep, Program, ViewStep, is_input_memory
-from codegen.verifier import verify
+from codegen.passes.draft.borrow import borrow_outputs
+from codegen.passes.draft.column_sums import sum_columns_beside_rows
+from codegen.passes.draft.draft import Draft, DraftLoad, DraftStore, Phase, Statement
+from codegen.passes.draft.emit import emit_group
+from codegen.passes.draft.joined_rows import join_rows
+from codegen.passes.graph.failures import call_may_fail, hoist_checks, may_fail
+from codegen.passes.graph.scatter_in_place import scatter_in_place
+from codegen.passes.graph.split_joins import split_joins
+from codegen.passes.graph.split_pads import split_pads
+from codegen.passes.group.align import open_group
+from codegen.passes.group.fuse import Dependencies, fuse
+from codegen.passes.group.group import Group
+from codegen.passes.group.roots import Root, find_roots, own_definitions
+from codegen.passes.loops.schedule import schedule
+from codegen.passes.loops.short_sizes import open_draft
+from codegen.passes.steps.order import FailingSteps, PlacedKernel, order_steps
+from codegen.passes.steps.versions import name_inputs
 
 VERIFY = False  # tests turn it on: check every kernel
 

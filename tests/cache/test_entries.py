@@ -14,7 +14,7 @@ from cache.entries import CacheEntry, entries, has_captured, install, limit_reac
 from guards.guard import type_match
 from guards.guard_set import GuardSet
 from guards.program import encode
-from guards.source import LocalSource
+from guards.sources import LocalSource
 
 
 class Guards:

@@ -17,16 +17,18 @@ import numpy as np
 import pytest
 import torch
 
-from capture.config import config
-from capture.convert_frame import Converter
-from capture.counters import counters
-from capture.protocols import CaptureSettings
-from tests.capture.registry import CASES, Case
+from capture.frame.convert import Converter
+from capture.policy.settings import CaptureSettings
+from capture.report.config import config
+from capture.report.counters import counters
+from tests.capture.cases.registry import CASES, Case
 
 # Importing a module of cases enters them in the table; those of dynamic sizes have a table and a test of their own.
-for _path in sorted(Path(__file__).parent.glob("cases_*.py")):
-    if not _path.stem.startswith("cases_dynamic"):
-        importlib.import_module(f"tests.capture.{_path.stem}")
+for _path in sorted((Path(__file__).parent / "cases").glob("*/*.py")):
+    if _path.stem not in ("__init__", "dynamic_registry", "unbacked_registry") and not _path.stem.startswith(
+        "dynamic"
+    ):
+        importlib.import_module(f"tests.capture.cases.{_path.parent.stem}.{_path.stem}")
 
 
 def outcome(function: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -8,16 +8,16 @@ import pytest
 import torch
 
 import capture
-from capture.config import config
-from tests.capture.registry import Case
+from capture.report.config import config
+from tests.capture.cases.registry import Case
 from tests.capture.test_cases import CASES, Counting, outcome, same
 
 EVERY = 16  # one case in so many is fast enough for each run
 # They look at what recorded the operations, a profiler or autograd: kernels are none of torch's.
 NOT_NATIVELY = {
-    "cases_contexts.profiler_that_is_read",
-    "cases_autograd.grad_fn_name",
-    "cases_autograd.checkpointed_reentrant",
+    "torch.contexts.profiler_that_is_read",
+    "torch.autograd.grad_fn_name",
+    "torch.autograd.checkpointed_reentrant",
 }
 
 PARTS = [

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import capture
-from capture.config import config
-from capture.counters import counters
+from capture.report.config import config
+from capture.report.counters import counters
 from tests.capture.models import MODELS
 
 GOLDEN = Path(__file__).parent / "golden" / "models.txt"

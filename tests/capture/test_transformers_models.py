@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import capture
-from capture.config import config
-from capture.counters import counters
+from capture.report.config import config
+from capture.report.counters import counters
 from tests.capture.transformers_models import ARCHITECTURES
 
 pytest.importorskip("transformers")

@@ -17,7 +17,7 @@ from torch import Tensor, fx
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
-from codegen.decompositions import rule_for
+from codegen.rewrite.decompositions import rule_for
 
 
 class _Recorder(TorchDispatchMode):

@@ -17,9 +17,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from codegen import ir
-from codegen.ops import TORCH_DTYPES, reference
-from codegen.program import BufferInfo, ExternStep, KernelStep, Program, Ref, ViewStep
+from codegen.kernel import ir
+from codegen.kernel.ops import TORCH_DTYPES, reference
+from codegen.kernel.program import BufferInfo, ExternStep, KernelStep, Program, Ref, ViewStep
 
 
 class CheckFailed(Exception):

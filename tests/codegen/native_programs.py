@@ -8,9 +8,9 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from codegen.jit import compile_kernels
-from codegen.plan import extent_of
-from codegen.program import KernelStep, Program
+from codegen.kernel.program import KernelStep, Program
+from codegen.launch.jit import compile_kernels
+from codegen.launch.plan import extent_of
 from tests.codegen.loop_interpreter import CheckFailed, ProgramRun, execute
 
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)

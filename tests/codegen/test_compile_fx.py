@@ -21,10 +21,11 @@ import torch
 from torch import fx
 
 import capture
-from codegen import compile_fx, compiled
-from codegen.compiled import CompiledGraph, EagerGraph
-from codegen.extern_program import extern_program
-from codegen.training import TrainingGraph
+from codegen import compile_fx
+from codegen.autograd.training import TrainingGraph
+from codegen.launch import compiled
+from codegen.launch.compiled import CompiledGraph, EagerGraph
+from codegen.launch.extern_program import extern_program
 from tests.codegen.graph_programs import PROGRAMS
 
 

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 import capture
-from capture.config import config
+from capture.report.config import config
 
 
 def convolutions() -> nn.Module:

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 
 from guards import guard as g
-from guards import source as s
-from guards.shapes import apply, constant, load, size
+from guards import sources as s
+from guards.conditions import apply, constant, load, size
 from tests.guards.world import Case, World, X, Y, Z
 
 Point = namedtuple("Point", "a b")

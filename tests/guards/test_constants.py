@@ -88,7 +88,9 @@ class IntSubclass(int):
 
 
 @pytest.mark.parametrize(
-    "value", [[1], {}, object(), IntSubclass(3), ([],), frozenset({(object(),)}), torch.ones(1)], ids=["list", "dict", "object", "int_subclass", "list_in_tuple", "object_in_set", "tensor"]
+    "value",
+    [[1], {}, object(), IntSubclass(3), ([],), frozenset({(object(),)}), torch.ones(1)],
+    ids=["list", "dict", "object", "int_subclass", "list_in_tuple", "object_in_set", "tensor"],
 )
 def test_no_constant(value: Any) -> None:
     assert not is_constant(value)

@@ -9,12 +9,12 @@ from typing import Any
 import torch
 
 from guards import guard as g
+from guards.conditions import apply, constant, from_sympy, load, size
 from guards.failure import describe, explain_failure
 from guards.guard_set import GuardSet
 from guards.kinds import GuardKind
 from guards.program import encode
-from guards.shapes import apply, constant, from_sympy, load, size
-from guards.source import (
+from guards.sources import (
     AttrSource,
     DictItemSource,
     GlobalSource,

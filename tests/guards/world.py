@@ -20,7 +20,7 @@ from guards.guard import Guard
 from guards.guard_set import GuardSet
 from guards.namespace import FrameNamespace
 from guards.program import encode
-from guards.source import LocalSource, Source
+from guards.sources import LocalSource, Source
 from guards.twin import PythonProgram
 
 X, Y, Z = LocalSource("x"), LocalSource("y"), LocalSource("z")

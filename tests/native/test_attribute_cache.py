@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from guards.guard_set import GuardSet
 from guards.program import encode
-from guards.source import AttrSource, DictItemSource, GlobalSource, ItemSource, Source
+from guards.sources import AttrSource, DictItemSource, GlobalSource, ItemSource, Source
 from guards.twin import PythonProgram
 from tests.guards.world import World, X, Y
 

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 import torch
 
-from codegen.ir import Buffer, Const, Kernel
-from codegen.plan import (
+from codegen.kernel.ir import Buffer, Const, Kernel
+from codegen.kernel.program import BufferInfo, ExternStep, KernelStep, Program, Ref, ViewStep
+from codegen.launch.plan import (
     ARG_LIST,
     ARG_OBJECT,
     ARG_SLOT,
@@ -28,7 +29,6 @@ from codegen.plan import (
     PlanOptions,
     build_plan,
 )
-from codegen.program import BufferInfo, ExternStep, KernelStep, Program, Ref, ViewStep
 
 _capture = pytest.importorskip("_capture")
 aten = torch.ops.aten

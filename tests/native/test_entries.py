@@ -12,7 +12,7 @@ import pytest
 from guards import guard as g
 from guards.guard_set import GuardSet
 from guards.program import encode
-from guards.source import AttrSource, LocalSource
+from guards.sources import AttrSource, LocalSource
 
 
 def program(fn, *guards, slots=()):

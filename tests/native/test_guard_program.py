@@ -17,10 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guards import guard as g
-from guards.guard_set import GuardSet
-from guards.instructions import INSTRUCTIONS, OPCODES, Assembler
-from guards.program import encode
-from guards.shapes import (
+from guards.conditions import (
     OPERATORS,
     ShapeExpression,
     ShapeOverflow,
@@ -29,7 +26,17 @@ from guards.shapes import (
     load,
     shape_operator_numbers,
 )
-from guards.source import AttrSource, ConstantSource, DictItemSource, GradSource, ItemSource, ShapeSource
+from guards.guard_set import GuardSet
+from guards.instructions import INSTRUCTIONS, OPCODES, Assembler
+from guards.program import encode
+from guards.sources import (
+    AttrSource,
+    ConstantSource,
+    DictItemSource,
+    GradSource,
+    ItemSource,
+    ShapeSource,
+)
 from tests.guards.cases import CASES
 from tests.guards.world import World, X, Y
 

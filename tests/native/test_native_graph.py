@@ -14,7 +14,7 @@ from codegen import compile_fx
 from guards import guard as g
 from guards.guard_set import GuardSet
 from guards.program import encode
-from guards.source import LocalSource
+from guards.sources import LocalSource
 
 
 class SumAndDifference(torch.nn.Module):

@@ -7,7 +7,7 @@ import sys
 import _capture
 import pytest
 
-from guards.set_layout import layout_of
+from guards.properties.set_layout import layout_of
 
 
 def sets():

@@ -14,8 +14,8 @@ import _capture
 import pytest
 import torch
 
-from guards.global_state import DTYPE_CODES, read_global_state
-from guards.tensor_properties import TensorProperties, storage_key
+from guards.properties.global_state import DTYPE_CODES, read_global_state
+from guards.properties.tensor import TensorProperties, storage_key
 
 
 @pytest.fixture(params=["offsets", "accessors"], autouse=True)

@@ -19,11 +19,11 @@ from typing import Any
 import torch
 
 import capture
-from capture.errors import CaptureWarning
 from capture.explain import Collector
-from capture.observe import observing
-from codegen.compiled import EagerGraph
-from codegen.training import TrainingGraph
+from capture.report.errors import CaptureWarning
+from capture.report.observe import observing
+from codegen.autograd.training import TrainingGraph
+from codegen.launch.compiled import EagerGraph
 from tests.differential import compare_tensors, compare_values
 from tests.opinfo.cases import ENTRIES, UNDEFINED, Case, cases, copied, tolerance
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from codegen.ir import Kernel
-from codegen.jit import CompiledKernel, compile_kernels
+from codegen.kernel.ir import Kernel
+from codegen.launch.jit import CompiledKernel, compile_kernels
 from codegen.llvm import LEVELS, Target
 
 SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)

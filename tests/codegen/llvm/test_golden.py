@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from codegen import ir
-from codegen.ir import (
+from codegen.kernel import ir
+from codegen.kernel.ir import (
     Accumulator,
     AxisVar,
     Buffer,

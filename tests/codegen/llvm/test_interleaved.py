@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 import capture
-from codegen import ir
-from codegen.ir import AxisVar, Buffer, Const, Kernel, Load, Loop, Op, Store
+from codegen.kernel import ir
+from codegen.kernel.ir import AxisVar, Buffer, Const, Kernel, Load, Loop, Op, Store
+from codegen.kernel.ops import TORCH_DTYPES
 from codegen.llvm import Target, emit
 from codegen.llvm.interleaved import interleaved_loads, interleaved_stores
-from codegen.ops import TORCH_DTYPES
 
 i, j = AxisVar("i"), AxisVar("j")
 

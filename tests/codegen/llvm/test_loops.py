@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from codegen import ir
-from codegen.ir import (
+from codegen.kernel import ir
+from codegen.kernel.ir import (
     AxisVar,
     Buffer,
     Check,
@@ -21,9 +21,9 @@ from codegen.ir import (
     Store,
     Sym,
 )
+from codegen.kernel.ops import TORCH_DTYPES
 from codegen.llvm import EmitError, Target, emit
 from codegen.llvm.loops import plan_vector_loop
-from codegen.ops import TORCH_DTYPES
 
 GUARD = 40  # elements behind the end that must stay as they are
 

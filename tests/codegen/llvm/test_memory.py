@@ -5,10 +5,23 @@ from __future__ import annotations
 import pytest
 import torch
 
-from codegen import ir
-from codegen.ir import AxisVar, Buffer, Const, ConstOp, IndexOp, Indirect, Kernel, Load, Loop, Op, Store, Sym
+from codegen.kernel import ir
+from codegen.kernel.ir import (
+    AxisVar,
+    Buffer,
+    Const,
+    ConstOp,
+    IndexOp,
+    Indirect,
+    Kernel,
+    Load,
+    Loop,
+    Op,
+    Store,
+    Sym,
+)
+from codegen.kernel.ops import TORCH_DTYPES
 from codegen.llvm import EmitError, Target, emit
-from codegen.ops import TORCH_DTYPES
 
 DTYPES = sorted(TORCH_DTYPES)
 LENGTHS = [1, 3, 4, 15, 16, 17, 40]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from codegen.ir import AxisVar, Buffer, Const, Kernel, Load, Loop, Op, Store
-from codegen.ops import INTEGERS, OPS, STORAGE, TORCH_DTYPES, reference, result_dtype
+from codegen.kernel.ir import AxisVar, Buffer, Const, Kernel, Load, Loop, Op, Store
+from codegen.kernel.ops import INTEGERS, OPS, STORAGE, TORCH_DTYPES, reference, result_dtype
 
 INF, NAN = math.inf, math.nan
 # The largest error in units of the last place, against float64 (float32) and eager (float64).

@@ -11,11 +11,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 import capture
-from codegen import ir
-from codegen.ir import AxisVar, Buffer, Const, ConstOp, Kernel, Load, Loop, Op, Store
+from codegen.kernel import ir
+from codegen.kernel.ir import AxisVar, Buffer, Const, ConstOp, Kernel, Load, Loop, Op, Store
+from codegen.kernel.ops import TORCH_DTYPES
 from codegen.llvm import Target, emit, streaming
 from codegen.llvm.streaming import RESULT_BYTES, written_past_caches
-from codegen.ops import TORCH_DTYPES
 
 i = AxisVar("i")
 MANY = RESULT_BYTES // 4

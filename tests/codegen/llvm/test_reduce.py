@@ -7,8 +7,8 @@ import math
 import pytest
 import torch
 
-from codegen import ir
-from codegen.ir import (
+from codegen.kernel import ir
+from codegen.kernel.ir import (
     Accumulator,
     AxisVar,
     Buffer,
@@ -23,8 +23,8 @@ from codegen.ir import (
     Sym,
     Update,
 )
+from codegen.kernel.ops import TORCH_DTYPES
 from codegen.llvm import EmitError, Target, emit
-from codegen.ops import TORCH_DTYPES
 
 LENGTHS = [1, 2, 3, 4, 5, 15, 16, 17, 33, 64, 65, 100, 130, 200]
 NUMBERS = ["f32", "f64", "i64", "i32", "i16", "i8", "u8"]

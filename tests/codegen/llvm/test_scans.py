@@ -5,9 +5,20 @@ from __future__ import annotations
 import pytest
 import torch
 
-from codegen import ir
-from codegen.ir import Accumulator, AxisVar, Buffer, Const, Kernel, Load, Loop, ScanStep, Store, Sym
-from codegen.ops import TORCH_DTYPES
+from codegen.kernel import ir
+from codegen.kernel.ir import (
+    Accumulator,
+    AxisVar,
+    Buffer,
+    Const,
+    Kernel,
+    Load,
+    Loop,
+    ScanStep,
+    Store,
+    Sym,
+)
+from codegen.kernel.ops import TORCH_DTYPES
 
 LENGTHS = [1, 2, 3, 7, 8, 9, 15, 16, 17, 33, 64, 65, 130, 200]
 EAGER = {

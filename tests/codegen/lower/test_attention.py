@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 import capture
-from capture.config import config
-from codegen import compiled
+from capture.report.config import config
+from codegen.launch import compiled
 
 GROUPS, LENGTH, WIDTH = 2, 12, 16
 

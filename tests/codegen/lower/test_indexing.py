@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from codegen.printer import print_kernel
+from codegen.kernel.printer import print_kernel
 from tests.codegen.lowering_check import check, check_fails, kernels
 
 INDEXING = {

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import capture
-from codegen.printer import print_kernel
+from codegen.kernel.printer import print_kernel
 from tests.codegen.lowering_check import check, kernels
 
 ROLLS = [

@@ -14,17 +14,17 @@ import torch.nn.functional as F
 from torch import Tensor
 
 import capture
-from capture.config import config
-from codegen import compiled
-from codegen.ir import Const
+from capture.report.config import config
+from codegen.kernel.ir import Const
+from codegen.kernel.program import Program, ViewStep
+from codegen.launch import compiled
+from codegen.launch.plan import made_by
 from codegen.lower import ordered_writes
 from codegen.lower.graph import Lowering
 from codegen.lower.ordered_writes import Version
 from codegen.passes import pipeline
 from codegen.passes.pipeline import build_kernels
-from codegen.passes.versions import check_order
-from codegen.plan import made_by
-from codegen.program import Program, ViewStep
+from codegen.passes.steps.versions import check_order
 from tests.codegen.lower.test_part_writes import compare
 
 HEADS, LENGTH, WIDTH = 2, 64, 8

@@ -10,13 +10,13 @@ import pytest
 import torch
 
 import capture
-from capture.config import config
-from codegen.ir import Const, Loop
+from capture.report.config import config
+from codegen.kernel.ir import Const, Loop
+from codegen.kernel.program import KernelStep, Program
 from codegen.llvm.loops import statements_in
 from codegen.lower.graph import Lowering
 from codegen.passes import pipeline
 from codegen.passes.pipeline import build_kernels
-from codegen.program import KernelStep, Program
 
 Write = Callable[[torch.Tensor, torch.Tensor], object]
 

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 import capture
-from codegen import compiled
-from codegen.ir import Op
-from codegen.jit import compile_kernels
+from codegen.kernel.ir import Op
+from codegen.launch import compiled
+from codegen.launch.jit import compile_kernels
 from codegen.llvm import Target
 from codegen.llvm.loops import statements_in
 from tests.codegen.lowering_check import check, check_fails, kernels

@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import fx
 
-from codegen import compiled
 from codegen.compile_fx import compile_fx
+from codegen.launch import compiled
 from codegen.passes import pipeline
 from tests.codegen.lowering_check import kernels, lowered
 from tests.codegen.native_programs import run_native

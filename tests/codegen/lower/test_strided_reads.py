@@ -6,8 +6,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from codegen.kernel.printer import print_kernel
 from codegen.lower import copies
-from codegen.printer import print_kernel
 from tests.codegen.lowering_check import check, kernels
 
 READS = {

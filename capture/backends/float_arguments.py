@@ -1,0 +1,212 @@
+"""Floats that a graph takes as 0-d tensors and reads with `item()`: what a compiler of tensor operations makes of them.
+
+In:  an fx graph with such placeholders (a learning rate that changed, a float argument under dynamic=True), and its inputs.
+Out: `compile_with_floats`: the graph compiled. Arithmetic on these floats, and their use as a number beside tensors, become tensor operations: one
+     compilation serves all values. Where an operator needs the number itself, the graph is compiled for each value, `LIMIT` of them.
+
+    s = scale.item(); x * (s + 1)        ->   method_with_floats("__mul__", (1,), x, float_operation("add", scale, 1))
+    s = slope.item(); leaky_relu(x, s)   ->   a graph for slope = 0.1, one for slope = 0.2, ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import torch
+import torch.fx
+from torch.fx.node import map_arg
+
+from capture.graph.named_functions import new_graph
+from capture.graph.number_operations import (
+    FLOAT_PLACES,
+    OPERATION_NAMES,
+    as_method,
+    float_operation,
+    keeps_type,
+    method_with_floats,
+    tensor_of_numbers,
+)
+from capture.hooks import switch as hooks
+
+FLOATS = (torch.float32, torch.float64)
+LIMIT = 16  # values that a graph is compiled for; with others it runs operator by operator
+Compiler = Callable[[torch.fx.GraphModule, Sequence[Any]], Callable[..., Any]]
+
+
+def compile_with_floats(
+    gm: torch.fx.GraphModule, example_inputs: Sequence[Any], compile_graph: Compiler
+) -> Callable[..., Any]:
+    """`compile_graph(gm, example_inputs)`, which need not know about `item()`."""
+    read = _reads(gm.graph)
+    if not read:
+        return compile_graph(gm, example_inputs)
+    numbers = _needed_as_numbers(gm.graph, read)
+    module = torch.fx.GraphModule(gm, _rewritten(gm.graph, read, numbers), class_name=type(gm).__name__)
+    if not numbers:
+        return _or_as_captured(compile_graph(module, example_inputs), gm)
+    return FloatGraph(gm, module, example_inputs, compile_graph)
+
+
+def _or_as_captured(compiled: Callable[..., Any], gm: torch.fx.GraphModule) -> Callable[..., Any]:
+    """A graph that runs operator by operator has no use for tensors in place of its floats."""
+    from codegen.launch.compiled import EagerGraph
+
+    return EagerGraph(gm, compiled.reason) if isinstance(compiled, EagerGraph) else compiled
+
+
+class FloatGraph:
+    """A graph for each combination of the floats that its operators need as numbers."""
+
+    def __init__(
+        self,
+        gm: torch.fx.GraphModule,
+        module: torch.fx.GraphModule,
+        example_inputs: Sequence[Any],
+        compile_graph: Compiler,
+    ) -> None:
+        self.original = gm
+        self.module = module
+        self.compile_graph = compile_graph
+        placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+        self.positions = [i for i, node in enumerate(placeholders) if any(map(_reads_float, node.users))]
+        self.compiled: dict[tuple[str, ...], Callable[..., Any]] = {}
+        self.graph_for(example_inputs)
+
+    def __call__(self, *args: Any) -> Any:
+        return self.graph_for(args)(*args)
+
+    def graph_for(self, args: Sequence[Any]) -> Callable[..., Any]:
+        values = [args[i].item() for i in self.positions]
+        key = tuple(value.hex() for value in values)  # zero has two forms, and a nan is no number
+        if key not in self.compiled:
+            if len(self.compiled) >= LIMIT:
+                forward: Callable[..., Any] = self.original.forward
+                return forward
+            before = hooks.switch(hooks.OFF)
+            try:
+                compiled = self.compile_graph(self._with_constants(values), args)
+                self.compiled[key] = _or_as_captured(compiled, self.original)
+            finally:
+                hooks.switch(before)
+        return self.compiled[key]
+
+    def _with_constants(self, values: Sequence[float]) -> torch.fx.GraphModule:
+        graph = new_graph()
+        held: dict[torch.fx.Node, torch.fx.Node] = {}
+        output = graph.graph_copy(self.module.graph, held)
+        graph.output(output)
+        placeholders = [node for node in graph.nodes if node.op == "placeholder"]
+        for position, value in zip(self.positions, values):
+            for read in [user for user in placeholders[position].users if _reads_float(user)]:
+                for user in list(read.users):
+                    user.args = _replaced(user.args, read, value)
+                    user.kwargs = _replaced(user.kwargs, read, value)
+                graph.erase_node(read)
+        return torch.fx.GraphModule(self.module, graph, class_name=type(self.module).__name__)
+
+
+def _replaced(arguments: Any, node: torch.fx.Node, value: float) -> Any:
+    return map_arg(arguments, lambda n: value if n is node else n)
+
+
+# --- what becomes a tensor operation -------------------------------------------------------------------------------------------
+
+
+def _reads_float(node: torch.fx.Node) -> bool:
+    """`placeholder.item()`, of a tensor that holds a Python float."""
+    if node.op != "call_method" or node.target != "item" or len(node.all_input_nodes) != 1:
+        return False
+    tensor = node.all_input_nodes[0].meta.get("example_value")
+    if not isinstance(tensor, torch.Tensor) or node.all_input_nodes[0].op != "placeholder":
+        return False
+    return tensor.dtype == torch.float64 and tensor.ndim == 0 and tensor.device.type == "cpu"
+
+
+def _reads(graph: torch.fx.Graph) -> dict[torch.fx.Node, set[torch.fx.Node]]:
+    """The reads of floats, and what is computed from them as floats; with the reads that each depends on."""
+    found: dict[torch.fx.Node, set[torch.fx.Node]] = {}
+    for node in graph.nodes:
+        if _reads_float(node):
+            found[node] = {node}
+        elif node.target in OPERATION_NAMES and all(map(_is_number, node.args)):
+            below = [found[n] for n in node.all_input_nodes if n in found]
+            if below:
+                found[node] = set().union(*below)
+    return found
+
+
+def _is_number(argument: Any) -> bool:
+    if isinstance(argument, torch.fx.Node):
+        return isinstance(argument.meta.get("example_value"), torch.SymInt | torch.SymFloat | int | float)
+    return type(argument) in (int, float)
+
+
+def _needed_as_numbers(
+    graph: torch.fx.Graph, read: dict[torch.fx.Node, set[torch.fx.Node]]
+) -> set[torch.fx.Node]:
+    """Reads of floats on which an operator depends that takes no tensor in their place."""
+    needed: set[torch.fx.Node] = set()
+    for node in graph.nodes:
+        if node not in read and _as_tensor_operation(node, read) is None:
+            needed |= {below for argument in node.all_input_nodes for below in read.get(argument, ())}
+    return needed
+
+
+def _as_tensor_operation(
+    node: torch.fx.Node, floats: Collection[torch.fx.Node]
+) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | None:
+    """The call (function, args, kwargs) in which these floats among the arguments may be tensors; None where there is none."""
+    if node.op not in ("call_method", "call_function"):
+        return None
+    if node.target is float_operation:
+        return float_operation, node.args, dict(node.kwargs)
+    if node.target is torch.tensor:
+        dtype = node.meta["example_value"].dtype  # of an int, Python refuses some floats
+        plain = len(node.args) == 1 and not node.kwargs.keys() - {"dtype"}
+        return (tensor_of_numbers, (node.args[0], dtype), {}) if plain and dtype in FLOATS else None
+    name: Any
+    before: Any = ()
+    args: list[Any]
+    if node.target is method_with_floats:
+        name, before, *args = node.args
+    else:
+        name, args = as_method(node.target, node.args, _is_tensor)
+    given: dict[Any, Any] = {**dict(enumerate(args)), **node.kwargs}
+    places = tuple(p for p, value in given.items() if isinstance(value, torch.fx.Node) and value in floats)
+    within = sum(n in floats for n in node.all_input_nodes) > len({given[place] for place in places})
+    if within or not set(places) <= set(FLOAT_PLACES.get(name, ())) or not args or not _is_tensor(args[0]):
+        return None
+    if not all(keeps_type(n.meta["example_value"]) for n in given.values() if _is_tensor(n)):
+        return None
+    return method_with_floats, (name, (*before, *places), *args), dict(node.kwargs)
+
+
+def _is_tensor(argument: Any) -> bool:
+    return isinstance(argument, torch.fx.Node) and isinstance(
+        argument.meta.get("example_value"), torch.Tensor
+    )
+
+
+def _rewritten(
+    graph: torch.fx.Graph, read: dict[torch.fx.Node, set[torch.fx.Node]], numbers: set[torch.fx.Node]
+) -> torch.fx.Graph:
+    """A copy in which the floats that none needs as `numbers` are tensors."""
+    result = new_graph()
+    made: dict[torch.fx.Node, torch.fx.Node] = {}
+    tensors = {node for node, below in read.items() if not below <= numbers}
+    for node in graph.nodes:
+        beside = [n for n in node.all_input_nodes if n in tensors]
+        if node in tensors and _reads_float(node):
+            made[node] = made[node.all_input_nodes[0]]
+        elif not beside:
+            made[node] = result.node_copy(node, made.__getitem__)
+        elif node in tensors:
+            args = map_arg((OPERATION_NAMES[node.target], *node.args), made.__getitem__)
+            made[node] = result.call_function(float_operation, args)
+        else:
+            call = _as_tensor_operation(node, beside)
+            assert call is not None
+            made[node] = result.call_function(call[0], *map_arg(call[1:], made.__getitem__))
+            made[node].meta = dict(node.meta)
+    return result

@@ -1,0 +1,119 @@
+"""A graph with symbolic sizes in front of launch plans, which hold numbers.
+
+In:  an fx graph some of whose placeholders are ints, and two compilers: one for all sizes at once, one for the present sizes.
+Out: `SizedGraph`: for each combination of those ints, at the first call with it, the plan that runs it.
+
+    graph(2, x[2, 4])   ->   compiled; planned for 2;   graph(3, y[3, 4])   ->   planned for 3: no compilation;   graph(2, z[2, 4])   ->   the first again
+
+The ints decide over the layout of every tensor input: its sizes and strides are expressions of them, or numbers, by the guards. Kernels take sizes at
+run time where the graph has such a form (`codegen.symbolic_graph`), and other ints are filled into the plan natively. Else each combination is a compilation:
+sizes that never come back are not worth one each. The first `PROMPT` are compiled at their first call, others run operator by operator until they were
+called `AGAIN` times, and past `LIMIT` compilations forever.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import _capture
+
+from capture.hooks import switch as hooks
+
+if TYPE_CHECKING:
+    import torch.fx
+
+
+LIMIT = 64  # compilations, and graphs that are kept
+PROMPT = 4  # combinations that are compiled at their first call
+AGAIN = 8  # calls after which another combination is compiled
+
+log = logging.getLogger("capture.sizes")
+
+
+class ForSizes(Protocol):
+    """`codegen.symbolic_graph.SymbolicGraph` and the like."""
+
+    def graph_for(
+        self, key: tuple[int, ...], add_template: Callable[[Any], None]
+    ) -> Callable[..., Any] | None:
+        """The graph for these ints; None where it has to be compiled for them. A template that makes graphs for others may be added."""
+
+
+class SizedGraph:
+    """`direct_call` finds the graph for the ints natively, and calls it; `ready` is the first one, until it is called. `compiled` holds what was
+    compiled for one combination of ints."""
+
+    def __init__(
+        self,
+        gm: torch.fx.GraphModule,
+        example_inputs: Sequence[Any],
+        compile_graph: Callable[[Any, Sequence[Any]], Any],
+        symbolic: ForSizes | None = None,
+    ) -> None:
+        self.module = gm
+        self.compile_graph = compile_graph
+        self.symbolic = symbolic
+        self.positions = tuple(i for i, value in enumerate(example_inputs) if type(value) is int)
+        self.compiled: dict[tuple[int, ...], Callable[..., Any]] = {}
+        self.direct_call: Any = _capture.SizedGraph(self.positions, LIMIT, self.prepare)
+        self.ready: dict[tuple[int, ...], Callable[..., Any]] = {}
+        self.ready = {self.key(example_inputs): self.prepare(*example_inputs)}
+
+    def __call__(self, *args: Any) -> Any:
+        return self.direct_call(*args)
+
+    def key(self, args: Sequence[Any]) -> tuple[int, ...]:
+        return tuple(args[i] for i in self.positions)
+
+    def prepare(self, *args: Any) -> Callable[..., Any]:
+        """The graph for the ints among the arguments. With the hook off: the compiler is no program of the user."""
+        key = self.key(args)
+        if key in self.ready:
+            return self.ready.pop(key)
+        before = hooks.switch(hooks.OFF)
+        try:
+            made: Callable[..., Any] | None = None
+            if self.symbolic is not None:
+                made = self.symbolic.graph_for(key, self.direct_call.add_template)
+            return self.in_numbers(key, args) if made is None else made
+        finally:
+            hooks.switch(before)
+
+    def in_numbers(self, key: tuple[int, ...], args: Sequence[Any]) -> Callable[..., Any]:
+        """The graph for these ints alone, where there is none for all of them."""
+        if key in self.compiled or len(self.compiled) < min(PROMPT, LIMIT):
+            return self.compile(key, args)
+        log.info(
+            "a graph runs operator by operator for the sizes %s, for now: it was compiled for %d others",
+            key,
+            len(self.compiled),
+        )
+        return Uncompiled(self, key)
+
+    def compile(self, key: tuple[int, ...], args: Sequence[Any]) -> Callable[..., Any]:
+        if key not in self.compiled:
+            log.info("a graph is compiled for the sizes %s, as it was for %d others", key, len(self.compiled))
+            self.compiled[key] = self.compile_graph(self.module, args)
+        return self.compiled[key]
+
+
+class Uncompiled:
+    """A graph for one combination of ints that runs operator by operator until it is called often."""
+
+    def __init__(self, owner: SizedGraph, key: tuple[int, ...]) -> None:
+        self.owner = owner
+        self.key = key
+        self.calls = 0
+        self.forward: Callable[..., Any] = owner.module.forward
+
+    def __call__(self, *args: Any) -> Any:
+        self.calls += 1
+        if self.calls == AGAIN and len(self.owner.compiled) < LIMIT:
+            before = hooks.switch(hooks.OFF)
+            try:
+                self.forward = self.owner.compile(self.key, args)
+            finally:
+                hooks.switch(before)
+        return self.forward(*args)

@@ -1,0 +1,241 @@
+"""Graphs with numbers that only a run knows, compiled in parts: between the operations that read values, tensor operations run as native code.
+
+In:  an fx graph in which some nodes give unbacked symbols (`capture/unbacked.py`).
+Out: a callable that runs the reads one by one, and what lies between them as compiled graphs: their sizes are arguments.
+
+    y = x * 2; z = y[mask]; u0 = z.size(0); z.exp() + u0     ->    y = part_0(x); z = y[mask]; u0 = z.size(0); part_1(z, u0)
+
+A part is compiled at its first call, when there are inputs to look at. It writes to nothing that it is given and draws nothing, so where its native code refuses
+(another layout than torch's rules foretold) it runs operator by operator.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+import torch.fx
+from torch.fx.node import map_arg
+
+from capture.graph.named_functions import new_graph
+from capture.hooks import switch as hooks
+
+SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
+Compiler = Callable[[torch.fx.GraphModule, Sequence[Any]], Callable[..., Any]]
+
+
+def reads_values(graph: torch.fx.Graph) -> bool:
+    """Whether some node gives a number that only a run knows."""
+    return any(
+        number.node.shape_env.is_unbacked(number.node._expr)
+        for node in graph.nodes
+        for number in _numbers(node.meta.get("example_value"))
+    )
+
+
+def compile_in_parts(gm: torch.fx.GraphModule, compile_part: Compiler) -> Callable[..., Any] | None:
+    """`compile_part(gm, inputs)` gets parts without reads. None where no part is worth it."""
+    divided = _Divided(gm, compile_part)
+    return divided.forward() if divided.parts else None
+
+
+def _numbers(value: Any) -> Iterator[Any]:
+    """The symbolic numbers in a value: itself, its items, the layout of tensors."""
+    if isinstance(value, SYMBOLIC):
+        yield value
+    elif isinstance(value, torch.Tensor):
+        if value._has_symbolic_sizes_strides:
+            for number in (*value.shape, *value.stride(), value.storage_offset()):
+                yield from _numbers(number)
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from _numbers(item)
+
+
+def _symbols(value: Any) -> set[Any]:
+    return {symbol for number in _numbers(value) for symbol in number.node._expr.free_symbols}
+
+
+def _tensors(value: Any) -> list[torch.Tensor] | None:
+    """The tensors of a result; None where there is something else in it."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if not isinstance(value, (tuple, list)) or not value:
+        return None
+    found: list[torch.Tensor] = []
+    for item in value:
+        tensors = _tensors(item)
+        if tensors is None:
+            return None
+        found += tensors
+    return found
+
+
+class _Divided:
+    """The graph that calls the parts."""
+
+    def __init__(self, gm: torch.fx.GraphModule, compile_part: Compiler) -> None:
+        self.module = gm
+        self.compile_part = compile_part
+        self.graph = new_graph()
+        self.made: dict[torch.fx.Node, torch.fx.Node] = {}
+        self.places: dict[Any, torch.fx.Node] = {}  # by symbol: the node of the old graph that is its number
+        self.waiting: list[torch.fx.Node] = []
+        self.parts: list[Part] = []
+        self.own: set[Any] = {check, GET}
+        for node in gm.graph.nodes:
+            if self._fits(node):
+                self.waiting.append(node)
+            else:
+                self._end_part()
+                self._copy(node)
+
+    def forward(self) -> Callable[..., Any]:
+        module = torch.fx.GraphModule(self.module, self.graph, class_name=type(self.module).__name__)
+        targets = [node.target for node in self.graph.nodes if node.op == "call_function"]
+        in_python = [t for t in targets if isinstance(t, types.FunctionType) and t not in self.own]
+        return Unhooked(module.forward) if in_python else module.forward
+
+    def _fits(self, node: torch.fx.Node) -> bool:
+        """Whether it computes tensors from tensors and ints, with sizes that follow from theirs, and writes to none."""
+        value = node.meta.get("example_value")
+        tensors = _tensors(value)
+        if node.op not in ("call_function", "call_method") or tensors is None or _writes(tensors):
+            return False
+        known: set[Any] = set()
+        for given in node.all_input_nodes:
+            example = given.meta.get("example_value")
+            if given not in self.waiting and not isinstance(example, (torch.Tensor, torch.SymInt)):
+                return False
+            if isinstance(example, (torch.SymFloat, torch.SymBool)) or _writes(_tensors(example) or []):
+                return False
+            known |= _symbols(example)
+        return _symbols(value) <= known and "changes_state" not in node.meta and not _draws(node)
+
+    def _copy(self, node: torch.fx.Node) -> None:
+        made = self.graph.node_copy(node, self.made.__getitem__)
+        self.made[node] = made
+        if made.target in IN_PYTHON:
+            made.target = IN_PYTHON[made.target]
+        value = node.meta.get("example_value")
+        if isinstance(value, torch.SymInt) and value.node._expr.is_Symbol:
+            self.places.setdefault(value.node._expr, node)
+
+    def _end_part(self) -> None:
+        nodes, self.waiting = self.waiting, []
+        inside = set(nodes)
+        results = [node for node in nodes if any(user not in inside for user in node.users)]
+        given = dict.fromkeys(n for node in nodes for n in node.all_input_nodes if n not in inside)
+        symbols = {symbol for node in given for symbol in _symbols(node.meta["example_value"])}
+        whole = all(isinstance(node.meta["example_value"], torch.Tensor) for node in results)
+        if len(nodes) < 2 or not whole or not symbols <= self.places.keys():
+            for node in nodes:
+                self._copy(node)
+            return
+        given.update(dict.fromkeys(self.places[symbol] for symbol in sorted(symbols, key=str)))
+        self._add_part(nodes, list(given), results)
+
+    def _add_part(
+        self, nodes: list[torch.fx.Node], given: list[torch.fx.Node], results: list[torch.fx.Node]
+    ) -> None:
+        inner = new_graph()
+        copies: dict[torch.fx.Node, torch.fx.Node] = {}
+        for node in given:
+            copies[node] = inner.placeholder(node.name)
+            copies[node].meta["example_value"] = node.meta["example_value"]
+        for node in nodes:
+            copies[node] = inner.node_copy(node, copies.__getitem__)
+        inner.output(tuple(copies[node] for node in results))
+        part = Part(torch.fx.GraphModule(torch.nn.Module(), inner), self.compile_part)
+        function = part.function(f"part_{len(self.parts)}")
+        called = self.graph.call_function(function, tuple(map_arg(given, self.made.__getitem__)))
+        self.parts.append(part)
+        self.own.add(function)
+        for place, node in enumerate(results):
+            self.made[node] = self.graph.call_function(GET, (called, place))
+
+
+def _writes(tensors: list[torch.Tensor]) -> bool:
+    """Whether some operation of the graph writes to one."""
+    return any(tensor.is_inference() or tensor._version for tensor in tensors)
+
+
+def _draws(node: torch.fx.Node) -> bool:
+    """Whether it may take random numbers: those of which that is not known are no part of a part."""
+    name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
+    return any(word in name for word in DRAWING) or (
+        isinstance(node.target, torch._ops.OpOverload)
+        and torch.Tag.nondeterministic_seeded in node.target.tags
+    )
+
+
+DRAWING = ("rand", "dropout", "bernoulli", "multinomial", "normal", "uniform", "exponential", "poisson", "geometric", "cauchy", "attention", "gumbel",
+           "rrelu", "fractional", "lstm", "gru", "rnn", "binomial", "gamma", "dirichlet")  # fmt: skip
+
+
+def check(condition: bool, text: str) -> None:
+    """`torch.ops.aten._assert_scalar` in a tenth of its time."""
+    if not condition:
+        raise RuntimeError(text)
+
+
+def item_of(values: tuple[Any, ...], place: int) -> Any:
+    return values[place]
+
+
+GET = item_of
+#: functions of the graph that Python is quicker at
+IN_PYTHON: dict[Any, Any] = {
+    torch.ops.aten._assert_scalar.default: check,
+    torch.ops.aten.sym_size.int: torch.Tensor.size,
+    torch.ops.aten.sym_stride.int: torch.Tensor.stride,
+    torch.ops.aten.sym_storage_offset.default: torch.Tensor.storage_offset,
+}
+
+
+class Unhooked:
+    """A graph with calls of Python functions: they are nothing to capture."""
+
+    def __init__(self, forward: Callable[..., Any]) -> None:
+        self.forward = forward
+
+    def __call__(self, *args: Any) -> Any:
+        before = hooks.switch(hooks.OFF)
+        try:
+            return self.forward(*args)
+        finally:
+            hooks.switch(before)
+
+
+class Part:
+    """A graph that is compiled when it is first called."""
+
+    def __init__(self, module: torch.fx.GraphModule, compile_part: Compiler) -> None:
+        self.module = module
+        self.compile_part = compile_part
+        self.compiled: Callable[..., Any] | None = None
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """A target for a node."""
+
+        def part(*args: Any) -> Any:
+            compiled = self.compiled or self.compile(args)
+            try:
+                return compiled(*args)
+            except Exception:  # eager's own error is the one to raise
+                return eagerly(*args)
+
+        eagerly = self.module.forward
+        part.__name__ = part.__qualname__ = name
+        return part
+
+    def compile(self, args: Sequence[Any]) -> Callable[..., Any]:
+        before = hooks.switch(hooks.OFF)
+        try:
+            made = self.compile_part(self.module, args)
+        finally:
+            hooks.switch(before)
+        self.compiled = getattr(made, "direct_call", made)
+        return self.compiled

@@ -1,0 +1,74 @@
+"""Recompilations: why the entries of a code object did not fit, and when to stop making new ones.
+
+In:  a Frame with `failures`: the entries that were tried, with the index of the guard that failed.
+Out: log lines and observer calls; False once the limit is reached (after one warning), an error under fullgraph, or what the stance says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import _capture
+
+import cache
+from capture.policy import stance
+from capture.report import log, observe
+from capture.report.config import config
+from capture.report.counters import counters
+from capture.report.errors import RecompileError, RecompileLimitExceeded
+from guards.failure import explain_failure
+from guards.namespace import FrameNamespace
+
+if TYPE_CHECKING:
+    from capture.policy.settings import CaptureSettings
+
+
+def check_limit(frame: Any, settings: CaptureSettings) -> bool:
+    if _capture.added_entries(frame.code) >= config.accumulated_recompile_limit:
+        return _stop(frame, settings, "config.accumulated_recompile_limit: its entries did not live long", ())
+    if not frame.failures:
+        return True
+    if stance.current() == stance.EAGER_ON_RECOMPILE:
+        return False
+    texts = failure_texts(frame)
+    if config.error_on_recompile or stance.current() == stance.FAIL_ON_RECOMPILE:
+        name = f"{frame.code.co_qualname} ({frame.code.co_filename}:{frame.code.co_firstlineno})"
+        raise RecompileError(f"{name} would be captured again: {'; '.join(dict.fromkeys(texts))}")
+    counters["recompiles"][frame.code.co_qualname] += 1
+    for text in texts[:1]:
+        observe.current().on_recompile(text, frame.code)
+        log.get("recompiles")(
+            "%s (%s:%d): %s", frame.code.co_qualname, frame.code.co_filename, frame.code.co_firstlineno, text
+        )
+    if len(frame.failures) < config.recompile_limit:
+        return True
+    return _stop(frame, settings, "config.recompile_limit", texts)
+
+
+def _stop(frame: Any, settings: CaptureSettings, limit: str, texts: Sequence[str]) -> bool:
+    """No more entries for this code object: one warning, an error under fullgraph."""
+    name = f"{frame.code.co_qualname} ({frame.code.co_filename}:{frame.code.co_firstlineno})"
+    changing = f" What kept changing: {'; '.join(dict.fromkeys(texts))}." if texts else ""
+    message = (
+        f"{name} was captured {_capture.added_entries(frame.code)} times, {limit}; from now on calls that fit none of these "
+        f"run eagerly.{changing} Pass what changes as a tensor, keep it constant, or raise the limit."
+    )
+    if settings.fullgraph:
+        raise RecompileLimitExceeded(message)
+    log.warn_once(frame.code, "recompile_limit", message)
+    cache.stop_capturing(frame.code, settings)
+    return False
+
+
+def failure_texts(frame: Any) -> list[str]:
+    """One text for each entry that was tried, most recently hit first."""
+    names = (frame.globals, frame.builtins)
+    namespace = FrameNamespace.from_localsplus(frame.code, frame.locals, _capture.NULL, names, frame.function)
+    texts = []
+    for entry, index in frame.failures:
+        if 0 <= index < len(entry.guard_set):
+            texts.append(explain_failure(entry.guard_set, index, namespace).text)
+        else:
+            texts.append("a value that the code reads is no longer there")
+    return texts

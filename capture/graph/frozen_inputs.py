@@ -1,0 +1,46 @@
+"""Parameters and buffers as constants: `options={"freeze": True}`.
+
+In:  the inputs of a finished graph.
+Out: those that are a module's state and not written to are marked for the backend, and guarded: the same tensor, not written to since.
+
+    fast = capture.compile(model, options={"freeze": True});   fast(x)                      under torch.no_grad(): weights folded and packed
+    model.load_state_dict(other);   fast(x)                                                 captured once more
+
+What needs gradients while grad mode is on is no constant: training changes it with each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import torch
+
+from capture.graph.inputs import GraphInput, version_of
+from guards import guard as make_guard
+
+if TYPE_CHECKING:
+    from capture.interpret.output_graph import OutputGraph
+
+
+def freeze_inputs(output: OutputGraph, inputs: Iterable[GraphInput]) -> None:
+    grad_mode = output.modes_at_entry["grad"]
+    for item in inputs:
+        if is_state(output, item) and not (grad_mode and item.value.requires_grad):
+            item.node.meta["frozen"] = True
+            output.guards.add(make_guard.id_match(item.source, item.value))
+            output.guards.add(make_guard.tensor_unwritten(item.source, item.value))
+
+
+def is_state(output: OutputGraph, item: GraphInput) -> bool:
+    """A parameter or buffer of a module, which the graph leaves as it is."""
+    value = item.value
+    if (
+        type(value) not in (torch.Tensor, torch.nn.Parameter)
+        or item.convert is not None
+        or value.is_inference()
+    ):
+        return False
+    if item.version != version_of(item.node.meta["example_value"]):
+        return False
+    return isinstance(value, torch.nn.Parameter) or output.is_of_module(item.source)

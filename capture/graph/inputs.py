@@ -1,0 +1,79 @@
+"""What a graph takes: one placeholder each.
+
+In:  the source of a tensor, a number or an array, its value, and its placeholder.
+Out: a `GraphInput`, which knows what the backend is shown, and what makes the tensor of what the guard program loads.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from capture.graph.converted_inputs import (
+    Conversion,
+    number_as_tensor,
+    numpy_number_as_tensor,
+    plain_tensor,
+)
+from guards.sources import Source
+
+if TYPE_CHECKING:
+    import torch.fx
+
+
+def version_of(value: Any) -> int | None:
+    """How often a fake tensor was written to; None where that is not counted (inference tensors) or has no meaning."""
+    if not isinstance(value, torch.Tensor) or value.is_inference():
+        return None
+    return value._version
+
+
+class GraphInput:
+    """A placeholder: where the tensor (or the int that is a symbol) comes from, and its value."""
+
+    convert: Conversion | None = None  # makes the tensor of what is found there
+
+    def __init__(self, source: Source, node: torch.fx.Node, value: Any) -> None:
+        self.source = source
+        self.node = node
+        self.value = value
+        self.version = version_of(node.meta["example_value"])
+
+    @property
+    def example(self) -> Any:
+        """What the backend is shown."""
+        return self.value
+
+
+class FloatInput(GraphInput):
+    """A float that changes from call to call: the graph takes it as a 0-d tensor."""
+
+    convert = staticmethod(number_as_tensor)
+
+    @property
+    def example(self) -> Any:
+        return number_as_tensor(self.value)
+
+
+class SubclassInput(GraphInput):
+    """A tensor of a class with operations of its own: the graph takes the plain tensor on its memory, which is `value` here."""
+
+    convert = staticmethod(plain_tensor)
+
+
+class ArrayInput(GraphInput):
+    """A NumPy array: the graph takes the tensor that shares its memory, which is `value` here."""
+
+    convert = staticmethod(torch.from_numpy)
+
+
+class NumpyNumberInput(GraphInput):
+    """One of NumPy's numbers: the graph takes it as a 0-d tensor, which is `value` here."""
+
+    convert = staticmethod(numpy_number_as_tensor)
+
+
+def input_name(source: Source) -> str:
+    return re.sub(r"\W+", "_", f"l_{source.text}_").lower()

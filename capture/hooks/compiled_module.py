@@ -1,0 +1,137 @@
+"""A module that is captured when called, and a module still.
+
+In:  an nn.Module and the region in which its calls shall run.
+Out: a module of a subclass of its class, on the same instance dictionary.
+
+    fast = capture.compile(net)   ->   isinstance(fast, Net); fast.state_dict() has net's keys; fast.weight is
+    net.weight; fast(x) is captured
+
+Both objects share one `__dict__`, so parameters, buffers, submodules, hooks, the training flag and every
+attribute are the same from either side, at any time. Calls of `fast(...)` and `fast.forward(...)` run the
+original's methods with the original as `self`: guards and cache entries are those of the original. Other
+methods run uncaptured, with `fast` as `self`, so that a `generate()` which calls `self(...)` is captured
+there.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import weakref
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from capture.policy import marks
+from capture.report.errors import UsageError
+
+if TYPE_CHECKING:
+    from capture.hooks.regions import Region
+
+
+class CompiledModule:
+    """Put before the module's own class. `_capture_original`: the module; `_capture_arguments`: those of
+    `enable`, None: disabled.
+    """
+
+    __slots__ = ()
+    _capture_original: torch.nn.Module
+    _capture_arguments: Mapping[str, Any] | None
+    _capture_call: Any
+    _capture_forward: Any
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Subclasses are made here alone; what the module's class does for its subclasses (registries) is not
+        for them.
+        """
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._capture_call(*args, **kwargs)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        original = copy.deepcopy(self._capture_original, memo)
+        return rewrap(original, self._capture_arguments)
+
+    def __copy__(self) -> Any:
+        return rewrap(copy.copy(self._capture_original), self._capture_arguments)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return rewrap, (self._capture_original, self._capture_arguments)
+
+
+def wrap_module(module: torch.nn.Module, region: Region, arguments: Mapping[str, Any] | None) -> Any:
+    """`module`, captured in `region`. UsageError for a module whose class allows no subclass (scripted
+    modules).
+    """
+    if isinstance(module, torch.jit.ScriptModule):
+        raise UsageError(f"{type(module).__name__} runs TorchScript, not Python: there is nothing to capture")
+    module = original_of(module)
+    new: Any = object.__new__(_compiled_class(type(module)))
+    object.__setattr__(new, "__dict__", module.__dict__)
+    object.__setattr__(new, "_capture_original", module)
+    object.__setattr__(new, "_capture_arguments", arguments)
+    object.__setattr__(new, "_capture_call", _around(region, module, "__call__", arguments))
+    object.__setattr__(new, "_capture_forward", _around(region, module, "forward", arguments))
+    return new
+
+
+def _around(region: Region, module: torch.nn.Module, method: str, arguments: Mapping[str, Any] | None) -> Any:
+    inside = region.around_method(module, method)
+    if arguments is None:
+        marks.mark_disabled(inside)
+    return inside
+
+
+def original_of(module: torch.nn.Module) -> torch.nn.Module:
+    """The module that a compiled module runs; any other module itself."""
+    return module._capture_original if isinstance(module, CompiledModule) else module
+
+
+def rewrap(module: torch.nn.Module, arguments: Mapping[str, Any] | None) -> Any:
+    """The compiled module of a copied or unpickled original."""
+    from capture import api
+
+    return api.disable(module) if arguments is None else api.enable(**arguments)(module)
+
+
+_classes: weakref.WeakValueDictionary[type, type] = weakref.WeakValueDictionary()
+
+
+def _compiled_class(cls: type) -> type:
+    """The subclass of a module's class, under its name, so that texts read as before. One at a time: equal
+    types guard equally.
+    """
+    found = _classes.get(cls)
+    if found is None:
+        found = _classes[cls] = _make_class(cls)
+    return found
+
+
+def _make_class(cls: type) -> type:
+    namespace = {
+        "__slots__": ("_capture_original", "_capture_arguments", "_capture_call", "_capture_forward"),
+        "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__,
+        "__doc__": cls.__doc__,
+        "forward": _documented_forward(cls),
+    }
+    try:
+        return type(cls)(cls.__name__, (CompiledModule, cls), namespace)
+    except TypeError as error:
+        raise UsageError(
+            f"{cls.__qualname__} can't be wrapped, its class allows no subclass: {error}"
+        ) from error
+
+
+def _documented_forward(cls: Any) -> Any:
+    """`forward` with the signature of the module's own: tools ask for it."""
+
+    @functools.wraps(cls.forward)
+    def forward(self: CompiledModule, *args: Any, **kwargs: Any) -> Any:
+        return self._capture_forward(*args, **kwargs)
+
+    return forward
+
+
+FORWARD = _documented_forward(torch.nn.Module).__code__

@@ -1,0 +1,147 @@
+"""Regions: blocks and calls with their own hook settings, restored behind them in any case.
+
+In:  settings, and the hook that serves them (none: a region without capture).
+Out: a context manager, and functions that run inside of such a block.
+
+    region.__enter__()   ->   this thread's hook calls the converter of region.settings
+    region.__exit__()    ->   what was there before
+
+Each thread has its stack of open regions. Closing one that is not the innermost is an error, and closes all:
+the hook is off then.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import _capture
+
+from capture.hooks import switch as hooks
+from capture.hooks.converters import converter_for
+from capture.policy import stance
+from capture.report.errors import UsageError
+
+if TYPE_CHECKING:
+    from capture.policy.settings import CaptureSettings
+
+T = TypeVar("T", bound=Callable[..., Any])
+
+
+class _OpenRegions(threading.local):
+    """Of one thread: (region, hook state before it) from the outermost on, and regions that an error closed
+    before their own exit.
+    """
+
+    def __init__(self) -> None:
+        self.stack: list[tuple[Region, hooks.State]] = []
+        self.closed_by_error: list[Region] = []
+
+
+_open = _OpenRegions()
+
+
+class Region:
+    """A block with hook settings of its own. May be entered again, also inside of itself and on several
+    threads.
+    """
+
+    def __init__(self, hook: str | None, settings: CaptureSettings | None) -> None:
+        self.hook = hook
+        self.settings = settings
+
+    def state(self) -> hooks.State:
+        """The hook state of a thread inside of this region."""
+        if self.settings is None or self.hook is None:
+            return hooks.OFF
+        converter, key = converter_for(self.settings)
+        return hooks.State(self.hook, converter, key)
+
+    def __enter__(self) -> Region:
+        inside = hooks.OFF if stance.current() == stance.FORCE_EAGER else self.state()
+        before = hooks.switch(inside)
+        _open.stack.append((self, before))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        stack = _open.stack
+        if stack and stack[-1][0] is self:
+            hooks.switch(stack.pop()[1])
+        elif any(region is self for region, _ in stack):
+            inner = stack[-1][0]
+            _close_all(self)
+            raise UsageError(
+                f"{self!r} was disabled before {inner!r}, which was enabled inside of it. "
+                "All regions of this thread are closed now"
+            )
+        elif self in _open.closed_by_error:
+            _open.closed_by_error.remove(self)
+        else:
+            raise UsageError(f"{self!r} is disabled, but was not enabled on this thread")
+
+    def around(self, fn: T) -> T:
+        """`fn`, each call of which runs in this region. Calls nest strictly, so they need no place on the
+        stack.
+        """
+        inside = self.state()
+
+        @functools.wraps(fn)
+        def captured(*args: Any, **kwargs: Any) -> Any:
+            before = hooks.switch(hooks.OFF if stance.current() == stance.FORCE_EAGER else inside)
+            try:
+                hooks.prepare(inside.hook, fn)
+                return fn(*args, **kwargs)
+            finally:
+                hooks.switch(before)
+
+        return _natively(_remember(captured, fn), inside, fn)
+
+    def around_method(self, owner: Any, name: str) -> Any:
+        """The same for a method of an object, looked up at each call: users replace `forward`."""
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            return getattr(owner, name)(*args, **kwargs)
+
+        return _natively(self.around(run), self.state(), owner, name)
+
+
+def _natively(described: Any, inside: hooks.State, target: Any, *method: str) -> Any:
+    """The same function without a frame of its own, where its hook is the extension's."""
+    if inside.hook != "pep523":
+        return described
+    return _capture.HookedFunction(described, target, inside.converter, inside.key, *method)
+
+
+def _remember(wrapper: Any, fn: Any) -> Any:
+    wrapper._capture_original = fn
+    return wrapper
+
+
+def original_function(fn: Any) -> Any:
+    """What a compiled function runs; any other function itself."""
+    return getattr(fn, "__dict__", {}).get("_capture_original", fn)
+
+
+def _close_all(exiting: Region) -> None:
+    """Every region of this thread; those other than the one that is exited just now still have an exit to
+    come.
+    """
+    _open.closed_by_error.extend(region for region, _ in _open.stack if region is not exiting)
+    hooks.switch(_open.stack[0][1])
+    _open.stack.clear()
+
+
+def without_capture(fn: T) -> T:
+    """`fn`, each call of which runs with the hook off."""
+
+    @functools.wraps(fn)
+    def disabled(*args: Any, **kwargs: Any) -> Any:
+        before = hooks.switch(hooks.OFF)
+        try:
+            return fn(*args, **kwargs)
+        finally:
+            hooks.switch(before)
+
+    return disabled  # type: ignore[return-value]

@@ -1,0 +1,318 @@
+"""The hook without the extension: sees calls through sys.settrace, and runs what was captured through
+dispatchers.
+
+In:  call events of this thread's Python frames.
+Out: functions whose `__code__` is a dispatcher: from the next call on they ask the cache entries of their own
+     code, capture where none fits, and run what they find.
+
+    f(x) called, f not seen before   ->   f runs as it is;  f.__code__ = dispatcher
+    f(x) called again                ->   an entry of f's own code, else converter(frame); what the entry holds
+
+A frame that is called already can't be replaced from a trace function, hence the next call. The same results
+as with the extension: the same converter, entries, guards and continuations; slower by two Python calls a
+frame. While no thread is enabled, functions have their own code.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import types
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import _capture
+
+from capture.hooks import function_finder
+from capture.hooks.dispatcher import Dispatcher, dispatcher_code, dispatcher_of, own_code
+
+if TYPE_CHECKING:
+    from capture.policy.settings import FrameConverter
+
+OUR_PACKAGES = ("capture", "codegen", "guards", "cache")
+GENERATOR_KINDS = 0x20 | 0x80 | 0x200  # generator, coroutine, async generator
+
+
+class _ThreadState(threading.local):
+    def __init__(self) -> None:
+        self.callback: FrameConverter | None = None
+        self.key: Any = None
+        self.previous_trace: Any = None
+        self.suspended = False
+
+
+_state = _ThreadState()
+_lock = threading.Lock()
+_enabled_threads = 0
+
+
+class _Installed:
+    """A function that has, or had, a dispatcher."""
+
+    def __init__(self, function: types.FunctionType, dispatching: types.CodeType) -> None:
+        number = id(function)
+        self.function = weakref.ref(function, lambda _: _dispatched.pop(number, None))
+        self.own = function.__code__
+        self.dispatching = dispatching
+
+
+_dispatched: dict[int, _Installed] = {}  # by id of the function
+
+
+class Frame:
+    """The equivalent of `_capture.Frame`."""
+
+    __slots__ = ("builtins", "code", "failures", "function", "globals", "locals")
+
+    def __init__(
+        self,
+        code: types.CodeType,
+        function: types.FunctionType,
+        localsplus: tuple[Any, ...],
+        failures: tuple[tuple[Any, int], ...],
+    ) -> None:
+        self.code = code
+        self.function = function
+        self.globals: dict[str, Any] = function.__globals__
+        self.builtins: dict[str, Any] = _builtins_of(function)
+        self.locals = localsplus
+        self.failures = failures
+
+
+# --- switching ----------------------------------------------------------------------------------------------
+
+
+def get_callback() -> tuple[FrameConverter | None, Any]:
+    """Converter and key of this thread, (None, None) where it is not enabled."""
+    return _state.callback, _state.key
+
+
+def set_callback(callback: FrameConverter | None, key: Any) -> tuple[FrameConverter | None, Any]:
+    """Enable (or, with None, disable) this thread; returns what was set before. The program's own trace
+    function is kept and served.
+    """
+    previous = get_callback()
+    if (callback is None) != (previous[0] is None):
+        _enable_thread() if callback is not None else _disable_thread()
+    _state.callback, _state.key = callback, key
+    return previous
+
+
+def _enable_thread() -> None:
+    global _enabled_threads
+    with _lock:
+        _enabled_threads += 1
+        if _enabled_threads == 1:
+            _install_all(lambda installed: installed.dispatching)
+    _state.previous_trace = sys.gettrace()
+    sys.settrace(_on_event)
+
+
+def _disable_thread() -> None:
+    global _enabled_threads
+    if sys.gettrace() is _on_event:
+        sys.settrace(_state.previous_trace)
+    _state.previous_trace = None
+    with _lock:
+        _enabled_threads -= 1
+        if _enabled_threads == 0:
+            _install_all(lambda installed: installed.own)
+
+
+def _install_all(choose: Any) -> None:
+    for installed in list(_dispatched.values()):
+        function = installed.function()
+        if function is not None and function.__code__ in (installed.own, installed.dispatching):
+            function.__code__ = choose(installed)
+
+
+def forget_all() -> None:
+    """Give every function its own code back, for good."""
+    with _lock:
+        _install_all(lambda installed: installed.own)
+        _dispatched.clear()
+
+
+# --- events -------------------------------------------------------------------------------------------------
+
+
+def _on_event(frame: types.FrameType, event: str, arg: Any) -> Any:
+    if event == "call" and not _state.suspended and not _capture.is_skipped(frame.f_code):
+        _state.suspended = True
+        try:
+            _meet(frame)
+        finally:
+            _state.suspended = False
+    previous = _state.previous_trace
+    return previous(frame, event, arg) if previous is not None else None
+
+
+def _meet(frame: types.FrameType) -> None:
+    from capture.policy import frame_filter
+
+    code = frame.f_code
+    ours = (
+        frame.f_globals.get("__name__", "").partition(".")[0] in OUR_PACKAGES
+    )  # also what a dataclass generates
+    if ours or code.co_flags & GENERATOR_KINDS or frame_filter.why_not_captured(code) is not None:
+        _capture.skip_code(code)
+        return
+    function = function_finder.find(frame)
+    if function is None:  # which function this is can't be told: closures of the same code that look alike
+        _capture.skip_code(code)
+    else:
+        install(function)
+
+
+def install(function: types.FunctionType) -> None:
+    """Give `function` a dispatcher, unless it has one or its code is to be left alone."""
+    code = function.__code__
+    if own_code(code) is not code or code.co_flags & GENERATOR_KINDS or _capture.is_skipped(code):
+        return
+    dispatcher = Dispatcher(_dispatch, function)
+    dispatching = dispatcher_code(dispatcher)
+    _capture.skip_code(dispatching)
+    _capture.skip_code(dispatcher.positional.__code__)
+    with _lock:
+        _dispatched[id(function)] = _Installed(function, dispatching)
+        function.__code__ = dispatching
+
+
+# --- dispatching --------------------------------------------------------------------------------------------
+
+
+def _dispatch(dispatcher: Dispatcher, arguments: tuple[Any, ...]) -> Any:
+    """A call of a function that has a dispatcher."""
+    function = dispatcher.positional
+    if _state.callback is None or _state.suspended or _capture.is_skipped(dispatcher.code):
+        return function(*arguments)
+    value = _run_frame(dispatcher.code, function, arguments)
+    if _capture.is_resume(dispatcher.code):
+        return value
+    while type(value) is _capture.Continuation:
+        value = _resume(value.fn, value.args)
+    return value
+
+
+def _resume(function: types.FunctionType, arguments: tuple[Any, ...]) -> Any:
+    """A resume function is called by nobody but us: no dispatcher is needed to look for its entries."""
+    code = own_code(function.__code__)
+    if _capture.is_skipped(code):
+        return function(*arguments)
+    return _run_frame(code, _plain(function), arguments)
+
+
+def _plain(function: types.FunctionType) -> types.FunctionType:
+    """The function, or what runs its own code where it has a dispatcher."""
+    dispatcher = dispatcher_of(function.__code__)
+    return function if dispatcher is None else dispatcher.positional
+
+
+def _run_frame(code: types.CodeType, function: types.FunctionType, arguments: tuple[Any, ...]) -> Any:
+    """`function` runs `code` with all arguments positional, in the order of the frame's locals."""
+    _state.suspended = True  # the look-up runs Python code that this hook would else look at in its turn
+    try:
+        entry, slots = _find_entry(code, function, arguments)
+    finally:
+        _state.suspended = False
+    return function(*arguments) if entry is None else _run_entry(entry, function, arguments, slots)
+
+
+def _find_entry(
+    code: types.CodeType, function: types.FunctionType, arguments: tuple[Any, ...]
+) -> tuple[Any, tuple[Any, ...]]:
+    """An entry that fits, and its slots: one that is there, or one that the converter makes now. (None, ())
+    where there is none.
+    """
+    cells = [name for name in code.co_cellvars if name not in code.co_varnames]
+    count = len(code.co_varnames) + len(cells) + len(code.co_freevars)
+    localsplus = arguments + (_capture.NULL,) * (count - len(arguments))
+    failures = []
+    for entry in sorted(
+        _capture.entries(code), key=lambda entry: entry.guards is None
+    ):  # what always fits, last
+        if entry.key is _state.key:
+            failed, slots = _check(entry, localsplus, function)
+            if failed < 0:
+                return entry, slots
+            failures.append((entry, failed))
+    entry = _ask(Frame(code, function, localsplus, tuple(failures)))
+    if entry is not None:
+        failed, slots = _check(entry, localsplus, function)
+        if failed < 0:
+            return entry, slots
+    return None, ()
+
+
+def _builtins_of(function: Any) -> dict[str, Any]:
+    """Untyped: type stubs disagree on whether functions have the attribute."""
+    found: dict[str, Any] = function.__builtins__
+    return found
+
+
+def _check(
+    entry: Any, localsplus: tuple[Any, ...], function: types.FunctionType
+) -> tuple[int, tuple[Any, ...]]:
+    if entry.guards is None:
+        return -1, ()
+    failed, slots = entry.guards.check(localsplus, function.__globals__, _builtins_of(function), function)
+    return failed, slots or ()
+
+
+def _ask(frame: Frame) -> Any:
+    """The converter's answer; nothing is traced meanwhile."""
+    callback = _state.callback
+    assert callback is not None
+    traced = sys.gettrace()
+    sys.settrace(None)
+    try:
+        return callback(frame)
+    finally:
+        sys.settrace(traced)
+
+
+# --- running an entry ---------------------------------------------------------------------------------------
+
+
+def _run_entry(
+    entry: Any, function: types.FunctionType, arguments: tuple[Any, ...], slots: tuple[Any, ...]
+) -> Any:
+    if entry.code is not None:
+        _capture.skip_code(entry.code)
+        replacement = types.FunctionType(
+            entry.code, function.__globals__, function.__name__, None, function.__closure__
+        )
+        return replacement(*(*arguments, *slots)[: entry.code.co_argcount])
+    if entry.graph is not None:
+        try:
+            outputs = entry.graph(*slots[: entry.inputs])
+        except Exception as error:  # Python runs the frame, and raises its own error at the user's own line
+            if entry.on_failure is not None:
+                entry.on_failure(entry, error)
+        else:
+            return make_result(entry.result, outputs, slots)
+    return function(*arguments)
+
+
+def make_result(recipe: tuple[Any, ...], outputs: Any, slots: tuple[Any, ...]) -> Any:
+    """Run a result recipe: (("out", 0), ("const", 2), ("tuple", 2)) -> (outputs[0], 2)."""
+    stack: list[Any] = []
+    for name, operand in recipe:
+        _RECIPE[name](stack, operand, outputs, slots)
+    return stack.pop()
+
+
+def _take(stack: list[Any], count: int) -> list[Any]:
+    taken = stack[len(stack) - count :]
+    del stack[len(stack) - count :]
+    return taken
+
+
+_RECIPE: dict[str, Any] = {
+    "out": lambda stack, i, outputs, slots: stack.append(outputs[i]),
+    "slot": lambda stack, i, outputs, slots: stack.append(slots[i]),
+    "const": lambda stack, value, outputs, slots: stack.append(value),
+    "tuple": lambda stack, count, outputs, slots: stack.append(tuple(_take(stack, count))),
+    "list": lambda stack, count, outputs, slots: stack.append(_take(stack, count)),
+    "dict": lambda stack, keys, outputs, slots: stack.append(dict(zip(keys, _take(stack, len(keys))))),
+}

@@ -1,0 +1,121 @@
+"""The two ways to see Python frames, switched as one state of the thread.
+
+In:  `State(hook, converter, key)`, or `OFF`.
+Out: `switch(state)` makes it the state of this thread and returns the one before.
+
+    switch(State("pep523", converter, key))   ->   OFF;   the extension asks `converter` about frames that
+    have no fitting entry
+    switch(OFF)                               ->   State("pep523", converter, key)
+
+"pep523" is the extension's evaluator. "settrace" is `capture/settrace_hook.py`, which needs no extension.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import _capture
+import torch
+
+from capture.hooks import settrace as settrace_hook
+from capture.policy import frame_filter
+from capture.report.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from capture.policy.settings import FrameConverter
+
+HOOKS = ("pep523", "settrace")
+
+
+class State(NamedTuple):
+    """Which hook of this thread asks whom. hook None: none."""
+
+    hook: str | None
+    converter: FrameConverter | None
+    key: Any
+
+
+OFF = State(None, None, None)
+
+
+def lookup(name: str) -> str:
+    """The name, checked: UsageError where there is no such hook, or the extension was not built."""
+    if name not in HOOKS:
+        raise UsageError(f"no hook is named {name!r}: {did_you_mean(str(name), HOOKS)}")
+    if name == "pep523" and not hasattr(_capture, "set_callback"):
+        raise UsageError(
+            "the extension _capture is not built (pip install -e . builds it); "
+            "hook='settrace' works without it"
+        )
+    return name
+
+
+def switch(state: State) -> State:
+    """Make `state` that of this thread; returns the one before."""
+    hook, converter, key = state
+    traced, traced_key = settrace_hook.get_callback()
+    if traced is not None or hook == "settrace":
+        return _switch_traced(state, traced, traced_key)
+    native, native_key = _capture.set_callback(converter, key)
+    return OFF if native is None else State("pep523", native, native_key)
+
+
+def _switch_traced(state: State, traced: Any, traced_key: Any) -> State:
+    hook, converter, key = state
+    native, native_key = _set_native(*((converter, key) if hook == "pep523" else (None, None)))
+    settrace_hook.set_callback(*((converter, key) if hook == "settrace" else (None, None)))
+    if traced is not None:
+        return State("settrace", traced, traced_key)
+    return OFF if native is None else State("pep523", native, native_key)
+
+
+def _set_native(converter: Any, key: Any) -> tuple[Any, Any]:
+    setter = getattr(_capture, "set_callback", None)
+    return setter(converter, key) if setter is not None else (None, None)
+
+
+def prepare(hook: str | None, fn: Any) -> None:
+    """`fn` is about to be called: the settrace hook, which sees a function at its first call and captures
+    from the next one on, learns of it now.
+    """
+    if hook == "settrace":
+        for function in _functions_of(fn):
+            settrace_hook.install(function)
+
+
+def _functions_of(fn: Any) -> list[types.FunctionType]:
+    if isinstance(fn, torch.nn.Module):
+        candidates = [type(module).forward for module in fn.modules()]
+    else:
+        candidates = [getattr(fn, "__func__", fn)]
+    return [function for function in candidates if isinstance(function, types.FunctionType)]
+
+
+# --- marks of code objects ----------------------------------------------------------------------------------
+
+_left_alone: dict[
+    int, types.CodeType
+] = {}  # by address: code objects compare by value, and hash their constants
+
+
+def leave_alone(code: types.CodeType) -> None:
+    """Never capture frames of this code, also after `forget_all`."""
+    _left_alone[id(code)] = code
+    _capture.skip_code(code)
+
+
+def request(function: Any) -> None:
+    """Capture this function's own frames although their kind is left alone, unless the user said so of this very code."""
+    code = frame_filter.request(function)
+    if code is not None and id(code) not in _left_alone:
+        _capture.unskip_code(code)
+
+
+def forget_all() -> None:
+    """Remove all entries and skip marks of all code objects."""
+    settrace_hook.forget_all()
+    for code in _capture.all_codes():
+        _capture.clear_entries(code)
+        if id(code) not in _left_alone:
+            _capture.unskip_code(code)

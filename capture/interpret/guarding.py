@@ -1,0 +1,180 @@
+"""Guards on what the interpreter concludes from, each asked for by name.
+
+In:  variables and their sources, and what was found there.
+Out: guards in `guards`; where a source is a constant, what is found there can't change and needs none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.autograd import forward_ad
+
+from capture.process import function_modes, process_flags
+from capture.process.thread_state import read_modes
+from guards import conditions as shapes
+from guards import guard as make_guard
+from guards.guard import Guard
+from guards.guard_set import GuardSet
+from guards.sources import (
+    HEAP_TYPE,
+    ConstantSource,
+    ModuleAttrSource,
+    MroItemSource,
+    ShapeSource,
+    Source,
+    StateSource,
+    TypeAttrSource,
+    TypeSource,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from collections.abc import Set as AbstractSet
+
+    from capture.interpret.side_effects import SideEffects
+    from capture.variables.core.base import Variable
+
+
+#: pairs of objects that are guarded one by one; more: all of them in one guard
+MOST_PAIRS = 64
+
+
+def _no_forward_mode() -> Guard:
+    """No level of forward-mode differentiation is open: a tensor with a tangent looks like any other."""
+    level = ModuleAttrSource(ConstantSource(forward_ad), "_current_level")
+    return make_guard.constant_match(level, forward_ad._current_level)
+
+
+class Guarding:
+    """The part of an `OutputGraph` that guards."""
+
+    side_effects: SideEffects
+
+    def __init__(self) -> None:
+        self.guards = GuardSet([make_guard.global_state(len(function_modes.at_entry())), _no_forward_mode()])
+        self.modes_at_entry = read_modes()
+        self._class_entries: dict[tuple[int, str], type] = {}  # guarded already; keeps the classes alive
+
+    def guard_same_object(self, first: Source, second: Source) -> None:
+        if isinstance(first, ConstantSource):
+            if not isinstance(second, ConstantSource):
+                self.guards.add(make_guard.id_match(second, first.value))
+        elif isinstance(second, ConstantSource):
+            self.guards.add(make_guard.id_match(first, second.value))
+        else:
+            self.guards.add(make_guard.object_aliasing(first, second))
+
+    def guard_distinct(self, first: Variable, second: Variable) -> None:
+        """The places of two variables hold two objects. (A constant is guarded by its value, a new object is another one anyway.)"""
+        sources = [v.source for v in (first, second)]
+        if not any(s is None or isinstance(s, ConstantSource) for s in sources):
+            self.guards.add(make_guard.objects_distinct(sources))  # type: ignore[arg-type]
+
+    def guard_changed_objects(
+        self, known: Iterable[tuple[Any, Variable]], changed: AbstractSet[Source]
+    ) -> None:
+        """What the frame changes is no other object of the same class that it read: that one would have changed with it."""
+        if not changed:
+            return
+        places: dict[type, list[Source]] = {}
+        for value, variable in known:
+            if variable.source is not None:
+                places.setdefault(type(value), []).append(variable.source)
+        for sources in places.values():
+            written = [source for source in sources if source in changed]
+            if len(written) * len(sources) > MOST_PAIRS:
+                self.guards.add(make_guard.objects_distinct(sources))
+                continue
+            for index, source in enumerate(written):
+                for other in sources:
+                    constant = isinstance(source, ConstantSource) and isinstance(other, ConstantSource)
+                    if other is not source and other not in written[:index] and not constant:
+                        self.guards.add(make_guard.objects_distinct([source, other]))
+
+    def guard_identity(self, variable: Variable, value: Any) -> None:
+        if variable.source is not None and not isinstance(variable.source, ConstantSource):
+            self.guards.add(make_guard.id_match(variable.source, value))
+
+    def guard_storage_offset(self, source: Source, tensor: torch.Tensor) -> None:
+        if not isinstance(source, ConstantSource):
+            offset = shapes.load(ShapeSource(source, "storage_offset"))
+            self.guards.add(
+                make_guard.shape_expression(
+                    shapes.apply("eq", offset, shapes.constant(tensor.storage_offset()))  # type: ignore[arg-type]
+                )
+            )
+
+    def guard_dict_keys(self, source: Source | None, mapping: Any) -> None:
+        if source is not None:
+            self.guards.add(make_guard.dict_keys(source, mapping))
+
+    def guard_dict_contains(self, variable: Any, key: Any, mapping: Any) -> None:
+        from capture.variables.operations.equality import equals_others, names_objects
+
+        if names_objects(key) or equals_others(key) or variable.side_changed(self):
+            variable.keys_guarded = True
+            self.guard_dict_keys(variable.source, mapping)
+        elif variable.source is not None:
+            try:
+                present = dict.__contains__(mapping, key)  # past a method of the program
+                self.guards.add(make_guard.dict_contains(variable.source, key, present))
+            except TypeError:
+                variable.keys_guarded = True
+                self.guard_dict_keys(variable.source, mapping)
+
+    def guard_no_attribute(self, variable: Variable, name: str) -> None:
+        if variable.source is not None and not isinstance(variable.source, ConstantSource):
+            self.guards.add(make_guard.no_attr(variable.source, name))
+
+    def guard_class_entry(self, owner: Variable, cls: type, name: str) -> None:
+        """What follows depends on what the class (of `owner`, or `owner` itself) and its bases have under the name, or on their lacking it.
+
+        Once for each class: an object is guarded to be of its class anyway. Classes written in C don't change.
+        """
+        from capture.variables.core.class_lookup import MISSING, lookup_type
+
+        source = self.class_source(owner)
+        if source is None or not cls.__flags__ & HEAP_TYPE or (id(cls), name) in self._class_entries:
+            return
+        self._class_entries[id(cls), name] = cls
+        found = lookup_type(cls, name)
+        if found is MISSING:
+            self.guards.add(make_guard.class_lacks(source, name))
+        else:
+            self.guards.add(make_guard.id_match(TypeAttrSource(source, name), found))
+
+    def guard_bases(self, owner: Variable, cls: type) -> None:
+        """What follows depends on the bases of the class (of `owner`, or `owner` itself)."""
+        source = self.class_source(owner)
+        if source is not None and source is owner.source and cls is owner.python_type():
+            source = TypeSource(source)  # `owner` is a class, asked about its metaclass
+        if source is None or not cls.__flags__ & HEAP_TYPE or (id(cls), "__mro__") in self._class_entries:
+            return
+        self._class_entries[id(cls), "__mro__"] = cls
+        bases = cls.__mro__[1:]
+        if len(bases) > 1:  # one that has `object` alone can't get others
+            for index, base in enumerate(bases, 1):
+                self.guards.add(make_guard.id_match(MroItemSource(source, index), base))
+
+    def guard_state(self, reader: Any, args: tuple[Any, ...] = ()) -> None:
+        """What follows depends on what the built-in function says about the process: as it stood at the frame's entry."""
+        changed = self.modes_at_entry
+        at_entry: dict[Any, Any] = {
+            torch.get_autocast_dtype: changed["autocast_dtype"]["cpu"],
+            torch.is_autocast_cache_enabled: changed["autocast_cache"],
+            **process_flags.read_from(changed["flags"]),
+        }
+        value = at_entry[reader] if reader in at_entry else reader(*args)
+        self.guards.add(make_guard.constant_match(StateSource(reader, args), value))
+
+    def class_source(self, variable: Variable) -> Source | None:
+        """Where the class of an object can be reached; of a class, the class itself."""
+        from capture.variables.objects.type_object import ClassVariable
+
+        if isinstance(variable, ClassVariable):
+            return variable.source
+        if variable.source is not None:
+            return TypeSource(variable.source)
+        return self.side_effects.class_source(variable)

@@ -1,0 +1,113 @@
+"""Calls and making functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capture.interpret.opcodes.collections import full_name
+from capture.interpret.opcodes.registry import opcode
+from capture.report.break_reasons import GraphBreak
+from capture.variables.callables.function import CellVariable, NestedFunctionVariable
+from capture.variables.containers.mapping import pairs_of
+from capture.variables.core.base import NullVariable, ObservedException, Variable
+from capture.variables.core.exception import raise_new
+from capture.variables.operations.refusals import corrected, wrong_number
+
+if TYPE_CHECKING:
+    from capture.bytecode.instructions import Instruction
+    from capture.interpret.translator import Translator
+
+
+@opcode("KW_NAMES")
+def _kw_names(tx: Translator, instruction: Instruction) -> None:
+    assert instruction.arg is not None
+    tx.keyword_names = tx.code.co_consts[instruction.arg]
+
+
+@opcode("CALL")
+def _call(tx: Translator, instruction: Instruction) -> None:
+    assert instruction.arg is not None
+    names, tx.keyword_names = tx.keyword_names, ()
+    values = tx.pop_many(instruction.arg)
+    function = tx.pop()
+    method = tx.pop()
+    if not isinstance(
+        method, NullVariable
+    ):  # (function, its first argument), as decorators and comprehensions are called
+        values.insert(0, function)
+        function = method
+    split = len(values) - len(names)
+    tx.push(call(tx, function, values[:split], dict(zip(names, values[split:]))))
+
+
+@opcode("CALL_FUNCTION_EX")
+def _call_function_ex(tx: Translator, instruction: Instruction) -> None:
+    assert instruction.arg is not None
+    kwargs: dict[str, Variable] = {}
+    if instruction.arg & 1:
+        kwargs = {key.as_constant(): value for key, value in pairs_of(tx, tx.pop())}
+    values, function = tx.pop(), tx.pop()
+    tx.stack.pop()  # NULL
+    if values.is_constant() and not hasattr(values.python_type(), "__iter__"):
+        kind = values.python_type().__name__
+        text = f"{full_name(tx, function)} argument after * must be an iterable, not {kind}"
+        raise raise_new(TypeError, text)
+    args = values.iterate(tx).unpack(tx)
+    tx.push(call(tx, function, args, kwargs))
+
+
+def call(tx: Translator, function: Variable, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    """Where a rule takes other arguments than the program gives, the function is asked for its TypeError; if it has none, it knows a form that
+    we don't, and the graph breaks. Exceptions of built-in functions are as those raise them."""
+    try:
+        return function.call(tx, args, kwargs)
+    except TypeError as error:
+        if not _is_arity_error(error):
+            raise
+        refused = corrected(tx, GraphBreak("call", value=function), function, args, kwargs)
+        if isinstance(refused, GraphBreak):
+            refused = wrong_number(tx, function, args, kwargs) or refused
+        raise refused from None
+    except (GraphBreak, ObservedException) as signal:
+        right = corrected(tx, signal, function, args, kwargs)
+        if right is signal:
+            raise
+        raise right from None
+    except (ArithmeticError, LookupError, ValueError):  # of Python, in a rule that works on plain values
+        refused = corrected(tx, GraphBreak("call", value=function), function, args, kwargs)
+        if isinstance(refused, GraphBreak):
+            raise
+        raise refused from None
+
+
+def _is_arity_error(error: TypeError) -> bool:
+    """Whether the handler's own signature refused the arguments."""
+    text = str(error)
+    return "argument" in text and any(
+        part in text for part in ("positional argument", "required", "unexpected keyword", "multiple values")
+    )
+
+
+@opcode("MAKE_FUNCTION")
+def _make_function(tx: Translator, instruction: Instruction) -> None:
+    flags = instruction.arg or 0
+    code = tx.pop().real_value()
+    closure: list[CellVariable] = []
+    if flags & 8:
+        for cell in tx.pop().unpack(tx):
+            assert isinstance(cell, CellVariable)
+            closure.append(cell)
+    annotations = tx.pop() if flags & 4 else None
+    keyword = {k.as_constant(): v for k, v in pairs_of(tx, tx.pop())} if flags & 2 else {}
+    defaults = tx.pop().unpack(tx) if flags & 1 else []
+    tx.push(NestedFunctionVariable(code, tx.scope, defaults, keyword, closure, _annotations(tx, annotations)))
+
+
+def _annotations(tx: Translator, value: Variable | None) -> Variable | None:
+    """Annotations come as a flat tuple of names and values."""
+    from capture.variables.containers.mapping import DictVariable
+
+    if value is None:
+        return None
+    items = value.unpack(tx)
+    return DictVariable.from_strings({k.as_constant(): v for k, v in zip(items[::2], items[1::2])})

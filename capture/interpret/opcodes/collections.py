@@ -1,0 +1,199 @@
+"""Building, extending and unpacking containers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capture.interpret.opcodes.registry import opcode
+from capture.variables.containers.lists import ListVariable
+from capture.variables.containers.mapping import DictVariable, pairs_of
+from capture.variables.containers.ranges import SliceVariable
+from capture.variables.containers.sequence import TupleVariable
+from capture.variables.containers.sets import SetVariable
+from capture.variables.core.base import ObservedException, Variable, realize
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.exception import raise_new
+from capture.variables.core.opaque import OpaqueVariable
+from capture.variables.iterators.iterator import IteratorVariable
+
+if TYPE_CHECKING:
+    from capture.bytecode.instructions import Instruction
+    from capture.interpret.translator import Translator
+
+
+def _count(instruction: Instruction) -> int:
+    assert instruction.arg is not None
+    return instruction.arg
+
+
+@opcode("BUILD_TUPLE")
+def _build_tuple(tx: Translator, instruction: Instruction) -> None:
+    tx.push(TupleVariable(tx.pop_many(_count(instruction))))
+
+
+@opcode("BUILD_LIST")
+def _build_list(tx: Translator, instruction: Instruction) -> None:
+    tx.push(ListVariable(tx.pop_many(_count(instruction))))
+
+
+@opcode("BUILD_SET")
+def _build_set(tx: Translator, instruction: Instruction) -> None:
+    tx.push(SetVariable.from_items(tx, tx.pop_many(_count(instruction))))
+
+
+@opcode("BUILD_MAP")
+def _build_map(tx: Translator, instruction: Instruction) -> None:
+    items = tx.pop_many(2 * _count(instruction))
+    result = DictVariable()
+    for key, value in zip(items[::2], items[1::2]):
+        result.set_item(tx, key, value)
+    tx.push(result)
+
+
+@opcode("BUILD_CONST_KEY_MAP")
+def _build_const_key_map(tx: Translator, instruction: Instruction) -> None:
+    keys = tx.pop().unpack(tx)
+    result = DictVariable()
+    for key, value in zip(keys, tx.pop_many(_count(instruction))):
+        result.set_item(tx, key, value)
+    tx.push(result)
+
+
+@opcode("BUILD_SLICE")
+def _build_slice(tx: Translator, instruction: Instruction) -> None:
+    parts = tx.pop_many(_count(instruction))
+    tx.push(SliceVariable([*parts, *[ConstantVariable(None)] * (3 - len(parts))]))
+
+
+@opcode("LIST_TO_TUPLE")
+def _list_to_tuple(tx: Translator, instruction: Instruction) -> None:
+    tx.push(TupleVariable(tx.pop().unpack(tx)))
+
+
+def _target(tx: Translator, instruction: Instruction) -> Variable:
+    place = -_count(instruction)
+    tx.stack[place] = realize(tx, tx.stack[place])
+    return tx.stack[place]
+
+
+@opcode("LIST_APPEND")
+def _list_append(tx: Translator, instruction: Instruction) -> None:
+    value = tx.pop()
+    _target(tx, instruction).call_method(tx, "append", [value], {})
+
+
+@opcode("SET_ADD")
+def _set_add(tx: Translator, instruction: Instruction) -> None:
+    value = tx.pop()
+    _target(tx, instruction).call_method(tx, "add", [value], {})
+
+
+@opcode("MAP_ADD")
+def _map_add(tx: Translator, instruction: Instruction) -> None:
+    key, value = tx.pop_many(2)
+    target = _target(tx, instruction)
+    assert isinstance(target, DictVariable)
+    target.set_item(tx, key, value)
+
+
+@opcode("LIST_EXTEND")
+def _list_extend(tx: Translator, instruction: Instruction) -> None:
+    value = tx.pop()
+    if value.is_constant() and not hasattr(value.python_type(), "__iter__"):
+        raise raise_new(TypeError, f"Value after * must be an iterable, not {value.python_type().__name__}")
+    items = value.iterate(tx).unpack(tx)
+    _target(tx, instruction).call_method(tx, "extend", [TupleVariable(items)], {})
+
+
+@opcode("SET_UPDATE")
+def _set_update(tx: Translator, instruction: Instruction) -> None:
+    items = tx.pop()
+    if not isinstance(items, SetVariable):
+        items = TupleVariable(items.iterate(tx).unpack(tx))
+    _target(tx, instruction).call_method(tx, "update", [items], {})
+
+
+@opcode("DICT_UPDATE")
+def _dict_update(tx: Translator, instruction: Instruction) -> None:
+    items = tx.pop()
+    if not is_mapping(items):
+        raise raise_new(TypeError, f"'{items.python_type().__name__}' object is not a mapping")
+    _target(tx, instruction).call_method(tx, "update", [items], {})
+
+
+def is_mapping(value: Variable) -> bool:
+    """Whether `**value` is allowed: it has keys, or may have."""
+    return isinstance(value, OpaqueVariable) or hasattr(value.python_type(), "keys")
+
+
+@opcode("DICT_MERGE")
+def _dict_merge(tx: Translator, instruction: Instruction) -> None:
+    """`f(**a, **b)`: a key twice is an error."""
+    value = tx.pop()
+    target = _target(tx, instruction)
+    assert isinstance(target, DictVariable)
+    function = realize(tx, tx.stack[-_count(instruction) - 2])
+    if not is_mapping(value):
+        kind = value.python_type().__name__
+        text = f"{full_name(tx, function)} argument after ** must be a mapping, not {kind}"
+        raise raise_new(TypeError, text)
+    for key, item in pairs_of(tx, value):
+        if not issubclass(key.python_type(), str):
+            raise raise_new(TypeError, "keywords must be strings")
+        if target.find(tx, key) is not None:
+            text = f"{full_name(tx, function)} got multiple values for keyword argument '{key.as_constant()}'"
+            raise raise_new(TypeError, text)
+        target.set_item(tx, key, item)
+
+
+def full_name(tx: Translator, function: Variable) -> str:
+    """As errors of a call name the function: with its module, unless that is `builtins`."""
+    try:
+        name, module = (function.get_attr(tx, n).as_constant() for n in ("__qualname__", "__module__"))
+    except ObservedException:
+        return f"{function.python_type().__name__} object"
+    return f"{name}()" if module in (None, "builtins") else f"{module}.{name}()"
+
+
+# --- unpacking ---------------------------------------------------------------------------------------------------------------
+
+
+def _items(tx: Translator, value: Variable, wanted: int | None) -> list[Variable]:
+    """Items of an iterable; of an iterator at most `wanted` + 1 are taken, as Python does."""
+    if value.is_constant() and not hasattr(value.python_type(), "__iter__"):
+        raise raise_new(TypeError, f"cannot unpack non-iterable {value.python_type().__name__} object")
+    iterator = value.iterate(tx) if not hasattr(value, "items") else value
+    if wanted is None or not isinstance(iterator, IteratorVariable):
+        return iterator.unpack(tx)
+    items: list[Variable] = []
+    while len(items) <= wanted and (item := iterator.next_item(tx)) is not None:
+        items.append(item)
+    return items
+
+
+@opcode("UNPACK_SEQUENCE")
+def _unpack_sequence(tx: Translator, instruction: Instruction) -> None:
+    count = _count(instruction)
+    items = _items(tx, tx.pop(), count)
+    if len(items) > count:
+        raise raise_new(ValueError, f"too many values to unpack (expected {count})")
+    if len(items) < count:
+        raise raise_new(ValueError, f"not enough values to unpack (expected {count}, got {len(items)})")
+    for item in reversed(items):
+        tx.push(item)
+
+
+@opcode("UNPACK_EX")
+def _unpack_ex(tx: Translator, instruction: Instruction) -> None:
+    before, after = _count(instruction) & 0xFF, _count(instruction) >> 8
+    items = _items(tx, tx.pop(), None)
+    if len(items) < before + after:
+        raise raise_new(
+            ValueError, f"not enough values to unpack (expected at least {before + after}, got {len(items)})"
+        )
+    end = len(items) - after
+    for item in reversed(items[end:]):
+        tx.push(item)
+    tx.push(ListVariable(items[before:end]))
+    for item in reversed(items[:before]):
+        tx.push(item)

@@ -1,0 +1,200 @@
+"""Loading and storing: locals, cells, globals, attributes, imports."""
+
+from __future__ import annotations
+
+import builtins
+import importlib.util
+import sys
+from typing import TYPE_CHECKING
+
+from capture.interpret.opcodes.registry import opcode
+from capture.report.break_reasons import GraphBreak
+from capture.variables.callables.function import CellVariable, ValueMethod
+from capture.variables.containers.mapping import DictVariable
+from capture.variables.containers.sequence import SequenceVariable
+from capture.variables.containers.sets import SetVariable
+from capture.variables.core.exception import raise_new
+from capture.variables.tensors.tensor import TensorVariable
+from guards import guard as make_guard
+from guards.sources import ConstantSource, DictItemSource
+
+if TYPE_CHECKING:
+    from capture.bytecode.instructions import Instruction
+    from capture.interpret.translator import Translator
+
+
+IMPORT = builtins.__import__  # as Python has it: a program may put another in its place
+
+
+@opcode("LOAD_FAST")
+def _load_fast(tx: Translator, instruction: Instruction) -> None:
+    name: str = instruction.value
+    if name.startswith("___stack_"):  # put back by the prologue of a resume function: not looked at yet
+        tx.push(tx.locals[name])
+    else:
+        tx.push(tx.load_local(name))
+
+
+@opcode("STORE_FAST")
+def _store_fast(tx: Translator, instruction: Instruction) -> None:
+    tx.locals[instruction.value] = tx.stack.pop()
+
+
+@opcode("DELETE_FAST")
+def _delete_fast(tx: Translator, instruction: Instruction) -> None:
+    tx.load_local(instruction.value)
+    del tx.locals[instruction.value]
+
+
+# --- cells -------------------------------------------------------------------------------------------------------------------
+
+
+@opcode("MAKE_CELL")
+def _make_cell(tx: Translator, instruction: Instruction) -> None:
+    name = instruction.value
+    tx.cells[name] = CellVariable(tx.locals.pop(name, None))
+
+
+@opcode("LOAD_CLOSURE")
+def _load_closure(tx: Translator, instruction: Instruction) -> None:
+    tx.push(tx.cells[instruction.value])
+
+
+@opcode("LOAD_DEREF")
+def _load_deref(tx: Translator, instruction: Instruction) -> None:
+    tx.push(tx.read_cell(tx.cells[instruction.value], instruction.value))
+
+
+@opcode("STORE_DEREF")
+def _store_deref(tx: Translator, instruction: Instruction) -> None:
+    tx.write_cell(tx.cells[instruction.value], tx.pop())
+
+
+@opcode("DELETE_DEREF")
+def _delete_deref(tx: Translator, instruction: Instruction) -> None:
+    cell = tx.cells[instruction.value]
+    tx.read_cell(cell, instruction.value)
+    tx.write_cell(cell, None)
+
+
+# --- globals -----------------------------------------------------------------------------------------------------------------
+
+
+@opcode("LOAD_GLOBAL")
+def _load_global(tx: Translator, instruction: Instruction) -> None:
+    assert instruction.arg is not None
+    if instruction.arg & 1:
+        tx.push_null()
+    tx.push(tx.scope.load(tx.output, instruction.value))
+
+
+@opcode("STORE_GLOBAL")
+def _store_global(tx: Translator, instruction: Instruction) -> None:
+    tx.output.check_no_dict_of(tx.scope.globals)
+    tx.output.side_effects.store_global(tx.scope.globals, instruction.value, tx.pop())
+
+
+@opcode("DELETE_GLOBAL")
+def _delete_global(tx: Translator, instruction: Instruction) -> None:
+    tx.scope.delete(tx.output, instruction.value)
+
+
+# --- bodies of classes -------------------------------------------------------------------------------------------------------
+
+
+@opcode("LOAD_BUILD_CLASS")
+def _load_build_class(tx: Translator, instruction: Instruction) -> None:
+    tx.push(tx.wrap(builtins.__build_class__, ConstantSource(builtins.__build_class__)))
+
+
+@opcode("LOAD_NAME")
+def _load_name(tx: Translator, instruction: Instruction) -> None:
+    name: str = instruction.value
+    tx.push(tx.load_local(name) if name in tx.locals else tx.scope.load(tx.output, name))
+
+
+@opcode("LOAD_CLASSDEREF")
+def _load_class_deref(tx: Translator, instruction: Instruction) -> None:
+    name: str = instruction.value
+    tx.push(tx.load_local(name) if name in tx.locals else tx.read_cell(tx.cells[name], name))
+
+
+@opcode("STORE_NAME")
+def _store_name(tx: Translator, instruction: Instruction) -> None:
+    tx.locals[instruction.value] = tx.pop()
+
+
+@opcode("DELETE_NAME")
+def _delete_name(tx: Translator, instruction: Instruction) -> None:
+    name: str = instruction.value
+    if name not in tx.locals:
+        raise raise_new(NameError, f"name '{name}' is not defined")
+    del tx.locals[name]
+
+
+@opcode("SETUP_ANNOTATIONS")
+def _setup_annotations(tx: Translator, instruction: Instruction) -> None:
+    tx.locals.setdefault("__annotations__", DictVariable())
+
+
+# --- attributes --------------------------------------------------------------------------------------------------------------
+
+
+@opcode("LOAD_ATTR")
+def _load_attr(tx: Translator, instruction: Instruction) -> None:
+    tx.push(tx.pop().get_attr(tx, instruction.value))
+
+
+@opcode("LOAD_METHOD")
+def _load_method(tx: Translator, instruction: Instruction) -> None:
+    owner, name = tx.pop(), instruction.value
+    tx.push_null()
+    direct = isinstance(owner, (TensorVariable, SequenceVariable, DictVariable, SetVariable))
+    if direct and callable(getattr(owner.python_type(), name, None)):
+        tx.push(ValueMethod(owner, name))
+    else:
+        tx.push(owner.get_attr(tx, name))
+
+
+@opcode("STORE_ATTR")
+def _store_attr(tx: Translator, instruction: Instruction) -> None:
+    value, owner = tx.pop_many(2)
+    owner.set_attr(tx, instruction.value, value)
+
+
+@opcode("DELETE_ATTR")
+def _delete_attr(tx: Translator, instruction: Instruction) -> None:
+    tx.pop().del_attr(tx, instruction.value)
+
+
+# --- imports -----------------------------------------------------------------------------------------------------------------
+
+
+@opcode("IMPORT_NAME")
+def _import_name(tx: Translator, instruction: Instruction) -> None:
+    """A module that is loaded already is a constant; loading one is left to Python."""
+    level, names = (v.as_constant() for v in tx.pop_many(2))
+    name = instruction.value
+    if tx.scope.builtins.get("__import__") is not IMPORT:
+        raise GraphBreak("import", name=name)
+    tx.output.guards.add(make_guard.id_match(tx.scope.builtin_source("__import__"), IMPORT))
+    if level:
+        name = importlib.util.resolve_name("." * level + name, tx.scope.globals.get("__package__") or "")
+    if name not in sys.modules:
+        raise GraphBreak("import", name=name)
+    name = name if names else name.split(".")[0]
+    loaded = ConstantSource(sys.modules, "sys.modules")
+    tx.push(tx.wrap(sys.modules[name], DictItemSource(loaded, name)))
+
+
+@opcode("IMPORT_FROM")
+def _import_from(tx: Translator, instruction: Instruction) -> None:
+    module = tx.top().real_value()
+    name = instruction.value
+    if name not in module.__dict__ and f"{module.__name__}.{name}" in sys.modules:
+        found = sys.modules[f"{module.__name__}.{name}"]
+        tx.push(tx.wrap(found, ConstantSource(found)))
+    elif not hasattr(module, name):
+        raise raise_new(ImportError, f"cannot import name '{name}' from '{module.__name__}'")
+    else:
+        tx.push(tx.top().get_attr(tx, name))

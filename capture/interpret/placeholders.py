@@ -1,0 +1,169 @@
+"""What a graph takes: existing tensors, arrays and numbers, and numbers drawn from Python's random streams, each a placeholder.
+
+In:  a value of the program and its source.
+Out: its variable; the placeholder in `graph`, an entry in `inputs`, the guards on what was read of it.
+
+    x: float32[3, 4] at LocalSource("x")   ->   placeholder x, a fake tensor of these sizes, a guard on the tensor's properties
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.fx
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
+from torch.utils._python_dispatch import _disable_current_modes
+
+from capture.graph.converted_inputs import number_as_tensor, numpy_number_as_tensor, plain_tensor
+from capture.graph.inputs import (
+    ArrayInput,
+    FloatInput,
+    GraphInput,
+    NumpyNumberInput,
+    SubclassInput,
+    input_name,
+)
+from capture.graph.named_functions import new_graph
+from capture.interpret.guarding import Guarding
+from codegen.fake.fake import fake_mode
+from codegen.fake.twins import check_supported, to_fake
+from guards import guard as make_guard
+from guards.sources import ConstantSource, Source
+
+if TYPE_CHECKING:
+    from capture.sizes.symbols import Symbols
+    from capture.variables.core.base import Variable
+    from capture.variables.numbers.random_draws import Draw
+    from capture.variables.tensors.new_parameter import MadeSource
+    from capture.variables.tensors.tensor import TensorVariable
+
+
+class Placeholders(Guarding):
+    """The part of an `OutputGraph` that takes values from the program."""
+
+    symbols: Symbols
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.graph = new_graph()
+        self.inputs: list[GraphInput] = []
+        self.draws: list[Draw] = []  # from Python's random stream, in their order
+        self.made_first: list[MadeSource] = []  # parameters, by the frame's new code
+        self.fake_mode = fake_mode()
+        self._last_placeholder: torch.fx.Node | None = None
+
+    def add_tensor_input(self, value: torch.Tensor, source: Source | None) -> Variable:
+        from capture.variables.tensors.tensor import TensorVariable
+
+        source = source or ConstantSource(value)
+        check_supported(value)
+        layout, dims = self.symbols.layout_of(value, source)
+        fake = self._fake_of(value, layout)
+        node = self._placeholder(input_name(source), fake)
+        self.inputs.append(GraphInput(source, node, value))
+        self.guards.add(make_guard.tensor_match(source, value, dims, check_leaf=True))
+        for guard in make_guard.dynamic_strides(source, value, dims) if dims else ():
+            self.guards.add(guard)
+        variable = TensorVariable(node, fake, source)
+        variable.value = value
+        return variable
+
+    def add_subclass_input(self, value: torch.Tensor, source: Source | None) -> Variable:
+        """A tensor of a class with operations of its own: the graph takes the plain tensor on its memory."""
+        from capture.variables.tensors.tensor_subclass import SubclassVariable
+
+        source = source or ConstantSource(value)
+        plain = plain_tensor(value)
+        check_supported(plain)
+        layout, dims = self.symbols.layout_of(plain, source)
+        node = self._placeholder(input_name(source), self._fake_of(plain, layout))
+        self.inputs.append(SubclassInput(source, node, plain))
+        self.guards.add(make_guard.tensor_match(source, value, dims, check_leaf=True))
+        for guard in make_guard.dynamic_strides(source, plain, dims) if dims else ():
+            self.guards.add(guard)
+        variable = SubclassVariable(type(value), node, node.meta["example_value"], source)
+        variable.value = value
+        return variable
+
+    def add_symbol_input(self, source: Source, name: str, value: int, symbol: torch.SymInt) -> torch.fx.Node:
+        node = self._placeholder(name, symbol)
+        self.inputs.append(GraphInput(source, node, value))
+        return node
+
+    def _fake_of(self, value: torch.Tensor, layout: Any = None) -> torch.Tensor:
+        """Its fake twin: a tensor of no level, also while the body of a function transform is interpreted."""
+        if torch._C._functorch.peek_interpreter_stack() is None:
+            return to_fake(self.fake_mode, value, layout)
+        with temporarily_clear_interpreter_stack(), _disable_current_modes():
+            return to_fake(self.fake_mode, value, layout)
+
+    def add_float_input(self, source: Source, symbol: torch.SymFloat) -> torch.fx.Node:
+        """A float that changes: the graph takes it as a 0-d tensor and reads the number. The node that is the number."""
+        value: float = symbol.node.hint
+        known = next((i for i in self.inputs if i.source == source), None)
+        if known is None:
+            node = self._placeholder(input_name(source), self._fake_of(number_as_tensor(value)))
+            known = FloatInput(source, node, value)
+            self.inputs.append(known)
+        with self.graph.inserting_after(self._last_placeholder):
+            item = self.graph.call_method("item", (known.node,))
+        item.meta["example_value"] = symbol
+        return item
+
+    def add_draw(
+        self, function: Any, args: tuple[Any, ...], bounds: tuple[Any, Any], owner: Source | None = None
+    ) -> Variable:
+        """A number from one of Python's random streams. What the backend is shown is not drawn: nothing is, at capture."""
+        from capture.variables.numbers.random_draws import Draw, DrawnVariable, DrawSource
+
+        source, kind = DrawSource(len(self.draws)), type(bounds[0])
+        self.draws.append(Draw(source.local, function, args, owner))
+        example = kind((bounds[0] + bounds[1]) / 2)
+        node = self._placeholder(source.text, self._fake_of(number_as_tensor(example)))
+        self.inputs.append(FloatInput(source, node, example))
+        return DrawnVariable(node, source, kind)
+
+    def add_array_input(self, array: Any, tensor: torch.Tensor, source: Source) -> TensorVariable:
+        """A NumPy array, and the tensor on its memory."""
+        from capture.variables.tensors.tensor import TensorVariable
+
+        fake = self._fake_of(tensor)
+        node = self._placeholder(input_name(source), fake)
+        self.inputs.append(ArrayInput(source, node, tensor))
+        self.guards.add(make_guard.buffer_match(source, array))
+        return TensorVariable(node, fake)
+
+    def add_numpy_number(self, number: Any, source: Source) -> TensorVariable:
+        """One of NumPy's numbers: its type is guarded, its value is not."""
+        from capture.variables.tensors.tensor import TensorVariable
+
+        tensor = numpy_number_as_tensor(number)
+        fake = self._fake_of(tensor)
+        node = self._placeholder(input_name(source), fake)
+        self.inputs.append(NumpyNumberInput(source, node, tensor))
+        self.guards.add(make_guard.type_match(source, number))
+        return TensorVariable(node, fake)
+
+    def add_made_input(self, source: MadeSource, fake: torch.Tensor, value: torch.Tensor) -> torch.fx.Node:
+        """A tensor that the frame's new code makes before it calls the graph."""
+        self.made_first.append(source)
+        node = self._placeholder(source.text, fake)
+        self.inputs.append(GraphInput(source, node, value))
+        return node
+
+    def tensor_inputs(self) -> list[GraphInput]:
+        return [i for i in self.inputs if isinstance(i.value, torch.Tensor)]
+
+    def _placeholder(self, name: str, value: Any) -> torch.fx.Node:
+        anchor = self._last_placeholder
+        if anchor is None:
+            first = next(iter(self.graph.nodes), None)
+            with self.graph.inserting_before(first):
+                node = self.graph.placeholder(name)
+        else:
+            with self.graph.inserting_after(anchor):
+                node = self.graph.placeholder(name)
+        self._last_placeholder = node
+        node.meta["example_value"] = value
+        return node

@@ -1,0 +1,108 @@
+"""The translator of the captured frame itself: its arguments come from the hook, and it can stop before a given instruction.
+
+In:  a Frame of the hook.
+Out: `run_to_break(n)`: the variable that the frame returns, or None when it stands before its n-th instruction.
+"""
+
+from __future__ import annotations
+
+import collections
+import itertools
+from typing import Any
+
+import _capture
+import numpy as np
+import torch
+
+from capture.bytecode.resume import is_resume
+from capture.interpret.output_graph import OutputGraph
+from capture.interpret.scope import Scope
+from capture.interpret.translator import Translator
+from capture.process import function_modes
+from capture.report.break_reasons import GraphBreak
+from capture.variables.callables.function import CellVariable
+from capture.variables.core.base import LazyVariable, ObservedException, Variable
+from guards.sources import CellSource, FreeCellSource, LocalSource
+
+
+class RootTranslator(Translator):
+    def __init__(self, output: OutputGraph, frame: Any) -> None:
+        code = frame.code
+        output.surround_with(function_modes.at_entry())
+        values = dict(zip(_local_names(code), frame.locals))
+        local_variables: dict[str, Variable] = {
+            name: LazyVariable(output, value, LocalSource(name))
+            for name, value in values.items()
+            if value is not _capture.NULL
+        }
+        cells = _free_cells(output, frame)
+        super().__init__(output, code, Scope(frame.globals), local_variables, cells)
+        self.entry_values = {id(value) for value in values.values()}
+        #: whether the frame deals with torch at all, as far as its arguments tell
+        held = [
+            *values.values(),
+            *(c.contents.value for c in cells.values() if isinstance(c.contents, LazyVariable)),
+        ]
+        self.has_torch_arguments = is_resume(code) or any(map(holds_torch, held))
+
+    @property
+    def saw_torch(self) -> bool:
+        return self.has_torch_arguments or bool(self.output.tensor_inputs())
+
+    @property
+    def is_straight(self) -> bool:
+        """No jumps in the frame, no function inlined: each call does the same, but for the values."""
+        return self.output.instructions == self.steps and not any(
+            i.target is not None for i in self.instructions
+        )
+
+    def run_to_break(self, break_at: int | None) -> Variable | None:
+        """Raises GraphBreak where an instruction can't be captured, with `steps` at that instruction."""
+        while self.returned is None:
+            if self.steps == break_at:
+                return None
+            try:
+                self.step()
+            except ObservedException as raised:
+                signal = GraphBreak("raised", error=raised.variable.describe())
+                signal.stack.append(self.frame_summary())
+                signal.born = raised.variable.born
+                raised.__traceback__ = None  # whose frames hold it, and objects of the program
+                raise signal from None
+            self.steps += 1
+            self.output.root_step = self.steps
+        return self.returned
+
+
+def holds_torch(value: Any, depth: int = 3) -> bool:
+    """A tensor or module, or a container of such. Looks at the first few items only, and runs no code of the program."""
+    if issubclass(type(value), (torch.Tensor, torch.nn.Module, np.ndarray)):
+        return True
+    if (
+        depth == 0 or type(value).__iter__ not in PLAIN_ITERATION
+        if hasattr(type(value), "__iter__")
+        else True
+    ):
+        return False
+    items = dict.values(value) if isinstance(value, dict) else value
+    return any(holds_torch(item, depth - 1) for item in itertools.islice(items, 20))
+
+
+PLAIN_ITERATION = (list.__iter__, tuple.__iter__, dict.__iter__, collections.OrderedDict.__iter__)
+
+
+def _local_names(code: Any) -> tuple[str, ...]:
+    """Names of the frame's slots: locals, then cells that are not locals; free variables are taken from the closure."""
+    return (*code.co_varnames, *(n for n in code.co_cellvars if n not in code.co_varnames))
+
+
+def _free_cells(output: OutputGraph, frame: Any) -> dict[str, CellVariable]:
+    cells = {}
+    for name, cell in zip(frame.code.co_freevars, frame.function.__closure__ or ()):
+        try:
+            contents: Variable | None = LazyVariable(output, cell.cell_contents, CellSource(name))
+        except ValueError:
+            contents = None
+        cells[name] = CellVariable(contents, FreeCellSource(name))
+        output.remember_object(cell, cells[name])
+    return cells

@@ -1,0 +1,273 @@
+"""Symbolic interpretation of bytecode: one instruction at a time, on variables in place of objects.
+
+In:  a code object with its arguments as variables.
+Out: calls on the OutputGraph (operations, guards, side effects) and, at the end, the variable that the code returns.
+
+    x = a + 1; return x * 2   ->   graph: add = a + 1; mul = add * 2   ->   TensorVariable(mul)
+
+`Translator` holds the state of one Python frame. What the instructions do is in `capture/opcodes/`; what happens where one of them can't be
+carried out is in `break_code.py`.
+"""
+
+from __future__ import annotations
+
+import traceback
+from functools import lru_cache
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from capture.bytecode.instructions import Decoded, Handler, Instruction, decode
+from capture.bytecode.resume import point_of
+from capture.interpret.opcodes import HANDLERS
+from capture.report.break_reasons import GraphBreak
+from capture.variables.callables.function import CellVariable
+from capture.variables.core.base import (
+    LazyVariable,
+    NotConstant,
+    NullVariable,
+    ObservedException,
+    Variable,
+    realize,
+)
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.exception import ExceptionVariable, chain_context, raise_new
+from guards.lookup import Undecided
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FunctionType
+
+    from capture.interpret.output_graph import OutputGraph
+    from capture.interpret.scope import Scope
+    from capture.variables.containers.mapping import DictVariable
+    from guards.sources import Source
+
+
+#: instructions at which the limit ends the graph: each loop has one, and a broken frame can run them itself
+LIMITED = frozenset(
+    (
+        "CALL",
+        "CALL_FUNCTION_EX",
+        "FOR_ITER",
+        "BINARY_OP",
+        "BINARY_SUBSCR",
+        "COMPARE_OP",
+        "LOAD_ATTR",
+        "LOAD_METHOD",
+        "GET_ITER",
+    )
+)
+
+
+def unbound_cell(code: CodeType, name: str) -> tuple[type[NameError], str]:
+    """Class and text of the error for a cell without contents."""
+    unassigned = f"variable '{name}' where it is not associated with a value"
+    if name in point_of(code).original.co_cellvars:  # behind a break they are free variables
+        return UnboundLocalError, f"cannot access local {unassigned}"
+    return NameError, f"cannot access free {unassigned} in enclosing scope"
+
+
+@lru_cache(maxsize=64)
+def _formatted(frames: tuple[tuple[str, int, str], ...]) -> str:
+    """Operations that follow one another often come from one line."""
+    return "".join(traceback.StackSummary.from_list([(*frame, None) for frame in frames]).format())
+
+
+class Translator:
+    """One frame. `index` is the instruction to run next; `returned` is set by RETURN_VALUE, `yielded` by YIELD_VALUE."""
+
+    def __init__(
+        self,
+        output: OutputGraph,
+        code: CodeType,
+        scope: Scope,
+        local_variables: dict[str, Variable],
+        cells: dict[str, CellVariable],
+        parent: Translator | None = None,
+    ) -> None:
+        self.output = output
+        self.code = code
+        self.scope = scope
+        self.locals = local_variables
+        self.cells = cells
+        self.parent = parent
+        self.depth: int = 0 if parent is None else parent.depth + 1
+        decoded: Decoded = decode(code)
+        self.instructions = decoded.instructions
+        self.handlers = decoded.handlers
+        self.index = 0
+        self.steps = 0  # instructions done
+        self.current: Instruction = decoded.instructions[0]
+        self.stack: list[Variable] = []
+        self.handled: list[
+            ExceptionVariable
+        ] = []  # exceptions whose except blocks are running, innermost last
+        self.keyword_names: tuple[str, ...] = ()
+        self.returned: Variable | None = None
+        self.yielded: Variable | None = None
+        self.function_source: Source | None = None
+        self.entry_values: set[int] = set()  # ids of what the locals of the captured frame held when it began
+        self.namespace: DictVariable | None = None  # what `locals()` gave
+
+    # --- running ---
+
+    def run(self) -> Variable:
+        """Interpret until the frame returns. Raises ObservedException where the program raises."""
+        while self.returned is None:
+            self.step()
+            self.steps += 1
+        return self.returned
+
+    def run_to_yield(self) -> Variable | None:
+        """Interpret until the next yield; None where the frame returns."""
+        self.yielded = None
+        while self.returned is None and self.yielded is None:
+            self.step()
+        return self.yielded
+
+    def step(self) -> None:
+        self.output.translator = self
+        instruction = self.instructions[self.index]
+        self.current = instruction
+        self.index += 1
+        try:
+            self.output.count_instruction(instruction.name in LIMITED)
+            handler = HANDLERS.get(instruction.name)
+            if handler is None:
+                raise GraphBreak("opcode", name=instruction.name)
+            handler(self, instruction)
+        except ObservedException as raised:
+            self.unwind(raised, self.handlers[instruction.index])
+        except GraphBreak as signal:
+            self._note(signal)
+            raise
+        except NotConstant as needed:  # a rule that works on values that are known only
+            raise self._noted("not_constant", value=needed.args[0]) from None
+        except Undecided as asked:
+            raise self._noted("not_constant", value=str(asked)) from None
+        except RecursionError:  # ours; what the program's own would be, Python finds out
+            raise self._noted("inline_depth", limit="the interpreter's own stack") from None
+
+    def _noted(self, reason_id: str, **values: Any) -> GraphBreak:
+        signal = GraphBreak(reason_id, **values)
+        self._note(signal)
+        return signal
+
+    def _note(self, signal: GraphBreak) -> None:
+        """This frame is one of those that the signal passes."""
+        signal.stack.append(self.frame_summary())
+        signal.frames.append((self.code, self.steps, self.current.index))
+
+    def unwind(self, raised: ObservedException, handler: Handler | None) -> None:
+        """Go on at the exception handler, or let the exception leave the frame."""
+        exception = raised.variable
+        if isinstance(exception, ExceptionVariable) and exception.born is None:
+            exception.born = self.output.root_step
+            if exception.context is None:
+                chain_context(self, exception)
+        if handler is None:
+            if isinstance(exception, ExceptionVariable):
+                exception.trace = object()
+            raise raised
+        del self.stack[handler.depth :]
+        if handler.lasti:
+            self.push(ConstantVariable(self.current.index * 2))
+        self.push(exception)
+        self.index = handler.target
+
+    def frame_summary(self) -> traceback.FrameSummary:
+        instruction = self.current
+        return traceback.FrameSummary(
+            self.code.co_filename,
+            instruction.line or self.code.co_firstlineno,
+            self.code.co_name,
+            lookup_line=False,
+        )
+
+    def chain(self) -> Iterator[Translator]:
+        """This frame and its callers, up to the captured one."""
+        translator: Translator | None = self
+        while translator is not None:
+            yield translator
+            translator = translator.parent
+
+    def user_stack(self) -> list[traceback.FrameSummary]:
+        """The user's frames, outermost first."""
+        return [translator.frame_summary() for translator in self.chain()][::-1]
+
+    def stack_text(self) -> str:
+        """The user's frames as a traceback shows them."""
+        stack = self.user_stack()
+        return _formatted(tuple((frame.filename, frame.lineno or 0, frame.name) for frame in stack))
+
+    # --- the value stack ---
+
+    def push(self, variable: Variable) -> None:
+        self.stack.append(variable)
+
+    def pop(self) -> Variable:
+        return realize(self, self.stack.pop())
+
+    def pop_many(self, count: int) -> list[Variable]:
+        if count == 0:
+            return []
+        items = [realize(self, v) for v in self.stack[-count:]]
+        del self.stack[-count:]
+        return items
+
+    def top(self) -> Variable:
+        self.stack[-1] = realize(self, self.stack[-1])
+        return self.stack[-1]
+
+    def push_null(self) -> None:
+        self.push(NullVariable())
+
+    def jump(self, target: int | None) -> None:
+        assert target is not None
+        self.index = target
+
+    # --- names ---
+
+    def load_local(self, name: str) -> Variable:
+        variable = self.locals.get(name)
+        if variable is None:
+            raise raise_new(
+                UnboundLocalError,
+                f"cannot access local variable '{name}' where it is not associated with a value",
+            )
+        if isinstance(variable, LazyVariable):
+            variable = self.locals[name] = realize(self, variable)
+        return variable
+
+    def read_cell(self, cell: CellVariable, name: str) -> Variable:
+        if cell.contents is None:
+            kind, text = unbound_cell(self.code, name)
+            existed = cell.source is not None and not self.output.side_effects.is_mutated(cell)
+            if kind is NameError and existed:  # no guard says that it is empty
+                raise GraphBreak("not_constant", value=f"the variable {name}, which has no value yet,")
+            raise raise_new(kind, text)
+        cell.contents = realize(self, cell.contents)
+        return cell.contents
+
+    def write_cell(self, cell: CellVariable, value: Variable | None) -> None:
+        self.output.side_effects.will_mutate(cell)
+        cell.contents = value
+
+    # --- wrapping ---
+
+    def wrap(self, value: Any, source: Source | None) -> Variable:
+        from capture.variables.core.wrap import wrap
+
+        return wrap(self.output, value, source)
+
+    def wrap_constant(self, value: Any) -> Variable:
+        from capture.variables.core.wrap import constant
+
+        return constant(value)
+
+    def wrap_function(self, function: FunctionType | Any) -> Variable:
+        """A function of our own (a polyfill)."""
+        from capture.variables.callables.function import UserFunctionVariable
+        from guards.sources import ConstantSource
+
+        return UserFunctionVariable(function, ConstantSource(function))

@@ -1,0 +1,187 @@
+"""Rebuild values in bytecode.
+
+In:  variables, after translation.
+Out: instructions that leave the objects on the stack: reloaded from where they came (a formal of the frame or a slot that the guard
+     program filled), taken from the outputs of the graph, or built anew. An object that is loaded twice is built once.
+
+    ListVariable([x + 1, 3])  ->  LOAD_FAST ___out_0; LOAD_CONST 3; BUILD_LIST 2; COPY 1; STORE_FAST ___tmp_0
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bytecode import Instr
+
+from capture.graph.converted_inputs import plain_tensor
+from capture.report.break_reasons import GraphBreak
+from capture.variables.core.base import NullVariable, Variable
+from capture.variables.core.constant import ConstantVariable
+from guards.sources import ConstantSource, LocalSource, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import torch.fx
+
+    from capture.interpret.output_graph import OutputGraph
+
+
+NO_KEYWORDS: Mapping[str, Variable] = {}
+PLAIN_CONSTANTS = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis))
+
+
+class HeldObject:
+    """Stands for any object among the constants of a code object while it is assembled (the assembler compares constants by value)."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def held_constant(value: Any) -> Any:
+    return value if type(value) in PLAIN_CONSTANTS else HeldObject(value)
+
+
+def release_constants(constants: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The constants of an assembled code object with the objects themselves in place."""
+    return tuple(c.value if isinstance(c, HeldObject) else c for c in constants)
+
+
+class PythonCode:
+    """A growing list of instructions. `outputs` are the graph's results it needs, `slots` the sources, in order of first use."""
+
+    def __init__(self, output: OutputGraph) -> None:
+        self.output = output
+        self.instructions: list[Any] = []
+        self.outputs: dict[torch.fx.Node, int] = {}
+        self.slots: dict[Source, int] = {}
+        self.stored: dict[int, str] = {}
+        self._building: set[int] = set()
+        self._kept: list[Variable] = []  # keeps ids in `stored` valid
+        self._temporaries = 0
+        #: iterators that wait for their positions; None: the lists of the program are as they shall be
+        self._moves: list[tuple[Variable, int]] | None = []
+
+    # --- instructions ---
+
+    def emit(self, name: str, arg: Any = None) -> None:
+        self.instructions.append(Instr(name) if arg is None else Instr(name, arg))
+
+    def append(self, item: Any) -> None:
+        self.instructions.append(item)
+
+    def load_constant(self, value: Any) -> None:
+        self.instructions.append(Instr("LOAD_CONST", held_constant(value)))
+
+    def temporary(self, hint: str = "tmp") -> str:
+        self._temporaries += 1
+        return f"___{hint}_{self._temporaries}"
+
+    def call(self, count: int) -> None:
+        """Call what lies below `count` arguments (NULL, callable, arguments)."""
+        self.emit("PRECALL", count)
+        self.emit("CALL", count)
+
+    def call_object(
+        self, function: Any, args: list[Variable], kwargs: Mapping[str, Variable] = NO_KEYWORDS
+    ) -> None:
+        """Leave `function(*args, **kwargs)` on the stack; `function` is an object known now."""
+        self.emit("PUSH_NULL")
+        self.load_constant(function)
+        for arg in (*args, *kwargs.values()):
+            self.load(arg)
+        if kwargs:
+            self.emit("KW_NAMES", tuple(kwargs))
+        self.call(len(args) + len(kwargs))
+
+    # --- values ---
+
+    def load(self, variable: Variable) -> None:
+        """Leave the object on the stack."""
+        variable = self.output.resolve_place(variable)
+        name = self.stored.get(id(variable))
+        if name is not None:
+            self.emit("LOAD_FAST", name)
+        elif isinstance(variable, NullVariable):
+            self.emit("PUSH_NULL")
+        elif variable.source is not None:
+            self.load_source(variable.source)
+        else:
+            self._build(variable)
+
+    def load_swapped(self, variable: Variable) -> None:
+        """With an object on the stack: leave the value below it (as STORE_ATTR wants)."""
+        self.load(variable)
+        self.emit("SWAP", 2)
+
+    def load_source(self, source: Source) -> None:
+        if isinstance(source, LocalSource):
+            self.emit("LOAD_FAST", source.name)
+        elif isinstance(source, ConstantSource):
+            self.load_constant(source.value)
+        else:
+            index = self.slots.setdefault(source, len(self.slots))
+            self.emit("LOAD_FAST", f"___slot_{index}")
+
+    def load_output(self, node: torch.fx.Node) -> None:
+        if node._erased:
+            raise GraphBreak("reconstruct", value="what a function transform's body keeps for later")
+        self.emit("LOAD_FAST", f"___out_{self.output_index(node)}")
+
+    def load_memory(self, node: torch.fx.Node) -> None:
+        """A tensor on the memory of the node's value: for an argument the argument itself, as there may be no graph."""
+        held = next((i for i in self.output.tensor_inputs() if i.node is node), None)
+        if held is not None and held.convert in (None, plain_tensor):
+            self.load_source(held.source)
+        else:
+            self.load_output(node)
+
+    def output_index(self, node: torch.fx.Node) -> int:
+        return self.outputs.setdefault(node, len(self.outputs))
+
+    def _build(self, variable: Variable) -> None:
+        key = id(variable)
+        if key in self._building:
+            raise GraphBreak("reconstruct", value=f"{variable.describe()}, which contains itself,")
+        self._building.add(key)
+        try:
+            variable.reconstruct(self)
+        except GraphBreak as signal:
+            signal.born = signal.born if signal.born is not None else variable.born
+            raise
+        self._building.discard(key)
+        if not isinstance(variable, ConstantVariable):
+            self.store_as(variable)
+
+    def move_iterator(self, iterator: Variable, position: int) -> None:
+        """Give an iterator over a sequence its position, once the sequence has its items: it goes no further than to the end of what it finds."""
+        if self._moves is None:
+            if not self.has_built(iterator) and iterator.source is None:
+                self.store_as(iterator)  # it was just made and is on the stack
+            self.load(iterator)
+            self.emit("LOAD_METHOD", "__setstate__")
+            self.load_constant(position)
+            self.call(1)
+            self.emit("POP_TOP")
+        else:
+            self._moves.append((iterator, position))
+
+    def lists_are_changed(self) -> None:
+        moves, self._moves = self._moves or (), None
+        for iterator, position in moves:
+            self.move_iterator(iterator, position)
+
+    def built(self, start: int = 0) -> list[tuple[str, Variable]]:
+        """(name of the local that holds it, variable) of everything built so far, without the first `start`."""
+        return [(self.stored[id(v)], v) for v in self._kept[start:]]
+
+    def has_built(self, variable: Variable) -> bool:
+        return id(self.output.resolve_place(variable)) in self.stored
+
+    def store_as(self, variable: Variable) -> None:
+        """Remember the object on top of the stack as `variable`'s (it stays there)."""
+        name = self.temporary()
+        self.emit("COPY", 1)
+        self.emit("STORE_FAST", name)
+        self.stored[id(variable)] = name
+        self._kept.append(variable)

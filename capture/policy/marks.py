@@ -1,0 +1,176 @@
+"""Marks that a user puts on functions, tensors and modules; read by the interpreter.
+
+In:  `capture.disable(fn)`, `capture.allow_in_graph(fn)`, `capture.assume_constant_result(fn)`,
+     `capture.mark_dynamic(t, dim)`.
+Out: `is_disabled(fn)`, `is_allowed_in_graph(fn)`, `has_constant_result(fn)`, `dynamic_dims(t)`,
+     `static_dims(t)`, `is_marked_static(t)`.
+
+    mark_dynamic(x, 0)    ->   x._capture_dynamic_dims == {0: DimRange(None, None)}
+
+A function is marked in a registry (a bound method marks its function); a tensor carries the mark as an
+attribute: it goes where the tensor goes.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from capture.report.errors import UsageError
+
+
+@dataclass(frozen=True)
+class DimRange:
+    """Bounds that the user promises for a dynamic size, both inclusive. `strict`: it is an error where the program fixes the size."""
+
+    minimum: int | None
+    maximum: int | None
+    strict: bool = False
+
+
+class FunctionMarks:
+    """Callables with a mark, by identity; they are kept alive, so that no other object gets their address."""
+
+    def __init__(self) -> None:
+        self._functions: dict[int, Any] = {}
+
+    def add(self, fn: Any) -> None:
+        fn = _plain_function(fn)
+        self._functions[id(fn)] = fn
+
+    def __contains__(self, fn: Any) -> bool:
+        return id(_plain_function(fn)) in self._functions
+
+
+def _plain_function(fn: Any) -> Any:
+    return fn.__func__ if isinstance(fn, types.MethodType) else fn
+
+
+_allowed = FunctionMarks()
+_constant = FunctionMarks()
+# On the wrapper that `capture.disable` returns: the wrapped function itself stays capturable.
+_DISABLED = "_capture_disabled"
+
+
+# --- functions ----------------------------------------------------------------------------------------------
+
+
+def allow_in_graph(fn: Any) -> Any:
+    """Calls of `fn` (or of each of a list) become one node of the graph, and are not looked into.
+
+    Source: torch.compiler.allow_in_graph. `fn` must depend on its arguments alone and have no side effects.
+    """
+    if isinstance(fn, list | tuple):
+        return [allow_in_graph(item) for item in fn]
+    if not callable(fn):
+        raise UsageError(f"allow_in_graph takes a callable, not {fn!r}")
+    _allowed.add(fn)
+    return fn
+
+
+def assume_constant_result(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """`fn` is called at capture, with the arguments of that time; what it returns then is a constant of the
+    graph.
+    """
+    if not callable(fn):
+        raise UsageError(f"assume_constant_result takes a callable, not {fn!r}")
+    _constant.add(fn)
+    return fn
+
+
+def is_allowed_in_graph(fn: Any) -> bool:
+    return fn in _allowed
+
+
+def has_constant_result(fn: Any) -> bool:
+    return fn in _constant
+
+
+def mark_disabled(wrapper: Any) -> None:
+    """Called by `capture.disable` for the wrapper that it returns."""
+    setattr(wrapper, _DISABLED, True)
+
+
+def is_disabled(fn: Any) -> bool:
+    """A call of `fn` must be left to Python (a graph break in the caller)."""
+    fn = _plain_function(fn)
+    return isinstance(fn, types.FunctionType) and _DISABLED in fn.__dict__
+
+
+# --- tensors ------------------------------------------------------------------------------------------------
+
+_DYNAMIC = "_capture_dynamic_dims"
+_STATIC = "_capture_static_dims"
+_NO_DIMS: Any = {}
+# What torch._dynamo.mark_dynamic and its like leave on a tensor, and whether it is strict.
+_DYNAMIC_OF_TORCH = {
+    "_dynamo_weak_dynamic_indices": False,
+    "_dynamo_unbacked_indices": False,
+    "_dynamo_dynamic_indices": True,
+}
+_STATIC_OF_TORCH = "_dynamo_static_indices"
+
+
+def mark_dynamic(
+    tensor: torch.Tensor, dims: int | Sequence[int], *, min: int | None = None, max: int | None = None
+) -> None:
+    """The size of these dimensions changes: capture it as a symbol from the start, also under dynamic=False.
+
+    `min` and `max`, inclusive, promise bounds. Errors: UsageError for a dimension that the tensor hasn't; the captured call raises
+    ConstraintViolation where the program fixes the size. Source: torch._dynamo.mark_dynamic.
+    """
+    if min is not None and max is not None and min > max:
+        raise UsageError(f"mark_dynamic: min {min} is above max {max}")
+    _mark("mark_dynamic", tensor, dims, DimRange(min, max, strict=True))
+
+
+def maybe_mark_dynamic(tensor: torch.Tensor, dims: int | Sequence[int]) -> None:
+    """`mark_dynamic` without a promise: the size may turn out to be fixed by the program."""
+    _mark("maybe_mark_dynamic", tensor, dims, DimRange(None, None))
+
+
+def _mark(caller: str, tensor: torch.Tensor, dims: int | Sequence[int], bounds: DimRange) -> None:
+    wanted = _checked_dims(caller, tensor, dims)
+    setattr(tensor, _DYNAMIC, {**dynamic_dims(tensor), **dict.fromkeys(wanted, bounds)})
+
+
+def mark_static(tensor: torch.Tensor, dims: int | Sequence[int] | None = None) -> None:
+    """The size of these dimensions (None: of all) does not change: capture it as a number, also under
+    dynamic=True.
+    """
+    wanted = range(tensor.dim()) if dims is None and isinstance(tensor, torch.Tensor) else dims
+    checked = _checked_dims("mark_static", tensor, () if wanted is None else wanted)
+    setattr(tensor, _STATIC, static_dims(tensor) | frozenset(checked))
+
+
+def dynamic_dims(tensor: torch.Tensor) -> dict[int, DimRange]:
+    """Dimensions marked dynamic, with their bounds; those that the program marked for torch.compile count too."""
+    attributes = getattr(tensor, "__dict__", _NO_DIMS)
+    marked: dict[int, DimRange] = attributes.get(_DYNAMIC, _NO_DIMS)
+    foreign = {dim: strict for name, strict in _DYNAMIC_OF_TORCH.items() for dim in attributes.get(name, ())}
+    if not foreign:
+        return marked
+    ranges = {bounds.dim: (bounds.min, bounds.max) for bounds in attributes.get("_dynamo_dynamic_range", ())}
+    found = {dim: DimRange(*ranges.get(dim, (None, None)), strict) for dim, strict in foreign.items()}
+    return {**found, **marked}
+
+
+def static_dims(tensor: torch.Tensor) -> frozenset[int]:
+    """Dimensions marked static."""
+    attributes = getattr(tensor, "__dict__", _NO_DIMS)
+    return frozenset(attributes.get(_STATIC, ())) | frozenset(attributes.get(_STATIC_OF_TORCH, ()))
+
+
+def _checked_dims(caller: str, tensor: Any, dims: int | Sequence[int]) -> list[int]:
+    if not isinstance(tensor, torch.Tensor):
+        raise UsageError(f"{caller} takes a tensor, not {tensor!r}")
+    wanted = [dims] if isinstance(dims, int) else list(dims)
+    ndim = tensor.dim()
+    for dim in wanted:
+        if not -ndim <= dim < ndim:
+            raise UsageError(f"{caller}: the tensor has {ndim} dimensions, {dim} is none of them")
+    return [dim % ndim for dim in wanted]

@@ -1,0 +1,86 @@
+"""State of the thread that translation changes while it follows the program, and puts back.
+
+In:  `with ThreadState(): ...` or `state = ThreadState.capture(); ...; state.restore()`.
+Out: grad mode, autocast, torch's settings (`capture.process_flags`) and its random state are as before.
+"""
+
+from __future__ import annotations
+
+import traceback
+from types import TracebackType
+from typing import Any
+
+import torch
+
+from capture.process.process_flags import read_flags, write_flags
+
+DEVICES = ("cpu",)
+
+
+class ThreadState:
+    def __init__(self) -> None:
+        self._saved: dict[str, Any] = {}
+        self._random: torch.Tensor | None = None
+
+    @classmethod
+    def capture(cls) -> ThreadState:
+        state = cls()
+        state._saved = read_modes()
+        return state
+
+    def restore(self) -> None:
+        write_modes(self._saved)
+
+    def __enter__(self) -> ThreadState:
+        self._saved = read_modes()
+        self._random = torch.default_generator.get_state()
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.restore()
+        assert self._random is not None
+        torch.default_generator.set_state(self._random)
+
+
+def read_modes() -> dict[str, Any]:
+    """Everything that the functions of `torch_functions.STATE_FUNCTIONS` and torch's context managers change."""
+    nesting = torch.autocast_increment_nesting() - 1
+    torch.autocast_decrement_nesting()
+    return {
+        "grad": torch.is_grad_enabled(),
+        "autocast": {d: torch.is_autocast_enabled(d) for d in DEVICES},
+        "autocast_dtype": {d: torch.get_autocast_dtype(d) for d in DEVICES},
+        "autocast_cache": torch.is_autocast_cache_enabled(),
+        "autocast_nesting": nesting,
+        "inference": torch.is_inference_mode_enabled(),
+        "torch_function": torch._C._is_torch_function_enabled(),
+        "torch_function_modes": torch._C._is_torch_function_all_disabled(),
+        "flags": read_flags(),
+    }
+
+
+def write_modes(modes: dict[str, Any]) -> None:
+    """Those that can be set; the others belong to managers, which have to be left."""
+    write_flags(modes["flags"])
+    torch._C._set_grad_enabled(modes["grad"])
+    for device in DEVICES:
+        torch.set_autocast_enabled(device, modes["autocast"][device])
+        torch.set_autocast_dtype(device, modes["autocast_dtype"][device])
+    torch.set_autocast_cache_enabled(modes["autocast_cache"])
+    nesting = torch.autocast_increment_nesting()
+    in_autocast = nesting > 1
+    while nesting > modes["autocast_nesting"]:
+        nesting = torch.autocast_decrement_nesting()
+    if in_autocast and nesting == 0:  # as the outermost region does at its end
+        torch.clear_autocast_cache()
+    while nesting < modes["autocast_nesting"]:
+        nesting = torch.autocast_increment_nesting()
+
+
+def put_back(modes: dict[str, Any], error: BaseException) -> None:
+    """What a graph changed before it raised, where its end would have undone it."""
+    if read_modes() != modes:
+        traceback.clear_frames(
+            error.__traceback__
+        )  # inference mode ends with the object that a frame of the graph holds
+        write_modes(modes)

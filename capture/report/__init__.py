@@ -1,0 +1,3 @@
+"""In:   What happened.
+Out:  Errors, logs, counters, settings.
+"""

@@ -1,0 +1,136 @@
+"""Logs: what the parts tell, switched on by name.
+
+In:  CAPTURE_LOGS=graph_breaks,recompiles in the environment, or `log.set_logs("graph_breaks", "recompiles")`.
+Out: records of the standard logger `capture.<name>` at level DEBUG, on stderr unless the program has handlers
+     of its own.
+
+    recompiles = log.get("recompiles")
+    if recompiles.enabled:                       # cheap: texts are made only for a log that is on
+        recompiles("%s: %s", code.co_name, text)
+
+Parts that may not import this package (codegen, guards, cache) take `logging.getLogger("capture.<name>")`; it
+is the same log.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import traceback
+import types
+import warnings
+from typing import Any, TextIO
+
+from capture.report.config import config
+from capture.report.errors import CaptureWarning, ConfigError, did_you_mean
+
+LOGS: dict[str, str] = {
+    "graph_breaks": "each graph break: reason, hint, the user's line",
+    "recompiles": "each capture of a code object that was captured before, and the guard that failed",
+    "guards": "the guards of each entry",
+    "graph": "the torch.fx graph of each capture",
+    "bytecode": "the bytecode of a frame, before and after",
+    "loops": "loop IR of each kernel",
+    "llvm": "LLVM IR of each kernel",
+    "asm": "machine code of each kernel, as assembler text",
+    "cache": "entries that come and go, and the disk cache",
+    "kernels": "time, bytes and operations of each kernel and call, as a table at the end of the process",
+}
+
+
+class Log:
+    """One log: call it to write a record."""
+
+    def __init__(self, name: str) -> None:
+        self.logger = logging.getLogger(f"capture.{name}")
+
+    @property
+    def enabled(self) -> bool:
+        return self.logger.isEnabledFor(logging.DEBUG)
+
+    def __call__(self, message: str, *args: Any) -> None:
+        self.logger.debug(message, *args)
+
+
+class _StderrHandler(logging.StreamHandler[TextIO]):
+    """Writes to the sys.stderr of the moment, and only where the program has not configured logging
+    itself.
+    """
+
+    def __init__(self) -> None:
+        logging.Handler.__init__(self)
+        self.setFormatter(logging.Formatter("[%(name)s] %(message)s"))
+
+    @property
+    def stream(self) -> TextIO:  # type: ignore[override]
+        return sys.stderr
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not logging.getLogger().handlers:
+            super().emit(record)
+
+
+#: a program that logs everything (a root logger at level DEBUG) did not ask for what only the names here switch on
+logging.getLogger("capture").setLevel(logging.INFO)
+_logs = {name: Log(name) for name in LOGS}
+
+
+def get(name: str) -> Log:
+    """The log of that name."""
+    if name not in _logs:
+        raise ConfigError(f"no log is named {name!r}: {did_you_mean(name, LOGS)}")
+    return _logs[name]
+
+
+def set_logs(*names: str) -> None:
+    """Switch on these logs, and off all others. "all" means every one."""
+    chosen = set(LOGS) if "all" in names else {name for name in names if get(name)}
+    for name, entry in _logs.items():
+        entry.logger.setLevel(logging.DEBUG if name in chosen else logging.NOTSET)
+    root = logging.getLogger("capture")
+    if chosen and not any(isinstance(handler, _StderrHandler) for handler in root.handlers):
+        root.addHandler(_StderrHandler())
+
+
+def load_environment(text: str) -> None:
+    """Switch on what `CAPTURE_LOGS` names, a list with commas."""
+    try:
+        set_logs(*(name.strip() for name in text.split(",") if name.strip()))
+    except ConfigError as error:
+        raise ConfigError(f"CAPTURE_LOGS={text!r}: {error}") from None
+
+
+# --- warnings -----------------------------------------------------------------------------------------------
+
+_warned: set[tuple[types.CodeType | None, str]] = set()
+
+
+def warn_once(code: types.CodeType | None, kind: str, message: str) -> None:
+    """A `CaptureWarning` at the user's function, once for each code object and kind until
+    `capture.reset()`.
+    """
+    if (code, kind) in _warned:
+        return
+    _warned.add((code, kind))
+    filename, line = (code.co_filename, code.co_firstlineno) if code is not None else ("capture", 0)
+    warnings.warn_explicit(message, CaptureWarning, filename, line)
+
+
+def forget_warnings() -> None:
+    """Let every warning be given again."""
+    _warned.clear()
+
+
+def failure_text(error: BaseException) -> str:
+    """An exception as the text of a warning: where and what; under config.verbose with its whole
+    traceback.
+    """
+    if config.verbose:
+        return "".join(traceback.format_exception(error)).rstrip()
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    where = f" ({os.path.basename(last[0].filename)}:{last[0].lineno})" if last else ""
+    return f"{type(error).__name__}: {error}{where}"
+
+
+load_environment(os.environ.get("CAPTURE_LOGS", ""))

@@ -1,0 +1,100 @@
+"""`assert` on the values of a tensor, without a break; and what torch's own modules check of tensors that they are given (`torch.distributions`).
+
+In:  the condition, a tensor; the instruction behind the jump over `raise AssertionError`, or over another `raise`.
+Out: the graph goes on as if it holds, with a node that says so; the condition is an output of the graph. Where it does not hold when the
+     graph has run, nothing has happened yet: Python runs the frame from its start and raises the program's own error.
+
+That wants a graph that writes to no input, and a condition that is not written to later on: else the frame is translated again, with a break.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from capture.graph.inputs import version_of
+
+if TYPE_CHECKING:
+    from capture.interpret.output_graph import OutputGraph
+    from capture.interpret.translator import Translator
+    from capture.variables.tensors.tensor import TensorVariable
+
+
+class AssertionsAsBreaks(Exception):
+    """The graph can't be run again: translate once more, with a break at each assertion."""
+
+
+class Assertions:
+    """Those of one graph. `break_at_each`: none is taken into the graph."""
+
+    def __init__(self, break_at_each: bool) -> None:
+        self.break_at_each = break_at_each
+        self._conditions: list[tuple[TensorVariable, int | None, torch.fx.Node]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._conditions)
+
+    def take(self, tx: Translator, condition: TensorVariable) -> bool:
+        """Whether the assertion that follows is in the graph now."""
+        if not is_assertion(tx) or condition.fake.numel() != 1:
+            return False
+        if self.break_at_each:
+            return _holds(condition)
+        from capture.variables.core.constant import ConstantVariable
+
+        tx.output.call_function(tx, torch._assert_async, [condition, ConstantVariable(_message(tx))], {})
+        next(reversed(tx.output.graph.nodes)).meta["checked_outside"] = True
+        self._conditions.append((condition, version_of(condition.fake), condition.node))
+        return True
+
+    def check(self, output: OutputGraph) -> None:
+        """Raises AssertionsAsBreaks."""
+        written = any(_is_written(*condition) for condition in self._conditions)
+        if self._conditions and (written or output.mutates_inputs()):
+            raise AssertionsAsBreaks
+
+    def nodes(self) -> list[torch.fx.Node]:
+        return [condition.node for condition, *_ in self._conditions]
+
+
+def _is_written(condition: TensorVariable, version: int | None, node: torch.fx.Node) -> bool:
+    """Since then. Of an inference tensor nobody counts the writes: it may be where another node gives the same memory."""
+    if version is not None:
+        return version_of(condition.fake) != version
+    memory = condition.fake.untyped_storage()._cdata
+    given = (user.meta.get("example_value") for user in node.users)
+    shared = any(isinstance(v, torch.Tensor) and v.untyped_storage()._cdata == memory for v in given)
+    return shared or condition.node is not node
+
+
+def _holds(condition: TensorVariable) -> bool:
+    """Whether it is computed from constants alone, and true: `Normal(0, 1)` checks its own numbers."""
+    from codegen.fake.known_values import is_still_constant
+
+    fake: Any = condition.fake
+    if not is_still_constant(fake):
+        return False
+    with torch._C._DisableTorchDispatch():
+        return bool(fake.constant.item())
+
+
+def is_assertion(tx: Translator) -> bool:
+    if tx.instructions[tx.index].name == "LOAD_ASSERTION_ERROR":
+        return True
+    jump = tx.instructions[tx.index - 1]
+    return str(tx.scope.globals.get("__name__")).startswith("torch.") and _raises(tx, jump.target)
+
+
+def _raises(tx: Translator, end: int | None) -> bool:
+    """Whether all that the jump to `end` leaves out is one `raise`."""
+    skipped = tx.instructions[tx.index : end]
+    last = skipped[-1].name if skipped else None
+    return last == "RAISE_VARARGS" and all(i.target is None for i in skipped)
+
+
+def _message(tx: Translator) -> str:
+    """For readers of the graph; who runs the program sees Python's."""
+    following = tx.instructions[tx.index + 1]
+    text = following.value if following.name == "LOAD_CONST" else None
+    return text if isinstance(text, str) else "assertion error"

@@ -1,0 +1,392 @@
+"""Sizes and ints that are symbols in one translation: where they come from, their placeholders, their guards.
+
+In:  a tensor or int that becomes an input, and the `SizePolicy`.
+Out: sizes and strides as `SymInt`s for the fake tensor; placeholders of the graph for the symbols; at the end, guards that hold exactly where the
+     capture does.
+
+    x[s0, 4]:  placeholder s0 (= x.size(0)), placeholder l_x_;   if x.shape[0] > 8: ...   ->   guard  8 < x.size(0)
+
+Sizes 0 and 1 are numbers; sizes that are equal now share a symbol (the guards say so), unless they are known to change. A condition that
+the guard program can't compute fixes its symbols.
+"""
+
+from __future__ import annotations
+
+import math
+import traceback
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.fx
+
+from capture.policy.marks import DimRange
+from capture.report.errors import ConstraintViolation
+from capture.sizes.policy import SizePolicy
+from guards import conditions as shapes
+from guards import guard as make_guard
+from guards.guard import Guard
+from guards.sources import ShapeSource, Source
+
+if TYPE_CHECKING:
+    from capture.interpret.output_graph import OutputGraph
+    from capture.variables.core.base import Variable
+    from capture.variables.numbers.symbolic import SymbolicVariable
+    from codegen.fake.size_env import SizeEnv
+
+Layout = tuple[list[Any], list[Any]]
+
+
+class SizesAsNumbers(Exception):
+    """An operation can't run on symbols: translate again with sizes as numbers."""
+
+
+class Symbols:
+    """`env` is None as long as nothing is symbolic (it costs an import)."""
+
+    def __init__(self, output: OutputGraph, policy: SizePolicy) -> None:
+        self.output = output
+        self.policy = policy
+        self.env: SizeEnv | None = None
+        self.sources: dict[
+            Any, list[Source]
+        ] = {}  # by symbol: the places that hold its value, the first is read
+        self.leaves: dict[Any, Variable] = {}
+        self.nodes: dict[Any, torch.fx.Node] = {}
+        self.opaque: dict[
+            Any, Variable
+        ] = {}  # by function and operands: numbers that are no algebra of the symbols
+        self.promised: dict[Any, Source] = {}  # by symbol: the place of a size that was marked to change
+        self.floats: dict[Any, Source] = {}  # by symbol: the place of a float
+        self._numbers: dict[Source, Variable] = {}  # by place: the ints and floats that are symbols
+        self._computed: dict[Any, torch.fx.Node] = {}
+
+    def environment(self) -> SizeEnv:
+        if self.env is None:
+            from capture.sizes import undecided
+            from codegen.fake.size_env import new_size_env
+
+            allowed = self.output.unbacked.allowed
+            self.env = new_size_env(allowed.scalars, allowed.sizes)
+            self.env.owner = self
+            self.env.undecided = undecided.Undecided
+            self.env.user_line = self.output.user_line
+            self.output.fake_mode.shape_env = self.env
+            self.output.fake_mode.static_shapes = False
+        return self.env
+
+    # --- tensors ---
+
+    def layout_of(self, value: torch.Tensor, source: Source) -> tuple[Layout | None, list[int]]:
+        """(sizes and strides with symbols, dims whose size is one), or (None, []) for a tensor whose sizes stay numbers."""
+        wanted = self.policy.dynamic_dims(value, source, self.output.is_of_module)
+        dims = sorted(
+            dim
+            for dim, bounds in wanted.items()
+            if value.shape[dim] not in (0, 1) and _within(bounds, value.shape[dim])
+        )
+        if not dims:
+            return None, []
+        inner = make_guard.free_strides(value, dims)
+        sizes: list[Any] = list(value.shape)
+        for dim in dims:
+            sizes[dim] = self._new_size(ShapeSource(source, "size", dim), sizes[dim], wanted[dim])
+        strides: list[Any] = list(value.stride())
+        for dim in _inside_out(inner):
+            below = inner[dim]
+            if below is not None:
+                strides[dim] = sizes[below] * strides[below]
+        return (sizes, strides), dims
+
+    def _new_size(self, source: Source, value: int, bounds: DimRange | None) -> Any:
+        env = self.environment()
+        low, high = (None, None) if bounds is None else (bounds.minimum, bounds.maximum)
+        size = env.new_size(value, source.text, duck=bounds is None, minimum=low, maximum=high)
+        assert isinstance(size, torch.SymInt)
+        self._record(env.symbol_of(size), source, value, size)
+        if bounds is not None and bounds.strict:
+            self.promised[env.symbol_of(size)] = source
+        return size
+
+    def _record(self, symbol: Any, source: Source, value: int, size: torch.SymInt) -> None:
+        known = self.sources.setdefault(symbol, [])
+        if source not in known:
+            known.append(source)
+        if symbol not in self.nodes:
+            self.nodes[symbol] = self.output.add_symbol_input(source, str(symbol), value, size)
+
+    # --- ints and floats ---
+
+    def number_variable(self, value: Any, source: Source) -> Variable | None:
+        """The variable of an int or float that changes; None for one that stays a constant, and for what is no number."""
+        make = {int: self._int_variable, float: self._float_variable}.get(type(value))
+        if make is None or source in self._numbers:
+            return self._numbers.get(source)
+        made = make(value, source)
+        if made is not None:
+            self._numbers[source] = made
+        return made
+
+    def _int_variable(self, value: int, source: Source) -> Variable | None:
+        if not self.policy.is_dynamic_int(value, source, self.output.is_of_module):
+            return None
+        env = self.environment()
+        number = env.new_int(value, source.text)
+        symbol = env.symbol_of(number)
+        self._record(symbol, source, value, number)
+        return self.leaf(symbol)
+
+    def _float_variable(self, value: float, source: Source) -> Variable | None:
+        """No condition holds for a value that is not finite: it is a constant."""
+        from capture.variables.numbers.symbolic import SymbolicVariable
+
+        if not self.policy.is_dynamic_float(value, source, self.output.is_of_module) or not math.isfinite(
+            value
+        ):
+            return None
+        env = self.environment()
+        number = env.new_opaque(value)
+        assert isinstance(number, torch.SymFloat)
+        symbol = env.symbol_of(number)
+        self.floats[symbol] = source
+        self.leaves[symbol] = SymbolicVariable(self, number, source=source)
+        self.output.guards.add(make_guard.type_match(source, value))
+        return self.leaves[symbol]
+
+    # --- values ---
+
+    def leaf(self, symbol: Any) -> Variable:
+        """The variable of a symbol itself."""
+        from capture.variables.numbers.symbolic import SymbolicVariable
+
+        if symbol not in self.leaves:
+            env = self.environment()
+            if env.is_unbacked(symbol):
+                self.leaves[symbol] = SymbolicVariable(self, env.wrap(symbol, None))
+                return self.leaves[symbol]
+            number = env.wrap(symbol, int(env.backed_var_to_val[symbol]))
+            self.leaves[symbol] = SymbolicVariable(self, number, source=self.sources[symbol][0])
+        return self.leaves[symbol]
+
+    def add_leaf(self, value: Any, node: torch.fx.Node) -> None:
+        """A number that `node` gives."""
+        from capture.variables.numbers.symbolic import SYMBOLIC, SymbolicVariable
+
+        if isinstance(value, SYMBOLIC):
+            expression = value.node._expr
+            self.nodes[expression] = node
+            self.leaves[expression] = SymbolicVariable(self, value)
+
+    def known_number(self, value: Any) -> Variable | None:
+        """The variable of a number that was read from its tensor before."""
+        if not isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            return None
+        return self.leaves.get(value.node._expr)
+
+    def are_optional(self) -> bool:
+        """Whether the frame can be translated without them, or with fewer."""
+        return self.env is not None and self.policy.dynamic is not False
+
+    def node_of_symbol(self, symbol: Any) -> torch.fx.Node:
+        """The node that is the value of a symbol: of a size, an int, or a number that the graph computes."""
+        if symbol not in self.nodes and self.output.unbacked.is_bound(symbol):
+            self.nodes[symbol] = self.output.unbacked.read(symbol)
+        if symbol not in self.nodes:
+            leaf: Any = self.leaf(symbol)
+            return leaf.as_node()
+        return self.nodes[symbol]
+
+    def add_opaque(self, key: Any, variable: SymbolicVariable) -> None:
+        """A number with a symbol of its own, found again by how it is computed, and by its symbol."""
+        self.opaque[key] = variable
+        (symbol,) = variable.value.node.expr.free_symbols
+        self.leaves[symbol] = variable
+
+    def computes(self, variable: SymbolicVariable) -> torch.fx.Node:
+        """Its node, which raises what Python raises."""
+        node: torch.fx.Node = variable.as_node()
+        node.meta["may_raise"] = True
+        self.output.unbacked.may_raise = True
+        return node
+
+    def add_computed(self, key: Any, variable: SymbolicVariable) -> None:
+        """A number that the graph computes from others that it computes."""
+        self.opaque[key] = variable
+        self.leaves[variable.value.node._expr] = variable
+        self.output.unbacked.add_computed(variable.value, self.computes(variable))
+
+    def node_of(self, variable: SymbolicVariable) -> Any:
+        """The node that computes a number: one for each expression, however the program came by it. A float that guards have fixed is itself."""
+        expression = variable.value.node.expr
+        if variable.function is None:
+            symbol = self.environment().symbol_of(variable.value)
+            if symbol.is_Symbol and self.output.unbacked.is_bound(symbol):
+                return self.node_of_symbol(symbol)
+            if symbol in self.nodes:
+                return self.nodes[symbol]
+            if symbol is not expression:
+                return variable.value.node.hint
+        if expression in self.nodes:
+            return self.nodes[expression]
+        known = self._computed.get(expression)
+        if known is not None and not known._erased:
+            return known
+        if expression in self.floats:
+            self._computed[expression] = self.output.add_float_input(self.floats[expression], variable.value)
+        else:
+            assert variable.function is not None
+            operands = tuple(
+                o.as_node() if hasattr(o, "as_node") else o.as_proxy() for o in variable.operands
+            )
+            node = self.output.graph.call_function(variable.function, operands)
+            node.meta["example_value"] = variable.value
+            self._computed[expression] = node
+        return self._computed[expression]
+
+    def tensor_of(self, node: torch.fx.Node) -> torch.fx.Node:
+        """A node that has the float of `node` in a tensor."""
+        known = next((user for user in node.users if user.target is torch.scalar_tensor), None)
+        if known is not None:
+            return known
+        made = self.output.graph.call_function(torch.scalar_tensor, (node,), {"dtype": torch.float64})
+        with self.output.fake_mode:
+            made.meta["example_value"] = torch.empty((), dtype=torch.float64)
+        return made
+
+    def size_node(self, items: list[Variable]) -> torch.fx.Node:
+        """A node that makes a torch.Size."""
+        numbers = [item.as_proxy() for item in items]
+        node = self.output.graph.call_function(torch.Size, (numbers,))
+        node.meta["example_value"] = torch.Size([item.value for item in items])  # type: ignore[attr-defined]
+        return node
+
+    def nodes_in(self, values: Iterable[Any]) -> set[torch.fx.Node]:
+        """Placeholders of the symbols in the sizes and strides of these fake tensors."""
+        if self.env is None:
+            return set()
+        symbols: set[Any] = set()
+        for value in values:
+            if isinstance(value, torch.Tensor):
+                for number in (*value.shape, *value.stride()):
+                    symbols |= number.node.expr.free_symbols if isinstance(number, torch.SymInt) else set()
+        return {self.nodes[symbol] for symbol in symbols}
+
+    def check_promises(self) -> None:
+        """Raises ConstraintViolation where the program fixed a size that `mark_dynamic` promised to change."""
+        for symbol, source in self.promised.items():
+            assert self.env is not None
+            found = self.env.simplify(symbol)
+            if not found.is_number:
+                continue
+            because = next((g for g in self.env.guards if symbol in g.expr.free_symbols), None)
+            lines: Any = because and because.sloc.maybe_user_loc  # traceback.StackSummary
+            where = f" ({lines[-1].filename}:{lines[-1].lineno}, {lines[-1].line})" if lines else ""
+            raise ConstraintViolation(
+                f"{source.text} is marked as dynamic, but the program fixes it to {found}{where}. "
+                "Make the program work for all sizes, or mark it with maybe_mark_dynamic"
+            )
+
+    # --- guards ---
+
+    def guards(self) -> list[Guard]:
+        """What makes the symbols mean in another call what they mean in this one."""
+        if self.env is None:
+            return []
+        result: list[Guard] = []
+        for symbol, sources in self.sources.items():
+            result += self._guards_of(symbol, sources)
+        for condition in self.env.guards:
+            result += self._condition(condition)
+        return result
+
+    def _guards_of(self, symbol: Any, sources: list[Source]) -> list[Guard]:
+        assert self.env is not None
+        first = shapes.load(sources[0])
+        result = [
+            make_guard.shape_expression(shapes.apply("eq", first, shapes.load(other)))
+            for other in sources[1:]
+        ]
+        minimum, maximum = self.env.bounds[symbol]
+        if minimum is not None and minimum in shapes.INT64:
+            result.append(make_guard.shape_expression(shapes.apply("le", shapes.constant(minimum), first)))
+        if maximum is not None and maximum in shapes.INT64:  # as every size is
+            result.append(make_guard.shape_expression(shapes.apply("le", first, shapes.constant(maximum))))
+        result += [make_guard.int_range(source, None, None) for source in sources if not source.is_int]
+        return result
+
+    def _condition(self, condition: Any) -> list[Guard]:
+        """The guards of one condition of the environment, with the user's lines that asked for it."""
+        lines: traceback.StackSummary | None = condition.sloc.maybe_user_loc
+        return [guard.with_stack(lines) for guard in self._guards_for(condition.expr)]
+
+    def _guards_for(self, expression: Any) -> list[Guard]:
+        """One that can't be computed fixes its symbols, as does one that says which float it is: there are two zeros."""
+        symbols = expression.free_symbols
+        if type(expression).__name__ == "Equality" and all(map(self._is_float_or_zero, symbols)):
+            return list(map(self._fixed, self._leaves_below(symbols)))
+        try:
+            condition = shapes.from_sympy(expression, {s: self._expression(s) for s in symbols})
+        except ValueError:
+            return list(map(self._fixed, self._leaves_below(symbols)))
+        return [make_guard.shape_expression(condition)] if condition.sources else []
+
+    def _is_float_or_zero(self, symbol: Any) -> bool:
+        assert self.env is not None
+        value = self.env.backed_var_to_val[symbol]
+        return symbol in self.floats or bool(value.is_Float and float(value) == 0.0)
+
+    def _expression(self, symbol: Any) -> shapes.ShapeExpression:
+        """Where the value of a symbol is read, or how it is computed from what is read. Raises ValueError."""
+        from capture.variables.numbers.conditions import expression_of
+
+        return (
+            shapes.load(self.sources[symbol][0])
+            if symbol in self.sources
+            else expression_of(self.leaves[symbol])
+        )
+
+    def _fixed(self, symbol: Any) -> Guard:
+        """Its value is the present one."""
+        assert self.env is not None
+        if symbol in self.floats:
+            return make_guard.constant_match(self.floats[symbol], self.leaves[symbol].value.node.hint)  # type: ignore[attr-defined]
+        value = int(self.env.backed_var_to_val[symbol])
+        return make_guard.shape_expression(
+            shapes.apply("eq", shapes.load(self.sources[symbol][0]), shapes.constant(value))
+        )
+
+    def _leaves_below(self, symbols: Iterable[Any]) -> list[Any]:
+        """The sizes, ints and floats behind symbols."""
+        found: set[Any] = set()
+        pending = list(symbols)
+        while pending:
+            symbol = pending.pop()
+            if symbol in self.sources or symbol in self.floats:
+                found.add(symbol)
+            else:
+                for operand in self.leaves[symbol].children():
+                    value: Any = getattr(operand, "value", None)
+                    pending += value.node.expr.free_symbols if hasattr(value, "node") else ()
+        return sorted(found, key=str)
+
+
+def _within(bounds: DimRange | None, size: int) -> bool:
+    """A size beside the bounds that the user promised stays a number."""
+    if bounds is None:
+        return True
+    low, high = bounds.minimum, bounds.maximum
+    return (low is None or low <= size) and (high is None or size <= high)
+
+
+def _inside_out(inner: dict[int, int | None]) -> list[int]:
+    """The dims with a free stride, each behind the one that its stride is made from."""
+    order: list[int] = []
+
+    def visit(dim: int | None) -> None:
+        if dim is not None and dim in inner and dim not in order:
+            visit(inner[dim])
+            order.append(dim)
+
+    for dim in inner:
+        visit(dim)
+    return order

@@ -1,0 +1,137 @@
+"""Functions written in C: those with a rule (`capture.rules`), pure ones on constants, and those that a polyfill stands for."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from capture.policy import torch_functions
+from capture.policy.torch_compile_marks import substitute_of
+from capture.report.break_reasons import GraphBreak
+from capture.variables.containers.sequence import SequenceVariable, checked_index
+from capture.variables.core.base import Variable
+from capture.variables.core.constant import ConstantVariable, fold, is_foldable
+from capture.variables.core.rules import lookup
+from capture.variables.numbers import max_min as choice
+from capture.variables.numbers.arithmetic import EXTREMES, compute, extreme
+from capture.variables.numbers.symbolic import is_symbolic
+from capture.variables.objects.native_base import plain_argument
+from capture.variables.objects.user_object import ObjectVariable
+from capture.variables.operations.operators import BINARY
+from capture.variables.tensors import torch_function_overrides as overrides
+from capture.variables.tensors.tensor import TensorVariable
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+    from guards.sources import Source
+
+
+class BuiltinVariable(Variable):
+    """A function written in C."""
+
+    def __init__(self, function: Any, source: Source | None = None) -> None:
+        super().__init__(source)
+        self.function = function
+
+    def python_type(self) -> type:
+        return type(self.function)
+
+    def describe(self) -> str:
+        return f"builtin {getattr(self.function, '__qualname__', self.function)}"
+
+    def real_value(self) -> Any:
+        return self.function
+
+    def as_proxy(self) -> Any:
+        return self.function
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        value = getattr(self.function, name, None)
+        if isinstance(value, (str, type(None))) and hasattr(self.function, name):
+            return ConstantVariable(value)
+        raise GraphBreak("get_attr", value=self, name=name)
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        if tx.output.function_modes and torch_functions.kind_of(self.function) == "graph":
+            overridden = overrides.call(tx, self.function, args, kwargs)
+            if overridden is not None:
+                return overridden
+        handler = lookup(self.function)
+        if handler is not None:
+            return handler(tx, *args, **kwargs)
+        return call_pure(tx, self.function, args, kwargs)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.load_constant(self.function)
+
+
+PURE_MODULES = ("math", "_operator", "cmath", "_struct", "_string", "binascii", "zlib")
+PURE = frozenset(
+    [abs, ascii, bin, chr, divmod, format, hash, hex, oct, ord, pow, repr, round, operator.index, math.prod]
+    + [os.fspath, sys.intern, str.maketrans, int.from_bytes, bytes.fromhex, float.fromhex, sum, max, min]
+)
+
+
+CHANGE_ARGUMENTS = frozenset(
+    ["setitem", "delitem", "iconcat", "pack_into"] + [changing.__name__ for _, changing, _ in BINARY.values()]
+)
+
+
+def call_pure(tx: Translator, function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    """Call a function without side effects on constants; break for anything else."""
+    from capture.variables.callables.polyfills import POLYFILLS
+
+    args = list(map(plain_argument, args))
+    computed = compute(function, args) if not kwargs else None
+    if computed is not None:
+        return computed
+    if function in EXTREMES and not kwargs:
+        known = (SequenceVariable, TensorVariable)  # an iterator would be used up
+        one = len(args) == 1 and isinstance(args[0], known)
+        items = args[0].unpack(tx) if one else args if len(args) > 1 else []
+        largest = extreme(function, items) or choice.extreme(tx, function, items)
+        if largest is not None:
+            return largest
+    if function is operator.index and len(args) == 1:
+        held = getattr(args[0], "base_value", None)
+        if held is not None and held.python_type() is int:
+            return held  # an int already, whatever its class says
+    asked = OWN_CONVERSIONS.get(function)
+    owner = args[0] if asked is not None and len(args) == 1 else None
+    if asked is not None and isinstance(owner, ObjectVariable) and owner.has_class_attribute(asked):
+        result = owner.call_method(tx, asked, [], {})
+        return checked_index(result) if function is operator.index else result
+    pure = function in PURE or getattr(function, "__module__", None) in PURE_MODULES
+    if pure and function.__name__ in CHANGE_ARGUMENTS:  # a list of constants is given as a copy
+        raise GraphBreak("builtin", name=function.__name__, value=describe_all(args))
+    if function in (sum, math.prod) and args and is_symbolic_sequence(args[0]):
+        pure = False
+    if pure and all(map(is_foldable, [*args, *kwargs.values()])):
+        return fold(function, args, kwargs)
+    polyfill = POLYFILLS.get(function) or substitute_of(function)
+    if polyfill is not None:
+        return tx.wrap_function(polyfill).call(tx, args, kwargs)
+    raise GraphBreak(
+        "builtin", name=getattr(function, "__qualname__", repr(function)), value=describe_all(args)
+    )
+
+
+#: functions that ask an object for a conversion of its own
+OWN_CONVERSIONS: dict[Any, str] = {
+    math.floor: "__floor__", math.ceil: "__ceil__", math.trunc: "__trunc__", operator.index: "__index__",
+}  # fmt: skip
+
+
+def is_symbolic_sequence(value: Variable) -> bool:
+    return isinstance(value, SequenceVariable) and any(map(is_symbolic, value.items))
+
+
+def describe_all(args: list[Variable]) -> str:
+    return ", ".join(a.describe() for a in args) or "no arguments"

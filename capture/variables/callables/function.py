@@ -1,0 +1,456 @@
+"""Callables: Python functions (inlined), bound methods, partials, cells."""
+
+from __future__ import annotations
+
+import functools
+import types
+from typing import TYPE_CHECKING, Any
+
+from bytecode import Instr
+
+from capture.hooks.dispatcher import own_code
+from capture.report.break_reasons import GraphBreak
+from capture.variables.core.base import Variable
+from capture.variables.core.constant import ConstantVariable, raise_type_error
+from guards import guard as make_guard
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+    from guards.sources import Source
+
+FUNCTION_NAMES = ("__name__", "__qualname__", "__doc__", "__module__")
+
+
+class CellVariable(Variable):
+    """A closure cell. `contents` None: empty."""
+
+    mutable = True
+
+    def __init__(self, contents: Variable | None = None, source: Source | None = None) -> None:
+        super().__init__(source)
+        self.contents = contents
+
+    def python_type(self) -> type:
+        return types.CellType
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        if name == "cell_contents":
+            return tx.read_cell(self, name)
+        return super().get_attr(tx, name)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.call_object(types.CellType, [])
+
+    def children(self) -> list[Variable]:
+        return [self.contents] if self.contents is not None else []
+
+
+class FunctionVariable(Variable):
+    """Base of functions written in Python."""
+
+    def python_type(self) -> type:
+        return types.FunctionType
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def code_object(self) -> types.CodeType:
+        raise NotImplementedError
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        from capture.interpret.inline import call_function
+
+        return call_function(tx, self, args, kwargs)
+
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        if name == "__get__" and args:
+            if not args[0].is_exactly(None):
+                return BoundMethodVariable(self, args[0])
+            if len(args) == 1 or args[1].is_exactly(None):
+                raise_type_error("__get__(None, None) is invalid")
+            return self
+        if name == "__call__":
+            return self.call(tx, args, kwargs)
+        return super().call_method(tx, name, args, kwargs)
+
+
+class UserFunctionVariable(FunctionVariable):
+    """An existing function."""
+
+    def __init__(self, function: types.FunctionType, source: Source | None) -> None:
+        super().__init__(source)
+        self.function = function
+
+    def describe(self) -> str:
+        return f"function {self.function.__module__}.{self.function.__qualname__}"
+
+    def real_value(self) -> Any:
+        return self.function
+
+    def code_object(self) -> types.CodeType:
+        return own_code(self.function.__code__)
+
+    def as_proxy(self) -> Any:
+        return self.function
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        from capture.variables.core.exception import raise_new
+        from capture.variables.core.wrap import wrap, wrap_class
+        from guards.sources import (
+            FUNCTION_FIELDS,
+            AttrSource,
+            ConstantSource,
+            DictItemSource,
+            DictSource,
+            FunctionFieldSource,
+        )
+
+        if name in FUNCTION_FIELDS and (self.source or name in FUNCTION_NAMES):
+            if self.source is None:
+                return wrap(tx.output, getattr(self.function, name), None)
+            return wrap(tx.output, getattr(self.function, name), FunctionFieldSource(self.source, name))
+        changed = tx.output.pending_item(self.function.__dict__, name)
+        if changed is not None:
+            return changed
+        if name in self.function.__dict__:
+            if self.source is None:
+                return wrap(tx.output, self.function.__dict__[name], None)
+            return wrap(
+                tx.output, self.function.__dict__[name], DictItemSource(DictSource(self.source), name)
+            )
+        if name in ("__get__", "__call__"):
+            return ValueMethod(self, name)
+        if name == "__class__":
+            return wrap_class(tx.output, types.FunctionType)
+        if name == "__annotations__":  # the dict itself, which the function keeps where no guard looks
+            return wrap(
+                tx.output, self.function.__annotations__, ConstantSource(self.function.__annotations__)
+            )
+        if name == "__dict__":
+            return wrap(tx.output, self.function.__dict__, DictSource(self.source) if self.source else None)
+        if not hasattr(self.function, name):
+            if self.source is not None:
+                tx.output.guards.add(make_guard.no_attr(self.source, name))
+            raise raise_new(AttributeError, f"'function' object has no attribute '{name}'")
+        return wrap(
+            tx.output, getattr(self.function, name), AttrSource(self.source, name) if self.source else None
+        )
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.load_constant(self.function)
+
+
+class NestedFunctionVariable(FunctionVariable):
+    """A function made by the frame: code, the globals of the function that makes it, defaults and cells as variables."""
+
+    mutable = True  # functions made twice are two objects
+
+    def __init__(
+        self,
+        code: types.CodeType,
+        scope: Any,
+        defaults: list[Variable],
+        keyword_defaults: dict[str, Variable],
+        closure: list[CellVariable],
+        annotations: Variable | None,
+    ) -> None:
+        super().__init__(None)
+        self.code = code
+        self.scope = scope
+        self.defaults = defaults
+        self._keyword_defaults = keyword_defaults
+        self._keyword_dict: Any = None  # the dict of `__kwdefaults__`, once somebody has it
+        self.closure = closure
+        self.annotations = annotations
+        self.attributes: dict[str, Variable] = {}
+
+    def describe(self) -> str:
+        return f"function {self.code.co_qualname}"
+
+    def code_object(self) -> types.CodeType:
+        return self.code
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        from capture.variables.containers.sequence import TupleVariable
+        from capture.variables.core.class_lookup import MISSING, lookup_type
+        from capture.variables.core.exception import raise_new
+
+        if name in self.attributes:
+            return self.attributes[name]
+        if name == "__dict__":
+            from capture.variables.callables.function_dict import FunctionDictVariable
+
+            return FunctionDictVariable(self)
+        constants = {
+            "__name__": self.code.co_name,
+            "__qualname__": self.code.co_qualname,
+            "__module__": self.scope.globals.get("__name__"),
+            "__doc__": self.code.co_consts[0]
+            if self.code.co_consts and isinstance(self.code.co_consts[0], str)
+            else None,
+        }
+        if name in constants:
+            return ConstantVariable(constants[name])
+        if name == "__defaults__":
+            return TupleVariable(list(self.defaults)) if self.defaults else ConstantVariable(None)
+        if name == "__kwdefaults__":
+            return self.keyword_dict()
+        if name == "__closure__":
+            return TupleVariable(list(self.closure)) if self.closure else ConstantVariable(None)
+        if name == "__code__":
+            from guards.sources import ConstantSource
+
+            return tx.wrap(self.code, ConstantSource(self.code))
+        if name in ("__get__", "__call__"):
+            return ValueMethod(self, name)
+        if name == "__annotations__":
+            return self.annotations_dict()
+        if lookup_type(types.FunctionType, name) is MISSING:
+            raise raise_new(AttributeError, f"'function' object has no attribute '{name}'")
+        raise GraphBreak("get_attr", value=self, name=name)
+
+    def annotations_dict(self) -> Variable:
+        """The function has one from when it is asked for."""
+        if self.annotations is None:
+            from capture.variables.containers.mapping import DictVariable
+
+            self.annotations = DictVariable()
+        return self.annotations
+
+    @property
+    def keyword_defaults(self) -> dict[str, Variable]:
+        if self._keyword_dict is None:
+            return self._keyword_defaults
+        return {key: value for key, (_, value) in self._keyword_dict.entries.items()}
+
+    def keyword_dict(self) -> Variable:
+        from capture.variables.containers.mapping import DictVariable
+
+        if not self.keyword_defaults:
+            return ConstantVariable(None)
+        if self._keyword_dict is None:
+            self._keyword_dict = DictVariable.from_strings(self._keyword_defaults)
+        return self._keyword_dict
+
+    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+        if name in ("__code__", "__kwdefaults__", "__globals__", "__closure__"):
+            raise GraphBreak("set_attr", value=self, name=name)
+        if name == "__defaults__":
+            self._set_defaults(tx, value)
+        else:
+            self.attributes[name] = value
+
+    def _set_defaults(self, tx: Translator, value: Variable) -> None:
+        from capture.variables.core.exception import raise_new
+
+        if not value.is_exactly(None) and value.python_type() is not tuple:
+            raise raise_new(TypeError, "__defaults__ must be set to a tuple object")
+        self.defaults = [] if value.is_exactly(None) else value.unpack(tx)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        from capture.variables.containers.sequence import TupleVariable
+
+        code.emit("PUSH_NULL")
+        code.load_constant(types.FunctionType)
+        code.load_constant(self.code)
+        self.scope.load_globals(code)
+        code.load_constant(self.code.co_name)
+        code.load(TupleVariable(list(self.defaults)) if self.defaults else ConstantVariable(None))
+        if self.closure:
+            code.load(TupleVariable(list(self.closure)))
+        else:
+            code.load_constant(None)
+        code.call(5)
+        code.emit("COPY", 1)
+        code.load_constant(self.code.co_qualname)
+        code.emit("SWAP", 2)
+        code.emit("STORE_ATTR", "__qualname__")
+        extra: dict[str, Variable] = {}
+        if self.keyword_defaults:
+            extra["__kwdefaults__"] = self.keyword_dict()
+        if self.annotations is not None:
+            extra["__annotations__"] = self.annotations
+        extra.update(self.attributes)  # what was set later goes before
+        for name, value in extra.items():
+            code.emit("COPY", 1)
+            code.load_swapped(value)
+            code.emit("STORE_ATTR", name)
+
+    def children(self) -> list[Variable]:
+        held = [*self.defaults, *self.keyword_defaults.values(), *self.closure, *self.attributes.values()]
+        return held if self.annotations is None else [*held, self.annotations]
+
+
+class BoundMethodVariable(Variable):
+    """`function` bound to `owner`."""
+
+    def __init__(self, function: Variable, owner: Variable, source: Source | None = None) -> None:
+        super().__init__(source)
+        self.function = function
+        self.owner = owner
+
+    def python_type(self) -> type:
+        return types.MethodType
+
+    def describe(self) -> str:
+        return f"method {self.function.describe()}"
+
+    def real_value(self) -> Any:
+        return types.MethodType(self.function.real_value(), self.owner.real_value())
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        fields = {"__self__": self.owner, "__func__": self.function}
+        return fields[name] if name in fields else self.function.get_attr(tx, name)
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        return self.function.call(tx, [self.owner, *args], kwargs)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.call_object(types.MethodType, [self.function, self.owner])
+
+    def children(self) -> list[Variable]:
+        return [self.function, self.owner]
+
+
+class ValueMethod(Variable):
+    """A method of a value that has no object for it yet, such as `[].append` or `tensor.sum`."""
+
+    def __init__(self, owner: Variable, name: str) -> None:
+        super().__init__(None)
+        self.owner = owner
+        self.name = name
+
+    def python_type(self) -> type:
+        return type(getattr(self.owner.python_type(), self.name, None))
+
+    def describe(self) -> str:
+        return f"method {self.name} of {self.owner.describe()}"
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        if name == "__self__":
+            return self.owner
+        if name == "__name__":
+            return ConstantVariable(self.name)
+        if name == "__qualname__":
+            return ConstantVariable(getattr(self.owner.python_type(), self.name).__qualname__)
+        return super().get_attr(tx, name)
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        return self.owner.call_method(tx, self.name, args, kwargs)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.load(self.owner)
+        code.append(Instr("LOAD_ATTR", self.name))
+
+    def children(self) -> list[Variable]:
+        return [self.owner]
+
+
+def method_of_value(tx: Translator, owner: Variable, name: str) -> Variable:
+    """Attribute `name` of a built-in container: a method, the class, or AttributeError as Python raises it."""
+    from capture.variables.core.class_lookup import MISSING, lookup_type
+    from capture.variables.core.exception import raise_new
+    from capture.variables.core.wrap import wrap_class
+
+    cls = owner.python_type()
+    if name == "__class__":
+        return wrap_class(tx.output, cls)
+    if lookup_type(cls, name) is MISSING or (name == "__dict__" and not cls.__dictoffset__):
+        raise raise_new(AttributeError, f"'{cls.__name__}' object has no attribute '{name}'")
+    if not callable(getattr(cls, name)):
+        raise GraphBreak("get_attr", value=owner, name=name)
+    return ValueMethod(owner, name)
+
+
+def missing_method(owner: Variable, name: str) -> Exception:
+    """What to raise for a method that the tables of a built-in type lack: AttributeError, or a break if Python has it."""
+    from capture.variables.core.exception import raise_new
+
+    cls = owner.python_type()
+    if not hasattr(cls, name):
+        return raise_new(AttributeError, f"'{cls.__name__}' object has no attribute '{name}'")
+    return GraphBreak("method", name=name, value=owner)
+
+
+class PartialVariable(Variable):
+    """functools.partial(function, *args, **kwargs)."""
+
+    def __init__(
+        self,
+        function: Variable,
+        args: list[Variable],
+        kwargs: dict[str, Variable],
+        source: Source | None = None,
+    ) -> None:
+        super().__init__(source)
+        self.function = function
+        self.args = args
+        self.kwargs = kwargs
+        self.attributes: dict[str, Variable] = {}
+        #: of an existing one: `func`, `args` and `keywords`, which are always the same objects
+        self.fields: dict[str, Variable] = {}
+
+    def python_type(self) -> type:
+        return functools.partial
+
+    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+        if self.source is not None or hasattr(functools.partial, name):
+            raise GraphBreak("set_attr", value=self, name=name)
+        self.attributes[name] = value
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        from capture.variables.containers.mapping import DictVariable
+        from capture.variables.containers.sequence import TupleVariable
+
+        if name in self.attributes:
+            return self.attributes[name]
+        if name in self.fields:
+            return self.fields[name]
+        if self.fields:  # one may have been given attributes of its own
+            return super().get_attr(tx, name)
+        if name == "func":
+            return self.function
+        if name == "args":
+            return TupleVariable(list(self.args))
+        if name == "keywords":
+            return DictVariable.from_strings(self.kwargs)
+        from capture.variables.core.exception import raise_new
+
+        if not hasattr(functools.partial, name):
+            raise raise_new(AttributeError, f"'functools.partial' object has no attribute '{name}'")
+        return super().get_attr(tx, name)
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        own = self.kwargs
+        if self.fields:  # the frame may have changed the dict
+            keywords: Any = self.fields["keywords"]
+            own = {key.as_constant(): keywords.get_item(tx, key) for key in keywords.unpack(tx)}
+        return self.function.call(tx, [*self.args, *args], {**own, **kwargs})
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.emit("PUSH_NULL")
+        code.load_constant(functools.partial)
+        for value in (self.function, *self.args, *self.kwargs.values()):
+            code.load(value)
+        if self.kwargs:
+            code.emit("KW_NAMES", tuple(self.kwargs))
+        code.call(1 + len(self.args) + len(self.kwargs))
+        for name, held in self.attributes.items():
+            code.emit("COPY", 1)
+            code.load_swapped(held)
+            code.emit("STORE_ATTR", name)
+
+    def children(self) -> list[Variable]:
+        return [self.function, *self.args, *self.kwargs.values(), *self.attributes.values()]

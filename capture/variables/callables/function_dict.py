@@ -1,0 +1,62 @@
+"""`f.__dict__` of a function that the frame makes: its attributes as a dict."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from capture.variables.containers.mapping import DictVariable
+from capture.variables.core.base import Variable
+from capture.variables.core.constant import ConstantVariable
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+    from capture.variables.callables.function import NestedFunctionVariable
+
+#: attributes that functions keep elsewhere
+FIELDS = frozenset(
+    ["__name__", "__qualname__", "__doc__", "__module__", "__annotations__", "__type_params__"]
+)
+
+
+class FunctionDictVariable(DictVariable):
+    """`entries` is made anew for each use."""
+
+    def __init__(self, owner: NestedFunctionVariable) -> None:
+        self.owner = owner
+        super().__init__(None, None, cls=dict)
+
+    @property
+    def entries(self) -> dict[Any, tuple[Variable, Variable]]:
+        held = self.owner.attributes.items()
+        return {name: (ConstantVariable(name), value) for name, value in held if name not in FIELDS}
+
+    @entries.setter
+    def entries(self, value: Any) -> None:
+        """The base class sets it once; there is nothing to keep."""
+
+    def keys_version(self) -> Any:
+        return list(self.entries)
+
+    def values_version(self) -> Any:
+        """Nothing counts the stores: they are looked at anew each time."""
+        return object()
+
+    def set_item(self, tx: Translator, key: Variable, value: Variable) -> None:
+        self.owner.attributes[key.as_constant()] = value
+
+    def del_item(self, tx: Translator, key: Variable) -> Variable:
+        value = self.get_item(tx, key)
+        del self.owner.attributes[key.as_constant()]
+        return value
+
+    def clear(self, tx: Translator) -> None:
+        for name in self.entries:
+            del self.owner.attributes[name]
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.load(self.owner)
+        code.emit("LOAD_ATTR", "__dict__")
+
+    def children(self) -> list[Variable]:
+        return [self.owner]

@@ -1,0 +1,87 @@
+"""`list[int]`, `Optional[int]`, `MyGeneric[int]`: what subscripting for typing gives; called like the class."""
+
+from __future__ import annotations
+
+import types
+import typing
+from typing import TYPE_CHECKING, Any
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.containers.lists import ListVariable
+from capture.variables.containers.sequence import TupleVariable
+from capture.variables.core.base import NotConstant, Variable
+from capture.variables.objects.user_object import ObjectVariable
+from guards.sources import ConstantSource
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+
+KINDS: tuple[type, ...] = (types.GenericAlias, type(typing.List[int]))  # noqa: UP006
+
+
+class GenericAliasVariable(Variable):
+    """`alias` exists, and does not change."""
+
+    mutable = True
+
+    def __init__(self, alias: Any) -> None:
+        super().__init__(None)
+        self.alias = alias
+
+    def python_type(self) -> type:
+        return type(self.alias)
+
+    def describe(self) -> str:
+        return repr(self.alias)
+
+    def real_value(self) -> Any:
+        return self.alias
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def origin(self, tx: Translator) -> Variable:
+        return tx.wrap(self.alias.__origin__, ConstantSource(self.alias.__origin__))
+
+    def get_item(self, tx: Translator, key: Variable) -> Variable:
+        return subscript(self, self.alias, key)
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        if name in ("__origin__", "__args__", "__parameters__"):
+            value = getattr(self.alias, name)
+            return tx.wrap(value, ConstantSource(value))
+        return self.origin(tx).get_attr(tx, name)
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        result = self.origin(tx).call(tx, args, kwargs)
+        if isinstance(result, ObjectVariable) and result.cls.__dictoffset__:
+            result.set_attr(tx, "__orig_class__", self)
+        return result
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.load_constant(self.alias)
+
+
+#: whose classes are subscripted by their own code for that
+MODULES = ("typing", "collections.abc", "_collections_abc")
+
+
+def subscript(variable: Variable, value: Any, key: Variable) -> Variable:
+    """`value[key]`, for a class or one of the forms of `typing`: made now, and the same in every call."""
+    try:
+        alias = value[_type_arguments(key)]
+    except (NotConstant, TypeError):
+        raise GraphBreak("operator", name="[]", value=variable) from None
+    if not isinstance(alias, KINDS):
+        raise GraphBreak("operator", name="[]", value=variable)
+    return GenericAliasVariable(alias)
+
+
+def _type_arguments(key: Variable) -> Any:
+    """What stands in the brackets: `[float], float` of `Callable[[float], float]`."""
+    if isinstance(key, TupleVariable):
+        return tuple(map(_type_arguments, key.items))
+    if isinstance(key, ListVariable):
+        return list(map(_type_arguments, key.items))
+    return key.real_value()

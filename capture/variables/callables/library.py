@@ -1,0 +1,197 @@
+"""Callables that the standard library makes: itemgetter and its kin, functions with a cache, the choice of singledispatch."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import operator
+from typing import TYPE_CHECKING, Any
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.callables import cache_entries
+from capture.variables.core.base import Variable, realize
+from capture.variables.objects.user_object import ObjectVariable
+from guards import guard as make_guard
+from guards.sources import ConstantSource, DictItemSource
+from guards.values import constants_equal, is_constant
+
+if TYPE_CHECKING:
+    from types import FunctionType
+
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+    from capture.variables.callables.function import UserFunctionVariable
+    from guards.sources import Source
+
+
+class LibraryCallable(Variable):
+    """`operator.itemgetter(...)` and the like; a call inlines what they do, written in Python."""
+
+    def __init__(
+        self, cls: type, args: list[Variable], kwargs: dict[str, Variable], source: Source | None = None
+    ) -> None:
+        super().__init__(source)
+        self.cls = cls
+        self.args = args
+        self.kwargs = kwargs
+
+    def python_type(self) -> type:
+        return self.cls
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        from capture.variables.callables.polyfills import MADE_CALLABLES
+
+        if len(args) != 1 or kwargs:
+            raise GraphBreak("call", value=self)
+        return tx.wrap_function(MADE_CALLABLES[self.cls]).call(tx, [args[0], *self.args], self.kwargs)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.emit("PUSH_NULL")
+        code.load_constant(self.cls)
+        for value in (*self.args, *self.kwargs.values()):
+            code.load(value)
+        if self.kwargs:
+            code.emit("KW_NAMES", tuple(self.kwargs))
+        code.call(len(self.args) + len(self.kwargs))
+
+    def children(self) -> list[Variable]:
+        return [*self.args, *self.kwargs.values()]
+
+
+class CachedFunctionVariable(Variable):
+    """A function under `functools.lru_cache`. A call gives what its cache holds."""
+
+    def __init__(self, function: Any, source: Source) -> None:
+        super().__init__(source)
+        self.function = function
+
+    def python_type(self) -> type:
+        return functools._lru_cache_wrapper
+
+    def describe(self) -> str:
+        return f"function {self.function.__wrapped__.__qualname__} with a cache"
+
+    def real_value(self) -> Any:
+        return self.function
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def wrapped(self, tx: Translator) -> Variable:
+        return tx.wrap(self.function.__wrapped__, ConstantSource(self.function.__wrapped__))
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        if name == "__wrapped__":
+            return self.wrapped(tx)
+        if name in ("__name__", "__qualname__", "__doc__", "__module__"):
+            return tx.wrap_constant(getattr(self.function, name))
+        return super().get_attr(tx, name)
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        given = tuple(_key_value(tx, value) for value in args)
+        named = {name: _key_value(tx, value) for name, value in kwargs.items()}
+        known = _UNKNOWN not in (*given, *named.values())
+        if known and (held := self._held(tx, given, named)) is not None:
+            return held
+        before = len(tx.output.graph.nodes), tx.output.side_effects.change_count()
+        result = self.wrapped(tx).call(tx, args, kwargs)
+        after = len(tx.output.graph.nodes), tx.output.side_effects.change_count()
+        if before == after and known:
+            if not cache_entries.is_full(self.function):
+                self._ask(given, named)
+                if (held := self._held(tx, given, named)) is not None:
+                    return held
+            elif result.is_constant() and not self._is_guarded(tx):
+                self._check_cached(given, named, result)
+                return result
+        raise GraphBreak(
+            "call_skipped", name=self.function.__wrapped__.__qualname__, why="its results are cached"
+        )
+
+    def _ask(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Fills the cache, as the program's call would; nothing else happens in it."""
+        try:
+            return self.function(*args, **kwargs)
+        except Exception as error:
+            raise GraphBreak("raised", error=repr(error)) from error
+
+    def _is_guarded(self, tx: Translator) -> bool:
+        """Whether another call has found its result in the cache, which asking might evict."""
+        cache = ConstantSource(cache_entries.cache_of(self.function))
+        sources = [source for guard in tx.output.guards for source in guard.sources]
+        return any(isinstance(source, DictItemSource) and source.parent == cache for source in sources)
+
+    def _check_cached(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Variable) -> None:
+        """The cache may have an answer from before the world changed."""
+        held = self._ask(args, kwargs)
+        if not (is_constant(held) and constants_equal(held, result.as_constant())):
+            raise GraphBreak(
+                "call_skipped",
+                name=self.function.__wrapped__.__qualname__,
+                why="its cache holds another result",
+            )
+
+    def _held(self, tx: Translator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variable | None:
+        """The object that the cache has for the call, which it has as long as the guard holds."""
+        entry = cache_entries.entry_for(self.function, args, kwargs)
+        if entry is None:
+            return None
+        source = DictItemSource(ConstantSource(entry.cache), entry.key)
+        tx.output.guards.add(make_guard.id_match(source, entry.found))
+        result = self.function(*args, **kwargs)
+        return tx.wrap(result, ConstantSource(result))
+
+
+_UNKNOWN = object()
+
+
+def _key_value(tx: Translator, value: Variable) -> Any:
+    """What the program calls the function with, where that is known and hashed without code of the program: a constant, or what another cache holds."""
+    value = tx.output.resolve(realize(tx, value))
+    if value.is_constant():
+        return value.as_constant()
+    if not isinstance(value, ObjectVariable) or not isinstance(value.source, ConstantSource):
+        return _UNKNOWN
+    real = value.real_value()
+    return real if cache_entries.is_plain_key(real) else _UNKNOWN
+
+
+def is_dispatch(function: FunctionType) -> bool:
+    """The `dispatch` of a function made by functools.singledispatch."""
+    return function.__qualname__ == "singledispatch.<locals>.dispatch" and function.__module__ == "functools"
+
+
+def dispatch(
+    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    """Its choice is a constant as long as nothing is registered."""
+    dispatcher: Any = function.function
+    names = dispatcher.__code__.co_freevars
+    registry = dispatcher.__closure__[names.index("registry")].cell_contents
+    chosen = dispatcher(args[0].real_value())
+    source = ConstantSource(registry)
+    tx.output.guards.add(make_guard.length_match(source, registry))
+    key = next(k for k, v in registry.items() if v is chosen)
+    return tx.wrap(chosen, DictItemSource(source, key))
+
+
+def is_recursive_repr(function: FunctionType) -> bool:
+    """The `__repr__` of a dataclass, which keeps the ids of what it is at work on."""
+    code = function.__code__
+    return code.co_qualname == "_recursive_repr.<locals>.wrapper" and code.co_filename == dataclasses.__file__
+
+
+def recursive_repr(
+    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    """What it wraps; an object that contains itself reaches the limit of nested calls."""
+    wrapper: Any = function.function
+    names = wrapper.__code__.co_freevars
+    written = wrapper.__closure__[names.index("user_function")].cell_contents
+    return tx.wrap(written, ConstantSource(written)).call(tx, args, kwargs)
+
+
+MAKERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)

@@ -1,0 +1,270 @@
+"""Methods written in C: bound to an object, unbound, of a class."""
+
+from __future__ import annotations
+
+import collections
+import types
+from typing import TYPE_CHECKING, Any
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.containers import polyfills as container_copies
+from capture.variables.containers.sequence import SequenceVariable
+from capture.variables.containers.sets import SetVariable
+from capture.variables.core.base import Variable
+from capture.variables.core.class_lookup import note_pending
+from capture.variables.core.constant import NONE, ConstantVariable
+from capture.variables.core.exception import ExceptionVariable, raise_new
+from capture.variables.core.opaque import OpaqueVariable
+from capture.variables.objects import polyfills as copying
+from capture.variables.objects.native_base import IMMUTABLE_BASES, plain_argument
+from capture.variables.objects.object_methods import OBJECT_METHODS
+from capture.variables.objects.user_object import ObjectVariable
+from capture.variables.operations.operator_methods import OPERATOR_METHODS
+from capture.variables.tensors.tensor import TensorVariable
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+    from capture.variables.objects.type_object import ClassVariable
+    from guards.sources import Source
+
+
+def call_descriptor_method(
+    tx: Translator, descriptor: Any, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    """A method written in C called with its owner as first argument: `object.__setattr__(x, ...)`, `list.append(x, 1)`."""
+    if not args:
+        raise raise_new(TypeError, f"unbound method {descriptor.__qualname__}() needs an argument")
+    owner, rest = args[0], args[1:]
+    refuse_other_owner(descriptor, owner)
+    special = OBJECT_METHODS.get(descriptor)
+    if special is not None and isinstance(owner, ObjectVariable):
+        return special(tx, owner, *rest, **kwargs)
+    if descriptor in TYPE_METHODS:
+        return TYPE_METHODS[descriptor](tx, owner, *rest, **kwargs)
+    if isinstance(owner, ExceptionVariable):
+        return owner.call_native(tx, descriptor, rest, kwargs)
+    if isinstance(owner, ObjectVariable):
+        if owner.base_value is None:
+            raise GraphBreak("method", name=descriptor.__qualname__, value=owner)
+        return _call_on_base(tx, descriptor, owner, rest, kwargs)
+    if isinstance(owner, TensorVariable):  # torch's own method, past one of a subclass
+        return TensorVariable.call_method(owner, tx, descriptor.__name__, rest, kwargs)
+    return owner.call_method(tx, descriptor.__name__, rest, kwargs)
+
+
+def refuse_other_owner(descriptor: Any, owner: Variable) -> None:
+    """A method of one class called with an instance of another: `list.append((), 1)`."""
+    wanted = getattr(descriptor, "__objclass__", object)
+    if isinstance(owner, OpaqueVariable) or wanted in owner.python_type().__mro__:
+        return
+    kind = owner.python_type().__name__
+    if isinstance(descriptor, types.WrapperDescriptorType):
+        text = f"descriptor '{descriptor.__name__}' requires a '{wanted.__name__}' object but received a '{kind}'"
+        raise raise_new(TypeError, text)
+    if isinstance(descriptor, types.MethodDescriptorType):
+        text = f"descriptor '{descriptor.__name__}' for '{wanted.__name__}' objects doesn't apply to a '{kind}' object"
+        raise raise_new(TypeError, text)
+
+
+def _call_on_base(
+    tx: Translator, descriptor: Any, owner: ObjectVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    base: Any = owner.base_value
+    own = container_copies.METHODS.get((base.python_type(), descriptor.__name__))
+    if own is not None:
+        return tx.wrap_function(own).call(tx, [owner, *args], kwargs)
+    if base.python_type() is collections.OrderedDict and _changes_items(owner):
+        return _call_ordered(tx, descriptor, owner, args, kwargs)
+    if descriptor.__name__ == "__init__":
+        return _fill_from(tx, base, args, kwargs)
+    if descriptor is dict.__getitem__ and owner.has_class_attribute("__missing__"):
+        held = base.find(tx, args[0])
+        return held if held is not None else owner.call_method(tx, "__missing__", args, {})
+    if descriptor is collections.defaultdict.__missing__ and base.factory is not None:
+        value = base.factory.call(tx, [], {})
+        owner.call_method(tx, "__setitem__", [args[0], value], {})
+        return value
+    if descriptor.__name__ == "__reduce__" and base.python_type() in copying.REDUCED_CONTAINERS:
+        return tx.wrap_function(copying.reduce_container).call(tx, [owner], {})
+    result: Variable = base.call_method(tx, descriptor.__name__, list(map(plain_argument, args)), kwargs)
+    if result is not base:
+        return result
+    if descriptor.__name__ in CHANGE_OWNER:
+        return owner
+    # of an immutable class on top, what the method gives is a plain object
+    if isinstance(base, SetVariable):
+        return SetVariable(dict(base.entries), cls=base.cls, table=base.table)
+    return base.like(list(base.items)) if isinstance(base, SequenceVariable) else result
+
+
+def _changes_items(owner: ObjectVariable) -> bool:
+    """Whether the class says itself how items are set, read or deleted."""
+    return any(
+        owner.class_entry(name) is not getattr(collections.OrderedDict, name)
+        for name in ("__setitem__", "__getitem__", "__delitem__", "__contains__")
+    )
+
+
+def _call_ordered(
+    tx: Translator, descriptor: Any, owner: ObjectVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    name = descriptor.__name__
+    if name in ("__init__", "update", "__ior__"):
+        update = tx.wrap_function(collections.abc.MutableMapping.update)
+        update.call(tx, [owner, *args], kwargs)
+        return owner if name == "__ior__" else NONE
+    result: Variable = owner.base_value.call_method(tx, name, list(map(plain_argument, args)), kwargs)  # type: ignore[union-attr]
+    return result
+
+
+#: in-place operators, which give the instance itself
+CHANGE_OWNER = frozenset(name for name, (_, _, in_place) in OPERATOR_METHODS.items() if in_place)
+
+
+def _fill_from(tx: Translator, base: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    """`dict.__init__`, `list.__init__`, `set.__init__`, ... of a subclass instance."""
+    kind = base.python_type()
+    if kind in IMMUTABLE_BASES:
+        return NONE
+    if kind is collections.defaultdict and args:
+        base.factory, args = args[0], args[1:]
+    if kind is collections.deque:
+        limit = kwargs.pop("maxlen", args[1] if len(args) > 1 else NONE)
+        base.maxlen, args = limit.as_constant(), args[:1]
+    if not issubclass(kind, dict):  # which takes more items; the others begin anew
+        base.call_method(tx, "clear", [], {})
+    if args or kwargs:
+        method = "update" if issubclass(kind, (dict, set)) else "extend"
+        base.call_method(tx, method, args, kwargs)
+    return NONE
+
+
+def _call_class(tx: Translator, cls: Any, *args: Variable, **kwargs: Variable) -> Variable:
+    result: Variable = cls.make_instance(tx, list(args), kwargs)
+    return result
+
+
+def _instance_check(tx: Translator, cls: Any, value: Variable) -> Variable:
+    return ConstantVariable(issubclass(value.python_type(), cls.cls))
+
+
+def _subclass_check(tx: Translator, cls: Any, other: Variable) -> Variable:
+    return ConstantVariable(cls.cls in other.real_value().__mro__)
+
+
+def _set_class_attribute(tx: Translator, cls: Any, name: Variable, value: Variable) -> Variable:
+    if not issubclass(name.python_type(), str):
+        text = f"attribute name must be string, not '{name.python_type().__name__}'"
+        raise raise_new(TypeError, text)
+    note_pending(cls.cls, name.as_constant())
+    tx.output.side_effects.store_attr(cls, name.as_constant(), value)
+    return NONE
+
+
+#: what the methods of `type` do, called by way of `super()` in a metaclass
+TYPE_METHODS: dict[Any, Any] = {
+    type.__call__: _call_class,
+    type.__instancecheck__: _instance_check,
+    type.__subclasscheck__: _subclass_check,
+    type.__setattr__: _set_class_attribute,
+}
+
+
+class BuiltinMethodVariable(Variable):
+    """A method written in C, bound to an object: `object.__setattr__`, `Exception.__init__`, `dict.__getitem__` of a subclass."""
+
+    def __init__(self, owner: Variable, descriptor: Any, name: str) -> None:
+        super().__init__(None)
+        self.owner = owner
+        self.descriptor = descriptor
+        self.name = name
+
+    def python_type(self) -> type:
+        return types.MethodWrapperType
+
+    def describe(self) -> str:
+        return f"method {self.descriptor.__qualname__}"
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        return call_descriptor_method(tx, self.descriptor, [self.owner, *args], kwargs)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        # by the descriptor: the class may have another of the name. Without a class, methods that want theirs crash CPython 3.11.
+        code.call_object(
+            self.descriptor.__get__, [self.owner, ConstantVariable(self.descriptor.__objclass__)]
+        )
+
+    def children(self) -> list[Variable]:
+        return [self.owner]
+
+
+class UnboundMethodVariable(Variable):
+    """A method of a built-in class, unbound: `list.append`, `torch.Tensor.add`, `object.__setattr__`."""
+
+    def __init__(self, descriptor: Any, source: Source | None = None) -> None:
+        super().__init__(source)
+        self.descriptor = descriptor
+
+    def python_type(self) -> type:
+        return type(self.descriptor)
+
+    def describe(self) -> str:
+        return f"method {self.descriptor.__qualname__}"
+
+    def real_value(self) -> Any:
+        return self.descriptor
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        if name in ("__name__", "__qualname__", "__doc__"):
+            return ConstantVariable(getattr(self.descriptor, name))
+        return super().get_attr(tx, name)
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        return call_descriptor_method(tx, self.descriptor, args, kwargs)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.load_constant(self.descriptor)
+
+
+class ClassMethodVariable(Variable):
+    """A class method or static method written in C, such as `dict.fromkeys`, `torch.Tensor._make_subclass`."""
+
+    def __init__(self, owner: ClassVariable, name: str) -> None:
+        super().__init__(None)
+        self.owner = owner
+        self.name = name
+
+    def python_type(self) -> type:
+        return types.BuiltinFunctionType
+
+    def describe(self) -> str:
+        return f"{self.owner.cls.__name__}.{self.name}"
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        from capture.variables.callables.builtin import call_pure
+        from capture.variables.core.rules import CALLS
+        from capture.variables.objects.instance import native_new
+        from capture.variables.objects.type_object import ClassVariable
+
+        function = getattr(self.owner.cls, self.name)
+        if self.name == "fromkeys" and issubclass(self.owner.cls, dict):
+            from capture.variables.callables.polyfills import dict_fromkeys
+
+            return tx.wrap_function(dict_fromkeys).call(tx, [self.owner, *args], kwargs)
+        handler = CALLS.get(function)
+        if handler is not None:
+            return handler(tx, *args, **kwargs)
+        if self.name == "__new__" and args and isinstance(args[0], ClassVariable):
+            return native_new(tx, function.__self__, args[0], args[1:], kwargs)
+        return call_pure(tx, function, args, kwargs)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.load(self.owner)
+        code.emit("LOAD_ATTR", self.name)

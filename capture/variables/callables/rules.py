@@ -1,0 +1,126 @@
+"""Callables of the standard library, and functions that a frame calls for an effect or for what the interpreter knows."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import traceback
+import types
+import typing
+from typing import TYPE_CHECKING
+
+import torch
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.callables.builtin import describe_all
+from capture.variables.callables.function import BoundMethodVariable, PartialVariable
+from capture.variables.callables.library import MAKERS, LibraryCallable
+from capture.variables.containers.sequence import TupleVariable
+from capture.variables.core.base import NotConstant, Variable
+from capture.variables.core.constant import FALSE, NONE
+from capture.variables.core.exception import AmbientException, TracebackVariable, handled_exception
+from capture.variables.core.rules import CALLS, late_rule, rule
+from capture.variables.objects.user_object import ObjectVariable
+from guards.sources import ConstantSource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capture.interpret.translator import Translator
+
+
+@rule(functools.partial)
+def _partial(tx: Translator, function: Variable, /, *args: Variable, **kwargs: Variable) -> Variable:
+    if isinstance(function, PartialVariable):  # as functools does
+        return PartialVariable(function.function, [*function.args, *args], {**function.kwargs, **kwargs})
+    return PartialVariable(function, list(args), kwargs)
+
+
+def _library_callable(cls: type) -> Callable[..., Variable]:
+    return lambda tx, *args, **kwargs: LibraryCallable(cls, list(args), kwargs)
+
+
+for _cls in MAKERS:
+    CALLS[_cls] = _library_callable(_cls)
+
+
+@rule(types.SimpleNamespace)
+def _simple_namespace(tx: Translator, /, **kwargs: Variable) -> Variable:
+    result = ObjectVariable(types.SimpleNamespace)
+    result.attributes.update(kwargs)
+    return result
+
+
+@rule(types.MethodType)
+def _method(tx: Translator, function: Variable, owner: Variable) -> Variable:
+    return BoundMethodVariable(function, owner)
+
+
+@rule(typing.cast)
+def _cast(tx: Translator, kind: Variable, value: Variable) -> Variable:
+    return value
+
+
+EXPORTERS = frozenset(
+    ["torch.onnx._internal.exporter._flags", "torch.onnx._internal.torchscript_exporter._globals"]
+)
+
+
+@late_rule("torch.onnx", "is_in_onnx_export")
+def _in_onnx_export(tx: Translator) -> Variable:
+    """Asked of torch only where a part of it that exports was loaded: the question loads them."""
+    if not EXPORTERS.isdisjoint(sys.modules) and torch.onnx.is_in_onnx_export():
+        raise GraphBreak("call_skipped", name="is_in_onnx_export", why="part of an export")
+    return FALSE
+
+
+@rule(inspect.signature)
+def _signature(tx: Translator, function: Variable) -> Variable:
+    """Of an existing function: its guard holds the code, and with it the signature."""
+    try:
+        result = inspect.signature(function.real_value())
+    except NotConstant:
+        raise GraphBreak("builtin", name="inspect.signature", value=function) from None
+    return tx.wrap(result, ConstantSource(result))
+
+
+@rule(sys.exc_info)
+def _exc_info(tx: Translator) -> Variable:
+    from capture.variables.core.wrap import wrap_class
+
+    handled = handled_exception(tx)
+    if handled is None and tx.output.handles_nothing_around():
+        return TupleVariable([NONE, NONE, NONE])
+    if handled is None:
+        return TupleVariable([AmbientException(tx.output.root_step) for _ in range(3)])
+    trace = TracebackVariable(handled, tx.output.root_step)
+    return TupleVariable([wrap_class(tx.output, handled.python_type()), handled, trace])
+
+
+@rule(sys.exception)
+def _exception(tx: Translator) -> Variable:
+    return _exc_info(tx).unpack(tx)[1]
+
+
+@rule(traceback.clear_frames)
+def _clear_frames(tx: Translator, trace: Variable) -> Variable:
+    """The locals of frames that an exception has left: of the interpreter's, nothing is held any more."""
+    if not isinstance(trace, TracebackVariable):
+        raise GraphBreak("builtin", name="traceback.clear_frames", value=trace)
+    return NONE
+
+
+@rule(torch._C._log_api_usage_once)
+def _no_effect(tx: Translator, *args: Variable) -> Variable:
+    return NONE
+
+
+@rule(print)
+def _print(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+    raise GraphBreak("builtin", name="print", value=describe_all(list(args)))
+
+
+@rule(object)
+def _object(tx: Translator) -> Variable:
+    return ObjectVariable(object)

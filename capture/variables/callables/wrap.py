@@ -1,0 +1,244 @@
+"""Existing callables: functions, methods, partials, cells, and what torch makes of its own functions."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import types
+from typing import TYPE_CHECKING, Any
+
+import _capture
+import torch
+
+from capture.policy import torch_functions
+from capture.variables.callables.function import (
+    BoundMethodVariable,
+    CellVariable,
+    PartialVariable,
+    UserFunctionVariable,
+)
+from capture.variables.callables.library import CachedFunctionVariable, LibraryCallable
+from capture.variables.core.base import LazyVariable, Variable
+from capture.variables.core.constant import ConstantMethod, ConstantVariable, is_literal
+from capture.variables.core.wrap import WRAPPERS, guard_identity, guard_type, wrap, wraps
+from capture.variables.numbers.random_draws import DrawFunction, bounds_of
+from guards import guard as make_guard
+from guards.sources import (
+    HEAP_TYPE,
+    AttrSource,
+    BuiltinSelfSource,
+    CellContentsSource,
+    ConstantSource,
+    MethodFieldSource,
+    Source,
+    definition_of,
+)
+
+if TYPE_CHECKING:
+    from capture.interpret.output_graph import OutputGraph
+    from capture.interpret.translator import Translator
+
+
+def wrap_function(output: OutputGraph, value: types.FunctionType, source: Source | None) -> Variable:
+    from capture.variables.torch.torch_function import TorchFunctionVariable
+
+    if torch_functions.kind_of(value) is not None:
+        guard_identity(output, value, source)
+        return TorchFunctionVariable(value, source)
+    if source is not None and not isinstance(source, ConstantSource):
+        output.guards.add(make_guard.function_match(source, value, defaults=False, closure=False))
+    return UserFunctionVariable(value, source)
+
+
+WRAPPERS[types.FunctionType] = wrap_function
+if hasattr(_capture, "HookedFunction"):
+    WRAPPERS[_capture.HookedFunction] = wrap_function
+
+
+@wraps(
+    types.BuiltinFunctionType,
+    type(torch.ops.aten.add),
+    type(torch.ops.aten.add.Tensor),
+    functools._lru_cache_wrapper,
+)
+def wrap_builtin(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    from capture.variables.callables.builtin import BuiltinVariable
+    from capture.variables.core.rules import lookup
+    from capture.variables.torch.torch_function import TorchFunctionVariable
+
+    if bounds_of(value) is not None:
+        return wrap_draw_function(output, value, source)
+    owner = getattr(value, "__self__", None)
+    if (
+        owner is not None
+        and not isinstance(owner, (types.ModuleType, type))
+        and torch_functions.kind_of(value) is None
+    ):
+        return wrap_builtin_method(output, value, source)
+    guard_identity(output, value, source)
+    if isinstance(value, functools._lru_cache_wrapper):
+        return CachedFunctionVariable(value, ConstantSource(value))
+    if lookup(value) is None and torch_functions.kind_of(value) is not None:
+        return TorchFunctionVariable(value, source)
+    return BuiltinVariable(value, source)
+
+
+def wrap_draw_function(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    guard_identity(output, value, source)
+    return DrawFunction(value, source)
+
+
+def wrap_builtin_method(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    """`[].append` found as a value: bound to an existing object."""
+    from capture.variables.callables.function import ValueMethod
+    from capture.variables.core.opaque import OpaqueVariable
+
+    if source is None or isinstance(source, ConstantSource):
+        return ValueMethod(wrap(output, value.__self__, ConstantSource(value.__self__)), value.__name__)
+    if is_literal(value.__self__):
+        guard_identity(output, value, source)
+        return ConstantMethod(ConstantVariable(value.__self__), value.__name__)
+    definition = definition_of(value)
+    cls = type(value.__self__)
+    overrides = cls.__flags__ & HEAP_TYPE and cls not in (torch.Tensor, torch.nn.Parameter)
+    if definition is not None and not overrides:
+        method = ValueMethod(
+            wrap(output, value.__self__, BuiltinSelfSource(source, definition)), value.__name__
+        )
+        method.source = source
+        return method
+    guard_type(output, value, source)
+    return OpaqueVariable(
+        value,
+        source,
+        "method",
+        name=value.__name__,
+        value=f"{type(value.__self__).__name__} object {source.text}",
+    )
+
+
+@wraps(torch.jit.ScriptFunction)
+def wrap_script_function(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    """TorchScript that was made from a function of Python: that stands for it."""
+    from capture.variables.core.opaque import OpaqueVariable
+
+    guard_identity(output, value, source)
+    written = getattr(value, "_torchdynamo_inline", None)
+    if not isinstance(written, types.FunctionType):
+        return OpaqueVariable(value, source, "unknown_type", value="a traced function")
+    return ScriptFunctionVariable(value, written, source or ConstantSource(value))
+
+
+class ScriptFunctionVariable(Variable):
+    def __init__(self, value: Any, written: types.FunctionType, source: Source) -> None:
+        super().__init__(source)
+        self.value = value
+        self.written = written
+
+    def python_type(self) -> type:
+        return type(self.value)
+
+    def real_value(self) -> Any:
+        return self.value
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        function = UserFunctionVariable(self.written, ConstantSource(self.written))
+        return function.call(tx, args, kwargs)
+
+
+@wraps(operator.itemgetter, operator.attrgetter, operator.methodcaller)
+def wrap_operator_callable(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    guard_identity(output, value, source)
+    made = value.__reduce__()
+    if made[0] is not type(value):  # methodcaller with keyword arguments
+        from capture.variables.core.opaque import OpaqueVariable
+
+        return OpaqueVariable(value, source, "unknown_type", value=type(value).__name__)
+    return LibraryCallable(
+        type(value), [wrap(output, item, ConstantSource(item)) for item in made[1]], {}, source
+    )
+
+
+@wraps(types.WrapperDescriptorType, types.MethodDescriptorType)
+def wrap_method_descriptor(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    from capture.variables.callables.native_method import UnboundMethodVariable
+
+    guard_identity(output, value, source)
+    return UnboundMethodVariable(value, source)
+
+
+@wraps(types.GetSetDescriptorType)
+def wrap_attribute_of_tensors(
+    output: OutputGraph, value: types.GetSetDescriptorType, source: Source | None
+) -> Variable:
+    from capture.variables.objects.wrap import wrap_object
+    from capture.variables.tensors.tensor_descriptor import TensorDescriptorVariable
+
+    if not issubclass(torch.Tensor, value.__objclass__):
+        return wrap_object(output, value, source)
+    guard_identity(output, value, source)
+    return TensorDescriptorVariable(value)
+
+
+@wraps(types.MethodWrapperType)
+def wrap_accessor(output: OutputGraph, value: types.MethodWrapperType, source: Source | None) -> Variable:
+    """What the translation itself has looked up; each look-up makes a new one."""
+    from capture.variables.objects.wrap import wrap_object
+    from capture.variables.tensors.tensor_descriptor import AccessorVariable
+
+    owner = value.__self__
+    of_tensors = isinstance(owner, types.GetSetDescriptorType) and issubclass(
+        torch.Tensor, owner.__objclass__
+    )
+    if not of_tensors or not isinstance(source, ConstantSource):
+        return wrap_object(output, value, source)
+    return AccessorVariable(value)
+
+
+@wraps(types.MethodType)
+def wrap_method(output: OutputGraph, value: types.MethodType, source: Source | None) -> Variable:
+    if bounds_of(value) is not None:
+        return wrap_draw_function(output, value, source)
+    guard_type(output, value, source)
+    parts = [
+        wrap(output, getattr(value, field), MethodFieldSource(source, field) if source else None)
+        for field in ("__func__", "__self__")
+    ]
+    return BoundMethodVariable(parts[0], parts[1], source)
+
+
+@wraps(functools.partial)
+def wrap_partial(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    guard_type(output, value, source)
+    parts = {
+        name: wrap(output, getattr(value, name), AttrSource(source, name) if source else None)
+        for name in ("func", "args", "keywords")
+    }
+    keywords = parts["keywords"]
+    keywords.guard_keys(_Context(output))  # type: ignore[attr-defined]
+    kwargs = {k: v for k, (_, v) in keywords.entries.items()}  # type: ignore[attr-defined]
+    context = _Context(output)
+    realized = {k: v.realize() if isinstance(v, LazyVariable) else v for k, v in kwargs.items()}
+    made = PartialVariable(parts["func"], parts["args"].unpack(context), realized, source)  # type: ignore[arg-type]
+    made.fields = parts
+    return made
+
+
+class _Context:
+    """Stands in for a translator where only its output is needed."""
+
+    def __init__(self, output: OutputGraph) -> None:
+        self.output = output
+
+
+@wraps(types.CellType)
+def wrap_cell(output: OutputGraph, value: types.CellType, source: Source | None) -> Variable:
+    try:
+        contents = value.cell_contents
+    except ValueError:
+        return CellVariable(None, source)
+    held = source if source is not None else ConstantSource(value)
+    return CellVariable(LazyVariable(output, contents, CellContentsSource(held)), source)

@@ -1,0 +1,288 @@
+"""Lists and deques: sequences that change."""
+
+from __future__ import annotations
+
+import collections
+from typing import TYPE_CHECKING, Any
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.containers.ranges import SliceVariable
+from capture.variables.containers.sequence import (
+    SEQUENCE_METHODS,
+    SequenceVariable,
+    TupleVariable,
+    index_of,
+    live_items,
+    slice_of,
+)
+from capture.variables.core.base import Variable, realize
+from capture.variables.core.constant import NONE, ConstantVariable, raise_type_error
+from capture.variables.core.exception import raise_new
+from guards import guard as make_guard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+    from guards.sources import Source
+
+
+class MutableSequence(SequenceVariable):
+    mutable = True
+
+    def as_proxy(self) -> Any:
+        return [i.as_proxy() for i in self.items]
+
+
+class ListVariable(MutableSequence):
+    builtin = list
+
+    def reconstruct(self, code: PythonCode) -> None:
+        for item in self.items:
+            code.load(item)
+        code.emit("BUILD_LIST", len(self.items))
+
+
+class DequeVariable(MutableSequence):
+    builtin = collections.deque
+
+    def __init__(
+        self,
+        items: list[Variable],
+        source: Source | None = None,
+        maxlen: int | None = None,
+        original: Any = None,
+    ) -> None:
+        super().__init__(items, source)
+        self.maxlen = maxlen
+        self.original = original
+        self.trim()
+
+    def like(self, items: list[Variable]) -> Variable:
+        return DequeVariable(items, maxlen=self.maxlen)
+
+    def as_proxy(self) -> Any:
+        raise GraphBreak("not_a_graph_argument", value=self)  # torch takes none for a list
+
+    def get_item(self, tx: Translator, key: Variable) -> Variable:
+        if isinstance(key, SliceVariable):
+            raise_type_error("sequence index must be integer, not 'slice'")
+        return super().get_item(tx, key)
+
+    def guard_limit(self, tx: Translator) -> None:
+        """What follows depends on `maxlen`."""
+        if type(self.original) is collections.deque and self.source is not None:
+            tx.output.guards.add(make_guard.iterator_state(self.source, self.original))
+        elif self.original is not None:
+            tx.output.guard_identity(self, self.original)
+
+    def trim(self, left: bool = False) -> None:
+        if self.maxlen is not None and len(self.items) > self.maxlen:
+            self.items = self.items[: self.maxlen] if left else self.items[len(self.items) - self.maxlen :]
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        if name != "maxlen":
+            return super().get_attr(tx, name)
+        self.guard_limit(tx)
+        return ConstantVariable(self.maxlen)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.call_object(collections.deque, [ListVariable(self.items), ConstantVariable(self.maxlen)])
+
+
+def change(tx: Translator, sequence: Variable, moves: bool = True) -> None:
+    """To be called before a sequence is changed. `moves`: items come, go or change places in the sense of a deque's iterator."""
+    if isinstance(sequence, DequeVariable):
+        sequence.guard_limit(tx)
+        sequence.changes += moves
+    tx.output.side_effects.will_mutate(sequence)
+
+
+def _append(self: MutableSequence, tx: Translator, value: Variable) -> Variable:
+    change(tx, self)
+    self.items.append(value)
+    if isinstance(self, DequeVariable):
+        self.trim()
+    return NONE
+
+
+def _extend(self: MutableSequence, tx: Translator, values: Variable) -> Variable:
+    if isinstance(values, SequenceVariable):
+        new = values.unpack(tx)
+        change(tx, self)
+        self.items.extend(new)
+        if isinstance(self, DequeVariable):
+            self.trim()
+        return NONE
+    from capture.variables.iterators.rules import next_item
+
+    iterator = values.iterate(tx)
+    while (
+        item := next_item(tx, iterator)
+    ) is not None:  # one at a time: what comes before an exception stays
+        tx.output.count_instruction()
+        _append(self, tx, item)
+    return NONE
+
+
+def _insert(self: MutableSequence, tx: Translator, index: Variable, value: Variable) -> Variable:
+    place = index_of(tx, index)
+    change(tx, self)
+    if isinstance(self, DequeVariable) and len(self.items) == self.maxlen:
+        raise raise_new(IndexError, "deque already at its maximum size")
+    self.items.insert(place, value)
+    return NONE
+
+
+def _pop(self: MutableSequence, tx: Translator, index: Variable | None = None) -> Variable:
+    position = index_of(tx, index) if index is not None else -1
+    kind = "deque" if isinstance(self, DequeVariable) else "list"
+    if not self.items:
+        raise raise_new(IndexError, "pop from an empty deque" if kind == "deque" else "pop from empty list")
+    if not -len(self.items) <= position < len(self.items):
+        raise raise_new(IndexError, "pop index out of range")
+    change(tx, self)
+    return realize(tx, self.items.pop(position))
+
+
+def _remove(self: MutableSequence, tx: Translator, value: Variable) -> Variable:
+    from capture.variables.operations.equality import equal_or_same
+    from capture.variables.text.strings import to_repr
+
+    for index, item in enumerate(live_items(self, tx)):
+        if equal_or_same(tx, item, value):
+            change(tx, self)
+            del self.items[index : index + 1]
+            return NONE
+    if isinstance(self, DequeVariable):
+        raise raise_new(ValueError, f"{to_repr(tx, value)} is not in deque")
+    raise raise_new(ValueError, "list.remove(x): x not in list")
+
+
+def _clear(self: MutableSequence, tx: Translator) -> Variable:
+    change(tx, self)
+    self.items.clear()
+    return NONE
+
+
+def _reverse(self: MutableSequence, tx: Translator) -> Variable:
+    change(tx, self, moves=False)
+    self.items.reverse()
+    return NONE
+
+
+def _copy(self: MutableSequence, tx: Translator) -> Variable:
+    if isinstance(self, DequeVariable):
+        self.guard_limit(tx)
+    return self.like(list(self.items))
+
+
+def _sort(
+    self: MutableSequence, tx: Translator, *, key: Variable | None = None, reverse: Variable | None = None
+) -> Variable:
+    from capture.variables.operations.equality import sort_items
+
+    items = sort_items(tx, self.unpack(tx), key, reverse)
+    change(tx, self)
+    self.items[:] = items
+    return NONE
+
+
+def _refuse_slice(self: MutableSequence, key: Variable) -> None:
+    if isinstance(self, DequeVariable) and isinstance(key, SliceVariable):
+        raise_type_error("'slice' object cannot be interpreted as an integer")
+
+
+def _set_item(self: MutableSequence, tx: Translator, key: Variable, value: Variable) -> Variable:
+    _refuse_slice(self, key)
+    if isinstance(key, SliceVariable):
+        place, new = slice_of(tx, key), value.iterate(tx).unpack(tx)
+        change(tx, self)
+        try:
+            self.items[place] = new
+        except ValueError as error:
+            raise raise_new(ValueError, *error.args) from None
+        return NONE
+    index = index_of(tx, key)
+    if not -len(self.items) <= index < len(self.items):
+        what = "assignment index" if self.python_type() is list else "index"
+        raise raise_new(IndexError, f"{self.python_type().__name__} {what} out of range")
+    change(tx, self, moves=False)
+    self.items[index] = value
+    return NONE
+
+
+def _del_item(self: MutableSequence, tx: Translator, key: Variable) -> Variable:
+    _refuse_slice(self, key)
+    if isinstance(key, SliceVariable):
+        place = slice_of(tx, key)
+        change(tx, self)
+        del self.items[place]
+        return NONE
+    index = index_of(tx, key)
+    if not -len(self.items) <= index < len(self.items):
+        what = "assignment index" if self.python_type() is list else "index"
+        raise raise_new(IndexError, f"{self.python_type().__name__} {what} out of range")
+    change(tx, self)
+    del self.items[index]
+    return NONE
+
+
+def _append_left(self: MutableSequence, tx: Translator, value: Variable) -> Variable:
+    change(tx, self)
+    self.items.insert(0, value)
+    assert isinstance(self, DequeVariable)
+    self.trim(left=True)
+    return NONE
+
+
+def _extend_left(self: MutableSequence, tx: Translator, values: Variable) -> Variable:
+    from capture.variables.iterators.rules import next_item
+
+    iterator = TupleVariable(values.unpack(tx)).iterate(tx) if values is self else values.iterate(tx)
+    while (item := next_item(tx, iterator)) is not None:
+        _append_left(self, tx, item)
+    return NONE
+
+
+def _pop_left(self: MutableSequence, tx: Translator) -> Variable:
+    if not self.items:
+        raise raise_new(IndexError, "pop from an empty deque")
+    change(tx, self)
+    return realize(tx, self.items.pop(0))
+
+
+def _rotate(self: MutableSequence, tx: Translator, steps: Variable = ConstantVariable(1)) -> Variable:
+    count = index_of(tx, steps)
+    change(tx, self)
+    if self.items:
+        by = count % len(self.items)
+        self.items[:] = self.items[-by:] + self.items[:-by] if by else self.items
+    return NONE
+
+
+def _in_place_add(self: MutableSequence, tx: Translator, other: Variable) -> Variable:
+    _extend(self, tx, other)
+    return self
+
+
+LIST_METHODS: dict[str, Callable[..., Variable]] = {
+    "append": _append,
+    "extend": _extend,
+    "insert": _insert,
+    "pop": _pop,
+    "remove": _remove,
+    "clear": _clear,
+    "reverse": _reverse,
+    "copy": _copy,
+    "sort": _sort,
+    "__setitem__": _set_item,
+    "__delitem__": _del_item,
+    "__iadd__": _in_place_add,
+    "appendleft": _append_left,
+    "extendleft": _extend_left,
+    "popleft": _pop_left,
+    "rotate": _rotate,
+}
+MutableSequence.methods = SEQUENCE_METHODS | LIST_METHODS

@@ -1,0 +1,423 @@
+"""Dicts (also OrderedDict, defaultdict) and their views."""
+
+from __future__ import annotations
+
+import collections
+from typing import TYPE_CHECKING, Any
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.containers.sets import iterator_of, length_of
+from capture.variables.containers.views import DictViewVariable, MappingProxyVariable
+from capture.variables.core.base import ObservedException, Variable, realize
+from capture.variables.core.class_lookup import lookup_type
+from capture.variables.core.constant import NONE, ConstantVariable
+from capture.variables.core.exception import ExceptionVariable, raise_new
+from capture.variables.operations.equality import ForeignKey, equal_or_same, hash_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capture.interpret.output_graph import OutputGraph
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+    from guards.sources import Source
+
+
+class DictVariable(Variable):
+    """`entries`: hash key -> (key, value), in order.
+
+    Of an existing dict (`original`), entries are guarded as they are used: a look-up guards that one key, a walk over the
+    dict or its length guards all keys in order (`_all_keys`).
+    """
+
+    mutable = True
+
+    def __init__(
+        self,
+        entries: dict[Any, tuple[Variable, Variable]] | None = None,
+        source: Source | None = None,
+        *,
+        cls: type = dict,
+        factory: Variable | None = None,
+        original: dict[Any, Any] | None = None,
+    ) -> None:
+        super().__init__(source)
+        self.entries = entries if entries is not None else {}
+        self.cls = cls
+        self.factory = factory
+        self.original = original
+        #: of an existing object whose class is written on top of `cls`
+        self.held_by_subclass = False
+        self.keys_guarded = original is None
+        #: how often keys came, went or moved, and how often one got another value
+        self.key_changes = 0
+        self.value_changes = 0
+        #: of an OrderedDict that the frame makes
+        self.attributes: dict[str, Variable] = {}
+        #: keys that the frame took out, be they back or not
+        self.deleted: set[Any] = set()
+
+    @classmethod
+    def from_strings(cls, values: dict[str, Variable]) -> DictVariable:
+        return cls({k: (ConstantVariable(k), v) for k, v in values.items()})
+
+    def python_type(self) -> type:
+        return self.cls
+
+    def describe(self) -> str:
+        return f"{self.cls.__name__} of {len(self.entries)}"
+
+    def as_constant(self) -> Any:
+        from capture.variables.core.base import NotConstant
+
+        raise NotConstant(self)
+
+    def as_proxy(self) -> Any:
+        return {k.as_constant(): v.as_proxy() for k, v in self.entries.values()}
+
+    # --- what iterators watch ---
+
+    def keys_version(self) -> Any:
+        """Another one once keys came, went or moved."""
+        return self.key_changes
+
+    def values_version(self) -> Any:
+        """Another one once a key got another value."""
+        return self.value_changes
+
+    def replay_stops_iterators(self, output: OutputGraph) -> bool:
+        """Whether what the frame did to the real dict ends the walk of an iterator over it; new values of old keys do not."""
+        stops = bool(self.key_changes) or self.held_by_subclass
+        return stops and self.source is not None and output.side_effects.is_mutated(self)
+
+    # --- guarded reading ---
+
+    def guard_keys(self, tx: Translator) -> None:
+        """What follows depends on which keys there are, and their order."""
+        if not self.keys_guarded:
+            self.keys_guarded = True
+            tx.output.guard_dict_keys(self.source, self.original)
+
+    def side_changed(self, output: Any) -> bool:
+        """Whether the frame has changed the dict already (then single look-ups no longer speak of the dict at entry)."""
+        return bool(output.side_effects.is_mutated(self))
+
+    def key_of(self, tx: Translator, key: Variable) -> Any:
+        """The hash key; of an existing dict with keys whose `__eq__` only Python can ask, a break unless it is one of those objects."""
+        foreign = {k.variable: k for k in self.entries if isinstance(k, ForeignKey)}
+        if not foreign:
+            return hash_key(tx, key, self.entries)
+        held = foreign.get(tx.output.resolve(key))
+        if held is None:
+            raise GraphBreak("builtin", name="hash", value=key)
+        return held
+
+    def find(self, tx: Translator, key: Variable) -> Variable | None:
+        return self.find_named(tx, self.key_of(tx, key))
+
+    def find_named(self, tx: Translator, name: Any) -> Variable | None:
+        entry = self.entries.get(name)
+        if not self.keys_guarded:
+            tx.output.guard_dict_contains(self, name, self.original)
+        if entry is None:
+            return None
+        value = realize(tx, entry[1])
+        self.entries[name] = (entry[0], value)
+        return value
+
+    def unpack(self, tx: Translator) -> list[Variable]:
+        self.guard_keys(tx)
+        for name, (key, value) in list(self.entries.items()):
+            self.entries[name] = (realize(tx, key), value)
+        return [k for k, _ in self.entries.values()]
+
+    def values(self, tx: Translator) -> list[Variable]:
+        self.guard_keys(tx)
+        for name, (key, value) in list(self.entries.items()):
+            self.entries[name] = (key, realize(tx, value))
+        return [v for _, v in self.entries.values()]
+
+    def items(self, tx: Translator) -> list[tuple[Variable, Variable]]:
+        return list(zip(self.unpack(tx), self.values(tx)))
+
+    def truth(self, tx: Translator) -> bool:
+        self.guard_keys(tx)
+        return bool(self.entries)
+
+    def length(self, tx: Translator) -> int:
+        self.guard_keys(tx)
+        return len(self.entries)
+
+    def get_item(self, tx: Translator, key: Variable) -> Variable:
+        value = self.find(tx, key)
+        if value is not None:
+            return value
+        return self.missing(tx, key)
+
+    def missing(self, tx: Translator, key: Variable) -> Variable:
+        if self.factory is not None and not self.factory.is_exactly(None):
+            value = self.factory.call(tx, [], {})
+            self.set_item(tx, key, value)
+            return value
+        raise ObservedException(ExceptionVariable(KeyError, [key]))
+
+    def set_item(self, tx: Translator, key: Variable, value: Variable) -> None:
+        self.set_named(tx, self.key_of(tx, key), key, value)
+
+    def set_named(self, tx: Translator, name: Any, key: Variable, value: Variable) -> None:
+        self.guard_keys(tx)
+        tx.output.side_effects.will_mutate(self)
+        held = self.entries.get(name)
+        self.key_changes += held is None
+        self.value_changes += held is not None
+        self.entries[name] = (held[0] if held else key, value)
+
+    def del_item(self, tx: Translator, key: Variable) -> Variable:
+        name = self.key_of(tx, key)
+        value = self.find_named(tx, name)
+        if value is None:
+            raise ObservedException(ExceptionVariable(KeyError, [key]))
+        self.guard_keys(tx)
+        tx.output.side_effects.will_mutate(self)
+        self.key_changes += 1
+        self.deleted.add(name)
+        del self.entries[name]
+        return value
+
+    def clear(self, tx: Translator) -> None:
+        self.guard_keys(tx)
+        tx.output.side_effects.will_mutate(self)
+        self.key_changes += len(self.entries)
+        self.entries.clear()
+
+    def equals(self, tx: Translator, other: DictVariable) -> bool:
+        self.guard_keys(tx)
+        other.guard_keys(tx)
+        if self.entries.keys() != other.entries.keys():
+            return False
+        ordered = issubclass(self.cls, collections.OrderedDict) and issubclass(
+            other.cls, collections.OrderedDict
+        )
+        if ordered and list(self.entries) != list(other.entries):
+            return False
+        mine, theirs = self.values(tx), [other.find(tx, k) for k, _ in self.entries.values()]
+        return all(equal_or_same(tx, a, b) for a, b in zip(mine, theirs) if b is not None)
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        from capture.variables.callables.function import method_of_value
+
+        if name == "default_factory" and self.cls is collections.defaultdict:
+            return self.factory or NONE
+        held = self._own_attribute(tx, name) if self.cls is collections.OrderedDict else None
+        if held is not None:
+            return held
+        return method_of_value(tx, self, name)
+
+    def _own_attribute(self, tx: Translator, name: str) -> Variable | None:
+        """Of an OrderedDict, which takes attributes (a state dict has `_metadata`)."""
+        from guards.sources import AttrSource
+
+        if name in self.attributes or self.source is None or hasattr(collections.OrderedDict, name):
+            return self.attributes.get(name)
+        namespace = vars(self.original)
+        if name in namespace:
+            return tx.wrap(namespace[name], AttrSource(self.source, name))
+        tx.output.guard_no_attribute(self, name)
+        return None
+
+    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+        if self.cls is collections.defaultdict and name == "default_factory" and self.source is None:
+            self.factory = value
+        elif (
+            self.cls is collections.OrderedDict
+            and self.source is None
+            and not hasattr(collections.OrderedDict, name)
+        ):
+            self.attributes[name] = value
+        else:
+            raise GraphBreak("set_attr", value=self, name=name)
+
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        from capture.variables.callables.function import missing_method
+        from capture.variables.operations.operator_methods import call_operator
+
+        method = DICT_METHODS.get(name)
+        operated = call_operator(tx, self, name, args)
+        if operated is not None:
+            return operated
+        if method is None or (name in ORDERED_ONLY and self.cls is not collections.OrderedDict):
+            raise missing_method(self, name)
+        return method(self, tx, *args, **kwargs)
+
+    def iterate(self, tx: Translator) -> Variable:
+        from capture.variables.iterators.iterator import EntriesIterator
+
+        return EntriesIterator(self.unpack(tx), self, self, tx.output.root_step)
+
+    def reversed(self, tx: Translator) -> Variable:
+        from capture.variables.iterators.iterator import EntriesIterator
+
+        return EntriesIterator(self.unpack(tx)[::-1], self, self, tx.output.root_step, reversed)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        if self.cls is collections.defaultdict:
+            code.call_object(collections.defaultdict, [self.factory or NONE])
+        elif self.cls is not dict:
+            code.call_object(self.cls, [])
+        else:
+            code.emit("BUILD_MAP", 0)
+        for key, value in self.entries.values():
+            code.emit("COPY", 1)  # dict, dict
+            code.load_swapped(value)  # dict, value, dict
+            code.load(key)
+            code.emit("STORE_SUBSCR")
+        for name, value in self.attributes.items():
+            code.emit("COPY", 1)
+            code.load_swapped(value)
+            code.emit("STORE_ATTR", name)
+
+    def children(self) -> list[Variable]:
+        return [*(v for entry in self.entries.values() for v in entry), *self.attributes.values()]
+
+
+# --- dict methods: functions (dict, tx, *args, **kwargs) -----------------------------------------------------------------------
+
+
+def _get(self: DictVariable, tx: Translator, key: Variable, default: Variable = NONE) -> Variable:
+    value = self.find(tx, key)
+    return value if value is not None else default
+
+
+def _dict_contains(self: DictVariable, tx: Translator, key: Variable) -> Variable:
+    return ConstantVariable(self.find(tx, key) is not None)
+
+
+def _dict_set(self: DictVariable, tx: Translator, key: Variable, value: Variable) -> Variable:
+    self.set_item(tx, key, value)
+    return NONE
+
+
+def _dict_delete(self: DictVariable, tx: Translator, key: Variable) -> Variable:
+    self.del_item(tx, key)
+    return NONE
+
+
+def _dict_pop(self: DictVariable, tx: Translator, key: Variable, default: Variable | None = None) -> Variable:
+    if default is not None and self.find(tx, key) is None:
+        return default
+    return self.del_item(tx, key)
+
+
+def _pop_item(self: DictVariable, tx: Translator, last: Variable = ConstantVariable(True)) -> Variable:
+    from capture.variables.containers.sequence import TupleVariable
+
+    pairs = self.items(tx)
+    if not pairs:
+        method = "" if self.cls is collections.OrderedDict else "popitem(): "
+        raise raise_new(KeyError, f"{method}dictionary is empty")
+    key, value = pairs[-1 if last.truth(tx) else 0]
+    self.del_item(tx, key)
+    return TupleVariable([key, value])
+
+
+def _set_default(self: DictVariable, tx: Translator, key: Variable, default: Variable = NONE) -> Variable:
+    name = self.key_of(tx, key)  # which asks the key for its hash, once
+    value = self.find_named(tx, name)
+    if value is None:
+        self.set_named(tx, name, key, default)
+        return default
+    return value
+
+
+def _update(
+    self: DictVariable, tx: Translator, other: Variable | None = None, /, **kwargs: Variable
+) -> Variable:
+    for key, value in pairs_of(tx, other, self.cls) if other is not None else []:
+        self.set_item(tx, key, value)
+    for name, value in kwargs.items():
+        self.set_item(tx, ConstantVariable(name), value)
+    return NONE
+
+
+def pairs_of(tx: Translator, value: Variable, into: type = dict) -> list[tuple[Variable, Variable]]:
+    """What `dict(value)`, or another class of dicts, takes: a mapping's items, or an iterable of pairs."""
+    value = value.mapping if isinstance(value, MappingProxyVariable) else value
+    base = getattr(value, "base_value", None)
+    if isinstance(base, DictVariable) and lookup_type(value.python_type(), "__iter__") is dict.__iter__:
+        value = value if issubclass(into, collections.OrderedDict) else base  # past its own methods
+    if isinstance(value, DictVariable):
+        return value.items(tx)
+    if hasattr(value, "has_class_attribute") and value.has_class_attribute("keys"):
+        keys = value.call_method(tx, "keys", [], {}).iterate(tx).unpack(tx)
+        return [(k, value.call_method(tx, "__getitem__", [k], {})) for k in keys]
+    result = []
+    for index, pair in enumerate(value.iterate(tx).unpack(tx)):
+        if pair.is_constant() and not hasattr(pair.python_type(), "__iter__"):
+            raise raise_new(
+                TypeError, f"cannot convert dictionary update sequence element #{index} to a sequence"
+            )
+        items = pair.iterate(tx).unpack(tx)
+        if len(items) != 2:
+            raise raise_new(
+                ValueError,
+                f"dictionary update sequence element #{index} has length {len(items)}; 2 is required",
+            )
+        result.append((items[0], items[1]))
+    return result
+
+
+def _dict_clear(self: DictVariable, tx: Translator) -> Variable:
+    self.clear(tx)
+    return NONE
+
+
+def _dict_copy(self: DictVariable, tx: Translator) -> Variable:
+    self.guard_keys(tx)
+    return DictVariable(dict(self.entries), cls=self.cls, factory=self.factory)
+
+
+def _move_to_end(
+    self: DictVariable, tx: Translator, key: Variable, last: Variable = ConstantVariable(True)
+) -> Variable:
+    name = self.key_of(tx, key)
+    value = self.del_item(tx, key)
+    if last.truth(tx):
+        self.entries[name] = (key, value)
+    else:
+        self.entries = {name: (key, value), **self.entries}
+    return NONE
+
+
+def _view(kind: str) -> Callable[[DictVariable, Translator], Variable]:
+    def method(self: DictVariable, tx: Translator) -> Variable:
+        return DictViewVariable(self, kind)
+
+    return method
+
+
+def _dict_get_item(self: DictVariable, tx: Translator, key: Variable) -> Variable:
+    return self.get_item(tx, key)
+
+
+ORDERED_ONLY = frozenset({"move_to_end"})
+DICT_METHODS: dict[str, Callable[..., Variable]] = {
+    "get": _get,
+    "__contains__": _dict_contains,
+    "__getitem__": _dict_get_item,
+    "__setitem__": _dict_set,
+    "__delitem__": _dict_delete,
+    "pop": _dict_pop,
+    "popitem": _pop_item,
+    "setdefault": _set_default,
+    "update": _update,
+    "clear": _dict_clear,
+    "copy": _dict_copy,
+    "keys": _view("keys"),
+    "values": _view("values"),
+    "items": _view("items"),
+    "move_to_end": _move_to_end,
+    "__len__": length_of,
+    "__iter__": iterator_of,
+}

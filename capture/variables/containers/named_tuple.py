@@ -1,0 +1,105 @@
+"""Named tuples and struct sequences (`torch.return_types`)."""
+
+from __future__ import annotations
+
+import types
+from collections import _tuplegetter  # type: ignore[attr-defined]
+from typing import TYPE_CHECKING, Any
+
+from capture.variables.containers.sequence import TupleVariable
+from capture.variables.core.base import Variable
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.exception import raise_new
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+    from guards.sources import Source
+
+
+class NamedTupleVariable(TupleVariable):
+    """An instance of a named tuple class or of a `torch.return_types` structure."""
+
+    def __init__(self, items: list[Variable], cls: type, source: Source | None = None) -> None:
+        super().__init__(items, source)
+        self.cls = cls
+
+    def python_type(self) -> type:
+        return self.cls
+
+    def as_constant(self) -> Any:
+        return self.build([i.as_constant() for i in self.items])
+
+    def build(self, values: list[Any]) -> Any:
+        make = getattr(self.cls, "_make", self.cls)
+        return make(values)
+
+    def like(self, items: list[Variable]) -> Variable:
+        return TupleVariable(items)
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        fields = field_names(self.cls)
+        if name in fields and self._reads_field(tx, name):
+            return self.get_item(tx, ConstantVariable(fields.index(name)))
+        if name in ("_fields", "n_fields", "n_sequence_fields") and hasattr(self.cls, name):
+            return tx.wrap_constant(getattr(self.cls, name))
+        from capture.variables.core.class_lookup import class_attribute
+
+        found = class_attribute(tx, self, self.cls, name)
+        return found if found is not None else super().get_attr(tx, name)
+
+    def _reads_field(self, tx: Translator, name: str) -> bool:
+        """Whether the class still has what it was made with under the name of a field."""
+        from capture.variables.core.class_lookup import lookup_type
+        from capture.variables.core.wrap import wrap_class
+
+        tx.output.guard_class_entry(wrap_class(tx.output, self.cls), self.cls, name)
+        return isinstance(lookup_type(self.cls, name), (_tuplegetter, types.MemberDescriptorType))
+
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        if name == "_replace" and not args:
+            items, fields = list(self.items), field_names(self.cls)
+            unknown = [name for name in kwargs if name not in fields]
+            if unknown:
+                raise raise_new(ValueError, f"Got unexpected field names: {unknown!r}")
+            for field, value in kwargs.items():
+                items[fields.index(field)] = value
+            return NamedTupleVariable(items, self.cls)
+        if name == "_asdict":
+            from capture.variables.containers.mapping import DictVariable
+
+            return DictVariable.from_strings(dict(zip(field_names(self.cls), self.unpack(tx))))
+        if isinstance(getattr(self.cls, name, None), types.FunctionType):
+            return self.get_attr(tx, name).call(tx, args, kwargs)
+        return super().call_method(tx, name, args, kwargs)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        if hasattr(self.cls, "_make"):
+            code.call_object(self.cls._make, [TupleVariable(self.items)])
+        else:
+            code.call_object(self.cls, [TupleVariable(self.items)])
+
+
+def overrides_sequence(cls: type) -> bool:
+    """Whether a named tuple class changes what a tuple does: its items are then not what its methods give."""
+    names = (
+        "__getitem__",
+        "__iter__",
+        "__len__",
+        "__eq__",
+        "__contains__",
+        "__add__",
+        "__hash__",
+        "__bool__",
+        "__getattribute__",
+    )
+    return any(isinstance(getattr(cls, name, None), types.FunctionType) for name in names)
+
+
+def field_names(cls: type) -> list[str]:
+    """Fields of a named tuple class, or of a struct sequence such as torch.return_types.max."""
+    if hasattr(cls, "_fields"):
+        return list(cls._fields)
+    return [n for n, v in vars(cls).items() if type(v).__name__ == "member_descriptor"]

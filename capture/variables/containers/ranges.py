@@ -1,0 +1,134 @@
+"""Ranges and slices."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from capture.variables.core.base import Variable
+from capture.variables.core.constant import ConstantVariable
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+    from guards.sources import Source
+
+
+BOUNDS = ("start", "stop", "step")
+
+
+class RangeVariable(Variable):
+    """`parts`: start, stop and step of an existing range some of whose bounds change. Whoever asks for more than one of them fixes them by guards."""
+
+    def __init__(
+        self, value: range, source: Source | None = None, parts: list[Variable] | None = None
+    ) -> None:
+        super().__init__(source)
+        self._value = value
+        self.parts = parts
+
+    @property
+    def value(self) -> range:
+        for part in self.parts or ():
+            part.as_constant()
+        return self._value
+
+    def python_type(self) -> type:
+        return range
+
+    def is_constant(self) -> bool:
+        return True
+
+    def as_constant(self) -> Any:
+        return self.value
+
+    def truth(self, tx: Translator) -> bool:
+        return bool(self.value)
+
+    def length(self, tx: Translator) -> int:
+        return len(self.value)
+
+    def unpack(self, tx: Translator) -> list[Variable]:
+        return [ConstantVariable(i) for i in self.value]
+
+    def get_item(self, tx: Translator, key: Variable) -> Variable:
+        from capture.variables.core.constant import fold
+
+        return fold(operator.getitem, [self, key], {})
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        from capture.variables.callables.function import method_of_value
+        from capture.variables.core.constant import fold
+
+        if name in BOUNDS and self.parts is not None:
+            return self.parts[BOUNDS.index(name)]
+        if name in BOUNDS:
+            return fold(getattr, [self, ConstantVariable(name)], {})
+        return method_of_value(tx, self, name)
+
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        from capture.variables.callables.function import missing_method
+        from capture.variables.core.constant import fold
+
+        if name == "__iter__" and not args:
+            return self.iterate(tx)
+        if not callable(getattr(range, name, None)):
+            raise missing_method(self, name)
+        return fold(getattr(self.value, name), args, kwargs)
+
+    def iterate(self, tx: Translator) -> Variable:
+        from capture.variables.iterators.iterator import RangeIterator
+
+        return RangeIterator(self.value)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        value = self.value
+        code.call_object(range, [ConstantVariable(v) for v in (value.start, value.stop, value.step)])
+
+
+class SliceVariable(Variable):
+    """slice(start, stop, step); parts may be tensors when it indexes a tensor."""
+
+    def __init__(self, parts: list[Variable], source: Source | None = None) -> None:
+        super().__init__(source)
+        self.parts = parts
+
+    def python_type(self) -> type:
+        return slice
+
+    def as_constant(self) -> Any:
+        return slice(*[p.as_constant() for p in self.parts])
+
+    def is_constant(self) -> bool:
+        return all(p.is_constant() for p in self.parts)
+
+    def as_proxy(self) -> Any:
+        return slice(*[p.as_proxy() for p in self.parts])
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        from capture.variables.callables.function import method_of_value
+
+        return self.parts[BOUNDS.index(name)] if name in BOUNDS else method_of_value(tx, self, name)
+
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        from capture.variables.callables.function import missing_method
+        from capture.variables.core.constant import fold
+
+        if not callable(getattr(slice, name, None)):
+            raise missing_method(self, name)
+        return fold(getattr(slice, name), [self, *args], kwargs)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        for part in self.parts:
+            code.load(part)
+        code.emit("BUILD_SLICE", 3)
+
+    def children(self) -> list[Variable]:
+        return list(self.parts)

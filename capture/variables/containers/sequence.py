@@ -1,0 +1,310 @@
+"""Sequences: what tuples, lists, deques and named tuples have in common; tuples and torch.Size.
+
+Their items are Variables; those of an existing container stay lazy (unguarded) until they are read.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import sys
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.containers.ranges import SliceVariable
+from capture.variables.core.base import LazyVariable, NotConstant, Variable, realize
+from capture.variables.core.constant import ConstantVariable, raise_type_error
+from capture.variables.core.exception import raise_new
+from capture.variables.objects.native_base import plain_argument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+    from guards.sources import Source
+
+
+class SequenceVariable(Variable):
+    """`items` in order. Subclasses say which Python type and how to build it."""
+
+    builtin: ClassVar[Any]
+    methods: ClassVar[dict[str, Callable[..., Variable]]]
+    #: how often items came, went or moved, where iterators watch it
+    changes = 0
+
+    def __init__(self, items: list[Variable], source: Source | None = None) -> None:
+        super().__init__(source)
+        self.items = items
+
+    def python_type(self) -> type:
+        return self.builtin
+
+    def describe(self) -> str:
+        return f"{self.python_type().__name__} of {len(self.items)}"
+
+    def truth(self, tx: Translator) -> bool:
+        return bool(self.items)
+
+    def length(self, tx: Translator) -> int:
+        return len(self.items)
+
+    def as_proxy(self) -> Any:
+        return self.build([i.as_proxy() for i in self.items])
+
+    def build(self, values: list[Any]) -> Any:
+        return self.builtin(values)
+
+    def unpack(self, tx: Translator) -> list[Variable]:
+        for index, item in enumerate(self.items):
+            self.items[index] = realize(tx, item)
+        return list(self.items)
+
+    def like(self, items: list[Variable]) -> Variable:
+        """A new sequence of the type that slicing and concatenation give."""
+        return type(self)(items)
+
+    def get_item(self, tx: Translator, key: Variable) -> Variable:
+        if isinstance(key, SliceVariable):
+            place = slice_of(tx, key)
+            whole = type(self) is TupleVariable and place.indices(len(self.items)) == (0, len(self.items), 1)
+            return self if whole else self.like(self.items[place])
+        index = index_of(tx, key)
+        if not -len(self.items) <= index < len(self.items):
+            raise raise_new(IndexError, f"{self.python_type().__name__} index out of range")
+        item = realize(tx, self.items[index])
+        self.items[index] = item
+        return item
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        from capture.variables.callables.function import method_of_value
+
+        return method_of_value(tx, self, name)
+
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        from capture.variables.callables.function import missing_method
+        from capture.variables.operations.operator_methods import call_operator
+
+        method = self.methods.get(name)
+        if method is None:
+            operated = call_operator(tx, self, name, args)
+            if operated is not None:
+                return operated
+            raise missing_method(self, name)
+        return method(self, tx, *args, **kwargs)
+
+    def iterate(self, tx: Translator) -> Variable:
+        from capture.variables.iterators.iterator import IndexIterator
+
+        return IndexIterator(self)
+
+    def children(self) -> list[Variable]:
+        return list(self.items)
+
+
+class TupleVariable(SequenceVariable):
+    builtin: ClassVar[Any] = tuple
+
+    def as_constant(self) -> Any:
+        return tuple(i.as_constant() for i in self.items)
+
+    def is_constant(self) -> bool:
+        return all(i.is_constant() for i in self.items)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        for item in self.items:
+            code.load(item)
+        code.emit("BUILD_TUPLE", len(self.items))
+
+
+class SizeVariable(TupleVariable):
+    """torch.Size: a tuple of ints."""
+
+    builtin: ClassVar[Any] = torch.Size
+
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        if name == "numel":
+            return _product(tx, self.items)
+        return super().call_method(tx, name, args, kwargs)
+
+    _node: Any = None  # what makes it in the graph, where a part is symbolic
+
+    def as_constant(self) -> Any:
+        return torch.Size(super().as_constant())
+
+    def as_proxy(self) -> Any:
+        from capture.variables.numbers.symbolic import SymbolicVariable
+
+        items = [item.realize() if isinstance(item, LazyVariable) else item for item in self.items]
+        symbolic = [item for item in items if isinstance(item, SymbolicVariable)]
+        if not symbolic:
+            return super().as_proxy()
+        if self._node is None or self._node._erased:
+            self._node = symbolic[0].symbols.size_node(items)
+        return self._node
+
+    def build(self, values: list[Any]) -> Any:
+        return torch.Size(values) if all(isinstance(v, int) for v in values) else tuple(values)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.call_object(torch.Size, [TupleVariable(self.items)])
+
+
+def holds_symbols(tx: Translator, value: Variable) -> bool:
+    """Whether it is a number that is not known, or a list or tuple that such a number is in."""
+    from capture.variables.numbers.symbolic import is_symbolic
+
+    value = realize(tx, value)
+    if isinstance(value, SequenceVariable):
+        return any(holds_symbols(tx, item) for item in value.items)
+    return is_symbolic(value)
+
+
+def _product(tx: Translator, items: list[Variable]) -> Variable:
+    from capture.variables.operations.operators import binary_operator
+
+    result: Variable = ConstantVariable(1)
+    for item in items:
+        result = binary_operator(tx, "*", result, item)
+    return result
+
+
+# --- methods: functions (sequence, tx, *args, **kwargs) -> Variable -------------------------------------------------------------
+
+
+def checked_index(result: Variable) -> Variable:
+    """What `__index__` returned: an int. Python warns of an instance of a subclass, and refuses all else."""
+    kind = result.python_type()
+    if not issubclass(kind, int):
+        raise_type_error(f"__index__ returned non-int (type {kind.__name__})")
+    if kind is not int:
+        raise GraphBreak("builtin", name="index", value=result)
+    return result
+
+
+def index_of(tx: Translator, key: Variable) -> int:
+    """The int that `key.__index__()` gives."""
+    base = getattr(key, "base_value", None)
+    key = base if base is not None and base.python_type() is int else plain_argument(key)
+    if getattr(key, "has_class_attribute", None) is not None and key.has_class_attribute("__index__"):  # type: ignore[union-attr]
+        key = checked_index(key.call_method(tx, "__index__", [], {}))
+    try:
+        return operator.index(key.as_constant())
+    except NotConstant:
+        raise GraphBreak("operator", name="index", value=key) from None
+    except TypeError:
+        raise_type_error(f"list indices must be integers or slices, not {key.python_type().__name__}")
+
+
+def slice_of(tx: Translator, key: SliceVariable) -> slice:
+    """The slice of ints that Python makes of `key`, whose parts may say by `__index__` what they are."""
+    parts = [
+        part if part.is_exactly(None) else _slice_part(tx, part) for part in map(plain_argument, key.parts)
+    ]
+    start, stop, step = (part if isinstance(part, int) else None for part in parts)
+    if step == 0:
+        raise raise_new(ValueError, "slice step cannot be zero")
+    return slice(start, stop, step)
+
+
+def _slice_part(tx: Translator, part: Variable) -> int:
+    known = part.is_constant() or hasattr(part, "has_class_attribute")
+    has_index = known and hasattr(part.python_type(), "__index__")
+    if known and not has_index:
+        raise_type_error("slice indices must be integers or None or have an __index__ method")
+    return index_of(tx, part)
+
+
+def live_items(self: SequenceVariable, tx: Translator) -> Iterator[Variable]:
+    """Items by index, as C code reads them: an `__eq__` may change the sequence meanwhile."""
+    index, changes = 0, self.changes
+    while index < len(self.items):
+        self.items[index] = item = realize(tx, self.items[index])
+        yield item
+        if changes != self.changes:  # only deques count them
+            raise raise_new(RuntimeError, "deque mutated during iteration")
+        index += 1
+
+
+def _contains(self: SequenceVariable, tx: Translator, value: Variable) -> Variable:
+    from capture.variables.numbers.symbolic import is_symbolic
+    from capture.variables.operations.equality import equal_or_same, is_one_of_numbers
+
+    among_sizes = isinstance(self, SizeVariable) or is_symbolic(value)
+    found = is_one_of_numbers(self.unpack(tx), value) if among_sizes else None
+    if found is None:
+        found = any(equal_or_same(tx, item, value) for item in live_items(self, tx))
+    return ConstantVariable(found)
+
+
+def _index(
+    self: SequenceVariable,
+    tx: Translator,
+    value: Variable,
+    start: Variable | None = None,
+    stop: Variable | None = None,
+) -> Variable:
+    from capture.variables.operations.equality import equal_or_same
+    from capture.variables.text.strings import to_repr
+
+    low = _bound(tx, start) if start is not None else 0
+    high = _bound(tx, stop) if stop is not None else sys.maxsize
+    first, last, _ = slice(low, high).indices(len(self.items))
+    for index, item in enumerate(itertools.islice(live_items(self, tx), first, None), first):
+        if index >= last and high < sys.maxsize:
+            break
+        if equal_or_same(tx, item, value):
+            return ConstantVariable(index)
+    kind = self.python_type().__name__
+    if isinstance(self, TupleVariable):
+        raise raise_new(ValueError, "tuple.index(x): x not in tuple")
+    raise raise_new(ValueError, f"{to_repr(tx, value)} is not in {kind}")
+
+
+def _bound(tx: Translator, value: Variable) -> int:
+    """`start` and `stop` of `index`, which may be as large as they like."""
+    if value.is_constant() and not hasattr(value.python_type(), "__index__"):
+        raise_type_error("slice indices must be integers or have an __index__ method")
+    return index_of(tx, value)
+
+
+def _count(self: SequenceVariable, tx: Translator, value: Variable) -> Variable:
+    from capture.variables.operations.equality import equal_or_same
+
+    return ConstantVariable(sum(equal_or_same(tx, item, value) for item in live_items(self, tx)))
+
+
+def _get_item(self: SequenceVariable, tx: Translator, key: Variable) -> Variable:
+    return self.get_item(tx, key)
+
+
+def _len(self: SequenceVariable, tx: Translator) -> Variable:
+    return ConstantVariable(len(self.items))
+
+
+def _hash(self: SequenceVariable, tx: Translator) -> Variable:
+    from capture.variables.core.constant import fold
+
+    return fold(hash, [self], {})
+
+
+def _iter(self: SequenceVariable, tx: Translator) -> Variable:
+    return self.iterate(tx)
+
+
+SEQUENCE_METHODS: dict[str, Callable[..., Variable]] = {
+    "__contains__": _contains,
+    "index": _index,
+    "count": _count,
+    "__getitem__": _get_item,
+    "__len__": _len,
+    "__iter__": _iter,
+    "__hash__": _hash,
+}
+SequenceVariable.methods = SEQUENCE_METHODS

@@ -1,0 +1,330 @@
+"""Sets and frozensets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.containers.set_table import SetTable
+from capture.variables.core.base import ObservedException, Variable
+from capture.variables.core.constant import NONE, ConstantVariable
+from capture.variables.core.exception import ExceptionVariable, raise_new
+from capture.variables.operations.equality import hash_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from capture.interpret.output_graph import OutputGraph
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+    from guards.sources import Source
+
+
+class SetVariable(Variable):
+    """set and frozenset: `entries` hash key -> item; `table` knows their order."""
+
+    mutable = True
+
+    def __init__(
+        self,
+        entries: dict[Any, Variable],
+        source: Source | None = None,
+        *,
+        cls: type = set,
+        table: SetTable | None = None,
+    ) -> None:
+        super().__init__(source)
+        self.entries = entries
+        self.cls = cls
+        self.table = table
+        #: how often items came or went: iterators watch it
+        self.key_changes = 0
+
+    def keys_version(self) -> Any:
+        return self.key_changes
+
+    def values_version(self) -> Any:
+        """There are none."""
+        return None
+
+    def replay_stops_iterators(self, output: OutputGraph) -> bool:
+        changed = self.source is not None and output.side_effects.is_mutated(self)
+        return changed and bool(self.key_changes)
+
+    @classmethod
+    def from_items(cls, tx: Translator, items: Iterable[Variable], kind: type = set) -> SetVariable:
+        entries: dict[Any, Variable] = {}
+        for item in items:
+            entries.setdefault(hash_key(tx, item), item)
+        return cls(entries, cls=kind, table=SetTable.of_items(kind, entries))
+
+    def python_type(self) -> type:
+        return self.cls
+
+    def describe(self) -> str:
+        return f"{self.cls.__name__} of {len(self.entries)}"
+
+    def keys(self) -> set[Any]:
+        return set(self.entries)
+
+    def as_constant(self) -> Any:
+        items = {key: value.as_constant() for key, value in self.entries.items()}
+        return self.cls(items.values() if self.table is None else [items[key] for key in self.table.held])
+
+    def is_constant(self) -> bool:
+        return self.cls is frozenset and super().is_constant()
+
+    def truth(self, tx: Translator) -> bool:
+        return bool(self.entries)
+
+    def length(self, tx: Translator) -> int:
+        return len(self.entries)
+
+    def unpack(self, tx: Translator) -> list[Variable]:
+        """Items in Python's own order."""
+        if len(self.entries) < 2:
+            return list(self.entries.values())
+        if self.source is not None and tx.output.side_effects.is_mutated(self):
+            raise GraphBreak("iterate", value=self)
+        if self.table is None or not self.table.guard_order(tx.output):
+            raise GraphBreak("iterate", value=self)
+        return [self.entries[key] for key in self.table.held]
+
+    def iterate(self, tx: Translator) -> Variable:
+        from capture.variables.iterators.iterator import EntriesIterator
+
+        return EntriesIterator(self.unpack(tx), self, self, tx.output.root_step)
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        from capture.variables.callables.function import method_of_value
+
+        return method_of_value(tx, self, name)
+
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        from capture.variables.callables.function import missing_method
+        from capture.variables.operations.operator_methods import call_operator
+
+        method = SET_METHODS.get(name)
+        if method is None and self.cls is set:
+            method = SET_CHANGES.get(name)
+        operated = call_operator(tx, self, name, args)
+        if operated is not None:
+            return operated
+        if method is None or kwargs:
+            raise missing_method(self, name)
+        return method(self, tx, *args)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        literals = all(type(item) is ConstantVariable for item in self.entries.values())
+        if self.table is not None and literals and not self.table.is_made_by_adding():
+            self.table.load_clone(code)
+            return
+        for key in self.entries if self.table is None else self.table.order_of_making():
+            code.load(self.entries[key])
+        code.emit("BUILD_SET", len(self.entries))
+        if self.cls is not set:
+            name = code.temporary()
+            code.emit("STORE_FAST", name)
+            code.emit("PUSH_NULL")
+            code.load_constant(self.cls)
+            code.emit("LOAD_FAST", name)
+            code.call(1)
+
+    def children(self) -> list[Variable]:
+        return list(self.entries.values())
+
+    def like(self, entries: dict[Any, Variable], operation: str, given: list[Any]) -> SetVariable:
+        """What an operation on this set and others gives."""
+        table = SetTable.combined(operation, self.table, *(table for _, table in given))
+        return SetVariable(entries, cls=self.cls, table=table)
+
+    def will_change(self, tx: Translator, operation: str, *tables: SetTable | None) -> None:
+        """The method of that name is about to change the set."""
+        tx.output.side_effects.will_mutate(self)
+        if self.source is None and self.table is not None:
+            self.table = self.table.changed(operation, *tables)
+        else:
+            self.table = None  # of what existed before, Python's own moves differ from ours
+
+
+def as_entries(tx: Translator, value: Variable) -> dict[Any, Variable]:
+    return operand(tx, value)[0]
+
+
+def operand(tx: Translator, value: Variable) -> tuple[dict[Any, Variable], SetTable | None]:
+    """The items of what is given to an operation of sets, and an object that Python would walk over in the same way."""
+    from capture.variables.containers.mapping import DictVariable
+
+    value = _past_overrides(value)
+    if isinstance(value, SetVariable):
+        return value.entries, value.table
+    if type(value) is DictVariable:  # whose keys have been hashed
+        value.guard_keys(tx)
+        entries = {name: key for name, (key, _) in value.entries.items()}
+        return entries, SetTable.of_items(dict.fromkeys, entries)
+    made = SetVariable.from_items(tx, value.iterate(tx).unpack(tx))
+    return made.entries, SetTable.of_items(list, made.entries)
+
+
+def _set_contains(self: SetVariable, tx: Translator, item: Variable) -> Variable:
+    return ConstantVariable(hash_key(tx, item, self.entries) in self.entries)
+
+
+def _set_copy(self: SetVariable, tx: Translator) -> Variable:
+    if self.cls is frozenset:
+        return self
+    return SetVariable(dict(self.entries), cls=self.cls, table=SetTable.combined("copy", self.table))
+
+
+def _union(self: SetVariable, tx: Translator, *others: Variable) -> Variable:
+    given = [operand(tx, other) for other in others]
+    entries = dict(self.entries)
+    for held, _ in given:
+        for key, item in held.items():
+            entries.setdefault(key, item)
+    return self.like(entries, "union", given)
+
+
+def _intersection(self: SetVariable, tx: Translator, *others: Variable) -> Variable:
+    given = [operand(tx, other) for other in others]
+    entries = {k: v for k, v in self.entries.items() if all(k in held for held, _ in given)}
+    return self.like(entries, "intersection", given)
+
+
+def _difference(self: SetVariable, tx: Translator, *others: Variable) -> Variable:
+    given = [operand(tx, other) for other in others]
+    entries = {k: v for k, v in self.entries.items() if not any(k in held for held, _ in given)}
+    return self.like(entries, "difference", given)
+
+
+def _symmetric_difference(self: SetVariable, tx: Translator, other: Variable) -> Variable:
+    held, table = operand(tx, other)
+    entries = {k: v for k, v in self.entries.items() if k not in held}
+    entries |= {k: v for k, v in held.items() if k not in self.entries}
+    return self.like(entries, "symmetric_difference", [(held, table)])
+
+
+def _is_subset(self: SetVariable, tx: Translator, other: Variable) -> Variable:
+    return ConstantVariable(self.keys() <= set(as_entries(tx, other)))
+
+
+def _is_superset(self: SetVariable, tx: Translator, other: Variable) -> Variable:
+    return ConstantVariable(self.keys() >= set(as_entries(tx, other)))
+
+
+def _is_disjoint(self: SetVariable, tx: Translator, other: Variable) -> Variable:
+    return ConstantVariable(self.keys().isdisjoint(as_entries(tx, other)))
+
+
+def length_of(self: Any, tx: Translator) -> Variable:
+    return ConstantVariable(self.length(tx))
+
+
+def iterator_of(self: Variable, tx: Translator) -> Variable:
+    return self.iterate(tx)
+
+
+SET_METHODS: dict[str, Callable[..., Variable]] = {
+    "__contains__": _set_contains,
+    "__len__": length_of,
+    "__iter__": iterator_of,
+    "copy": _set_copy,
+    "union": _union,
+    "intersection": _intersection,
+    "difference": _difference,
+    "symmetric_difference": _symmetric_difference,
+    "issubset": _is_subset,
+    "issuperset": _is_superset,
+    "isdisjoint": _is_disjoint,
+}
+
+
+def _add(self: SetVariable, tx: Translator, item: Variable) -> Variable:
+    key = hash_key(tx, item, self.entries)
+    self.will_change(tx, "update", SetTable.of_items(list, [key]))
+    self.key_changes += key not in self.entries
+    self.entries.setdefault(key, item)
+    return NONE
+
+
+def _discard(self: SetVariable, tx: Translator, item: Variable) -> Variable:
+    key = hash_key(tx, item, self.entries)
+    self.will_change(tx, "difference_update", SetTable.of_items(list, [key]))
+    self.key_changes += key in self.entries
+    self.entries.pop(key, None)
+    return NONE
+
+
+def _set_remove(self: SetVariable, tx: Translator, item: Variable) -> Variable:
+    if hash_key(tx, item, self.entries) not in self.entries:
+        raise ObservedException(ExceptionVariable(KeyError, [item]))
+    return _discard(self, tx, item)
+
+
+def _set_pop(self: SetVariable, tx: Translator) -> Variable:
+    """A set remembers where it was popped last, which no guard sees."""
+    if not self.entries:
+        raise raise_new(KeyError, "pop from an empty set")
+    if len(self.entries) == 1:
+        item = next(iter(self.entries.values()))
+        _discard(self, tx, item)
+        return item
+    if self.source is not None or self.table is None or not self.table.guard_order(tx.output):
+        raise GraphBreak("method", name="pop", value=self)
+    tx.output.side_effects.will_mutate(self)
+    self.key_changes += 1
+    return self.entries.pop(self.table.pop())
+
+
+def _replacing(method: Callable[..., Variable]) -> Callable[..., Variable]:
+    operation = f"{method.__name__.removeprefix('_')}_update".removeprefix("union_")
+
+    def change(self: SetVariable, tx: Translator, *others: Variable) -> Variable:
+        given = [_walked_once(tx, other) for other in others]
+        result = method(self, tx, *given)
+        assert isinstance(result, SetVariable)
+        self.will_change(tx, operation, *(operand(tx, other)[1] for other in given))
+        self.key_changes += self.entries.keys() != result.entries.keys()
+        self.entries = result.entries
+        return NONE
+
+    return change
+
+
+def _walked_once(tx: Translator, value: Variable) -> Variable:
+    """The items of what is no set or dict, to be walked over again."""
+    from capture.variables.containers.mapping import DictVariable
+    from capture.variables.containers.sequence import TupleVariable
+
+    value = _past_overrides(value)
+    if isinstance(value, SetVariable) or type(value) is DictVariable:
+        return value
+    return TupleVariable(value.iterate(tx).unpack(tx))
+
+
+def _past_overrides(value: Variable) -> Variable:
+    """The set itself of an instance of a class on top of one: the class's own `__iter__` is not asked."""
+    base = getattr(value, "base_value", None)
+    return base if isinstance(base, SetVariable) else value
+
+
+def _set_clear(self: SetVariable, tx: Translator) -> Variable:
+    self.will_change(tx, "clear")
+    self.key_changes += len(self.entries)
+    self.entries = {}
+    return NONE
+
+
+SET_CHANGES: dict[str, Callable[..., Variable]] = {
+    "add": _add,
+    "discard": _discard,
+    "remove": _set_remove,
+    "pop": _set_pop,
+    "clear": _set_clear,
+    "update": _replacing(_union),
+    "intersection_update": _replacing(_intersection),
+    "difference_update": _replacing(_difference),
+    "symmetric_difference_update": _replacing(_symmetric_difference),
+}

@@ -1,0 +1,215 @@
+"""Existing containers: their items stay lazy (unguarded) until they are read; keys and lengths are guarded."""
+
+from __future__ import annotations
+
+import collections
+import enum
+import gc
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.containers.lists import DequeVariable, ListVariable
+from capture.variables.containers.mapping import DictVariable
+from capture.variables.containers.named_tuple import NamedTupleVariable
+from capture.variables.containers.ranges import BOUNDS, RangeVariable, SliceVariable
+from capture.variables.containers.sequence import SizeVariable, TupleVariable
+from capture.variables.containers.set_table import SetTable
+from capture.variables.containers.sets import SetVariable
+from capture.variables.core.base import LazyVariable, Variable
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.wrap import constant, guard_identity, guard_type, wrap, wraps
+from capture.variables.objects.native_base import LITERAL_BASES
+from capture.variables.operations.equality import ByIdentity, ForeignKey, hashes_by_identity
+from guards import guard as make_guard
+from guards.lookup import dict_items
+from guards.sources import (
+    AttrSource,
+    ConstantSource,
+    DequeItemSource,
+    DictItemSource,
+    DictKeySource,
+    DictValueSource,
+    ItemSource,
+    Source,
+)
+from guards.values import PLAIN_VALUE
+from guards.values import is_constant as is_guardable_constant
+
+if TYPE_CHECKING:
+    from capture.interpret.output_graph import OutputGraph
+
+
+@wraps(tuple, list, collections.deque)
+def wrap_sequence(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    guard_type(output, value, source)
+    return sequence_of(output, value, type(value), source)
+
+
+def sequence_of(output: OutputGraph, value: Any, base: type, source: Source | None) -> Variable:
+    items = _items(output, value, base, source)
+    if base is collections.deque:
+        return DequeVariable(items, source, value.maxlen, original=value if source is not None else None)
+    return (TupleVariable if base is tuple else ListVariable)(items, source)
+
+
+def _items(output: OutputGraph, value: Any, base: Any, source: Source | None) -> list[Variable]:
+    """The items that `base` sees, each by its index."""
+    if source is None:
+        return [wrap(output, item, None) for item in base.__iter__(value)]
+    output.guards.add(make_guard.length_match(source, value))
+    place = DequeItemSource if base is collections.deque else ItemSource
+    return [LazyVariable(output, item, place(source, i)) for i, item in enumerate(base.__iter__(value))]
+
+
+@wraps(torch.Size)
+def wrap_size(output: OutputGraph, value: torch.Size, source: Source | None) -> Variable:
+    guard_type(output, value, source)
+    items: list[Variable] = [
+        item.realize() if isinstance(item, LazyVariable) else item
+        for item in _items(output, value, tuple, source)
+    ]
+    return SizeVariable(items, source)
+
+
+def wrap_named_tuple(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    guard_type(output, value, source)
+    return NamedTupleVariable(_items(output, value, tuple, source), type(value), source)
+
+
+@wraps(types.MappingProxyType)
+def wrap_mapping_proxy(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    """By identity, which fixes what it shows; that is a dict like others."""
+    from capture.variables.containers.views import MappingProxyVariable
+    from capture.variables.core.opaque import OpaqueVariable
+
+    guard_identity(output, value, source)
+    (held,) = gc.get_referents(value)
+    mapping = wrap(output, held, ConstantSource(held))
+    if not isinstance(mapping, DictVariable):
+        return OpaqueVariable(value, source, "unknown_type", value=f"mappingproxy of {mapping.describe()}")
+    return MappingProxyVariable(mapping, source)
+
+
+@wraps(dict, collections.OrderedDict, collections.defaultdict)
+def wrap_dict(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    guard_type(output, value, source)
+    if output.side_effects.writes_globals(value):
+        raise GraphBreak("mutation", value="a module whose dict is read")
+    return dict_of(output, value, type(value), source)
+
+
+def dict_of(output: OutputGraph, value: Any, base: type, source: Source | None) -> DictVariable:
+    factory = None
+    if base is collections.defaultdict:
+        factory = wrap(
+            output, value.default_factory, AttrSource(source, "default_factory") if source else None
+        )
+    original = value if source is not None else None
+    entries = _dict_entries(output, value, source)
+    result = DictVariable(entries, source, cls=base, factory=factory, original=original)
+    if source is not None and any(map(_is_mixed, dict.keys(value))):
+        output.guard_dict_keys(source, value)
+        result.keys_guarded = True
+    return result
+
+
+def _dict_entries(
+    output: OutputGraph, value: Any, source: Source | None
+) -> dict[Any, tuple[Variable, Variable]]:
+    entries: dict[Any, tuple[Variable, Variable]] = {}
+    for position, (key, item) in enumerate(dict_items(value)):
+        if is_guardable_constant(key) and not _is_mixed(key):
+            key_variable = constant(key)
+            held = (
+                LazyVariable(output, item, DictItemSource(source, key))
+                if source
+                else wrap(output, item, None)
+            )
+            entries[key] = (key_variable, held)
+        else:
+            # an object as key: by position, which the guard on all keys fixes
+            key_source = DictKeySource(source, position) if source else ConstantSource(key)
+            key_variable = wrap(output, key, key_source)
+            held = (
+                LazyVariable(output, item, DictValueSource(source, position))
+                if source
+                else wrap(output, item, None)
+            )
+            entries[_name_of_key(key, key_variable)] = (key_variable, held)
+    return entries
+
+
+def _is_mixed(key: Any) -> bool:
+    """A member of IntEnum and the like: equal to values that are no members, which a look-up in a guard does not decide."""
+    return isinstance(key, enum.Enum) and isinstance(key, (int, str, float))
+
+
+def _name_of_key(key: Any, variable: Variable) -> Any:
+    """As `hash_key` gives it."""
+    if isinstance(variable, LazyVariable):
+        variable = variable.realize()
+    if isinstance(variable, ConstantVariable):
+        return key
+    if type(variable) is TupleVariable:
+        return tuple(map(_name_of_key, key, variable.items))
+    if hashes_by_identity(type(key)):
+        return ByIdentity(variable)
+    return key if isinstance(key, types.BuiltinFunctionType) else ForeignKey(variable)
+
+
+@wraps(set, frozenset)
+def wrap_set(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    guard_type(output, value, source)
+    return set_of(output, value, type(value), source)
+
+
+def set_of(output: OutputGraph, value: Any, base: Any, source: Source | None) -> Variable:
+    from capture.variables.core.opaque import OpaqueVariable
+
+    items = list(base.__iter__(value))
+    if len(items) > 1000:
+        return OpaqueVariable(value, source, "iterate", value=f"a set of {len(items)} items")
+    if not all(is_guardable_constant(i) or hashes_by_identity(type(i)) for i in items):
+        return OpaqueVariable(value, source, "iterate", value="a set of objects with their own __hash__")
+    if source is not None:
+        output.guards.add(make_guard.set_contents(source, value))
+    entries: dict[Any, Variable] = {}
+    for item in items:
+        variable = constant(item) if is_guardable_constant(item) else wrap(output, item, ConstantSource(item))
+        entries[item if is_guardable_constant(item) else ByIdentity(variable)] = variable
+    return SetVariable(entries, source, cls=base, table=SetTable.existing(value, entries, source))
+
+
+@wraps(range)
+def wrap_range(output: OutputGraph, value: range, source: Source | None) -> Variable:
+    guard_type(output, value, source)
+    if source is None:
+        return RangeVariable(value)
+    return RangeVariable(
+        value, source, [wrap(output, getattr(value, n), AttrSource(source, n)) for n in BOUNDS]
+    )
+
+
+@wraps(slice)
+def wrap_slice(output: OutputGraph, value: slice, source: Source | None) -> Variable:
+    guard_type(output, value, source)
+    parts = [
+        wrap(output, getattr(value, name), AttrSource(source, name) if source else None) for name in BOUNDS
+    ]
+    return SliceVariable(parts, source)
+
+
+def contents(output: OutputGraph, value: Any, base: Any, source: Source) -> Variable:
+    """The built-in part of an instance of a class on top of `base`."""
+    if base in LITERAL_BASES:
+        if not isinstance(source, ConstantSource):
+            output.guards.add(make_guard.contents_match(source, value))
+        return ConstantVariable(PLAIN_VALUE[base](value))
+    if issubclass(base, dict):
+        result = dict_of(output, value, base, source)
+        result.held_by_subclass = True
+        return result
+    return (set_of if base in (set, frozenset) else sequence_of)(output, value, base, source)

@@ -1,0 +1,3 @@
+"""In:   Any value.
+Out:  The base class, constants, and the tables that the families fill.
+"""

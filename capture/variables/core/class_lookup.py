@@ -1,0 +1,147 @@
+"""Look-up on types as Python does it: raw entries of the MRO, and binding them to an object (functions, properties, descriptors)."""
+
+from __future__ import annotations
+
+import functools
+import types
+from typing import TYPE_CHECKING, Any
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.callables.function import BoundMethodVariable
+from capture.variables.core.base import Variable
+from capture.variables.core.constant import ConstantVariable
+from guards.properties.tensor_methods import PRISTINE
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+    from guards.sources import Source
+
+
+MISSING: Any = object()
+
+
+#: name -> classes for which the frame has set an attribute of that name, which is not there yet
+_pending: dict[str, set[type]] = {}
+
+
+def note_pending(cls: type, name: str) -> None:
+    if name in PRISTINE.get(cls, ()):  # it changes what every operation on a tensor may mean
+        raise GraphBreak("mutation", value=f"attribute {name} of class {cls.__name__}")
+    _pending.setdefault(name, set()).add(cls)
+
+
+def forget_pending() -> None:
+    _pending.clear()
+
+
+def lookup_type(cls: type, name: str) -> Any:
+    """The raw entry of the MRO, MISSING if there is none. Runs no user code. What the frame itself has changed is known behind a break only."""
+    pending = _pending.get(name, ())
+    for base in type.__dict__["__mro__"].__get__(cls):
+        if base in pending:
+            raise GraphBreak("mutation", value=f"attribute {name} of class {base.__name__}, read after it,")
+        namespace = type.__dict__["__dict__"].__get__(base)
+        if name in namespace:
+            return namespace[name]
+    return MISSING
+
+
+def is_data_descriptor(value: Any) -> bool:
+    return (
+        lookup_type(type(value), "__set__") is not MISSING
+        or lookup_type(type(value), "__delete__") is not MISSING
+    )
+
+
+@functools.cache
+def plain_setattr() -> frozenset[Any]:
+    namespace = types.SimpleNamespace
+    return frozenset({object.__setattr__, object.__delattr__, namespace.__setattr__, namespace.__delattr__})
+
+
+NATIVE_MODULES = frozenset(("builtins", "collections", "functools", "types"))
+
+
+def reads_attributes_plainly(reader: Any) -> bool:
+    """Whether a `__getattribute__` is object's, or that of a built-in base that does the same. (Other C types keep attributes their own way.)"""
+    if reader is object.__getattribute__:
+        return True
+    return (
+        isinstance(reader, types.WrapperDescriptorType)
+        and reader.__objclass__.__module__ in NATIVE_MODULES
+        and reader.__objclass__ not in (type, super, types.ModuleType)
+    )
+
+
+def class_value(tx: Translator, owner: Variable, value: Any, name: str, field: str | None = None) -> Variable:
+    """A raw value found on the class of `owner` (or a field of it, such as a property's `fget`), with its source."""
+    from capture.variables.core.wrap import wrap
+    from guards.sources import AttrSource, ConstantSource, TypeAttrSource
+
+    source: Source | None = None
+    class_source = tx.output.class_source(owner)
+    if class_source is not None:
+        source = TypeAttrSource(class_source, name)
+        if field is not None:
+            source = AttrSource(source, field)
+    elif isinstance(value, (types.FunctionType, type)):
+        source = ConstantSource(value)
+    return wrap(tx.output, value, source)
+
+
+def class_attribute(tx: Translator, owner: Variable, cls: type, name: str) -> Variable | None:
+    """`owner.name` where the name is found on the type: bound as Python binds it. None where the class lacks it."""
+    found = lookup_type(cls, name)
+    if found is MISSING:
+        return None
+    return bind(tx, owner, cls, found, name)
+
+
+def bind(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> Variable:
+    from capture.variables.callables.function import ValueMethod
+    from capture.variables.callables.native_method import BuiltinMethodVariable
+    from capture.variables.core.wrap import wrap_class
+
+    if isinstance(found, types.FunctionType):
+        return BoundMethodVariable(class_value(tx, owner, found, name), owner)
+    if isinstance(found, staticmethod):
+        return class_value(tx, owner, found.__func__, name, "__func__")
+    if name == "__new__" and isinstance(found, types.BuiltinFunctionType):
+        return wrap_class(tx.output, cls).get_attr(tx, name)
+    if isinstance(found, classmethod):
+        if not isinstance(found.__func__, types.FunctionType):
+            raise GraphBreak("property", name=name, value=owner)  # its own `__get__` is asked
+        return BoundMethodVariable(
+            class_value(tx, owner, found.__func__, name, "__func__"), wrap_class(tx.output, cls)
+        )
+    if isinstance(found, property) and found.fget is not None:
+        return class_value(tx, owner, found.fget, name, "fget").call(tx, [owner], {})
+    if isinstance(found, functools.cached_property):
+        value = class_value(tx, owner, found.func, name, "func").call(tx, [owner], {})
+        tx.output.side_effects.store_attr(owner, name, value)
+        return value
+    if isinstance(
+        found, (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
+    ):
+        tx.output.guard_class_entry(owner, cls, name)
+        return BuiltinMethodVariable(owner, found, name)
+    if lookup_type(type(found), "__get__") is not MISSING and not isinstance(
+        found, (type, types.BuiltinFunctionType)
+    ):
+        return call_descriptor(tx, owner, cls, found, name)
+    value = class_value(tx, owner, found, name)
+    return ValueMethod(value, "__call__") if value is None else value
+
+
+def call_descriptor(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> Variable:
+    """`type(found).__get__(found, owner, cls)` for a `__get__` written in Python; of a class, `__get__(found, None, cls)`."""
+    from capture.variables.core.wrap import wrap_class
+
+    getter = lookup_type(type(found), "__get__")
+    if not isinstance(getter, types.FunctionType):
+        raise GraphBreak("property", name=name, value=owner)
+    descriptor = class_value(tx, owner, found, name)
+    instance = ConstantVariable(None) if owner.python_type() is not cls else owner
+    return class_value(tx, descriptor, getter, "__get__").call(
+        tx, [descriptor, instance, wrap_class(tx.output, cls)], {}
+    )

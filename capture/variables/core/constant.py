@@ -1,0 +1,251 @@
+"""Values that are known at translation time and compared by a guard: numbers, strings, None, dtypes, devices, enum members, ...
+
+Operations on them are carried out by Python itself, at translation time.
+"""
+
+from __future__ import annotations
+
+import enum
+import types
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+import torch
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.core.base import NotConstant, ObservedException, Variable
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+    from guards.sources import Source
+
+LITERALS: tuple[type, ...] = (
+    int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented),
+)  # fmt: skip
+TORCH_CONSTANTS: tuple[type, ...] = (torch.dtype, torch.device, torch.layout, torch.memory_format)
+
+NUMPY_CONSTANTS: tuple[type, ...] = (np.dtype, np.generic)
+
+
+def is_literal(value: Any) -> bool:
+    return type(value) in LITERALS or type(value) in TORCH_CONSTANTS or isinstance(value, enum.Enum)
+
+
+def is_long(value: int) -> bool:
+    """Whether Python may refuse to write it as decimal digits."""
+    return value.bit_length() > 2000
+
+
+class ConstantVariable(Variable):
+    """One literal; immutable. Identity is not kept beyond what the language gives (small ints, None, enum members)."""
+
+    def __init__(self, value: Any, source: Source | None = None) -> None:
+        super().__init__(source)
+        self.value = value
+
+    def python_type(self) -> type:
+        return type(self.value)
+
+    def as_constant(self) -> Any:
+        return self.value
+
+    def is_exactly(self, value: Any) -> bool:
+        return self.value is value
+
+    def describe(self) -> str:
+        return f"{self.value:#x}" if type(self.value) is int and is_long(self.value) else repr(self.value)
+
+    def as_proxy(self) -> Any:
+        if type(self.value) is int and is_long(self.value):  # a graph is printed
+            raise GraphBreak("not_a_graph_argument", value=self)
+        return self.value
+
+    def truth(self, tx: Translator) -> bool:
+        return bool(self.value)
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        from capture.variables.core.wrap import constant, wrap_class
+
+        if name == "__class__":
+            return wrap_class(tx.output, self.python_type())
+        try:
+            value = getattr(self.value, name)
+        except AttributeError as error:
+            from capture.variables.core.exception import raise_python
+
+            raise raise_python(error) from None
+        if isinstance(self.value, enum.Enum):
+            held = enum_state(tx, self.value, name)
+            if held is not None:
+                return held
+            if not is_literal(value):
+                return enum_attribute(tx, self, name, value)
+        if is_literal(value) or isinstance(value, tuple):
+            return constant(value)
+        if callable(value):
+            return ConstantMethod(self, name)
+        raise GraphBreak("get_attr", value=self, name=name)
+
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        if name == "join" and isinstance(self.value, (str, bytes)) and len(args) == 1:
+            from capture.variables.containers.sequence import TupleVariable
+
+            return fold(getattr(self.value, name), [TupleVariable(args[0].iterate(tx).unpack(tx))], {})
+        if name == "format" and isinstance(self.value, str):
+            from capture.variables.text.strings import format_template
+
+            return format_template(tx, self.value, args, kwargs)
+        if name == "format_map" and isinstance(self.value, str) and len(args) == 1:
+            return _format_map(tx, self.value, args[0])
+        if name == "__iter__" and not args:
+            return self.iterate(tx)
+        if not hasattr(self.value, name):
+            return self.get_attr(tx, name)
+        if isinstance(self.value, enum.Enum) and is_written(type(self.value), name):
+            return self.get_attr(tx, name).call(tx, args, kwargs)
+        return fold(getattr(self.value, name), args, kwargs)
+
+    def unpack(self, tx: Translator) -> list[Variable]:
+        if isinstance(self.value, (str, bytes)):
+            return [ConstantVariable(item) for item in self.value]
+        return raise_type_error(f"'{type(self.value).__name__}' object is not iterable")
+
+    def iterate(self, tx: Translator) -> Variable:
+        from capture.variables.iterators.iterator import SequenceIterator
+
+        return SequenceIterator(self.unpack(tx), origin=self)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.load_constant(self.value)
+
+
+def _format_map(tx: Translator, template: str, mapping: Variable) -> Variable:
+    from capture.variables.containers.mapping import DictVariable
+    from capture.variables.text.strings import format_template
+
+    names = mapping.unpack(tx) if type(mapping) is DictVariable and mapping.python_type() is dict else None
+    if names is None or not all(name.python_type() is str for name in names):
+        raise refusal("format_map", mapping)
+    values = {name.as_constant(): mapping.get_item(tx, name) for name in names}  # type: ignore[attr-defined]
+    return format_template(tx, template, [], values)
+
+
+NONE = ConstantVariable(None)
+FALSE = ConstantVariable(False)
+
+
+def is_written(cls: type, name: str) -> bool:
+    """Whether the method of an enum class is the program's own (those of `enum` are called)."""
+    from capture.variables.core.class_lookup import lookup_type
+
+    found = lookup_type(cls, name)
+    function = getattr(found, "__func__", found)
+    return isinstance(function, types.FunctionType) and function.__module__ != "enum"
+
+
+def enum_state(tx: Translator, member: enum.Enum, name: str) -> Variable | None:
+    """What the member itself holds, `name` and `value` among it: anyone may set it anew. None where its class answers."""
+    from capture.variables.core.class_lookup import MISSING, lookup_type
+    from guards.sources import AttrSource, ConstantSource
+
+    found = lookup_type(type(member), name)
+    if name in ("name", "value") and found is enum.Enum.__dict__[name]:
+        name, found = f"_{name}_", MISSING
+    if found is not MISSING or name not in vars(member):
+        return None
+    return tx.wrap(vars(member)[name], AttrSource(ConstantSource(member), name))
+
+
+def enum_attribute(tx: Translator, member: ConstantVariable, name: str, value: Any) -> Variable:
+    """A method of the program's own, or what the member holds."""
+    from capture.variables.core.class_lookup import class_attribute
+    from guards.sources import ConstantSource
+
+    if is_written(type(member.value), name):
+        found = class_attribute(tx, member, type(member.value), name)
+        assert found is not None
+        return found
+    if isinstance(value, (types.MethodType, types.MethodWrapperType, types.BuiltinFunctionType)):
+        return ConstantMethod(member, name)
+    return tx.wrap(value, ConstantSource(value))
+
+
+class ConstantMethod(Variable):
+    """A bound method of a literal, such as `", ".join`."""
+
+    def __init__(self, owner: ConstantVariable, name: str) -> None:
+        super().__init__(None)
+        self.owner = owner
+        self.name = name
+
+    def python_type(self) -> type:
+        return type(getattr(self.owner.value, self.name))
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        return self.owner.call_method(tx, self.name, args, kwargs)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.load(self.owner)
+        code.emit("LOAD_ATTR", self.name)
+
+    def children(self) -> list[Variable]:
+        return [self.owner]
+
+
+def raise_type_error(text: str) -> NoReturn:
+    from capture.variables.core.exception import raise_python
+
+    raise raise_python(TypeError(text))
+
+
+def refusal(name: str, value: Variable) -> GraphBreak:
+    """Why a call on a value that is no constant isn't captured: for the value's own reason, if it has one."""
+    from capture.variables.core.opaque import OpaqueVariable
+
+    return (
+        value.breaks() if isinstance(value, OpaqueVariable) else GraphBreak("builtin", name=name, value=value)
+    )
+
+
+def argument_value(value: Variable) -> Any:
+    """What a function without side effects gets for an argument: a constant, or a list or dict of literals made for it alone."""
+    from capture.variables.containers.lists import ListVariable
+    from capture.variables.containers.mapping import DictVariable
+    from capture.variables.objects.native_base import plain_argument
+
+    value = plain_argument(value)
+    if type(value) is ListVariable and value.items and all(type(i) is ConstantVariable for i in value.items):
+        return [i.as_constant() for i in value.items]
+    if type(value) is DictVariable and value.source is None and value.python_type() is dict:
+        return {key.as_constant(): held.as_constant() for key, held in value.entries.values()}
+    return value.as_constant()
+
+
+def is_foldable(value: Variable) -> bool:
+    try:
+        argument_value(value)
+    except NotConstant:
+        return False
+    return True
+
+
+def fold(function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    """Call `function` on constants now. An exception becomes the program's own; a non-constant argument breaks the graph."""
+    from capture.variables.core.exception import raise_python
+    from capture.variables.core.wrap import constant
+
+    try:
+        values = [argument_value(a) for a in args]
+        keywords = {k: argument_value(v) for k, v in kwargs.items()}
+    except NotConstant as error:
+        raise refusal(getattr(function, "__name__", repr(function)), error.args[0]) from None
+    try:
+        result = function(*values, **keywords)
+    except ObservedException:
+        raise
+    except Exception as error:
+        raise raise_python(error) from None
+    return constant(result)

@@ -1,0 +1,77 @@
+"""Objects that can be passed around but not used: every operation on one breaks the graph, for a stated reason."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.core.base import Variable
+from guards.sources import ConstantSource
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+    from guards.sources import Source
+
+
+METHODS_IN_C = (
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    type(torch._C._InferenceMode.__exit__),
+)
+
+
+class OpaqueVariable(Variable):
+    mutable = True  # compared by identity only
+
+    def __init__(self, held: Any, source: Source | None, reason_id: str, **values: Any) -> None:
+        super().__init__(source)
+        self.value = held
+        self.reason_id = reason_id
+        self.values = values
+
+    def python_type(self) -> type:
+        return type(self.value)
+
+    def real_value(self) -> Any:
+        return self.value
+
+    def describe(self) -> str:
+        return f"{type(self.value).__name__} object" + (f" {self.source.text}" if self.source else "")
+
+    def breaks(self) -> GraphBreak:
+        return GraphBreak(self.reason_id, **self.values)
+
+    def as_proxy(self) -> Any:
+        raise self.breaks()
+
+    def truth(self, tx: Translator) -> bool:
+        raise self.breaks()
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        """A method written in C can be had; calling it is what breaks."""
+        from capture.variables.callables.function import ValueMethod
+        from capture.variables.objects.user_object import lookup_type
+
+        if isinstance(lookup_type(type(self.value), name), METHODS_IN_C):
+            return ValueMethod(self, name)
+        if self.value is torch._C._VariableFunctions and hasattr(self.value, name):
+            function = getattr(self.value, name)
+            return tx.wrap(function, ConstantSource(function))
+        raise self.breaks()
+
+    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+        raise self.breaks()
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        raise self.breaks()
+
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        raise self.breaks()
+
+    def unpack(self, tx: Translator) -> list[Variable]:
+        raise self.breaks()

@@ -1,0 +1,60 @@
+"""The table of functions and classes whose calls have a rule of their own: `CALLS`.
+
+A rule is `rule(tx, *args, **kwargs) -> Variable`, registered with `@rule(len)`; the files here are the families, `families.py` imports them all. What is pure
+and gets constants needs no rule: it is simply called (`variables.builtin`). What can be written in Python is a polyfill that is inlined
+(`capture.polyfills`).
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import TYPE_CHECKING, Any
+
+from capture.variables.core.base import Variable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+CALLS: dict[Any, Callable[..., Variable]] = {}
+#: a function's qualified name -> its module, which the program may import later, and its rule
+LATE: dict[str, tuple[str, Callable[..., Variable]]] = {}
+
+
+def rule(*functions: Any) -> Callable[[Callable[..., Variable]], Callable[..., Variable]]:
+    def register(handler: Callable[..., Variable]) -> Callable[..., Variable]:
+        for function in functions:
+            CALLS[function] = handler
+        return handler
+
+    return register
+
+
+def late_rule(module: str, name: str) -> Callable[[Callable[..., Variable]], Callable[..., Variable]]:
+    """For a function of a module that `import capture` should not have to load."""
+
+    def register(handler: Callable[..., Variable]) -> Callable[..., Variable]:
+        LATE[name] = module, handler
+        return handler
+
+    return register
+
+
+def lookup(function: Any) -> Callable[..., Variable] | None:
+    try:
+        found = CALLS.get(function)
+    except TypeError:
+        return None  # an unhashable callable has no rule
+    if found is None and type(function) is types.FunctionType:
+        module, handler = LATE.get(function.__qualname__, (None, None))
+        if module in sys.modules and _member(sys.modules[module], function.__qualname__) is function:
+            return handler
+    return found
+
+
+def _member(module: types.ModuleType, name: str) -> Any:
+    place: Any = module
+    for part in name.split("."):
+        place = vars(place).get(part) if isinstance(place, (types.ModuleType, type)) else None
+    return place.__func__ if isinstance(place, classmethod) else place

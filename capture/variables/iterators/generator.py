@@ -1,0 +1,182 @@
+"""Generators made by inlined generator functions: a suspended translator, run to its next yield when an item is wanted."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING
+
+from capture.bytecode.generator_exit import ignores_exit
+from capture.bytecode.instructions import decode
+from capture.report.break_reasons import GraphBreak
+from capture.variables.core.base import ObservedException, Variable
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.exception import ExceptionVariable, raise_new
+from capture.variables.iterators.iterator import IteratorVariable
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+
+
+class GeneratorVariable(IteratorVariable):
+    def __init__(self, frame: Translator) -> None:
+        super().__init__(None)
+        self.frame = frame
+        self.born = frame.output.root_step
+        self.kind: type = types.GeneratorType  # the class that a polyfill's stands for
+        frame.output.generators.append(self)
+        self.started = False
+        self.finished = False
+        self.running = False
+        self.result: Variable = ConstantVariable(None)
+
+    def python_type(self) -> type:
+        return self.kind
+
+    def describe(self) -> str:
+        return f"generator {self.frame.code.co_qualname}"
+
+    def next_item(self, tx: Translator) -> Variable | None:
+        return self.resume(tx, ConstantVariable(None))
+
+    def resume(self, tx: Translator, sent: Variable) -> Variable | None:
+        """Run to the next yield, with `sent` as the value of the one that it stands at; None at the end."""
+        if self.finished:
+            return None
+        if self.running:
+            raise raise_new(ValueError, "generator already executing")
+        if self.started:
+            self.frame.push(sent)
+        elif not sent.is_exactly(None):
+            raise raise_new(TypeError, "can't send non-None value to a just-started generator")
+        self.started = True
+        return self._run(tx)
+
+    def _run(self, tx: Translator) -> Variable | None:
+        self.frame.parent = tx
+        self.frame.depth = tx.depth + 1
+        self.running = True
+        try:
+            item = self.frame.run_to_yield()
+        except ObservedException as raised:
+            self.finished = True
+            raise _as_it_leaves(raised) from None
+        finally:
+            self.running = False
+        if item is None:
+            self.finished = True
+            assert self.frame.returned is not None
+            self.result = self.frame.returned
+        return item
+
+    def forget_frame(self) -> None:
+        """At the end of the translation: the frame and what it holds refer to each other."""
+        self.frame.locals = {}
+        self.frame.cells = {}
+        self.frame.stack = []
+
+    def waits_in_try(self) -> bool:
+        """Whether something is still to be done when it is let go of: when that is, Python alone knows."""
+        frame = self.frame
+        if not self.started or self.finished:
+            return False
+        names = frame.scope.builtins | frame.scope.globals
+        return not ignores_exit(decode(frame.code), frame.current.index, names.get)
+
+    def delegate(self) -> Variable | None:
+        """The iterator whose item it passes on by `yield from`."""
+        index = self.frame.current.index
+        delegates = index > 0 and self.frame.instructions[index - 1].name == "SEND"
+        return self.frame.top() if delegates else None
+
+    def throw(self, tx: Translator, exception: Variable) -> Variable | None:
+        if not issubclass(exception.python_type(), BaseException):
+            raise GraphBreak("generator", what="throw()")
+        if self.finished:
+            raise ObservedException(exception)
+        if not self.started:
+            self.finished = True
+            raise _as_it_leaves(ObservedException(exception))
+        inner = self.delegate()
+        if isinstance(inner, GeneratorVariable):
+            try:
+                if issubclass(exception.python_type(), GeneratorExit):
+                    inner.close(tx)
+                else:
+                    return self._throw_into(tx, inner, exception)
+            except ObservedException as raised:
+                exception = raised.variable
+        return self._throw_here(tx, exception)
+
+    def _throw_into(self, tx: Translator, inner: GeneratorVariable, exception: Variable) -> Variable | None:
+        """`yield from inner` passes exceptions on; where `inner` ends, the frame goes on behind it with its result."""
+        item = inner.throw(tx, exception)
+        if item is not None:
+            return item
+        frame = self.frame
+        frame.pop()
+        frame.push(inner.result)
+        frame.jump(frame.instructions[frame.current.index - 1].target)
+        return self._run(tx)
+
+    def _throw_here(self, tx: Translator, exception: Variable) -> Variable | None:
+        frame = self.frame
+        try:
+            frame.unwind(ObservedException(exception), frame.handlers[frame.current.index])
+        except ObservedException as raised:
+            self.finished = True
+            raise _as_it_leaves(raised) from None
+        return self._run(tx)
+
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        if name == "send" and len(args) == 1:
+            return self._item_or_stop(self.resume(tx, args[0]))
+        if name == "throw" and 1 <= len(args) <= 3:
+            return self._item_or_stop(self.throw(tx, thrown(tx, *args)))
+        if name == "close" and not args:
+            return self.close(tx)
+        return super().call_method(tx, name, args, kwargs)
+
+    def _item_or_stop(self, item: Variable | None) -> Variable:
+        if item is None:
+            raise self.stop()
+        return item
+
+    def stop(self) -> ObservedException:
+        result, self.result = self.result, ConstantVariable(None)  # told once
+        has_value = not result.is_exactly(None)
+        return ObservedException(ExceptionVariable(StopIteration, [result] if has_value else []))
+
+    def close(self, tx: Translator) -> Variable:
+        if self.started and not self.finished:
+            try:
+                item = self.throw(tx, ExceptionVariable(GeneratorExit, []))
+            except ObservedException as raised:
+                if not issubclass(raised.variable.python_type(), (GeneratorExit, StopIteration)):
+                    raise
+            else:
+                if item is not None:
+                    raise raise_new(RuntimeError, "generator ignored GeneratorExit")
+        self.finished = True
+        return ConstantVariable(None)
+
+
+def thrown(
+    tx: Translator, kind: Variable, value: Variable | None = None, trace: Variable | None = None
+) -> Variable:
+    """The exception that `throw(kind, value, trace)` means."""
+    from capture.variables.objects.type_object import ClassVariable
+
+    if value is not None and not value.is_constant():
+        return value
+    if isinstance(kind, ClassVariable) and issubclass(kind.cls, BaseException):
+        return kind.call(tx, [value] if value is not None and value.as_constant() is not None else [], {})
+    return kind
+
+
+def _as_it_leaves(raised: ObservedException) -> ObservedException:
+    """An exception that ends a generator: StopIteration would look like its end."""
+    if not issubclass(raised.variable.python_type(), StopIteration):
+        return raised
+    return raise_new(RuntimeError, "generator raised StopIteration")

@@ -1,0 +1,423 @@
+"""Iterators: over sequences, and those of Python's built-in functions.
+
+Each has `next_item(tx) -> Variable | None` (None: exhausted). One with a source existed before the frame: `replay` moves the real one.
+"""
+
+from __future__ import annotations
+
+import collections
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import _capture
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.core.base import ObservedException, Variable, realize
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.exception import raise_new
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+    from guards.sources import Source
+
+
+class IteratorVariable(Variable):
+    """Base. `mutable`: reading it moves it."""
+
+    mutable = True
+    #: the real one has to be moved before a dict gets its new keys
+    moves_first = False
+
+    def next_item(self, tx: Translator) -> Variable | None:
+        raise NotImplementedError
+
+    def will_move(self, tx: Translator) -> None:
+        tx.output.side_effects.will_mutate(self)
+
+    def replay(self, code: PythonCode) -> None:
+        """Bytecode that moves the real iterator, where there is one, to where this one is."""
+        raise NotImplementedError
+
+    def stop(self) -> ObservedException:
+        """What `next` raises at the end."""
+        return raise_new(StopIteration)
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def iterate(self, tx: Translator) -> Variable:
+        return self
+
+    def unpack(self, tx: Translator) -> list[Variable]:
+        result = []
+        while (item := self.next_item(tx)) is not None:
+            tx.output.count_instruction()
+            result.append(item)
+        return result
+
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        from capture.variables.callables.function import missing_method
+
+        if name == "__next__" and not args:
+            item = self.next_item(tx)
+            if item is None:
+                raise self.stop()
+            return item
+        if name == "__iter__" and not args:
+            return self
+        raise missing_method(self, name)
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        from capture.variables.callables.function import method_of_value
+
+        return method_of_value(tx, self, name)
+
+
+class SequenceIterator(IteratorVariable):
+    """Over a fixed list of items; `made_by` is the Python function, `origin` the value from which another one like it can be made."""
+
+    def __init__(self, items: list[Variable], made_by: Any = iter, origin: Any = None) -> None:
+        super().__init__(None)
+        self.items = items
+        self.position = 0
+        self.made_by = made_by
+        self.origin = origin
+
+    def python_type(self) -> type:
+        if self.origin is None:
+            return type(iter(()))
+        return type(self.made_by(self.origin.as_constant()))
+
+    def next_item(self, tx: Translator) -> Variable | None:
+        if self.position >= len(self.items):
+            return None
+        self.position += 1
+        return realize(tx, self.items[self.position - 1])
+
+    def remaining(self) -> list[Variable]:
+        return self.items[self.position :]
+
+    def reconstruct(self, code: PythonCode) -> None:
+        if self.origin is None:
+            self.rebuild_from_items(code)
+        else:
+            code.call_object(
+                advanced, [ConstantVariable(self.made_by), self.origin, ConstantVariable(self.position)]
+            )
+
+    def rebuild_from_items(self, code: PythonCode) -> None:
+        from capture.variables.containers.sequence import TupleVariable
+
+        code.load(TupleVariable(self.remaining()))
+        code.emit("GET_ITER")
+
+    def children(self) -> list[Variable]:
+        return self.remaining()
+
+
+class EntriesIterator(SequenceIterator):
+    """`iter(d)` or `reversed(d)` of a dict, of one of its views, or of a set: Python refuses to go on once keys have come or gone,
+    and gives the values that are there when their turn comes.
+
+    `owner`: what holds the keys; `origin`: what was iterated over.
+    """
+
+    def __init__(
+        self, items: list[Variable], owner: Any, origin: Any, born: int, made_by: Any = iter
+    ) -> None:
+        super().__init__(items, made_by, origin)
+        self.owner = owner
+        self.born = born
+        self.changes = owner.keys_version()
+        self.writes = owner.values_version()
+        self.size = len(items)
+
+    def python_type(self) -> type:
+        empty = self.owner.python_type()()
+        return type(self.made_by(empty if self.origin is self.owner else getattr(empty, self.origin.kind)()))
+
+    def next_item(self, tx: Translator) -> Variable | None:
+        ordered = issubclass(self.owner.python_type(), collections.OrderedDict)
+        if ordered and self.position >= len(self.items):
+            return None  # it looks one key ahead, and at nothing behind the last
+        if self.changes != self.owner.keys_version():
+            self._refuse()
+        writes = self.owner.values_version()
+        if self.writes != writes:
+            self.writes = writes
+            items = self.origin.unpack(tx)
+            self.items = items[::-1] if self.made_by is reversed else items
+        return super().next_item(tx)
+
+    def _refuse(self) -> None:
+        kind = self.owner.python_type()
+        if issubclass(kind, collections.OrderedDict):
+            raise raise_new(RuntimeError, "OrderedDict mutated during iteration")
+        if (
+            len(self.owner.entries) == self.size
+        ):  # one key came, one went: what Python does depends on where they lie
+            raise GraphBreak("iterate", value=self.owner)
+        name = "dictionary" if issubclass(kind, dict) else "Set"
+        raise raise_new(RuntimeError, f"{name} changed size during iteration")
+
+    def reconstruct(self, code: PythonCode) -> None:
+        if self.changes != self.owner.keys_version():  # only the iterator itself knows what it does next
+            raise GraphBreak("reconstruct", value=self)
+        if self.owner.replay_stops_iterators(code.output):  # it is made before the replay
+            raise GraphBreak("reconstruct", value=self)
+        super().reconstruct(code)
+
+    def children(self) -> list[Variable]:
+        return [self.origin]
+
+
+def advanced(made_by: Any, iterable: Any, count: int) -> Any:
+    """An iterator that has given `count` items already."""
+    iterator = made_by(iterable)
+    for _ in range(count):
+        next(iterator)
+    return iterator
+
+
+class IndexIterator(IteratorVariable):
+    """`iter(sequence)`: reads by index, so it sees what is appended meanwhile, as Python's does. `position` None: exhausted."""
+
+    def __init__(self, sequence: Any, source: Source | None = None, position: int | None = 0) -> None:
+        super().__init__(source)
+        self.sequence = sequence
+        self.position = position
+        self.changes = sequence.changes
+
+    def python_type(self) -> type:
+        return type(iter(self.sequence.python_type()()))
+
+    def following(self, position: int) -> int:
+        return position + 1
+
+    def next_item(self, tx: Translator) -> Variable | None:
+        if self.changes != self.sequence.changes:  # only deques count them
+            raise raise_new(RuntimeError, "deque mutated during iteration")
+        if self.position is None:
+            return None
+        self.will_move(tx)
+        if not 0 <= self.position < len(self.sequence.items):
+            self.position = None
+            return None
+        item = realize(tx, self.sequence.items[self.position])
+        self.sequence.items[self.position] = item
+        self.position = self.following(self.position)
+        return item
+
+    def reconstruct(self, code: PythonCode) -> None:
+        from capture.variables.containers.lists import ListVariable
+        from capture.variables.containers.sequence import TupleVariable
+
+        if self.position is None:
+            code.load(TupleVariable([]))
+            code.emit("GET_ITER")
+            return
+        if self.position and not isinstance(self.sequence, (ListVariable, TupleVariable)):
+            raise GraphBreak("reconstruct", value=self)
+        code.load(self.sequence)
+        code.emit("GET_ITER")
+        if self.position:
+            code.move_iterator(self, self.position)
+
+    def replay(self, code: PythonCode) -> None:
+        if self.position is None:
+            code.call_object(exhaust, [self])
+            code.emit("POP_TOP")
+        else:
+            code.move_iterator(self, self.position)
+
+    def children(self) -> list[Variable]:
+        return [self.sequence]
+
+
+class ReverseIterator(IndexIterator):
+    """`reversed(sequence)`: by index from the end, so it too sees what changes meanwhile."""
+
+    def __init__(self, sequence: Any, source: Source | None = None, position: int | None = None) -> None:
+        super().__init__(sequence, source, len(sequence.items) - 1 if position is None else position)
+
+    def python_type(self) -> type:
+        return type(reversed(self.sequence.python_type()()))
+
+    def following(self, position: int) -> int:
+        return position - 1
+
+    def reconstruct(self, code: PythonCode) -> None:
+        from capture.variables.containers.lists import ListVariable
+        from capture.variables.containers.sequence import TupleVariable
+
+        if not isinstance(self.sequence, (ListVariable, TupleVariable)):
+            raise GraphBreak("reconstruct", value=self)
+        code.call_object(reversed, [self.sequence])
+        code.move_iterator(self, -1 if self.position is None else self.position)
+
+
+class RangeIterator(IteratorVariable):
+    def __init__(self, value: range, source: Source | None = None) -> None:
+        super().__init__(source)
+        self.value = value
+        self.length = len(value)  # with a source: of what it began with
+        self.position = 0
+
+    def python_type(self) -> type:
+        return type(iter(range(0)))
+
+    def next_item(self, tx: Translator) -> Variable | None:
+        if self.position >= self.length:
+            return None
+        self.will_move(tx)
+        self.position += 1
+        return ConstantVariable(self.value[self.position - 1])
+
+    def reconstruct(self, code: PythonCode) -> None:
+        from capture.variables.containers.ranges import RangeVariable
+
+        code.load(RangeVariable(self.value[self.position :]))
+        code.emit("GET_ITER")
+
+    def replay(self, code: PythonCode) -> None:
+        set_state(code, self, self.position)
+
+
+class ComposedIterator(IteratorVariable):
+    """zip, enumerate, map, filter: `step(tx)` gives the next item or None; rebuilt by calling `made_by` (or `cls`) on the iterators left."""
+
+    def __init__(
+        self,
+        cls: type,
+        parts: list[Variable],
+        step: Callable[[Translator], Variable | None],
+        source: Source | None = None,
+        made_by: Any = None,
+    ) -> None:
+        super().__init__(source)
+        self.cls = cls
+        self.made_by = made_by or cls
+        self.parts = parts
+        self.step = step
+
+    def python_type(self) -> type:
+        return self.cls
+
+    def next_item(self, tx: Translator) -> Variable | None:
+        return self.step(tx)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.call_object(self.made_by, self.parts)
+
+    def children(self) -> list[Variable]:
+        return list(self.parts)
+
+
+class EnumerateIterator(ComposedIterator):
+    def __init__(self, inner: Any, start: int, source: Source | None = None) -> None:
+        super().__init__(enumerate, [], self._step, source)
+        self.inner = inner
+        self.start = start
+
+    def _step(self, tx: Translator) -> Variable | None:
+        from capture.variables.containers.sequence import TupleVariable
+        from capture.variables.iterators.rules import next_item
+
+        item = next_item(tx, self.inner)
+        if item is None:
+            return None
+        self.will_move(tx)
+        self.start += 1
+        return TupleVariable([ConstantVariable(self.start - 1), item])
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.call_object(enumerate, [self.inner, ConstantVariable(self.start)])
+
+    def replay(self, code: PythonCode) -> None:
+        move(code, self, self.start)
+
+    def children(self) -> list[Variable]:
+        return [self.inner]
+
+
+class CountIterator(IteratorVariable):
+    """itertools.count of ints."""
+
+    def __init__(self, start: Any, step: Any, source: Source | None = None) -> None:
+        super().__init__(source)
+        self.value = start
+        self.by = step
+
+    def python_type(self) -> type:
+        return itertools.count
+
+    def next_item(self, tx: Translator) -> Variable | None:
+        tx.output.count_instruction()
+        self.will_move(tx)
+        result = ConstantVariable(self.value)
+        self.value += self.by
+        return result
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.call_object(itertools.count, [ConstantVariable(self.value), ConstantVariable(self.by)])
+
+    def replay(self, code: PythonCode) -> None:
+        move(code, self, self.value)
+
+
+class RepeatIterator(IteratorVariable):
+    """itertools.repeat. `left` -1: without end."""
+
+    def __init__(self, item: Variable, left: int, source: Source | None = None) -> None:
+        super().__init__(source)
+        self.item = item
+        self.left = left
+
+    def python_type(self) -> type:
+        return itertools.repeat
+
+    def next_item(self, tx: Translator) -> Variable | None:
+        tx.output.count_instruction()
+        if self.left == 0:
+            return None
+        if self.left > 0:
+            self.will_move(tx)
+            self.left -= 1
+        return realize(tx, self.item)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        times = [ConstantVariable(self.left)] if self.left >= 0 else []
+        code.call_object(itertools.repeat, [self.item, *times])
+
+    def replay(self, code: PythonCode) -> None:
+        move(code, self, self.left)
+
+    def children(self) -> list[Variable]:
+        return [self.item]
+
+
+# --- where iterators that existed before the frame are by its end ----------------------------------------------------------------
+
+
+def set_state(code: PythonCode, iterator: Variable, position: int) -> None:
+    code.load(iterator)
+    code.emit("LOAD_METHOD", "__setstate__")
+    code.load_constant(position)
+    code.call(1)
+    code.emit("POP_TOP")
+
+
+def move(code: PythonCode, iterator: Variable, number: int) -> None:
+    code.call_object(_capture.move_iterator, [iterator, ConstantVariable(number)])
+    code.emit("POP_TOP")
+
+
+def exhaust(iterator: Any) -> None:
+    """A list iterator that met its end stays there, also when the list grows."""
+    for _ in iterator:
+        pass

@@ -1,0 +1,320 @@
+"""Arithmetic on numbers that are not known at translation time: which operations there are, and what each becomes.
+
+In:  a function of Python and variables of numbers, at least one symbolic.
+Out: `compute` -> the variable of the result, or None where there is no rule (whoever asks then takes the present values, with guards).
+
+Integer arithmetic is algebra: the result is an expression of the same symbols, and torch's `ShapeEnv` knows what follows from it. Anything else is
+opaque: Python computes the present value, a new symbol stands for it, and a decision on it becomes a guard that computes it again.
+
+    n // 2 + 1   ->   s0//2 + 1             int(n ** 0.5)   ->   a new symbol;   int(n ** 0.5) > 2   ->   guard   2 < trunc(x.size(0) ** 0.5)
+
+So floats are never real numbers here, as they are in sympy: they are rounded as Python rounds them.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from capture.graph.number_operations import bit_length
+from capture.report.break_reasons import GraphBreak
+from capture.sizes.symbols import SizesAsNumbers
+from capture.variables.core.base import Variable
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.numbers.symbolic import (
+    PYTHON_TYPES,
+    SYMBOLIC,
+    SymbolicVariable,
+    decide,
+    is_symbolic,
+    is_unbacked,
+)
+
+EXACT = 2**53  # ints up to here are floats
+INT64 = range(-(2**63), 2**63)
+
+# Functions of Python, and what stands for them in a graph and in bytecode: the same on plain numbers, and defined on symbols.
+STAND_INS: dict[Any, Any] = {
+    float: torch.sym_float,
+    int: torch.sym_int,
+    operator.index: torch.sym_int,
+    math.sqrt: torch._sym_sqrt,  # type: ignore[attr-defined]
+}
+SYMBOL_FUNCTIONS: frozenset[Any] = frozenset(
+    (torch.sym_float, torch.sym_int, torch.sym_max, torch.sym_min, torch.sym_not, torch._sym_sqrt)  # type: ignore[attr-defined]
+)  # torch's own, written for sizes
+EXTREMES = {max: torch.sym_max, min: torch.sym_min}
+DIVISIONS = frozenset((operator.truediv, operator.floordiv, operator.mod))
+COMPARING: frozenset[Any] = frozenset(
+    (operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge)
+)
+ALGEBRA: frozenset[Any] = frozenset(
+    (
+        operator.add,
+        operator.sub,
+        operator.mul,
+        operator.pow,
+        operator.neg,
+        operator.pos,
+        operator.floordiv,
+        operator.mod,
+        abs,
+        torch.sym_int,
+        torch.sym_max,
+        torch.sym_min,
+        *COMPARING,
+    )
+)
+ROUNDING: dict[Any, Callable[[Any, Any], Any]] = {
+    math.floor: lambda a, b: a // b,
+    math.ceil: lambda a, b: -((-a) // b),
+    math.trunc: lambda a, b: a // b if decide(bool, (a >= 0)) == decide(bool, (b > 0)) else -((-a) // b),
+}
+ROUNDING[torch.sym_int] = ROUNDING[math.trunc]
+BITS: dict[Any, Callable[[Any, int], Any]] = {
+    operator.lshift: lambda value, places: value * 2**places,
+    operator.rshift: lambda value, places: value // 2**places,
+}
+OF_INTS: frozenset[Any] = frozenset(
+    (operator.and_, operator.or_, operator.xor, *BITS, math.isqrt, bit_length)
+)
+OF_FLOATS: frozenset[Any] = frozenset(
+    [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.neg, operator.pos]
+    + [abs, round, math.floor, math.ceil, math.trunc, torch.sym_int, torch.sym_float, torch._sym_sqrt]  # type: ignore[attr-defined]
+    + [math.exp, math.log, math.log2, math.log10, math.sin, math.cos, math.tan, math.tanh, math.atan]
+    + [math.pow, math.fabs, torch.sym_max, torch.sym_min, *COMPARING]
+)
+
+
+def is_number(variable: Variable) -> bool:
+    if isinstance(variable, SymbolicVariable):
+        return True
+    return isinstance(variable, ConstantVariable) and type(variable.value) in (int, float, bool)
+
+
+def compute(function: Any, args: list[Variable]) -> Variable | None:
+    """`function(*args)` of numbers, one of them symbolic; None where there is no rule (take the present values then)."""
+    if not any(map(is_symbolic, args)) or not all(map(is_number, args)):
+        return None
+    target = STAND_INS.get(function, function)
+    values = [int(v) if type(v) is bool else v for v in (a.value for a in args)]  # type: ignore[attr-defined]
+    if target is torch.sym_not and isinstance(values[0], torch.SymBool):
+        return _make(target, args, torch.sym_not(values[0]))
+    if any(isinstance(value, torch.SymBool) for value in values):
+        return None
+    integers = all(isinstance(value, (int, torch.SymInt)) for value in values)
+    if len(args) == 1 and integers and target in (torch.sym_int, operator.pos, round):
+        return args[0]
+    divides = integers and _divides_in_the_graph(target, args)
+    if not divides and not _is_known_to_be_defined(target, args):
+        return None
+    value = _algebraic(target, args, values) if integers else _rounded_quotient(target, args[0])
+    if value is not None:
+        made = _make(target, args, value)
+        if divides and isinstance(made, SymbolicVariable):
+            made.symbols.computes(made)
+        return made
+    return _opaque(target, args) if target in OF_FLOATS or (integers and target in OF_INTS) else None
+
+
+def _make(target: Any, args: list[Variable], value: Any) -> Variable:
+    """The variable of a result; a number where nothing in it is symbolic any more."""
+    if not isinstance(value, SYMBOLIC):
+        return ConstantVariable(value)
+    if not value.node.expr.free_symbols:
+        return ConstantVariable(PYTHON_TYPES[type(value)](value))
+    return SymbolicVariable(_symbols(args), value, target, tuple(args))
+
+
+def _symbols(args: list[Variable]) -> Any:
+    return next(a.symbols for a in args if isinstance(a, SymbolicVariable))
+
+
+# --- where Python raises --------------------------------------------------------------------------------------------------------
+
+
+def _is_defined(target: Any, args: list[Variable]) -> bool:
+    """Whether Python computes this without an exception: on what that depends (is the divisor zero, is there a root) is guarded."""
+    condition = DOMAINS.get(target)
+    return condition is None or condition(*args)
+
+
+def _is_known_to_be_defined(target: Any, args: list[Variable]) -> bool:
+    """The same; of a number that the graph computes it is not known, and the graph will raise what Python raises."""
+    algebraic = (target in ALGEBRA or target in BITS) and all(a.python_type() is int for a in args)
+    simple = algebraic or target in (operator.pow, math.pow)
+    if simple or not any(map(is_unbacked, args)):
+        return _is_defined(target, args)
+    _symbols(args).output.unbacked.may_raise |= target in DOMAINS
+    return True
+
+
+def _divides_in_the_graph(target: Any, args: list[Variable]) -> bool:
+    """Whether a quotient of ints has to be computed where Python would: by a number that only a run knows, which may be zero."""
+    if target not in DIVISIONS or not is_unbacked(args[1]):
+        return False
+    try:
+        return not _is_defined(target, args)
+    except GraphBreak:
+        return True
+
+
+def _holds(comparison: Any, variable: Variable, bound: float) -> bool:
+    if not is_symbolic(variable):
+        return bool(comparison(variable.as_constant(), bound))
+    result = compute(comparison, [variable, ConstantVariable(bound)])
+    return result is not None and result.truth(None)  # type: ignore[arg-type]
+
+
+def _power_is_defined(base: Variable, exponent: Variable) -> bool:
+    if _is_int(base) and _is_int(exponent) and _holds(operator.ge, exponent, 0):
+        return True
+    small = not is_symbolic(exponent) and abs(exponent.as_constant()) <= 16
+    return small and _holds(operator.gt, base, 0)
+
+
+def _is_int(variable: Variable) -> bool:
+    return variable.python_type() is int
+
+
+def _fits_int(*args: Variable) -> bool:
+    return _is_int(args[0]) or (
+        _holds(operator.lt, args[0], 2.0**62) and _holds(operator.gt, args[0], -(2.0**62))
+    )
+
+
+DOMAINS: dict[Any, Callable[..., bool]] = {
+    **dict.fromkeys(DIVISIONS, lambda _, divisor: _holds(operator.ne, divisor, 0)),
+    **dict.fromkeys(
+        BITS, lambda _, places: _holds(operator.ge, places, 0) and _holds(operator.lt, places, 62)
+    ),
+    **dict.fromkeys((torch._sym_sqrt, math.isqrt), lambda value: _holds(operator.ge, value, 0)),  # type: ignore[attr-defined]
+    **dict.fromkeys((math.log, math.log2, math.log10), lambda value, *_: _holds(operator.gt, value, 0)),
+    **dict.fromkeys((math.trunc, math.floor, math.ceil, torch.sym_int, round), _fits_int),
+    operator.pow: _power_is_defined,
+    math.pow: _power_is_defined,
+    math.exp: lambda value: _holds(operator.lt, value, 700),
+}
+
+
+# --- algebra --------------------------------------------------------------------------------------------------------------------
+
+
+def _algebraic(target: Any, args: list[Variable], values: list[Any]) -> Any:
+    """The result of integer arithmetic as an expression of the symbols; None where it is no int, or no expression."""
+    try:
+        if target in BITS:
+            return BITS[target](values[0], values[1]) if isinstance(values[1], int) else None
+        if target is operator.pow and not _holds(operator.ge, args[1], 0):
+            return None
+        if target is operator.invert:
+            return -values[0] - 1
+        return target(*values) if target in ALGEBRA else None
+    except (SizesAsNumbers, GraphBreak):
+        raise
+    except Exception:
+        return None  # whatever torch has against it: the present values will do
+
+
+def _rounded_quotient(target: Any, variable: Variable) -> Any:
+    """`floor(a / b)`: of ints below 2**53, a quotient rounds to a float on the same side of every integer as itself."""
+    if (
+        target not in ROUNDING
+        or not isinstance(variable, SymbolicVariable)
+        or variable.function is not operator.truediv
+    ):
+        return None
+    if variable.is_unbacked or not all(
+        _is_int(o) and _holds(operator.lt, o, EXACT) and _holds(operator.gt, o, -EXACT)
+        for o in variable.operands
+    ):
+        return None
+    above, below = (operand.value for operand in variable.operands)  # type: ignore[attr-defined]
+    return ROUNDING[target](above, below)
+
+
+# --- the rest ----------------------------------------------------------------------------------------------------------------------
+
+
+def _opaque(target: Any, args: list[Variable]) -> Variable | None:
+    """A symbol of its own, whose present value Python computes."""
+    symbols = _symbols(args)
+    key = (target, *map(_key, args))
+    known: Variable | None = symbols.opaque.get(key)
+    if known is not None:
+        return known
+    if any(map(is_unbacked, args)):
+        return _computed_in_the_graph(target, args, key)
+    present = target(*map(present_value, args))
+    if type(present) not in (int, float, bool) or (type(present) is int and present not in INT64):
+        return None
+    if type(present) is float and not math.isfinite(present):
+        return None
+    made = SymbolicVariable(symbols, symbols.environment().new_opaque(present), target, tuple(args))
+    symbols.add_opaque(key, made)
+    return made
+
+
+def _computed_in_the_graph(target: Any, args: list[Variable], key: Any) -> Variable | None:
+    """The same of a number that only a run of the graph knows. What Python raises, the graph raises: its node stays, whether read or not."""
+    try:
+        kind = type(target(*map(_sample, args)))
+    except (ArithmeticError, ValueError, TypeError):
+        return None
+    if kind not in (int, float, bool):
+        return None
+    symbols = _symbols(args)
+    env = symbols.environment()
+    made = SymbolicVariable(symbols, env.new_unbacked(kind), target, tuple(args))
+    env.take_fresh()
+    symbols.add_computed(key, made)
+    return made
+
+
+def _sample(variable: Variable) -> Any:
+    """Some number of the type."""
+    return variable.python_type()(2) if is_symbolic(variable) else variable.as_constant()
+
+
+def _key(variable: Variable) -> Any:
+    value = variable.value  # type: ignore[attr-defined]
+    return value.node.expr if isinstance(value, SYMBOLIC) else (type(value), value)
+
+
+def present_value(variable: Variable) -> Any:
+    """The number that it is now; nothing is guarded."""
+    value = variable.value  # type: ignore[attr-defined]
+    return PYTHON_TYPES[type(value)](value.node.hint) if isinstance(value, SYMBOLIC) else value
+
+
+def extreme(function: Any, args: list[Variable]) -> Variable | None:
+    """`max` or `min` of numbers, one of them symbolic. Of one type it is an expression; of ints and floats, guards say which it is."""
+    if len(args) < 2 or not any(map(is_symbolic, args)) or not all(map(is_number, args)):
+        return None
+    one_type = len({variable.python_type() for variable in args}) == 1
+    choose = _expression_of_extreme if one_type else _chosen_extreme
+    result: Variable | None = args[0]
+    for other in args[1:]:
+        if result is not None:
+            result = choose(function, result, other)
+    return result
+
+
+def _expression_of_extreme(function: Any, left: Variable, right: Variable) -> Variable | None:
+    if is_symbolic(left) or is_symbolic(right):
+        return compute(EXTREMES[function], [left, right])
+    return ConstantVariable(function(left.as_constant(), right.as_constant()))
+
+
+def _chosen_extreme(function: Any, left: Variable, right: Variable) -> Variable | None:
+    comparison = operator.gt if function is max else operator.lt
+    if not (is_symbolic(left) or is_symbolic(right)):
+        return ConstantVariable(function(left.as_constant(), right.as_constant()))
+    wins = compute(comparison, [right, left])
+    if wins is None:
+        return None
+    return right if wins.truth(None) else left  # type: ignore[arg-type]

@@ -1,0 +1,193 @@
+"""Python floats that are computed in the graph: a node that holds a 0-d float64 tensor.
+
+They come from an optimizer's step counters. Arithmetic on them, and their use as a number in tensor operations, stay in the graph; a decision on
+one breaks it. (Floats that the frame is given are `SymbolicVariable`s.)
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from capture.graph.number_operations import (
+    FLOAT_PLACES,
+    OPERATION_NAMES,
+    as_method,
+    float_of,
+    float_operation,
+    keeps_type,
+    method_with_floats,
+)
+from capture.report.break_reasons import GraphBreak
+from capture.variables.containers.lists import ListVariable
+from capture.variables.containers.sequence import SequenceVariable, TupleVariable
+from capture.variables.core.base import Variable
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.numbers.arithmetic import compute
+from capture.variables.numbers.symbolic import is_symbolic
+from capture.variables.tensors.tensor import TensorVariable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+
+
+class GraphFloatVariable(Variable):
+    """A value as optimizers compute them from step counts: dividing by it and raising it to a power does not make Python raise."""
+
+    def __init__(self, node: torch.fx.Node, drawn: bool = False) -> None:
+        super().__init__()
+        self.node = node
+        self.drawn = drawn  # from a random stream: it may be any number, so what Python refuses for some breaks the graph
+
+    def python_type(self) -> type:
+        return float
+
+    def describe(self) -> str:
+        return f"float {self.node.name}"
+
+    def truth(self, tx: Translator) -> bool:
+        raise GraphBreak("data_dependent_value", what=f"bool({self.describe()})")
+
+    def as_tensor(self) -> TensorVariable:
+        return TensorVariable(self.node, self.node.meta["example_value"])
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.call_object(torch.Tensor.item, [self.as_tensor()])
+
+
+def float_from(tx: Translator, tensor: TensorVariable) -> Variable:
+    """`tensor.item()` of an optimizer's counter, kept in the graph. Breaks for anything but a float on the CPU."""
+    fake = tensor.fake
+    if fake.dtype not in (torch.float32, torch.float64) or fake.numel() != 1 or fake.device.type != "cpu":
+        raise GraphBreak("data_dependent_value", what="Tensor.item()")
+    return _as_float(tx.output.call_function(tx, float_of, [tensor], {}))
+
+
+def _as_float(result: Variable, drawn: bool = False) -> Variable:
+    assert isinstance(result, TensorVariable)
+    return GraphFloatVariable(result.node, drawn)
+
+
+def is_among(values: Iterable[Variable]) -> bool:
+    return any(isinstance(value, GraphFloatVariable) for value in values)
+
+
+def operate(tx: Translator, symbol: str, function: Any, operands: list[Variable]) -> Variable:
+    """An operator on floats, at least one of them a GraphFloatVariable."""
+    name = OPERATION_NAMES.get(function)
+    drawn = any(_is_drawn(v) for v in operands)
+    if name is None or not all(map(_is_number, operands)) or (drawn and not _is_total(name, operands)):
+        raise GraphBreak("operator", name=symbol, value=operands[-1])
+    # Python raises for some numbers, a graph does not.
+    risky = {"truediv": operands[1:], "pow": operands}.get(name, ())
+    operands = [
+        ConstantVariable(v.as_constant())
+        if is_symbolic(v) and v in risky and not _is_safe(tx, name, v, operands)
+        else v
+        for v in operands
+    ]
+    arguments = [ConstantVariable(name), *map(_argument, operands)]
+    return _as_float(tx.output.call_function(tx, float_operation, arguments, {}), drawn)
+
+
+def _is_safe(tx: Translator, name: str, value: Variable, operands: list[Variable]) -> bool:
+    """Whether a guard on the sign of a number that changes from call to call is enough: a divisor, or the base of a power (OneCycleLR gives
+    Adam another `beta1` at each step, of which it computes `beta1**step`)."""
+    if value.python_type() is not float or (name == "pow" and value is operands[1]):
+        return False
+    is_positive = compute(operator.gt, [value, ConstantVariable(0.0)])
+    return is_positive is not None and is_positive.truth(tx)
+
+
+def _is_drawn(value: Variable) -> bool:
+    return isinstance(value, GraphFloatVariable) and value.drawn
+
+
+def _is_total(name: str, operands: list[Variable]) -> bool:
+    """Whether the operation gives a float and raises for no number that a drawn operand may be."""
+    if name == "truediv":
+        divisor = operands[1]
+        return divisor.is_constant() and divisor.as_constant() != 0
+    return name != "pow" and any(v.python_type() is float for v in operands)
+
+
+def _is_number(value: Variable) -> bool:
+    if isinstance(value, GraphFloatVariable) or is_symbolic(value):
+        return value.python_type() in (int, float)
+    return value.is_constant() and type(value.as_constant()) in (int, float)
+
+
+def read_numbers(
+    tx: Translator, target: Any, args: list[Variable], kwargs: dict[str, Variable]
+) -> dict[str, Variable]:
+    """Tensors that torch reads for a number (`x.add_(y, alpha=rate)`): the number, kept in the graph."""
+    if not any(isinstance(kwargs.get(name), TensorVariable) for name in NUMBERS_ALONE):
+        return kwargs
+    name, _ = as_method(target, args, lambda value: isinstance(value, TensorVariable))
+    places = FLOAT_PLACES.get(name, ())
+    return {
+        place: float_from(tx, value)
+        if place in NUMBERS_ALONE
+        and place in places
+        and isinstance(value, TensorVariable)
+        and not value.fake.requires_grad
+        else value
+        for place, value in kwargs.items()
+    }
+
+
+#: keywords that take no tensors
+NUMBERS_ALONE = ("alpha", "value")
+
+
+def is_in_lists(target: Any, args: list[Variable]) -> bool:
+    """Whether an operation on lists of tensors (`torch._foreach_mul_`) has GraphFloatVariables among its numbers."""
+    if not getattr(target, "__name__", "").startswith(FOREACH):
+        return False
+    lists = (a.items for a in args if isinstance(a, SequenceVariable))
+    return is_among(args) or any(map(is_among, lists))
+
+
+FOREACH = "_foreach_"
+
+
+def one_by_one(tx: Translator, target: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    """Such an operation as one operation for each tensor, which is what it is on the CPU."""
+    name = target.__name__.removeprefix(FOREACH)
+    first = args[0]
+    if not isinstance(first, SequenceVariable):
+        raise GraphBreak("not_a_graph_argument", value=first)
+    results = []
+    for index in range(len(first.items)):
+        given = [a.items[index] if isinstance(a, SequenceVariable) else a for a in args]
+        keywords = dict(kwargs)
+        if name.rstrip("_") in ("addcdiv", "addcmul") and len(given) == 4:
+            keywords["value"] = given.pop()
+        results.append(tx.output.call_method(tx, name, given, keywords))
+    return ConstantVariable(None) if name.endswith("_") else ListVariable(results)
+
+
+def _argument(value: Variable) -> Variable:
+    return value.as_tensor() if isinstance(value, GraphFloatVariable) else value
+
+
+def tensor_operation(
+    tx: Translator, target: Any, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    """An operation on tensors (a method's name, or a function) with GraphFloatVariables among its arguments."""
+    name, args = as_method(target, args, lambda value: isinstance(value, TensorVariable))
+    given: dict[Any, Variable] = {**dict(enumerate(args)), **kwargs}
+    places = tuple(place for place, value in given.items() if isinstance(value, GraphFloatVariable))
+    tensors = [value.fake for value in given.values() if isinstance(value, TensorVariable)]
+    if not set(places) <= set(FLOAT_PLACES.get(name, ())) or not all(map(keeps_type, tensors)):
+        raise GraphBreak("not_a_graph_argument", value=given[places[0]])
+    held = TupleVariable([ConstantVariable(place) for place in places])
+    keywords = {k: _argument(v) for k, v in kwargs.items()}
+    return tx.output.call_function(
+        tx, method_with_floats, [ConstantVariable(name), held, *map(_argument, args)], keywords
+    )

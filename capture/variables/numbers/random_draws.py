@@ -1,0 +1,289 @@
+"""Draws from Python's random streams: `random.random()`, `uniform`, `randint`, `randrange` of the module, and of generators (`random_object`).
+
+In:  a call of one of them in the frame, with constants.
+Out: a number that is unknown at capture. The real function makes it when the frame's code starts, in the order in which the program asks; arithmetic
+     on it and its use beside tensors are captured, a decision on it breaks the graph, and no guard reads it.
+
+    y = x * 2; return y * random.random()   ->   draw_0 = random.random(); return graph_0(x, draw_0)[0]
+
+A draw so moves ahead of the graph. That can't be seen: what else draws, or reads and sets the state, breaks the graph, which ends what a draw is
+moved over; behind an operation that may run code of the program a draw breaks it. Where Python runs the frame after all (the graph raised), the stream
+is put back first. Nothing is drawn at capture.
+"""
+
+from __future__ import annotations
+
+import inspect
+import random
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bytecode import Instr
+
+from capture.graph.inputs import SubclassInput
+from capture.graph.number_operations import (
+    float_of,
+    float_operation,
+    larger_of,
+    method_with_floats,
+    smaller_of,
+)
+from capture.output.python_code import held_constant
+from capture.report.break_reasons import GraphBreak
+from capture.variables.core.base import LazyVariable, Variable
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.numbers.graph_float import GraphFloatVariable
+from guards.lookup import Unresolved
+from guards.sources import Source
+
+if TYPE_CHECKING:
+    import torch.fx
+
+    from capture.interpret.output_graph import OutputGraph
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+    from guards.namespace import FrameNamespace
+
+
+@dataclass(frozen=True, eq=False)
+class DrawSource(Source):
+    """A local of the frame's new code, which holds what was drawn."""
+
+    index: int
+
+    @property
+    def text(self) -> str:
+        return f"draw_{self.index}"
+
+    @property
+    def local(self) -> str:
+        return f"___draw_{self.index}"
+
+    def resolve(self, frame: FrameNamespace) -> Any:
+        raise Unresolved("a number that is drawn when the frame's code starts; no guard reads it")
+
+
+@dataclass(frozen=True)
+class Draw:
+    """`local = function(*args)`; of a generator, `local = owner.function(*args)`."""
+
+    local: str
+    function: Callable[..., Any] | str
+    args: tuple[int | float, ...]
+    owner: Source | None = None
+
+
+# --- which functions draw -------------------------------------------------------------------------------------------------------
+
+
+MOST = 2**53  # an int up to here is a float without loss
+Bounds = tuple[int | float, int | float] | None  # of what is drawn; None: not to be captured
+
+
+def _of_unit(*args: Any) -> Bounds:
+    return (0.0, 1.0) if not args else None
+
+
+def _of_uniform(*args: Any) -> Bounds:
+    fits = len(args) == 2 and all(abs(arg) <= MOST for arg in args)
+    return (float(args[0]), float(args[1])) if fits else None
+
+
+def _of_randint(*args: Any) -> Bounds:
+    return _of_randrange(args[0], args[1] + 1) if len(args) == 2 and _are_ints(args) else None
+
+
+def _of_randrange(*args: Any) -> Bounds:
+    if not 1 <= len(args) <= 3 or not _are_ints(args) or args[2:] == (0,):
+        return None
+    values = range(*args)
+    fits = all(abs(arg) <= MOST for arg in args) and len(values) > 0
+    return (values[0], values[-1]) if fits else None
+
+
+def _are_ints(args: Sequence[Any]) -> bool:
+    return all(type(arg) is int for arg in args)
+
+
+#: the functions of the module `random` as it was imported, each with what tells the bounds of its numbers
+BOUNDS: list[tuple[Any, Callable[..., Bounds]]] = [
+    (random.random, _of_unit),
+    (random.uniform, _of_uniform),
+    (random.randint, _of_randint),
+    (random.randrange, _of_randrange),
+]
+BOUNDS_OF_METHODS = {function.__name__: bounds for function, bounds in BOUNDS}
+READ_STATE, SET_STATE = random.getstate, random.setstate
+
+
+def bounds_of(function: Any) -> Callable[..., Bounds] | None:
+    """None for what is no such function. Each bound method of the module is one object, whose identity is guarded."""
+    return next((bounds for known, bounds in BOUNDS if known is function), None)
+
+
+def constants_of(
+    function: Callable[..., Any], args: list[Variable], kwargs: dict[str, Variable]
+) -> tuple[int | float, ...] | None:
+    """The arguments in the order of the parameters; None where they are no known numbers."""
+    try:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+    except (TypeError, ValueError):
+        return None
+    given = [arg.realize() if isinstance(arg, LazyVariable) else arg for arg in bound.args]
+    values = [arg.as_constant() for arg in given if type(arg) is ConstantVariable]  # one that changes is none
+    known = len(values) == len(given) and all(type(value) in (int, float) for value in values)
+    return tuple(values) if known and not bound.kwargs else None
+
+
+class DrawFunction(Variable):
+    """One of these functions."""
+
+    def __init__(self, value: Any, source: Source | None) -> None:
+        super().__init__(source)
+        self.value = value
+
+    def python_type(self) -> type:
+        return type(self.value)
+
+    def real_value(self) -> Any:
+        return self.value
+
+    def describe(self) -> str:
+        return f"random.{self.value.__name__}"
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.load_constant(self.value)
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        values = constants_of(self.value, args, kwargs)
+        bounds_for = bounds_of(self.value)
+        assert bounds_for is not None
+        bounds = bounds_for(*values) if values is not None else None
+        if values is None or bounds is None or may_run_python(tx.output):
+            raise GraphBreak("call", value=self)
+        return tx.output.add_draw(self.value, values, bounds)
+
+
+# --- what a draw must not be moved over -----------------------------------------------------------------------------------------
+
+
+OWN_OPERATIONS = (float_of, float_operation, larger_of, method_with_floats, smaller_of)
+
+
+def may_run_python(output: OutputGraph) -> bool:
+    """Whether what is captured so far may run code of the program, which may draw too: custom operators, functions marked as nodes, modes."""
+    return (
+        bool(output.function_modes)
+        or any(isinstance(item, SubclassInput) for item in output.inputs)
+        or not all(map(_is_plain, output.graph.nodes))
+    )
+
+
+def _is_plain(node: torch.fx.Node) -> bool:
+    if node.op in ("placeholder", "call_method"):
+        return node.target != "backward"  # hooks run in it
+    if node.op != "call_function":
+        return False
+    target = node.target
+    if isinstance(target, types.BuiltinFunctionType) or target in OWN_OPERATIONS:
+        return True
+    if not isinstance(target, types.FunctionType):
+        return False
+    module = target.__globals__.get("__name__", "")
+    return module in PLAIN_MODULES
+
+
+#: modules of torch whose functions in a graph are operations on tensors
+PLAIN_MODULES = frozenset(
+    [
+        "torch",
+        "torch.amp.autocast_mode",
+        "torch.functional",
+        "torch.nn.functional",
+        "torch._tensor",
+        "torch.autograd.grad_mode",
+    ]
+)
+
+
+# --- what was drawn -------------------------------------------------------------------------------------------------------------
+
+
+class DrawnVariable(GraphFloatVariable):
+    """The number that a draw gives: an int or a float, which the graph takes as a 0-d float64 tensor."""
+
+    def __init__(self, node: torch.fx.Node, draw: DrawSource, kind: type) -> None:
+        super().__init__(node, drawn=True)
+        self.draw = draw
+        self.kind = kind
+
+    def python_type(self) -> type:
+        return self.kind
+
+    def describe(self) -> str:
+        return f"{self.kind.__name__} {self.draw.text}"
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.emit("LOAD_FAST", self.draw.local)
+
+
+# --- in the frame's code --------------------------------------------------------------------------------------------------------
+
+
+SAVED = "___random_state"
+Load = Callable[[Source], Instr]  # what leaves an existing object on the stack
+
+
+def drawing_code(draws: Sequence[Draw], keep_state: bool, load: Load) -> list[Any]:
+    """Makes the draws. `keep_state`: they may have to be taken back."""
+    code: list[Any] = []
+    for place, owner in enumerate(_streams(draws) if keep_state else ()):
+        read = [] if owner is None else [load(owner)]
+        code += [*_call(_of_stream(READ_STATE, owner), read), Instr("STORE_FAST", f"{SAVED}_{place}")]
+    for draw in draws:
+        args = [Instr("LOAD_CONST", held_constant(value)) for value in draw.args]
+        if draw.owner is None:
+            code += _call(draw.function, args)
+        else:
+            code += [
+                load(draw.owner),
+                Instr("LOAD_METHOD", str(draw.function)),
+                *args,
+                *_finished_call(len(args)),
+            ]
+        code.append(Instr("STORE_FAST", draw.local))
+    return code
+
+
+def code_to_take_back(draws: Sequence[Draw], load: Load) -> list[Any]:
+    """The streams are as if nothing had been drawn."""
+    code: list[Any] = []
+    for place, owner in enumerate(_streams(draws)):
+        args = [] if owner is None else [load(owner)]
+        args.append(Instr("LOAD_FAST", f"{SAVED}_{place}"))
+        code += [*_call(_of_stream(SET_STATE, owner), args), Instr("POP_TOP")]
+    return code
+
+
+def _streams(draws: Sequence[Draw]) -> list[Source | None]:
+    """The generators drawn from. None: that of the module."""
+    return list(dict.fromkeys(draw.owner for draw in draws))
+
+
+def _of_stream(function: Any, owner: Source | None) -> Any:
+    return function if owner is None else getattr(random.Random, function.__name__)
+
+
+def _call(function: Any, args: list[Any]) -> list[Any]:
+    return [
+        Instr("PUSH_NULL"),
+        Instr("LOAD_CONST", held_constant(function)),
+        *args,
+        *_finished_call(len(args)),
+    ]
+
+
+def _finished_call(count: int) -> list[Any]:
+    return [Instr("PRECALL", count), Instr("CALL", count)]

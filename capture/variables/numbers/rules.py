@@ -1,0 +1,179 @@
+"""Numbers and text: int, abs, round, str, repr, format, ..."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.containers.sequence import TupleVariable
+from capture.variables.core.base import Variable, realize
+from capture.variables.core.constant import ConstantVariable, fold, is_foldable, raise_type_error
+from capture.variables.core.rules import CALLS, rule
+from capture.variables.numbers.arithmetic import compute
+from capture.variables.numbers.symbolic import SymbolicVariable
+from capture.variables.objects.user_object import ObjectVariable
+from capture.variables.operations.operators import binary_operator, user_operator
+from capture.variables.tensors.numpy_array import NumpyVariable, operation
+from capture.variables.tensors.tensor import TensorVariable
+from capture.variables.text.size_text import is_open, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from capture.interpret.translator import Translator
+
+
+def _number(cls: type, methods: tuple[str, ...], takes: str) -> Callable[..., Variable]:
+    def of_object(tx: Translator, value: ObjectVariable) -> Variable:
+        for method in methods:
+            result = value.dunder(tx, method, [])
+            if result is not None:
+                return result if method == methods[0] else CALLS[cls](tx, result)
+        return raise_type_error(f"{cls.__name__}() {takes}, not '{value.cls.__name__}'")
+
+    def make(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+        if args and isinstance(args[0], TensorVariable):
+            return args[0].call_method(tx, methods[0], list(args[1:]), kwargs)
+        text = getattr(args[0], "base_value", None) if args else None
+        if isinstance(text, Variable) and text.python_type() in (str, bytes):
+            args = (text, *args[1:])
+        if len(args) == 1 and isinstance(args[0], ObjectVariable):
+            return of_object(tx, args[0])
+        computed = compute(cls, list(args)) if len(args) == 1 else None
+        if computed is not None:
+            return computed
+        return fold(cls, _known(args), kwargs)
+
+    return make
+
+
+def _known(args: Sequence[Variable]) -> list[Variable]:
+    """One of NumPy's numbers as the constant that it is now."""
+    return [
+        ConstantVariable(a.as_constant()) if isinstance(a, NumpyVariable) and a.present is not None else a
+        for a in args
+    ]
+
+
+CALLS[int] = _number(
+    int, ("__int__", "__index__"), "argument must be a string, a bytes-like object or a real number"
+)
+
+
+CALLS[float] = _number(float, ("__float__", "__index__"), "argument must be a string or a real number")
+
+
+CALLS[complex] = _number(
+    complex, ("__complex__", "__float__", "__index__"), "first argument must be a string or a number"
+)
+
+
+@rule(abs)
+def _abs(tx: Translator, value: Variable) -> Variable:
+    if isinstance(value, TensorVariable):
+        return tx.output.call_function(tx, torch.abs, [value], {})
+    if isinstance(value, NumpyVariable):
+        return operation(tx, "operator", "abs", [value], {})
+    if isinstance(value, ObjectVariable):
+        result = value.dunder(tx, "__abs__", [])
+        return result or raise_type_error(f"bad operand type for abs(): '{value.cls.__name__}'")
+    return compute(abs, [value]) or fold(abs, [value], {})
+
+
+@rule(pow)
+def _pow(tx: Translator, base: Variable, exponent: Variable, modulus: Variable | None = None) -> Variable:
+    if modulus is not None:
+        if isinstance(base, ObjectVariable):
+            return base.call_method(tx, "__pow__", [exponent, modulus], {})
+        return fold(pow, [base, exponent, modulus], {})
+    return binary_operator(tx, "**", base, exponent)
+
+
+@rule(round)
+def _round(tx: Translator, value: Variable, digits: Variable | None = None) -> Variable:
+    if isinstance(value, ObjectVariable):
+        result = value.dunder(tx, "__round__", [] if digits is None else [digits])
+        return result or raise_type_error(f"type {value.cls.__name__} doesn't define __round__ method")
+    if isinstance(value, TensorVariable):
+        raise GraphBreak("builtin", name="round", value=value)
+    args = _known([value] if digits is None else [value, digits])
+    return compute(round, args) or fold(round, args, {})
+
+
+@rule(divmod)
+def _divmod(tx: Translator, left: Variable, right: Variable) -> Variable:
+    if isinstance(left, ObjectVariable) or isinstance(right, ObjectVariable):
+        return user_operator(tx, "divmod()", "divmod", left, right)
+    if isinstance(left, ConstantVariable) and isinstance(right, ConstantVariable):
+        return fold(divmod, [left, right], {})
+    if isinstance(left, TensorVariable) or isinstance(right, TensorVariable):
+        raise GraphBreak("builtin", name="divmod", value=left)  # Python raises: tensors have no __divmod__
+    return TupleVariable([binary_operator(tx, "//", left, right), binary_operator(tx, "%", left, right)])
+
+
+@rule(str)
+def _str(
+    tx: Translator, value: Variable = ConstantVariable(""), *rest: Variable, **kwargs: Variable
+) -> Variable:
+    from capture.variables.text.strings import to_text
+
+    if rest or kwargs:
+        return fold(str, [value, *rest], kwargs)
+    return text_of(tx, str, [value]) if is_open(tx, value) else ConstantVariable(to_text(tx, value))
+
+
+@rule(repr)
+def _repr(tx: Translator, value: Variable) -> Variable:
+    from capture.variables.text.strings import to_repr
+
+    return text_of(tx, repr, [value]) if is_open(tx, value) else ConstantVariable(to_repr(tx, value))
+
+
+@rule(format)
+def _format(tx: Translator, value: Variable, spec: Variable | None = None) -> Variable:
+    from capture.variables.text.strings import format_value
+
+    return format_value(tx, value, 0, spec)
+
+
+@rule(bytes)
+def _bytes(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+    """Of numbers, text, and what holds them: bytes are constants."""
+    if len(args) == 1 and isinstance(args[0], ObjectVariable) and args[0].has_class_attribute("__bytes__"):
+        return args[0].call_method(tx, "__bytes__", [], {})
+    if not all(is_foldable(value) for value in (*args, *kwargs.values())):
+        raise GraphBreak("call", value="class bytes with what is no constant")
+    return fold(bytes, list(args), kwargs)
+
+
+# --- functions of torch ----------------------------------------------------------------------------------------------------------
+
+
+@rule(torch.sym_sqrt)
+def _sym_sqrt(tx: Translator, value: Variable) -> Variable:
+    return compute(math.sqrt, [value]) or fold(torch.sym_sqrt, [value], {})
+
+
+@rule(torch.arange)
+def _arange(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+    """`float(n)`, or 1.0 beside an n that is no constant, says that the result holds floats; how many is a matter of ints."""
+    of_sizes = any(isinstance(realize(tx, value), SymbolicVariable) for value in (*args, *kwargs.values()))
+    whole = [_whole_number(tx, value, of_sizes) for value in args]
+    keywords = {name: _whole_number(tx, value, of_sizes) for name, value in kwargs.items()}
+    if (*whole, *keywords.values()) != (*args, *kwargs.values()):
+        keywords.setdefault("dtype", ConstantVariable(torch.get_default_dtype()))
+    return tx.output.call_function(tx, torch.arange, whole, keywords)
+
+
+def _whole_number(tx: Translator, value: Variable, of_sizes: bool) -> Variable:
+    """The size that a float is, or the int that a constant is."""
+    value = realize(tx, value)
+    if of_sizes and isinstance(value, ConstantVariable) and type(value.value) is float:
+        return ConstantVariable(int(value.value)) if value.value.is_integer() else value
+    if isinstance(value, SymbolicVariable) and value.function is torch.sym_float:
+        (operand,) = value.operands
+        return operand if operand.python_type() is int else value
+    return value

@@ -1,0 +1,239 @@
+"""Numbers that are not known at translation time: sizes, changing ints, and what is computed from them.
+
+A `SymbolicVariable` holds a `SymInt`, `SymFloat` or `SymBool` and remembers how it came about, a function of other variables: that is its node in
+the graph where an operation takes it, and its bytecode where Python needs it. Asking for its value (`as_constant`, or a comparison that a branch
+depends on) is answered for the present values, and guarded.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from capture.graph.number_operations import bit_length
+from capture.report.break_reasons import GraphBreak
+from capture.sizes.symbols import SizesAsNumbers
+from capture.variables.core.base import NotConstant, Variable
+from capture.variables.core.constant import ConstantVariable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+    from capture.sizes.symbols import Symbols
+    from guards.sources import Source
+
+SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
+METHODS: dict[str, Any] = {"bit_length": bit_length, "conjugate": operator.pos, "__round__": round}
+PYTHON_TYPES: dict[type, type] = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
+
+
+class SymbolicVariable(Variable):
+    """A symbol itself has a source; anything else is `function(*operands)`."""
+
+    def __init__(
+        self,
+        symbols: Symbols,
+        value: Any,
+        function: Callable[..., Any] | None = None,
+        operands: tuple[Variable, ...] = (),
+        *,
+        source: Source | None = None,
+    ) -> None:
+        super().__init__(source)
+        self.symbols = symbols
+        self.value = value
+        self.function = function
+        self.operands = operands
+
+    @property
+    def is_unbacked(self) -> bool:
+        """Whether only a run of the graph knows it."""
+        return bool(self.value.node.shape_env.is_unbacked(self.value.node._expr))
+
+    def python_type(self) -> type:
+        return PYTHON_TYPES[type(self.value)]
+
+    def describe(self) -> str:
+        return self.source.text if self.source is not None else str(self.value)
+
+    def is_constant(self) -> bool:
+        return True
+
+    def as_constant(self) -> Any:
+        """The present value; from now on it is fixed by a guard."""
+        value = decide(self.python_type(), self.value)
+        return self.value.node.hint if value == 0.0 and type(value) is float else value  # sympy has one zero
+
+    def real_value(self) -> Any:
+        raise NotConstant(self)
+
+    def as_proxy(self) -> Any:
+        """A node for an int. A float, unless `proxy_for` finds that it may stay symbolic, is fixed."""
+        stays = isinstance(self.value, torch.SymInt) or (
+            isinstance(self.value, torch.SymBool) and self.is_unbacked
+        )
+        return self.as_node() if stays else self.as_constant()
+
+    def as_node(self) -> Any:
+        return self.symbols.node_of(self)
+
+    def truth(self, tx: Translator) -> bool:
+        if self.function is None and isinstance(self.value, torch.SymFloat):
+            from capture.variables.numbers.arithmetic import compute
+
+            is_not_zero = compute(operator.ne, [self, ConstantVariable(0.0)])
+            assert is_not_zero is not None
+            return is_not_zero.truth(tx)
+        return bool(decide(bool, self.value))
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        from capture.variables.callables.function import ValueMethod
+
+        if name in ("real", "numerator") and isinstance(self.value, torch.SymInt):
+            return self
+        if name == "__class__":
+            from capture.variables.core.wrap import wrap_class
+
+            return wrap_class(tx.output, self.python_type())
+        if callable(getattr(self.python_type(), name, None)):
+            return ValueMethod(self, name)
+        return ConstantVariable(self.as_constant()).get_attr(tx, name)
+
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        from capture.variables.numbers.arithmetic import compute
+
+        function = getattr(operator, name, None) if name.startswith("__") else METHODS.get(name)
+        if function is not None and not kwargs:
+            result = compute(function, [self, *args])
+            if result is not None:
+                return result
+        return ConstantVariable(self.as_constant()).call_method(tx, name, args, kwargs)
+
+    def unpack(self, tx: Translator) -> list[Variable]:
+        return ConstantVariable(self.as_constant()).unpack(tx)
+
+    def children(self) -> list[Variable]:
+        return list(self.operands)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        if self.is_unbacked:
+            self._load_result(code)
+            return
+        assert self.function is not None
+        code.call_object(self.function, list(self.operands))
+
+    def _load_result(self, code: PythonCode) -> None:
+        """A float leaves the graph as a tensor: compilers of graphs know no other."""
+        node = self.as_node()
+        if not isinstance(self.value, torch.SymFloat):
+            code.load_output(node)
+            return
+        from capture.variables.tensors.tensor import TensorVariable
+
+        tensor = self.symbols.tensor_of(node)
+        code.call_object(torch.Tensor.item, [TensorVariable(tensor, tensor.meta["example_value"])])
+
+
+def is_symbolic(variable: Variable) -> bool:
+    return isinstance(variable, SymbolicVariable)
+
+
+def is_unbacked(variable: Variable) -> bool:
+    """Whether it is a number that only a run of the graph knows."""
+    return isinstance(variable, SymbolicVariable) and variable.is_unbacked
+
+
+def decide(kind: type, value: Any) -> Any:
+    """The present value of a number, or whether it is true; guarded where it is symbolic."""
+    try:
+        return kind(
+            value != 0 if kind is bool and isinstance(value, (torch.SymInt, torch.SymFloat)) else value
+        )
+    except GraphBreak:
+        raise
+    except Exception as error:
+        raise SizesAsNumbers(f"{value}: {error}") from error
+
+
+# Operations in which a float decides over the layout of the result: sympy would compute that without rounding.
+FLOAT_DECIDES: frozenset[Any] = frozenset(
+    [torch.arange, torch.range, torch.nn.functional.interpolate, torch.nn.functional.upsample]
+    + [torch.nn.functional.fractional_max_pool2d, torch.nn.functional.fractional_max_pool3d]
+)
+
+
+def proxy_for(target: Any, variable: Variable) -> Any:
+    """The variable as an argument of a call of `target`."""
+    from capture.variables.containers.sequence import SequenceVariable
+
+    if target is torch.tensor and isinstance(variable, SequenceVariable):
+        return variable.build([proxy_for(target, item) for item in variable.items])
+    if (
+        isinstance(variable, SymbolicVariable)
+        and isinstance(variable.value, torch.SymFloat)
+        and target not in FLOAT_DECIDES
+    ):
+        return variable.as_node()
+    return variable.as_proxy()
+
+
+def as_number(proxy: Any, variable: Variable) -> Any:
+    """The argument for an operation that can't run on a symbol: the present value, fixed by a guard."""
+    return variable.as_constant() if isinstance(variable, SymbolicVariable) else proxy
+
+
+# --- sizes of fake tensors -----------------------------------------------------------------------------------------------------
+
+
+def from_symbolic(value: Any) -> Variable:
+    """The variable of a size that torch computed: rebuilt from its expression."""
+    if not value.node.expr.free_symbols:
+        return ConstantVariable(PYTHON_TYPES[type(value)](value))
+    symbols: Symbols = value.node.shape_env.owner
+    known = symbols.known_number(value)
+    if known is not None:
+        return known
+    variable = _from_expression(symbols, value.node.expr)
+    return ConstantVariable(PYTHON_TYPES[type(value)](value)) if variable is None else variable
+
+
+SYMPY_FUNCTIONS: dict[str, Any] = {
+    "Add": operator.add,
+    "Mul": operator.mul,
+    "FloorDiv": operator.floordiv,
+    "CleanDiv": operator.floordiv,
+    "Mod": operator.mod,
+    "PythonMod": operator.mod,
+    "Max": torch.sym_max,
+    "Min": torch.sym_min,
+    "Pow": operator.pow,
+    "PowByNatural": operator.pow,
+}
+
+
+def _from_expression(symbols: Symbols, expression: Any) -> Variable | None:
+    """Integer arithmetic as functions of symbols and numbers; None for anything else."""
+    from capture.variables.numbers.arithmetic import compute
+
+    if expression.is_Symbol:
+        return symbols.leaf(expression)
+    if expression.is_Integer:
+        return ConstantVariable(int(expression))
+    function = SYMPY_FUNCTIONS.get(type(expression).__name__)
+    if function is operator.pow and not expression.args[1].is_Integer:
+        return None
+    operands = [_from_expression(symbols, arg) for arg in expression.args]
+    if function is None or not operands:
+        return None
+    result = operands[0]
+    for operand in operands[1:]:
+        if result is None or operand is None:
+            return None
+        result = compute(function, [result, operand])
+    return result

@@ -1,0 +1,131 @@
+"""Numbers that the program reads from tensors, kept in the graph: `x.item()`, `x.tolist()`, `int(x)`, `float(x)`, `bool(x)`.
+
+In:  the method and the tensor, where the settings allow it.
+Out: a `SymbolicVariable` of which nothing is known, or a list of such; None where the read is left to Python.
+
+    n = x.item(); y * n   ->   item = x.item(); y * item
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING
+
+import torch
+
+from capture.variables.containers.lists import ListVariable
+from capture.variables.core.base import Variable, realize
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.numbers.arithmetic import compute
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capture.interpret.translator import Translator
+    from capture.variables.tensors.tensor import TensorVariable
+
+
+def read(tx: Translator, name: str, tensor: TensorVariable, args: list[Variable]) -> Variable | None:
+    """The method `name` of a tensor, which needs its values."""
+    rule = RULES.get(name)
+    plain = tensor.cls is torch.Tensor and not tx.output.function_modes
+    if rule is None or args or not plain or not tx.output.unbacked.allowed.scalars:
+        return None
+    if tensor.fake.device.type != "cpu" or tensor.fake.dtype not in DTYPES:
+        return None
+    return rule(tx, tensor)
+
+
+#: whose elements are Python's numbers; integers of 64 bits without a sign are no symbols
+DTYPES = frozenset(
+    (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+    + (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+)
+
+
+def _item(tx: Translator, tensor: TensorVariable) -> Variable | None:
+    sizes = tensor.fake.shape
+    if any(type(size) is not int or size != 1 for size in sizes):
+        return None  # Python raises, or it depends on values
+    return tx.output.call_method(tx, "item", [tensor], {})
+
+
+def _to_list(tx: Translator, tensor: TensorVariable) -> Variable | None:
+    """Sizes that are symbols are fixed: a list has a length."""
+    return None if tx.output.unbacked.is_among(tensor.fake.shape) else _nested(tx, tensor)
+
+
+def _nested(tx: Translator, tensor: Variable) -> Variable:
+    fake = tensor.fake  # type: ignore[attr-defined]
+    if not fake.ndim:
+        return tx.output.call_method(tx, "item", [tensor], {})
+    rows = [
+        tx.output.call_function(tx, operator.getitem, [tensor, ConstantVariable(row)], {})
+        for row in range(int(fake.shape[0]))
+    ]
+    return ListVariable([_nested(tx, row) for row in rows])
+
+
+def _converted(kind: type) -> Callable[[Translator, TensorVariable], Variable | None]:
+    """A bool is no symbol of which a number can be made."""
+
+    def rule(tx: Translator, tensor: TensorVariable) -> Variable | None:
+        if tensor.fake.dtype == torch.bool:
+            return None
+        number = _item(tx, tensor)
+        if number is None or number.python_type() is kind:
+            return number
+        return compute(kind, [number])
+
+    return rule
+
+
+def _truth(tx: Translator, tensor: TensorVariable) -> Variable | None:
+    number = _item(tx, tensor)
+    return None if number is None else is_not_zero(number)
+
+
+def indices(tx: Translator, tensor: TensorVariable, key: Variable) -> Variable:
+    """A key of `tensor[key]`: 0-d tensors of ints in it are numbers to torch, which reads them."""
+    from capture.variables.containers.ranges import SliceVariable
+    from capture.variables.containers.sequence import TupleVariable
+
+    if not tx.output.unbacked.allowed.scalars or tensor.cls is not torch.Tensor:
+        return key
+    key = realize(tx, key)
+    if type(key) is TupleVariable:
+        items = [indices(tx, tensor, item) for item in key.items]
+        return key if items == key.items else TupleVariable(items)
+    if isinstance(key, SliceVariable):
+        bounds = [indices(tx, tensor, bound) for bound in key.parts]
+        return key if bounds == key.parts else SliceVariable(bounds)
+    return _as_index(tx, key)
+
+
+def _as_index(tx: Translator, value: Variable) -> Variable:
+    from capture.variables.tensors.tensor import TensorVariable
+
+    if not isinstance(value, TensorVariable) or value.fake.ndim or value.fake.dtype not in INDEX_DTYPES:
+        return value
+    number = read(tx, "item", value, [])
+    return value if number is None else number
+
+
+#: a 0-d tensor of these stands for its number; booleans and bytes are masks
+INDEX_DTYPES = (torch.int8, torch.int16, torch.int32, torch.int64)
+
+
+def is_not_zero(number: Variable) -> Variable | None:
+    """`bool(number)`"""
+    if number.python_type() is bool:
+        return number
+    return compute(operator.ne, [number, ConstantVariable(number.python_type()(0))])
+
+
+RULES: dict[str, Callable[[Translator, TensorVariable], Variable | None]] = {
+    "item": _item,
+    "tolist": _to_list,
+    "__int__": _converted(int),
+    "__float__": _converted(float),
+    "__bool__": _truth,
+}

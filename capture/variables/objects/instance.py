@@ -1,0 +1,205 @@
+"""Calling a class: making instances, by rules in order (does it apply to the class, make)."""
+
+from __future__ import annotations
+
+import enum
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.core.base import NotConstant, Variable
+from capture.variables.core.class_lookup import MISSING, class_value, lookup_type
+from capture.variables.core.constant import fold
+from capture.variables.core.exception import ExceptionVariable, raise_new, raise_python
+from capture.variables.core.exception_group import make_group
+from capture.variables.objects.native_base import native_base, new_base_value
+from capture.variables.objects.type_object import ClassVariable
+from capture.variables.objects.user_object import ObjectVariable
+from capture.variables.operations.refusals import error_of
+from capture.variables.tensors import tensor_subclass
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+
+
+IS_ABSTRACT = 1 << 20  # Py_TPFLAGS_IS_ABSTRACT
+
+
+def new_instance(tx: Translator, cls: ClassVariable) -> ObjectVariable:
+    """`object.__new__(cls)`. Objects with a finalizer are left to Python: when it runs depends on when the object is let go of."""
+    for name in ("__new__", "__init__", "__del__"):
+        tx.output.guard_class_entry(cls, cls.cls, name)
+    if lookup_type(cls.cls, "__del__") is not MISSING:
+        raise GraphBreak("finalizer", value=cls)
+    if cls.cls.__flags__ & IS_ABSTRACT:  # Python raises, naming the methods that are missing
+        raise GraphBreak("call", value=cls)
+    result = ObjectVariable(cls.cls, output=tx.output)
+    tx.output.side_effects.remember_class_source(result, cls.source)
+    return result
+
+
+def _make_exception(
+    tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    own_init = lookup_type(cls.cls, "__init__") not in BUILTIN_EXCEPTION_INITS
+    made_otherwise = isinstance(cls.cls.__new__, types.FunctionType)
+    if made_otherwise or (kwargs and not own_init and cls.cls not in TAKE_KEYWORDS):
+        raise GraphBreak("call", value=cls)
+    is_group = issubclass(cls.cls, BaseExceptionGroup)
+    kind = _class_of_error(cls, args)
+    result = make_group(tx, kind, args) if is_group else ExceptionVariable(kind, args)
+    if not own_init:
+        refused = error_of(kind, [], dict.fromkeys(kwargs, "")) if kwargs else None
+        if refused is not None:
+            raise raise_python(refused)
+        result.keywords = kwargs
+    tx.output.side_effects.remember_class_source(result, cls.source)
+    if own_init:
+        result.get_attr(tx, "__init__").call(tx, args, kwargs)
+    return result
+
+
+def _class_of_error(cls: ClassVariable, args: list[Variable]) -> type:
+    """`OSError(2, text)` is a FileNotFoundError."""
+    if cls.cls is not OSError or len(args) < 2:
+        return cls.cls
+    try:
+        return type(OSError(*[arg.as_constant() for arg in args]))
+    except NotConstant:
+        raise GraphBreak("call", value=cls) from None
+
+
+#: their other arguments have no names
+TAKE_KEYWORDS = (ImportError, ModuleNotFoundError, AttributeError, NameError, UnboundLocalError)
+BUILTIN_EXCEPTION_INITS = frozenset(
+    c.__init__
+    for c in vars(__import__("builtins")).values()
+    if isinstance(c, type) and issubclass(c, BaseException)
+)
+
+
+def _is_plain_named_tuple(cls: type) -> bool:
+    from capture.variables.containers.named_tuple import overrides_sequence
+
+    if not (issubclass(cls, tuple) and hasattr(cls, "_fields") and hasattr(cls, "_make")):
+        return False
+    own_new = lookup_type(cls, "__new__") is not vars(_named_tuple_base(cls))["__new__"]
+    return not own_new and not overrides_sequence(cls)
+
+
+def _make_named_tuple(
+    tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    from capture.variables.containers.named_tuple import NamedTupleVariable, field_names
+    from capture.variables.core.wrap import wrap
+
+    fields = field_names(cls.cls)
+    values = dict(zip(fields, args)) | kwargs
+    for name, default in getattr(cls.cls, "_field_defaults", {}).items():
+        if name not in values:
+            values[name] = wrap(tx.output, default, None)
+    if len(args) > len(fields) or set(values) != set(fields):
+        raise GraphBreak("call", value=cls)
+    return NamedTupleVariable([values[n] for n in fields], cls.cls)
+
+
+def _named_tuple_base(cls: type) -> type:
+    return next(c for c in cls.__mro__ if "_fields" in vars(c))
+
+
+def _make_constant(
+    tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    return fold(cls.cls, args, kwargs)
+
+
+def _is_plain_class(cls: type) -> bool:
+    return (
+        lookup_type(cls, "__new__") is object.__new__
+        and bool(cls.__flags__ & (1 << 9))  # a heap type: written in Python
+    )
+
+
+def _make_object(
+    tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    if (args or kwargs) and lookup_type(cls.cls, "__init__") is object.__init__:
+        raise raise_new(TypeError, f"{cls.cls.__name__}() takes no arguments")
+    result = new_instance(tx, cls)
+    made = result.call_method(tx, "__init__", args, kwargs)
+    if not made.is_exactly(None):
+        kind = made.python_type().__name__
+        raise raise_new(TypeError, f"__init__() should return None, not '{kind}'")
+    return result
+
+
+def _is_native_subclass(cls: type) -> bool:
+    """A class written in Python on top of a built-in one with contents, with the `__new__` of that base."""
+    base = native_base(cls)
+    return bool(cls.__flags__ & (1 << 9)) and base is not object and cls.__new__ is base.__new__
+
+
+def _make_native_subclass(
+    tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    result = native_new(tx, native_base(cls.cls), cls, args, kwargs)
+    result.call_method(tx, "__init__", args, kwargs)
+    return result
+
+
+def native_new(
+    tx: Translator, base: type, cls: Variable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    """`base.__new__(cls, *args, **kwargs)` for a built-in class."""
+    if base is torch.Tensor or base is torch._C.TensorBase:
+        return tensor_subclass.new_tensor(tx, cls, args)
+    if not isinstance(cls, ClassVariable) or native_base(cls.cls) is not base:
+        raise GraphBreak("call", value=f"{base.__name__}.__new__")
+    if cls.cls is base:
+        return cls.make_instance(tx, args, kwargs)
+    if base is object and (args or kwargs):
+        if lookup_type(cls.cls, "__new__") is not object.__new__:
+            text = "object.__new__() takes exactly one argument (the type to instantiate)"
+            raise raise_new(TypeError, text)
+        if lookup_type(cls.cls, "__init__") is object.__init__:
+            raise raise_new(TypeError, f"{cls.cls.__name__}() takes no arguments")
+    result = new_instance(tx, cls)
+    result.base_value = new_base_value(tx, base, args, kwargs)
+    return result
+
+
+def _is_generic_new(cls: type) -> bool:
+    """A `__new__` written in Python."""
+    return isinstance(lookup_type(cls, "__new__"), staticmethod) and not issubclass(
+        cls, (torch.nn.Module, torch.Tensor)
+    )
+
+
+def _make_by_new(
+    tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    new = class_value(tx, cls, lookup_type(cls.cls, "__new__").__func__, "__new__", "__func__")
+    result = new.call(tx, [cls, *args], kwargs)
+    if isinstance(result, ObjectVariable) and issubclass(result.cls, cls.cls):
+        result.call_method(tx, "__init__", args, kwargs)
+    elif issubclass(result.python_type(), cls.cls) and isinstance(
+        lookup_type(cls.cls, "__init__"), types.FunctionType
+    ):
+        raise GraphBreak("call", value=cls)
+    return result
+
+
+CONSTANT_CLASSES = (torch.device, torch.dtype, torch.finfo, torch.iinfo, enum.Enum)
+
+
+INSTANCE_RULES: tuple[tuple[Any, Any], ...] = (
+    (lambda cls: issubclass(cls, BaseException), _make_exception),
+    (tensor_subclass.is_subclass, tensor_subclass.make_instance),
+    (_is_plain_named_tuple, _make_named_tuple),
+    (lambda cls: issubclass(cls, CONSTANT_CLASSES), _make_constant),
+    (_is_plain_class, _make_object),
+    (_is_native_subclass, _make_native_subclass),
+    (_is_generic_new, _make_by_new),
+)

@@ -1,0 +1,79 @@
+"""`locals()`, `vars()`, `dir()`: the variables of the frame that asks.
+
+A frame has one dict for them, which each call brings up to date. What the program stores into it changes no variable.
+A captured frame that asks may not break: the code behind a break has variables of its own (`frame_filter.asks_for_locals`).
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.callables.builtin import describe_all
+from capture.variables.containers.lists import ListVariable
+from capture.variables.containers.mapping import DictVariable
+from capture.variables.core.base import Variable
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.rules import rule
+from capture.variables.objects.user_object import ObjectVariable
+from capture.variables.operations.equality import sort_items
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from capture.interpret.translator import Translator
+
+CO_OPTIMIZED = 0x01
+
+
+def bound_variables(tx: Translator) -> Iterator[tuple[str, Variable | None]]:
+    """All names of the code, in the order in which Python stores them; None: unbound."""
+    code = tx.code
+    for name in code.co_varnames:
+        yield name, tx.cells[name].contents if name in tx.cells else tx.locals.get(name)
+    for name in (*code.co_cellvars, *code.co_freevars):
+        if name not in code.co_varnames:
+            yield name, tx.cells[name].contents
+
+
+def namespace(tx: Translator, function: str) -> DictVariable:
+    if not tx.code.co_flags & CO_OPTIMIZED:
+        raise GraphBreak("builtin", name=function, value="the body of a class")
+    if tx.namespace is None:
+        tx.namespace = DictVariable()
+    for name, value in bound_variables(tx):
+        if value is not None:
+            tx.namespace.set_named(tx, name, ConstantVariable(name), value)
+        elif name in tx.namespace.entries:
+            tx.namespace.del_item(tx, ConstantVariable(name))
+    return tx.namespace
+
+
+@rule(builtins.locals)
+def _locals(tx: Translator) -> Variable:
+    return namespace(tx, "locals")
+
+
+@rule(vars)
+def _vars(tx: Translator, value: Variable | None = None) -> Variable:
+    return namespace(tx, "vars") if value is None else value.get_attr(tx, "__dict__")
+
+
+@rule(builtins.dir)
+def _dir(tx: Translator, *args: Variable) -> Variable:
+    if (
+        len(args) == 1
+        and isinstance(args[0], ObjectVariable)
+        and args[0].has_class_attribute("__dir__", object)
+    ):
+        return ListVariable(sort_items(tx, args[0].call_method(tx, "__dir__", [], {}).unpack(tx), None, None))
+    if args:
+        raise GraphBreak("builtin", name="dir", value=describe_all(list(args)))
+    names = [name for name, value in bound_variables(tx) if value is not None]
+    return ListVariable([ConstantVariable(name) for name in sorted(names)])
+
+
+@rule(builtins.globals, builtins.exec, builtins.eval)
+def _namespace(tx: Translator, *args: Variable) -> Variable:
+    raise GraphBreak("builtin", name="globals, exec or eval", value=describe_all(list(args)))

@@ -1,0 +1,91 @@
+"""Questions about one object: attributes by name, length, identity, hash, namespaces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from capture.variables.core.base import ObservedException, Variable, realize
+from capture.variables.core.constant import NONE, ConstantVariable, fold, raise_type_error
+from capture.variables.core.identity import IdentityVariable
+from capture.variables.core.opaque import OpaqueVariable
+from capture.variables.core.rules import rule
+from capture.variables.numbers.symbolic import is_symbolic
+from capture.variables.objects.user_object import ObjectVariable
+from capture.variables.operations.rich_comparison import compare
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+
+
+def _checked_length(value: Any) -> int:
+    """`len()` of an object whose `__len__` returned this."""
+    return len(type("sized", (), {"__len__": lambda _: value})())
+
+
+@rule(len)
+def _len(tx: Translator, value: Variable) -> Variable:
+    if isinstance(value, ObjectVariable):
+        made = value.len_variable(tx)
+        is_size = is_symbolic(made) and made.python_type() is int
+        if is_size and compare(tx, ">=", made, ConstantVariable(0)).truth(tx):
+            return made
+        return fold(_checked_length, [made], {})
+    length = getattr(value, "length", None)
+    if length is not None:
+        return tx.wrap_constant(length(tx))
+    if not isinstance(value, OpaqueVariable) and not hasattr(value.python_type(), "__len__"):
+        raise_type_error(f"object of type '{value.python_type().__name__}' has no len()")
+    return fold(len, [value], {})
+
+
+def _attribute_name(name: Variable) -> str:
+    if not issubclass(name.python_type(), str):
+        raise_type_error(f"attribute name must be string, not '{name.python_type().__name__}'")
+    text = name.as_constant()
+    assert isinstance(text, str)
+    return text
+
+
+@rule(getattr)
+def _getattr(tx: Translator, value: Variable, name: Variable, default: Variable | None = None) -> Variable:
+    try:
+        return value.get_attr(tx, _attribute_name(name))
+    except ObservedException as raised:
+        if default is not None and issubclass(raised.variable.python_type(), AttributeError):
+            return default
+        raise
+
+
+@rule(hasattr)
+def _hasattr(tx: Translator, value: Variable, name: Variable) -> Variable:
+    try:
+        value.get_attr(tx, _attribute_name(name))
+    except ObservedException as raised:
+        if issubclass(raised.variable.python_type(), AttributeError):
+            return ConstantVariable(False)
+        raise
+    return ConstantVariable(True)
+
+
+@rule(setattr)
+def _setattr(tx: Translator, value: Variable, name: Variable, new: Variable) -> Variable:
+    value.set_attr(tx, _attribute_name(name), new)
+    return NONE
+
+
+@rule(delattr)
+def _delattr(tx: Translator, value: Variable, name: Variable) -> Variable:
+    value.del_attr(tx, _attribute_name(name))
+    return NONE
+
+
+@rule(id)
+def _id(tx: Translator, value: Variable) -> Variable:
+    return IdentityVariable(tx, realize(tx, value))
+
+
+@rule(hash)
+def _hash(tx: Translator, value: Variable) -> Variable:
+    if isinstance(value, ObjectVariable) and value.has_class_attribute("__hash__", below=object):
+        return value.call_method(tx, "__hash__", [], {})
+    return fold(hash, [value], {})

@@ -1,0 +1,64 @@
+"""`threading.local()`: an object whose `__dict__` is another one on each thread.
+
+In:  an existing object of exactly that class (what a class on top of it does in `__init__` is run on each thread that looks at it).
+Out: its attributes, read from this thread's dict and stored there; guards find the dict of the thread that runs them.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.core.base import Variable
+from capture.variables.core.class_lookup import MISSING, lookup_type
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.exception import raise_new
+from guards.sources import Source, ThreadDictSource
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+    from capture.variables.containers.mapping import DictVariable
+
+
+class ThreadLocalVariable(Variable):
+    mutable = True  # compared by identity
+
+    def __init__(self, value: threading.local, source: Source) -> None:
+        super().__init__(source)
+        self.value = value
+
+    def python_type(self) -> type:
+        return threading.local
+
+    def real_value(self) -> Any:
+        return self.value
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def _namespace(self, tx: Translator) -> DictVariable:
+        from capture.variables.containers.mapping import DictVariable
+
+        namespace = tx.wrap(vars(self.value), ThreadDictSource(self.value))
+        assert isinstance(namespace, DictVariable)
+        return namespace
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        if name == "__dict__":
+            return self._namespace(tx)
+        if lookup_type(threading.local, name) is not MISSING:
+            raise GraphBreak("get_attr", value=self, name=name)
+        found = self._namespace(tx).find_named(tx, name)
+        if found is None:
+            raise raise_new(AttributeError, f"'_thread._local' object has no attribute '{name}'")
+        return found
+
+    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+        if lookup_type(threading.local, name) is not MISSING:
+            raise GraphBreak("set_attr", value=self, name=name)
+        self._namespace(tx).set_item(tx, ConstantVariable(name), value)
+
+    def del_attr(self, tx: Translator, name: str) -> None:
+        self.get_attr(tx, name)  # raises where there is none
+        self._namespace(tx).del_item(tx, ConstantVariable(name))

@@ -1,0 +1,402 @@
+"""Instances of user-defined classes (and any other object reached by attribute): Python's attribute protocol, symbolically.
+
+`attributes` is what the frame has stored on the object and not yet replayed; under it lies the object itself, if it existed before the frame.
+"""
+
+from __future__ import annotations
+
+import collections
+import types
+import weakref
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.core.base import Deleted, NotConstant, ObservedException, Variable
+from capture.variables.core.class_lookup import (
+    MISSING,
+    call_descriptor,
+    class_attribute,
+    class_value,
+    is_data_descriptor,
+    lookup_type,
+    plain_setattr,
+    reads_attributes_plainly,
+)
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.exception import raise_new
+from capture.variables.objects.native_base import (
+    ASKED_BY_FUNCTIONS,
+    defines_operators,
+    make_native,
+)
+from capture.variables.objects.object_methods import OBJECT_METHOD_NAMES, OBJECT_METHODS
+from guards import guard as make_guard
+from guards.lookup import instance_dict
+from guards.sources import HEAP_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capture.interpret.output_graph import OutputGraph
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+    from guards.sources import Source
+
+
+class ObjectVariable(Variable):
+    """`value` None: made by the frame (`cls.__new__` without arguments)."""
+
+    mutable = True
+
+    def __init__(
+        self, cls: type, value: Any = None, source: Source | None = None, output: OutputGraph | None = None
+    ) -> None:
+        super().__init__(source)
+        self.cls = cls
+        self.value = value
+        self.output = output  # of an existing object: where its attributes are wrapped
+        self.attributes: dict[str, Variable] = {}
+        #: of a class on top of a built-in one (class Foo(list)): what that holds
+        self.base_value: Variable | None = None
+        #: `__dict__`, as long as somebody holds it: a cycle would keep the program's objects alive
+        self.namespace: Callable[[], Variable | None] = lambda: None
+
+    def python_type(self) -> type:
+        return self.cls
+
+    def describe(self) -> str:
+        return f"{self.cls.__name__} object" + (f" {self.source.text}" if self.source else "")
+
+    def real_value(self) -> Any:
+        if self.value is None:
+            raise NotConstant(self)
+        return self.value
+
+    def as_proxy(self) -> Any:
+        if self.base_value is not None and not self.defines_operators():
+            return self.base_value.as_proxy()
+        return super().as_proxy()
+
+    def defines_operators(self) -> bool:
+        """Whether its class answers for itself where a built-in function gets the object; guarded, as a class may come to do so."""
+        for name in ASKED_BY_FUNCTIONS:
+            self.class_entry(name)
+        return defines_operators(self.cls)
+
+    def has_class_attribute(self, name: str, below: type | None = None) -> bool:
+        """Whether the class has the attribute (`below`: defined before that base in the MRO)."""
+        found = self.class_entry(name)
+        return found is not MISSING and (below is None or found is not lookup_type(below, name))
+
+    def class_entry(self, name: str) -> Any:
+        """The raw entry of the class, MISSING if there is none: guarded, since what follows depends on it."""
+        if self.output is not None:
+            self.output.guard_class_entry(self, self.cls, name)
+        return lookup_type(self.cls, name)
+
+    # --- attributes ---
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        reader = self.class_entry("__getattribute__")
+        if reads_attributes_plainly(reader):
+            found = self.generic_get_attr(tx, name)
+            return found if found is not None else self.fallback_get_attr(tx, name)
+        if not isinstance(reader, types.FunctionType):
+            raise GraphBreak("property", name=name, value=self)
+        try:
+            return class_value(tx, self, reader, "__getattribute__").call(
+                tx, [self, ConstantVariable(name)], {}
+            )
+        except ObservedException as raised:
+            if issubclass(raised.variable.python_type(), AttributeError) and self.has_class_attribute(
+                "__getattr__"
+            ):
+                return self.fallback_get_attr(tx, name)
+            raise
+
+    def fallback_get_attr(self, tx: Translator, name: str) -> Variable:
+        """What Python does where the attribute is not found: `__getattr__`, else AttributeError."""
+        if name != "__dict__":  # a matter of the layout, which stays
+            self.class_entry(name)
+        getter = self.class_entry("__getattr__")
+        if getter is not MISSING:
+            return class_value(tx, self, getter, "__getattr__").call(tx, [self, ConstantVariable(name)], {})
+        raise raise_new(AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'")
+
+    def generic_get_attr(self, tx: Translator, name: str) -> Variable | None:
+        """`object.__getattribute__`; None where it raises AttributeError."""
+        if name == "__class__" and isinstance(self.class_entry(name), types.GetSetDescriptorType):
+            from capture.variables.core.wrap import wrap_class
+
+            return wrap_class(tx.output, self.cls)
+        found = lookup_type(self.cls, name)
+        if found is not MISSING and is_data_descriptor(found):
+            return self.read_descriptor(tx, name, found)
+        own = self.instance_attribute(tx, name)
+        if own is not None:
+            if found is not MISSING:
+                self.guard_no_data_descriptor(tx, name, found)
+            return own
+        if found is MISSING:
+            return None
+        return class_attribute(tx, self, self.cls, name)
+
+    def guard_no_data_descriptor(self, tx: Translator, name: str, found: Any) -> None:
+        """The class has an entry of that name, which would come first if it had a `__set__` or `__delete__`."""
+        if type(found).__flags__ & HEAP_TYPE:
+            descriptor = class_value(tx, self, found, name)
+            for method in ("__set__", "__delete__"):
+                tx.output.guard_class_entry(descriptor, type(found), method)
+
+    def descriptor_entry(self, tx: Translator, name: str, method: str) -> Any:
+        """What the class has under the name that is stored or deleted; guarded, with whether that has the method of a descriptor."""
+        found = self.class_entry(name)
+        if found is not MISSING and type(found).__flags__ & HEAP_TYPE:
+            tx.output.guard_class_entry(class_value(tx, self, found, name), type(found), method)
+        return found
+
+    def instance_attribute(self, tx: Translator, name: str) -> Variable | None:
+        """From the instance dict: what the frame stored, else what was there."""
+        from capture.variables.core.wrap import wrap
+
+        if name in self.attributes:
+            pending = self.attributes[name]
+            return None if isinstance(pending, Deleted) else pending
+        if name == "__dict__" and self.cls.__dictoffset__:
+            return self.dict_variable()
+        namespace = instance_dict(self.value) if self.value is not None else None
+        if namespace is not None and name in namespace:
+            return wrap(tx.output, namespace[name], self.attribute_source(name))
+        if namespace is not None:
+            self.guard_lacks(tx, name)
+        return None
+
+    def reads_attributes_plainly(self) -> bool:
+        return reads_attributes_plainly(lookup_type(self.cls, "__getattribute__"))
+
+    def attribute_source(self, name: str) -> Source | None:
+        """Of an entry of the instance dict; past a `__getattribute__` written in Python or a data descriptor, by way of the dict itself."""
+        from guards.sources import AttrSource, DictItemSource, DictSource
+
+        if self.source is None:
+            return None
+        return (
+            AttrSource(self.source, name)
+            if self.shows_entry(name)
+            else DictItemSource(DictSource(self.source), name)
+        )
+
+    def shows_entry(self, name: str) -> bool:
+        """Whether reading the attribute gives the entry of the instance dict."""
+        return self.reads_attributes_plainly() and not is_data_descriptor(lookup_type(self.cls, name))
+
+    def guard_lacks(self, tx: Translator, name: str) -> None:
+        """What follows depends on the instance dict not having the entry."""
+        from guards.sources import DictSource
+
+        if self.shows_entry(name) or self.source is None:
+            tx.output.guard_no_attribute(self, name)
+        else:
+            tx.output.guards.add(make_guard.dict_contains(DictSource(self.source), name, False))
+
+    def dict_variable(self) -> Variable:
+        from capture.variables.objects.instance_dict import InstanceDictVariable
+
+        namespace = self.namespace()
+        if namespace is None:
+            namespace = InstanceDictVariable(self)
+            self.namespace = weakref.ref(namespace)
+        return namespace
+
+    def read_descriptor(self, tx: Translator, name: str, found: Any) -> Variable:
+        from capture.variables.core.wrap import wrap
+        from guards.sources import AttrSource
+
+        if name == "__dict__" and isinstance(found, (types.GetSetDescriptorType, types.MemberDescriptorType)):
+            return self.dict_variable()
+        if isinstance(found, property):
+            if found.fget is None:
+                raise raise_new(
+                    AttributeError, f"property '{name}' of '{self.cls.__name__}' object has no getter"
+                )
+            getter = class_value(tx, self, found.fget, name, "fget")
+            return getter.call(tx, [self], {})
+        if self.base_value is not None and _is_field_of_base(found):
+            return self.base_value.get_attr(tx, name)
+        if isinstance(found, types.MemberDescriptorType) and "__slots__" in vars(found.__objclass__):
+            pending = self.attributes.get(name)
+            if pending is not None and not isinstance(pending, Deleted):
+                return pending
+            try:
+                value = found.__get__(self.real_value() if pending is None else None)
+            except (AttributeError, TypeError, NotConstant):
+                if pending is None and self.source is not None:
+                    tx.output.guards.add(make_guard.has_attr(self.source, self.value, name))
+                raise raise_new(
+                    AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'"
+                ) from None
+            return wrap(tx.output, value, AttrSource(self.source, name) if self.source else None)
+        if self.base_value is not None and isinstance(found, collections._tuplegetter):  # type: ignore[attr-defined]
+            return self.base_value.get_item(tx, ConstantVariable(found.__reduce__()[1][0]))  # type: ignore[attr-defined]
+        if self.base_value is not None and isinstance(found, types.GetSetDescriptorType):
+            return self.base_value.get_attr(tx, name)
+        if isinstance(lookup_type(type(found), "__get__"), types.FunctionType):
+            return call_descriptor(tx, self, self.cls, found, name)
+        raise GraphBreak("property", name=name, value=self)
+
+    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+        setter = self.class_entry("__setattr__")
+        if setter in plain_setattr():
+            self.generic_set_attr(tx, name, value)
+        else:
+            class_value(tx, self, setter, "__setattr__").call(tx, [self, ConstantVariable(name), value], {})
+
+    def generic_set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+        """`object.__setattr__`."""
+        found = self.descriptor_entry(tx, name, "__set__")
+        if isinstance(found, property):
+            if found.fset is None:
+                raise raise_new(
+                    AttributeError, f"property '{name}' of '{self.cls.__name__}' object has no setter"
+                )
+            class_value(tx, self, found.fset, name, "fset").call(tx, [self, value], {})
+            return
+        if self.base_value is not None and _is_field_of_base(found):
+            self.base_value.set_attr(tx, name, value)
+            return
+        if found is not MISSING and lookup_type(type(found), "__set__") is not MISSING:
+            setter = lookup_type(type(found), "__set__")
+            if isinstance(setter, types.FunctionType):
+                owner = class_value(tx, self, found, name)
+                class_value(tx, owner, setter, "__set__").call(tx, [owner, self, value], {})
+                return
+            if not isinstance(found, types.MemberDescriptorType):
+                raise GraphBreak("set_attr", value=self, name=name)
+        elif self.cls.__dictoffset__ == 0:
+            raise raise_new(AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'")
+        tx.output.side_effects.store_attr(self, name, value)
+
+    def del_attr(self, tx: Translator, name: str) -> None:
+        deleter = self.class_entry("__delattr__")
+        if deleter in plain_setattr():
+            self.generic_del_attr(tx, name)
+        else:
+            class_value(tx, self, deleter, "__delattr__").call(tx, [self, ConstantVariable(name)], {})
+
+    def generic_del_attr(self, tx: Translator, name: str) -> None:
+        """`object.__delattr__`: a descriptor's own deleter, else the entry of the instance dict or slot."""
+        found = self.descriptor_entry(tx, name, "__delete__")
+        if isinstance(found, property):
+            if found.fdel is None:
+                text = f"property '{name}' of '{self.cls.__name__}' object has no deleter"
+                raise raise_new(AttributeError, text)
+            class_value(tx, self, found.fdel, name, "fdel").call(tx, [self], {})
+            return
+        if self.base_value is not None and _is_field_of_base(found):
+            raise GraphBreak("set_attr", value=self, name=name)
+        if found is not MISSING and not isinstance(found, types.MemberDescriptorType):
+            deleter = lookup_type(type(found), "__delete__")
+            if isinstance(deleter, types.FunctionType):
+                owner = class_value(tx, self, found, name)
+                class_value(tx, owner, deleter, "__delete__").call(tx, [owner, self], {})
+                return
+            if is_data_descriptor(found):
+                raise GraphBreak("set_attr", value=self, name=name)
+        if self.instance_attribute(tx, name) is None:
+            raise raise_new(AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'")
+        tx.output.side_effects.delete_attr(self, name)
+
+    # --- operations through dunder methods ---
+
+    def dunder(self, tx: Translator, name: str, args: list[Variable]) -> Variable | None:
+        if not self.has_class_attribute(name):
+            return None
+        return self.call_method(tx, name, args, {})
+
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        entry = self.class_entry(name) if name in OBJECT_METHOD_NAMES else None
+        special = OBJECT_METHODS.get(entry) if isinstance(entry, Hashable) else None
+        if special is not None:
+            return special(tx, self, *args, **kwargs)
+        if name.startswith("__") and name.endswith("__"):
+            found = class_attribute(tx, self, self.cls, name)  # looked up on the type, as Python does
+            if found is not None:
+                return found.call(tx, args, kwargs)
+        return self.get_attr(tx, name).call(tx, args, kwargs)
+
+    def truth(self, tx: Translator) -> bool:
+        result = self.dunder(tx, "__bool__", [])
+        if result is None:
+            result = self.dunder(tx, "__len__", [])
+            return True if result is None else result.truth(tx)
+        return answer_of_bool(tx, result)
+
+    def len_variable(self, tx: Translator) -> Variable:
+        result = self.dunder(tx, "__len__", [])
+        if result is None:
+            raise raise_new(TypeError, f"object of type '{self.cls.__name__}' has no len()")
+        return result
+
+    def length(self, tx: Translator) -> int:
+        value = self.len_variable(tx).as_constant()
+        assert isinstance(value, int)
+        return value
+
+    def get_item(self, tx: Translator, key: Variable) -> Variable:
+        if not self.has_class_attribute("__getitem__"):
+            raise raise_new(TypeError, f"'{self.cls.__name__}' object is not subscriptable")
+        if self.cls.__module__ == "typing" and self.source is not None:
+            from capture.variables.callables.generic_alias import subscript
+
+            tx.output.guard_identity(self, self.value)
+            return subscript(self, self.value, key)
+        return self.call_method(tx, "__getitem__", [key], {})
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        if not self.has_class_attribute("__call__"):
+            raise raise_new(TypeError, f"'{self.cls.__name__}' object is not callable")
+        return self.call_method(tx, "__call__", args, kwargs)
+
+    def iterate(self, tx: Translator) -> Variable:
+        from capture.variables.iterators.user_iterator import IndexProtocolIterator, UserIterator
+
+        if self.has_class_attribute("__iter__"):
+            result = self.call_method(tx, "__iter__", [], {})
+            if not hasattr(result.python_type(), "__next__"):
+                text = f"iter() returned non-iterator of type '{result.python_type().__name__}'"
+                raise raise_new(TypeError, text)
+            return UserIterator(result) if isinstance(result, ObjectVariable) else result
+        if self.has_class_attribute("__getitem__"):
+            return IndexProtocolIterator(self)
+        raise raise_new(TypeError, f"'{self.cls.__name__}' object is not iterable")
+
+    def unpack(self, tx: Translator) -> list[Variable]:
+        return self.iterate(tx).unpack(tx)
+
+    # --- output ---
+
+    def reconstruct(self, code: PythonCode) -> None:
+        """A bare instance, then what a built-in base holds, then its attributes."""
+        make_native(code, self)
+        code.output.side_effects.fill_new_object(code, self)
+
+    def children(self) -> list[Variable]:
+        return [
+            *self.attributes.values(),
+            *(self.base_value.children() if self.base_value is not None else ()),
+        ]
+
+
+def _is_field_of_base(found: Any) -> bool:
+    """A field of the built-in part of an object, which its methods go by: the factory of a defaultdict."""
+    return isinstance(found, types.MemberDescriptorType) and found.__objclass__ is collections.defaultdict
+
+
+def answer_of_bool(tx: Translator, result: Variable) -> bool:
+    """What a `__bool__` written in Python said: Python takes nothing but a bool."""
+    if result.python_type() is not bool:
+        raise raise_new(TypeError, f"__bool__ should return bool, returned {result.python_type().__name__}")
+    return result.truth(tx)

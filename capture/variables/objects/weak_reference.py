@@ -1,0 +1,122 @@
+"""Weak references: calling one gives its object, or None."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.core.base import LazyVariable, Variable, realize
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.rules import rule
+from capture.variables.objects.user_object import ObjectVariable
+from capture.variables.tensors.tensor import TensorVariable
+from guards.sources import LocalSource, WeakrefSource
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+    from guards.sources import Source
+
+
+class WeakReferenceVariable(Variable):
+    mutable = True  # compared by identity
+
+    def __init__(self, reference: weakref.ref[Any], source: Source) -> None:
+        super().__init__(source)
+        self.reference = reference
+
+    def python_type(self) -> type:
+        return weakref.ref
+
+    def real_value(self) -> Any:
+        return self.reference
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        target = self.reference()
+        assert self.source is not None
+        passed = isinstance(self.source.root, LocalSource)
+        # each call of the frame may bring a dead one of its own
+        if args or kwargs or (target is None and passed):
+            raise GraphBreak("call", value=self)
+        if target is None:  # as it stays for good
+            tx.output.guard_identity(self, self.reference)
+            return ConstantVariable(None)
+        if may_have_ended(tx, target):
+            raise GraphBreak("call", value=self)  # behind the break, Python knows
+        if isinstance(target, dict):  # maybe the hooks that a handle belongs to
+            tx.output.side_effects.check_hooks_known()
+        return tx.wrap(target, WeakrefSource(self.source))
+
+
+def may_have_ended(tx: Translator, target: Any) -> bool:
+    """Whether the frame may have let go of the last reference to an existing object, which lives on only because its end is put off to the next
+    break: a local that no longer holds it, or a write to a place that held some object."""
+    *_, root = frames = list(tx.chain())
+    held = [
+        value
+        for frame in frames
+        for value in (*frame.locals.values(), *(cell.contents for cell in frame.cells.values()))
+    ]
+    if any(_is_object(tx, value, target) for value in held):
+        return False
+    if id(target) in root.entry_values:
+        return True
+    return not isinstance(target, dict) and tx.output.side_effects.may_let_go()
+
+
+def _is_object(tx: Translator, variable: Variable | None, target: Any) -> bool:
+    if isinstance(variable, LazyVariable):
+        return variable.value is target
+    return variable is not None and tx.output.resolve(variable) is tx.output.known_object(target)
+
+
+class NewWeakReference(Variable):
+    """`weakref.ref(x)`, made by the frame. It is called where a local of the captured frames holds `x`, which therefore lives."""
+
+    identity_known = False
+    never_none = True
+
+    def __init__(self, tx: Translator, target: Variable) -> None:
+        super().__init__(None)
+        self.target = target
+        self.born = tx.output.root_step
+
+    def python_type(self) -> type:
+        return weakref.ref
+
+    def describe(self) -> str:
+        return f"weak reference to {self.target.describe()}"
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        locals_of_frames = (frame.locals.values() for frame in tx.chain())
+        held = any(tx.output.resolve(value) is self.target for values in locals_of_frames for value in values)
+        if args or kwargs or not held:
+            signal = GraphBreak("call", value=self)
+            signal.born = self.born
+            raise signal
+        return self.target
+
+    def reconstruct(self, code: PythonCode) -> None:
+        """Of an object that others hold: what the frame made may end at another moment here than in Python."""
+        if self.target.source is None:
+            super().reconstruct(code)
+        code.call_object(weakref.ref, [self.target])
+
+    def children(self) -> list[Variable]:
+        return [self.target]
+
+
+@rule(weakref.ref)
+def _weak_reference(tx: Translator, target: Variable, *callback: Variable) -> Variable:
+    target = tx.output.resolve(realize(tx, target))
+    referable = isinstance(target, (TensorVariable, ObjectVariable))
+    if callback or not referable or target.python_type().__weakrefoffset__ == 0:
+        raise GraphBreak("call", value="class ReferenceType")
+    return NewWeakReference(tx, target)

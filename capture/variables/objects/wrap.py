@@ -1,0 +1,171 @@
+"""Other existing objects: modules, classes, enum members, instances of user classes."""
+
+from __future__ import annotations
+
+import enum
+import re
+import threading
+import types
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from capture.variables.containers.named_tuple import field_names, overrides_sequence
+from capture.variables.containers.wrap import contents, wrap_named_tuple
+from capture.variables.core.base import Variable
+from capture.variables.core.class_lookup import lookup_type, reads_attributes_plainly
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.wrap import guard_identity, guard_type, wraps
+from capture.variables.objects.native_base import maker_of, native_base
+from guards.lookup import instance_dict, isinstance_raw
+from guards.sources import ConstantSource, Source
+
+if TYPE_CHECKING:
+    from capture.interpret.output_graph import OutputGraph
+    from capture.variables.objects.user_object import ObjectVariable
+
+
+@wraps(types.ModuleType)
+def wrap_python_module(output: OutputGraph, value: types.ModuleType, source: Source | None) -> Variable:
+    from capture.variables.objects.python_module import PythonModuleVariable
+
+    guard_identity(output, value, source)
+    return PythonModuleVariable(value, ConstantSource(value))
+
+
+def wrap_type(output: OutputGraph, value: type, source: Source | None) -> Variable:
+    from capture.variables.objects.type_object import ClassVariable
+
+    guard_identity(output, value, source)
+    return ClassVariable(value, ConstantSource(value))
+
+
+def wrap_enum(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    guard_identity(output, value, source)
+    return ConstantVariable(value, None)
+
+
+@wraps(re.Pattern, re.Match)
+def wrap_expression(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    """A pattern is known by identity; so is a match that the translation made: others are new in each call."""
+    from capture.variables.core.opaque import OpaqueVariable
+    from capture.variables.text.rules import ExpressionVariable
+
+    if isinstance(value, re.Match) and not isinstance(source, ConstantSource):
+        guard_type(output, value, source)
+        return OpaqueVariable(value, source, "unknown_type", value="a match of a regular expression")
+    guard_identity(output, value, source)
+    return ExpressionVariable(value, source)
+
+
+@wraps(weakref.ProxyType, weakref.CallableProxyType)
+def wrap_proxy(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    """Not to be asked what it is: it answers for an object that may be gone."""
+    from capture.variables.core.opaque import OpaqueVariable
+
+    guard_type(output, value, source)
+    return OpaqueVariable(value, source or ConstantSource(value), "unknown_type", value="a weak proxy")
+
+
+@wraps(weakref.ref)
+def wrap_weak_reference(output: OutputGraph, value: weakref.ref[Any], source: Source | None) -> Variable:
+    from capture.variables.objects.weak_reference import WeakReferenceVariable
+
+    guard_type(output, value, source)
+    return WeakReferenceVariable(value, source or ConstantSource(value))
+
+
+@wraps(threading.local)
+def wrap_thread_local(output: OutputGraph, value: threading.local, source: Source | None) -> Variable:
+    from capture.variables.objects.thread_local import ThreadLocalVariable
+
+    guard_identity(output, value, source)
+    return ThreadLocalVariable(value, source or ConstantSource(value))
+
+
+def wrap_nn_module(output: OutputGraph, value: torch.nn.Module, source: Source | None) -> Variable:
+    from capture.variables.core.opaque import OpaqueVariable
+    from capture.variables.torch.nn_module import ModuleVariable
+
+    guard_type(output, value, source)
+    if not reads_attributes_plainly(lookup_type(type(value), "__getattribute__")):
+        held = source or ConstantSource(value)
+        return OpaqueVariable(value, held, "property", name="__getattribute__", value=held.text)
+    return with_namespace(output, ModuleVariable(type(value), value, source or ConstantSource(value), output))
+
+
+def with_namespace(output: OutputGraph, owner: ObjectVariable) -> Variable:
+    """The object, and its `__dict__` under the same roof: who reaches that dict in another way sees what is stored on the object."""
+    from capture.variables.core.opaque import OpaqueVariable
+    from capture.variables.objects.instance_dict import InstanceDictVariable
+
+    namespace = instance_dict(owner.value)
+    known = output.known_object(namespace) if namespace is not None else None
+    if namespace is None:
+        return owner
+    if isinstance(known, InstanceDictVariable):  # a compiled module has the dict of its original
+        owner.attributes = known.owner.attributes
+        return owner
+    if known is not None:  # as a dict of its own, looked at already
+        return OpaqueVariable(owner.value, owner.source, "get_attr", name="__dict__", value=owner)
+    output.remember_object(namespace, owner.dict_variable())
+    return owner
+
+
+def wrap_tensor_subclass(output: OutputGraph, value: torch.Tensor, source: Source | None) -> Variable:
+    from capture.variables.core.opaque import OpaqueVariable
+    from capture.variables.tensors.tensor_subclass import is_followed
+    from codegen.fake.fake import UnsupportedTensor
+
+    if is_followed(type(value)):
+        try:
+            return output.add_subclass_input(value, source)
+        except UnsupportedTensor as error:
+            guard_type(output, value, source)
+            return OpaqueVariable(value, source, "unsupported_tensor", why=str(error))
+    guard_type(output, value, source)
+    return OpaqueVariable(value, source, "subclass", value=type(value).__name__)
+
+
+def wrap_object(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    """Any other object: by its type, attributes guarded one by one as they are read."""
+    from capture.variables.core.opaque import OpaqueVariable
+    from capture.variables.objects.user_object import ObjectVariable
+
+    guard_type(output, value, source)
+    held = source or ConstantSource(value)
+    heap = bool(type(value).__flags__ & (1 << 9))
+    base = native_base(type(value))
+    if heap and base is not object and maker_of(type(value)) is base.__new__:
+        return wrap_native_subclass(output, value, base, held)
+    if isinstance_raw(value, BaseException) or (not heap and type(value) is not types.SimpleNamespace):
+        return OpaqueVariable(value, held, "unknown_type", value=f"{type(value).__name__} object {held.text}")
+    return with_namespace(output, ObjectVariable(type(value), value, held, output))
+
+
+def wrap_native_subclass(output: OutputGraph, value: Any, base: type, source: Source) -> Variable:
+    """An instance of a class on top of a built-in one: an object whose built-in part is a value of its own."""
+    from capture.variables.core.opaque import OpaqueVariable
+    from capture.variables.objects.user_object import ObjectVariable
+
+    part = contents(output, value, base, source)
+    if isinstance(part, OpaqueVariable):
+        return part
+    result = ObjectVariable(type(value), value, source, output)
+    result.base_value = part
+    return with_namespace(output, result)
+
+
+#: asked by the real type: `isinstance` runs code of a class that has a `__class__` or a `__getattribute__` of its own
+BASE_RULES: tuple[tuple[Any, Any], ...] = (
+    (lambda v: isinstance_raw(v, type), wrap_type),
+    (lambda v: isinstance_raw(v, enum.Enum), wrap_enum),
+    (lambda v: isinstance_raw(v, torch.nn.Module) and instance_dict(v) is not None, wrap_nn_module),
+    (lambda v: isinstance_raw(v, torch.Tensor), wrap_tensor_subclass),
+    (
+        lambda v: isinstance_raw(v, tuple) and bool(field_names(type(v))) and not overrides_sequence(type(v)),
+        wrap_named_tuple,
+    ),
+    (lambda v: isinstance_raw(v, types.ModuleType), wrap_python_module),
+)

@@ -1,0 +1,281 @@
+"""Equality, identity, ordering and hashing of variables, where they can be decided at translation time."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import operator
+import types
+from typing import TYPE_CHECKING, Any
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.core.base import NotConstant, Variable
+from capture.variables.core.identity import IdentityKey, IdentityVariable
+from capture.variables.numbers.symbolic import decide, is_symbolic
+from capture.variables.objects.native_base import plain_operand
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from capture.interpret.translator import Translator
+
+
+def same_object(tx: Translator, left: Variable, right: Variable) -> bool:
+    """`left is right`. One existing object is one Variable, so identity of variables decides, except for constants."""
+    left, right = tx.output.resolve(left), tx.output.resolve(right)
+    if left is right:
+        return True
+    if is_symbolic(left) or is_symbolic(right):
+        return _is_same_number(tx, left, right)
+    if any(one.is_exactly(None) and other.never_none for one, other in ((left, right), (right, left))):
+        return False
+    if not (left.identity_known and right.identity_known):
+        raise GraphBreak("compare", name="is", value=left if right.identity_known else right)
+    if left.mutable or right.mutable:
+        tx.output.guard_distinct(left, right)
+        return False
+    if left.is_constant() and right.is_constant():
+        if left.python_type() is not right.python_type():
+            return False
+        return (
+            left.as_constant() is right.as_constant()
+        )  # Python's own objects, made as the program makes them
+    try:
+        same = left.real_value() is right.real_value()
+    except NotConstant:
+        return False
+    if not same:
+        tx.output.guard_distinct(left, right)
+    return same
+
+
+def _is_same_number(tx: Translator, left: Variable, right: Variable) -> bool:
+    """One is symbolic: guards fix the answer, not the numbers."""
+    kind = left.python_type()
+    if kind is not right.python_type() or kind is float:
+        return False
+    return equal(tx, left, right) if kind is int else left.truth(tx) == right.truth(tx)
+
+
+def equal_or_same(tx: Translator, left: Variable, right: Variable) -> bool:
+    """What `in`, `index`, `count` and `remove` use: `left is right or left == right`."""
+    return same_object(tx, left, right) or equal(tx, left, right)
+
+
+def is_one_of_numbers(items: list[Variable], value: Variable) -> bool | None:
+    """`value in items`, of ints some of which are symbolic: one guard, which leaves open which of them it is. None: something else is among them."""
+    from capture.variables.numbers.arithmetic import compute
+
+    numbers = [value, *items]
+    if not any(map(is_symbolic, numbers)) or not all(
+        n.is_constant() and n.python_type() is int for n in numbers
+    ):
+        return None
+    found: Any = False
+    for item in items:
+        same = compute(operator.eq, [item, value])
+        if not is_symbolic(item) and not is_symbolic(value):
+            found = found | (item.as_constant() == value.as_constant())
+        elif same is None:
+            return None
+        else:
+            found = same.value | found  # type: ignore[attr-defined]
+    return bool(decide(bool, found))
+
+
+def equal(tx: Translator, left: Variable, right: Variable) -> bool:
+    from capture.variables.operations.rich_comparison import compare
+
+    return compare(tx, "==", left, right).truth(tx)
+
+
+@functools.total_ordering
+class SortKey:
+    """Lets Python's own sort compare variables by the program's `<`."""
+
+    def __init__(self, tx: Translator, value: Variable) -> None:
+        self.tx = tx
+        self.value = value
+
+    def __lt__(self, other: SortKey) -> bool:
+        from capture.variables.operations.rich_comparison import compare
+
+        return compare(self.tx, "<", self.value, other.value).truth(self.tx)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SortKey) and equal(self.tx, self.value, other.value)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def sort_items(
+    tx: Translator, items: list[Variable], key: Variable | None, reverse: Variable | None
+) -> list[Variable]:
+    """`sorted(items, key=key, reverse=reverse)`: stable, by the program's own `<`."""
+    if key is None or key.is_exactly(None):
+        keys = items
+    else:
+        keys = [key.call(tx, [item], {}) for item in items]
+    order = sorted(
+        range(len(items)),
+        key=lambda i: SortKey(tx, keys[i]),
+        reverse=bool(reverse is not None and reverse.truth(tx)),
+    )
+    return [items[i] for i in order]
+
+
+class ByIdentity:
+    """Hash key of an object that hashes and compares by identity."""
+
+    __slots__ = ("variable",)
+
+    def __init__(self, variable: Variable) -> None:
+        self.variable = variable
+
+    def __hash__(self) -> int:
+        return id(self.variable)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ByIdentity) and other.variable is self.variable
+
+
+class ForeignKey(ByIdentity):
+    """Hash key of an existing dict's key whose class has its own `__hash__` or `__eq__`: found again only as the same object."""
+
+
+class ByUser:
+    """Hash key of an object with its own `__hash__`: that is asked once, `__eq__` (by way of the program) as often as Python asks."""
+
+    __slots__ = ("hash", "tx", "variable")
+
+    def __init__(self, tx: Translator, variable: Variable, hash_value: int) -> None:
+        self.tx = tx
+        self.variable = variable
+        self.hash = hash_value
+
+    def __hash__(self) -> int:
+        return self.hash  # Python makes of it what it makes of what `__hash__` returns
+
+    def __eq__(self, other: object) -> bool:
+        from capture.variables.core.constant import ConstantVariable, is_literal
+
+        if isinstance(other, ByUser):
+            return equal_or_same(self.tx, self.variable, other.variable)
+        if isinstance(other, ForeignKey) or not (is_literal(other) or isinstance(other, ByIdentity)):
+            raise GraphBreak("compare", name="==", value=self.variable)
+        held = other.variable if isinstance(other, ByIdentity) else ConstantVariable(other)
+        return equal_or_same(self.tx, self.variable, held)
+
+
+def names_objects(key: Any) -> bool:
+    """Whether the hash key, or a part of it, stands for an object; else it is the key itself."""
+    if type(key) is tuple:
+        return any(map(names_objects, key))
+    return isinstance(key, ByIdentity | ByUser | IdentityKey)
+
+
+def equals_others(key: Any) -> bool:
+    """Whether a dict may have the hash key, or a part of it, as another object: members of enums on top of str or int equal plain ones."""
+    if type(key) is tuple:
+        return any(map(equals_others, key))
+    return isinstance(key, enum.Enum) and type(key).__eq__ is not object.__eq__
+
+
+def has_own_hash(cls: type) -> bool:
+    """Whether code written in Python decides over equality of dict keys of this class."""
+    import torch
+
+    plain = (torch.nn.Module, torch.Tensor)
+    return any(
+        isinstance(getattr(cls, name), types.FunctionType)
+        and getattr(cls, name) not in [vars(c).get(name) for c in plain]
+        for name in ("__hash__", "__eq__")
+    )
+
+
+def hashes_by_identity(cls: type) -> bool:
+    """Whether equal keys of this class are one object."""
+    import torch
+
+    by_identity = (object.__hash__, type.__hash__, torch.Tensor.__hash__, torch.nn.Module.__hash__)
+    return getattr(cls, "__hash__", None) in by_identity and not has_own_hash(cls)
+
+
+def hash_key(tx: Translator, variable: Variable, among: Iterable[Any] = ()) -> Any:
+    """A key such that two variables are the same dict key exactly if their keys are equal. `among`: the keys that it will be compared with."""
+    from capture.variables.containers.sequence import TupleVariable
+    from capture.variables.core.exception import raise_new
+    from capture.variables.objects.user_object import ObjectVariable
+
+    variable = tx.output.resolve(variable)
+    if isinstance(variable, IdentityVariable) and not (
+        any(isinstance(key, int) for key in among) and variable.is_constant()
+    ):
+        return IdentityKey(variable)
+    plain = plain_operand(variable, "__hash__", "__eq__")
+    if plain.python_type().__hash__ is not None:
+        variable = plain
+    if type(variable) is TupleVariable:
+        try:
+            value = variable.as_constant()
+            hash(value)
+            return value
+        except NotConstant:
+            return tuple(hash_key(tx, item) for item in variable.unpack(tx))
+    if variable.is_constant():
+        value = variable.as_constant()
+        try:
+            hash(value)
+        except TypeError as error:
+            raise raise_new(TypeError, *error.args) from None
+        return value
+    if type(variable).mutable and variable.python_type().__hash__ is None:
+        raise raise_new(TypeError, f"unhashable type: '{variable.python_type().__name__}'")
+    try:
+        value = variable.real_value()
+    except NotConstant:
+        value = None
+    cls = variable.python_type()
+    if isinstance(variable, ObjectVariable) and has_own_hash(cls):
+        return _hash_by_user(tx, variable, cls)
+    import torch
+
+    if (
+        (value is not None and isinstance(value, type))
+        or cls.__hash__ is object.__hash__
+        or cls is torch.Tensor
+    ):
+        return ByIdentity(variable)
+    if issubclass(cls, (torch.nn.Module, torch.Tensor)) and cls.__hash__ in (
+        torch.nn.Module.__hash__,
+        torch.Tensor.__hash__,
+    ):
+        return ByIdentity(variable)
+    if callable(value):
+        return value
+    raise GraphBreak("builtin", name="hash", value=variable)
+
+
+def _hash_by_user(tx: Translator, variable: Variable, cls: type) -> ByUser:
+    from capture.variables.core.exception import raise_new
+
+    if cls.__hash__ is None:
+        raise raise_new(TypeError, f"unhashable type: '{cls.__name__}'")
+    if not isinstance(cls.__hash__, types.FunctionType):
+        raise GraphBreak("builtin", name="hash", value=variable)
+    result = variable.call_method(tx, "__hash__", [], {})
+    if not result.is_constant() or not isinstance(result.as_constant(), int):
+        raise GraphBreak("builtin", name="hash", value=variable)
+    return ByUser(tx, variable, result.as_constant())
+
+
+COMPARISONS = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+SWAPPED = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
+DUNDERS = {"<": "__lt__", "<=": "__le__", "==": "__eq__", "!=": "__ne__", ">": "__gt__", ">=": "__ge__"}

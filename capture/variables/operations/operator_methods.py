@@ -1,0 +1,71 @@
+"""Methods that built-in containers have in common: operators called by name (`d.__or__(e)`, `super().__eq__(other)`), `__reduce__`."""
+
+from __future__ import annotations
+
+import collections
+from typing import TYPE_CHECKING
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.core.base import Variable
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.objects import polyfills as copying
+from capture.variables.objects.native_base import plain_argument
+from capture.variables.operations.equality import COMPARISONS, DUNDERS
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+
+BINARY_NAMES = {"add": "+", "mul": "*", "or": "|", "and": "&", "sub": "-", "xor": "^", "mod": "%"}
+#: name of a method -> symbol of its operator, whether the operands are swapped, whether it changes its owner
+OPERATOR_METHODS: dict[str, tuple[str, bool, bool]] = (
+    {name: (symbol, False, False) for symbol, name in DUNDERS.items()}
+    | {f"__{name}__": (symbol, False, False) for name, symbol in BINARY_NAMES.items()}
+    | {f"__r{name}__": (symbol, True, False) for name, symbol in BINARY_NAMES.items()}
+    | {f"__i{name}__": (symbol, False, True) for name, symbol in BINARY_NAMES.items()}
+)
+
+
+def call_operator(tx: Translator, owner: Variable, name: str, args: list[Variable]) -> Variable | None:
+    """`owner.__add__(other)` and the like, and what `copy` asks for; None where the class has no such operator."""
+    from capture.variables.operations.operators import binary_operator, in_place_operator
+    from capture.variables.operations.rich_comparison import compare
+
+    if name in ("__reduce__", "__reduce_ex__") and owner.python_type() in copying.REDUCED_CONTAINERS:
+        return tx.wrap_function(copying.reduce_container).call(tx, [owner], {})
+    found = OPERATOR_METHODS.get(name)
+    if found is None or len(args) != 1 or not hasattr(owner.python_type(), name):
+        return None
+    symbol, swapped, in_place = found
+    other = plain_argument(args[0])
+    if in_place and issubclass(owner.python_type(), TAKE_ITERABLES.get(symbol, ())):
+        return in_place_operator(tx, symbol, owner, other)
+    if not takes(owner, symbol, other):
+        if symbol in ("+", "*"):  # of sequences, whose methods raise TypeError themselves
+            raise GraphBreak("method", name=name, value=owner)
+        return ConstantVariable(NotImplemented)
+    if symbol in COMPARISONS:
+        return compare(tx, symbol, owner, other)
+    if in_place:
+        return in_place_operator(tx, symbol, owner, other)
+    left, right = (other, owner) if swapped else (owner, other)
+    return binary_operator(tx, symbol, left, right)
+
+
+#: in-place operators of these take whatever their method `update` or `extend` takes
+TAKE_ITERABLES: dict[str, tuple[type, ...]] = {
+    "|": (dict,),
+    "+": (list, collections.deque),
+    "*": (list, collections.deque),
+}
+
+
+def takes(owner: Variable, symbol: str, other: Variable) -> bool:
+    """Whether the built-in method gives something else than NotImplemented."""
+    kinds = owner.python_type(), other.python_type()
+    if symbol == "*":
+        return issubclass(kinds[1], int)
+    if symbol in COMPARISONS and symbol not in ("==", "!=") and issubclass(kinds[0], dict):
+        return False
+    families: tuple[tuple[type, ...], ...] = ((set, frozenset), (tuple,), (list,), (dict,), kinds[:1])
+    family = next(f for f in families if issubclass(kinds[0], f))
+    return issubclass(kinds[1], family)

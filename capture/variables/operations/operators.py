@@ -1,0 +1,417 @@
+"""Unary, binary and in-place operators on variables, and items: `-a`, `a + b`, `a += b`, `a[i]`. Comparisons are in `comparison.py`.
+
+One order of attempts for each: tensors go to the graph; sequences, mappings and sets have rules of their own; constants are computed; user
+classes' dunder methods are inlined; the rest breaks the graph.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import operator
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.containers.lists import DequeVariable, ListVariable, change
+from capture.variables.containers.mapping import DictVariable
+from capture.variables.containers.ranges import RangeVariable
+from capture.variables.containers.sequence import (
+    SequenceVariable,
+    SizeVariable,
+    TupleVariable,
+    index_of,
+)
+from capture.variables.containers.sets import SetVariable
+from capture.variables.containers.views import (
+    IN_PLACE_METHODS,
+    DictViewVariable,
+    combine_views,
+    proxied,
+)
+from capture.variables.core.base import NotConstant, Variable
+from capture.variables.core.class_lookup import lookup_type
+from capture.variables.core.constant import ConstantVariable, fold, raise_type_error
+from capture.variables.core.exception import raise_python
+from capture.variables.numbers import graph_float
+from capture.variables.numbers import max_min as choice
+from capture.variables.numbers.arithmetic import compute
+from capture.variables.numbers.graph_float import GraphFloatVariable
+from capture.variables.numbers.symbolic import SymbolicVariable
+from capture.variables.numbers.tensor_reads import indices
+from capture.variables.objects.native_base import plain_argument, plain_operand
+from capture.variables.objects.user_object import ObjectVariable
+from capture.variables.tensors import numpy_array
+from capture.variables.tensors.numpy_array import NumpyVariable
+from capture.variables.tensors.tensor import TensorVariable
+from guards.sources import ConstantSource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capture.interpret.translator import Translator
+
+# symbol -> (function, in-place function, method name)
+BINARY: dict[str, tuple[Any, Any, str]] = {
+    "+": (operator.add, operator.iadd, "add"),
+    "-": (operator.sub, operator.isub, "sub"),
+    "*": (operator.mul, operator.imul, "mul"),
+    "/": (operator.truediv, operator.itruediv, "truediv"),
+    "//": (operator.floordiv, operator.ifloordiv, "floordiv"),
+    "%": (operator.mod, operator.imod, "mod"),
+    "**": (operator.pow, operator.ipow, "pow"),
+    "@": (operator.matmul, operator.imatmul, "matmul"),
+    "<<": (operator.lshift, operator.ilshift, "lshift"),
+    ">>": (operator.rshift, operator.irshift, "rshift"),
+    "&": (operator.and_, operator.iand, "and"),
+    "|": (operator.or_, operator.ior, "or"),
+    "^": (operator.xor, operator.ixor, "xor"),
+}
+UNARY: dict[str, tuple[Any, str]] = {
+    "-": (operator.neg, "__neg__"),
+    "+": (operator.pos, "__pos__"),
+    "~": (operator.invert, "__invert__"),
+}
+
+
+def unary_operator(tx: Translator, symbol: str, value: Variable) -> Variable:
+    function, method = UNARY[symbol]
+    if isinstance(value, NumpyVariable):
+        return numpy_array.operator_on_arrays(tx, symbol, function, [value])
+    value = plain_operand(value, method)
+    if isinstance(value, TensorVariable):
+        own = value.dunder(tx, method, [])
+        return own if own is not None else tx.output.call_function(tx, function, [value], {})
+    if isinstance(value, ObjectVariable):
+        result = value.dunder(tx, method, [])
+        return result or raise_type_error(f"bad operand type for unary {symbol}: '{value.cls.__name__}'")
+    if isinstance(value, GraphFloatVariable):
+        return graph_float.operate(tx, symbol, function, [value])
+    return compute(function, [value]) or fold(function, [value], {})
+
+
+def binary_operator(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
+    function, _, name = BINARY[symbol]
+    if isinstance(left, NumpyVariable) or isinstance(right, NumpyVariable):
+        return numpy_array.operator_on_arrays(tx, symbol, function, [left, right])
+    if symbol == "%" and isinstance(right, ObjectVariable) and formats(left, right):
+        from capture.variables.text.strings import percent_format
+
+        return percent_format(tx, left, right)
+    left, right = (plain_operand(v, f"__{name}__", f"__r{name}__") for v in (left, right))
+    one, other = plain_operand(left, f"__{name}__"), plain_operand(right, f"__r{name}__")
+    if _has_operator(tx, one, f"__{name}__") or _has_operator(tx, other, f"__r{name}__"):
+        return user_operator(tx, symbol, name, left, right)
+    left, right = one, other
+    if choice.is_among((left, right)):
+        return choice.operate(tx, symbol, function, [left, right])
+    if isinstance(left, TensorVariable) or isinstance(right, TensorVariable):
+        return tx.output.call_function(tx, function, [left, right], {})
+    if graph_float.is_among((left, right)):
+        return graph_float.operate(tx, symbol, function, [left, right])
+    computed = compute(function, [left, right])
+    if computed is not None:
+        return computed
+    rule = _container_rule(symbol, left, right)
+    if rule is not None:
+        return rule(tx, left, right)
+    if symbol == "%" and isinstance(left, ConstantVariable) and isinstance(left.value, str):
+        from capture.variables.text.strings import percent_format
+
+        return percent_format(tx, left, right)
+    _raise_if_refused(function, left, right)
+    return fold(function, [left, right], {})
+
+
+SEQUENCES = frozenset({str, bytes, list, tuple, collections.deque})
+
+
+def formats(template: Variable, value: ObjectVariable) -> bool:
+    """Whether `template % value` is the template's to answer, as it is for all but a text that has its own `__rmod__`."""
+    kind = template.python_type()
+    own = issubclass(value.cls, kind) and value.has_class_attribute("__rmod__", below=kind)
+    return kind in (str, bytes) and template.is_constant() and not own
+
+
+def _has_operator(tx: Translator, value: Variable, method: str) -> bool:
+    """Whether the program may have written the operator: any object, or a tensor of a class that has it (guarded)."""
+    if isinstance(value, TensorVariable):
+        if value.cls not in (torch.Tensor, torch.nn.Parameter):
+            tx.output.guard_class_entry(value, value.cls, method)
+        return lookup_type(value.cls, method) is not lookup_type(torch.Tensor, method)
+    return isinstance(value, ObjectVariable)
+
+
+def _raise_if_refused(function: Any, left: Variable, right: Variable) -> None:
+    """The TypeError that Python has for these operand types, found on empty containers in their place."""
+    operands = []
+    for value in (left, right):
+        kind = value.python_type() if not value.is_constant() else None
+        if kind is not None and kind not in EMPTY_STANDS_FOR:
+            return
+        operands.append(value.as_constant() if kind is None else kind())
+    try:
+        function(*operands)
+    except TypeError as error:
+        raise raise_python(error) from None
+    except (ArithmeticError, ValueError):
+        return  # of constants: found again by whoever computes them
+
+
+EMPTY_STANDS_FOR = frozenset(
+    {list, tuple, dict, set, frozenset, collections.OrderedDict, collections.defaultdict, collections.deque}
+)
+
+
+def is_int(value: Variable) -> bool:
+    """Whether `*` takes it for a number of repetitions, and it is known."""
+    value = plain_argument(value)
+    return isinstance(value, (ConstantVariable, SymbolicVariable)) and issubclass(value.python_type(), int)
+
+
+def in_place_operator(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
+    _, function, name = BINARY[symbol]
+    if isinstance(left, NumpyVariable):
+        return numpy_array.operator_on_arrays(tx, symbol, function, [left, right])
+    if isinstance(left, TensorVariable):
+        own = left.dunder(tx, f"__i{name}__", [right])
+        if own is not None and not own.is_exactly(NotImplemented):
+            return own
+        if isinstance(right, NumpyVariable):
+            return numpy_array.operator_on_arrays(tx, symbol, function, [left, right])
+        return tx.output.call_function(tx, function, [left, right], {})
+    if isinstance(left, ObjectVariable):
+        if left.has_class_attribute(f"__i{name}__"):
+            result = left.call_method(tx, f"__i{name}__", [right], {})
+            if not result.is_exactly(NotImplemented):
+                return result
+        return binary_operator(tx, symbol, left, right)
+    if isinstance(left, (ListVariable, DequeVariable)) and symbol in ("+", "*"):
+        answer = _answer_before_sequence(tx, symbol, function, left, right)
+        if answer is not None:
+            return answer
+    if symbol == "+" and isinstance(left, (ListVariable, DequeVariable)):
+        return left.call_method(tx, "__iadd__", [right], {})
+    if symbol == "*" and isinstance(left, (ListVariable, DequeVariable)):
+        items = repeated(left, plain_argument(right)) if is_int(right) else None
+        if items is None:
+            return binary_operator(tx, symbol, left, right)
+        change(tx, left)
+        left.items[:] = items
+        if isinstance(left, DequeVariable):
+            left.trim()
+        return left
+    if isinstance(left, SetVariable) and not isinstance(plain_operand(right, f"__r{name}__"), SetVariable):
+        return binary_operator(tx, symbol, left, right)
+    if left.python_type() is frozenset:
+        return binary_operator(tx, symbol, left, right)
+    if isinstance(left, (SetVariable, DictVariable)) and symbol in IN_PLACE_METHODS:
+        left.call_method(tx, IN_PLACE_METHODS[symbol], [right], {})
+        return left
+    return binary_operator(tx, symbol, left, right)
+
+
+def _answer_before_sequence(
+    tx: Translator, symbol: str, function: Any, left: Variable, right: Variable
+) -> Variable | None:
+    """Python asks the right operand first where it is a number in the eyes of its class: `items += array` adds. None where it does not answer."""
+    if isinstance(right, NumpyVariable):
+        return numpy_array.operator_on_arrays(tx, symbol, function, [left, right])
+    reflected = f"__r{BINARY[symbol][2]}__"
+    if isinstance(right, ObjectVariable) and isinstance(right.class_entry(reflected), types.FunctionType):
+        answer = right.call_method(tx, reflected, [left], {})
+        return None if answer.is_exactly(NotImplemented) else answer
+    return None
+
+
+def _entry(value: Variable, name: str) -> Any:
+    """What the class has under a name, guarded."""
+    return (
+        value.class_entry(name)
+        if isinstance(value, ObjectVariable)
+        else lookup_type(value.python_type(), name)
+    )
+
+
+def user_operator(tx: Translator, symbol: str, name: str, left: Variable, right: Variable) -> Variable:
+    """Python's protocol: the right operand's reflected method first if its class is a proper subclass of the left's that has its own."""
+    attempts = [(left, f"__{name}__", right), (right, f"__r{name}__", left)]
+    kinds = left.python_type(), right.python_type()
+    if kinds[0] is kinds[1]:
+        del attempts[1]  # of one class: its reflected method could only say the same
+    elif kinds[0] in kinds[1].__mro__ and _entry(left, f"__r{name}__") is not _entry(right, f"__r{name}__"):
+        attempts.reverse()
+    for owner, method, other in attempts:
+        if isinstance(owner, ObjectVariable):
+            if not owner.has_class_attribute(method):
+                continue
+            result = owner.call_method(tx, method, [other], {})
+        elif isinstance(owner, TensorVariable) and is_operand_of_tensors(other):
+            operand = other.base_value if isinstance(other, ObjectVariable) else other
+            assert operand is not None
+            result = owner.call_method(tx, method, [operand], {})
+        else:
+            other = plain_argument(other)
+            if not (owner.is_constant() and other.is_constant() and hasattr(owner.python_type(), method)):
+                continue  # a tensor or a container meets an unknown object: its own method gives NotImplemented
+            result = owner.call_method(tx, method, [other], {})
+        if not result.is_exactly(NotImplemented):
+            return result
+    if any(kind in SEQUENCES for kind in kinds):  # they ask for `__index__`, and have texts of their own
+        raise GraphBreak("operator", name=symbol, value=left)
+    return raise_type_error(
+        f"unsupported operand type(s) for {symbol}: '{kinds[0].__name__}' and '{kinds[1].__name__}'"
+    )
+
+
+def is_operand_of_tensors(value: Variable) -> bool:
+    """Whether a tensor's own operator takes it. Of an instance of a class on top of a number it takes the number, whatever its class defines."""
+    if not isinstance(value, ObjectVariable):
+        return True
+    is_number = value.base_value is not None and value.base_value.python_type() in (int, float, complex)
+    return is_number and not value.has_class_attribute("__torch_function__")
+
+
+# --- containers ---
+
+
+def _concatenate(tx: Translator, left: Any, right: Any) -> Variable:
+    for one, other in ((left, right), (right, left)):
+        if not other.items and type(one) is type(other) is TupleVariable:
+            return one  # a tuple that gets nothing more is that tuple
+    items = list(left.items) + list(right.items)
+    whole = right if isinstance(right, SizeVariable) else left  # torch.Size answers for both sides
+    if isinstance(whole, SizeVariable) and not all(issubclass(item.python_type(), int) for item in items):
+        raise GraphBreak("builtin", name="torch.Size", value=left)
+    result: Variable = whole.like(items)
+    return result
+
+
+def _repeat(tx: Translator, left: Any, right: Any) -> Variable:
+    if not isinstance(left, SequenceVariable):
+        left, right = right, left
+    if type(left) is TupleVariable and right.as_constant() == 1:
+        return left
+    result: Variable = left.like(repeated(left, right))
+    return result
+
+
+MOST_ITEMS = 100_000  # of a sequence that `*` makes: each is a variable
+
+
+def repeated(sequence: Any, times: Variable) -> list[Variable]:
+    count = times.as_constant()
+    assert isinstance(count, int)
+    if len(sequence.items) * count > MOST_ITEMS:
+        raise GraphBreak("operator", name="*", value=sequence)
+    return list(sequence.items) * count
+
+
+def _set_method(name: str) -> Callable[[Translator, Any, Any], Variable]:
+    def apply(tx: Translator, left: Any, right: Any) -> Variable:
+        result: Variable = left.call_method(tx, name, [right], {})
+        return result
+
+    return apply
+
+
+SET_RULES = {
+    "|": _set_method("union"),
+    "&": _set_method("intersection"),
+    "-": _set_method("difference"),
+    "^": _set_method("symmetric_difference"),
+}
+
+
+def _merge(tx: Translator, left: Any, right: Any) -> Variable:
+    """Of the class of the left dict; a plain one leaves it to the right one's `__ror__`."""
+    kind = left if left.cls is not dict else right
+    result = DictVariable(cls=kind.cls, factory=kind.factory)
+    for operand in (left, right):
+        result.call_method(tx, "update", [operand], {})
+    return result
+
+
+def _union_of_types(tx: Translator, left: Variable, right: Variable) -> Variable:
+    """`int | str`, `int | None`."""
+    try:
+        union = left.real_value() | right.real_value()
+    except NotConstant:
+        raise GraphBreak("operator", name="|", value=left) from None
+    except TypeError as error:
+        raise raise_python(error) from None
+    return tx.wrap(union, ConstantSource(union))
+
+
+def _is_set_view(value: Variable) -> bool:
+    return isinstance(value, DictViewVariable) and value.kind != "values"
+
+
+def _container_rule(symbol: str, left: Variable, right: Variable) -> Any:
+    if symbol == "+" and isinstance(left, SequenceVariable) and isinstance(right, SequenceVariable):
+        same = {tuple: TupleVariable, list: ListVariable}
+        for base in same.values():
+            if isinstance(left, base) and isinstance(right, base):
+                return _concatenate
+        if isinstance(left, DequeVariable) and isinstance(right, DequeVariable):
+            return _concatenate
+        return None
+    if symbol == "*":
+        pair = (left, right) if isinstance(left, SequenceVariable) else (right, left)
+        if isinstance(pair[0], SequenceVariable) and isinstance(
+            pair[1], (ConstantVariable, SymbolicVariable)
+        ):
+            return _repeat if issubclass(pair[1].python_type(), int) else None
+    if symbol in SET_RULES and (_is_set_view(left) or _is_set_view(right)):
+        return functools.partial(combine_views, symbol)
+    if symbol in SET_RULES and isinstance(left, SetVariable) and isinstance(right, SetVariable):
+        return SET_RULES[symbol]
+    if symbol == "|" and type in (left.python_type(), right.python_type()):
+        return _union_of_types
+    if symbol == "|":
+        left, right = proxied(left), proxied(right)
+        if isinstance(left, DictVariable) and isinstance(right, DictVariable):
+            return lambda tx, a, b: _merge(tx, left, right)
+    return None
+
+
+# --- items ---
+
+
+def get_item(tx: Translator, container: Variable, key: Variable) -> Variable:
+    """`container[key]`."""
+    key = plain_argument(key)
+    if isinstance(container, TensorVariable):
+        own = container.dunder(tx, "__getitem__", [key])
+        if own is not None:
+            return own
+        key = indices(tx, container, key)
+        if isinstance(key, SymbolicVariable) and key.python_type() is int and container.fake.ndim:
+            return tx.output.call_method(
+                tx, "select", [container, ConstantVariable(0), key], {}
+            )  # `[]` would fix the index
+        return tx.output.call_function(tx, operator.getitem, [container, key], {})
+    if isinstance(container, (ConstantVariable, RangeVariable)) and isinstance(key, ObjectVariable):
+        key = ConstantVariable(index_of(tx, key)) if key.has_class_attribute("__index__") else key
+    if isinstance(container, ConstantVariable):
+        return fold(operator.getitem, [container, key], {})
+    reader = getattr(container, "get_item", None)
+    if reader is None:
+        raise GraphBreak("operator", name="[]", value=container)
+    result: Variable = reader(tx, key)
+    return result
+
+
+def set_item(tx: Translator, container: Variable, key: Variable, value: Variable) -> None:
+    """`container[key] = value`."""
+    if isinstance(container, TensorVariable):
+        if container.dunder(tx, "__setitem__", [key, value]) is None:
+            tx.output.call_function(tx, operator.setitem, [container, indices(tx, container, key), value], {})
+        return
+    container.call_method(tx, "__setitem__", [key, value], {})
+
+
+def del_item(tx: Translator, container: Variable, key: Variable) -> None:
+    container.call_method(tx, "__delitem__", [key], {})

@@ -1,0 +1,175 @@
+"""What a built-in function or operator raises: asked of itself, so that the text is CPython's.
+
+In:  a function written in C and arguments that our rule refuses, or for which the rule raises an exception.
+Out: the exception that the function raises for copies of them; None where it raises none, or where that can't be known without the program's objects.
+
+    [1].pop(5)         ->   IndexError: pop index out of range
+    [x].append(x, x)   ->   TypeError: list.append() takes exactly one argument (2 given); what x is doesn't matter
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import functools
+import itertools
+import re
+import types
+from typing import TYPE_CHECKING, Any
+
+from capture.variables.core.base import LazyVariable, NotConstant, ObservedException, Variable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from capture.interpret.translator import Translator
+    from capture.report.break_reasons import GraphBreak
+
+#: classes whose constructors and methods touch nothing but their arguments; an instance without contents stands for any other where a
+#: method refuses the number of its arguments
+CLASSES: frozenset[type] = frozenset([
+    list, tuple, dict, set, frozenset, str, bytes, bytearray, int, float, complex, bool, object,
+    collections.deque, collections.OrderedDict, collections.defaultdict,
+    *(value for value in vars(builtins).values() if isinstance(value, type) and issubclass(value, BaseException)),
+])  # fmt: skip
+ITERATORS: frozenset[type] = frozenset(
+    [range, slice, enumerate, zip, map, filter, reversed, functools.partial]
+    + [value for value in vars(itertools).values() if isinstance(value, type)]
+)
+FUNCTIONS: frozenset[Any] = frozenset(
+    getattr(builtins, name)
+    for name in (
+        "abs", "all", "any", "ascii", "bin", "callable", "chr", "divmod", "format", "hash", "hex", "isinstance", "issubclass", "iter",
+        "len", "max", "min", "next", "oct", "ord", "pow", "repr", "round", "sorted", "sum",
+    )
+)  # fmt: skip
+MODULES = frozenset(["math", "cmath", "_operator"])
+MOST_ITEMS = 1000
+WRONG_NUMBER = re.compile(
+    r"takes (no|exactly|at least|at most|from) |expected (at (least|most) )?\d+ arguments?, got|takes no keyword|takes no arguments"
+    r"|unexpected keyword argument|is an invalid keyword argument|missing (a )?required|missing \d+ required"
+)
+
+
+def corrected(
+    tx: Translator,
+    signal: GraphBreak | ObservedException,
+    function: Variable | Any,
+    args: Sequence[Variable],
+    kwargs: dict[str, Variable] | None = None,
+) -> GraphBreak | ObservedException:
+    """What to raise in place of `signal`: what the function itself raises for these arguments, where that is known."""
+    from capture.variables.core.exception import raise_python
+
+    real = real_function(tx, function)
+    if real is None:
+        return signal
+    memo: dict[Variable, Any] = {}
+    try:
+        values = [copy_of(tx, a, memo) for a in args]
+        keywords = {name: copy_of(tx, v, memo) for name, v in (kwargs or {}).items()}
+    except NotConstant:
+        return signal
+    error = error_of(real, values, keywords)
+    return signal if error is None else raise_python(error)
+
+
+def wrong_number(
+    tx: Translator, function: Variable, args: Sequence[Variable], kwargs: dict[str, Variable]
+) -> ObservedException | None:
+    """The TypeError for a number or names of arguments that the function does not take."""
+    from capture.variables.core.exception import raise_python
+
+    real = real_function(tx, function, empty=True)
+    if real is None:
+        return None
+    error = error_of(real, [object() for _ in args], {name: object() for name in kwargs})
+    if isinstance(error, TypeError) and WRONG_NUMBER.search(str(error)):
+        return raise_python(error)
+    return None
+
+
+def error_of(function: Any, values: Sequence[Any], keywords: dict[str, Any]) -> Exception | None:
+    try:
+        function(*values, **keywords)
+    except Exception as error:
+        return error
+    return None
+
+
+def real_function(tx: Translator, function: Variable | Any, empty: bool = False) -> Any:
+    """The function itself, where a call touches nothing but its arguments, else None. `empty`: of a method, that of an empty instance."""
+    from capture.variables.callables.builtin import BuiltinVariable
+    from capture.variables.callables.function import ValueMethod
+    from capture.variables.callables.native_method import UnboundMethodVariable
+    from capture.variables.objects.type_object import ClassVariable
+
+    if isinstance(function, ValueMethod):
+        try:
+            kind = function.owner.python_type()
+            owner = kind() if empty and kind in CLASSES else copy_of(tx, function.owner, {})
+        except NotConstant:
+            return None
+        return getattr(owner, function.name, None) if type(owner) in CLASSES else None
+    value = function
+    if isinstance(function, BuiltinVariable):
+        value = function.function
+    elif isinstance(function, ClassVariable):
+        value = function.cls
+    elif isinstance(function, UnboundMethodVariable):
+        value = function.descriptor
+    elif isinstance(function, Variable):
+        return None
+    return value if _touches_its_arguments_only(value) else None
+
+
+def _touches_its_arguments_only(value: Any) -> bool:
+    if isinstance(value, type):
+        return value in CLASSES or value in ITERATORS
+    if isinstance(value, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+        return value.__objclass__ in CLASSES
+    is_function = isinstance(value, types.BuiltinFunctionType)
+    return is_function and (value in FUNCTIONS or value.__module__ in MODULES)
+
+
+def copy_of(tx: Translator, variable: Variable, memo: dict[Variable, Any]) -> Any:
+    """A real object of the same contents; NotConstant where it holds anything but literals in built-in containers."""
+    from capture.variables.containers.lists import DequeVariable, ListVariable
+    from capture.variables.containers.mapping import DictVariable
+    from capture.variables.containers.ranges import RangeVariable, SliceVariable
+    from capture.variables.containers.sequence import TupleVariable
+    from capture.variables.containers.sets import SetVariable
+    from capture.variables.core.constant import ConstantVariable
+    from capture.variables.objects.type_object import ClassVariable
+    from guards.sources import HEAP_TYPE
+
+    variable = variable.realize() if isinstance(variable, LazyVariable) else variable
+    if variable in memo:
+        return memo[variable]
+    kind = type(variable)
+    items = variable.children()
+    if len(items) > MOST_ITEMS or len(memo) > MOST_ITEMS:
+        raise NotConstant(variable)
+    if kind in (ListVariable, DequeVariable):
+        if getattr(variable, "original", None) is not None:
+            raise NotConstant(variable)
+        made = memo[variable] = [] if kind is ListVariable else collections.deque(maxlen=variable.maxlen)  # type: ignore[attr-defined]
+        made.extend(copy_of(tx, item, memo) for item in items)
+        return made
+    if kind is DictVariable and variable.python_type() in (dict, collections.OrderedDict):
+        made = memo[variable] = variable.python_type()()
+        for key, value in variable.items(tx):  # type: ignore[attr-defined]
+            made[copy_of(tx, key, memo)] = copy_of(tx, value, memo)
+        return made
+    if kind in (TupleVariable, SetVariable):
+        return variable.python_type()([copy_of(tx, item, memo) for item in items])
+    if kind is ClassVariable and not variable.cls.__flags__ & HEAP_TYPE:  # type: ignore[attr-defined]
+        return variable.real_value()
+    if kind in (RangeVariable, SliceVariable):
+        return variable.as_constant()
+    if kind is ConstantVariable and type(variable.as_constant()) in PLAIN:
+        return variable.as_constant()
+    raise NotConstant(variable)
+
+
+PLAIN = frozenset([int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented)])

@@ -1,0 +1,220 @@
+"""Rich comparisons and membership, on variables: `left < right`, `item in container`.
+
+One order of attempts, as for other operators: tensors go to the graph; sequences, mappings and sets have rules of their own; constants are
+computed; user classes' methods are inlined; the rest breaks the graph. What is equal or the same object is in `compare.py`.
+"""
+
+from __future__ import annotations
+
+import operator
+import types
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.callables.builtin import BuiltinVariable
+from capture.variables.callables.function import BoundMethodVariable, ValueMethod
+from capture.variables.containers.lists import DequeVariable
+from capture.variables.containers.mapping import DictVariable
+from capture.variables.containers.sequence import SequenceVariable, live_items
+from capture.variables.containers.sets import SetVariable
+from capture.variables.containers.views import DictViewVariable, MappingProxyVariable, proxied
+from capture.variables.core.base import Variable
+from capture.variables.core.class_lookup import lookup_type
+from capture.variables.core.constant import ConstantVariable, fold, raise_type_error
+from capture.variables.core.identity import IdentityVariable, same_identity
+from capture.variables.core.opaque import OpaqueVariable
+from capture.variables.iterators.iterator import IteratorVariable
+from capture.variables.numbers import graph_float
+from capture.variables.numbers.arithmetic import compute, is_number
+from capture.variables.numbers.symbolic import SymbolicVariable
+from capture.variables.objects.class_dict import ClassDictVariable
+from capture.variables.objects.native_base import plain_operand
+from capture.variables.objects.user_object import ObjectVariable
+from capture.variables.operations.equality import (
+    COMPARISONS,
+    DUNDERS,
+    SWAPPED,
+    equal,
+    equal_or_same,
+    same_object,
+)
+from capture.variables.tensors import numpy_array
+from capture.variables.tensors.numpy_array import NumpyVariable
+from capture.variables.tensors.tensor import TensorVariable
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+
+
+def compare(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
+    """`left symbol right` for the six rich comparisons."""
+    methods = DUNDERS[symbol], DUNDERS[SWAPPED[symbol]]
+    left, right = (plain_operand(tx.output.resolve(v), *methods) for v in (left, right))
+    if isinstance(left, NumpyVariable) or isinstance(right, NumpyVariable):
+        return numpy_array.operator_on_arrays(tx, symbol, COMPARISONS[symbol], [left, right])
+    if numpy_array.is_dtype(left) or numpy_array.is_dtype(right):
+        return numpy_array.compare_dtypes(COMPARISONS[symbol], left, right)
+    if isinstance(left, ObjectVariable) or isinstance(right, ObjectVariable):
+        return _user_compare(tx, symbol, left, right)
+    if isinstance(left, TensorVariable) or isinstance(right, TensorVariable):
+        return _compare_tensors(tx, symbol, left, right)
+    if graph_float.is_among((left, right)):
+        raise GraphBreak("data_dependent_value", what=f"comparison {symbol} of a float read from a tensor")
+    left, right = _as_set(tx, proxied(left)), _as_set(tx, proxied(right))
+    if isinstance(left, SequenceVariable) and isinstance(right, SequenceVariable):
+        return _compare_sequences(tx, symbol, left, right)
+    if isinstance(left, DictVariable) and isinstance(right, DictVariable) and symbol in ("==", "!="):
+        return ConstantVariable(left.equals(tx, right) == (symbol == "=="))
+    if isinstance(left, SetVariable) and isinstance(right, SetVariable):
+        keys = {"==": left.keys() == right.keys(), "!=": left.keys() != right.keys()}
+        keys |= {"<=": left.keys() <= right.keys(), "<": left.keys() < right.keys()}
+        keys |= {">=": left.keys() >= right.keys(), ">": left.keys() > right.keys()}
+        return ConstantVariable(keys[symbol])
+    if isinstance(left, SymbolicVariable) or isinstance(right, SymbolicVariable):
+        return _compare_symbolic(symbol, left, right)
+    if isinstance(left, IdentityVariable) and isinstance(right, IdentityVariable) and symbol in ("==", "!="):
+        return ConstantVariable(same_identity(left, right) == (symbol == "=="))
+    if left.is_constant() and right.is_constant():
+        return fold(COMPARISONS[symbol], [left, right], {})
+    if symbol in ("==", "!="):
+        return ConstantVariable(_equal_otherwise(tx, left, right) == (symbol == "=="))
+    raise GraphBreak("compare", name=symbol, value=left)
+
+
+def _compare_symbolic(symbol: str, left: Variable, right: Variable) -> Variable:
+    computed = compute(COMPARISONS[symbol], [left, right])
+    if computed is not None:
+        return computed
+    if symbol in ("==", "!=") and not (is_number(left) and is_number(right)):
+        for value in (left, right):
+            if not is_number(value) and not issubclass(value.python_type(), NEVER_NUMBERS):
+                raise GraphBreak("compare", name=symbol, value=value)
+        return ConstantVariable(symbol == "!=")
+    return fold(COMPARISONS[symbol], [left, right], {})
+
+
+NEVER_NUMBERS = (str, bytes, type(None), list, tuple, dict, set)
+
+
+def _as_set(tx: Translator, value: Variable) -> Variable:
+    """Views of keys and of items compare as sets do."""
+    return value.as_set(tx) if isinstance(value, DictViewVariable) and value.kind != "values" else value
+
+
+def _equal_otherwise(tx: Translator, left: Variable, right: Variable) -> bool:
+    """Methods are equal where what they are made of is; values of unlike built-in types never are; the rest by identity."""
+    if isinstance(left, BoundMethodVariable) and isinstance(right, BoundMethodVariable):
+        return same_object(tx, left.owner, right.owner) and equal(tx, left.function, right.function)
+    if isinstance(left, BuiltinVariable) and isinstance(right, BuiltinVariable):
+        return bool(left.function == right.function)  # those of one C function and one object are equal
+    if isinstance(left, ValueMethod) and isinstance(right, ValueMethod):
+        return left.name == right.name and same_object(tx, left.owner, right.owner)
+    kinds = left.python_type(), right.python_type()
+    by_identity = any(lookup_type(kind, "__eq__") is object.__eq__ for kind in kinds)
+    for value in (left, right):
+        if (
+            isinstance(value, OpaqueVariable)
+            and lookup_type(value.python_type(), "__eq__") is not object.__eq__
+        ):
+            raise value.breaks()
+    written = any(isinstance(lookup_type(kind, "__eq__"), types.FunctionType) for kind in kinds)
+    of_numpy = any(issubclass(kind, np.generic) for kind in kinds)  # compares with the items of a list
+    if of_numpy or written or not (by_identity or kinds[0] is not kinds[1] or kinds[0] is type):
+        raise GraphBreak("compare", name="==", value=left)
+    return same_object(tx, left, right)
+
+
+def _compare_tensors(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
+    other = right if isinstance(left, TensorVariable) else left
+    if other.is_exactly(None) and symbol in ("==", "!="):
+        return ConstantVariable(symbol == "!=")
+    for owner, method, operand in ((left, DUNDERS[symbol], right), (right, DUNDERS[SWAPPED[symbol]], left)):
+        own = owner.dunder(tx, method, [operand]) if isinstance(owner, TensorVariable) else None
+        if own is not None and not own.is_exactly(NotImplemented):
+            return own
+    return tx.output.call_function(tx, COMPARISONS[symbol], [left, right], {})
+
+
+def _compare_sequences(
+    tx: Translator, symbol: str, left: SequenceVariable, right: SequenceVariable
+) -> Variable:
+    bases = (tuple, list, DequeVariable.builtin)
+    matching = any(issubclass(left.python_type(), b) and issubclass(right.python_type(), b) for b in bases)
+    if not matching:
+        if symbol in ("==", "!="):
+            return ConstantVariable(symbol == "!=")
+        return fold(COMPARISONS[symbol], [left, right], {})
+    if symbol in ("==", "!=") and len(left.items) != len(right.items):
+        return ConstantVariable(symbol == "!=")
+    for index, (a, b) in enumerate(zip(live_items(left, tx), live_items(right, tx))):
+        if not (same_object(tx, a, b) or equal(tx, a, b)):
+            if index >= min(len(left.items), len(right.items)):
+                break  # `__eq__` took items away
+            return ConstantVariable(symbol == "!=") if symbol in ("==", "!=") else compare(tx, symbol, a, b)
+    return ConstantVariable(COMPARISONS[symbol](len(left.items), len(right.items)))
+
+
+def _user_compare(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
+    attempts = [(left, symbol, right), (right, SWAPPED[symbol], left)]
+    if left.python_type() is not right.python_type() and left.python_type() in right.python_type().__mro__:
+        attempts.reverse()
+    for owner, sign, other in attempts:
+        if isinstance(owner, ObjectVariable) and owner.has_class_attribute(DUNDERS[sign]):
+            result = owner.call_method(tx, DUNDERS[sign], [other], {})
+            if not result.is_exactly(NotImplemented):
+                return result
+    if symbol in ("==", "!="):
+        return ConstantVariable(same_object(tx, left, right) == (symbol == "=="))
+    return raise_type_error(
+        f"'{symbol}' not supported between instances of '{left.python_type().__name__}' "
+        f"and '{right.python_type().__name__}'"
+    )
+
+
+def contains(tx: Translator, container: Variable, item: Variable) -> Variable:
+    """`item in container`."""
+    from capture.variables.objects.type_object import ClassVariable
+
+    container = plain_operand(container, "__contains__", "__iter__")
+    if isinstance(container, ConstantVariable):
+        return fold(operator.contains, [container, item], {})
+    if isinstance(container, (TensorVariable, NumpyVariable)):
+        return container.call_method(tx, "__contains__", [item], {})
+    if isinstance(container, ObjectVariable) and not container.has_class_attribute("__contains__"):
+        return is_among(tx, container.iterate(tx), item)
+    if isinstance(container, IteratorVariable):
+        return is_among(tx, container, item)
+    if isinstance(container, CONTAINERS):
+        result = container.call_method(tx, "__contains__", [item], {})
+        return ConstantVariable(result.truth(tx))
+    if isinstance(container, ClassVariable):
+        own = container.dunder(tx, "__contains__", [item])
+        if own is not None:
+            return ConstantVariable(own.truth(tx))
+    if container.is_constant() and item.is_constant():
+        return fold(operator.contains, [container, item], {})
+    return ConstantVariable(any(equal_or_same(tx, i, item) for i in container.unpack(tx)))
+
+
+def is_among(tx: Translator, iterator: Variable, item: Variable) -> Variable:
+    """Takes items up to the one that is equal, and leaves the iterator behind it."""
+    from capture.variables.iterators.rules import next_item
+
+    while (found := next_item(tx, iterator)) is not None:
+        tx.output.count_instruction()
+        if equal_or_same(tx, found, item):
+            return ConstantVariable(True)
+    return ConstantVariable(False)
+
+
+CONTAINERS = (
+    SequenceVariable,
+    DictVariable,
+    SetVariable,
+    DictViewVariable,
+    MappingProxyVariable,
+    ObjectVariable,
+    ClassDictVariable,
+)

@@ -1,0 +1,3 @@
+"""In:   Tensors and NumPy arrays.
+Out:  Nodes of the graph.
+"""

@@ -1,0 +1,139 @@
+"""`torch.nn.Parameter(x)` of an argument, in captured code.
+
+In:  the call, with a tensor that existed before the frame and that the frame has not written to.
+Out: a tensor that the graph takes. The frame's code makes it before it calls the graph: nothing tells when, since it shares the memory of `x`.
+
+    w = nn.Parameter(x); return w * 2, w   ->   made_0 = nn.Parameter(x, True); return graph_0(made_0)[0], made_0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from bytecode import Instr
+
+from capture.graph.inputs import GraphInput, version_of
+from capture.output.python_code import held_constant
+from capture.report.break_reasons import GraphBreak
+from capture.variables.core.base import NotConstant, Variable
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.rules import rule
+from capture.variables.tensors.tensor import TensorVariable
+from guards.lookup import Unresolved
+from guards.sources import Source
+
+if TYPE_CHECKING:
+    import torch.fx
+
+    from capture.interpret.output_graph import OutputGraph
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+    from guards.namespace import FrameNamespace
+
+
+@dataclass(frozen=True, eq=False)
+class MadeSource(Source):
+    """A local of the frame's new code, which holds the parameter made of `data`."""
+
+    index: int
+    data: Source
+    requires_grad: bool
+
+    @property
+    def text(self) -> str:
+        return f"made_{self.index}"
+
+    @property
+    def local(self) -> str:
+        return f"___made_{self.index}"
+
+    def resolve(self, frame: FrameNamespace) -> Any:
+        raise Unresolved("a parameter that the frame's code makes; no guard reads it")
+
+
+class MadeParameter(TensorVariable):
+    def __init__(self, node: torch.fx.Node, fake: torch.Tensor, made: MadeSource) -> None:
+        super().__init__(node, fake)
+        self.made = made
+
+    def python_type(self) -> type:
+        return torch.nn.Parameter
+
+    def real_value(self) -> Any:
+        raise NotConstant(self)
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        if name == "grad":  # a backward inside of the frame leaves it there
+            raise GraphBreak("get_attr", value=self, name=name)
+        return super().get_attr(tx, name)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        if self.attributes:
+            raise GraphBreak("reconstruct", value=self)
+        code.emit("LOAD_FAST", self.made.local)
+
+
+@rule(torch.nn.Parameter)
+def _parameter(
+    tx: Translator,
+    data: Variable = ConstantVariable(None),
+    requires_grad: Variable = ConstantVariable(True),
+) -> Variable:
+    output = tx.output
+    held = next(
+        (i for i in output.tensor_inputs() if isinstance(data, TensorVariable) and i.node is data.node), None
+    )
+    if (
+        held is None
+        or not _is_plain(data)
+        or not _is_untouched(output, held)
+        or not requires_grad.is_constant()
+    ):
+        raise GraphBreak("call", value="class Parameter")
+    wanted = bool(requires_grad.as_constant())
+    if wanted and not (held.value.is_floating_point() or held.value.is_complex()):
+        raise GraphBreak("call", value="class Parameter")
+    return add_parameter(output, held, wanted)
+
+
+def _is_plain(data: Any) -> bool:
+    return (
+        data.cls is torch.Tensor
+        and data.source is not None
+        and type(data.value) in (torch.Tensor, torch.nn.Parameter)
+    )
+
+
+def _is_untouched(output: OutputGraph, held: GraphInput) -> bool:
+    """Nothing was written to it, and no mode sees what is made."""
+    inside = torch._C._functorch.peek_interpreter_stack() is not None or bool(output.function_modes)
+    known = held.version is not None and version_of(held.node.meta["example_value"]) == held.version
+    return known and not inside and not torch.is_inference_mode_enabled()
+
+
+def add_parameter(output: OutputGraph, held: GraphInput, requires_grad: bool) -> Variable:
+    source = MadeSource(len(output.made_first), held.source, requires_grad)
+    with output.fake_mode:
+        fake = held.node.meta["example_value"].detach()
+        fake.requires_grad_(requires_grad)
+    node = output.add_made_input(source, fake, torch.nn.Parameter(held.value.detach(), requires_grad))
+    return MadeParameter(node, fake, source)
+
+
+# --- in the frame's code ---------------------------------------------------------------------------------------------------------
+
+
+def making_code(made: list[MadeSource], load: Callable[[Source], Instr]) -> list[Any]:
+    code: list[Any] = []
+    for source in made:
+        code += [
+            Instr("PUSH_NULL"),
+            Instr("LOAD_CONST", held_constant(torch.nn.Parameter)),
+            load(source.data),
+        ]
+        code += [Instr("LOAD_CONST", source.requires_grad), Instr("PRECALL", 2), Instr("CALL", 2)]
+        code.append(Instr("STORE_FAST", source.local))
+    return code

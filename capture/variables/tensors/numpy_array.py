@@ -1,0 +1,466 @@
+"""NumPy arrays and numbers as values of the graph.
+
+In:  arrays from outside, `tensor.numpy()`, NumPy's functions that make arrays.
+Out: nodes that do on tensors what NumPy does (`capture.numpy_functions`); arrays again where a value leaves the graph.
+
+    np.sin(x.numpy()).sum()   ->   detach, numpy_sin, numpy_sum   ->   np.float32
+
+Each operation is carried out twice at translation time: on fake tensors, and by NumPy itself on a stand-in of the same dtype and layout. That says
+whether the result is an array or a number, of what dtype, and what it shares its memory with; where the two differ, the graph breaks.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from capture.graph import numpy_functions
+from capture.report.break_reasons import GraphBreak
+from capture.sizes.symbols import SizesAsNumbers
+from capture.variables.containers.lists import ListVariable
+from capture.variables.containers.sequence import SequenceVariable, TupleVariable
+from capture.variables.core.base import NotConstant, Variable
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.tensors.tensor import TensorVariable
+from guards import guard as make_guard
+from guards.sources import ConstantSource
+from guards.values import NUMPY_NUMBERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from capture.interpret.output_graph import OutputGraph
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+    from guards.sources import Source
+
+NEEDS_VALUES = frozenset(
+    [
+        "item",
+        "tolist",
+        "tobytes",
+        "__bool__",
+        "__int__",
+        "__float__",
+        "__index__",
+        "__complex__",
+        "__contains__",
+        "__str__",
+        "__repr__",
+        "__format__",
+    ]
+)
+CONSTANT_ATTRIBUTES = ("shape", "ndim", "size", "itemsize", "nbytes", "strides")
+
+
+class NumpyVariable(Variable):
+    """`tensor` shares the array's memory in the graph; `example` is NumPy's own result of the same operations on stand-ins."""
+
+    mutable = True
+
+    def __init__(self, tensor: TensorVariable, example: Any, source: Source | None = None) -> None:
+        super().__init__(source)
+        self.tensor = tensor
+        self.example = example
+        self.value: Any = None  # the existing array, where there is one
+        #: of a number that was computed from arguments that are numbers: what it is now, and those arguments
+        self.present: np.generic | None = None
+        self.origins: dict[Source, np.generic] = {}
+        self.output: OutputGraph | None = None
+
+    def python_type(self) -> type:
+        return type(self.example)
+
+    def real_value(self) -> Any:
+        if self.value is None:
+            raise NotConstant(self)
+        return self.value
+
+    def describe(self) -> str:
+        what = "array" if isinstance(self.example, np.ndarray) else "NumPy number"
+        return f"{what} {self.source.text if self.source else self.tensor.node.name}"
+
+    def as_constant(self) -> Any:
+        """The number that it is now: the arguments from which it was computed are guarded to stay what they are."""
+        if self.present is None or self.output is None:
+            raise NotConstant(self)
+        for source, value in self.origins.items():
+            self.output.guards.add(make_guard.constant_match(source, value))
+        return self.present
+
+    def is_constant(self) -> bool:
+        return False  # as long as nobody needs to know it
+
+    def as_proxy(self) -> Any:
+        """Of the types that torch takes for Python's: `torch.tensor(np.float32(1))` keeps the dtype."""
+        if type(self.present) not in (np.int64, np.bool_):
+            raise GraphBreak("not_a_graph_argument", value=self)
+        return self.as_constant().item()
+
+    def truth(self, tx: Translator) -> bool:
+        if self.present is None:
+            raise GraphBreak("data_dependent_value", what=f"bool() of {self.describe()}")
+        return bool(self.as_constant())
+
+    def length(self, tx: Translator) -> int:
+        if not self.example.shape:
+            raise GraphBreak("builtin", name="len", value=self)
+        size: int = self.example.shape[0]
+        return size
+
+    def unpack(self, tx: Translator) -> list[Variable]:
+        return [self.get_item(tx, ConstantVariable(i)) for i in range(self.length(tx))]
+
+    def get_item(self, tx: Translator, key: Variable) -> Variable:
+        return operation(tx, "operator", "getitem", [self, key], {})
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        from capture.variables.callables.function import ValueMethod
+        from capture.variables.core.wrap import wrap_class
+
+        if name in CONSTANT_ATTRIBUTES:
+            return tx.wrap_constant(getattr(self.example, name))
+        if name == "dtype":
+            return ConstantVariable(self.example.dtype)
+        if name == "__class__":
+            return wrap_class(tx.output, self.python_type())
+        if name in numpy_functions.ARRAY_ATTRIBUTES:
+            return operation(tx, "attribute", name, [self], {})
+        if callable(getattr(self.example, name, None)):
+            return ValueMethod(self, name)
+        raise GraphBreak("get_attr", value=self, name=name)
+
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        if name in NEEDS_VALUES and self.present is not None:
+            return ConstantVariable(self.as_constant()).call_method(tx, name, args, kwargs)
+        if name in NEEDS_VALUES:
+            raise GraphBreak("data_dependent_value", what=f"{name} of {self.describe()}")
+        if name == "__len__":
+            return ConstantVariable(self.length(tx))
+        if name == "__iter__":
+            return self.iterate(tx)
+        if name == "__setitem__":
+            return operation(tx, "operator", "setitem", [self, *args], {})
+        if name == "__getitem__":
+            return self.get_item(tx, *args)
+        if name not in numpy_functions.METHODS:
+            raise GraphBreak("method", name=name, value=self)
+        return operation(tx, "method", name, [self, *args], kwargs)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        is_array = isinstance(self.example, np.ndarray)
+        code.call_object(numpy_functions.array_of if is_array else numpy_functions.scalar_of, [self.tensor])
+
+
+# --- operations ------------------------------------------------------------------------------------------------------------------
+
+
+def is_among(values: Any) -> bool:
+    """Whether one of them, or an item of a list or tuple of them, is an array."""
+    return any(
+        isinstance(v, NumpyVariable) or (isinstance(v, SequenceVariable) and is_among(v.items))
+        for v in values
+    )
+
+
+def operation(
+    tx: Translator, kind: str, name: str, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    """One node."""
+    operands = [v for v in _flat([*args, *kwargs.values()]) if isinstance(v, NumpyVariable)]
+    if any(v.example.dtype == np.float16 for v in operands):
+        raise GraphBreak(
+            "torch_op_failed", name=f"numpy's {name}", error="half precision is rounded otherwise"
+        )
+    if name == "dot" and not all(isinstance(a, NumpyVariable) and a.example.ndim for a in args):
+        raise _differs(name)
+    example = _run_numpy(tx, kind, name, args, kwargs)
+    result = tx.output.call_function(
+        tx,
+        numpy_functions.graph_function(kind, name),
+        [_in_graph(tx, a) for a in args],
+        {k: _in_graph(tx, v) for k, v in kwargs.items()},
+    )
+    made = _as_arrays(tx, name, result, example, operands)
+    if isinstance(example, np.generic) and isinstance(made, NumpyVariable):
+        _note_present(tx, made, _present(tx, kind, name, args, kwargs), operands)
+    return made
+
+
+def _present(tx: Translator, kind: str, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Any:
+    """What NumPy gives for the numbers as they are now; None where arrays are among the arguments, or where NumPy raises."""
+    if any(isinstance(v, SequenceVariable) for v in (*args, *kwargs.values())):
+        return None
+    values = [v.present if isinstance(v, NumpyVariable) else _example_of(v) for v in args]
+    keywords = {k: v.present if isinstance(v, NumpyVariable) else _example_of(v) for k, v in kwargs.items()}
+    numbers = (v for v in (*args, *kwargs.values()) if isinstance(v, NumpyVariable))
+    if any(number.present is None for number in numbers):
+        return None
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return numpy_functions.numpy_callable(kind, name)(*values, **keywords)
+        except (ArithmeticError, TypeError, ValueError):
+            return None
+
+
+def _note_present(
+    tx: Translator, made: NumpyVariable, present: Any, operands: Sequence[NumpyVariable]
+) -> None:
+    if type(present) in NUMPY_NUMBERS:
+        made.present, made.output = present, tx.output
+        made.origins = {s: v for operand in operands for s, v in operand.origins.items()}
+
+
+def _flat(values: Any) -> list[Variable]:
+    flat: list[Variable] = []
+    for value in values:
+        flat += _flat(value.items) if isinstance(value, SequenceVariable) else [value]
+    return flat
+
+
+def _in_graph(tx: Translator, value: Variable) -> Variable:
+    """An argument as the node takes it."""
+    value = tx.output.resolve(value)
+    if isinstance(value, NumpyVariable):
+        return value.tensor
+    if isinstance(value, SequenceVariable):
+        items = [_in_graph(tx, v) for v in value.items]
+        return TupleVariable(items) if isinstance(value, TupleVariable) else ListVariable(items)
+    if isinstance(value, TensorVariable):
+        raise GraphBreak("not_a_graph_argument", value=value)
+    constant = _constant(value)
+    if isinstance(constant, (type, np.dtype)):
+        return ConstantVariable(np.dtype(constant).name)
+    if isinstance(constant, np.generic):
+        return ConstantVariable(constant.item())
+    return value
+
+
+def _constant(value: Variable) -> Any:
+    """Literals, and classes of NumPy's numbers; NotImplemented for what is neither."""
+    try:
+        return value.real_value()
+    except NotConstant:
+        return NotImplemented
+
+
+def _example_of(value: Variable) -> Any:
+    if isinstance(value, NumpyVariable):
+        return value.example
+    if isinstance(value, SequenceVariable):
+        items = [_example_of(v) for v in value.items]
+        return tuple(items) if isinstance(value, TupleVariable) else items
+    found = _constant(value)
+    if found is not NotImplemented:
+        return found
+    return value.as_constant()
+
+
+def _run_numpy(
+    tx: Translator, kind: str, name: str, args: list[Variable], kwargs: dict[str, Variable]
+) -> Any:
+    function = numpy_functions.numpy_callable(kind, name)
+    try:
+        examples = [_example_of(tx.output.resolve(a)) for a in args]
+        keywords = {k: _example_of(tx.output.resolve(v)) for k, v in kwargs.items()}
+    except NotConstant as error:
+        raise GraphBreak("not_a_graph_argument", value=error.args[0]) from None
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("error", category=DeprecationWarning)
+            warnings.simplefilter("ignore", category=RuntimeWarning)
+            return function(*examples, **keywords)
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}"
+        raise GraphBreak("torch_op_failed", name=f"numpy's {name}", error=text) from None
+
+
+def _as_arrays(
+    tx: Translator, name: str, result: Variable, example: Any, operands: list[NumpyVariable]
+) -> Variable:
+    if isinstance(example, (tuple, list)) and isinstance(result, SequenceVariable):
+        if len(example) != len(result.items):
+            raise _differs(name)
+        items = [_as_arrays(tx, name, r, e, operands) for r, e in zip(result.items, example)]
+        return ListVariable(items) if isinstance(example, list) else TupleVariable(items)
+    if not isinstance(result, TensorVariable):
+        if example is None and result.is_exactly(None):
+            return result
+        raise _differs(name)
+    for operand in operands:
+        if example is operand.example:
+            return operand
+    if not _is_like(result.fake, example):
+        raise _differs(name)
+    shared = [_shares(result, example, operand) for operand in operands]
+    if any(in_numpy and not in_graph for in_numpy, in_graph in shared):
+        raise _differs(name)
+    is_new = not any(in_numpy for in_numpy, _ in shared)
+    if (any(in_graph for _, in_graph in shared) and is_new) or not _same_strides(result.fake, example):
+        if not is_new:
+            raise _differs(name)
+        result = _laid_out(tx, result, example)
+    return NumpyVariable(result, example)
+
+
+def _is_like(fake: torch.Tensor, example: Any) -> bool:
+    """The same dtype and shape."""
+    if not isinstance(example, (np.ndarray, np.generic)):
+        return False
+    return str(fake.dtype) == f"torch.{example.dtype}" and tuple(fake.shape) == example.shape
+
+
+def _same_strides(fake: torch.Tensor, example: Any) -> bool:
+    steps = [s * fake.element_size() for s in fake.stride()]
+    return example.size == 0 or all(
+        size == 1 or left == right for size, left, right in zip(example.shape, steps, example.strides)
+    )
+
+
+def _laid_out(tx: Translator, result: TensorVariable, example: Any) -> TensorVariable:
+    """A copy, in the layout that NumPy gives a new array."""
+    strides: list[Variable] = [ConstantVariable(s // example.itemsize) for s in example.strides]
+    copied = tx.output.call_function(tx, numpy_functions.with_strides, [result, TupleVariable(strides)], {})
+    assert isinstance(copied, TensorVariable)
+    return copied
+
+
+def _shares(result: TensorVariable, example: Any, operand: NumpyVariable) -> tuple[bool, bool]:
+    """Whether a result lies in an operand's memory: in NumPy, in the graph."""
+    if not isinstance(example, np.ndarray) or not isinstance(operand.example, np.ndarray):
+        return False, False
+    storages = [t.fake.untyped_storage()._cdata for t in (result, operand.tensor)]
+    in_graph = storages[0] == storages[1] and result.fake.numel() > 0
+    return bool(np.may_share_memory(example, operand.example)) and example.size > 0, in_graph
+
+
+def _differs(name: str) -> GraphBreak:
+    return GraphBreak("torch_op_failed", name=f"numpy's {name}", error="on tensors it differs from NumPy")
+
+
+# --- where arrays come from, and tensors made of them -----------------------------------------------------------------------
+
+
+def wrap_array(output: OutputGraph, value: np.ndarray[Any, Any], source: Source | None) -> Variable:
+    """An existing array: an input of the graph, as the tensor that shares its memory."""
+    from capture.variables.core.opaque import OpaqueVariable
+
+    tensor = _shared_tensor(value)
+    if tensor is None or source is None:
+        return OpaqueVariable(
+            value, source, "unknown_type", value=f"ndarray object {source.text if source else ''}"
+        )
+    result = NumpyVariable(
+        output.add_array_input(value, tensor, source), numpy_functions.stand_in(tensor), source
+    )
+    result.value = value
+    return result
+
+
+def wrap_number(output: OutputGraph, value: np.generic, source: Source | None) -> Variable:
+    """An existing number: an input of the graph, as a 0-d tensor."""
+    if source is None or isinstance(source, ConstantSource):
+        return ConstantVariable(value)
+    tensor = output.add_numpy_number(value, source)
+    number = NumpyVariable(tensor, numpy_functions.stand_in(tensor.fake)[()], source)
+    if type(value) in NUMPY_NUMBERS:
+        number.present, number.origins, number.output = value, {source: value}, output
+    return number
+
+
+def _shared_tensor(value: np.ndarray[Any, Any]) -> torch.Tensor | None:
+    """None for arrays whose memory a tensor can't share."""
+    if not value.flags.writeable or not value.flags.aligned or not value.dtype.isnative:
+        return None
+    try:
+        tensor = torch.from_numpy(value)
+    except (TypeError, ValueError):  # its dtype, or negative strides
+        return None
+    return tensor if str(tensor.dtype) == f"torch.{value.dtype}" else None
+
+
+def from_tensor(tx: Translator, tensor: TensorVariable) -> NumpyVariable:
+    """`tensor.numpy()`."""
+    fake = tensor.fake
+    if any(not isinstance(n, int) for n in (*fake.shape, *fake.stride())):
+        raise SizesAsNumbers("sizes of an array")
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        raise GraphBreak("method", name="numpy", value=tensor)
+    plain = fake.device.type == "cpu" and fake.layout == torch.strided and not fake.requires_grad
+    if not plain or fake.is_conj() or fake.is_neg():
+        raise GraphBreak("method", name="numpy", value=tensor)
+    try:
+        example = numpy_functions.stand_in(fake)
+    except (TypeError, RuntimeError):  # bfloat16; overlapping memory
+        raise GraphBreak("method", name="numpy", value=tensor) from None
+    shared = tx.output.call_method(tx, "detach", [tensor], {})
+    assert isinstance(shared, TensorVariable)
+    return NumpyVariable(shared, example)
+
+
+def to_tensor(tx: Translator, array: NumpyVariable) -> Variable:
+    """`torch.from_numpy(array)`."""
+    return tx.output.call_method(tx, "detach", [array.tensor], {})
+
+
+def operator_on_arrays(
+    tx: Translator, symbol: str, function: Callable[..., Any], operands: list[Variable]
+) -> Variable:
+    """A unary, binary, in-place or comparison operator, one operand of which is an array."""
+    if any(type(v) is TensorVariable for v in operands):
+        return _operator_on_tensor(tx, symbol, function, operands)
+    if not all(isinstance(v, NumpyVariable) or v.is_constant() for v in operands):
+        raise GraphBreak("operator", name=symbol, value=operands[-1])
+    signed_zeros = "mod" in function.__name__ and not all(map(_is_integer, operands))
+    if signed_zeros or ("pow" in function.__name__ and _may_refuse(operands)):
+        raise GraphBreak("operator", name=symbol, value=operands[-1])
+    return operation(tx, "operator", function.__name__, operands, {})
+
+
+def _operator_on_tensor(
+    tx: Translator, symbol: str, function: Callable[..., Any], operands: list[Variable]
+) -> Variable:
+    """A tensor and one of NumPy's numbers, which torch takes for a plain Python number: its type decides less than that of a 0-d tensor."""
+    tensor, number = sorted(operands, key=lambda v: isinstance(v, NumpyVariable))
+    assert isinstance(tensor, TensorVariable)
+    assert isinstance(number, NumpyVariable)
+    is_number = not isinstance(number.example, np.ndarray) and number.example.dtype.kind in ("i", "f")
+    if not is_number or "pow" in function.__name__:
+        raise GraphBreak("operator", name=symbol, value=number)
+    dtype = torch.result_type(tensor.fake, number.example.item())
+    operand: Variable = number.tensor
+    if torch.result_type(tensor.fake, number.tensor.fake) != dtype:
+        operand = tx.output.call_method(tx, "to", [operand, ConstantVariable(dtype)], {})
+    given = [tensor, operand] if operands[0] is tensor else [operand, tensor]
+    return tx.output.call_function(tx, function, given, {})
+
+
+def is_dtype(value: Variable) -> bool:
+    return isinstance(value, ConstantVariable) and isinstance(value.value, np.dtype)
+
+
+def compare_dtypes(function: Callable[..., Any], left: Variable, right: Variable) -> Variable:
+    """`a.dtype == np.float32`: a dtype equals whatever stands for it."""
+    try:
+        return ConstantVariable(function(left.real_value(), right.real_value()))
+    except NotConstant as error:
+        raise GraphBreak("compare", name=function.__name__, value=error.args[0]) from None
+
+
+def _may_refuse(operands: list[Variable]) -> bool:
+    """NumPy raises for a negative power of an integer."""
+    exponent = operands[-1]
+    value = exponent.as_constant() if exponent.is_constant() else None
+    known = isinstance(value, (int, float)) and value >= 0
+    return not known and all(map(_is_integer, operands))
+
+
+def _is_integer(value: Variable) -> bool:
+    kind = value.example.dtype.kind if isinstance(value, NumpyVariable) else type(value.as_constant())
+    return kind in ("i", "u", "b", int, bool)

@@ -1,0 +1,115 @@
+"""NumPy's functions, and torch's functions that take or give NumPy's arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from capture.graph import numpy_functions
+from capture.report.break_reasons import GraphBreak
+from capture.variables.callables.builtin import describe_all
+from capture.variables.containers.sequence import holds_symbols
+from capture.variables.core.base import Variable
+from capture.variables.core.constant import fold
+from capture.variables.core.rules import CALLS, rule
+from capture.variables.core.wrap import WRAPPERS
+from capture.variables.tensors import numpy_array
+from capture.variables.tensors.numpy_array import NumpyVariable
+from capture.variables.tensors.tensor import TensorVariable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capture.interpret.output_graph import OutputGraph
+    from capture.interpret.translator import Translator
+    from guards.sources import Source
+
+CREATION = frozenset(numpy_functions.CREATION.split())
+FROM_TENSOR = ("array", "asarray", "ascontiguousarray")
+#: those that torch has a dtype for
+NUMBERS = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.float16, np.float32, np.float64)
+
+
+def _numpy_rule(path: str, function: Any) -> Callable[..., Variable]:
+    def call(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+        given = list(args)
+        if path in FROM_TENSOR and given and isinstance(given[0], TensorVariable):
+            given[0] = numpy_array.from_tensor(tx, given[0])
+        if path == "power":
+            return numpy_array.operator_on_arrays(tx, "**", pow, given)
+        if path in CREATION or numpy_array.is_among([*given, *kwargs.values()]):
+            return numpy_array.operation(tx, "function", path, given, kwargs)
+        if all(a.is_constant() for a in [*given, *kwargs.values()]):
+            return fold(function, given, kwargs)
+        raise GraphBreak("builtin", name=f"numpy.{path}", value=describe_all(given))
+
+    return call
+
+
+for _path, _function in numpy_functions.supported_functions().items():
+    CALLS.setdefault(_function, _numpy_rule(_path, _function))
+
+
+def _fold_rule(function: Any) -> Callable[..., Variable]:
+    return lambda tx, *args, **kwargs: fold(function, list(args), kwargs)
+
+
+for _class in {*np.sctypeDict.values(), np.dtype}:
+    CALLS[_class] = _fold_rule(_class)
+
+
+# --- torch's functions on arrays ---------------------------------------------------------------------------------------------
+
+
+@rule(torch.from_numpy)
+def _from_numpy(tx: Translator, array: Variable) -> Variable:
+    if not isinstance(array, NumpyVariable) or not isinstance(array.example, np.ndarray):
+        raise GraphBreak("unsupported_torch_function", name="from_numpy")
+    return numpy_array.to_tensor(tx, array)
+
+
+def _tensor_from(name: str, copies: bool) -> Callable[..., Variable]:
+    """torch.tensor, as_tensor, asarray of an array; of anything else as it was."""
+    function = getattr(torch, name)
+
+    def call(tx: Translator, data: Variable, *args: Variable, **kwargs: Variable) -> Variable:
+        if isinstance(data, NumpyVariable):
+            if args or not set(kwargs) <= {"dtype", "device"}:
+                raise GraphBreak("not_a_graph_argument", value=data)
+            data = numpy_array.to_tensor(tx, data)
+            if copies:
+                data = tx.output.call_function(tx, torch.clone, [data], {})
+            return tx.output.call_method(tx, "to", [data], kwargs) if kwargs else data
+        if holds_symbols(tx, data):  # which makes a tensor of its own in any case
+            return tx.output.call_function(tx, torch.tensor, [data, *args], kwargs)
+        return tx.output.call_function(tx, function, [data, *args], kwargs)
+
+    return call
+
+
+for _name, _copies in (("tensor", True), ("as_tensor", False), ("asarray", False)):
+    CALLS[getattr(torch, _name)] = _tensor_from(_name, _copies)
+
+
+# --- existing values -----------------------------------------------------------------------------------------------------------
+
+
+def wrap_numpy_function(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    from capture.variables.callables.builtin import BuiltinVariable
+    from capture.variables.core.rules import lookup
+    from capture.variables.core.wrap import guard_identity
+    from capture.variables.objects.wrap import wrap_object
+
+    if lookup(value) is None:
+        return wrap_object(output, value, source)
+    guard_identity(output, value, source)
+    return BuiltinVariable(value, source)
+
+
+WRAPPERS[np.ndarray] = numpy_array.wrap_array
+for _class in NUMBERS:
+    WRAPPERS[_class] = numpy_array.wrap_number
+WRAPPERS[np.ufunc] = wrap_numpy_function
+WRAPPERS[type(np.mean)] = wrap_numpy_function

@@ -1,0 +1,259 @@
+"""Calls that become one node with a graph of their own: bodies of function transforms, branches of `torch.cond`, checkpointed regions.
+
+In:  a function of the program and its arguments.
+Out: `Body`: the operations that the call made, taken out of the graph under construction and put into a module. Tensors from outside of the call
+     that it reads are further arguments.
+
+    graph: y; mul = arg_0 * y; sum = mul.sum()    ->    body(arg_0, y): mul, sum         and graph: y
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor, UnsupportedOperatorException
+from torch.utils import _pytree as pytree
+
+from capture.graph.named_functions import new_graph
+from capture.process.thread_state import read_modes
+from capture.report.break_reasons import GraphBreak
+from capture.variables.containers.lists import ListVariable
+from capture.variables.containers.mapping import DictVariable
+from capture.variables.containers.sequence import SequenceVariable, TupleVariable
+from capture.variables.core.base import LazyVariable, NotConstant, Variable
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.tensors.tensor import TensorVariable
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+
+
+@dataclass
+class Body:
+    """`module(*arguments, *lifted)` gives the tensors among the result in order; `structure` rebuilds the result from them."""
+
+    module: torch.fx.GraphModule
+    lifted: list[torch.fx.Node]
+    structure: Structure
+    example: Any
+    writes: bool = False  # to tensors that it is given, or reads from outside
+
+
+class Structure:
+    """A tree of tuples, lists and dicts with the tensors taken out. Leaves that are no tensors are kept."""
+
+    def __init__(self, value: Any) -> None:
+        leaves, self.spec = pytree.tree_flatten(value)
+        self.leaves = [None if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+        self.places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+
+    def matches(self, other: Structure) -> bool:
+        """Whether the trees are the same but for their tensors."""
+        return (self.spec, self.leaves, self.places) == (other.spec, other.leaves, other.places)
+
+    def others(self) -> list[Any]:
+        """The leaves that are no tensors."""
+        return [leaf for place, leaf in enumerate(self.leaves) if place not in self.places]
+
+    def fill(self, tensors: Any) -> Any:
+        leaves = list(self.leaves)
+        for place, tensor in zip(self.places, tensors):
+            leaves[place] = tensor
+        return pytree.tree_unflatten(leaves, self.spec)
+
+
+def tensors_of(value: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
+
+
+def repeated(column: torch.Tensor, size: Any) -> torch.Tensor:
+    """A stack of `size` tensors, as far as its layout goes, made of a stack of one."""
+    return column.expand(size, *column.shape[1:]).clone(memory_format=torch.contiguous_format)
+
+
+# --- between variables and plain values -----------------------------------------------------------------------------------------
+
+
+def plain(tx: Translator, value: Variable, tensor: Callable[[TensorVariable], Any]) -> Any:
+    """A tree of variables as a tree of values, with `tensor` applied to its tensors."""
+    value = value.realize() if isinstance(value, LazyVariable) else value
+    if isinstance(value, TensorVariable):
+        return tensor(value)
+    if type(value) in (TupleVariable, ListVariable):
+        assert isinstance(value, SequenceVariable)
+        items = [plain(tx, item, tensor) for item in value.items]
+        return tuple(items) if isinstance(value, TupleVariable) else items
+    if isinstance(value, DictVariable) and value.cls is dict:
+        pairs = value.entries.values()
+        return {k.as_constant(): plain(tx, v, tensor) for k, v in pairs}
+    try:
+        return value.as_constant()
+    except NotConstant:
+        raise GraphBreak("not_a_graph_argument", value=value) from None
+
+
+def tensor_variables(tx: Translator, values: Iterable[Variable]) -> list[TensorVariable]:
+    """The tensors in trees of variables."""
+    found: list[TensorVariable] = []
+    for value in values:
+        plain(tx, value, found.append)
+    return found
+
+
+def as_variable(tx: Translator, value: Any, tensor: Callable[[torch.Tensor], Variable]) -> Variable:
+    """The reverse of `plain`."""
+    if isinstance(value, torch.Tensor):
+        return tensor(value)
+    if type(value) in (tuple, list):
+        items = [as_variable(tx, item, tensor) for item in value]
+        return TupleVariable(items) if type(value) is tuple else ListVariable(items)
+    if type(value) is dict:
+        entries = {k: as_variable(tx, v, tensor) for k, v in value.items()}
+        return DictVariable({k: (ConstantVariable(k), v) for k, v in entries.items()})
+    return tx.wrap_constant(value)
+
+
+# --- outlining -------------------------------------------------------------------------------------------------------------------
+
+
+def outline(tx: Translator, function: Variable, args: Any, kwargs: Any, *, may_write: bool = False) -> Body:
+    """Interpret `function(*args, **kwargs)`, trees of fake tensors and constants, into a body. `may_write`: also to tensors from outside."""
+    graph = tx.output.graph
+    last = next(reversed(graph.nodes), None)
+    states, modes = len(tx.output.state_changes), read_modes()
+    draws = len(tx.output.draws)
+    versions = {node: version_of(node) for node in graph.nodes}
+    given = [_argument(graph, tensor) for tensor in tensors_of((args, kwargs))]
+    versions |= {node: version_of(node) for node in given}
+    nodes = iter(given)
+
+    def take(tensor: torch.Tensor) -> Variable:
+        return TensorVariable(next(nodes), tensor)
+
+    variables = [as_variable(tx, value, take) for value in args]
+    keywords = {name: as_variable(tx, value, take) for name, value in kwargs.items()}
+    results: list[torch.fx.Node] = []
+
+    def leave(tensor: TensorVariable) -> torch.Tensor:
+        results.append(tensor.node)
+        return tensor.fake
+
+    tx.output.unbacked.bodies += 1
+    try:
+        example = plain(tx, function.call(tx, variables, keywords), leave)
+    finally:
+        tx.output.unbacked.bodies -= 1
+    if len(tx.output.draws) != draws:  # the body may run more than once
+        raise GraphBreak("mutation", value=f"Python's random stream in {function.describe()}")
+    if len(tx.output.state_changes) != states:
+        if read_modes() != modes:
+            raise GraphBreak("mutation", value=f"the thread's state in {function.describe()}")
+        del tx.output.state_changes[states:]  # the body makes these changes, and takes them back
+    module, lifted = take_out(graph, given, behind(graph, last), results)
+    versions = {made.node: made.version for made in tx.output.inputs} | versions
+    written = [version_of(node) != versions.get(node, version_of(node)) for node in (*lifted, *given)]
+    if any(written[: len(lifted)]) and not may_write:
+        raise GraphBreak("mutation", value=f"a tensor that {function.describe()} is not given")
+    return Body(module, lifted, Structure(example), example, any(written))
+
+
+def without_effects(
+    tx: Translator, function: Variable, args: Any, kwargs: Any, *, may_write: bool = False
+) -> Body:
+    """The same for what may run more than once, or not at all: breaks where Python would notice."""
+    effects = tx.output.side_effects.count()
+    with tx.output.side_effects.watching(function) as watch:
+        body = outline(tx, function, args, kwargs, may_write=may_write)
+    if watch.is_changed or tx.output.side_effects.count() != effects:
+        raise GraphBreak("mutation", value=f"what lives outside of {function.describe()}")
+    return body
+
+
+def apart(tx: Translator, function: Variable, args: Any) -> Body:
+    """The same where the results have to be new tensors."""
+    body = without_effects(tx, function, args, {})
+    inside = tensors_of((args, [node.meta["example_value"] for node in body.lifted]))
+    memories = [tensor.untyped_storage()._cdata for tensor in (*inside, *tensors_of(body.example))]
+    results = memories[len(inside) :]
+    if body.writes or len(set(results)) != len(results) or set(results) & set(memories[: len(inside)]):
+        raise GraphBreak("aliasing", what=f"{function.describe()} returns or writes what it is given")
+    return body
+
+
+def _argument(graph: torch.fx.Graph, tensor: torch.Tensor) -> torch.fx.Node:
+    """Stands for an argument until the body is taken out."""
+    node = graph.call_function(_argument, ())
+    node.meta["example_value"] = tensor
+    return node
+
+
+def version_of(node: torch.fx.Node) -> int | None:
+    """How often the node's tensor has been written to."""
+    value = node.meta.get("example_value")
+    return None if not isinstance(value, torch.Tensor) or value.is_inference() else value._version
+
+
+def behind(graph: torch.fx.Graph, last: torch.fx.Node | None) -> list[torch.fx.Node]:
+    """The operations added behind `last`."""
+    added = []
+    for node in reversed(graph.nodes):
+        if node is last:
+            break
+        if node.op != "placeholder":
+            added.append(node)
+    return added[::-1]
+
+
+def take_out(
+    graph: torch.fx.Graph, given: list[torch.fx.Node], made: list[torch.fx.Node], results: list[torch.fx.Node]
+) -> tuple[torch.fx.GraphModule, list[torch.fx.Node]]:
+    """Move the operations into a graph of their own."""
+    body = new_graph()
+    inside = {node: body.placeholder(f"arg_{index}") for index, node in enumerate(given)}
+    read = [n for node in made if node not in inside for n in node.all_input_nodes] + results
+    lifted = list(dict.fromkeys(n for n in read if n not in inside and n not in set(made)))
+    inside.update({node: body.placeholder(f"lifted_{index}") for index, node in enumerate(lifted)})
+    for node in made:
+        if node not in inside:
+            inside[node] = body.node_copy(node, inside.__getitem__)
+    body.output(tuple(inside[node] for node in results))
+    for node in reversed(made):
+        graph.erase_node(node)
+    for node in body.nodes:
+        node.meta.pop("example_value", None)  # of a level of a transform that is closed by now
+    return torch.fx.GraphModule(torch.nn.Module(), body), lifted
+
+
+def call_node(
+    tx: Translator,
+    name: str,
+    run: Callable[..., Any],
+    nodes: list[torch.fx.Node],
+    example: Any,
+    given: Iterable[TensorVariable] = (),
+) -> Variable:
+    """A node that calls `run` on tensors and gives those of the tree `example`, in order. One of `given` among them is that very tensor."""
+
+    def target(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        try:
+            return tuple(tensors_of(run(*tensors)))
+        except AssertionError as error:  # of a fake tensor, in a kernel that is not made for it
+            if any(isinstance(t, FakeTensor) for t in tensors):
+                raise UnsupportedOperatorException(f"{name}: {error}") from error  # type: ignore[arg-type]
+            raise
+
+    target.__name__ = target.__qualname__ = name
+    node = tx.output.graph.call_function(target, tuple(nodes))
+    node.meta["stack_trace"] = tx.stack_text()
+    parts = tx.output.wrap_result(tuple(tensors_of(example)), node)
+    assert isinstance(parts, TupleVariable)
+    values, known = iter(parts.items), {id(variable.fake): variable for variable in given}
+
+    def result(tensor: torch.Tensor) -> Variable:
+        made = next(values)
+        return known.get(id(tensor), made)
+
+    return as_variable(tx, example, result)

@@ -1,0 +1,564 @@
+"""Tensors of the graph.
+
+A `TensorVariable` is a graph node with its fake tensor. Sizes, dtypes and the like are read from the fake tensor and are constants (the
+guard on the input fixes them); everything that needs data breaks the graph.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from capture.graph.replaced_data import with_data
+from capture.report.break_reasons import GraphBreak
+from capture.variables.core.base import Variable
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.tensors import tensor_attributes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+    from guards.sources import Source
+
+# Attributes and methods whose result is a constant, read from the fake tensor.
+CONSTANT_ATTRIBUTES = frozenset(
+    [
+        "dtype",
+        "device",
+        "layout",
+        "ndim",
+        "shape",
+        "requires_grad",
+        "is_cuda",
+        "is_cpu",
+        "is_sparse",
+        "is_quantized",
+        "is_meta",
+        "is_mkldnn",
+        "is_mps",
+        "is_xpu",
+        "is_nested",
+        "is_sparse_csr",
+        "itemsize",
+        "names",
+        "is_ipu",
+        "is_vulkan",
+        "is_maia",
+        "is_mtia",
+        "is_xla",
+        "name",
+    ]
+)
+CONSTANT_METHODS = frozenset(
+    [
+        "size",
+        "dim",
+        "numel",
+        "ndimension",
+        "stride",
+        "is_contiguous",
+        "is_floating_point",
+        "is_complex",
+        "is_signed",
+        "element_size",
+        "storage_offset",
+        "get_device",
+        "is_conj",
+        "is_neg",
+        "is_inference",
+        "is_pinned",
+        "has_names",
+        "is_same_size",
+        "dim_order",
+        "__len__",
+    ]
+)
+# Of those, what tells how the elements lie in memory.
+LAYOUT_METHODS = frozenset(("stride", "is_contiguous", "dim_order"))
+GRAPH_ATTRIBUTES = frozenset(("T", "mT", "H", "mH", "real", "imag"))
+DATA_DEPENDENT = {
+    "item": "Tensor.item()",
+    "tolist": "Tensor.tolist()",
+    "__bool__": "bool(tensor)",
+    "__int__": "int(tensor)",
+    "__float__": "float(tensor)",
+    "__index__": "a tensor as an index",
+    "__complex__": "complex(tensor)",
+    "__contains__": "`in` on a tensor",
+}
+# Methods that reach outside of the graph: autograd, storage, hooks, other processes, text.
+OUTSIDE = frozenset(
+    [
+        "backward",
+        "retain_grad",
+        "is_shared",
+        "_is_zerotensor",
+        "storage_type",
+        "const_data_ptr",
+        "mutable_data_ptr",
+        "data_ptr",
+        "untyped_storage",
+        "storage",
+        "typed_storage",
+        "set_",
+        "resize_",
+        "resize_as_",
+        "share_memory_",
+        "__array__",
+        "pin_memory",
+        "rename",
+        "rename_",
+        "refine_names",
+        "align_to",
+        "__deepcopy__",
+        "__reduce_ex__",
+        "__reduce__",
+        "__setstate__",
+        "__repr__",
+        "__str__",
+        "__format__",
+        "__dlpack__",
+        "apply_",
+        "map_",
+        "map2_",
+        "to_sparse",
+        "record_stream",
+        "module_load",
+        "_backward_hooks",
+        "__hash__",
+    ]
+)
+
+
+class TensorVariable(Variable):
+    """`node` is the node that holds its present value (an in-place operation moves it on); `fake` is its fake tensor."""
+
+    cls: type = torch.Tensor  # of subclasses: variables/tensor_subclass.py
+    is_choice = False  # of two tensors: variables/choice.py
+    is_alias = False  # another object on the memory of its node's value: variables/tensor_subclass.py
+
+    def __init__(self, node: torch.fx.Node, fake: torch.Tensor, source: Source | None = None) -> None:
+        super().__init__(source)
+        self.node = node
+        self.fake = fake
+        self.value: torch.Tensor | None = None  # the existing tensor, where there is one
+        self.attributes: dict[str, Variable] = {}  # set by the program
+        self.leaf: TensorVariable | None = None  # what it was before the program gave it other data
+
+    def python_type(self) -> type:
+        return torch.nn.Parameter if isinstance(self.value, torch.nn.Parameter) else torch.Tensor
+
+    def describe(self) -> str:
+        return f"tensor {self.source.text if self.source else self.node.name}"
+
+    def as_proxy(self) -> Any:
+        return self.node
+
+    def real_value(self) -> Any:
+        return super().real_value() if self.value is None else self.value
+
+    def truth(self, tx: Translator) -> bool:
+        raise GraphBreak("data_dependent_value", what="bool(tensor)")
+
+    def length(self, tx: Translator) -> int:
+        """The number of rows; a symbol where that is one."""
+        overridden = self._overridden(tx, len, [], {})
+        if overridden is not None:
+            return overridden.as_constant()
+        if self.fake.ndim == 0:
+            from capture.variables.core.exception import raise_new
+
+            raise raise_new(TypeError, "len() of a 0-d tensor")
+        return self.fake.shape[0]
+
+    def _overridden(
+        self, tx: Translator, function: Any, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable | None:
+        """What `function(self, *args)` gives where the program's own `__torch_function__` carries it out."""
+        if self.cls is torch.Tensor and not tx.output.function_modes:
+            return None
+        from capture.variables.tensors import torch_function_overrides as overrides
+
+        held = [self, *args]
+        concerned = overrides.concerns(tx.output, held, kwargs)
+        return overrides.call(tx, function, held, kwargs) if concerned else None
+
+    def unpack(self, tx: Translator) -> list[Variable]:
+        if (
+            self.cls is not torch.Tensor or tx.output.function_modes
+        ):  # as torch does it, which may be overridden
+            self.call_method(tx, "dim", [], {})
+            return self.call_method(tx, "unbind", [ConstantVariable(0)], {}).unpack(tx)
+        if self.fake.ndim == 0:
+            from capture.variables.core.exception import raise_new
+
+            raise raise_new(TypeError, "iteration over a 0-d tensor")
+        return [
+            tx.output.call_function(tx, operator.getitem, [self, ConstantVariable(i)], {})
+            for i in range(self.fake.shape[0])
+        ]
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        held = name in self.attributes and name != "data"
+        stored = tensor_attributes.load(self, tx, name) if held else None
+        if stored is not None:
+            return stored
+        if name in TORCH_ATTRIBUTES:
+            overridden = self._overridden(tx, TORCH_ATTRIBUTES[name], [], {})
+            if overridden is not None:
+                return overridden
+        special = TENSOR_ATTRIBUTES.get(name)
+        if special is not None:
+            return special(self, tx)
+        if name in CONSTANT_ATTRIBUTES:
+            return tx.wrap_constant(getattr(self.fake, name))
+        if name in GRAPH_ATTRIBUTES:
+            return tx.output.call_function(tx, getattr, [self, ConstantVariable(name)], {})
+        return self._other_attribute(tx, name)
+
+    def torch_attribute(self, tx: Translator, name: str) -> Variable:
+        """The attribute that torch has by that name, past one of a subclass."""
+        return self.get_attr(tx, name)
+
+    def dunder(self, tx: Translator, name: str, args: list[Variable]) -> Variable | None:
+        """A method with a special name of the program's own class; None where it has torch's."""
+        return None
+
+    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+        """`tensor.grad = ...` of an existing tensor, and the program's own attributes: stored behind the graph."""
+        if tx.output.function_modes and not tensor_attributes.is_free_name(name):
+            raise GraphBreak("set_attr", value=self, name=name)  # a mode sees it
+        if name == "data":
+            _set_data(self, tx, value)
+        elif name != "grad":
+            tensor_attributes.store(self, tx, name, value)
+        elif self.source is None or not _fits_as_grad(self, value):
+            raise GraphBreak("set_attr", value=self, name=name)
+        else:
+            tx.output.side_effects.store_attr(self, name, value)
+
+    def del_attr(self, tx: Translator, name: str) -> None:
+        tensor_attributes.delete(self, tx, name)
+
+    def _other_attribute(self, tx: Translator, name: str) -> Variable:
+        from capture.variables.callables.function import ValueMethod
+        from capture.variables.core.exception import raise_new
+
+        own = tensor_attributes.load(self, tx, name)
+        if own is not None:
+            return own
+        found = getattr(torch.Tensor, name, None)
+        if callable(found):
+            return ValueMethod(self, name)
+        if found is None:
+            raise raise_new(
+                AttributeError, f"'{self.python_type().__name__}' object has no attribute '{name}'"
+            )
+        raise GraphBreak("get_attr", value=self, name=name)
+
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        if name in DATA_DEPENDENT:
+            from capture.variables.numbers import tensor_reads as read_numbers
+
+            number = read_numbers.read(tx, name, self, args) if not kwargs else None
+            if number is not None:
+                return number
+            raise GraphBreak("data_dependent_value", what=DATA_DEPENDENT[name])
+        if name in OUTSIDE:
+            raise GraphBreak("method", name=name, value=self)
+        overridden = None if name == "__iter__" else self._overridden(tx, _method(name), args, kwargs)
+        if overridden is not None:
+            return overridden
+        if name == "storage_offset":
+            return self._storage_offset(tx)
+        if name == "__len__":
+            return tx.wrap_constant(self.length(tx))
+        if name in CONSTANT_METHODS and all(a.is_constant() for a in [*args, *kwargs.values()]):
+            return self._constant_method(tx, name, args, kwargs)
+        special = TENSOR_METHODS.get(name)
+        if special is not None:
+            return special(self, tx, *args, **kwargs)
+        if not callable(getattr(torch.Tensor, name, None)):
+            return self.get_attr(tx, name).call(tx, args, kwargs)
+        tensor_attributes.guard_name(tx, name)
+        return tx.output.call_method(tx, name, [self, *args], kwargs)
+
+    def _constant_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        from capture.variables.core.exception import raise_python
+
+        if name in LAYOUT_METHODS and tx.output.unbacked.is_among(self.fake.shape):
+            raise GraphBreak("data_dependent_shape", what=f"Tensor.{name}()")
+        try:
+            values = [a.as_constant() for a in args]
+            result = getattr(self.fake, name)(*values, **{k: v.as_constant() for k, v in kwargs.items()})
+        except GraphBreak:  # one of them is a RuntimeError of torch too
+            raise
+        except (IndexError, TypeError, RuntimeError) as error:
+            raise raise_python(error) from None
+        return tx.wrap_constant(result)
+
+    def _storage_offset(self, tx: Translator) -> Variable:
+        """Of an input, with a guard: no other guard looks at it."""
+        if self.value is None or self.source is None:
+            raise GraphBreak("method", name="storage_offset", value=self)
+        tx.output.guard_storage_offset(self.source, self.value)
+        return ConstantVariable(self.value.storage_offset())
+
+    def iterate(self, tx: Translator) -> Variable:
+        from capture.variables.iterators.iterator import SequenceIterator
+
+        return SequenceIterator(self.unpack(tx))
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.load_output(self.node)
+        if self.attributes:
+            tensor_attributes.rebuild(self, code)
+
+    def children(self) -> list[Variable]:
+        return list(self.attributes.values())
+
+
+def _method(name: str) -> Any:
+    return getattr(torch.Tensor, name, None)
+
+
+#: attributes that torch computes -> what reads them
+TORCH_ATTRIBUTES = {
+    name: operator.attrgetter(name)
+    for name in dir(torch.Tensor)
+    if isinstance(inspect.getattr_static(torch.Tensor, name), (types.GetSetDescriptorType, property))
+    and name != "__dict__"
+}
+
+
+# --- attributes and methods with rules of their own --------------------------------------------------------------------------
+
+
+def _fits_as_grad(owner: TensorVariable, value: Variable) -> bool:
+    """Whether torch takes the value: else it raises, and the statement is Python's."""
+    if not isinstance(value, TensorVariable):
+        return value.is_exactly(None)
+    same = all(
+        getattr(owner.fake, name) == getattr(value.fake, name)
+        for name in ("dtype", "device", "layout", "shape")
+    )
+    return same and value is not owner
+
+
+def _data(self: TensorVariable, tx: Translator) -> Variable:
+    """Shares the memory, not the version that autograd looks at. (The fake one shares both: so writes to inputs are seen.)"""
+    detached = tx.output.call_method(tx, "detach", [self], {})
+    assert isinstance(detached, TensorVariable)
+    detached.node.op, detached.node.target = "call_function", getattr
+    detached.node.args = (*detached.node.args, "data")
+    return detached
+
+
+def _set_data(self: TensorVariable, tx: Translator, value: Variable) -> None:
+    """Of an existing tensor: the variable stands for one on the memory of `value` from here on, and the tensor gets it behind the graph."""
+    plain = isinstance(value, TensorVariable) and self.cls is value.cls is torch.Tensor
+    if not plain or self.source is None or torch._C._functorch.peek_interpreter_stack() is not None:
+        raise GraphBreak("set_attr", value=self, name="data")
+    assert isinstance(value, TensorVariable)
+    if _is_same_memory(self.fake, value.fake):
+        return
+    leaf = self.leaf or TensorVariable(self.node, self.fake)
+    recorded = leaf.fake.requires_grad
+    fits = leaf.fake.is_leaf and _fits_as_grad(self, value) and _is_made_by_graph(tx, value)
+    if recorded and not (fits and not _is_used(self.node)):
+        raise GraphBreak("set_attr", value=self, name="data")
+    data = _data(value, tx)
+    tx.output.side_effects.store_attr(self, "data", data)
+    made = tx.output.call_function(tx, with_data, [leaf, data], {}) if recorded else data
+    assert isinstance(made, TensorVariable)
+    self.leaf, self.node, self.fake = leaf, made.node, made.fake
+
+
+def _is_used(node: torch.fx.Node) -> bool:
+    """By an operation that autograd records: its backward would see the new data."""
+    from capture.variables.tensors.subgraph import tensors_of
+
+    results = [t for user in node.users for t in tensors_of(user.meta.get("example_value"))]
+    return any(result.requires_grad for result in results)
+
+
+def _is_same_memory(left: torch.Tensor, right: torch.Tensor) -> bool:
+    if (left.shape, left.dtype, left.layout) != (right.shape, right.dtype, right.layout):
+        return False
+    same = left.untyped_storage()._cdata == right.untyped_storage()._cdata
+    return same and (left.stride(), left.storage_offset()) == (right.stride(), right.storage_offset())
+
+
+def _is_made_by_graph(tx: Translator, value: TensorVariable) -> bool:
+    """Its memory is no input's: writes by way of the leaf would be writes to that, which nothing would notice."""
+    memory = value.fake.untyped_storage()._cdata
+    inputs = (i.node.meta["example_value"] for i in tx.output.tensor_inputs())
+    return all(fake.untyped_storage()._cdata != memory for fake in inputs)
+
+
+def _is_leaf(self: TensorVariable, tx: Translator) -> Variable:
+    return ConstantVariable((self.leaf or self).fake.is_leaf)
+
+
+def _grad(self: TensorVariable, tx: Translator) -> Variable:
+    from capture.variables.core.wrap import wrap
+    from guards.sources import GradSource
+
+    if self.value is None or self.source is None:
+        if self.fake.is_leaf or not self.fake.requires_grad:
+            return ConstantVariable(None)
+        raise GraphBreak("get_attr", value=self, name="grad")
+    return wrap(tx.output, self.value.grad, GradSource(self.source))
+
+
+def _grad_fn(self: TensorVariable, tx: Translator) -> Variable:
+    if self.fake.grad_fn is None:
+        return ConstantVariable(None)
+    raise GraphBreak("get_attr", value=self, name="grad_fn")
+
+
+def _nbytes(self: TensorVariable, tx: Translator) -> Variable:
+    return tx.wrap_constant(self.fake.numel() * self.fake.itemsize)
+
+
+def _nelement(self: TensorVariable, tx: Translator) -> Variable:
+    return tx.wrap_constant(self.fake.numel())
+
+
+def _class(self: TensorVariable, tx: Translator) -> Variable:
+    from capture.variables.core.wrap import wrap_class
+
+    return wrap_class(tx.output, self.python_type())
+
+
+def _type_name(self: TensorVariable, tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+    if args or kwargs:
+        return tx.output.call_method(tx, "type", [self, *args], kwargs)
+    return ConstantVariable(self.fake.type())
+
+
+def _of_graph(name: str) -> Callable[[TensorVariable, Translator], Variable]:
+    """Where a tensor stands in autograd's own graph: known of leaves alone."""
+
+    def read(self: TensorVariable, tx: Translator) -> Variable:
+        if not self.fake.is_leaf:
+            raise GraphBreak("get_attr", value=self, name=name)
+        return ConstantVariable(getattr(self.fake, name))
+
+    return read
+
+
+def _numpy(self: TensorVariable, tx: Translator, **kwargs: Variable) -> Variable:
+    from capture.variables.tensors.numpy_array import from_tensor
+
+    if kwargs:
+        raise GraphBreak("method", name="numpy", value=self)
+    return from_tensor(tx, self)
+
+
+def _iter(self: TensorVariable, tx: Translator) -> Variable:
+    return self.iterate(tx)
+
+
+def _detach_in_place(self: TensorVariable, tx: Translator) -> Variable:
+    """Of a result: from here on, the variable stands for the detached tensor. Of an input it changes what the caller holds."""
+    if self.source is not None or self.fake._is_view():
+        raise GraphBreak("method", name="detach_", value=self)
+    detached = tx.output.call_method(tx, "detach", [self], {})
+    assert isinstance(detached, TensorVariable)
+    self.node, self.fake = detached.node, detached.fake
+    return self
+
+
+def _requires_grad_in_place(
+    self: TensorVariable, tx: Translator, requires_grad: Variable = ConstantVariable(True)
+) -> Variable:
+    """Nothing happens where the tensor is so already; of an input that is guarded."""
+    transformed = torch._C._functorch.peek_interpreter_stack() is not None  # where it is an error
+    known = requires_grad.is_constant() and not transformed
+    if not known or self.fake.requires_grad is not requires_grad.as_constant():
+        raise GraphBreak("method", name="requires_grad_", value=self)
+    return self
+
+
+def _is_view(self: TensorVariable, tx: Translator) -> Variable:
+    """Of an argument no guard tells."""
+    if self.value is not None:
+        raise GraphBreak("method", name="_is_view", value=self)
+    return ConstantVariable(self.fake._is_view())
+
+
+def _get_item(self: TensorVariable, tx: Translator, key: Variable) -> Variable:
+    return tx.output.call_function(tx, operator.getitem, [self, key], {})
+
+
+def _new(self: TensorVariable, tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+    """A size is spread out: in the graph it would be a tuple, which `new` takes for the values."""
+    from capture.variables.containers.sequence import SizeVariable
+
+    if len(args) != 1 or not isinstance(args[0], SizeVariable):
+        return tx.output.call_method(tx, "new", [self, *args], kwargs)
+    sizes = args[0].unpack(tx)
+    name = "new" if sizes else "new_empty"
+    return tx.output.call_method(tx, name, [self, *(sizes or args)], kwargs)
+
+
+def _narrow(
+    self: TensorVariable, tx: Translator, dim: Variable, start: Variable, length: Variable
+) -> Variable:
+    from capture.variables.numbers.tensor_reads import indices
+
+    return tx.output.call_method(tx, "narrow", [self, dim, indices(tx, self, start), length], {})
+
+
+def _set_item(self: TensorVariable, tx: Translator, key: Variable, value: Variable) -> Variable:
+    tx.output.call_function(tx, operator.setitem, [self, key, value], {})
+    return ConstantVariable(None)
+
+
+TENSOR_ATTRIBUTES: dict[str, Callable[[TensorVariable, Translator], Variable]] = {
+    "data": _data,
+    "is_leaf": _is_leaf,
+    "grad": _grad,
+    "grad_fn": _grad_fn,
+    "output_nr": _of_graph("output_nr"),
+    "retains_grad": _of_graph("retains_grad"),
+    "__class__": _class,
+    "nbytes": _nbytes,
+}
+
+
+def _new_tensor(self: TensorVariable, tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+    """Of sizes: `torch.tensor`, which takes symbols."""
+    from capture.variables.containers.sequence import holds_symbols
+
+    if not args or not holds_symbols(tx, args[0]):
+        return tx.output.call_method(tx, "new_tensor", [self, *args], kwargs)
+    own: dict[str, Variable] = {name: self.get_attr(tx, name) for name in ("dtype", "device")}
+    return tx.output.call_function(tx, torch.tensor, list(args), {**own, **kwargs})
+
+
+TENSOR_METHODS: dict[str, Callable[..., Variable]] = {
+    "new_tensor": _new_tensor,
+    "type": _type_name,
+    "numpy": _numpy,
+    "detach_": _detach_in_place,
+    "_is_view": _is_view,
+    "requires_grad_": _requires_grad_in_place,
+    "nelement": _nelement,
+    "new": _new,
+    "__iter__": _iter,
+    "narrow": _narrow,
+    "__getitem__": _get_item,
+    "__setitem__": _set_item,
+}

@@ -1,0 +1,81 @@
+"""Attributes that a program hangs on tensors: `x.scale = 3`.
+
+In:  stores, loads and deletions on a TensorVariable, of names that `torch.Tensor` itself does not know.
+Out: variables. The real tensor gets its attributes behind the graph: an existing one as a side effect, a result when it is taken out of the
+     graph's outputs.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.core.base import Deleted, Variable
+from capture.variables.core.class_lookup import MISSING, lookup_type
+from capture.variables.core.exception import raise_new
+from guards.sources import AttrSource
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+    from capture.variables.tensors.tensor import TensorVariable
+
+
+def is_free_name(name: str) -> bool:
+    """Whether the name is the user's: nothing of torch runs when it is read or set."""
+    return not hasattr(torch.Tensor, name) and name not in ("__dict__", "__class__")
+
+
+def load(owner: TensorVariable, tx: Translator, name: str) -> Variable | None:
+    """The attribute; None where the tensor has none of that name (which is guarded)."""
+    stored = owner.attributes.get(name)
+    if stored is not None:
+        return None if isinstance(stored, Deleted) else stored
+    if owner.value is None:
+        return None
+    namespace: dict[str, Any] = owner.value.__dict__
+    if name in namespace:
+        assert owner.source is not None
+        return tx.wrap(namespace[name], AttrSource(owner.source, name))
+    if is_free_name(name):
+        tx.output.guard_no_attribute(owner, name)
+        guard_name(tx, name)
+    return None
+
+
+def guard_name(tx: Translator, name: str) -> None:
+    """What a program puts on the class `torch.Tensor`, or may put there under a free name, may change. Of torch's own names `guards.tensor_methods` takes care."""
+    from capture.variables.core.wrap import wrap_class
+
+    found = lookup_type(torch.Tensor, name)
+    function = found.fget if isinstance(found, property) else found
+    written = isinstance(function, types.FunctionType) and not (function.__module__ or "").startswith("torch")
+    if found is MISSING or written:
+        tx.output.guard_class_entry(wrap_class(tx.output, torch.Tensor), torch.Tensor, name)
+
+
+def store(owner: TensorVariable, tx: Translator, name: str, value: Variable) -> None:
+    if not is_free_name(name):
+        raise GraphBreak("set_attr", value=owner, name=name)
+    tx.output.side_effects.store_attr(owner, name, value)
+
+
+def delete(owner: TensorVariable, tx: Translator, name: str) -> None:
+    if not is_free_name(name):
+        raise GraphBreak("set_attr", value=owner, name=name)
+    if load(owner, tx, name) is None:
+        raise raise_new(AttributeError, f"'{owner.python_type().__name__}' object has no attribute '{name}'")
+    tx.output.side_effects.delete_attr(owner, name)
+
+
+def rebuild(owner: TensorVariable, code: PythonCode) -> None:
+    """With a result of the graph on the stack: give it its attributes (it stays there)."""
+    code.store_as(owner)  # they may lead back to it
+    for name, value in owner.attributes.items():
+        if not isinstance(value, Deleted):
+            code.emit("COPY", 1)
+            code.load_swapped(value)
+            code.emit("STORE_ATTR", name)

@@ -1,0 +1,55 @@
+"""Attributes of `torch.Tensor` that torch computes, as the objects that they are on the class.
+
+In:  `torch.Tensor.shape`, `torch.Tensor.shape.__get__` (which is what a `__torch_function__` gets for `x.shape`).
+Out: constants that can be compared and called.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.core.base import Variable
+from capture.variables.core.constant import NONE, ConstantVariable
+from capture.variables.tensors.tensor import TensorVariable
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+
+NAMES = ("__name__", "__qualname__", "__doc__")
+
+
+class TensorDescriptorVariable(ConstantVariable):
+    """`torch.Tensor.shape`."""
+
+    value: types.GetSetDescriptorType
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        if name in ("__get__", "__set__"):
+            return AccessorVariable(getattr(self.value, name))
+        if name in NAMES:
+            return ConstantVariable(getattr(self.value, name))
+        return super().get_attr(tx, name)
+
+
+class AccessorVariable(ConstantVariable):
+    """`torch.Tensor.shape.__get__`."""
+
+    value: types.MethodWrapperType
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        if name == "__self__":
+            return TensorDescriptorVariable(self.value.__self__)
+        if name in NAMES:
+            return ConstantVariable(getattr(self.value, name))
+        return super().get_attr(tx, name)
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        attribute = self.value.__self__.__name__  # type: ignore[attr-defined]
+        if kwargs or not args or not isinstance(args[0], TensorVariable):
+            raise GraphBreak("call", value=self)
+        if self.value.__name__ == "__get__":
+            return args[0].torch_attribute(tx, attribute)
+        TensorVariable.set_attr(args[0], tx, attribute, args[1])
+        return NONE

@@ -1,0 +1,291 @@
+"""Hooks on the gradients of tensors.
+
+In:  `y.register_hook(hook)` where autograd records `y`, a result of the graph; `p.register_hook(hook)` of a leaf that existed before the frame.
+Out: for a result, a node that registers what the hook does, interpreted once and taken out as a body; whoever differentiates the graph meets it there.
+     For a leaf, the registration itself, done behind the graph.
+
+    y.register_hook(lambda grad: grad * z)    ->    register_hook(y, z), on a body that multiplies
+
+The body is what the hook does at present. So variables of the frame that it holds have to be settled, and what it reaches must not change in the rest
+of the frame; a hook with side effects breaks the graph, and so does one that holds objects made by the frame. A hook that reads variables or existing
+objects of the program, which may change before the gradients come, is registered as it is, in a graph that eager runs.
+"""
+
+from __future__ import annotations
+
+import dis
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils.hooks import RemovableHandle
+
+from capture.interpret.side_effects import Watch
+from capture.report.break_reasons import GraphBreak
+from capture.variables.callables.builtin import BuiltinVariable
+from capture.variables.callables.function import (
+    BoundMethodVariable,
+    CellVariable,
+    FunctionVariable,
+    NestedFunctionVariable,
+    PartialVariable,
+    ValueMethod,
+)
+from capture.variables.core.base import LazyVariable, ObservedException, Variable
+from capture.variables.core.constant import NONE
+from capture.variables.core.rules import rule
+from capture.variables.objects.user_object import ObjectVariable
+from capture.variables.tensors import subgraph as outline
+from capture.variables.tensors.tensor import TENSOR_METHODS, TensorVariable
+from capture.variables.torch import wrapper_polyfills as written
+from capture.variables.torch.hook_reads import function_that_reads_late
+from capture.variables.torch.nn_module import ModuleVariable
+from codegen.fake.fake import FakeTensor
+from codegen.trace.functionalise import UntraceableError
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+
+
+class HandleVariable(Variable):
+    """What `register_hook` returns. It can be forgotten or removed while the graph is made."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+
+    def python_type(self) -> type:
+        return RemovableHandle
+
+    def describe(self) -> str:
+        return "handle of a hook"
+
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        if name != "remove":
+            return super().call_method(tx, name, args, kwargs)
+        self.remove(tx)
+        return NONE
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        return ValueMethod(self, name) if name == "remove" else super().get_attr(tx, name)
+
+    def remove(self, tx: Translator) -> None:
+        raise NotImplementedError
+
+
+class GraphHandle(HandleVariable):
+    """Of a hook on a result of the graph."""
+
+    def __init__(self, node: torch.fx.Node) -> None:
+        super().__init__()
+        self.node: torch.fx.Node | None = node
+
+    def remove(self, tx: Translator) -> None:
+        if self.node is not None:
+            tx.output.graph.erase_node(self.node)
+            self.node = None
+
+
+class LeafHandle(HandleVariable):
+    """Of a hook on an existing leaf: making the handle registers the hook."""
+
+    def __init__(self, leaf: TensorVariable, method: str, hook: Variable) -> None:
+        super().__init__()
+        self.leaf = leaf
+        self.method = method
+        self.hook = hook
+
+    def remove(self, tx: Translator) -> None:
+        tx.output.side_effects.forget_registration(self)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.load(self.leaf)
+        code.emit("LOAD_METHOD", self.method)
+        code.load(self.hook)
+        code.call(1)
+
+    def children(self) -> list[Variable]:
+        return [self.leaf, self.hook]
+
+
+class Removal(Variable):
+    """An existing handle is told to remove its hook, behind the graph."""
+
+    def __init__(self, handle: Variable) -> None:
+        super().__init__(None)
+        self.handle = handle
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.load(self.handle)
+        code.emit("LOAD_METHOD", "remove")
+        code.call(0)
+
+    def children(self) -> list[Variable]:
+        return [self.handle]
+
+
+@rule(RemovableHandle.remove)
+def _remove(tx: Translator, handle: Variable) -> Variable:
+    """A handle of a tensor's hook has one dict; its id, which is another one at each call, is not looked at. Some of a module's look the same: a frame
+    that looks at hooks of modules behind it is broken here (`check_hooks_known`)."""
+    effects = tx.output.side_effects
+    exists = isinstance(handle, ObjectVariable) and handle.value is not None and handle.source is not None
+    if not exists or effects.is_mutated(handle) or handle.get_attr(tx, "extra_dict_ref").truth(tx):
+        return tx.wrap_function(written.remove_hook).call(tx, [handle], {})
+    effects.register(Removal(handle))
+    effects.hooks_unknown_since = tx.output.root_step
+    return NONE
+
+
+# --- on leaves -----------------------------------------------------------------------------------------------------------------------
+
+
+def _on_leaf(self: TensorVariable, tx: Translator, method: str, hook: Variable) -> Variable:
+    """Autograd asks for hooks of leaves when gradients arrive, so it is all one when they are registered."""
+    if self.value is None or self.source is None or not (self.fake.is_leaf and self.fake.requires_grad):
+        raise GraphBreak("method", name=method, value=self)
+    handle = LeafHandle(self, method, hook)
+    tx.output.side_effects.register(handle)
+    return handle
+
+
+def _register_post_accumulate(self: TensorVariable, tx: Translator, hook: Variable) -> Variable:
+    return _on_leaf(self, tx, "register_post_accumulate_grad_hook", hook)
+
+
+# --- on results ----------------------------------------------------------------------------------------------------------------------
+
+
+def _register_hook(self: TensorVariable, tx: Translator, hook: Variable) -> Variable:
+    if self.node.op == "placeholder":
+        return _on_leaf(self, tx, "register_hook", hook)
+    if not self.fake.requires_grad or not _is_settled(tx, hook):
+        raise GraphBreak("method", name="register_hook", value=self)
+    body = _body(tx, self, hook)
+    late = function_that_reads_late(tx, hook)
+    kept = Kept(hook, tx.output.root_step)
+    if late is None and kept.reaches_objects:
+        raise GraphBreak("method", name="register_hook", value=self)
+    if late is None:
+        node = tx.output.graph.call_function(_registering(body), (self.node, *body.lifted))
+    else:
+        node = tx.output.graph.call_function(_registering_function(late), (self.node,))
+    node.meta["example_value"] = None
+    tx.output.side_effects.keep(kept)
+    return GraphHandle(node)
+
+
+def _registering(body: outline.Body) -> Callable[..., None]:
+    """The node's target. (A graph can't hold a function among its arguments.)"""
+    run, structure = body.module, body.structure
+
+    def register_hook(tensor: torch.Tensor, *lifted: torch.Tensor) -> None:
+        tensor.register_hook(lambda grad: structure.fill(run(grad, *lifted)))
+
+    return register_hook
+
+
+def _registering_function(function: Callable[[torch.Tensor], torch.Tensor | None]) -> Callable[..., None]:
+    def register_hook(tensor: torch.Tensor) -> None:
+        if isinstance(tensor, FakeTensor):  # a compiler would keep what the function finds now
+            raise UntraceableError("a hook that reads variables, which may change before the backward")
+        tensor.register_hook(function)
+
+    return register_hook
+
+
+def _body(tx: Translator, owner: TensorVariable, hook: Variable) -> outline.Body:
+    output = tx.output
+    modes, output.function_modes = output.function_modes, []  # those are left when gradients are computed
+    states = len(output.state_changes)
+    try:
+        with torch.no_grad():
+            with output.fake_mode:
+                grad = torch.zeros_like(owner.fake)
+            body = outline.without_effects(tx, hook, (grad,), {})
+    except ObservedException as raised:
+        raise GraphBreak("raised", error=raised.variable.describe()) from None
+    finally:
+        output.function_modes = modes
+    result = body.example
+    gives_gradient = result is None or (isinstance(result, torch.Tensor) and result.shape == owner.fake.shape)
+    if body.writes or not gives_gradient or len(output.state_changes) != states:
+        raise GraphBreak("method", name="register_hook", value=owner)
+    return body
+
+
+class Kept(Watch):
+    """What a hook reaches: where the frame changes it later, the hook is registered by Python instead."""
+
+    def __init__(self, hook: Variable, step: int) -> None:
+        super().__init__(hook)
+        self.step = step
+        self.reaches_objects = any(
+            isinstance(found, ObjectVariable | ModuleVariable) for found in self.variables.values()
+        )
+        for key in [k for k, v in self.variables.items() if isinstance(v, TensorVariable)]:
+            del self.variables[key]  # writes to those are seen as in Python
+
+    def note(self) -> None:
+        signal = GraphBreak("mutation", value="what a hook on a gradient holds")
+        signal.born = self.step
+        raise signal
+
+
+# --- what a hook holds ---------------------------------------------------------------------------------------------------------------
+
+
+def _is_settled(tx: Translator, hook: Variable) -> bool:
+    """Whether what the hook finds in variables of the frame is there now, and is nothing that changes unseen."""
+    hook = hook.realize() if isinstance(hook, LazyVariable) else hook
+    if isinstance(hook, PartialVariable):
+        held = [*hook.args, *hook.kwargs.values()]
+        return not hook.attributes and _is_settled(tx, hook.function) and all(map(_may_be_held, held))
+    if isinstance(hook, NestedFunctionVariable):
+        held = [*hook.defaults, *hook.keyword_defaults.values()]
+        cells = all(_is_settled_cell(tx, cell) for cell in hook.closure)
+        return not hook.attributes and cells and all(map(_may_be_held, held))
+    if isinstance(hook, BoundMethodVariable):
+        return _is_settled(tx, hook.function)
+    return isinstance(hook, FunctionVariable | BuiltinVariable | ObjectVariable)
+
+
+def _may_be_held(value: Variable) -> bool:
+    value = value.realize() if isinstance(value, LazyVariable) else value
+    plain = isinstance(value, TensorVariable) and value.cls is torch.Tensor
+    return plain or value.is_constant() or isinstance(value, BuiltinVariable | ObjectVariable)
+
+
+def _is_settled_cell(tx: Translator, cell: CellVariable) -> bool:
+    """The cell is a variable of the code that runs, and nothing can store into it from here on."""
+    name = next((name for name in tx.code.co_cellvars if tx.cells.get(name) is cell), None)
+    if name is None or cell.contents is None or any(_stores(inner, name) for inner in tx.code.co_consts):
+        return False
+    stores = [i for i, found in enumerate(tx.instructions) if found.name in STORES and found.value == name]
+    loops = [
+        (found.target, i)
+        for i, found in enumerate(tx.instructions)
+        if found.target is not None and found.target <= i
+    ]
+    stays = all(
+        store < tx.index and not any(first <= store <= last for first, last in loops) for store in stores
+    )
+    return stays and _may_be_held(cell.contents)
+
+
+STORES = ("STORE_DEREF", "DELETE_DEREF")
+
+
+def _stores(code: Any, name: str) -> bool:
+    """Whether a function that the code makes has a `nonlocal` of that name, at any depth."""
+    if not isinstance(code, types.CodeType):
+        return False
+    found = any(i.opname in STORES and i.argval == name for i in dis.get_instructions(code))
+    return found or any(_stores(inner, name) for inner in code.co_consts)
+
+
+TENSOR_METHODS["register_hook"] = _register_hook
+TENSOR_METHODS["register_post_accumulate_grad_hook"] = _register_post_accumulate

@@ -1,0 +1,241 @@
+"""Tensors of a class on top of `torch.Tensor` that says itself what operations do (`__torch_function__`), or adds methods and attributes.
+
+In:  existing tensors of such a class; `as_subclass`, the class's constructor, results of operations that are made to be of the class.
+Out: a `TensorVariable` whose attributes and methods are looked up in the class first. In the graph it is the plain tensor on the same memory.
+
+Classes with a `__torch_dispatch__` of their own stand for tensors that they are not; those are left to Python.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.nn.parameter import UninitializedTensorMixin  # type: ignore[attr-defined]
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.containers.named_tuple import NamedTupleVariable
+from capture.variables.containers.sequence import SequenceVariable, SizeVariable
+from capture.variables.core.base import Variable
+from capture.variables.core.class_lookup import (
+    MISSING,
+    class_attribute,
+    class_value,
+    is_data_descriptor,
+    lookup_type,
+    plain_setattr,
+)
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.rules import rule
+from capture.variables.core.wrap import wrap_class
+from capture.variables.objects.type_object import ClassVariable
+from capture.variables.objects.user_object import answer_of_bool
+from capture.variables.tensors import tensor_attributes
+from capture.variables.tensors.tensor import TENSOR_METHODS, TensorVariable
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+    from guards.sources import Source
+
+
+def is_followed(cls: type) -> bool:
+    """Whether tensors of the class can be captured."""
+    return (
+        lookup_type(cls, "__torch_dispatch__") is torch._C._disabled_torch_dispatch_impl
+        and not issubclass(cls, UninitializedTensorMixin)
+        and lookup_type(cls, "__getattribute__") is object.__getattribute__
+        and lookup_type(cls, "__getattr__") is MISSING
+        and lookup_type(cls, "__setattr__") in plain_setattr()
+        and lookup_type(cls, "__del__") is MISSING
+        and type(cls) in (type(torch.Tensor), type(torch.nn.Parameter))
+    )
+
+
+def of_class(value: torch.Tensor, cls: type[torch.Tensor]) -> torch.Tensor:
+    with torch._C.DisableTorchFunction():
+        return torch.Tensor.as_subclass(value, cls)
+
+
+class SubclassVariable(TensorVariable):
+    def __init__(
+        self, cls: type, node: torch.fx.Node, fake: torch.Tensor, source: Source | None = None
+    ) -> None:
+        super().__init__(node, fake, source)
+        self.cls = cls
+
+    def python_type(self) -> type:
+        return self.cls
+
+    def own_entry(self, tx: Translator, name: str) -> Any:
+        """The raw entry of the class where it is the program's and not torch's; guarded."""
+        tx.output.guard_class_entry(self, self.cls, name)
+        found = lookup_type(self.cls, name)
+        return MISSING if found is lookup_type(torch.Tensor, name) else found
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        found = self.own_entry(tx, name)
+        if found is MISSING:
+            return self.torch_attribute(tx, name)
+        if not is_data_descriptor(found):
+            own = tensor_attributes.load(self, tx, name)
+            if own is not None:
+                return own
+        result = class_attribute(tx, self, self.cls, name)
+        assert result is not None
+        return result
+
+    def torch_attribute(self, tx: Translator, name: str) -> Variable:
+        if name in ("is_leaf", "grad", "grad_fn") and self.fake.requires_grad:
+            if (
+                self.value is None or name == "grad"
+            ):  # which is found by a guard that knows torch's own classes
+                raise GraphBreak("get_attr", value=self, name=name)
+            if name == "is_leaf":
+                with torch._C.DisableTorchFunction():
+                    return ConstantVariable(self.value.is_leaf)
+        return super().get_attr(tx, name)
+
+    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+        found = self.own_entry(tx, name)
+        if isinstance(found, property) and found.fset is not None:
+            class_value(tx, self, found.fset, name, "fset").call(tx, [self, value], {})
+        elif found is not MISSING and is_data_descriptor(found):
+            raise GraphBreak("set_attr", value=self, name=name)
+        elif found is MISSING and not tensor_attributes.is_free_name(name):
+            raise GraphBreak("set_attr", value=self, name=name)  # torch hands it to the class
+        else:
+            tx.output.side_effects.store_attr(self, name, value)
+
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        if self.own_entry(tx, name) is not MISSING or name in self.attributes:
+            return self.get_attr(tx, name).call(tx, args, kwargs)
+        return super().call_method(tx, name, args, kwargs)
+
+    def dunder(self, tx: Translator, name: str, args: list[Variable]) -> Variable | None:
+        """A method with a special name that the program's class defines; None where it has torch's."""
+        found = self.own_entry(tx, name)
+        if found is MISSING:
+            return None
+        result = class_attribute(tx, self, self.cls, name)
+        assert result is not None
+        return result.call(tx, args, {})
+
+    def truth(self, tx: Translator) -> bool:
+        result = self.dunder(tx, "__bool__", [])
+        return super().truth(tx) if result is None else answer_of_bool(tx, result)
+
+    def length(self, tx: Translator) -> int:
+        result = self.dunder(tx, "__len__", [])
+        return super().length(tx) if result is None else result.as_constant()
+
+    def iterate(self, tx: Translator) -> Variable:
+        result = self.dunder(tx, "__iter__", [])
+        return super().iterate(tx) if result is None else result
+
+    def reconstruct(self, code: PythonCode) -> None:
+        rebuild_as(self.cls, self, code)
+
+
+class PlainAliasVariable(TensorVariable):
+    """`x.as_subclass(torch.Tensor)`: another object on the memory of `x`."""
+
+    is_alias = True
+
+    def reconstruct(self, code: PythonCode) -> None:
+        rebuild_as(torch.Tensor, self, code)
+
+
+def rebuild_as(cls: type, value: TensorVariable, code: PythonCode) -> None:
+    """A tensor object of the class on the memory of `value`, with its attributes."""
+    code.emit("PUSH_NULL")
+    code.load_constant(of_class)
+    code.load_memory(value.node)
+    code.load_constant(cls)
+    code.call(2)
+    if value.attributes:
+        tensor_attributes.rebuild(value, code)
+
+
+def as_class(tx: Translator, value: TensorVariable, cls: type) -> TensorVariable:
+    """A new tensor object of the class, on the memory of `value`."""
+    if cls is torch.Tensor:
+        return PlainAliasVariable(value.node, value.fake)
+    if not is_followed(cls) or issubclass(cls, torch.nn.Parameter):
+        raise GraphBreak("subclass", value=cls.__name__)
+    result = SubclassVariable(cls, value.node, value.fake)
+    tx.output.side_effects.remember_class_source(result, tx.output.class_source(wrap_class(tx.output, cls)))
+    return result
+
+
+def converted(tx: Translator, value: Variable, cls: type) -> Variable:
+    """Tensors among the results of an operation become tensors of the class, where they are not yet."""
+    if cls is torch.Tensor:
+        return value
+    if isinstance(value, TensorVariable):
+        return value if issubclass(value.python_type(), cls) else as_class(tx, value, cls)
+    if isinstance(value, SequenceVariable) and not isinstance(value, SizeVariable):
+        items = [converted(tx, item, cls) for item in value.unpack(tx)]
+        return (
+            NamedTupleVariable(items, value.python_type())
+            if isinstance(value, NamedTupleVariable)
+            else value.like(items)
+        )
+    return value
+
+
+# --- what makes such tensors ----------------------------------------------------------------------------------------------------------
+
+
+def _as_subclass(self: TensorVariable, tx: Translator, cls: Variable) -> Variable:
+    if not isinstance(cls, ClassVariable):
+        raise GraphBreak("method", name="as_subclass", value=self)
+    return as_class(tx, self, cls.cls)
+
+
+TENSOR_METHODS["as_subclass"] = _as_subclass
+
+
+@rule(torch.Tensor._make_subclass)
+def _make_subclass(
+    tx: Translator, cls: Variable, data: Variable, *args: Variable, **kwargs: Variable
+) -> Variable:
+    """A detached tensor of the class."""
+    needs_grad = bool(args or kwargs) and any(not a.is_exactly(False) for a in (*args, *kwargs.values()))
+    if not isinstance(cls, ClassVariable) or not isinstance(data, TensorVariable) or needs_grad:
+        raise GraphBreak("builtin", name="_make_subclass", value=cls)
+    with torch._C.DisableTorchFunction():
+        detached = tx.output.call_method(tx, "detach", [data], {})
+    assert isinstance(detached, TensorVariable)
+    return as_class(tx, detached, cls.cls)
+
+
+def is_subclass(cls: type) -> bool:
+    return issubclass(cls, torch.Tensor) and is_followed(cls) and not issubclass(cls, torch.nn.Parameter)
+
+
+def make_instance(
+    tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    """`type.__call__` of such a class: torch's own `__new__` takes a tensor and gives one of the class on the same memory."""
+    for name in ("__new__", "__init__"):
+        tx.output.guard_class_entry(cls, cls.cls, name)
+    maker, initializer = lookup_type(cls.cls, "__new__"), lookup_type(cls.cls, "__init__")
+    if isinstance(maker, staticmethod):
+        result = class_value(tx, cls, maker.__func__, "__new__", "__func__").call(tx, [cls, *args], kwargs)
+    else:
+        result = new_tensor(tx, cls, args)
+    if issubclass(result.python_type(), cls.cls) and isinstance(initializer, types.FunctionType):
+        class_value(tx, cls, initializer, "__init__").call(tx, [result, *args], kwargs)
+    return result
+
+
+def new_tensor(tx: Translator, cls: Variable, args: list[Variable]) -> Variable:
+    """`torch.Tensor.__new__(cls, tensor)`."""
+    data = args[0] if args else None
+    if not isinstance(cls, ClassVariable) or not isinstance(data, TensorVariable):
+        raise GraphBreak("call", value=cls)
+    return as_class(tx, data, cls.cls)

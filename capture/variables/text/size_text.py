@@ -1,0 +1,89 @@
+"""Texts that say what a size is: `f"{x.shape[0]} rows"`.
+
+In:  a function of Python that gives a text, and its arguments, symbolic numbers or shapes among them.
+Out: `text_of` -> the text where it is known, else a `SizeTextVariable`: the sizes stay symbolic as long as nothing looks at the characters.
+
+    message = f"{x.shape}"; print(message)   ->   x.shape is no constant: the graph breaks at print, and the text is made there
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from capture.variables.containers.sequence import SizeVariable, holds_symbols
+from capture.variables.core.base import Variable, realize
+from capture.variables.core.constant import ConstantVariable, fold
+from capture.variables.numbers.symbolic import is_symbolic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+
+
+class SizeTextVariable(Variable):
+    """`function(*operands)`. Whoever asks for the text fixes the sizes by guards."""
+
+    def __init__(self, function: Callable[..., str], operands: list[Variable]) -> None:
+        super().__init__(None)
+        self.function = function
+        self.operands = operands
+        self._known: ConstantVariable | None = None
+
+    def known(self) -> ConstantVariable:
+        if self._known is None:
+            self._known = ConstantVariable(self.function(*[o.as_constant() for o in self.operands]))
+        return self._known
+
+    def python_type(self) -> type:
+        return str
+
+    def describe(self) -> str:
+        return "a text made of sizes"
+
+    def is_constant(self) -> bool:
+        return True
+
+    def as_constant(self) -> Any:
+        return self.known().value
+
+    def truth(self, tx: Translator) -> bool:
+        return self.known().truth(tx)
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        return self.known().get_attr(tx, name)
+
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        return self.known().call_method(tx, name, args, kwargs)
+
+    def unpack(self, tx: Translator) -> list[Variable]:
+        return self.known().unpack(tx)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.call_object(self.function, self.operands)
+
+    def children(self) -> list[Variable]:
+        return list(self.operands)
+
+
+def is_open(tx: Translator, value: Variable) -> bool:
+    """A number, a shape or a text that sizes decide over."""
+    value = realize(tx, value)
+    if isinstance(value, SizeVariable):
+        return holds_symbols(tx, value)
+    return isinstance(value, SizeTextVariable) or is_symbolic(value)
+
+
+def text_of(tx: Translator, function: Callable[..., str], operands: list[Variable]) -> Variable:
+    """`function(*operands)`, of constants and what `is_open`."""
+    if any(is_open(tx, operand) for operand in operands):
+        return SizeTextVariable(function, operands)
+    return fold(function, operands, {})
+
+
+def joined(*parts: str) -> str:
+    """The value of an f-string."""
+    return "".join(parts)

@@ -1,0 +1,297 @@
+"""String formatting of values that are not plain constants (shapes in tuples, exceptions, ...): what has a known text is a constant."""
+
+from __future__ import annotations
+
+import _string  # type: ignore[import-not-found]
+import collections
+import operator
+import string
+from typing import TYPE_CHECKING, Any
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.core.base import NotConstant, Variable, realize
+from capture.variables.core.class_lookup import lookup_type
+from capture.variables.core.constant import ConstantVariable, fold, raise_type_error
+from capture.variables.core.exception import ExceptionVariable, raise_python
+from capture.variables.objects.native_base import plain_argument, plain_operand
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capture.interpret.translator import Translator
+
+
+def to_text(tx: Translator, value: Variable) -> str:
+    """`str(value)`."""
+    from capture.variables.objects.user_object import ObjectVariable
+
+    if isinstance(value, ExceptionVariable):
+        return value.text(tx)
+    if isinstance(value, ObjectVariable):
+        for name in ("__str__", "__repr__"):
+            if value.has_class_attribute(name, below=object):
+                return _written_text(value.call_method(tx, name, [], {}), name)
+    try:
+        return str(_printable(tx, value))
+    except NotConstant:
+        raise GraphBreak("builtin", name="str", value=value) from None
+
+
+def to_repr(tx: Translator, value: Variable) -> str:
+    """`repr(value)`."""
+    from capture.variables.objects.user_object import ObjectVariable
+
+    if isinstance(value, ExceptionVariable):
+        return value.representation(tx)
+    value = _plain_text(value)
+    if isinstance(value, ObjectVariable) and value.has_class_attribute("__repr__", below=object):
+        return _written_text(value.call_method(tx, "__repr__", [], {}), "__repr__")
+    try:
+        return repr(_printable(tx, value))
+    except NotConstant:
+        raise GraphBreak("builtin", name="repr", value=value) from None
+
+
+def _written_text(result: Variable, name: str) -> str:
+    """What a method of the program says."""
+    if not issubclass(result.python_type(), str):
+        raise_type_error(f"{name} returned non-string (type {result.python_type().__name__})")
+    if result.python_type() is not str:  # `str()` gives it as it is
+        raise GraphBreak("builtin", name="str", value=result)
+    text = result.as_constant()
+    assert isinstance(text, str)
+    return text
+
+
+def _plain_text(value: Variable) -> Variable:
+    """Of an instance of a built-in class's subclass that does not say what its text is: the value with that text."""
+    base = plain_operand(value, "__repr__", "__str__")
+    return base if base.python_type() in (int, float, complex, str, bytes, list, tuple, dict) else value
+
+
+class _Text:
+    """An object with a given repr."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _printable(tx: Translator, value: Variable) -> object:
+    """A real object with the same text. Of a container inside of itself: a container inside of itself."""
+    from capture.variables.containers.mapping import DictVariable
+    from capture.variables.containers.sequence import SequenceVariable
+
+    held = tx.output.resolve(value)
+    if not isinstance(held, (SequenceVariable, DictVariable)):
+        return _real_printable(tx, held)
+    printed = tx.output.printed
+    if held in printed:
+        if held.python_type() not in INSIDE_ITSELF:
+            raise GraphBreak("builtin", name="repr", value=held)
+        return _Text(INSIDE_ITSELF[held.python_type()])
+    printed.append(held)
+    try:
+        return _real_printable(tx, held)
+    finally:
+        printed.pop()
+
+
+#: the text of a container inside of itself
+INSIDE_ITSELF: dict[type, str] = {list: "[...]", dict: "{...}", tuple: "(...)", collections.deque: "[...]"}
+
+
+def _real_printable(tx: Translator, value: Variable) -> object:
+    from capture.variables.callables.builtin import BuiltinVariable
+    from capture.variables.callables.native_method import UnboundMethodVariable
+    from capture.variables.containers.lists import DequeVariable, ListVariable
+    from capture.variables.containers.mapping import DictVariable
+    from capture.variables.containers.sequence import TupleVariable
+    from capture.variables.containers.sets import SetVariable
+    from capture.variables.objects.type_object import ClassVariable
+    from capture.variables.objects.user_object import ObjectVariable
+
+    value = plain_argument(value)
+    if isinstance(value, ClassVariable):
+        return value.cls
+    if isinstance(value, (BuiltinVariable, UnboundMethodVariable)):  # known by identity: the address stays
+        return value.real_value()
+    if isinstance(value, (ObjectVariable, ExceptionVariable)):
+        return _Text(to_repr(tx, value))
+    if isinstance(value, ListVariable):
+        return [_printable(tx, item) for item in value.unpack(tx)]
+    if isinstance(value, TupleVariable):
+        return value.build([_printable(tx, item) for item in value.unpack(tx)])
+    if isinstance(value, DictVariable):
+        pairs: Any = {_printable(tx, k): _printable(tx, v) for k, v in value.items(tx)}
+        if value.cls is collections.defaultdict:
+            factory: Any = _printable(tx, value.factory or ConstantVariable(None))
+            return collections.defaultdict(factory, pairs)
+        return value.cls(pairs)
+    if isinstance(value, DequeVariable):
+        value.guard_limit(tx)
+        return collections.deque([_printable(tx, item) for item in value.unpack(tx)], value.maxlen)
+    if isinstance(value, SetVariable):
+        return _text_of_set(tx, value)
+    return value.as_constant()
+
+
+def _text_of_set(tx: Translator, value: Any) -> object:
+    """In the order in which the set itself gives its items: a copy may have another."""
+    if not value.entries:
+        return value.cls()
+    items = ", ".join(repr(_printable(tx, item)) for item in value.unpack(tx))
+    return _Text(f"{{{items}}}" if value.cls is set else f"{value.cls.__name__}({{{items}}})")
+
+
+def format_value(tx: Translator, value: Variable, conversion: int, spec: Variable | None) -> Variable:
+    """`format(value, spec)` after a conversion: 0 none, 1 str, 2 repr, 3 ascii."""
+    from capture.variables.objects.type_object import ClassVariable
+    from capture.variables.objects.user_object import ObjectVariable
+    from capture.variables.text.size_text import is_open, text_of
+
+    if is_open(tx, value) and (spec is None or spec.is_constant()):
+        shown = text_of(tx, CONVERTED[conversion], [value]) if conversion else value
+        return text_of(tx, format, [shown, spec or ConstantVariable("")])
+    if conversion == 1:
+        value = ConstantVariable(to_text(tx, value))
+    elif conversion == 2:
+        value = ConstantVariable(to_repr(tx, value))
+    elif conversion == 3:
+        value = ConstantVariable(ascii(_printable(tx, value)))
+    elif isinstance(value, ObjectVariable) and value.has_class_attribute("__format__", below=object):
+        if is_empty(spec) and value.class_entry("__format__") in SAY_WHAT_STR_SAYS:
+            return ConstantVariable(to_text(tx, value))
+        return value.call_method(tx, "__format__", [spec or ConstantVariable("")], {})
+    elif (
+        isinstance(value, ClassVariable)
+        and lookup_type(type(value.cls), "__format__") is not object.__format__
+    ):
+        raise GraphBreak("builtin", name="format", value=value)
+    elif not value.is_constant():
+        if spec is not None and spec.as_constant():
+            raise GraphBreak("builtin", name="format", value=value)
+        return ConstantVariable(to_text(tx, value))
+    return fold(format, [value, spec or ConstantVariable("")], {})
+
+
+def is_empty(spec: Variable | None) -> bool:
+    return spec is None or spec.is_exactly("") or (spec.is_constant() and spec.as_constant() == "")
+
+
+#: `__format__` of built-in classes: without a specification, `str(value)`
+SAY_WHAT_STR_SAYS = tuple(cls.__format__ for cls in (str, int, float, complex))
+
+#: by the number of a conversion
+CONVERTED: dict[int, Callable[[object], str]] = {1: str, 2: repr, 3: ascii}
+
+
+def format_template(
+    tx: Translator, template: str, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    """`template.format(*args, **kwargs)`: field by field, as string.Formatter does it."""
+    fields = _Fields(tx, args, kwargs)
+    try:
+        return ConstantVariable(fields.fill(template, 2))
+    except (ValueError, IndexError, KeyError) as error:
+        raise raise_python(error) from None
+
+
+class _Fields:
+    """The values that a template's fields name. `{}` are counted in the order of the template, nested ones included."""
+
+    def __init__(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> None:
+        self.tx = tx
+        self.args = args
+        self.kwargs = kwargs
+        self.automatic: int | None = None
+
+    def fill(self, template: str, depth: int) -> str:
+        if depth < 0:
+            raise ValueError("Max string recursion exceeded")
+        parts = []
+        for literal, name, spec, conversion in string.Formatter().parse(template):
+            parts.append(literal)
+            if name is None:
+                continue
+            if conversion is not None and conversion not in CONVERSIONS:
+                raise ValueError(f"Unknown conversion specifier {conversion}")
+            value = self.find(name)
+            inner = ConstantVariable(self.fill(spec or "", depth - 1))
+            text = format_value(self.tx, value, CONVERSIONS.get(conversion or "", 0), inner).as_constant()
+            assert isinstance(text, str)
+            parts.append(text)
+        return "".join(parts)
+
+    def find(self, name: str) -> Variable:
+        from capture.variables.operations.operators import get_item
+
+        first, rest = _string.formatter_field_name_split(name)
+        value = self.first(first)
+        for is_attribute, key in rest:
+            value = (
+                value.get_attr(self.tx, key)
+                if is_attribute
+                else get_item(self.tx, value, ConstantVariable(key))
+            )
+        return realize(self.tx, value)
+
+    def first(self, name: str | int) -> Variable:
+        if isinstance(name, str) and name:
+            return self.kwargs[name]
+        if name == "":
+            if self.automatic is not None and self.automatic < 0:
+                raise ValueError("cannot switch from manual field specification to automatic field numbering")
+            name = self.automatic = 0 if self.automatic is None else self.automatic + 1
+        else:
+            if self.automatic is not None and self.automatic >= 0:
+                raise ValueError("cannot switch from automatic field numbering to manual field specification")
+            self.automatic = -1
+        if name >= len(self.args):
+            raise IndexError(f"Replacement index {name} out of range for positional args tuple")
+        return self.args[name]
+
+
+CONVERSIONS = {"s": 1, "r": 2, "a": 3}
+
+
+def percent_format(tx: Translator, template: Variable, values: Variable) -> Variable:
+    """`template % values`. Only what `%s` and `%r` say of an object that is no constant is known."""
+    from capture.variables.containers.sequence import TupleVariable
+
+    if type(values) is TupleVariable:
+        items: list[Variable] = [_shown(tx, v) for v in values.unpack(tx)]
+        return fold(operator.mod, [template, TupleVariable(items)], {})
+    return fold(operator.mod, [template, _shown(tx, values)], {})
+
+
+class _Shown(Variable):
+    """A stand-in with the same str and repr."""
+
+    def __init__(self, text: str, representation: str) -> None:
+        super().__init__(None)
+        self.shown = _TwoTexts(representation)
+        self.shown.string = text
+
+    def as_constant(self) -> object:
+        return self.shown
+
+
+class _TwoTexts(_Text):
+    string = ""
+
+    def __str__(self) -> str:
+        return self.string
+
+
+def _shown(tx: Translator, value: Variable) -> Variable:
+    from capture.variables.containers.mapping import DictVariable
+
+    value = plain_argument(value)
+    if value.is_constant():
+        return value
+    if isinstance(value, DictVariable) or getattr(value, "base_value", None) is not None:
+        raise GraphBreak("builtin", name="%", value=value)  # may be asked for its items
+    return _Shown(to_text(tx, value), to_repr(tx, value))

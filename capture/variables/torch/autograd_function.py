@@ -1,0 +1,375 @@
+"""Calls of custom autograd functions (`torch.autograd.Function`).
+
+In:  `Function.apply(...)` met in a frame.
+Out: one node that calls `apply`, where autograd records it; its forward inlined, where nothing needs gradients.
+
+    y = Scaled.apply(x, 3.0)     ->     scaled_apply = Scaled_apply(l_x_, 3.0); getitem = scaled_apply[0]
+
+The node runs the user's Python, which a compiler sees once only, so forward and backward are interpreted here on trial: that finds the guards that they
+need, and breaks the graph where one of them has side effects. What depends on more than its arguments (tensors from elsewhere, modes, classes with
+operations of their own) runs the operations that the trial found, as two graphs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import types
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.autograd import Function
+
+from capture.graph.autograd_bodies import Bodies, in_bodies
+from capture.report.break_reasons import GraphBreak
+from capture.variables.containers.sequence import TupleVariable
+from capture.variables.core.base import ObservedException, Variable
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.rules import rule
+from capture.variables.objects.type_object import ClassVariable
+from capture.variables.tensors import subgraph as outline
+from capture.variables.tensors import torch_function_overrides as overrides
+from capture.variables.tensors.tensor import TensorVariable
+from capture.variables.tensors.tensor_subclass import as_class
+from capture.variables.torch import autograd_function_polyfills as written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from capture.interpret.output_graph import OutputGraph
+    from capture.interpret.translator import Translator
+
+_calls: weakref.WeakKeyDictionary[type, Any] = weakref.WeakKeyDictionary()
+
+
+def apply_of(cls: type[Function]) -> Any:
+    """`cls.apply` as a plain function that returns a tuple, one for each class: the target of its nodes."""
+    known = _calls.get(cls)
+    if known is None:
+        held = weakref.ref(cls)  # the value of a weak dictionary must not keep its key alive
+
+        def call(*args: Any) -> tuple[Any, ...]:
+            alive = held()
+            assert alive is not None, "the class lives as long as the graph's guards"
+            result = alive.apply(*args)
+            return result if isinstance(result, tuple) else (result,)
+
+        known = _calls[cls] = _named(call, cls)
+    return known
+
+
+def _named(call: Any, cls: type) -> Any:
+    call.__name__ = call.__qualname__ = f"{cls.__name__}_apply"
+    return call
+
+
+@rule(Function.apply.__func__)  # type: ignore[attr-defined]
+def _apply(tx: Translator, function: Variable, *args: Variable, **kwargs: Variable) -> Variable:
+    assert isinstance(function, ClassVariable)
+    if kwargs or issubclass(function.cls, torch.autograd.function.InplaceFunction):
+        raise GraphBreak("method", name="apply", value=function)
+    given = _with_defaults(tx, function, list(args))
+    tensors = [a for a in given if isinstance(a, TensorVariable)]
+    needs = [isinstance(a, TensorVariable) and _is_differentiated(a.fake) for a in given]
+    recorded = torch.is_grad_enabled() and any(needs)
+    if recorded or any(map(_is_transformed, tensors)):
+        return _as_node(tx, function, given, Trial(tx, function, given, needs, recorded))
+    return _inlined(tx, function, given, needs)
+
+
+def _has_setup(function: ClassVariable) -> bool:
+    return function.cls.setup_context is not Function.setup_context  # type: ignore[attr-defined]
+
+
+def _with_defaults(tx: Translator, function: ClassVariable, args: list[Variable]) -> list[Variable]:
+    """Those of the forward are filled in where a `setup_context` is to see them."""
+    if not _has_setup(function):
+        return args
+    try:
+        parameters = list(inspect.signature(function.cls.forward).parameters.values())  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        raise GraphBreak("method", name="apply", value=function) from None
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    missing = [p for p in parameters if p.kind in plain][len(args) :]
+    if any(p.default is inspect.Parameter.empty for p in missing):
+        raise GraphBreak("method", name="apply", value=function)  # torch's error
+    return [*args, *(tx.wrap_constant(p.default) for p in missing)]
+
+
+def _is_transformed(tensor: TensorVariable) -> bool:
+    return torch._C._functorch.is_functorch_wrapped_tensor(tensor.fake)
+
+
+def _is_differentiated(fake: torch.Tensor) -> bool:
+    """Also where a function transform wraps the tensor that autograd records."""
+    while not fake.requires_grad and torch._C._functorch.is_functorch_wrapped_tensor(fake):
+        fake = torch._C._functorch.get_unwrapped(fake)
+    return fake.requires_grad
+
+
+def _parts(tx: Translator, result: Variable) -> list[Variable]:
+    return result.unpack(tx) if isinstance(result, TupleVariable) else [result]
+
+
+def _interpret(tx: Translator, polyfill: Any, arguments: list[Variable]) -> Variable:
+    """Without gradients. What raises may do so for lack of a method of the real context, so it is left to Python."""
+    before = torch.is_grad_enabled()
+    tx.output.change_state(tx, torch._C._set_grad_enabled, [False])
+    try:
+        result = tx.wrap_function(polyfill).call(tx, arguments, {})
+    except ObservedException as raised:
+        raise GraphBreak("raised", error=raised.variable.describe()) from None
+    tx.output.change_state(tx, torch._C._set_grad_enabled, [before])
+    return result
+
+
+def _forward(
+    tx: Translator, function: ClassVariable, args: list[Variable], needs: list[bool]
+) -> tuple[Variable, Variable]:
+    """The context and the result."""
+    flags = TupleVariable([ConstantVariable(n) for n in needs])
+    setup = ConstantVariable(_has_setup(function))
+    ctx, result = _interpret(tx, written.forward, [function, setup, flags, TupleVariable(args)]).unpack(tx)
+    return ctx, result
+
+
+# --- without gradients ---------------------------------------------------------------------------------------------------------------
+
+
+def _inlined(tx: Translator, function: ClassVariable, args: list[Variable], needs: list[bool]) -> Variable:
+    output = tx.output
+    last, states = next(reversed(output.graph.nodes), None), len(output.state_changes)
+    ctx, result = _forward(tx, function, args, needs)
+    made = outline.behind(output.graph, last)
+    if not any(_is_recorded(node) for operation in made for node in (operation, *operation.all_input_nodes)):
+        for node in [n for n in made if n.target is torch._C._set_grad_enabled]:
+            output.graph.erase_node(node)  # it makes no difference
+        del output.state_changes[states:]
+    dirty = ctx.get_attr(tx, "dirty_tensors").unpack(tx)
+    results = [_returned(tx, r, args, dirty) for r in _parts(tx, result)]
+    return TupleVariable(results) if isinstance(result, TupleVariable) else results[0]
+
+
+def _is_recorded(node: torch.fx.Node) -> bool:
+    value = node.meta.get("example_value")
+    return any(tensor.requires_grad for tensor in outline.tensors_of(value))
+
+
+def _returned(tx: Translator, result: Variable, args: list[Variable], dirty: list[Variable]) -> Variable:
+    """What `apply` makes of a result: an argument that comes back is another tensor on its memory."""
+    if not isinstance(result, TensorVariable):
+        return result
+    if not any(result is a for a in args):
+        if result.fake.requires_grad:  # it came from elsewhere, and `apply` detaches it in place
+            raise GraphBreak("aliasing", what="a custom function returns a tensor that it did not make")
+        return result
+    if any(result is d for d in dirty):
+        if result.fake.requires_grad:
+            raise GraphBreak("aliasing", what="a custom function writes to an argument without gradients")
+        return result
+    if overrides.concerns(tx.output, [result], {}):
+        raise GraphBreak("aliasing", what="a custom function returns its own argument")
+    name, rest = ("detach", []) if result.fake.requires_grad else ("view_as", [result])
+    return tx.output.call_method(tx, name, [result, *rest], {})
+
+
+# --- on trial ------------------------------------------------------------------------------------------------------------------------
+
+
+class Trial:
+    """Both directions interpreted: `made` and `backward_made` are their operations, still in the graph."""
+
+    def __init__(
+        self,
+        tx: Translator,
+        function: ClassVariable,
+        args: list[Variable],
+        needs: list[bool],
+        with_backward: bool,
+    ) -> None:
+        self.output = tx.output
+        self.function = function
+        self.tensors = [a for a in args if isinstance(a, TensorVariable)]
+        self.nodes = [t.node for t in self.tensors]
+        self.last = next(reversed(tx.output.graph.nodes), None)
+        self.states = len(tx.output.state_changes)
+        inputs, draws = len(tx.output.inputs), len(tx.output.draws)
+        effects = tx.output.side_effects.count()
+        versions = {node: outline.version_of(node) for node in tx.output.graph.nodes}
+
+        self.ctx, self.result = _forward(tx, function, args, needs)
+        self.results = _parts(tx, self.result)
+        self.result_nodes = [r.node for r in self.results if isinstance(r, TensorVariable)]
+        self.dirty = self.told(tx, "dirty_tensors")
+        self.made = self._operations(self.last)
+        behind = next(reversed(tx.output.graph.nodes), None)
+        self.grads: list[TensorVariable] = []
+        self.gradients: list[Variable] = []
+        if with_backward:
+            with _unseen(tx.output):
+                self.grads = [_gradient_like(tx, r) for r in self.results if isinstance(r, TensorVariable)]
+                self.gradients = self._backward(tx)
+        self.backward_made = self._operations(behind)
+
+        versions |= {made.node: made.version for made in tx.output.inputs[inputs:]}
+        self._check_writes(versions)
+        if tx.output.side_effects.count() != effects or len(tx.output.draws) != draws:
+            raise GraphBreak("mutation", value=f"{function.describe()} (writing what is no argument)")
+
+    def told(self, tx: Translator, name: str) -> list[Variable]:
+        """Tensors that a method of the context was given."""
+        return self.ctx.get_attr(tx, name).unpack(tx)
+
+    def _backward(self, tx: Translator) -> list[Variable]:
+        grads = iter(self.grads)
+        none = ConstantVariable(None)
+        given = [next(grads) if isinstance(r, TensorVariable) else none for r in self.results]
+        return _parts(
+            tx, _interpret(tx, written.backward, [self.function, self.ctx, TupleVariable(list(given))])
+        )
+
+    def _operations(self, last: torch.fx.Node | None) -> list[torch.fx.Node]:
+        """Those behind `last`, without the changes of grad mode around them."""
+        made = outline.behind(self.output.graph, last)
+        setters = [n for n in made if n.target is torch._C._set_grad_enabled]
+        for node in (setters[0], setters[-1]) if setters else ():
+            self.output.graph.erase_node(node)
+        return [n for n in made if not n._erased]
+
+    def _check_writes(self, versions: dict[torch.fx.Node, int | None]) -> None:
+        """To arguments that the function marks as dirty alone."""
+        written_to = [node for node, version in versions.items() if outline.version_of(node) != version]
+        if not written_to and not self.dirty:
+            return
+        if any(map(_is_transformed, self.tensors)) or any(
+            not any(d is r for r in self.results) or not any(d is t for t in self.tensors) for d in self.dirty
+        ):
+            raise GraphBreak("mutation", value=f"an argument of {self.function.describe()}")
+        allowed = {_memory(d.fake) for d in self.dirty if isinstance(d, TensorVariable)}
+        if any(_memory(node.meta["example_value"]) not in allowed for node in written_to):
+            raise GraphBreak("mutation", value=f"an argument of {self.function.describe()}")
+
+    def elsewhere(self) -> list[torch.fx.Node]:
+        """Tensors and sizes that the operations read and that are neither arguments nor made by them."""
+        own = {*self.made, *self.backward_made, *self.nodes}
+        read = [n for made in (*self.made, *self.backward_made) for n in made.all_input_nodes]
+        read += [*self.result_nodes, *(g.node for g in self.gradients if isinstance(g, TensorVariable))]
+        return list(dict.fromkeys(n for n in read if n not in own))
+
+    def needs_bodies(self) -> bool:
+        return (
+            bool(self.output.function_modes)
+            or any(t.cls is not torch.Tensor for t in self.tensors)
+            or bool(self.elsewhere())
+        )
+
+    def finish(self) -> None:
+        """Take back what only the trial needed."""
+        self.output.drop_nodes_after(self.last)
+        del self.output.state_changes[self.states :]
+        for tensor, node in zip(self.tensors, self.nodes):
+            tensor.node = node
+
+
+def _memory(fake: torch.Tensor) -> int:
+    return fake.untyped_storage()._cdata
+
+
+@contextlib.contextmanager
+def _unseen(output: OutputGraph) -> Iterator[None]:
+    """Autograd runs the backward when the modes around the forward are left."""
+    modes, output.function_modes = output.function_modes, []
+    try:
+        yield
+    finally:
+        output.function_modes = modes
+
+
+def _gradient_like(tx: Translator, result: TensorVariable) -> TensorVariable:
+    """A plain tensor: autograd knows no classes."""
+    plain = TensorVariable(result.node, result.fake)
+    grad = tx.output.call_function(tx, torch.zeros_like, [plain], {})
+    assert isinstance(grad, TensorVariable)
+    return grad
+
+
+#: what the text of a graph can't name, where it is an argument
+FUNCTIONS = (
+    types.FunctionType,
+    types.MethodType,
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+)
+
+
+# --- the node ------------------------------------------------------------------------------------------------------------------------
+
+
+def _as_node(tx: Translator, function: ClassVariable, args: list[Variable], trial: Trial) -> Variable:
+    if trial.needs_bodies() or any(issubclass(a.python_type(), FUNCTIONS) for a in args):
+        items = _in_bodies(tx, args, trial)
+    else:
+        trial.finish()
+        with _unseen(tx.output):
+            items = tx.output.call_function(tx, apply_of(function.cls), args, {}).unpack(tx)
+    for place, item in enumerate(items):
+        for tensor in trial.tensors:
+            if isinstance(item, TensorVariable) and item.fake is tensor.fake:  # it was written to
+                tensor.node = item.node
+                items[place] = tensor
+    return TupleVariable(items) if isinstance(trial.result, TupleVariable) else items[0]
+
+
+def _in_bodies(tx: Translator, args: list[Variable], trial: Trial) -> list[Variable]:
+    """The operations of the trial, taken out of the graph."""
+    graph, count = tx.output.graph, len(trial.result_nodes)
+    told = trial.ctx.get_attr(tx, "materialize_grads")
+    if (
+        any(map(_is_transformed, trial.tensors))
+        or (not told.is_exactly(True) and count > 1)
+        or len(trial.gradients) < len(args)
+    ):
+        raise GraphBreak("method", name="apply", value=trial.function)
+    nodes = [*trial.nodes, *trial.elsewhere()]
+    constant = trial.told(tx, "non_differentiable")
+    results = [r for r in trial.results if isinstance(r, TensorVariable)]
+    if any(not isinstance(g, TensorVariable) and not g.is_exactly(None) for g in trial.gradients):
+        raise GraphBreak("method", name="apply", value=trial.function)
+    gradients = [g for a, g in zip(args, trial.gradients) if isinstance(a, TensorVariable)]
+    outgoing = [g.node for g in gradients if isinstance(g, TensorVariable)]
+    backward, kept = outline.take_out(graph, [g.node for g in trial.grads], trial.backward_made, outgoing)
+    inner = [node for node in kept if node in set(trial.made)]
+    forward, read = outline.take_out(graph, [], trial.made, [*trial.result_nodes, *inner])
+    places = {node: index for index, node in reversed(list(enumerate(nodes)))}
+    places |= {node: len(nodes) + count + index for index, node in enumerate(inner)}
+    following = iter(range(len(outgoing)))
+    bodies = Bodies(
+        forward=forward,
+        backward=backward,
+        forward_reads=[places[node] for node in read],
+        backward_reads=[places[node] for node in kept],
+        results=count,
+        dirty=[i for i, tensor in enumerate(trial.tensors) if any(tensor is d for d in trial.dirty)],
+        constant=[i for i, result in enumerate(results) if any(result is c for c in constant)],
+        gradients=[next(following) if isinstance(g, TensorVariable) else None for g in gradients]
+        + [None] * (len(nodes) - len(gradients)),
+    )
+    trial.finish()
+
+    def call(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return in_bodies(bodies, *tensors)
+
+    variables = [tx.output.variable_of(node) for node in nodes]
+    with _unseen(tx.output):
+        made = iter(tx.output.call_function(tx, _named(call, trial.function.cls), variables, {}).unpack(tx))
+    return [_as_result(tx, r, made) for r in trial.results]
+
+
+def _as_result(tx: Translator, result: Variable, made: Iterator[Variable]) -> Variable:
+    if not isinstance(result, TensorVariable):
+        return result
+    tensor = next(made)
+    assert isinstance(tensor, TensorVariable)
+    return tensor if result.cls is torch.Tensor else as_class(tx, tensor, result.cls)

@@ -1,0 +1,125 @@
+"""Calls, in captured code, of what was compiled before: by `capture.compile`, `capture.enable(...)(f)` or `torch.compile`.
+
+In:  the wrapper, or the compiled module, and its arguments.
+Out: the call of what it wraps: it becomes a part of the graph that is being made, for that graph's backend.
+"""
+
+from __future__ import annotations
+
+import os
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from capture.hooks import compiled_module, regions
+from capture.report.break_reasons import GraphBreak
+from capture.variables.core.base import Variable, realize
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+    from capture.variables.callables.function import UserFunctionVariable
+
+_TORCH_COMPILE = os.path.join(os.path.dirname(torch.__file__), "_dynamo", "eval_frame.py")
+
+
+def is_compiled(function: types.FunctionType) -> bool:
+    return "_capture_original" in function.__dict__ and function.__code__.co_filename == regions.__file__
+
+
+def is_torch_compiled(function: types.FunctionType) -> bool:
+    marked = "_torchdynamo_orig_callable" in function.__dict__
+    return marked and function.__code__.co_filename == _TORCH_COMPILE
+
+
+def call_original(attribute: str) -> Any:
+    """Call what the wrapper keeps in that attribute."""
+
+    def call(
+        tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        return function.get_attr(tx, attribute).call(tx, args, kwargs)
+
+    return call
+
+
+def _call_module(
+    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    return _original(tx, args[0]).call(tx, args[1:], kwargs)
+
+
+def _call_forward(
+    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    return _original(tx, args[0]).get_attr(tx, "forward").call(tx, args[1:], kwargs)
+
+
+def _original(tx: Translator, module: Variable) -> Variable:
+    if module.get_attr(tx, "_capture_arguments").is_exactly(None):
+        raise GraphBreak("call_disabled", name=module.describe())
+    return module.get_attr(tx, "_capture_original")
+
+
+# --- compiled by the frame itself ---------------------------------------------------------------------------------------------------
+
+
+class CompiledVariable(Variable):
+    """`capture.compile(function, **settings)`: a call of it is a part of the graph too. `function` None: the decorator."""
+
+    mutable = True
+
+    def __init__(self, compiler: Any, function: Variable | None, settings: dict[str, Variable]) -> None:
+        super().__init__(None)
+        self.compiler = compiler
+        self.function = function
+        self.settings = settings
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        if self.function is not None:
+            return self.function.call(tx, args, kwargs)
+        if len(args) != 1 or kwargs:
+            raise GraphBreak("call", value=self)
+        return _compiled(tx, self.compiler, args[0], self.settings)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.call_object(self.compiler, [] if self.function is None else [self.function], self.settings)
+
+    def children(self) -> list[Variable]:
+        return [*([] if self.function is None else [self.function]), *self.settings.values()]
+
+
+#: settings that change nothing about a call inside of a graph, whatever they are; of the others, their values decide
+WITHOUT_MEANING_INSIDE = frozenset(("backend", "fullgraph", "dynamic", "options"))
+
+
+def compile_in_frame(
+    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    settings = dict(kwargs)
+    given = args[0] if args else settings.pop("fn", None)
+    if len(args) > 1 or not settings.keys() <= WITHOUT_MEANING_INSIDE:
+        raise GraphBreak("call", value=function)
+    if given is None or given.is_exactly(None):
+        return CompiledVariable(function.function, None, settings)
+    return _compiled(tx, function.function, given, settings)
+
+
+def _compiled(tx: Translator, compiler: Any, given: Variable, settings: dict[str, Variable]) -> Variable:
+    from capture.variables.callables.function import BoundMethodVariable, FunctionVariable
+    from capture.variables.torch.nn_module import ModuleVariable
+
+    given = realize(tx, given)
+    if not isinstance(given, (FunctionVariable, BoundMethodVariable, ModuleVariable)):
+        raise GraphBreak("call", value="capture.compile of what is no function and no module")
+    return CompiledVariable(compiler, given, settings)
+
+
+MODULE_METHODS = {
+    compiled_module.CompiledModule.__call__.__code__: _call_module,
+    compiled_module.FORWARD: _call_forward,
+}

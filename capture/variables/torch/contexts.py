@@ -1,0 +1,194 @@
+"""torch's own context managers: what they do to the thread, and what they leave in the graph.
+
+In:  `__enter__` and `__exit__` of autocast, inference mode, DisableTorchFunctionSubclass.
+Out: the mode of the thread is changed for the rest of the translation; one node in the graph for each way in and out; a record for the
+     code behind the graph.
+
+    with torch.autocast("cpu"): y = x @ x   ->   a = _enter_autocast("cpu", ...); y = x @ x; _exit_autocast(a)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.autograd import grad_mode
+
+from capture.process.process_flags import set_deterministic
+from capture.report.break_reasons import GraphBreak
+from capture.variables.core.base import Variable
+from capture.variables.core.constant import FALSE, ConstantVariable
+from capture.variables.core.exception import raise_new
+from capture.variables.core.rules import rule
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+    from capture.variables.callables.function import UserFunctionVariable
+
+NONE = ConstantVariable(None)
+
+
+# --- managers written in C -------------------------------------------------------------------------------------------------------
+
+
+class NativeContextVariable(Variable):
+    """A manager that the frame makes. `real` is one of the same kind that the translation itself has entered."""
+
+    mutable = True
+
+    def __init__(self, cls: Any, args: list[Any]) -> None:
+        super().__init__(None)
+        self.cls = cls
+        self.args = args
+        self.real: Any = None
+
+    def python_type(self) -> type:
+        return self.cls
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def call_method(
+        self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        if name == "__enter__" and not args:
+            return self.enter(tx)
+        if name == "__exit__":
+            return self.leave(tx)
+        raise GraphBreak("method", name=name, value=self)
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        from capture.variables.callables.function import ValueMethod
+
+        if not hasattr(self.cls, name):
+            raise raise_new(AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'")
+        return ValueMethod(self, name)
+
+    def enter(self, tx: Translator) -> Variable:
+        self.real = self.cls(*self.args)
+        self.real.__enter__()
+        tx.output.enter_context(self.real)
+        tx.output.state_changes.append((self.cls.__enter__, [self]))
+        return NONE
+
+    def leave(self, tx: Translator) -> Variable:
+        tx.output.leave_context(self.real)
+        tx.output.state_changes.append((self.cls.__exit__, [self, NONE, NONE, NONE]))
+        return NONE
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.call_object(self.cls, [ConstantVariable(value) for value in self.args])
+
+
+class InferenceContextVariable(NativeContextVariable):
+    """`torch._C._InferenceMode(mode)`: entered by being made."""
+
+    def __init__(self, tx: Translator, mode: bool) -> None:
+        super().__init__(torch._C._InferenceMode, [mode])
+        self.is_left = False
+        tx.output.open_inference.append(tx.output.state_node(grad_mode._enter_inference_mode, (mode,)))
+        super().enter(tx)
+
+    def enter(self, tx: Translator) -> Variable:
+        return NONE
+
+    def leave(self, tx: Translator) -> Variable:
+        result = super().leave(tx)
+        tx.output.state_node(grad_mode._exit_inference_mode, (tx.output.open_inference.pop(),))
+        self.is_left = True
+        return result
+
+    def reconstruct(self, code: PythonCode) -> None:
+        """A manager that lives on keeps the one that it left: made again, that would change the mode of the thread."""
+        if self.is_left:
+            code.call_object(left_inference_mode, [ConstantVariable(value) for value in self.args])
+        else:
+            super().reconstruct(code)
+
+
+def left_inference_mode(mode: bool) -> torch._C._InferenceMode:
+    context = torch._C._InferenceMode(mode)
+    context.__exit__(None, None, None)
+    return context
+
+
+@rule(torch._C._InferenceMode)
+def _inference_mode(tx: Translator, mode: Variable) -> Variable:
+    return InferenceContextVariable(tx, mode.as_constant())
+
+
+@rule(torch._C.DisableTorchFunctionSubclass)
+def _without_subclasses(tx: Translator) -> Variable:
+    return NativeContextVariable(torch._C.DisableTorchFunctionSubclass, [])
+
+
+@rule(torch._C.DisableTorchFunction)
+def _without_torch_function(tx: Translator) -> Variable:
+    return NativeContextVariable(torch._C.DisableTorchFunction, [])
+
+
+@rule(torch.use_deterministic_algorithms)
+def _deterministic(tx: Translator, mode: Variable, *, warn_only: Variable = FALSE) -> Variable:
+    return tx.output.change_state(tx, set_deterministic, [mode.as_constant(), warn_only.as_constant()])
+
+
+# --- autocast: written in Python, a node in place of all that its methods change ---------------------------------------------------
+
+
+def enter_autocast(
+    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    manager = args[0]
+    fields = ("device", "fast_dtype", "_enabled", "_cache_enabled")
+    values = tuple(manager.get_attr(tx, name).as_constant() for name in fields)
+    result = _inlined_without_nodes(tx, function, args)
+    node = tx.output.state_node(torch.amp.autocast_mode._enter_autocast, values)
+    tx.output.open_autocasts.append((manager, node))
+    return result
+
+
+def leave_autocast(
+    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    held = tx.output.open_autocasts
+    changes = tx.output.state_changes
+    first = len(changes)
+    if held and held[-1][0] is args[0]:
+        result = _inlined_without_nodes(tx, function, args)
+        tx.output.state_node(torch.amp.autocast_mode._exit_autocast, (held.pop()[1],))
+    else:  # entered before this graph, which changes what can be set twice
+        result = _inlined(tx, function, args)
+        for node in [n for n in tx.output.graph.nodes if n.target in COUNTED]:
+            tx.output.graph.erase_node(node)
+    changes[first:] = [(leave_nesting, []), *(c for c in changes[first:] if c[0] not in COUNTED)]
+    return result
+
+
+def leave_nesting() -> None:
+    """The outermost region forgets its casts. Which one is the outermost is known when the code runs."""
+    if torch.autocast_decrement_nesting() == 0:
+        torch.clear_autocast_cache()
+
+
+#: to be done once: by the code behind the graph alone
+COUNTED = (torch.autocast_increment_nesting, torch.autocast_decrement_nesting, torch.clear_autocast_cache)
+
+
+def _inlined(tx: Translator, function: UserFunctionVariable, args: list[Variable]) -> Variable:
+    from capture.interpret.inline import make_translator, run_callee
+
+    return run_callee(tx, make_translator(tx, function, args, {}))
+
+
+def _inlined_without_nodes(tx: Translator, function: UserFunctionVariable, args: list[Variable]) -> Variable:
+    last = next(reversed(tx.output.graph.nodes), None)
+    result = _inlined(tx, function, args)
+    tx.output.drop_nodes_after(last)
+    return result
+
+
+METHODS = {
+    torch.autocast.__enter__.__code__: enter_autocast,
+    torch.autocast.__exit__.__code__: leave_autocast,
+}

@@ -1,0 +1,130 @@
+"""Functions that `torch.func.vjp` and `torch.func.linearize` return besides the results: each call is a node on the body that was interpreted then.
+
+out, pull = vjp(f, x); pull(g)    ->    vjp(x), on a body that is f; vjp_gradients(x, g), on the same body
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.containers.sequence import TupleVariable
+from capture.variables.core.base import Variable
+from capture.variables.core.constant import FALSE
+from capture.variables.core.rules import rule
+from capture.variables.tensors import subgraph as outline
+from capture.variables.torch.transforms import (
+    bodies_to_run,
+    given_values,
+    no_tensor,
+    on_fakes,
+    run_bodies,
+    transform_node,
+    transformed,
+)
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+
+
+class DerivativeFunction(Variable):
+    """`run(function, primals, args, **options)` is what a call does."""
+
+    def __init__(
+        self, tx: Translator, name: str, run: Callable[..., Any], primals: list[Variable], body: outline.Body
+    ) -> None:
+        super().__init__(None)
+        self.name = name
+        self.run = run
+        self.primals = primals
+        self.body = body
+        self.born = tx.output.root_step
+        self.versions = self.versions_now(tx)
+
+    def python_type(self) -> type:
+        return types.FunctionType
+
+    def describe(self) -> str:
+        return f"a function that {self.name} returned"
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def versions_now(self, tx: Translator) -> list[int | None]:
+        """How often the tensors that the body reads have been written to."""
+        nodes = [*given_values(tx, TupleVariable(self.primals), {})[1], *self.body.lifted]
+        return [outline.version_of(node) for node in nodes]
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        if (
+            self.versions_now(tx) != self.versions
+        ):  # Python's own keeps what it needs: the frame breaks where it is made
+            signal = GraphBreak("reconstruct", value=self)
+            signal.born = self.born
+            raise signal
+        options = {name: outline.plain(tx, v, no_tensor) for name, v in kwargs.items()}
+
+        def apply(function: Any) -> Any:
+            return lambda primals, args: self.run(function, primals, args, **options)
+
+        given, nodes = given_values(tx, TupleVariable([TupleVariable(self.primals), TupleVariable(args)]), {})
+        run = functools.partial(
+            run_bodies, apply, bodies_to_run([self.body]), outline.Structure(given), len(nodes)
+        )
+        lifted = [node.meta["example_value"] for node in self.body.lifted]
+        example = on_fakes(tx, self.name, functools.partial(run, *outline.tensors_of(given), *lifted))
+        return transform_node(tx, f"{self.name}_function", apply, [self.body], given, nodes, example)
+
+    def children(self) -> list[Variable]:
+        return self.primals
+
+
+@rule(torch.func.vjp)
+def _vjp(tx: Translator, func: Variable, *primals: Variable, has_aux: Variable = FALSE) -> Variable:
+    aux = has_aux.truth(tx)
+
+    def results(function: Any) -> Any:
+        def run(*primals: Any) -> Any:
+            out: Any = torch.func.vjp(function, *primals, has_aux=aux)
+            return (out[0], out[2]) if aux else out[0]
+
+        return run
+
+    def gradients(function: Any, primals: Any, args: Any, **options: Any) -> Any:
+        return torch.func.vjp(function, *primals, has_aux=aux)[1](*args, **options)
+
+    seen: list[outline.Body] = []
+    made = transformed(tx, "vjp", results, func, TupleVariable(list(primals)), {}, keep=seen)
+    pull = DerivativeFunction(tx, "vjp", gradients, list(primals), seen[0])
+    if not aux:
+        return TupleVariable([made, pull])
+    out, extra = made.unpack(tx)
+    return TupleVariable([out, pull, extra])
+
+
+@rule(torch.func.linearize)
+def _linearize(tx: Translator, func: Variable, *primals: Variable) -> Variable:
+    """torch calls the function twice: for the results, and to record it for the function that it returns."""
+    mode = tx.output.fake_mode
+    drawn, mode.has_drawn = mode.has_drawn, False
+
+    def twice(function: Any) -> Any:
+        return lambda *primals: (function(*primals), function(*primals))
+
+    seen: list[outline.Body] = []
+    made = transformed(tx, "linearize", twice, func, TupleVariable(list(primals)), {}, keep=seen)
+    if mode.has_drawn:
+        raise GraphBreak("call", value="linearize of a function that draws random numbers")
+    mode.has_drawn = drawn
+
+    def tangents(function: Any, primals: Any, args: Any) -> Any:
+        return torch.func.jvp(function, primals, args)[1]
+
+    return TupleVariable(
+        [made.unpack(tx)[0], DerivativeFunction(tx, "linearize", tangents, list(primals), seen[1])]
+    )

@@ -1,0 +1,230 @@
+"""Functions of torch that call functions of the program: `torch.cond`, `map`, `torch.utils.checkpoint`. Each is one node with bodies of its own."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.utils.checkpoint
+from torch._higher_order_ops import map as map_slices
+from torch._subclasses.fake_tensor import UnsupportedOperatorException
+from torch.utils import _pytree as pytree
+
+from capture.graph.number_operations import runs_for_real
+from capture.report.break_reasons import GraphBreak
+from capture.variables.callables.function import PartialVariable
+from capture.variables.containers.lists import ListVariable
+from capture.variables.containers.sequence import TupleVariable
+from capture.variables.core.base import LazyVariable, Variable
+from capture.variables.core.constant import NONE
+from capture.variables.core.exception import raise_new
+from capture.variables.core.rules import rule
+from capture.variables.numbers.symbolic import SymbolicVariable
+from capture.variables.tensors import subgraph as outline
+from capture.variables.tensors.tensor import TensorVariable
+from capture.variables.torch.torch_function import TorchFunctionVariable
+from capture.variables.torch.transforms import (
+    check_results,
+    given_values,
+    on_fakes,
+    transform_node,
+)
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+
+
+# --- cond ------------------------------------------------------------------------------------------------------------------------
+
+
+@rule(torch.cond)
+def _cond(
+    tx: Translator, pred: Variable, true_fn: Variable, false_fn: Variable, operands: Variable | None = None
+) -> Variable:
+    """A predicate that is known chooses the branch now; else both become bodies."""
+    operands = operands if operands is not None else TupleVariable([])
+    if not isinstance(pred, TensorVariable):
+        if not pred.is_constant() and not isinstance(pred, SymbolicVariable):
+            raise GraphBreak("truth_value", value=pred)
+        return (true_fn if pred.truth(tx) else false_fn).call(tx, operands.unpack(tx), {})
+    if pred.fake.dtype != torch.bool or pred.fake.numel() != 1:
+        raise GraphBreak("call", value=true_fn)
+    given, nodes = given_values(tx, TupleVariable(operands.unpack(tx)), {})
+    if not all(isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(given)):
+        raise GraphBreak("call", value="torch.cond with operands that are no tensors")
+    left, right = (outline.apart(tx, function, given[0]) for function in (true_fn, false_fn))
+    _check_alike(true_fn, left, right)
+    pairs = list(zip(outline.tensors_of(left.example), outline.tensors_of(right.example)))
+    example = left.structure.fill([one if one.requires_grad else other for one, other in pairs])
+    differentiable = [one.requires_grad or other.requires_grad for one, other in pairs]
+    run = functools.partial(
+        _choose, left.module, right.module, left.structure, differentiable, len(nodes), len(left.lifted)
+    )
+    return outline.call_node(tx, "cond", run, [pred.node, *nodes, *left.lifted, *right.lifted], example)
+
+
+def _check_alike(function: Variable, left: outline.Body, right: outline.Body) -> None:
+    """The results of both branches look alike: else Python raises what torch has to say."""
+    results = [outline.tensors_of(body.example) for body in (left, right)]
+    alike = left.structure.matches(right.structure) and all(map(_look_alike, *results))
+    if not alike or None in left.structure.others():
+        raise GraphBreak(
+            "call", value=f"torch.cond, the branches of which do not match: {function.describe()}"
+        )
+
+
+def _look_alike(left: torch.Tensor, right: torch.Tensor) -> bool:
+    return (left.dtype, left.shape, left.stride()) == (right.dtype, right.shape, right.stride())
+
+
+def _choose(
+    left: torch.fx.GraphModule,
+    right: torch.fx.GraphModule,
+    results: outline.Structure,
+    differentiable: list[bool],
+    count: int,
+    middle: int,
+    pred: torch.Tensor,
+    *tensors: torch.Tensor,
+) -> Any:
+    """What the node does. `middle`: how many of the tensors behind the `count` operands are the left branch's."""
+    operands, lifted = tensors[:count], tensors[count:]
+    chosen = left(*operands, *lifted[:middle]) if pred else right(*operands, *lifted[middle:])
+    sources = [tensor for tensor in outline.tensors_of(tensors) if tensor.requires_grad]
+    if torch.is_grad_enabled() and sources and any(differentiable):
+        chosen = join(differentiable, *chosen, *sources)
+    return results.fill(chosen)
+
+
+class WithOtherBranch(torch.autograd.Function):
+    """The results, and a gradient of zero for what the other branch would have used."""
+
+    @staticmethod
+    def forward(ctx: Any, differentiable: list[bool], *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        results, sources = tensors[: len(differentiable)], tensors[len(differentiable) :]
+        ctx.layouts = [(tensor.shape, tensor.dtype, tensor.device) for tensor in sources]
+        results = tuple(tensor.detach() for tensor in results)
+        ctx.mark_non_differentiable(*(tensor for tensor, has in zip(results, differentiable) if not has))
+        return results
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        return None, *grads, *(torch.zeros(s, dtype=t, device=d) for s, t, d in ctx.layouts)
+
+
+#: past `torch.autograd.Function.apply`, whose checks are for functorch
+join = super(torch.autograd.Function, WithOtherBranch).apply
+
+
+# --- checkpoint ----------------------------------------------------------------------------------------------------------------------
+
+
+@rule(torch.utils.checkpoint.checkpoint)
+def _checkpoint(
+    tx: Translator,
+    function: Variable,
+    *args: Variable,
+    use_reentrant: Variable = NONE,
+    **kwargs: Variable,
+) -> Variable:
+    """Run for real, it frees what autograd would save; a compiler sees the body, and decides that for itself."""
+    if not use_reentrant.is_constant() or use_reentrant.as_constant() is None:
+        raise GraphBreak("call_skipped", name="checkpoint", why="use_reentrant is not given")
+    options = {"use_reentrant": use_reentrant.as_constant()}
+    options |= {name: _option(tx, kwargs.pop(name)) for name in OPTIONS if name in kwargs}
+    if kwargs and options["use_reentrant"]:
+        raise raise_new(ValueError, f"Unexpected keyword arguments: {','.join(kwargs)}")
+    given, nodes = given_values(tx, TupleVariable(list(args)), kwargs)
+    body = outline.without_effects(tx, function, *given, may_write=True)
+    check_results(function, body)
+    results, inputs = outline.tensors_of(body.example), outline.tensors_of(given)
+    if (
+        options["use_reentrant"]
+        and not any(t.requires_grad for t in inputs)
+        and any(t.requires_grad for t in results)
+    ):
+        raise GraphBreak("call_skipped", name="checkpoint", why="none of its arguments needs a gradient")
+    apply = functools.partial(_checkpointed, options, body.writes)
+    returned = outline.tensor_variables(tx, [*args, *kwargs.values()])
+    return transform_node(tx, "checkpoint", apply, [body], given, nodes, body.example, returned)
+
+
+OPTIONS = ("preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop")
+
+
+def _option(tx: Translator, value: Variable) -> Any:
+    """A constant, or what makes the contexts: an existing function, or a partial on one."""
+    value = value.realize() if isinstance(value, LazyVariable) else value
+    if isinstance(value, PartialVariable):
+        args = [_option(tx, argument) for argument in value.args]
+        return functools.partial(
+            _option(tx, value.function), *args, **{name: _option(tx, v) for name, v in value.kwargs.items()}
+        )
+    if value.is_constant():
+        return value.as_constant()
+    if isinstance(value, ListVariable):
+        return [_option(tx, item) for item in value.items]
+    if isinstance(value, TorchFunctionVariable):  # an operator, for a policy
+        return value.real_value()
+    existing = tx.output.object_of(value)
+    if existing is None or value.source is None:
+        raise GraphBreak("call_skipped", name="checkpoint", why="its contexts are made by the captured code")
+    tx.output.guard_identity(value, existing)
+    return existing
+
+
+def _checkpointed(options: dict[str, Any], writes: bool, function: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if not runs_for_real(outline.tensors_of((args, kwargs))):
+            if writes:  # running statistics and the like: they are written once more when the backward runs
+                raise UnsupportedOperatorException("a checkpoint of what writes to tensors")  # type: ignore[arg-type]
+            return function(*args, **kwargs)
+        return torch.utils.checkpoint.checkpoint(function, *args, **options, **kwargs)
+
+    return run
+
+
+# --- map ---------------------------------------------------------------------------------------------------------------------------------
+
+
+@rule(map_slices)
+def _map(tx: Translator, function: Variable, xs: Variable, *args: Variable) -> Variable:
+    """The body on each slice of `xs` along its first dimension, and the results stacked."""
+    (given, _), nodes = given_values(tx, TupleVariable([xs, *args]), {})
+    slices = outline.tensors_of(given[0])
+    if (
+        not slices
+        or any(t.ndim == 0 or t.shape[0] != slices[0].shape[0] for t in slices)
+        or not slices[0].shape[0]
+    ):
+        raise GraphBreak("iterate", value=xs)
+    first = outline.Structure(given[0]).fill([t.select(0, 0) for t in slices])
+    if len({t.untyped_storage()._cdata for t in outline.tensors_of(given)}) != len(nodes):
+        raise GraphBreak("aliasing", what="map of tensors that share memory")
+    body = outline.apart(tx, function, (first, *given[1:]))
+    run = functools.partial(_each, body.module, body.structure, len(slices))
+    lifted = [n.meta["example_value"] for n in body.lifted]
+    symbolic = not isinstance(slices[0].shape[0], int)
+    example = on_fakes(
+        tx, "map", functools.partial(run, *outline.tensors_of(given), *lifted, symbolic=symbolic)
+    )
+    return outline.call_node(tx, "map", run, [*nodes, *body.lifted], example)
+
+
+def _each(
+    body: torch.fx.GraphModule,
+    structure: outline.Structure,
+    count: int,
+    *tensors: torch.Tensor,
+    symbolic: bool = False,
+) -> Any:
+    """What the node does. `symbolic`: its layout for any number of slices."""
+    slices, rest = tensors[:count], tensors[count:]
+    size = slices[0].shape[0]
+    if not symbolic and not isinstance(size, int):
+        raise UnsupportedOperatorException("map over slices of which the number is not known")
+    rows = [body(*(t.select(0, i) for t in slices), *rest) for i in range(1 if symbolic else size)]
+    stacked = [torch.stack(column) for column in zip(*rows)]
+    return structure.fill([outline.repeated(column, size) for column in stacked] if symbolic else stacked)

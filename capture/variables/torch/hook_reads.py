@@ -1,0 +1,147 @@
+"""Whether a function reads more than its arguments: variables of the program, which may have other values when it is called later.
+
+def double(grad): return grad * 2           ->  False
+def scaled(grad): return grad * SCALE       ->  True
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import functools
+import types
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from capture.variables.callables.function import (
+    BoundMethodVariable,
+    NestedFunctionVariable,
+    PartialVariable,
+    UserFunctionVariable,
+)
+from capture.variables.core.base import LazyVariable, NotConstant, Variable
+from capture.variables.core.constant import LITERALS, TORCH_CONSTANTS
+from capture.variables.core.wrap import guard_identity
+from capture.variables.objects.user_object import ObjectVariable
+from capture.variables.torch.nn_module import ModuleVariable
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+
+
+def function_that_reads_late(tx: Translator, hook: Variable) -> Callable[..., Any] | None:
+    """The hook as an object of Python, where it reads variables or objects of the program: made anew where the frame made it from constants and from
+    objects that exist."""
+    hook = hook.realize() if isinstance(hook, LazyVariable) else hook
+    try:
+        function = _as_function(tx, hook)
+    except NotConstant:
+        return None
+    if function is None or not reads_the_program(function, fixed_cells=_is_made_here(hook)):
+        return None
+    if isinstance(hook, UserFunctionVariable):
+        guard_identity(tx.output, hook.function, hook.source)
+    return function
+
+
+def _is_made_here(hook: Variable) -> bool:
+    if isinstance(hook, PartialVariable):
+        return _is_made_here(hook.function)
+    return isinstance(hook, NestedFunctionVariable)
+
+
+def _as_function(tx: Translator, hook: Variable) -> Callable[..., Any] | None:
+    if isinstance(hook, UserFunctionVariable):
+        return hook.function
+    make = MAKERS.get(type(hook))
+    if make is not None:
+        return make(tx, hook)
+    return _held(tx, hook) if isinstance(hook, ObjectVariable) else None
+
+
+def _held(tx: Translator, value: Variable) -> Any:
+    """A constant, or an existing object: NotConstant for all that the frame computes or makes."""
+    value = value.realize() if isinstance(value, LazyVariable) else value
+    if not isinstance(value, ObjectVariable | ModuleVariable):
+        return value.as_constant()
+    found = value.real_value()
+    guard_identity(tx.output, found, value.source)
+    return found
+
+
+def _partial(tx: Translator, hook: PartialVariable) -> Callable[..., Any] | None:
+    function = _as_function(tx, hook.function)
+    keywords = {name: _held(tx, value) for name, value in hook.kwargs.items()}
+    args = [_held(tx, value) for value in hook.args]
+    return None if function is None else functools.partial(function, *args, **keywords)
+
+
+def _bound(tx: Translator, hook: BoundMethodVariable) -> Callable[..., Any] | None:
+    function = _as_function(tx, hook.function)
+    return None if function is None else types.MethodType(function, _held(tx, hook.owner))
+
+
+def _nested(tx: Translator, hook: NestedFunctionVariable) -> Callable[..., Any]:
+    defaults = tuple(_held(tx, value) for value in hook.defaults)
+    keywords = {name: _held(tx, value) for name, value in hook.keyword_defaults.items()}
+    closure = tuple(types.CellType(_held(tx, cell.contents)) for cell in hook.closure if cell.contents)
+    made = types.FunctionType(hook.code, hook.scope.globals, hook.code.co_name, defaults, closure)
+    made.__kwdefaults__ = keywords or None
+    return made
+
+
+MAKERS: dict[type[Variable], Callable[[Translator, Any], Callable[..., Any] | None]] = {
+    PartialVariable: _partial,
+    BoundMethodVariable: _bound,
+    NestedFunctionVariable: _nested,
+}
+
+#: packages whose modules, functions and classes stay what they are
+FIXED = ("torch", "math", "operator", "_operator", "builtins")
+READS = ("LOAD_GLOBAL", "LOAD_NAME")
+
+
+def reads_the_program(
+    function: Callable[..., Any], fixed_cells: bool = False, seen: frozenset[int] = frozenset()
+) -> bool:
+    """`fixed_cells`: nothing stores into the cells of its closure any more."""
+    if isinstance(function, functools.partial):
+        held = [*function.args, *function.keywords.values()]
+        return not all(map(is_fixed, held)) or reads_the_program(function.func, fixed_cells, seen)
+    if not isinstance(function, types.FunctionType):
+        return True
+    if function.__closure__ and not fixed_cells:
+        return True
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    held = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values(), *cells]
+    if not all(map(is_fixed, held)):
+        return True
+    found = {**vars(builtins), **function.__globals__}
+    return any(may_change(found.get(name), seen | {id(function)}) for name in names_read(function.__code__))
+
+
+def is_fixed(value: Any) -> bool:
+    return isinstance(value, (*LITERALS, *TORCH_CONSTANTS))
+
+
+def names_read(code: types.CodeType) -> Iterator[str]:
+    yield from (i.argval for i in dis.get_instructions(code) if i.opname in READS)
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            yield from names_read(inner)
+
+
+def may_change(value: Any, seen: frozenset[int]) -> bool:
+    """Whether what a global variable leads to may be another value later."""
+    if id(value) in seen:
+        return False
+    if not isinstance(value, CODE):
+        return True
+    module = value.__name__ if isinstance(value, types.ModuleType) else value.__module__
+    if isinstance(module, str) and module.partition(".")[0] in FIXED:
+        return False
+    return not callable(value) or reads_the_program(value, seen=seen)
+
+
+#: modules, classes and functions
+CODE = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, types.MethodType)

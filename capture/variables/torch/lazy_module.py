@@ -1,0 +1,96 @@
+"""Modules whose parameters get their sizes from the first input (`nn.LazyLinear`).
+
+In:  a call of such a module, met in a frame.
+Out: `Uninitialized`: translation is given up; whoever asked for it runs the module's own initialization and starts again.
+
+Python initializes the module in that call, so doing it ahead of the frame changes nothing as long as the frame has drawn no random numbers before.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.nn.modules.lazy import LazyModuleMixin
+from torch.nn.parameter import is_lazy
+
+from capture.variables.containers.lists import ListVariable
+from capture.variables.containers.sequence import TupleVariable
+from capture.variables.core.base import NotConstant, Variable
+from capture.variables.tensors.tensor import TensorVariable
+from guards.lookup import isinstance_raw
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capture.interpret.translator import Translator
+
+_left_to_python: weakref.WeakSet[torch.nn.Module] = weakref.WeakSet()
+
+
+class Uninitialized(BaseException):
+    """A signal of the translation, no error: no handler of the interpreter is to catch it."""
+
+    def __init__(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        super().__init__(type(module).__name__)
+        self.module, self.args_given, self.kwargs_given = module, args, kwargs
+
+    def initialize(self) -> None:
+        """What the module's hook does before the first call. Where that raises (it may want values), the call is Python's."""
+        undo = _restorer(self.module)
+        try:
+            self.module._infer_parameters(self.module, self.args_given, self.kwargs_given)
+        except Exception:
+            undo()
+            _left_to_python.add(self.module)
+
+
+def _restorer(module: torch.nn.Module) -> Callable[[], None]:
+    """Takes back what an initialization did before it raised."""
+    attributes = dict(module.__dict__)
+    tables = {name: dict(attributes[name]) for name in ("_parameters", "_buffers", "_modules")}
+    tensors = [t for name in ("_parameters", "_buffers") for t in tables[name].values() if is_lazy(t)]
+    classes = [type(tensor) for tensor in tensors]
+
+    def restore() -> None:
+        for tensor, cls in zip(tensors, classes):
+            tensor.data = torch.empty(0)
+            tensor.__class__ = cls
+        module.__dict__.clear()
+        module.__dict__.update(attributes)
+        for name, table in tables.items():
+            attributes[name].clear()
+            attributes[name].update(table)
+
+    return restore
+
+
+def check_initialized(tx: Translator, module: Any, args: list[Variable], kwargs: dict[str, Variable]) -> None:
+    """Raises Uninitialized for a lazy module that this call would initialize, where that can be done ahead of the frame."""
+    if not isinstance_raw(module, LazyModuleMixin) or module in _left_to_python:
+        return
+    if not module.has_uninitialized_params() or tx.output.fake_mode.has_drawn:
+        return
+    try:
+        shown = tuple(map(_without_data, args)), {name: _without_data(arg) for name, arg in kwargs.items()}
+    except NotConstant:
+        return
+    raise Uninitialized(module, *shown)
+
+
+def _without_data(value: Variable) -> Any:
+    """The argument as an initialization may look at it: sizes and dtypes, no values."""
+    if isinstance(value, TensorVariable):
+        shape = [_present(size) for size in value.fake.shape]
+        if None in shape:
+            raise NotConstant(value)
+        return torch.empty(shape, dtype=value.fake.dtype, device="meta")
+    if isinstance(value, (ListVariable, TupleVariable)):
+        return value.python_type()(map(_without_data, value.items))
+    return value.as_constant()
+
+
+def _present(size: Any) -> Any:
+    """A symbol's value at this call. (Translation starts again: there is nothing that a guard would protect.) None where only a run knows it."""
+    return size.node.hint if isinstance(size, torch.SymInt) else size

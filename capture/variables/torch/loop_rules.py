@@ -1,0 +1,289 @@
+"""Loops of torch that call functions of the program: `while_loop`, `scan`, `associative_scan`; regions that are to be compiled once. One node each, which
+runs the loop in Python on bodies that were interpreted once.
+
+    scan(lambda carry, row: (carry + row, carry * row), zeros, x)    ->    scan(zeros, x), on a body that calls add and mul
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch._higher_order_ops import associative_scan, scan, while_loop
+from torch._higher_order_ops.invoke_subgraph import invoke_subgraph_placeholder
+from torch._higher_order_ops.wrap import wrap
+from torch._subclasses.fake_tensor import UnsupportedOperatorException
+from torch.utils import _pytree as pytree
+
+from capture.graph.number_operations import runs_for_real
+from capture.report.break_reasons import GraphBreak
+from capture.variables.containers.sequence import TupleVariable
+from capture.variables.core.base import Variable
+from capture.variables.core.constant import FALSE, ConstantVariable
+from capture.variables.core.rules import rule
+from capture.variables.tensors import subgraph as outline
+from capture.variables.torch.transforms import (
+    check_results,
+    given_values,
+    on_fakes,
+    transform_node,
+)
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+
+LONG = 64  # steps that are compiled one by one; longer loops run in Python
+Tensors = list[torch.Tensor]
+RunBody = Callable[..., tuple[torch.Tensor, ...]]
+
+
+def check_alike(what: str, before: Any, after: Any, *, gradients_too: bool = False) -> None:
+    """What a loop carries keeps its form. `gradients_too`: also whether it requires grad, since nobody knows how often the loop runs."""
+    pairs = zip(outline.tensors_of(before), outline.tensors_of(after))
+    alike = outline.Structure(before).matches(outline.Structure(after)) and all(
+        (a.shape, a.dtype) == (b.shape, b.dtype) and (not gradients_too or a.requires_grad >= b.requires_grad)
+        for a, b in pairs
+    )
+    if not alike:
+        raise GraphBreak("call", value=f"{what} of a function that changes the form of what it carries")
+
+
+def only_tensors(what: str, tree: Any) -> Tensors:
+    leaves = pytree.tree_leaves(tree)
+    if not leaves or not all(isinstance(leaf, torch.Tensor) for leaf in leaves):
+        raise GraphBreak("call", value=f"{what} of what is no tensor")
+    return leaves
+
+
+# --- while_loop ---------------------------------------------------------------------------------------------------------------------
+
+
+@rule(while_loop, torch.while_loop)
+def _while_loop(tx: Translator, cond_fn: Variable, body_fn: Variable, carried_inputs: Variable) -> Variable:
+    (given, _), nodes = given_values(tx, TupleVariable(carried_inputs.unpack(tx)), {})
+    only_tensors("while_loop", given)
+    condition, body = outline.apart(tx, cond_fn, given), outline.apart(tx, body_fn, given)
+    again = condition.example
+    if not isinstance(again, torch.Tensor) or again.dtype != torch.bool or again.numel() != 1:
+        raise GraphBreak("call", value="while_loop of a condition that is no boolean tensor")
+    check_alike("while_loop", given, body.example, gradients_too=True)
+    run = functools.partial(
+        _loop, condition.module, body.module, body.structure, len(nodes), len(condition.lifted)
+    )
+    lifted = [*condition.lifted, *body.lifted]
+    return outline.call_node(tx, "while_loop", run, [*nodes, *lifted], body.example)
+
+
+def _loop(
+    condition: RunBody,
+    body: RunBody,
+    results: outline.Structure,
+    count: int,
+    middle: int,
+    *tensors: torch.Tensor,
+) -> Any:
+    if not runs_for_real(list(tensors)):
+        raise UnsupportedOperatorException("while_loop: how often it runs depends on values")  # type: ignore[arg-type]
+    carried, lifted = tensors[:count], tensors[count:]
+    first = True
+    while condition(*carried, *lifted[:middle])[0]:
+        carried, first = body(*carried, *lifted[middle:]), False
+    return results.fill([tensor.clone() for tensor in carried] if first else carried)
+
+
+# --- scan ---------------------------------------------------------------------------------------------------------------------------
+
+
+def slices_of(what: str, trees: Any, dim: Any) -> tuple[int, Any]:
+    """The dimension and its size, the same for all tensors; a size may be a symbol."""
+    tensors = only_tensors(what, trees)
+    if not isinstance(dim, int) or any(not -t.ndim <= dim < t.ndim for t in tensors):
+        raise GraphBreak("call", value=f"{what} over a dimension that is not there")
+    size = tensors[0].shape[dim]
+    if any(tensor.shape[dim] != size for tensor in tensors) or size == 0:
+        raise GraphBreak("call", value=f"{what} of tensors that do not match")
+    return dim, size
+
+
+@rule(scan)
+def _scan(
+    tx: Translator,
+    combine_fn: Variable,
+    init: Variable,
+    xs: Variable,
+    *,
+    dim: Variable = ConstantVariable(0),
+    reverse: Variable = FALSE,
+) -> Variable:
+    (given, _), nodes = given_values(tx, TupleVariable([init, xs]), {})
+    carry, rows = given
+    only_tensors("scan", carry)
+    where, size = slices_of("scan", rows, dim.as_constant())
+    first = pytree.tree_map(lambda t: t.select(where, 0), rows)
+    body = outline.apart(tx, combine_fn, (carry, first))
+    if type(body.example) is not tuple or len(body.example) != 2:
+        raise GraphBreak("call", value="scan of a function that does not return a pair")
+    only_tensors("scan", body.example)
+    symbolic = not isinstance(size, int)
+    check_alike("scan", carry, body.example[0])
+    count = len(outline.tensors_of(carry))
+    run = functools.partial(
+        _scan_rows, body.module, body.structure, count, len(nodes) - count, where, reverse.truth(tx)
+    )
+    lifted = [node.meta["example_value"] for node in body.lifted]
+    taken = [*outline.tensors_of(given), *lifted]
+    made = on_fakes(tx, "scan", functools.partial(run, *taken, symbolic=symbolic))
+    limited = up_to_long("scan", run, where, place=count)
+    return outline.call_node(tx, "scan", limited, [*nodes, *body.lifted], made)
+
+
+def _scan_rows(
+    body: RunBody,
+    structure: outline.Structure,
+    count: int,
+    rows: int,
+    dim: int,
+    reverse: bool,
+    *tensors: torch.Tensor,
+    symbolic: bool = False,
+) -> Any:
+    """`symbolic`: the layout of what it gives for any number of steps from 2 on."""
+    carry, xs, lifted = tensors[:count], tensors[count : count + rows], tensors[count + rows :]
+    outs: dict[int, tuple[torch.Tensor, ...]] = {}
+    flags: list[list[bool]] = []
+    for step in [0, 0, 0] if symbolic else steps_of(xs[0].shape[dim], reverse):
+        results = body(*carry, *(t.select(dim, step) for t in xs), *lifted)
+        carry, outs[step] = results[:count], results[count:]
+        flags.append([t.requires_grad for t in results])
+    if symbolic and flags[1] != flags[2]:
+        raise GraphBreak("call", value="scan whose results require grad from some step on")
+    stacked = [torch.stack(column) for column in zip(*(outs[step] for step in sorted(outs)))]
+    if symbolic:
+        stacked = [outline.repeated(column, xs[0].shape[dim]) for column in stacked]
+    return structure.fill([*carry, *(column.movedim(0, dim) for column in stacked)])
+
+
+def steps_of(size: int, reverse: bool) -> list[int]:
+    return list(range(size))[::-1] if reverse else list(range(size))
+
+
+def up_to_long(what: str, run: Callable[..., Any], dim: int, place: int = 0) -> Callable[..., Any]:
+    """`run` for a node: a compiler takes short loops apart. The argument at `place` has the size that says how many steps there are."""
+
+    def limited(*tensors: torch.Tensor) -> Any:
+        size = tensors[place].shape[dim]
+        if not runs_for_real(list(tensors)) and (not isinstance(size, int) or size > LONG):
+            raise UnsupportedOperatorException(f"{what} of {size} steps")  # type: ignore[arg-type]
+        return run(*tensors)
+
+    return limited
+
+
+# --- associative_scan ---------------------------------------------------------------------------------------------------------------
+
+
+@rule(associative_scan)
+def _associative_scan(
+    tx: Translator,
+    combine_fn: Variable,
+    xs: Variable,
+    dim: Variable,
+    reverse: Variable = FALSE,
+    combine_mode: Variable = ConstantVariable("pointwise"),
+) -> Variable:
+    """In the order of the elements: torch combines pairs first, which an associative function can't tell but for rounding."""
+    if combine_mode.as_constant() != "generic":
+        raise GraphBreak(
+            "call", value="associative_scan with pointwise functions, which is for other devices"
+        )
+    (given, _), nodes = given_values(tx, TupleVariable([xs]), {})
+    where, size = slices_of("associative_scan", given, dim.as_constant())
+    first = pytree.tree_map(lambda t: t.select(where, 0), given[0])
+    second = pytree.tree_map(lambda t: t.select(where, size - 1).clone(), given[0])
+    body = outline.apart(tx, combine_fn, (first, second))
+    symbolic = not isinstance(size, int)
+    check_alike("associative_scan", first, body.example, gradients_too=symbolic)
+    run = functools.partial(_combine, body.module, body.structure, len(nodes), where, reverse.truth(tx))
+    lifted = [node.meta["example_value"] for node in body.lifted]
+    taken = [*outline.tensors_of(given), *lifted]
+    made = on_fakes(tx, "associative_scan", functools.partial(run, *taken, symbolic=symbolic))
+    limited = up_to_long("associative_scan", run, where)
+    return outline.call_node(tx, "associative_scan", limited, [*nodes, *body.lifted], made)
+
+
+def _combine(
+    body: RunBody,
+    structure: outline.Structure,
+    count: int,
+    dim: int,
+    reverse: bool,
+    *tensors: torch.Tensor,
+    symbolic: bool = False,
+) -> Any:
+    xs, lifted = tensors[:count], tensors[count:]
+    if symbolic:
+        columns = [outline.repeated(t.select(dim, 0).unsqueeze(0), t.shape[dim]) for t in xs]
+        return structure.fill([column.movedim(0, dim) for column in columns])
+    outs: dict[int, Any] = {}
+    last: Any = None
+    for step in steps_of(xs[0].shape[dim], reverse):
+        row = [t.select(dim, step) for t in xs]
+        last = outs[step] = row if last is None else body(*last, *row, *lifted)
+    stacked = zip(*(outs[step] for step in sorted(outs)))
+    return structure.fill([torch.stack(column).movedim(0, dim) for column in stacked])
+
+
+# --- regions --------------------------------------------------------------------------------------------------------------------------
+
+
+@rule(invoke_subgraph_placeholder)
+def _region(tx: Translator, function: Variable, *args: Variable, **kwargs: Variable) -> Variable:
+    """A call of what `torch.compiler.nested_compile_region` made."""
+    return _called(tx, "invoke_subgraph", function, args, kwargs)
+
+
+@rule(type(wrap).__call__)
+def _wrap(
+    tx: Translator, operator: Variable, function: Variable, *args: Variable, **kwargs: Variable
+) -> Variable:
+    return _called(tx, "wrap", function, args, kwargs)
+
+
+def _called(
+    tx: Translator, name: str, function: Variable, args: tuple[Variable, ...], kwargs: dict[str, Variable]
+) -> Variable:
+    """A node that calls the function once, as it stands there."""
+    bound = Bound(function, [a if is_object(tx, a) else None for a in args])
+    plain = [a for a in args if not is_object(tx, a)]
+    given, nodes = given_values(tx, TupleVariable(plain), kwargs)
+    body = outline.outline(tx, bound, *given, may_write=True)
+    check_results(function, body)
+    returned = outline.tensor_variables(tx, [*plain, *kwargs.values()])
+    return transform_node(tx, name, lambda f: f, [body], given, nodes, body.example, returned)
+
+
+def is_object(tx: Translator, value: Variable) -> bool:
+    """Modules and the like: known to the body as they are."""
+    value = tx.output.resolve(value)
+    return issubclass(value.python_type(), torch.nn.Module)
+
+
+class Bound(Variable):
+    """`function` with some of its positional arguments given; None: those that come with the call, in order."""
+
+    def __init__(self, function: Variable, fixed: list[Variable | None]) -> None:
+        super().__init__(None)
+        self.function = function
+        self.fixed = fixed
+
+    def describe(self) -> str:
+        return self.function.describe()
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        rest = iter(args)
+        return self.function.call(tx, [next(rest) if a is None else a for a in self.fixed], kwargs)
+
+    def children(self) -> list[Variable]:
+        return [self.function, *(a for a in self.fixed if a is not None)]

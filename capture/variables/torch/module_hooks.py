@@ -1,0 +1,109 @@
+"""Forward hooks of nn.Modules, found by their places: the ids under which a module keeps them are other ones in each module.
+
+In:  a module with hooks, as `ModuleVariable.call` finds it.
+Out: a call with guards on the hooks and their order, not on their ids; None where ids matter or the frame changed hooks (`_call_impl` is interpreted then).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch.nn.modules import module as nn_module
+
+from capture.variables.containers.mapping import DictVariable
+from capture.variables.containers.sequence import TupleVariable
+from capture.variables.core.base import Variable
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.rules import rule
+from capture.variables.torch import module_polyfills as written
+from guards.guard import length_match
+from guards.lookup import dict_items, instance_dict
+from guards.sources import AttrSource, ConstantSource, DictKeySource, DictValueSource
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+    from capture.variables.torch.nn_module import ModuleVariable
+    from guards.sources import Source
+
+#: dicts of a module that, with something in them, make `_call_impl` do more than call hooks in their order
+BY_ID = ("_forward_hooks_always_called", "_backward_hooks", "_backward_pre_hooks")
+AFTER = ("_forward_hooks", "_forward_hooks_with_kwargs")
+GLOBAL = (
+    "_global_backward_hooks",
+    "_global_backward_pre_hooks",
+    "_global_forward_hooks",
+    "_global_forward_pre_hooks",
+)
+
+
+def call_with_hooks(
+    tx: Translator, module: ModuleVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable | None:
+    """The hooks' lengths are guarded by `ModuleVariable.has_hooks` already."""
+    if not all(_is_empty(tx, module, name) for name in BY_ID):
+        return None
+    if not all(_globally_empty(tx, name) for name in GLOBAL):
+        return None
+    before = _in_order(tx, module, "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs")
+    if before is None or _in_order(tx, module, *AFTER) is None:
+        return None
+    arguments = [module, before, TupleVariable(args), DictVariable.from_strings(kwargs)]
+    return tx.wrap_function(written.call_with_hooks).call(tx, arguments, {})
+
+
+@rule(written.hooks_after)
+def _hooks_after(tx: Translator, module: Variable) -> Variable:
+    from capture.variables.torch.nn_module import ModuleVariable
+
+    hooks = None
+    if isinstance(module, ModuleVariable) and _globally_empty(tx, "_global_forward_hooks"):
+        hooks = _in_order(tx, module, *AFTER)
+    return hooks if hooks is not None else tx.wrap_function(written.by_id).call(tx, [module], {})
+
+
+def _held(module: ModuleVariable, name: str) -> Any:
+    return (instance_dict(module.value) or {}).get(name)
+
+
+def _unchanged(tx: Translator, held: Any, source: Source | None) -> bool:
+    """Whether the dict is as it was at entry; its length is guarded."""
+    if not isinstance(held, dict) or tx.output.changed_dict(held) is not None:
+        return False
+    if source is not None:
+        tx.output.guards.add(length_match(source, held))
+    return True
+
+
+def _is_empty(tx: Translator, module: ModuleVariable, name: str) -> bool:
+    held = _held(module, name)
+    return _unchanged(tx, held, _source_of(module, name)) and not held
+
+
+def _globally_empty(tx: Translator, name: str) -> bool:
+    held = getattr(nn_module, name)
+    return _unchanged(tx, held, ConstantSource(held, name)) and not held
+
+
+def _source_of(module: ModuleVariable, name: str) -> Source | None:
+    return AttrSource(module.source, name) if module.source is not None else None
+
+
+def _in_order(tx: Translator, module: ModuleVariable, name: str, name_of_marks: str) -> Variable | None:
+    """A tuple of (hook, does it take keywords); the latter have their ids, the same objects, in a second dict."""
+    held, marks = _held(module, name), _held(module, name_of_marks)
+    source, source_of_marks = _source_of(module, name), _source_of(module, name_of_marks)
+    if not _unchanged(tx, held, source) or not _unchanged(tx, marks, source_of_marks):
+        return None
+    places = {id(key): place for place, (key, _) in enumerate(dict_items(held))}
+    marked = [places.get(id(key)) for key, _ in dict_items(marks)]
+    if None in marked:
+        return None
+    if source is not None and source_of_marks is not None:
+        for index, place in enumerate(marked):
+            # two places of one dict never hold equal ids: with all marks assigned, no other hook is marked
+            tx.output.guard_same_object(DictKeySource(source, place), DictKeySource(source_of_marks, index))  # type: ignore[arg-type]
+    pairs: list[Variable] = []
+    for place, (_, hook) in enumerate(dict_items(held)):
+        found = tx.wrap(hook, DictValueSource(source, place) if source is not None else None)
+        pairs.append(TupleVariable([found, ConstantVariable(place in marked)]))
+    return TupleVariable(pairs)

@@ -1,0 +1,160 @@
+"""nn.Module instances: an ObjectVariable that also looks into `_parameters`, `_buffers` and `_modules`, and whose call goes to `forward`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from capture.variables.core.base import Variable, realize
+from capture.variables.core.class_lookup import plain_setattr
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.exception import raise_new
+from capture.variables.objects.user_object import ObjectVariable
+from capture.variables.tensors.tensor import TensorVariable
+from capture.variables.torch.lazy_module import check_initialized
+from capture.variables.torch.module_hooks import call_with_hooks
+from guards.guard import dict_contains, length_match
+from guards.lookup import instance_dict
+from guards.sources import AttrSource, ConstantSource
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+
+REGISTRIES = ("_parameters", "_buffers", "_modules")
+INSTANCE_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+GLOBAL_HOOKS = (
+    "_global_forward_hooks",
+    "_global_forward_pre_hooks",
+    "_global_backward_hooks",
+    "_global_backward_pre_hooks",
+)
+
+# As torch has them: a program may put others in their places.
+MODULE_CALL = torch.nn.Module.__call__
+MODULE_CALL_IMPL = torch.nn.Module._call_impl
+MODULE_GETATTR = torch.nn.Module.__getattr__
+MODULE_SETATTR = torch.nn.Module.__setattr__
+
+
+class ModuleVariable(ObjectVariable):
+    def describe(self) -> str:
+        return f"module {self.cls.__name__}" + (f" {self.source.text}" if self.source else "")
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        if name.endswith("_hooks"):
+            tx.output.side_effects.check_hooks_known()
+        return super().get_attr(tx, name)
+
+    def registered(self, tx: Translator, name: str) -> Variable | None:
+        """What `nn.Module.__getattr__` finds."""
+        from capture.variables.core.wrap import wrap
+
+        namespace = instance_dict(self.value) if self.value is not None else None
+        for registry in REGISTRIES:
+            held = namespace.get(registry) if namespace is not None else None
+            changed = tx.output.changed_dict(held)
+            if changed is not None:
+                found = changed.find(tx, ConstantVariable(name))
+                if found is not None:
+                    return found
+            elif held is not None and name in held:
+                pending = tx.output.pending_item(held, name)
+                if pending is not None:
+                    return pending
+                return wrap(tx.output, held[name], AttrSource(self.source, name) if self.source else None)
+        for registry in REGISTRIES if self.source is not None else ():
+            held = namespace.get(registry) if namespace is not None else None
+            if held is not None and tx.output.changed_dict(held) is None:
+                assert self.source is not None
+                tx.output.guards.add(dict_contains(AttrSource(self.source, registry), name, False))
+        return None
+
+    def has_registered(self, tx: Translator, name: str) -> bool:
+        namespace = (instance_dict(self.value) if self.value is not None else None) or {}
+        for registry in REGISTRIES:
+            changed = tx.output.changed_dict(namespace.get(registry))
+            if name in (changed.entries if changed is not None else namespace.get(registry) or ()):
+                return True
+        return False
+
+    def fallback_get_attr(self, tx: Translator, name: str) -> Variable:
+        if self.class_entry("__getattr__") is not MODULE_GETATTR:
+            return super().fallback_get_attr(tx, name)
+        self.class_entry(name)
+        return module_get_attribute(tx, self, ConstantVariable(name))
+
+    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
+        setter = self.class_entry("__setattr__")
+        if setter is MODULE_SETATTR:
+            module_set_attribute(tx, self, ConstantVariable(name), value)
+        elif setter in plain_setattr():
+            self.generic_set_attr(tx, name, value)
+        else:
+            super().set_attr(tx, name, value)
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        as_written = (
+            self.class_entry("__call__") is MODULE_CALL and self.class_entry("_call_impl") is MODULE_CALL_IMPL
+        )
+        if not as_written or self.value is None:
+            return super().call(tx, args, kwargs)
+        check_initialized(tx, self.value, args, kwargs)
+        if self.has_hooks(tx):
+            called = call_with_hooks(tx, self, args, kwargs)
+            if called is not None:
+                return called
+            return self.get_attr(tx, "_call_impl").call(tx, args, kwargs)
+        return self.get_attr(tx, "forward").call(tx, args, kwargs)
+
+    def has_hooks(self, tx: Translator) -> bool:
+        """Guards on what it finds."""
+        namespace = instance_dict(self.value) or {}
+        found = False
+        for name in INSTANCE_HOOKS:
+            hooks = namespace.get(name)
+            changed = tx.output.changed_dict(hooks)
+            if changed is not None:
+                hooks = changed.entries
+            elif hooks is not None and self.source is not None:
+                tx.output.guards.add(length_match(AttrSource(self.source, name), hooks))
+            found = found or bool(hooks)
+        for name in GLOBAL_HOOKS:
+            hooks = getattr(torch.nn.modules.module, name)
+            tx.output.guards.add(length_match(ConstantSource(hooks, name), hooks))
+            found = found or bool(hooks)
+        if found:
+            tx.output.side_effects.check_hooks_known()
+        return found or bool(namespace.get("_compiled_call_impl"))
+
+
+def module_get_attribute(tx: Translator, owner: Any, name: Variable) -> Variable:
+    """`nn.Module.__getattr__(owner, name)` called by an override."""
+    key = name.as_constant()
+    found = owner.registered(tx, key)
+    if found is None:
+        raise raise_new(AttributeError, f"'{owner.cls.__name__}' object has no attribute '{key}'")
+    return found
+
+
+def module_set_attribute(tx: Translator, owner: Any, name: Variable, value: Variable) -> Variable:
+    """`nn.Module.__setattr__(owner, name, value)`: where registries have a part in it, as it is written."""
+    from capture.variables.objects.class_rules import MARKS, has_mark
+
+    value = realize(tx, value)
+    registered = issubclass(value.python_type(), (torch.nn.Module, torch.nn.Parameter, torch.nn.Buffer)) or (
+        isinstance(value, TensorVariable) and any(has_mark(tx, value, kind) for kind in MARKS)
+    )
+    if not registered and not owner.has_registered(tx, name.as_constant()):
+        owner.generic_set_attr(tx, name.as_constant(), value)
+        return ConstantVariable(None)
+    from capture.interpret.inline import make_translator, run_callee
+
+    setter = tx.wrap_function(torch.nn.Module.__setattr__)
+    return run_callee(tx, make_translator(tx, setter, [owner, name, value], {}))  # type: ignore[arg-type]
+
+
+MODULE_METHODS = {
+    MODULE_GETATTR: module_get_attribute,
+    MODULE_SETATTR: module_set_attribute,
+}

@@ -1,0 +1,117 @@
+"""torch's own functions: graph operations, constants, changes of state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from capture.policy import torch_functions
+from capture.report.break_reasons import GraphBreak
+from capture.variables.callables.builtin import BuiltinVariable
+from capture.variables.callables.function import UserFunctionVariable
+from capture.variables.containers.lists import ListVariable
+from capture.variables.containers.sequence import SizeVariable, TupleVariable
+from capture.variables.core.base import NotConstant, Variable
+from capture.variables.core.constant import argument_value, fold
+from capture.variables.numbers.arithmetic import SYMBOL_FUNCTIONS, compute
+from capture.variables.numbers.symbolic import SymbolicVariable
+from capture.variables.tensors import torch_function_overrides as overrides
+from capture.variables.tensors.tensor import TensorVariable
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+
+#: constants that are computed of sizes: of symbols too, where some of them are
+OF_SIZES = frozenset([torch.broadcast_shapes])
+
+
+#: Python functions of torch that call an argument -> its name: interpreted where it is given
+CALL_AN_ARGUMENT = {torch.nn.functional.triplet_margin_with_distance_loss: "distance_function"}
+
+
+#: operations that do otherwise by a setting of the process which no other guard looks at -> what reads that
+DEPENDS_ON = {
+    torch.nn.functional.scaled_dot_product_attention: (
+        torch._C._get_flash_sdp_enabled,
+        torch._C._get_math_sdp_enabled,
+    ),
+}
+
+
+class TorchFunctionVariable(BuiltinVariable):
+    def describe(self) -> str:
+        return f"torch function {self.name()}"
+
+    def name(self) -> str:
+        return str(getattr(self.function, "__name__", self.function))
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        overload = getattr(self.function, name, None)
+        if torch_functions.kind_of(overload) is not None:  # torch.ops.aten.add.Tensor
+            return TorchFunctionVariable(overload)
+        return super().get_attr(tx, name)
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        if not kwargs and self.function in SYMBOL_FUNCTIONS:
+            return compute(self.function, args) or fold(self.function, args, {})
+        kind = torch_functions.kind_of(self.function) or "outside"
+        asked = kind == "constant" or self.function is torch._C._set_grad_enabled
+        if asked and overrides.concerns(tx.output, args, kwargs):
+            overridden = overrides.call(tx, self.function, args, kwargs)
+            if overridden is not None:
+                return overridden
+        return KINDS[kind](self, tx, args, kwargs)
+
+
+def _operation(
+    self: TorchFunctionVariable, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    for reader in DEPENDS_ON.get(self.function, ()):
+        tx.output.guard_state(reader)
+    called = kwargs.get(CALL_AN_ARGUMENT.get(self.function, ""))
+    if called is not None and not called.is_exactly(None):
+        return UserFunctionVariable(self.function, self.source).call(tx, args, kwargs)
+    return tx.output.call_function(tx, self.function, args, kwargs)
+
+
+def _constant(
+    self: TorchFunctionVariable, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    sizes_may_be_symbols = self.function in OF_SIZES
+
+    def value(argument: Variable) -> Any:
+        if sizes_may_be_symbols and isinstance(argument, SymbolicVariable):
+            return argument.value
+        if sizes_may_be_symbols and type(argument) in (SizeVariable, TupleVariable, ListVariable):
+            return tuple(map(value, argument.unpack(tx)))
+        if isinstance(argument, TensorVariable):
+            return argument.fake
+        try:
+            return argument.as_constant()
+        except NotConstant:
+            pass
+        try:
+            return argument.real_value()
+        except NotConstant:
+            raise GraphBreak("builtin", name=self.name(), value=argument) from None
+
+    reader = torch_functions.STATE_READERS.get(self.function)
+    if reader is not None:
+        tx.output.guard_state(*reader)
+    return tx.wrap_constant(self.function(*map(value, args), **{k: value(v) for k, v in kwargs.items()}))
+
+
+def _state(
+    self: TorchFunctionVariable, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    return tx.output.change_state(tx, self.function, [argument_value(a) for a in args])
+
+
+def _outside(
+    self: TorchFunctionVariable, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    raise GraphBreak("unsupported_torch_function", name=self.name())
+
+
+KINDS = {"graph": _operation, "constant": _constant, "state": _state, "outside": _outside}

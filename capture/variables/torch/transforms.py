@@ -1,0 +1,268 @@
+"""Function transforms: `torch.func.vmap`, `grad`, `jacrev` and their kin, nested too.
+
+In:  `vmap(f, in_dims)(x)` and the like.
+Out: one node, which carries out the transform on a body: what `f` does, in a graph of its own (`capture.outline`).
+
+    vmap(grad(lambda row: row.sin().sum()))(x)    ->    vmap(x), on a body that calls grad, on a body that calls sin and sum
+
+At translation time the transform itself runs, on fake tensors, with the interpreter in place of `f`: so torch's own rules decide about levels,
+structures and errors.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import types
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch._functorch import eager_transforms
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.containers.sequence import TupleVariable
+from capture.variables.core.base import Variable
+from capture.variables.core.rules import rule
+from capture.variables.tensors import subgraph as outline
+from capture.variables.tensors.tensor import TensorVariable
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+    from capture.variables.callables.function import UserFunctionVariable
+
+
+def _grad(func: Any, argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """`torch.func.grad`, but for its wrapper for torch.compile (which imports that)."""
+    return lambda *args, **kwargs: eager_transforms.grad_impl(func, argnums, has_aux, args, kwargs)
+
+
+def _grad_and_value(func: Any, argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
+    return lambda *args, **kwargs: eager_transforms.grad_and_value_impl(func, argnums, has_aux, args, kwargs)
+
+
+#: what makes a function of a function -> what a node runs for it
+TRANSFORMS: dict[Any, Callable[..., Any]] = {
+    torch.func.vmap: torch.func.vmap,
+    torch.vmap: torch.vmap,
+    torch.func.grad: _grad,
+    torch.func.grad_and_value: _grad_and_value,
+    torch.func.jacrev: torch.func.jacrev,
+    torch.func.jacfwd: torch.func.jacfwd,
+    torch.func.hessian: torch.func.hessian,
+    torch.func.functionalize: torch.func.functionalize,
+}
+
+
+class TransformVariable(Variable):
+    """`transform(function, *args, **options)`."""
+
+    def __init__(
+        self, transform: Any, function: Variable, args: list[Variable], options: dict[str, Variable]
+    ) -> None:
+        super().__init__(None)
+        self.transform = transform
+        self.function = function
+        self.args = args
+        self.options = options
+
+    def python_type(self) -> type:
+        return types.FunctionType
+
+    def describe(self) -> str:
+        return f"{self.transform.__name__}({self.function.describe()})"
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        positional = [outline.plain(tx, a, no_tensor) for a in self.args]
+        options = {name: outline.plain(tx, v, no_tensor) for name, v in self.options.items()}
+        run = TRANSFORMS[self.transform]
+        name = self.transform.__name__
+        return transformed(
+            tx, name, lambda f: run(f, *positional, **options), self.function, TupleVariable(args), kwargs
+        )
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.emit("PUSH_NULL")
+        code.load_constant(self.transform)
+        for value in (self.function, *self.args, *self.options.values()):
+            code.load(value)
+        if self.options:
+            code.emit("KW_NAMES", tuple(self.options))
+        code.call(1 + len(self.args) + len(self.options))
+
+    def children(self) -> list[Variable]:
+        return [self.function, *self.args, *self.options.values()]
+
+
+def no_tensor(value: TensorVariable) -> Any:
+    raise GraphBreak("not_a_graph_argument", value=value)
+
+
+#: bodies of one node
+MAX_CALLS = 32
+
+Apply = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def transformed(
+    tx: Translator,
+    name: str,
+    apply: Apply,
+    function: Variable,
+    args: Variable,
+    kwargs: dict[str, Variable],
+    keep: list[outline.Body] | None = None,
+) -> Variable:
+    """A node for `apply(function)(*args, **kwargs)`. A call that comes again (for each chunk of a batch) has a body of its own, since the function
+    may do something else by then. `keep`: where to leave the bodies."""
+    bodies = keep if keep is not None else []
+    given, nodes = given_values(tx, args, kwargs)
+
+    def interpreted(*args: Any, **kwargs: Any) -> Any:
+        if len(bodies) == MAX_CALLS:
+            raise GraphBreak("call", value=f"{name}, which calls {function.describe()} many times")
+        bodies.append(outline.outline(tx, function, args, kwargs))
+        return bodies[-1].example
+
+    example = on_fakes(tx, name, functools.partial(apply(interpreted), *given[0], **given[1]))
+    if not bodies:
+        raise GraphBreak("call", value=f"{name}, which does not call {function.describe()}")
+    return transform_node(tx, name, apply, bodies, given, nodes, example)
+
+
+def given_values(
+    tx: Translator, args: Variable, kwargs: dict[str, Variable]
+) -> tuple[tuple[Any, Any], list[torch.fx.Node]]:
+    """The arguments with fake tensors, and the nodes of those."""
+    nodes: list[torch.fx.Node] = []
+
+    def take(tensor: TensorVariable) -> torch.Tensor:
+        if tensor.cls is not torch.Tensor:  # results would be of the class
+            raise GraphBreak("subclass", value=tensor.cls.__name__)
+        nodes.append(tensor.node)
+        return tensor.fake
+
+    return (outline.plain(tx, args, take), {k: outline.plain(tx, v, take) for k, v in kwargs.items()}), nodes
+
+
+def transform_node(
+    tx: Translator,
+    name: str,
+    apply: Apply,
+    bodies: list[outline.Body],
+    given: tuple[Any, Any],
+    nodes: list[torch.fx.Node],
+    example: Any,
+    returned: Iterable[TensorVariable] = (),
+) -> Variable:
+    """`returned`: arguments that may be among the results as they are."""
+    run = functools.partial(run_bodies, apply, bodies_to_run(bodies), outline.Structure(given), len(nodes))
+    taken = [*nodes, *(n for body in bodies for n in body.lifted)]
+    return outline.call_node(tx, name, run, taken, example, returned)
+
+
+def check_results(function: Variable, body: outline.Body) -> None:
+    """A result that the body reads from outside would be another object behind the node."""
+    lifted = [node.meta["example_value"] for node in body.lifted]
+    if any(result is tensor for result in outline.tensors_of(body.example) for tensor in lifted):
+        raise GraphBreak("aliasing", what=f"{function.describe()} returns what it reads from outside")
+
+
+def on_fakes(tx: Translator, name: str, call: Callable[[], Any]) -> Any:
+    from capture.report.break_reasons import TranslationSignal
+    from capture.variables.core.base import ObservedException
+
+    mode = tx.output.fake_mode
+    before = mode.allow_meta
+    mode.allow_meta = True  # forward mode multiplies its zeros on the meta device
+    try:
+        with mode:
+            return call()
+    except (TranslationSignal, ObservedException, MemoryError, RecursionError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        text = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        raise GraphBreak("torch_op_failed", name=name, error=text) from None
+    finally:
+        mode.allow_meta = before
+
+
+#: a body, the form of its result, and how many tensors it takes besides its arguments
+RunBody = tuple[torch.fx.GraphModule, outline.Structure, int]
+
+
+def bodies_to_run(bodies: list[outline.Body]) -> list[RunBody]:
+    return [(body.module, body.structure, len(body.lifted)) for body in bodies]
+
+
+def run_bodies(
+    apply: Apply, bodies: list[RunBody], given: outline.Structure, count: int, *tensors: torch.Tensor
+) -> Any:
+    """What the node does. Several bodies: one for each call."""
+    args, kwargs = given.fill(tensors[:count])
+    rest = iter(tensors[count:])
+    parts = [(body, results, tuple(itertools.islice(rest, lifted))) for body, results, lifted in bodies]
+    following = itertools.cycle(parts)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        body, results, lifted = next(following)
+        return results.fill(body(*outline.tensors_of((args, kwargs)), *lifted))
+
+    return apply(function)(*args, **kwargs)
+
+
+# --- rules -----------------------------------------------------------------------------------------------------------------------
+
+
+def _make_rule(transform: Any) -> None:
+    @rule(transform)
+    def make(tx: Translator, func: Variable, *args: Variable, **options: Variable) -> Variable:
+        return TransformVariable(transform, func, list(args), options)
+
+
+for _transform in TRANSFORMS:
+    _make_rule(_transform)
+
+
+@rule(torch.func.jvp)
+def _jvp(
+    tx: Translator, func: Variable, primals: Variable, tangents: Variable, **options: Variable
+) -> Variable:
+    fixed = {name: outline.plain(tx, v, no_tensor) for name, v in options.items()}
+
+    def apply(function: Any) -> Any:
+        return lambda primals, tangents: torch.func.jvp(function, primals, tangents, **fixed)
+
+    return transformed(tx, "jvp", apply, func, TupleVariable([primals, tangents]), {})
+
+
+# --- transforms that were applied outside ---------------------------------------------------------------------------------------------
+
+#: what makes a function of a function, the name of that function inside of it, and the names by which it holds the options
+MAKERS: list[tuple[Any, str, tuple[str, ...]]] = [
+    (torch.vmap, "wrapped", ("in_dims", "out_dims", "randomness", "chunk_size")),
+    (torch.func.grad, "wrapper", ("argnums", "has_aux")),
+    (torch.func.grad_and_value, "wrapper", ("argnums", "has_aux")),
+    (torch.func.jacrev, "wrapper_fn", ("argnums", "has_aux", "chunk_size")),
+    (torch.func.jacfwd, "wrapper_fn", ("argnums", "has_aux", "randomness")),
+]
+
+
+def call_made(
+    transform: Any,
+    names: tuple[str, ...],
+    tx: Translator,
+    function: UserFunctionVariable,
+    args: list[Variable],
+    kwargs: dict[str, Variable],
+) -> Variable:
+    """A call of a function that a transform made outside of the captured code."""
+    from capture.variables.torch.wrappers import closure_value
+
+    options = {name: closure_value(tx, function, name) for name in names}
+    made = TransformVariable(transform, closure_value(tx, function, "func"), [], options)
+    return made.call(tx, args, kwargs)

@@ -1,0 +1,187 @@
+"""torch's own Python wrappers around a user's call: optimizer steps, profiler ranges, functions kept from torch.compile.
+
+In:  calls of these functions and classes, found by the function, or by the code that all wrappers made by one decorator share.
+Out: their meaning without what they do for torch.compile alone (some import it, which takes seconds).
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.autograd.profiler
+from torch._library.custom_ops import CustomOpDef
+from torch.masked._ops import _combine_input_and_mask
+from torch.optim.optimizer import _get_value, _stack_if_compiling, _use_grad_for_differentiable
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.callables import polyfills
+from capture.variables.core.base import Variable
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.rules import rule
+from capture.variables.numbers import graph_float
+from capture.variables.tensors.tensor import TensorVariable
+from capture.variables.torch import compiled_callable
+from capture.variables.torch import contexts as torch_contexts
+from capture.variables.torch import wrapper_polyfills as written
+from capture.variables.torch.transforms import MAKERS, call_made
+from guards.sources import ConstantSource
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+    from capture.variables.callables.function import UserFunctionVariable
+
+
+def inner_code(function: Any, name: str) -> types.CodeType:
+    """The code of the function `name` that `function` makes, at any depth."""
+    pending = [function.__code__]
+    while pending:
+        for constant in pending.pop().co_consts:
+            if isinstance(constant, types.CodeType):
+                if constant.co_name == name:
+                    return constant
+                pending.append(constant)
+    raise LookupError(f"{function.__qualname__} makes no function {name}; this version of torch is not known")
+
+
+def closure_value(tx: Translator, function: UserFunctionVariable, name: str) -> Variable:
+    from capture.interpret.inline import existing_cells
+
+    cell = existing_cells(tx, function)[function.function.__code__.co_freevars.index(name)]
+    return tx.read_cell(cell, name)
+
+
+def _optimizer_method(
+    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    """`Optimizer.step` and the like: runs with grad mode as the optimizer wants it."""
+    method = closure_value(tx, function, "func")
+    return tx.wrap_function(written.with_grad_mode_of_optimizer).call(tx, [method, *args], kwargs)
+
+
+def _kept_from_compilers(
+    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    """`torch._disable_dynamo`: a break, but for what is plain Python."""
+    wrapped = function.function.__wrapped__  # type: ignore[attr-defined]
+    if wrapped.__qualname__ not in PLAIN_PYTHON:
+        raise GraphBreak("call_disabled", name=wrapped.__qualname__)
+    return closure_value(tx, function, "fn").call(tx, args, kwargs)
+
+
+def _assertion(
+    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    return tx.wrap_function(written.assertion).call(tx, args, kwargs)
+
+
+def is_kept_from_torch_compile(function: types.FunctionType) -> bool:
+    """Made by `torch.compiler.disable`."""
+    return (
+        function.__dict__.get("_torchdynamo_disable") is True
+        and "_torchdynamo_orig_callable" in function.__dict__
+    )
+
+
+def kept_from_torch_compile(
+    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    """A break as it is one there; but torch.compile also disables parts of optimizers, once it was used anywhere in the process."""
+    original = function.function.__dict__["_torchdynamo_orig_callable"]
+    if not (original.__module__ or "").startswith("torch.optim."):
+        raise GraphBreak("call_disabled", name=original.__qualname__)
+    return tx.wrap(original, ConstantSource(original)).call(tx, args, kwargs)
+
+
+def is_tagged_by_torch_compile(function: types.FunctionType) -> bool:
+    """torch.compile, once used anywhere in the process, wraps `nn.Module.__init__` and `__setstate__` to note which modules are made by then."""
+    return function.__module__ == "torch._dynamo.mutation_guard" and function.__name__.startswith("patched_")
+
+
+def without_the_tag(
+    tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
+    """The method itself; the note is torch.compile's own."""
+    wrapped = function.function.__name__.removeprefix("patched_")
+    return closure_value(tx, function, wrapped).call(tx, args, kwargs)
+
+
+#: (did torch.compile make this function, what its call does)
+OF_TORCH_COMPILE = (
+    (is_kept_from_torch_compile, kept_from_torch_compile),
+    (is_tagged_by_torch_compile, without_the_tag),
+)
+
+PLAIN_PYTHON = ("Optimizer.zero_grad",)
+
+#: code of a wrapper -> what a call of it does
+BY_CODE: dict[types.CodeType, Any] = {
+    **{
+        inner_code(transform, name): functools.partial(call_made, transform, options)
+        for transform, name, options in MAKERS
+    },
+    inner_code(_use_grad_for_differentiable, "_use_grad"): _optimizer_method,
+    torch._assert.__code__: _assertion,
+    inner_code(torch._compile._disable_dynamo, "inner"): _kept_from_compilers,
+    **torch_contexts.METHODS,
+    **compiled_callable.MODULE_METHODS,
+}
+
+
+@rule(_get_value)
+def _counter_value(tx: Translator, value: Variable) -> Variable:
+    """A step count or the like, as the number that eager mode takes: kept in the graph."""
+    return graph_float.float_from(tx, value) if isinstance(value, TensorVariable) else value
+
+
+@rule(_stack_if_compiling)
+def _numbers_of_tensors(tx: Translator, numbers: Variable) -> Variable:
+    """As in eager mode: a list of numbers."""
+    return numbers
+
+
+@rule(CustomOpDef.__call__)
+def _custom_operator(tx: Translator, definition: Variable, *args: Variable, **kwargs: Variable) -> Variable:
+    """What `torch.library.custom_op` returns: a call of its operator."""
+    value = definition.real_value()
+    tx.output.guard_identity(definition, value)
+    return tx.output.call_function(tx, value._opoverload, list(args), kwargs)
+
+
+@rule(_combine_input_and_mask)
+def _masked_input(tx: Translator, *args: Variable) -> Variable:
+    return tx.wrap_function(written.input_where_unmasked).call(tx, list(args), {})
+
+
+@rule(torch._C._group_tensors_by_device_and_dtype)
+def _group_tensors(tx: Translator, lists: Variable, with_indices: Variable) -> Variable:
+    """Which `foreach` operators are called for, and clipping of gradients."""
+    return tx.wrap_function(written.group_tensors).call(tx, [lists, with_indices], {})
+
+
+@rule(torch.profiler.profile, torch.autograd.profiler.profile)
+def _profile(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
+    """`with profile():` of which nobody reads the results has none."""
+    following = [instruction.name for instruction in tx.instructions[tx.index : tx.index + 2]]
+    if following != ["BEFORE_WITH", "POP_TOP"] or not kwargs.keys() <= WITHOUT_READERS:
+        raise GraphBreak("call_skipped", name="profile", why="its results can be read")
+    return tx.wrap_function(written.profiler_range).call(tx, [ConstantVariable("profile")], {})
+
+
+WITHOUT_READERS = frozenset(
+    [
+        "activities",
+        "use_cpu",
+        "use_cuda",
+        "record_shapes",
+        "profile_memory",
+        "with_stack",
+        "with_flops",
+        "with_modules",
+    ]
+)
+
+
+polyfills.POLYFILLS[torch.autograd.profiler.record_function] = written.profiler_range

@@ -1,0 +1,3 @@
+"""In:   A traced graph and what needs gradients.
+Out:  A forward and a backward.
+"""

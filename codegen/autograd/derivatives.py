@@ -1,0 +1,363 @@
+"""Derivatives of a compiled backward: what `create_graph=True` asks for.
+
+In:  a training graph whose backward is run in grad mode.
+Out: its gradients as the results of one more node of autograd's graph, the backward of which is the next derivative.
+
+    (g,) = torch.autograd.grad(f(x), x, create_graph=True);  g.square().sum().backward()
+
+The module is traced once more, on fake tensors, and differentiated as often as needed by autograd itself (so what `detach`, custom functions and
+hooks do to derivatives is what they do in eager). Of that, only what comes last is compiled. It starts from the tensors that the forward
+saved: what else it reads has to be computable from these.
+
+    order 1: saved, tangents  ->  gradients                       (codegen/training.py)
+    order 2: saved, tangents, tangents of those gradients  ->  gradients of the inputs and of the first tangents
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+
+try:
+    import _capture
+except ImportError:
+    _capture = None
+
+from codegen.autograd.joint_graph import (
+    Joint,
+    close_forward,
+    lifted_fakes,
+    run_autograd,
+    tangent_like,
+)
+from codegen.autograd.partition import Parts, copy_graph
+from codegen.fake.fake import FakeMode, fake_mode
+from codegen.fake.shapes.spec import Spec, is_dense, same_layout
+from codegen.fake.twins import make_fake, to_fake
+from codegen.launch.compiled import CompiledGraph, assemble, unwatched
+from codegen.trace import autocast
+from codegen.trace.functionalise import UntraceableError
+from codegen.trace.module_runner import fetch
+from codegen.trace.trace import is_effect, trace
+
+log = logging.getLogger("capture.codegen")
+
+#: for each order before: which of its tangents require grad
+Required = tuple[tuple[bool, ...], ...]
+
+NO_DERIVATIVE = "the backward of a captured graph can't be differentiated: {reason}. Run this part without capture (capture.disable) to take its derivative."
+
+
+class Recipe:
+    """How to trace a module again: its inputs without their data, and the state of the process that it was traced in."""
+
+    def __init__(self, module: fx.GraphModule, inputs: Sequence[Any], parts: Parts) -> None:
+        mode = fake_mode()
+        self.module = module
+        self.inputs = [to_fake(mode, value) if isinstance(value, torch.Tensor) else value for value in inputs]
+        mode.forget_tensors()
+        self.leaves = [isinstance(value, torch.Tensor) and value.requires_grad for value in inputs]
+        self.parts = parts
+        self.grad_mode = torch.is_grad_enabled()
+        self.default_dtype = torch.get_default_dtype()
+        self.autocast = torch.autocast(
+            "cpu", torch.get_autocast_dtype("cpu"), autocast.is_on(), torch.is_autocast_cache_enabled()
+        )
+
+    @contextmanager
+    def surroundings(self) -> Iterator[None]:
+        default = torch.get_default_dtype()
+        torch.set_default_dtype(self.default_dtype)
+        try:
+            with torch.autocast("cpu", enabled=False), torch.set_grad_enabled(self.grad_mode):
+                yield
+        finally:
+            torch.set_default_dtype(default)
+
+    def fakes(self, mode: FakeMode) -> list[Any]:
+        return [make_fake(mode, v) if isinstance(v, torch.Tensor) else v for v in self.inputs]
+
+    def forward(self, mode: FakeMode) -> tuple[Joint, list[torch.Tensor]]:
+        """The forward once more, and its results that have a gradient."""
+        with self.autocast:
+            joint = Joint(trace(self.module, self.fakes(mode), mode))
+        with mode:
+            targets = close_forward(joint, self.leaves)
+        if joint.boundary != self.parts.forward_size:
+            raise UntraceableError("it was traced a second time with another result")
+        return joint, targets
+
+    def finished(self, found: Differentiated) -> Differentiated:
+        """What was traced, in numbers."""
+        return found
+
+
+@dataclass(slots=True)
+class Differentiated:
+    """`graph`: (saved, tangents of all orders) -> a gradient or None for each input that is wanted, then for each tangent of the orders before
+    that requires grad. `differentiable`: which gradients of the order before have a derivative."""
+
+    graph: fx.Graph
+    differentiable: list[bool]
+    tangents: list[torch.Tensor]  # of this order, as fakes
+
+
+Strides = tuple[tuple[int, ...], ...]
+
+
+@unwatched()
+def differentiate(recipe: Recipe, required: Required, strides: Strides | None = None) -> Differentiated:
+    """The graph of order `len(required) + 1`. `strides`: of the tangents of the first order, where they are not laid out like the results."""
+    mode = fake_mode()
+    with recipe.surroundings():
+        joint, targets = recipe.forward(mode)
+        traced, recorder = joint.trace, joint.trace.recorder
+        given = (*traced.inputs, *lifted_fakes(traced))
+        sources = [given[place] for place in recipe.parts.wanted]
+        nodes = list(traced.graph.nodes)
+        available = [nodes[place] for place in recipe.parts.saved_places]
+        differentiable: list[bool] = []
+        with mode, torch.enable_grad():
+            for order, requires in enumerate((*required, None)):
+                tangents = [tangent_like(traced, target) for target in targets]
+                if strides is not None and order == 0:
+                    specs = [Spec(tuple(t.shape), own, t.dtype) for t, own in zip(tangents, strides)]
+                    tangents = [mode.new(spec, tangent.device) for spec, tangent in zip(specs, tangents)]
+                for i, tangent in enumerate(tangents):
+                    available.append(recorder.placeholder(f"tangent_{order}_{i}", tangent))
+                    tangent.requires_grad_(requires is not None and requires[i])
+                with recorder:
+                    grads = run_autograd(targets, tangents, sources, create_graph=requires is not None)
+                if requires is not None:
+                    check_no_refusal(grads)
+                    differentiable = [grad is not None and grad.requires_grad for grad in grads]
+                    targets = [grad for grad in grads if grad is not None and grad.requires_grad]
+                    sources = [*sources, *(tangent for tangent in tangents if tangent.requires_grad)]
+            outputs = [None if grad is None else recorder.node_of(grad) for grad in grads]
+            graph = copy_graph(joint, steps_to(outputs, set(available)), available, outputs)
+    return recipe.finished(Differentiated(graph, differentiable, tangents))
+
+
+def backward_for(recipe: Recipe, tangents: Sequence[torch.Tensor]) -> fx.Graph:
+    """The backward for tangents laid out like these, where the results are not: what it gives is laid out as eager's gradients are then, and nothing has to be
+    copied first. The one that there is, where it would not do: some are expanded, it makes checks, the forward saved too little."""
+    parts = recipe.parts
+    expected = [node.meta["val"] for node in parts.backward.nodes if node.op == "placeholder"]
+    strides = tuple(tangent.stride() for tangent in tangents)
+    expected = expected[len(expected) - len(tangents) :]
+    if all(map(laid_out_like, tangents, expected)):
+        return parts.backward
+    if any(
+        tangent.shape != like.shape or tangent.dtype != like.dtype
+        for tangent, like in zip(tangents, expected)
+    ):
+        return parts.backward
+    if any(not is_dense(tangent.shape, own) for tangent, own in zip(tangents, strides)):
+        return parts.backward
+    if any(is_effect(node) for node in parts.backward.nodes):
+        return parts.backward
+    try:
+        graph = differentiate(recipe, (), strides).graph
+    except Exception as error:  # the other one copies what it is sent
+        log.info("no backward for gradients of other strides: %s: %s", type(error).__name__, error)
+        return parts.backward
+    output = graph.output_node()
+    grads = dict(zip(parts.wanted, output.args[0], strict=True))  # type: ignore[arg-type]
+    output.args = (tuple(grads.get(place) for place in range(parts.input_count)),)
+    return graph
+
+
+def laid_out_like(tensor: torch.Tensor, other: torch.Tensor) -> bool:
+    """The stride of a dim of size 1 does not matter, but in tensors of one element or none: there is nothing else to their layout."""
+    if tensor.numel() < 2:
+        return tensor.stride() == other.stride()
+    return same_layout(tensor.shape, tensor.stride(), other.stride())
+
+
+def check_no_refusal(grads: Sequence[torch.Tensor | None]) -> None:
+    """A custom function marked with `once_differentiable` leaves a node that raises; it leads nowhere, so autograd does not come by here."""
+    pending = [grad.grad_fn for grad in grads if grad is not None]
+    seen = set()
+    while pending:
+        step = pending.pop()
+        if step is None or step in seen:
+            continue
+        if step.name() == "torch::autograd::Error":
+            raise UntraceableError(
+                "trying to differentiate twice a function that was marked with @once_differentiable"
+            )
+        seen.add(step)
+        pending += [following for following, _ in step.next_functions]
+
+
+def steps_to(outputs: Sequence[fx.Node | None], available: set[fx.Node]) -> list[fx.Node]:
+    """The calls that compute `outputs` from what is available, in order."""
+    steps: set[fx.Node] = set()
+    pending = [node for node in outputs if node is not None]
+    while pending:
+        node = pending.pop()
+        if node in available or node in steps:
+            continue
+        if node.op == "placeholder" or is_effect(node):
+            raise UntraceableError(f"it needs the value of {node.name}, which the forward does not keep")
+        steps.add(node)
+        pending += node.all_input_nodes
+    return sorted(steps)
+
+
+# --- at run time ------------------------------------------------------------------------------------------------------------------
+
+
+class Order:
+    """The gradients of one order."""
+
+    def __init__(self, recipe: Recipe, required: Required, found: Differentiated, kernels: bool) -> None:
+        self.graph = found.graph
+        self.differentiable = found.differentiable
+        self.layouts = [(tangent.shape, tangent.dtype) for tangent in found.tangents]
+        self.kernels = kernels
+        self.lock = threading.Lock()
+        self.compiled: CompiledGraph | None = None
+        self.next = NextOrder(recipe, required, kernels)
+
+    def compile(self) -> CompiledGraph:
+        with self.lock:
+            if self.compiled is None:
+                self.compiled = assemble(
+                    self.graph, kernels=self.kernels, conform=True, fallback=self.run_checked
+                )
+            return self.compiled
+
+    def run_checked(self, *args: Any) -> tuple[Any, ...]:
+        """Where a check of a kernel failed: the operator raises its own error."""
+        return call_by_call(self.graph, args)
+
+    def run(
+        self, saved: Sequence[Any], tangents: Sequence[Any], edges: Sequence[torch.Tensor]
+    ) -> Sequence[Any]:
+        """`saved`: what the forward saved, then the tangents of the orders before."""
+        tangents = zeros_for(tangents, self.layouts)
+        if not all(map(_capture.is_plain, tangents)):  # batches of `is_grads_batched` and the like
+            return call_by_call(self.graph, (*saved, *tangents))
+        with torch.no_grad():
+            grads = self.compile()(*saved, *tangents)
+        return self.next.join(grads, saved, tangents, edges) if torch.is_grad_enabled() else grads
+
+
+class NextOrder:
+    """The derivatives of gradients whose own tangents of the orders before require grad as `required` says."""
+
+    def __init__(self, recipe: Recipe, required: Required, kernels: bool) -> None:
+        self.recipe = recipe
+        self.required = required
+        self.kernels = kernels
+        self.orders: dict[tuple[bool, ...], Order | str] = {}
+
+    def order(self, requires: tuple[bool, ...]) -> Order | str:
+        """For tangents that require grad so; traced when it is first asked for. Or the reason why there is none."""
+        found = self.orders.get(requires)
+        if found is None:
+            found = self.orders[requires] = self.make((*self.required, requires))
+        return found
+
+    def make(self, required: Required) -> Order | str:
+        try:
+            return Order(self.recipe, required, differentiate(self.recipe, required), self.kernels)
+        except Exception as error:  # whatever autograd has to say: raised where the derivative is used
+            log.info("a backward without derivative: %s: %s", type(error).__name__, error)
+            return NO_DERIVATIVE.format(reason=error)
+
+    def join(
+        self,
+        grads: Sequence[Any],
+        saved: Sequence[Any],
+        tangents: Sequence[Any],
+        edges: Sequence[torch.Tensor],
+    ) -> Sequence[Any]:
+        """The gradients as results of a node, which leads to the inputs (`edges`: tensors with their places in autograd's graph) and to tangents."""
+        order: Order | str = NO_DERIVATIVE.format(reason="this build of torch is not known")
+        if any(edge is None for edge in edges):
+            edges = [torch.empty(0, requires_grad=True)]
+        else:
+            order = self.order(tuple(tangent.requires_grad for tangent in tangents))
+        saved = [*saved, *tangents]
+        sources = [tensor for tensor in saved[len(self.recipe.parts.saved_places) :] if tensor.requires_grad]
+        joined: Sequence[Any] = join(order, saved, edges, apart(grads, tangents), *edges, *sources)
+        return joined
+
+
+class Gradients(torch.autograd.Function):
+    """Gradients that were computed, as results of a node of autograd's graph."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, order: Order | str, saved: list[Any], edges: Any, grads: list[Any], *sources: Any
+    ) -> tuple[Any, ...]:
+        ctx.order = order
+        ctx.set_materialize_grads(False)
+        if isinstance(order, Order):
+            ctx.edges = edges
+            ctx.save_for_backward(*saved)
+            pairs = zip(grads, order.differentiable, strict=True)
+            ctx.mark_non_differentiable(*(grad for grad, has in pairs if grad is not None and not has))
+        return tuple(grads)
+
+    @staticmethod
+    def backward(ctx: Any, *sent: Any) -> Any:
+        if isinstance(ctx.order, str):
+            raise RuntimeError(ctx.order)
+        tangents = [tangent for tangent, has in zip(sent, ctx.order.differentiable, strict=True) if has]
+        return None, None, None, None, *ctx.order.run(ctx.saved_tensors, tangents, ctx.edges)
+
+
+#: past `torch.autograd.Function.apply`, whose checks are for functorch
+join = super(torch.autograd.Function, Gradients).apply
+
+
+def apart(grads: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+    """Each gradient as a tensor of its own: it may be the tangent that was sent, or the same one for two inputs."""
+    seen = {id(tangent) for tangent in tangents}
+    result = []
+    for grad in grads:
+        if grad is not None and id(grad) in seen:
+            grad = grad.detach()
+        seen.add(id(grad))
+        result.append(grad)
+    return result
+
+
+def zeros_for(
+    tangents: Sequence[Any], layouts: Sequence[tuple[torch.Size, torch.dtype]]
+) -> Sequence[torch.Tensor]:
+    """Zeros in place of the gradients that nobody sent."""
+    pairs = zip(tangents, layouts, strict=True)
+    return [torch.zeros(shape, dtype=dtype) if t is None else t for t, (shape, dtype) in pairs]
+
+
+def call_by_call(graph: fx.Graph, args: Sequence[Any]) -> tuple[Any, ...]:
+    """Run a closed graph of gradients by eager's operators, on tensors of any kind."""
+    if torch.is_grad_enabled():
+        raise RuntimeError(
+            NO_DERIVATIVE.format(reason="its gradients come in batches, or are no plain tensors")
+        )
+    values: dict[fx.Node, Any] = {}
+    rest = iter(args)
+    for node in graph.nodes:
+        if node.op == "placeholder":
+            values[node] = next(rest)
+        elif node.op == "get_attr":
+            assert graph.owning_module is not None
+            values[node] = fetch(graph.owning_module, str(node.target))
+        elif node.op == "call_function":
+            given, options = fx.node.map_arg((node.args, node.kwargs), values.__getitem__)
+            values[node] = node.target(*given, **options)
+    results: Any = graph.output_node().args[0]
+    outputs: tuple[Any, ...] = fx.node.map_arg(results, values.__getitem__)
+    return outputs

@@ -1,0 +1,317 @@
+"""Forward and backward in one graph, and what each output of the module is.
+
+In:  `fx.GraphModule` at the level of torch calls and its inputs.
+Out: `Joint`: the functional ATen graph of the forward, behind it (from the node `tangents[0]` on) that of the gradients.
+
+    y = (x * w).sum()   ->   mul, sum | tangent_0, expand, mul_1 (for w)
+
+The backward part is what autograd itself computes: `torch.autograd.grad` runs on the fake outputs while the recorder is on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import fx
+
+from codegen.fake.fake import FakeMode
+from codegen.fake.shapes.spec import like
+from codegen.trace import autocast
+from codegen.trace.functionalise import Tracked, UntraceableError, View
+from codegen.trace.trace import Trace, trace
+
+
+@dataclass(slots=True)
+class Replay:
+    """An output that is a view of a graph input or of another output: made outside the compiled code, so that autograd sees the view.
+    `base` is the position of the input, or of the function's result; `views` are applied from first to last, made in the grad `modes`."""
+
+    from_input: bool
+    base: int
+    views: list[View | None]
+    detach: bool
+    modes: frozenset[bool]
+
+    @property
+    def cut_off(self) -> bool:
+        """The program detached it: in which mode its views were made can't be told any more."""
+        return self.detach and None in self.views
+
+    def run(self, base: torch.Tensor) -> torch.Tensor:
+        value = base
+        for view in self.views:
+            if view is None:
+                value = value.detach() if self.detach else torch.ops.aten.alias(value)
+            else:
+                made = view.func(value, *view.args, **view.kwargs)
+                value = made if view.index is None else made[view.index]
+        return value.detach() if self.detach and value.requires_grad else value
+
+
+@dataclass(slots=True)
+class Joint:
+    """`results` are the tensors that the compiled forward computes for the caller; `outputs` say for each output of the module how it comes from
+    inputs (`("input", i)`), results (`("result", i)`), a `Replay`, or is a constant (`("constant", value)`)."""
+
+    trace: Trace
+    results: list[torch.Tensor] = field(default_factory=list)
+    outputs: list[Any] = field(default_factory=list)
+    tangents: list[fx.Node] = field(default_factory=list)
+    grads: list[fx.Node | None] = field(default_factory=list)  # one for each input
+    boundary: int = 0  # nodes of the forward
+    has_views: bool = False  # outputs that require grad are views of inputs, and no result does
+    writes: list[tuple[int, int]] = field(
+        default_factory=list
+    )  # (input, result): to be copied into it where autograd sees it
+    enables_grad: bool = (
+        False  # results require grad although grad mode is off around the graph: it is switched inside
+    )
+
+    @property
+    def is_training(self) -> bool:
+        return bool(self.tangents)
+
+    def differentiable(self) -> list[int]:
+        """Positions of the results that have a gradient: one tangent each."""
+        return [i for i, result in enumerate(self.results) if result.requires_grad]
+
+
+def trace_joint(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -> Joint:
+    """Trace the module; where an output requires grad, its backward too. Raises UntraceableError, or what the operators raise."""
+    joint = Joint(trace(module, inputs, mode))
+    check_outputs(joint.trace)
+    leaves = [isinstance(value, torch.Tensor) and value.requires_grad for value in inputs]
+    outputs = [value for value in joint.trace.outputs if isinstance(value, torch.Tensor)]
+    if differentiable_writes(joint.trace) or any(concerns_autograd(joint.trace, value) for value in outputs):
+        with mode:
+            add_backward(joint, leaves)
+    if switches_grad(module):
+        check_switches(joint)
+    return joint
+
+
+def check_outputs(traced: Trace) -> None:
+    if any(isinstance(v, torch.Tensor) and (v.is_conj() or v.is_neg()) for v in traced.outputs):
+        raise UntraceableError("an output that is conjugated or negated lazily")
+
+
+def check_sharing(traced: Trace, example_inputs: Sequence[Any]) -> None:
+    """A write to an input that another input shares memory with: the trace knows them as two memories."""
+    written = {tracked.memory.placeholder for tracked in traced.written}
+    if not written:
+        return
+    places = [node for node in traced.graph.nodes if node.op == "placeholder"]
+    storages = [
+        value.untyped_storage()._cdata
+        if isinstance(value, torch.Tensor) and value.layout is torch.strided
+        else None
+        for value in example_inputs
+    ]
+    for place, storage in zip(places, storages):
+        if place in written and storages.count(storage) > 1:
+            raise UntraceableError(f"a write to {place.name}, which shares its memory with another input")
+
+
+def differentiable_writes(traced: Trace) -> list[Tracked]:
+    """Inputs that require grad now that they have been written."""
+    if not torch.is_grad_enabled():
+        return []
+    return traced.seen_writes
+
+
+def switches_grad(module: fx.GraphModule) -> bool:
+    return any(node.target is torch._C._set_grad_enabled for node in module.graph.nodes)
+
+
+def check_switches(joint: Joint) -> None:
+    """Views and writes that autograd sees are made in the mode that the graph is run in."""
+    around = frozenset([joint.enables_grad or torch.is_grad_enabled()])
+    replays = (kind for kind in joint.outputs if isinstance(kind, Replay))
+    if any(not kind.cut_off and not kind.modes <= around for kind in replays):
+        raise UntraceableError("a view of an input or result in another grad mode than that of the graph")
+    if joint.trace.seen_writes:
+        raise UntraceableError(
+            "a write to a tensor that requires grad, and grad mode changes within the graph"
+        )
+
+
+def concerns_autograd(traced: Trace, value: torch.Tensor) -> bool:
+    """Whether the output has a gradient, or would have one as a view of an input, but was detached. Without grad mode, a view of an input that
+    requires grad says that it does too; autograd has nothing to do with it."""
+    place = traced.recorder.find(value).memory.placeholder
+    if not value.requires_grad:
+        return place is not None and bool(place.meta["val"].requires_grad)
+    return torch.is_grad_enabled() or place is None
+
+
+def add_backward(joint: Joint, leaves: list[bool]) -> None:
+    """`leaves`: which inputs required grad before the graph ran."""
+    traced = joint.trace
+    targets = close_forward(joint, leaves)
+    joint.enables_grad = bool(targets) and not torch.is_grad_enabled()
+    if not targets:
+        joint.has_views = True
+        return
+    tangents = []
+    for i, target in enumerate(targets):
+        tangents.append(tangent_like(traced, target))
+        joint.tangents.append(traced.recorder.placeholder(f"tangent_{i}", tangents[-1]))
+    wanted = wanted_inputs(traced, leaves)
+    with traced.recorder, autocast.switched(False):
+        grads = run_autograd(targets, tangents, wanted)
+    found = dict(zip(map(id, wanted), grads))
+    for value in (*traced.inputs, *lifted_fakes(traced)):
+        grad = found.get(id(value))
+        joint.grads.append(None if grad is None else traced.recorder.node_of(grad))
+
+
+def close_forward(joint: Joint, leaves: list[bool]) -> list[torch.Tensor]:
+    """End the forward part. Gives the results that have a gradient."""
+    traced = joint.trace
+    number = classify_outputs(joint)
+    if joint.differentiable():
+        check_unseen_writes(traced)
+    written = differentiable_writes(traced)
+    for tracked in written:
+        place = next((i for i, value in enumerate(traced.inputs) if value is tracked.tensor), None)
+        if place is None or leaves[place]:
+            raise UntraceableError("a write to an input that requires grad")
+        joint.writes.append((place, number(tracked.tensor)))
+    traced.copy_back(outside=written)
+    joint.boundary = len(traced.graph.nodes)
+    return [joint.results[i] for i in joint.differentiable()]
+
+
+def check_unseen_writes(traced: Trace) -> None:
+    """What autograd saved must not change behind its back: eager's backward refuses some of these graphs, and the traced one would not notice."""
+    if traced.recorder.memories.written_as_data:
+        raise UntraceableError(
+            "a write through Tensor.data, which autograd does not see, among operations that it records"
+        )
+    hidden = [
+        tracked
+        for tracked in traced.written
+        if tracked.tensor.requires_grad and not tracked.memory.written_with_grad
+    ]
+    if hidden and torch.is_grad_enabled():
+        raise UntraceableError(
+            "a write without grad mode to an input that requires grad, among operations that autograd records"
+        )
+
+
+def tangent_like(traced: Trace, target: torch.Tensor) -> torch.Tensor:
+    """Dense, whatever the output is: gradients of elements that share memory are not one number."""
+    return traced.recorder.mode.new(like(target), target.device)
+
+
+def wanted_inputs(traced: Trace, leaves: list[bool]) -> list[torch.Tensor]:
+    """The inputs that get a gradient."""
+    wanted = [value for value, is_leaf in zip(traced.inputs, leaves) if is_leaf]
+    return wanted + [fake for fake in lifted_fakes(traced) if fake.requires_grad]
+
+
+def run_autograd(
+    targets: Sequence[Any], tangents: Sequence[Any], wanted: Sequence[Any], create_graph: bool = False
+) -> tuple[torch.Tensor | None, ...]:
+    """`torch.autograd.grad(targets, wanted, tangents, allow_unused=True)`, without its checks (they import sympy: 0.3 s)."""
+    run = torch.autograd.graph._engine_run_backward
+    return run(
+        tuple(targets),
+        tuple(tangents),
+        create_graph,
+        create_graph,
+        tuple(wanted),
+        True,
+        accumulate_grad=False,
+    )
+
+
+def lifted_fakes(traced: Trace) -> list[torch.Tensor]:
+    return [traced.recorder.mode.memo[tensor] for tensor in traced.lifted]
+
+
+def classify_outputs(joint: Joint) -> Callable[[torch.Tensor], int]:
+    """Fill `results` and `outputs`. Gives the function that says which result a tensor is, and makes it one."""
+    traced = joint.trace
+    places = {
+        id(value): i
+        for i, value in enumerate((*traced.inputs, *lifted_fakes(traced)))
+        if isinstance(value, torch.Tensor)
+    }
+    nodes = {node: i for i, node in enumerate(n for n in traced.graph.nodes if n.op == "placeholder")}
+    tracked = [traced.recorder.find(v) if isinstance(v, torch.Tensor) else None for v in traced.outputs]
+    sharing: dict[int, set[int]] = {}  # by memory: the different tensors on it
+    for item in tracked:
+        if item is not None:
+            sharing.setdefault(id(item.memory), set()).add(id(item.tensor))
+    numbers: dict[int, int] = {}
+
+    def result(tensor: torch.Tensor) -> int:
+        if id(tensor) not in numbers:
+            numbers[id(tensor)] = len(joint.results)
+            joint.results.append(tensor)
+        return numbers[id(tensor)]
+
+    for value, item in zip(traced.outputs, tracked):
+        if item is None:
+            joint.outputs.append(("constant", value))
+        elif id(value) in places:
+            joint.outputs.append(("input", places[id(value)]))
+        elif item.memory.placeholder is not None:
+            joint.outputs.append(replay_of(item, root_of(item), nodes[item.memory.placeholder]))
+        elif len(sharing[id(item.memory)]) > 1 and item is not (root := root_of(item)):
+            joint.outputs.append(replay_of(item, root, result(root.tensor)))
+        elif len(sharing[id(item.memory)]) > 1 and item.parent is not None and item.memory.version:
+            raise UntraceableError(
+                "outputs that share memory, which autograd does not know, and a write to it"
+            )
+        else:
+            joint.outputs.append(("result", result(value)))
+    return result
+
+
+def own_for_autograd(tensor: torch.Tensor) -> bool:
+    """Whether autograd takes it for a tensor on memory of its own. Some operators are rewritten into others that end with a view, and what
+    `unsafe_split` gives is a view in fact."""
+    return tensor.requires_grad and not tensor._is_view()
+
+
+def root_of(tracked: Tracked) -> Tracked:
+    """What `tracked` is a view of: the graph's input, or else the tensor that autograd takes for the base."""
+    from_input = tracked.memory.placeholder is not None
+    while tracked.parent is not None and (from_input or not own_for_autograd(tracked.tensor)):
+        tracked = tracked.parent
+    return tracked
+
+
+def check_views(value: torch.Tensor, root: torch.Tensor) -> None:
+    """Views made outside have the gradients of views: a custom function that gives one has its own."""
+    step = value.grad_fn
+    while step is not None and step is not root.grad_fn:
+        if isinstance(step, torch.autograd.function.BackwardCFunction):
+            raise UntraceableError(f"{type(step).__name__} of a view")
+        step = step.next_functions[0][0] if step.next_functions else None
+
+
+def replay_of(tracked: Tracked, root: Tracked, base: int) -> Replay:
+    from_input = tracked.memory.placeholder is not None
+    views: list[View | None] = []
+    modes: set[bool] = set()
+    current = tracked
+    while current is not root:
+        assert current.parent is not None
+        if current.tensor._backward_hooks:
+            raise UntraceableError("a hook on the gradient of a view that is made outside of the graph")
+        if own_for_autograd(current.tensor) and current.memory.written_with_grad:
+            raise UntraceableError("a write to a view that autograd takes for no view")
+        views.append(current.view)
+        modes.add(current.with_grad)
+        current = current.parent
+    check_views(tracked.tensor, current.tensor)
+    detach = current.tensor.requires_grad and not tracked.tensor.requires_grad
+    if torch.is_inference_mode_enabled() and None not in views:
+        detach = False  # some views say there that they require grad, as their fakes do not
+    return Replay(from_input, base, views[::-1], detach, frozenset(modes))

@@ -1,0 +1,143 @@
+"""Cut a joint graph into the forward's and the backward's.
+
+In:  `Joint`.
+Out: `Parts`: two closed graphs, and what passes from the first to the second.
+
+    y = relu(x * w).exp()   ->   forward: mul, relu, exp -> (y);  saved: x, w, y;  backward: mul again, le, where, mul, ...
+
+Saved are the values that the gradients use, but for what the backward computes again (`codegen.recompute`). Nothing is made from inputs that the gradients
+do not use themselves: eager would not keep them, so that the user may have written to them since.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+
+from codegen.autograd.joint_graph import Joint
+from codegen.autograd.partial_backward import Tangents
+from codegen.autograd.recompute import choose_saved
+from codegen.trace.functionalise import UntraceableError
+from codegen.trace.trace import drop_unused, is_effect
+
+
+@dataclass
+class Parts:
+    """The forward gives `results` first (what the module's outputs are made of), then `extra` values that only the backward needs. The
+    backward takes `saved_inputs` (positions of inputs), `saved_results` (positions in all that the forward gives), and one tangent for each
+    of `differentiable`; it gives a gradient for each input that is `wanted`, None for the others."""
+
+    forward: fx.Graph
+    backward: fx.Graph
+    input_count: int
+    result_count: int
+    forward_size: int  # nodes of the forward as it was traced
+    saved_places: list[int]  # of what the backward takes, among those nodes
+    saved_inputs: list[int]
+    saved_results: list[int]
+    differentiable: list[int]
+    wanted: list[int]
+
+    @functools.cached_property
+    def tangents(self) -> Tangents:
+        """The same for all sizes that the parts are used for."""
+        return Tangents(self.backward, len(self.differentiable))
+
+
+def partition(joint: Joint) -> Parts:
+    """Raises UntraceableError where a value that the backward needs does not survive the forward (an input that the forward writes to)."""
+    nodes = list(joint.trace.graph.nodes)
+    forward, backward = nodes[: joint.boundary], nodes[joint.boundary + len(joint.tangents) :]
+    placeholders = [node for node in forward if node.op == "placeholder"]
+    results = [joint.trace.recorder.node_of(tensor) for tensor in joint.results]
+    live = needed(backward, joint.grads)
+    frontier = frontier_of(forward, live)
+    written = {tracked.memory.placeholder for tracked in joint.trace.written}
+    known = written.union(frontier)
+    frontier += [node for node in decomposed(forward) if node not in known]
+    saved, again = choose_saved(frontier, results)
+    if written & set(saved):
+        raise UntraceableError("a write to an input whose value from before is needed by the backward")
+    kept = [node for node in saved if node.op != "get_attr"]
+    is_result: Callable[[fx.Node], bool] = set(results).__contains__
+    extra = [node for node in kept if node.op != "placeholder" and not is_result(node)]
+    given = [*results, *extra]
+    inputs = [node for node in kept if node.op == "placeholder"]
+    computed = [node for node in kept if node.op != "placeholder"]
+    places, arguments, results_at = (positions(found) for found in (forward, placeholders, given))
+    return Parts(
+        forward=copy_graph(joint, forward, placeholders, given),
+        backward=copy_graph(joint, [*again, *live], [*inputs, *computed, *joint.tangents], joint.grads),
+        input_count=len(placeholders),
+        result_count=len(results),
+        forward_size=len(forward),
+        saved_places=[places[node] for node in (*inputs, *computed)],
+        saved_inputs=[arguments[node] for node in inputs],
+        saved_results=[results_at[node] for node in computed],
+        differentiable=joint.differentiable(),
+        wanted=[i for i, grad in enumerate(joint.grads) if grad is not None],
+    )
+
+
+def positions(nodes: list[fx.Node]) -> dict[fx.Node, int]:
+    """Where each comes first."""
+    return {node: place for place, node in reversed(list(enumerate(nodes)))}
+
+
+def needed(backward: list[fx.Node], grads: list[fx.Node | None]) -> list[fx.Node]:
+    """The nodes of the backward part that lead to a gradient, or check something, in order."""
+    wanted = {grad for grad in grads if grad is not None}
+    live = []
+    for node in reversed(backward):
+        if node in wanted or is_effect(node):
+            live.append(node)
+            wanted.update(node.all_input_nodes)
+    return live[::-1]
+
+
+def frontier_of(forward: list[fx.Node], live: list[fx.Node]) -> list[fx.Node]:
+    """Values of the forward that the backward reads, in order. Of a call with several results: the results."""
+    read = {argument for node in live for argument in node.all_input_nodes}
+    return [node for node in forward if node in read and not isinstance(node.meta["val"], (tuple, list))]
+
+
+def decomposed(forward: list[fx.Node]) -> list[fx.Node]:
+    """Operands of decompositions of matrices (svd, eig, lu): a second derivative needs results that the first one does not, or the matrix itself.
+    Eager keeps it, too."""
+    calls = (node for node in forward if str(node.target).startswith(("aten.linalg_", "aten._linalg_")))
+    operands = (argument for call in calls for argument in call.all_input_nodes)
+    return [node for node in dict.fromkeys(operands) if isinstance(node.meta["val"], torch.Tensor)]
+
+
+def copy_graph(
+    joint: Joint, nodes: list[fx.Node], placeholders: list[fx.Node], outputs: list[Any]
+) -> fx.Graph:
+    """A closed graph of copies of `nodes`; `placeholders` become its inputs in that order."""
+    graph = fx.Graph(joint.trace.recorder.root)  # type: ignore[arg-type]  # any module will do
+    copies: dict[fx.Node, fx.Node] = {}
+    for node in placeholders:
+        copies[node] = graph.placeholder(node.name)
+        copies[node].meta["val"] = node.meta["val"]
+
+    def copied(node: fx.Node) -> fx.Node:
+        if node not in copies:
+            if node.op not in ("get_attr", "call_function"):
+                raise UntraceableError(f"the value of {node.name} does not reach the backward")
+            if node.op == "call_function" and node.target is operator.getitem:
+                copied(node.all_input_nodes[0])
+            copies[node] = graph.node_copy(node, copied)
+        return copies[node]
+
+    members: Callable[[fx.Node], bool] = set(nodes).__contains__
+    for node in nodes:
+        if node.op != "placeholder" and members(node):
+            copied(node)
+    graph.output(tuple(copied(item) if isinstance(item, fx.Node) else item for item in outputs))
+    drop_unused(graph)
+    return graph

@@ -1,0 +1,340 @@
+"""One compilation for many sizes.
+
+In:  a graph some of whose placeholders are ints, whose tensors' sizes and strides are expressions of them (`meta["example_value"]`), and inputs.
+Out: `SymbolicGraph`: kernels that take sizes at run time; `plan(ints)` is a `_capture.PlanTemplate`, which gives a `CompiledGraph` for these ints, and for
+     all others by which planning would go the same way.
+
+    graph(s0, x[s0, 4]) -> x * 2     kernel k0(x, out; s0): for i in 4*s0     plan([7]).graph(9) -> the launch plan with s0 = 9
+
+What tracing and lowering decided by the present sizes are conditions: where they do not hold, `plan` gives None, and the graph has to be compiled
+for those sizes. `NotSymbolic` says why a graph has no such form: floats that depend on sizes, operators without symbolic sizes. A graph with a backward is
+two such graphs: `codegen.symbolic_training`.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import operator
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import _capture
+import torch
+from torch import fx
+
+from codegen.autograd.joint_graph import Joint, check_sharing, trace_joint
+from codegen.fake.fake import FakeMode, FakeTensor, fake_mode
+from codegen.fake.twins import make_fake, to_fake
+from codegen.kernel.open_numbers import Recorder
+from codegen.kernel.program import Program
+from codegen.launch import compiled
+from codegen.launch.compiled import CompiledGraph
+from codegen.launch.kernel_versions import KernelVersions, Version
+from codegen.launch.plan import LaunchPlan, PlanOptions, UnplannableError, build_plan
+from codegen.trace.trace import Symbolic, Trace
+
+if TYPE_CHECKING:
+    from codegen.dynamic.symbolic_training import SymbolicTraining
+    from codegen.fake.size_env import SizeEnv
+
+log = logging.getLogger("capture.codegen")
+
+
+class NotSymbolic(Exception):
+    """The graph has to be compiled for each combination of its ints."""
+
+
+@dataclass(slots=True)
+class SymbolicGraph:
+    """`symbols` are the names of the symbols that the int placeholders stand for, in order (None: one that follows from others, by the guards);
+    `conditions` are sympy expressions over them."""
+
+    versions: KernelVersions
+    placeholders: list[str]
+    symbols: list[str | None]
+    conditions: list[Any]
+    changes: Mapping[str, int] = field(default_factory=dict)
+    fallback: Any = None
+    conform: bool = False  # as in `plan.PlanOptions`
+    logged: list[Version] = field(default_factory=list)  # whose code the logs have shown
+    planned: tuple[CompiledGraph, ...] = ()  # the first plan: all share its workspace
+
+    @property
+    def kernels(self) -> list[Any]:
+        """Those for all sizes."""
+        return self.versions.general.kernels
+
+    def graph_for(self, key: Sequence[int], add_template: Any) -> Any:
+        """The graph for these ints; None where it has to be compiled for them. New ints are filled natively into what `add_template` is given."""
+        template = self.plan(key)
+        if template is None:
+            return None
+        add_template(template)
+        return template.graph(*key)
+
+    @compiled.unwatched()
+    def plan(self, ints: Sequence[int]) -> _capture.PlanTemplate | None:
+        """The launch plan for these values of the int placeholders; None where a condition does not hold for them, or has no form."""
+        try:
+            return self._planned(Recorder(ints))
+        except UnplannableError as reason:
+            log.info("the graph for all sizes has no plan for %s: %s", tuple(ints), reason)
+            return None
+        except Exception:
+            if compiled.strict:
+                raise
+            log.warning("the graph has no kernels for %s: compiling them failed", tuple(ints), exc_info=True)
+            return None
+
+    def _planned(self, recorder: Recorder) -> _capture.PlanTemplate | None:
+        numbers = dict(zip(self.symbols, recorder.inputs))
+        sizes = {name: number for name, number in numbers.items() if name is not None}
+        broken = next((found for found in self.conditions if not value_of(found, sizes)), None)
+        if broken is not None:
+            log.info("the graph for all sizes was made for %s, which %s break", broken, recorder.values)
+            return None
+        options = PlanOptions(
+            self.conform, self.changes, dict(zip(self.placeholders, recorder.inputs)), sizes
+        )
+        version = self.versions.version(sizes)
+        addresses = {kernel.name: kernel.address for kernel in version.kernels}
+        plan = build_plan(version.program, addresses, options)
+        graph = compiled.planned(version.program, version.kernels, plan, self.fallback, *self.planned)
+        if version not in self.logged:
+            self.logged.append(version)
+            compiled.write_logs(graph)
+        if not self.planned:
+            self.planned = (graph,)
+        return plan_template(graph, recorder, plan)
+
+
+def plan_template(graph: CompiledGraph, recorder: Recorder, plan: LaunchPlan) -> _capture.PlanTemplate:
+    opened = plan.open_words, plan.open_objects
+    rows, places = recorder.needed(number for found in opened for _, number in found)
+    conditions = [
+        (comparison, places[left], places[right]) for comparison, left, right in recorder.conditions
+    ]
+    words, objects = (
+        packed([(place, places[number.position]) for place, number in found]) for found in opened
+    )
+    ninputs = len(recorder.inputs)
+    return _capture.PlanTemplate(graph, ninputs, packed(rows), packed(conditions), words, objects)
+
+
+def packed(rows: Iterable[tuple[int, ...]]) -> bytes:
+    words = [word for row in rows for word in row]
+    return struct.pack(f"{len(words)}q", *words)
+
+
+#: by the name of a sympy class: what it says of the values of its arguments
+SYMPY: dict[str, Any] = {
+    "Add": lambda *terms: sum(terms), "Mul": lambda *factors: math.prod(factors), "FloorDiv": operator.floordiv, "CleanDiv": operator.floordiv,
+    "Mod": operator.mod, "PythonMod": operator.mod, "Max": lambda *values: max(values), "Min": lambda *values: min(values),
+    "StrictLessThan": operator.lt, "LessThan": operator.le, "StrictGreaterThan": operator.gt, "GreaterThan": operator.ge,
+    "Equality": operator.eq, "Unequality": operator.ne, "Not": operator.not_, "And": lambda *parts: all(parts), "Or": lambda *parts: any(parts),
+}  # fmt: skip
+
+
+def value_of(expression: Any, sizes: Mapping[str, Any]) -> Any:
+    """The value of a sympy expression over symbols with these values, which may be open numbers. Raises UnplannableError."""
+    if expression.is_Symbol:
+        return sizes[expression.name]
+    if expression.is_Integer:
+        return int(expression)
+    if expression.is_Boolean and not expression.args:
+        return bool(expression)
+    if expression.is_Pow and expression.args[1].is_Integer and int(expression.args[1]) > 0:
+        return math.prod([value_of(expression.args[0], sizes)] * int(expression.args[1]))
+    function = SYMPY.get(type(expression).__name__)
+    if function is None:
+        raise UnplannableError(f"a condition over sizes without a form: {expression}")
+    return function(*(value_of(argument, sizes) for argument in expression.args))
+
+
+# --- compiling ----------------------------------------------------------------------------------------------------------------
+
+
+def compile_symbolic(
+    gm: fx.GraphModule, example_inputs: Sequence[Any], *, store: Any, fallback: Any
+) -> SymbolicGraph | SymbolicTraining:
+    """Raises NotSymbolic, and what tracing raises."""
+    opened = OpenInputs(gm, example_inputs, fake_mode())
+    with torch._C._EnablePythonDispatcher():
+        joint = trace_joint(gm, opened.fakes, opened.mode)
+        check_sharing(joint.trace, example_inputs)
+        check_form(joint)
+        if joint.is_training:
+            from codegen.dynamic.symbolic_training import compile_training
+
+            return compile_training(gm, example_inputs, joint, opened, store, fallback)
+        graph = _finished(joint.trace)
+    [result] = opened.graphs([Closed(graph, opened.placeholders)], store)
+    result.changes, result.fallback = joint.trace.changes, fallback
+    return result
+
+
+def check_form(joint: Joint) -> None:
+    if joint.trace.lifted or joint.has_views:
+        raise NotSymbolic("views of inputs that require grad, or tensors that the module holds")
+    if joint.trace.seen_writes:
+        raise NotSymbolic("a write that autograd sees")
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """A graph to be compiled; `placeholders`: the names of its ints."""
+
+    graph: fx.Graph
+    placeholders: list[str]
+    conform: bool = False
+
+
+class OpenInputs:
+    """Placeholders as fake tensors of `mode` and symbols of its environment, for these values. `names`: of the symbol of each int (None: it follows
+    from others)."""
+
+    def __init__(self, gm: fx.GraphModule, values: Sequence[Any], mode: FakeMode) -> None:
+        from codegen.fake.size_env import new_size_env
+
+        nodes = [node for node in gm.graph.nodes if node.op == "placeholder"]
+        examples = [node.meta.get("example_value") for node in nodes]
+        self.mode, self.env = mode, new_size_env()
+        mode.shape_env = self.env
+        mode.static_shapes = False
+        own = _new_symbols(self.env, examples, values)
+        self.symbols: dict[Any, Any] = dict(own.values())
+        self.hints = {old.name: values[i] for i, (old, _) in own.items()}
+        ints = [i for i, value in enumerate(values) if type(value) is int]
+        self.placeholders = [nodes[i].name for i in ints]
+        self.names = [own[i][1].name if i in own else None for i in ints]
+        self.present = {name: values[i] for i, name in zip(ints, self.names) if name is not None}
+        self.fakes = [self._fake(value, example) for value, example in zip(values, examples)]
+
+    def _fake(self, value: Any, example: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return self._translated(example)
+        if not isinstance(example, FakeTensor):
+            raise NotSymbolic("a tensor placeholder without an example")
+        known = isinstance(value, FakeTensor)  # of another mode: only its kind is wanted
+        if not example._has_symbolic_sizes_strides:
+            return make_fake(self.mode, value) if known else to_fake(self.mode, value)
+        layout = tuple(map(self._translated, example.shape)), tuple(map(self._translated, example.stride()))
+        return make_fake(self.mode, value, layout) if known else to_fake(self.mode, value, layout)
+
+    def _translated(self, number: Any) -> Any:
+        if not isinstance(number, torch.SymInt):
+            return number
+        expression = number.node.expr.xreplace(self.symbols)
+        if not expression.free_symbols <= set(self.symbols.values()):
+            raise NotSymbolic(f"a size {number} that no placeholder gives")
+        if not expression.free_symbols:
+            return int(expression)
+        return self.env.wrap(expression, value_of(number.node.expr, self.hints))
+
+    def graphs(self, closed: Sequence[Closed], store: Any) -> list[SymbolicGraph]:
+        """Compile graphs that were traced on these inputs. All have the conditions of all: they run one behind the other."""
+        programs = [compiled.lower(item.graph) for item in closed]
+        conditions = [guard.expr for guard in self.env.guards]
+        for item in closed:
+            conditions += assumptions(item.graph, self.symbols.values())
+        if not all(value_of(condition, self.present) for condition in conditions):
+            raise NotSymbolic("the present sizes")
+        return [
+            SymbolicGraph(
+                self._versions(program, store),
+                item.placeholders,
+                self.names,
+                conditions,
+                conform=item.conform,
+            )
+            for item, program in zip(closed, programs)
+        ]
+
+    def _versions(self, program: Program, store: Any) -> KernelVersions:
+        """With the kernels for the present sizes, compiled here: what the compiler refuses is no graph for all sizes."""
+        versions = KernelVersions(program, store)
+        versions.version(self.present)
+        return versions
+
+
+def _new_symbols(env: SizeEnv, examples: Sequence[Any], values: Sequence[Any]) -> dict[int, tuple[Any, Any]]:
+    """By the position of an int placeholder: its symbol, and the one of `env` in its place. Not of one that is an expression of others."""
+    symbols: dict[int, tuple[Any, Any]] = {}
+    for position, (example, value) in enumerate(zip(examples, values)):
+        expression = example.node.expr if isinstance(example, torch.SymInt) else None
+        if (
+            expression is None
+            or not expression.is_Symbol
+            or any(expression is old for old, _ in symbols.values())
+        ):
+            continue
+        if expression.is_positive:
+            made = env.new_size(value, str(expression), duck=False)
+        else:
+            made = env.new_int(value, str(expression))
+        if not isinstance(made, torch.SymInt):
+            raise NotSymbolic(f"a size that is {made}")
+        symbols[position] = expression, env.symbol_of(made)
+    return symbols
+
+
+def _finished(traced: Trace) -> fx.Graph:
+    with traced.recorder.mode:
+        traced.copy_back()
+        return traced.finish(traced.output_nodes(traced.outputs))
+
+
+# --- what lowering takes for granted -----------------------------------------------------------------------------------------------
+
+
+def assumptions(graph: fx.Graph, symbols: Iterable[Any]) -> list[Any]:
+    """Conditions under which index algebra is right: no symbol, dividend or position is negative, no divisor is zero, no stride is that of an empty dim."""
+    import sympy  # type: ignore[import-untyped]
+
+    expressions = {number.node.expr for node in graph.nodes for number in _numbers_of(node)}
+    found: list[Any] = [symbol >= 0 for symbol in symbols]
+    for expression in sorted(expressions, key=str):
+        for part in sympy.preorder_traversal(expression):
+            kind = type(part).__name__
+            if kind in DIVISIONS:
+                found += [part.args[0] >= 0, part.args[1] > 0]
+            elif kind == "Max":
+                found += [argument >= 1 for argument in part.args if not argument.is_Integer]
+    positions = {
+        n.node.expr
+        for node in graph.nodes
+        if not _is_pointwise(node.target)
+        for n in _symbolic_in((node.args, node.kwargs))
+    }
+    found += [position >= 0 for position in sorted(positions, key=str)]
+    return [condition for condition in dict.fromkeys(found) if condition != sympy.true]
+
+
+DIVISIONS = ("FloorDiv", "CleanDiv", "Mod", "PythonMod")
+
+
+def _is_pointwise(target: Any) -> bool:
+    return torch.Tag.pointwise in getattr(target, "tags", ())
+
+
+def _numbers_of(node: fx.Node) -> list[Any]:
+    """The symbolic sizes, strides and arguments of a node."""
+    values = node.meta.get("val")
+    found = _symbolic_in((node.args, node.kwargs))
+    for value in values if isinstance(values, (list, tuple)) else (values,):
+        if isinstance(value, torch.Tensor):
+            found += _symbolic_in((*value.shape, *value.stride()))
+    return found
+
+
+def _symbolic_in(value: Any) -> list[Any]:
+    if isinstance(value, Symbolic):
+        return _symbolic_in(value.value)
+    if isinstance(value, torch.SymInt):
+        return [value]
+    if isinstance(value, Mapping):
+        return _symbolic_in(tuple(value.values()))
+    return [n for item in value for n in _symbolic_in(item)] if isinstance(value, (list, tuple)) else []

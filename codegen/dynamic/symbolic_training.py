@@ -1,0 +1,217 @@
+"""One compilation of forward and backward for many sizes.
+
+In:  a joint graph that was traced on symbolic sizes, cut in two.
+Out: `SymbolicTraining`: kernels of both halves take sizes at run time; `graph_for(ints)` is a `TrainingGraph` whose launch plans are filled with these ints.
+
+    graph(s0, x[s0, 4], w) -> (x * w).sum()     graph_for([7]), graph_for([9]): other plans, the same kernels
+
+What needs numbers for sizes, and is rarely asked for, gets them when it is: gradients that are missing or come in batches (the backward runs
+operator by operator), gradients of gradients (the module is traced once more on symbols, whose values are these ints then).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import fx
+
+from codegen.autograd.derivatives import Differentiated, Recipe, call_by_call
+from codegen.autograd.joint_graph import Joint, Replay
+from codegen.autograd.partition import partition
+from codegen.autograd.training import TrainingGraph
+from codegen.dynamic.symbolic_graph import Closed, NotSymbolic, OpenInputs, value_of
+from codegen.fake.fake import FakeMode, fake_mode
+from codegen.fake.shapes.spec import Spec
+from codegen.trace.trace import Symbolic
+
+if TYPE_CHECKING:
+    import _capture
+
+    from codegen.autograd.partial_backward import Partial
+    from codegen.autograd.partition import Parts
+    from codegen.dynamic.symbolic_graph import SymbolicGraph
+    from codegen.launch.compiled import CompiledGraph
+
+TEMPLATES = 8  # of each half: the newest are kept
+
+
+def compile_training(
+    gm: fx.GraphModule,
+    example_inputs: Sequence[Any],
+    joint: Joint,
+    opened: OpenInputs,
+    store: Any,
+    fallback: Any,
+) -> SymbolicTraining:
+    """Raises NotSymbolic. Both halves are compiled at once: what the backward says of sizes is a condition of the forward."""
+    if joint.enables_grad:
+        raise NotSymbolic("results that require grad, and no grad mode around the graph")
+    if joint.writes or any(isinstance(kind, Replay) or is_number(kind) for kind in joint.outputs):
+        raise NotSymbolic("outputs that are made outside of the graph")
+    with opened.mode:
+        parts = partition(joint)
+    halves = Closed(parts.forward, opened.placeholders), Closed(parts.backward, [], conform=True)
+    forward, backward = opened.graphs(halves, store)
+    forward.changes = joint.trace.changes
+    return SymbolicTraining(joint, parts, Recipe(gm, example_inputs, parts), forward, backward, fallback)
+
+
+def is_number(kind: Any) -> bool:
+    return kind[0] == "constant" and isinstance(kind[1], (torch.SymInt, torch.SymFloat, torch.SymBool))
+
+
+class SymbolicTraining:
+    def __init__(
+        self,
+        joint: Joint,
+        parts: Parts,
+        recipe: Recipe,
+        forward: SymbolicGraph,
+        backward: SymbolicGraph,
+        fallback: Any,
+    ) -> None:
+        self.joint = joint
+        self.parts = parts
+        self.recipe = recipe
+        self.names = forward.symbols
+        self.forward, self.backward = Plans(forward), Plans(backward)
+        self.fallback = fallback
+
+    def graph_for(self, key: Sequence[int], add_template: Any) -> TrainingGraph | None:
+        """As `SymbolicGraph.graph_for`; its templates are kept here: there are two for each graph."""
+        forward, backward = self.forward.graph(key), self.backward.graph(key)
+        if forward is None or backward is None:
+            return None
+        sizes = {name: size for name, size in zip(self.names, key) if name is not None}
+        recipe = SizedRecipe(self.recipe, key, sizes)
+        graph = SizedTrainingGraph(
+            self.joint, self.parts, recipe, forward, lambda graph: backward, self.fallback, sizes
+        )
+        backward.fallback = graph.backward_by_calls
+        return graph
+
+
+class Plans:
+    """The launch plans of one half."""
+
+    def __init__(self, symbolic: SymbolicGraph) -> None:
+        self.symbolic = symbolic
+        self.templates: list[_capture.PlanTemplate] = []
+
+    def graph(self, key: Sequence[int]) -> CompiledGraph | None:
+        for template in self.templates:
+            graph: CompiledGraph | None = template.graph(*key)
+            if graph is not None:
+                return graph
+        made = self.symbolic.plan(key)
+        if made is None:
+            return None
+        self.templates = [made, *self.templates[: TEMPLATES - 1]]
+        first: CompiledGraph | None = made.graph(*key)
+        return first
+
+
+class SizedTrainingGraph(TrainingGraph):
+    """`sizes`: the values of the symbols in its parts."""
+
+    def __init__(
+        self,
+        joint: Joint,
+        parts: Parts,
+        recipe: Recipe,
+        forward: CompiledGraph,
+        backward: Callable[[fx.Graph], CompiledGraph],
+        fallback: Any,
+        sizes: Mapping[str, int],
+    ) -> None:
+        super().__init__(joint, parts, recipe, forward, backward, fallback)
+        self.sizes = sizes
+
+    def backward_for(self, tangents: Sequence[torch.Tensor]) -> fx.Graph:
+        """One for all sizes and strides."""
+        return self.parts.backward
+
+    def compiled_partial(self, sent: int, partial: Partial) -> CompiledGraph | None:
+        """Operator by operator: it would be compiled for each of the sizes."""
+        return None
+
+    def backward_by_calls(self, *args: Any) -> tuple[Any, ...]:
+        """Where a check fails: the operator raises its own error."""
+        return call_by_call(self.backward_in_numbers(), args)
+
+    def backward_in_numbers(self) -> fx.Graph:
+        return in_numbers(self.parts.backward, self.sizes)
+
+    def shape_in_numbers(self, shape: torch.Size) -> torch.Size:
+        return torch.Size([number(size, self.sizes) for size in shape])
+
+
+class SizedRecipe(Recipe):
+    """`recipe`, for the ints `key` in the places of its own."""
+
+    def __init__(self, recipe: Recipe, key: Sequence[int], sizes: Mapping[str, int]) -> None:
+        for name, value in vars(recipe).items():
+            setattr(self, name, value)
+        rest = iter(key)
+        self.inputs = [next(rest) if type(value) is int else value for value in recipe.inputs]
+        self.sizes = sizes
+
+    @contextmanager
+    def surroundings(self) -> Iterator[None]:
+        with super().surroundings(), torch._C._EnablePythonDispatcher():
+            yield
+
+    def fakes(self, mode: FakeMode) -> list[Any]:
+        return OpenInputs(self.module, self.inputs, mode).fakes
+
+    def finished(self, found: Differentiated) -> Differentiated:
+        tangents = [tensor_in_numbers(tangent, self.sizes, fake_mode()) for tangent in found.tangents]
+        return Differentiated(in_numbers(found.graph, self.sizes), found.differentiable, tangents)
+
+
+# --- numbers in place of symbols -------------------------------------------------------------------------------------------------
+
+
+def in_numbers(graph: fx.Graph, sizes: Mapping[str, int]) -> fx.Graph:
+    """A copy of a closed graph for these values of the symbols in it."""
+    mode = fake_mode()
+    result = fx.Graph(graph.owning_module)
+    copies: dict[fx.Node, fx.Node] = {}
+
+    def argument(value: Any) -> Any:
+        return number(value.value, sizes) if isinstance(value, Symbolic) else value
+
+    for node in graph.nodes:
+        copies[node] = made = result.node_copy(node, copies.__getitem__)
+        made.args = fx.node.map_aggregate(made.args, argument)
+        made.kwargs = fx.node.map_aggregate(made.kwargs, argument)
+        made.meta = copy.copy(node.meta)
+        if "val" in node.meta:
+            made.meta["val"] = value_in_numbers(node.meta["val"], sizes, mode)
+    return result
+
+
+def number(value: Any, sizes: Mapping[str, int]) -> Any:
+    return (
+        value_of(value.node.expr, sizes)
+        if isinstance(value, (torch.SymInt, torch.SymBool, torch.SymFloat))
+        else value
+    )
+
+
+def value_in_numbers(value: Any, sizes: Mapping[str, int], mode: FakeMode) -> Any:
+    if isinstance(value, torch.Tensor):
+        return tensor_in_numbers(value, sizes, mode)
+    if isinstance(value, (list, tuple)):
+        return type(value)(value_in_numbers(item, sizes, mode) for item in value)
+    return number(value, sizes)
+
+
+def tensor_in_numbers(fake: torch.Tensor, sizes: Mapping[str, int], mode: FakeMode) -> torch.Tensor:
+    shape = tuple(number(size, sizes) for size in fake.shape)
+    strides = tuple(number(stride, sizes) for stride in fake.stride())
+    return mode.new(Spec(shape, strides, fake.dtype), fake.device)

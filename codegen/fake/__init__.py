@@ -1,0 +1,3 @@
+"""In:   Operators on tensors without data.
+Out:  What their results look like.
+"""

@@ -1,0 +1,435 @@
+"""Operators on fake tensors some of whose sizes are symbols.
+
+In:  an operator and its arguments, at least one of them a `SymInt` or a tensor with such sizes.
+Out: fake tensors whose sizes are expressions of those symbols.
+
+    mm(x: [s0, 4], w: [4, 8])   ->   FakeTensor(size=(s0, 8))
+
+Meta kernels written in C++ want numbers, so an operator runs, in this order, by torch's own fast rule, by its decomposition, by its Python meta kernel.
+What none of them covers is unsupported: the caller takes sizes as numbers then.
+
+These rules accept dtypes that eager refuses, and some know row-major results only. So the first call with arguments of some kinds is tried with the present
+sizes too, for its errors and strides.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch._ops import OpOverload
+from torch._subclasses.fake_impls import get_fast_op_impls
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    UnsupportedOperatorException,
+)
+
+from codegen.fake import fake
+from codegen.fake import unbacked as fake_unbacked
+from codegen.fake.shapes import RULES as SHAPE_RULES
+from codegen.fake.shapes import Spec
+from codegen.fake.shapes.spec import is_dense
+from codegen.fake.unbacked import VIEWS
+from codegen.rewrite import recurrent_layers
+from codegen.trace.functionalise import UntraceableError
+
+if TYPE_CHECKING:
+    from codegen.fake.fake import FakeMode
+
+aten = torch.ops.aten
+# What C++ code asks for when it wants plain numbers: it gets them, and the environment a guard.
+METADATA: dict[Any, Any] = {
+    aten.size.default: lambda tensor: tuple(int(size) for size in tensor.size()),
+    aten.stride.default: lambda tensor: tuple(int(stride) for stride in tensor.stride()),
+    aten.storage_offset.default: lambda tensor: int(tensor.storage_offset()),
+}
+INDEXING = (aten.index.Tensor, aten._unsafe_index.Tensor)
+SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
+
+
+def is_symbolic(values: Any) -> bool:
+    """Whether an argument, or an item of a list among them, is a symbol or has symbolic sizes."""
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            if value._has_symbolic_sizes_strides:
+                return True
+        elif isinstance(value, SYMBOLIC) or (isinstance(value, (list, tuple)) and is_symbolic(value)):
+            return True
+    return False
+
+
+def run_symbolic(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run `func`. Raises UnsupportedOperatorException where nothing can run it on symbols, and what eager raises."""
+    key = (func, kinds_of((args, kwargs)))
+    is_known = func not in SHAPE_RULES or key in mode.tried
+    present = None if is_known else try_present_sizes(mode, func, args, kwargs)
+    results = run_on_symbols(mode, func, args, kwargs)
+    if func in RESHAPING:
+        return reshaped(mode, args[0], results)
+    if present is None:
+        return results
+    laid_out = laid_out_as(mode, func, results, present)
+    if laid_out is results:
+        mode.tried.add(key)
+    return laid_out
+
+
+def run_on_symbols(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if func in VIEWS:
+        view = fake_unbacked.view_of(mode, func, args, kwargs)
+        if view is not NotImplemented:
+            return view
+    if func in INDEXING:
+        if any(index is not None and index.dtype in (torch.bool, torch.uint8) for index in args[1]):
+            return fake.raise_dynamic_shape(mode, func, args, kwargs)
+    elif func in fake.RULES:
+        return fake.RULES[func](mode, func, args, kwargs)
+    if torch.Tag.data_dependent_output in func.tags:
+        return fake.raise_data_dependent(mode, func, args, kwargs)
+    if torch.Tag.dynamic_output_shape in func.tags and func not in INDEXING:
+        return fake.raise_dynamic_shape(mode, func, args, kwargs)
+    if func in METADATA:
+        return METADATA[func](args[0])
+    if func is aten.expand.default:
+        return expanded(mode, *args)
+    fast = get_fast_op_impls().get(func)
+    if fast is not None:
+        return fast(mode, *args, **kwargs)
+    found, results = run_as_others(mode, func, args, kwargs)
+    if found:
+        return results
+    if func.namespace == "prims" and hasattr(func, "prim_meta_impl"):
+        with mode:
+            return func.prim_meta_impl(*args, **kwargs)
+    if any(argument.name == "device" for argument in func._schema.arguments):
+        return fake.run_with_device(mode, func, args, kwargs)
+    try:
+        results = mode.run_meta(func, args, kwargs)
+    except NotImplementedError:
+        raise UnsupportedOperatorException(func) from None
+    return fake.wrap_results(mode, results, fake.common_device(mode, func, args, kwargs))
+
+
+# --- errors of eager ---------------------------------------------------------------------------------------------------------
+
+
+#: not of eager: that fake tensors can't tell
+OF_OURS = (UnsupportedOperatorException, DataDependentOutputException, DynamicOutputShapeException)
+
+
+class NoPresentValue(Exception):
+    """A number that only a run knows, or a tensor wrapped by `torch.func`."""
+
+
+def try_present_sizes(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What `func` gives for the sizes of the moment, or what it raises for them; None where nobody can tell. Errors depend on dtypes as a rule, strides on
+    the order of those of the arguments: it is asked once for each kind of arguments."""
+    try:
+        present = present_of(mode, args), {name: present_of(mode, value) for name, value in kwargs.items()}
+    except NoPresentValue:
+        return None
+    with contextlib.suppress(*OF_OURS):
+        return fake.rule_of(func)(mode, func, *present)
+    return None
+
+
+def kinds_of(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.dtype, value.dim(), layout_of(value)
+    if isinstance(value, dict):
+        return tuple((name, kinds_of(item)) for name, item in value.items())
+    return tuple(map(kinds_of, value)) if isinstance(value, (list, tuple)) else type(value)
+
+
+def layout_of(tensor: torch.Tensor) -> Any:
+    """The order of the dims in memory, which of them do not count, and whether there are gaps."""
+    shape, strides = [hint_of(n) for n in tensor.shape], [hint_of(n) for n in tensor.stride()]
+    if None in shape or None in strides:
+        return None
+    order = tuple(sorted(range(len(shape)), key=lambda dim: (strides[dim], -dim)))
+    return order, tuple(n == 1 for n in shape), tuple(n == 0 for n in strides), is_dense(shape, strides)
+
+
+def hint_of(number: Any) -> Any:
+    return number.node._hint if isinstance(number, SYMBOLIC) else number
+
+
+def laid_out_as(mode: FakeMode, func: OpOverload, results: Any, present: Any) -> Any:
+    """New results with the strides that those of the present sizes have: some of torch's rules for symbols know row-major results only."""
+    if isinstance(results, (list, tuple)):
+        laid_out = [laid_out_as(mode, func, *pair) for pair in zip(results, present, strict=True)]
+        same = all(one is other for one, other in zip(laid_out, results))
+        return results if same else type(results)(laid_out)
+    if not isinstance(results, torch.Tensor) or not isinstance(present, torch.Tensor) or func.is_view:
+        return results
+    shape, strides = tuple(results.shape), present.stride()
+    if tuple(map(hint_of, results.stride())) == strides or func._schema.is_mutable:
+        return results
+    found: dict[int, Any] = {}
+    step: Any = 1
+    for dim in sorted(range(len(shape)), key=lambda dim: (strides[dim], present.shape[dim] != 1, -dim)):
+        found[dim] = step
+        step = step * shape[dim]
+    packed = tuple(found[dim] for dim in range(len(shape)))
+    if tuple(map(hint_of, packed)) != strides:
+        raise UnsupportedOperatorException(func)
+    return mode.new(Spec(shape, packed, results.dtype), results.device)
+
+
+def present_of(mode: FakeMode, value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        if type(value) is not fake.FakeTensor:
+            raise NoPresentValue
+        if not value._has_symbolic_sizes_strides:
+            return value
+        shape, strides = (tuple(present_of(mode, n) for n in ns) for ns in (value.shape, value.stride()))
+        return mode.new(Spec(shape, strides, value.dtype), value.device)
+    if isinstance(value, (list, tuple)):
+        return type(value)(present_of(mode, item) for item in value)
+    if isinstance(value, SYMBOLIC):
+        if value.node._hint is None:
+            raise NoPresentValue
+        return value.node._hint
+    return value
+
+
+# --- operators -----------------------------------------------------------------------------------------------------------------
+
+
+def expanded(mode: FakeMode, tensor: torch.Tensor, sizes: list[Any], **options: Any) -> torch.Tensor:
+    """With eager's strides, those of dims of size 1 included."""
+    from torch.fx.experimental.symbolic_shapes import guard_or_true
+
+    lead = len(sizes) - tensor.dim()
+    shape, strides = list(sizes), list(sizes)
+    following = 1  # the stride that a new dim has where it is not repeated
+    for dim in reversed(range(len(sizes))):
+        own = dim >= lead
+        size = tensor.shape[dim - lead] if own else 1
+        stride = tensor.stride(dim - lead) if own else following
+        target = size if type(sizes[dim]) is int and sizes[dim] == -1 else sizes[dim]
+        if isinstance(target, torch.SymInt):
+            torch._check(target >= 0)
+        if guard_or_true(size != target):
+            if size != 1:
+                raise RuntimeError(f"expand: a dim of size {size} can't be of size {target}")
+            stride = 0
+        shape[dim], strides[dim] = target, stride
+        following = target * stride
+    with mode:
+        return aten.as_strided.default(tensor, shape, strides, tensor.storage_offset())
+
+
+RESHAPING = (aten.view.default, aten._unsafe_view.default)
+
+
+def reshaped(mode: FakeMode, tensor: torch.Tensor, viewed: torch.Tensor) -> torch.Tensor:
+    """The view, with eager's strides of dims of size 1."""
+    sizes = [hint_of(size) for size in (*tensor.shape, *tensor.stride(), *viewed.shape)]
+    if 1 not in sizes or 0 in sizes or None in sizes:
+        return viewed
+    strides = view_strides(tensor.shape, tensor.stride(), viewed.shape)
+    if strides is None or tuple(map(hint_of, strides)) == tuple(map(hint_of, viewed.stride())):
+        return viewed
+    with mode:
+        return aten.as_strided.default(tensor, viewed.shape, strides, tensor.storage_offset())
+
+
+def view_strides(
+    old: Sequence[Any], old_strides: Sequence[Any], new: Sequence[Any]
+) -> tuple[Any, ...] | None:
+    """From the last dim to the first: each run of old dims that lie one behind the other in memory is divided into new dims."""
+    strides: list[Any] = [1] * len(new)
+    dim, step = len(new) - 1, old_strides[-1] if old else 1
+    elements: Any = 1  # of the run
+    for at in reversed(range(len(old))):
+        elements = elements * old[at]
+        if at and (old[at - 1] == 1 or old_strides[at - 1] == elements * step):
+            continue
+        covered: Any = 1
+        while dim >= 0 and (new[dim] == 1 or covered != elements):
+            strides[dim] = covered * step
+            covered = covered * new[dim]
+            dim -= 1
+        if covered != elements:
+            return None
+        if at:
+            elements, step = 1, old_strides[at - 1]
+    return tuple(strides)
+
+
+def run_as_others(
+    mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[bool, Any]:
+    """(whether there is a way, results): through the operators that `func` decomposes to."""
+    if func in torch._decomp.meta_table or mode.cpp_meta_supports_symint(func):
+        return False, None
+    with mode:
+        decomposition = torch._decomp.decomposition_table.get(func)
+        if decomposition is not None:
+            return True, decomposition(*args, **kwargs)
+        results = func.decompose(*args, **kwargs)
+    return results is not NotImplemented, results
+
+
+# --- functions that read their numbers in C++ --------------------------------------------------------------------------------
+
+
+def tensor_of(
+    data: Any, *, dtype: torch.dtype | None = None, device: Any = None, **settings: Any
+) -> torch.Tensor:
+    """`torch.tensor(data)` as far as its layout goes."""
+    kinds: set[type] = set()
+    shape = _shape_of(data, kinds)
+    if not kinds & set(SYMBOLIC):
+        return torch.tensor(data, dtype=dtype, device=device, **settings)
+    if not kinds <= NUMBERS.keys():
+        raise TypeError(f"numbers of {kinds - NUMBERS.keys()} beside symbols")
+    return torch.empty(shape, dtype=dtype or _dtype_of(kinds), device=device, **settings)
+
+
+def tensor_of_sizes(
+    data: Any, *, dtype: torch.dtype | None = None, device: Any = None, **settings: Any
+) -> torch.Tensor:
+    """`torch.tensor(data)` in operators that take sizes at run time, where there are such: C++ would want their present values."""
+    kinds: set[type] = set()
+    shape = _shape_of(data, kinds)
+    is_plain = torch.SymInt in kinds and kinds <= {int, float, torch.SymInt} and not any(settings.values())
+    made = dtype or _dtype_of(kinds) if is_plain else None
+    is_exact = made in FLOATS or (made is torch.int64 and float not in kinds)
+    leaves = _leaves(data) if is_exact else []
+    if not 0 < len(leaves) <= FEW:
+        return torch.tensor(data, dtype=dtype, device=device, **settings)
+    # to floats by way of doubles, as torch.tensor reads Python's numbers
+    between = torch.int64 if made is torch.int64 else torch.float64
+    numbers = [torch.full((), leaf, dtype=between, device=device) for leaf in leaves]
+    return torch.stack(numbers).reshape(shape).to(made)
+
+
+FLOATS = (torch.float64, torch.float32)
+FEW = 64  # numbers that are worth an operator each
+
+
+def _leaves(data: Any) -> list[Any]:
+    return [leaf for item in data for leaf in _leaves(item)] if isinstance(data, (list, tuple)) else [data]
+
+
+def _dtype_of(kinds: set[type]) -> torch.dtype:
+    kind = max((NUMBERS[kind] for kind in kinds), key=ORDER.index)
+    return torch.get_default_dtype() if kind is float else torch.int64 if kind is int else torch.bool
+
+
+#: which of them together decide the dtype: the last one in ORDER
+NUMBERS: dict[type, type] = {
+    bool: bool,
+    torch.SymBool: bool,
+    int: int,
+    torch.SymInt: int,
+    float: float,
+    torch.SymFloat: float,
+}
+ORDER = (bool, int, float)
+
+
+def _shape_of(data: Any, kinds: set[type]) -> list[int]:
+    if not isinstance(data, (list, tuple)):
+        kinds.add(type(data))
+        return []
+    shapes = [_shape_of(item, kinds) for item in data]
+    if any(shape != shapes[0] for shape in shapes):
+        raise ValueError(f"expected sequence of equal length, got {data}")
+    return [len(data), *(shapes[0] if shapes else [])]
+
+
+def dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Where nothing is dropped the result is the argument itself; torch's Python body gives a copy. Where everything is, no numbers are drawn."""
+    if training and p == 1:
+        zero = torch.zeros((), dtype=input.dtype, device=input.device)
+        return input.mul_(zero) if inplace else input.mul(zero)
+    if training and p != 0:
+        return torch.nn.functional.dropout(input, p, training, inplace)
+    return input
+
+
+def interpolate(input: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+    """torch's Python body takes tensors of any dtype; there are kernels of floats and uint8 only."""
+    if not (input.is_floating_point() or input.dtype is torch.uint8):
+        raise UntraceableError(f"interpolation of {input.dtype}, which eager refuses")
+    return torch.nn.functional.interpolate(input, *args, **kwargs)
+
+
+def multilabel_margin_loss(input: torch.Tensor, target: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+    """Of one sample the loss has no dim; torch's Python body gives it one."""
+    loss = torch.nn.functional.multilabel_margin_loss(input, target, *args, **kwargs)
+    return loss.squeeze(0) if input.dim() < 2 else loss
+
+
+def of_numbers_only(*args: Any, **kwargs: Any) -> Any:
+    raise UntraceableError("a multilabel_margin_loss, whose Python body counts labels behind the last one")
+
+
+def item_of(tensor: Any, key: Any) -> Any:
+    """`tensor[key]`: in a tuple, C++ wants the values of ints, which nobody may know, or which would be fixed by that."""
+    if not _has_symbols(key):
+        return tensor[key]
+    dim = 0
+    for position, item in enumerate(key):
+        if item is Ellipsis:
+            dim = tensor.dim() - sum(later is not None for later in key[position + 1 :])
+        elif isinstance(item, (int, torch.SymInt)):
+            tensor = tensor.select(dim, item)
+        else:
+            tensor = tensor.unsqueeze(dim) if item is None else tensor[(slice(None),) * dim + (item,)]
+            dim += 1
+    return tensor
+
+
+def set_item(tensor: Any, key: Any, value: Any) -> None:
+    """`tensor[key] = value`"""
+    if not _has_symbols(key):
+        tensor[key] = value
+        return
+    place = item_of(tensor, key)
+    if not isinstance(value, torch.Tensor):
+        place.fill_(value)
+    else:
+        place.copy_(value)
+
+
+def _has_symbols(key: Any) -> bool:
+    """Whether symbols are among the items of a tuple, and nothing but what makes views."""
+    if type(key) is not tuple or any(type(item) is bool for item in key):
+        return False
+    if not all(
+        item is None or item is Ellipsis or isinstance(item, (int, slice, torch.SymInt)) for item in key
+    ):
+        return False
+    return any(isinstance(item, torch.SymInt) and not item.node.expr.is_number for item in key)
+
+
+#: functions whose Python bodies give another result than those in C++
+RESULTS_AS_IN_EAGER: dict[Any, Any] = {
+    torch.nn.functional.dropout: dropout,
+    torch.dropout: lambda input, p, train: dropout(input, p, train),
+    **recurrent_layers.FORMS,
+}
+#: what is traced in place of a function, on symbols
+TRACED_FORMS: dict[Any, Any] = {
+    torch.tensor: tensor_of_sizes,
+    torch.nn.functional.interpolate: interpolate,
+    torch.nn.functional.multilabel_margin_loss: of_numbers_only,
+    torch._C._nn.multilabel_margin_loss: of_numbers_only,
+    **RESULTS_AS_IN_EAGER,
+}
+#: by function: what gives the layout of its result where some of its numbers are symbols
+FAKE_FORMS: dict[Any, Any] = {
+    torch.tensor: tensor_of,
+    operator.getitem: item_of,
+    operator.setitem: set_item,
+    torch.nn.functional.multilabel_margin_loss: multilabel_margin_loss,
+    **RESULTS_AS_IN_EAGER,
+}

@@ -1,0 +1,106 @@
+"""Fake twins of real tensors.
+
+In:  a tensor of the program, a `FakeMode`.
+Out: the `FakeTensor` that stands for it: its dtype, sizes, strides, offset, place in autograd, and which others share its storage.
+
+    base = torch.zeros(4, 4)
+    twins = [to_fake(mode, t) for t in (base, base[0])]       # on one storage without data
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from codegen.fake.fake import META, FakeMode, FakeTensor, UnsupportedTensor
+
+PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+UNSUPPORTED = (  # what a tensor may not be: test, name
+    (lambda t: t.layout is not torch.strided, "a sparse or mkldnn tensor"),
+    (lambda t: t.is_quantized, "a quantised tensor"),
+    (lambda t: t.is_conj(), "a lazily conjugated tensor"),
+    (lambda t: t.is_neg(), "a lazily negated tensor"),
+    (lambda t: t.is_nested, "a nested tensor"),
+    (lambda t: t.device.type == "meta", "a meta tensor"),
+    (lambda t: t.dim() > 64, "a tensor of more than 64 dims"),
+    (lambda t: torch._C._functorch.is_functorch_wrapped_tensor(t), "a tensor of vmap or grad"),
+    (lambda t: torch._is_functional_tensor(t), "a functional tensor"),
+)
+
+
+def to_fake(
+    mode: FakeMode, tensor: torch.Tensor, layout: tuple[Sequence[Any], Sequence[Any]] | None = None
+) -> FakeTensor:
+    """The fake twin of a tensor: dtype, sizes, strides, offset, device, requires_grad, leaf or not; tensors on one storage have twins on one
+    storage. The same tensor gives the same twin for as long as the mode lives. Raises `UnsupportedTensor`.
+
+    `layout`: sizes and strides in place of the tensor's own, some of them `SymInt`s of `mode.shape_env`; the twin has a storage of its own then."""
+    if isinstance(tensor, FakeTensor):
+        if tensor.fake_mode is not mode:
+            raise UnsupportedTensor("a fake tensor of another mode")
+        return tensor
+    known = mode.memo.get(tensor)
+    if known is not None:
+        return known
+    check_supported(tensor)
+    fake = make_fake(mode, tensor, layout)
+    mode.memo[tensor] = fake
+    return fake
+
+
+def check_supported(tensor: torch.Tensor) -> None:
+    """Raises `UnsupportedTensor` for what has no fake twin."""
+    if type(tensor) not in PLAIN_TYPES:
+        raise UnsupportedTensor(f"a tensor subclass: {type(tensor).__module__}.{type(tensor).__qualname__}")
+    for test, name in UNSUPPORTED:
+        if test(tensor):
+            raise UnsupportedTensor(f"{name} of size {tuple(tensor.shape)}" if not tensor.is_nested else name)
+
+
+def make_fake(
+    mode: FakeMode, tensor: torch.Tensor, layout: tuple[Sequence[Any], Sequence[Any]] | None = None
+) -> FakeTensor:
+    device = tensor.device
+    with torch._C._DisableTorchDispatch(), torch.inference_mode(tensor.is_inference()), torch.no_grad():
+        if layout is not None:
+            meta = torch.empty_strided(*layout, dtype=tensor.dtype, device=META)
+        else:
+            meta = torch.empty(0, dtype=tensor.dtype, device=META)
+            meta.set_(meta_storage(mode, tensor), tensor.storage_offset(), tensor.shape, tensor.stride())
+        fake = FakeTensor(mode, meta, device)
+    if tensor.requires_grad:
+        fake.requires_grad_()
+        if not tensor.is_leaf:
+            with mode, torch.enable_grad():
+                fake = NonLeaf.apply(mode, meta, device, fake)
+    if isinstance(tensor, torch.nn.Parameter):
+        fake._is_param = True
+    return fake
+
+
+class NonLeaf(torch.autograd.Function):
+    """The same fake tensor with a grad_fn, as the tensor that it stands for has one. Nothing goes backward through it."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, mode: FakeMode, meta: torch.Tensor, device: torch.device, leaf: FakeTensor
+    ) -> FakeTensor:
+        return FakeTensor(mode, meta, device)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise AssertionError("a captured graph tried to go backward through its own input")
+
+
+def meta_storage(mode: FakeMode, tensor: torch.Tensor) -> torch.UntypedStorage:
+    """The data-less storage that stands for the tensor's storage: one for each, so that aliases stay aliases."""
+    storage = tensor.untyped_storage()
+    known = mode.storages.get(storage._cdata)
+    if known is not None and not known[0].expired():
+        return known[1]
+    meta = torch.empty(storage.nbytes(), dtype=torch.uint8, device=META).untyped_storage()
+    mode.storages[storage._cdata] = (StorageWeakRef(storage), meta)
+    return meta

@@ -1,0 +1,501 @@
+"""Index arithmetic: sizes, strides and indices as polynomials with integer coefficients.
+
+In:  integers, names of axes ("i0"), symbolic sizes ("$s0"), values computed by the kernel ("%4"), and operations on them.
+Out: an `Index`: an int where nothing is unknown, else a `Poly`; `to_expr` makes an `ir.Expr` of it.
+
+    i0 * 32 + i1      with i1 < 32       floordiv by 32 -> i0        mod 32 -> i1
+    (x // 8) * 8 + x % 8                 recombine      -> x
+
+A static size is an int and costs no object. Simplification of floordiv and mod is what lets chains fuse through reshapes: it
+needs the extents of the axes, which `Ranges` holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import gcd
+from typing import Any
+
+from codegen.kernel import ir
+
+Monomial = tuple[str, ...]  # sorted atoms; () is the constant term
+
+
+class Poly:
+    """Sum of coefficient * product of atoms. Immutable by convention; equal polynomials compare and hash equal."""
+
+    __slots__ = ("_hash", "terms")
+
+    def __init__(self, terms: dict[Monomial, int]) -> None:
+        self.terms = terms
+        self._hash: int | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Poly) and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(frozenset(self.terms.items()))
+        return self._hash
+
+    def __repr__(self) -> str:
+        return " + ".join("*".join((str(coef), *atoms)) for atoms, coef in self.terms.items()) or "0"
+
+
+Index = int | Poly
+
+
+class Division(str):
+    """An atom that stands for `numerator // divisor` (operator "floordiv") or `numerator % divisor` ("mod")."""
+
+    operator: str
+    numerator: Poly
+    divisor: Index
+
+    def __new__(cls, operator: str, numerator: Poly, divisor: Index) -> Division:
+        self = super().__new__(cls, f"({_key(numerator)} {operator} {_key(divisor)})")
+        self.operator = operator
+        self.numerator = numerator
+        self.divisor = divisor
+        return self
+
+
+def _key(index: Index) -> str:
+    if isinstance(index, int):
+        return str(index)
+    return "+".join(sorted("*".join((str(coef), *atoms)) for atoms, coef in index.terms.items()))
+
+
+def axis(name: str) -> Poly:
+    """The index of the loop over the axis `name`."""
+    return Poly({(name,): 1})
+
+
+def symbol(name: str) -> Poly:
+    """A size known at run time."""
+    return Poly({("$" + name,): 1})
+
+
+def indirect(number: int) -> Poly:
+    """The integer value `%number` of the kernel."""
+    return Poly({(f"%{number}",): 1})
+
+
+def terms_of(index: Index) -> Mapping[Monomial, int]:
+    """Monomials and coefficients; the constant term has the monomial ()."""
+    if isinstance(index, int):
+        return {(): index} if index else {}
+    return index.terms
+
+
+def is_of_sizes(atom: str) -> bool:
+    """Whether the atom is a size, or divides sizes: the same number in all of a kernel."""
+    if not isinstance(atom, Division):
+        return atom.startswith("$")
+    parts = (*terms_of(atom.numerator), *terms_of(atom.divisor))
+    return all(is_of_sizes(part) for monomial in parts for part in monomial)
+
+
+def _make(terms: dict[Monomial, int]) -> Index:
+    if not terms:
+        return 0
+    if len(terms) == 1 and () in terms:
+        return terms[()]
+    return Poly(terms)
+
+
+def plus(left: Index, right: Index) -> Index:
+    if isinstance(left, int):
+        if isinstance(right, int):
+            return left + right
+        if left == 0:
+            return right
+    elif right == 0 and isinstance(right, int):
+        return left
+    terms = dict(terms_of(left))
+    for atoms, coef in terms_of(right).items():
+        total = terms.get(atoms, 0) + coef
+        if total:
+            terms[atoms] = total
+        else:
+            del terms[atoms]
+    return _make(terms)
+
+
+def times(left: Index, right: Index) -> Index:
+    if isinstance(right, int):
+        left, right = right, left
+    if isinstance(left, int):
+        if isinstance(right, int):
+            return left * right
+        if left == 1:
+            return right
+        return Poly({atoms: left * coef for atoms, coef in right.terms.items()}) if left else 0
+    assert isinstance(right, Poly)
+    terms: dict[Monomial, int] = {}
+    for atoms, coef in left.terms.items():
+        for others, factor in right.terms.items():
+            product = tuple(sorted(atoms + others))
+            terms[product] = terms.get(product, 0) + coef * factor
+    return _make({atoms: coef for atoms, coef in terms.items() if coef})
+
+
+def minus(left: Index, right: Index) -> Index:
+    return plus(left, times(-1, right))
+
+
+def product(factors: Iterable[Index]) -> Index:
+    total: Index = 1
+    for factor in factors:
+        total = times(total, factor)
+    return total
+
+
+def row_major(shape: tuple[Index, ...]) -> tuple[Index, ...]:
+    """Strides of a contiguous tensor of that shape."""
+    strides: list[Index] = []
+    step: Index = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step = times(step, size)
+    return tuple(reversed(strides))
+
+
+def dot(indices: Iterable[Index], strides: Iterable[Index]) -> Index:
+    total: Index = 0
+    for index, stride in zip(indices, strides, strict=True):
+        total = plus(total, times(index, stride))
+    return total
+
+
+def atoms_of(index: Index) -> set[str]:
+    """Names of axes, sizes and values that `index` depends on, those inside divisions included."""
+    found: set[str] = set()
+    for atoms in terms_of(index):
+        for atom in atoms:
+            if isinstance(atom, Division):
+                found |= atoms_of(atom.numerator) | atoms_of(atom.divisor)
+            else:
+                found.add(atom)
+    return found
+
+
+def divisions_of(index: Index) -> list[Division]:
+    """The divisions in `index`, inner ones first."""
+    found: list[Division] = []
+    for atoms in terms_of(index):
+        for atom in atoms:
+            if isinstance(atom, Division):
+                found += divisions_of(atom.numerator)
+                found.append(atom)
+    return found
+
+
+class Ranges:
+    """What is known of the axes: each runs over [0, extent). Sizes are at least 0."""
+
+    __slots__ = ("extents",)
+
+    def __init__(self, extents: dict[str, Index] | None = None) -> None:
+        self.extents: dict[str, Index] = {} if extents is None else extents
+
+    def axis(self, name: str, extent: Index) -> Index:
+        """Declare an axis; its index is 0 where there is one position only."""
+        self.extents[name] = extent
+        return 0 if extent == 1 else axis(name)
+
+    def _atom_bound(self, atom: str) -> Index | None:
+        """The largest value of `atom`, or None where it is not known."""
+        if isinstance(atom, Division):
+            if atom.operator == "mod":
+                return minus(atom.divisor, 1)
+            top = self.upper(atom.numerator)
+            if isinstance(top, int) and isinstance(atom.divisor, int):
+                return top // atom.divisor
+            return None
+        if atom.startswith("$"):
+            return Poly({(atom,): 1})
+        extent = self.extents.get(atom)
+        return None if extent is None else minus(extent, 1)
+
+    def upper(self, index: Index) -> Index | None:
+        """An upper bound of `index`, or None."""
+        total: Index = 0
+        for atoms, coef in terms_of(index).items():
+            if coef < 0:
+                if any(atom.startswith("%") for atom in atoms):
+                    return None
+                continue
+            bound: Index = coef
+            for atom in atoms:
+                top = self._atom_bound(atom)
+                if top is None:
+                    return None
+                bound = times(bound, top)
+            total = plus(total, bound)
+        return total
+
+    def lower_is_zero(self, index: Index) -> bool:
+        """True where `index` is known to be non-negative."""
+        terms = terms_of(index)
+        if all(
+            coef >= 0 and not any(atom.startswith("%") for atom in atoms) for atoms, coef in terms.items()
+        ):
+            return True
+        negative = _make({atoms: -coef for atoms, coef in terms.items() if coef < 0})
+        top = self.upper(negative)
+        if top is None:
+            return False
+        rest = _make(
+            {
+                atoms: coef
+                for atoms, coef in terms.items()
+                if coef >= 0 and all(a.startswith("$") for a in atoms)
+            }
+        )
+        return _is_nonnegative(minus(rest, top))
+
+    def below(self, index: Index, divisor: Index) -> bool:
+        """True where 0 <= index < divisor is known."""
+        top = self.upper(index)
+        if top is None or not self.lower_is_zero(index):
+            return False
+        return _is_nonnegative(minus(minus(divisor, 1), top))
+
+    def floordiv(self, index: Index, divisor: Index) -> Index:
+        """`index // divisor` for index >= 0, divisor > 0."""
+        return self.divide(index, divisor)[0]
+
+    def mod(self, index: Index, divisor: Index) -> Index:
+        """`index % divisor` for index >= 0, divisor > 0."""
+        return self.divide(index, divisor)[1]
+
+    def divide(self, index: Index, divisor: Index) -> tuple[Index, Index]:
+        """Quotient and remainder."""
+        if divisor == 1:
+            return index, 0
+        if divisor == 0:
+            return 0, 0  # an index into an empty tensor: there is none
+        if isinstance(index, int) and isinstance(divisor, int) and divisor > 0:
+            return index // divisor, index % divisor
+        quotient, rest = _split_multiples(index, divisor)
+        if quotient != 0 and not self.lower_is_zero(rest):
+            quotient, rest = self._with_rest_above_zero(index, quotient, rest, divisor)
+        if self.below(rest, divisor):
+            return quotient, rest
+        reduced = self._divide_by_common_factor(rest, divisor)
+        if reduced is not None:
+            return plus(quotient, reduced[0]), reduced[1]
+        flat = _single_atom(rest)
+        if flat is not None and flat.operator == "floordiv":
+            inner = self.floordiv(flat.numerator, times(flat.divisor, divisor))
+            return plus(quotient, inner), minus_multiple(rest, inner, divisor)
+        if flat is not None and flat.operator == "mod" and _split_multiples(flat.divisor, divisor)[1] == 0:
+            remainder = self.mod(flat.numerator, divisor)
+            return plus(quotient, _atom("floordiv", rest, divisor)), remainder
+        return plus(quotient, _atom("floordiv", rest, divisor)), _atom("mod", rest, divisor)
+
+    def _with_rest_above_zero(
+        self, index: Index, quotient: Index, rest: Index, divisor: Index
+    ) -> tuple[Index, Index]:
+        """4*a + (b - 1) over 2 is 2*a - 1 and b + 1 left over: atoms stand for numbers that are not negative, and `b - 1` may be."""
+        top = self.upper(_make({atoms: -coef for atoms, coef in terms_of(rest).items() if coef < 0}))
+        if not isinstance(top, int) or not isinstance(divisor, int):
+            return 0, index
+        shift = -(-top // divisor)
+        return minus(quotient, shift), plus(rest, shift * divisor)
+
+    def _divide_by_common_factor(self, rest: Index, divisor: Index) -> tuple[Index, Index] | None:
+        """(g*a + b) // (g*d) = a // d where 0 <= b < g."""
+        if not isinstance(divisor, int):
+            return None
+        for coef in sorted({abs(coef) for coef in terms_of(rest).values()}, reverse=True):
+            factor = gcd(coef, divisor)
+            if factor == 1 or factor == divisor:
+                continue
+            multiple, small = _split_multiples(rest, factor)
+            if multiple != 0 and self.below(small, factor):
+                quotient, remainder = self.divide(multiple, divisor // factor)
+                return quotient, plus(times(factor, remainder), small)
+        return None
+
+    def unflatten(self, flat: Index, shape: tuple[Index, ...]) -> tuple[Index, ...]:
+        """Indices into `shape` of the element number `flat` in row-major order; flat < product(shape)."""
+        indices: list[Index] = []
+        for size in reversed(shape[1:]):
+            if size == 1:
+                indices.append(0)
+                continue
+            flat, index = self.divide(flat, size)
+            indices.append(index)
+        if shape:
+            indices.append(0 if shape[0] == 1 else flat)
+        return tuple(reversed(indices))
+
+    def recombine(self, index: Index) -> Index:
+        """Join (x // d) * c*d + (x % d) * c to x * c."""
+        changed = isinstance(index, Poly)
+        while changed:
+            changed = False
+            for atoms, coef in terms_of(index).items():
+                joined = self._join_remainder(index, atoms, coef)
+                if joined is not None:
+                    index, changed = joined, True
+                    break
+        return index
+
+    def _join_remainder(self, index: Index, atoms: Monomial, coef: int) -> Index | None:
+        if len(atoms) != 1 or not isinstance(atoms[0], Division) or atoms[0].operator != "mod":
+            return None
+        atom = atoms[0]
+        partner = times(times(self.floordiv(atom.numerator, atom.divisor), atom.divisor), coef)
+        present = terms_of(index)
+        if partner == 0 or any(present.get(key) != value for key, value in terms_of(partner).items()):
+            return None
+        rest = minus(minus(index, partner), Poly({atoms: coef}))
+        return plus(rest, times(coef, atom.numerator))
+
+    def substitute(self, index: Index, mapping: Mapping[str, Index]) -> Index:
+        """`index` with atoms replaced and simplified anew."""
+        if isinstance(index, int):
+            return index
+        total: Index = 0
+        for atoms, coef in index.terms.items():
+            term: Index = coef
+            for atom in atoms:
+                term = times(term, self._substitute_atom(atom, mapping))
+            total = plus(total, term)
+        return total
+
+    def _substitute_atom(self, atom: str, mapping: Mapping[str, Index]) -> Index:
+        if isinstance(atom, Division):
+            numerator = self.substitute(atom.numerator, mapping)
+            quotient, remainder = self.divide(numerator, self.substitute(atom.divisor, mapping))
+            return quotient if atom.operator == "floordiv" else remainder
+        replacement = mapping.get(atom)
+        return Poly({(atom,): 1}) if replacement is None else replacement
+
+
+def minus_multiple(index: Index, quotient: Index, divisor: Index) -> Index:
+    """The remainder that belongs to `quotient`, as an atom where it does not simplify."""
+    atom = _single_atom(quotient)
+    return _atom("mod", index, divisor) if atom is not None else minus(index, times(quotient, divisor))
+
+
+def _is_nonnegative(index: Index) -> bool:
+    return all(coef >= 0 for coef in terms_of(index).values())
+
+
+def _single_atom(index: Index) -> Division | None:
+    if isinstance(index, Poly) and len(index.terms) == 1:
+        ((atoms, coef),) = index.terms.items()
+        if coef == 1 and len(atoms) == 1 and isinstance(atoms[0], Division):
+            return atoms[0]
+    return None
+
+
+def _atom(operator: str, numerator: Index, divisor: Index) -> Index:
+    if isinstance(numerator, int):
+        if isinstance(divisor, int) and divisor > 0:
+            return numerator // divisor if operator == "floordiv" else numerator % divisor
+        numerator = Poly({(): numerator}) if numerator else Poly({})
+    return Poly({(Division(operator, numerator, divisor),): 1})
+
+
+def exact_quotient(index: Index, divisor: Index) -> Index | None:
+    """q where `index` is q * divisor in every one of its terms, else None."""
+    if divisor == 0 or divisions_of(index) or divisions_of(divisor):
+        return None
+    quotient, rest = _split_multiples(index, divisor)
+    return quotient if rest == 0 and quotient != 0 else None
+
+
+def _split_multiples(index: Index, divisor: Index) -> tuple[Index, Index]:
+    """(q, r) with index = q * divisor + r, where q takes the terms that `divisor` divides."""
+    terms = terms_of(index)
+    if isinstance(divisor, int):
+        quotient = {atoms: coef // divisor for atoms, coef in terms.items() if coef % divisor == 0}
+        rest = {atoms: coef for atoms, coef in terms.items() if coef % divisor}
+        return _make(quotient), _make(rest)
+    if len(divisor.terms) != 1:
+        return (1, 0) if index == divisor else (0, index)
+    ((factors, scale),) = divisor.terms.items()
+    quotient, rest = {}, {}
+    for atoms, coef in terms.items():
+        remaining = _remove_atoms(atoms, factors)
+        if remaining is None or coef % scale:
+            rest[atoms] = coef
+        else:
+            quotient[remaining] = coef // scale
+    return _make(quotient), _make(rest)
+
+
+def _remove_atoms(atoms: Monomial, factors: Monomial) -> Monomial | None:
+    remaining = list(atoms)
+    for factor in factors:
+        if factor not in remaining:
+            return None
+        remaining.remove(factor)
+    return tuple(remaining)
+
+
+# --- to and from other notations -------------------------------------------------------------------------------------------
+
+
+def to_expr(index: Index) -> ir.Expr:
+    """The `ir.Expr` of an index; larger coefficients first, so that the text reads like row-major order."""
+    if isinstance(index, int):
+        return ir.Const(index)
+    total: ir.Expr = ir.Const(0)
+    for atoms, coef in sorted(index.terms.items(), key=lambda item: (not item[0], -abs(item[1]))):
+        term: ir.Expr = ir.Const(coef)
+        for atom in atoms:
+            term = ir.mul(_atom_expr(atom), term)
+        total = ir.add(total, term)
+    return total
+
+
+def _atom_expr(atom: str) -> ir.Expr:
+    if isinstance(atom, Division):
+        build = ir.floordiv if atom.operator == "floordiv" else ir.mod
+        return build(to_expr(atom.numerator), to_expr(atom.divisor))
+    if atom.startswith("$"):
+        return ir.Sym(atom[1:])
+    if atom.startswith("%"):
+        return ir.Indirect(int(atom[1:]))
+    return ir.AxisVar(atom)
+
+
+def from_size(size: Any) -> Index:
+    """An int, or the polynomial of a torch.SymInt."""
+    if type(size) is int:
+        return size
+    if hasattr(size, "node"):
+        return from_sympy(size.node.expr)
+    return int(size)
+
+
+def from_sympy(expression: Any) -> Index:
+    """A sympy expression over size symbols as an Index; raises NotImplementedError for what has no place in one."""
+    if expression.is_Integer:
+        return int(expression)
+    if expression.is_Symbol:
+        return symbol(expression.name)
+    arguments = [from_sympy(argument) for argument in expression.args]
+    kind = type(expression).__name__
+    if expression.is_Add:
+        total: Index = 0
+        for argument in arguments:
+            total = plus(total, argument)
+        return total
+    if expression.is_Mul:
+        return product(arguments)
+    if expression.is_Pow and isinstance(arguments[1], int) and arguments[1] > 0:
+        return product([arguments[0]] * arguments[1])
+    if kind in ("FloorDiv", "CleanDiv"):
+        return Ranges().floordiv(arguments[0], arguments[1])
+    if kind in ("Mod", "PythonMod"):
+        return Ranges().mod(arguments[0], arguments[1])
+    if kind == "Max" and arguments[0] == 1 and len(arguments) == 2:
+        return arguments[1]  # the stride of a dimension that may be empty: then it does not matter
+    raise NotImplementedError(f"a size of the form {expression} has no index expression")

@@ -1,0 +1,125 @@
+"""Program: an ATen graph as buffers and steps, between lowering and the launch plan.
+
+In:  `codegen.lower.lower_graph(aten_graph)`; steps are fused and scheduled by `codegen.passes`.
+Out: `codegen.plan.build_plan(program, addresses)` makes the launch plan that native/compiled_graph.c executes.
+
+    y = relu(x @ w)   ->   buffers: x, w (input), mm (temp), y (output)
+                           steps:   ExternStep(aten.mm.default, (x, w) -> mm);  KernelStep(k0: mm -> y)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from codegen.kernel.ir import Expr, Kernel
+
+if TYPE_CHECKING:
+    from codegen.passes.loops.short_sizes import OpenDraft
+
+
+@dataclass(slots=True)
+class BufferInfo:
+    """Storage of a tensor of the graph.
+
+    kind: input (a placeholder), output (allocated for the caller), temp (workspace, or a tensor where an ExternStep touches it),
+    constant (a tensor held by the graph, in `value`), version (what an input contains after a write, while the passes run: `codegen.lower.ordered_writes`).
+    Sizes, strides, offset in elements.
+    """
+
+    name: str
+    kind: str
+    dtype: torch.dtype
+    shape: tuple[Expr, ...]
+    strides: tuple[Expr, ...]
+    offset: Expr
+    value: torch.Tensor | None = None
+
+
+def is_input_memory(info: BufferInfo) -> bool:
+    return info.kind in ("input", "version")
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A buffer in the arguments of a step."""
+
+    name: str
+
+
+@dataclass(slots=True)
+class KernelStep:
+    """Run `kernel` for each row of a table, most often of one: the row's `buffers[i]` is what `kernel.buffers[i]` points to; sizes are the kernel's Sym
+    arguments. The rows stand one after the other; they are independent."""
+
+    kernel: Kernel
+    buffers: tuple[str, ...]
+    sizes: tuple[Expr, ...] = ()
+    open: OpenDraft | None = None  # what makes the kernel for short sizes
+
+    @property
+    def rows(self) -> int:
+        return len(self.buffers) // len(self.kernel.buffers) if self.kernel.buffers else 1
+
+    def row(self, number: int) -> tuple[dict[str, str], dict[str, Expr]]:
+        """Buffers and sizes of a row by the kernel's names for them."""
+        names, sizes = [buffer.name for buffer in self.kernel.buffers], self.kernel.sizes
+        buffers = self.buffers[number * len(names) : (number + 1) * len(names)]
+        values = self.sizes[number * len(sizes) : (number + 1) * len(sizes)]
+        return dict(zip(names, buffers, strict=True)), dict(zip(sizes, values, strict=True))
+
+    def written(self) -> list[str]:
+        """The buffers that it writes to."""
+        return [name for name, buffer in zip(self.buffers, cycle(self.kernel.buffers)) if buffer.writable]
+
+
+@dataclass(slots=True)
+class ExternStep:
+    """Call an ATen operator (an OpOverload; mm, bmm, addmm, convolution have native launches). Args may hold Ref at any depth.
+
+    `outputs` names a new buffer for each tensor result, None for results that are not tensors or not used.
+    `mutates` names buffers it writes in place.
+    """
+
+    op: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    outputs: tuple[str | None, ...]
+    mutates: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class ViewStep:
+    """`output` is a tensor on the memory of `base` with its own sizes, strides (aliasing as in eager). `offset` counts elements from the
+    first element of `base`, wherever that lies in its storage."""
+
+    output: str
+    base: str
+    shape: tuple[Expr, ...]
+    strides: tuple[Expr, ...]
+    offset: Expr
+
+
+Step = KernelStep | ExternStep | ViewStep
+
+
+def root_memory(name: str, memory: Mapping[str, str]) -> str:
+    """The buffer whose memory a view is on. `memory`: by the name of a view, what it is a view of."""
+    while name in memory:
+        name = memory[name]
+    return name
+
+
+@dataclass(slots=True)
+class Program:
+    """inputs: placeholder names in order (an int placeholder is a Sym of that name). outputs: a buffer name, an input's name, None, or a constant,
+    for each output of the graph in order."""
+
+    buffers: dict[str, BufferInfo] = field(default_factory=dict)
+    inputs: list[str] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    outputs: list[Any] = field(default_factory=list)

@@ -1,0 +1,217 @@
+"""What compile_fx gives: callables that run a graph, and tell what they are made of.
+
+In:  a closed functional ATen graph.
+Out: `CompiledGraph`, called with the graph's placeholders, gives a tuple.
+
+    graph = assemble(aten_graph)
+    graph(x, y)          -> (tensor,)
+    print(graph.loops)   -> kernel k0(...) ...
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+from torch import fx
+
+from codegen.kernel import ir
+from codegen.kernel.program import KernelStep, Program
+from codegen.launch.extern_program import extern_program
+from codegen.launch.kernel_report import watch
+from codegen.launch.plan import LaunchPlan, PlanOptions, build_plan
+
+try:
+    import _capture
+except ImportError:  # the extension is not built: graphs run through eager
+    _capture = None
+
+log = logging.getLogger("capture.codegen")
+Base: Any = getattr(_capture, "CompiledGraph", object)
+
+
+NO_CHANGES: Mapping[str, int] = {}
+
+
+class CompiledGraph(Base):
+    """A launch plan with its sources. Calling it goes straight to native code."""
+
+    program: Program
+    compiled: list[Any]
+    extern_calls: list[str]
+    native_calls: list[str]
+
+    @property
+    def kernels(self) -> list[Any]:
+        """The kernels in loop IR, in the order in which they run."""
+        return [step.kernel for step in self.program.steps if isinstance(step, KernelStep)]
+
+    @property
+    def may_fail(self) -> bool:
+        """Does it call operators, or kernels that check values? (Else only memory can run out.)"""
+        return bool(self.extern_calls) or any(has_checks(kernel.body) for kernel in self.kernels)
+
+    @cached_property
+    def loops(self) -> str:
+        """The printed loop IR of all kernels."""
+        from codegen.kernel.printer import print_kernel_step
+
+        steps = [step for step in self.program.steps if isinstance(step, KernelStep)]
+        return "\n".join(map(print_kernel_step, steps))
+
+    @property
+    def llvm_ir(self) -> str:
+        """The LLVM text of all kernels."""
+        return "\n".join(kernel.llvm_ir for kernel in self.compiled)
+
+    @property
+    def asm(self) -> str:
+        """The assembly of all kernels."""
+        return "\n".join(kernel.asm for kernel in self.compiled)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a compiled graph holds machine code of this process and can't be pickled")
+
+
+def has_checks(body: list[ir.Stmt]) -> bool:
+    return any(
+        isinstance(statement, ir.Check) or (isinstance(statement, ir.Loop) and has_checks(statement.body))
+        for statement in body
+    )
+
+
+class EagerGraph:
+    """A graph that runs operator by operator through eager, for a `reason`. The same interface as a CompiledGraph."""
+
+    kernels: tuple[Any, ...] = ()
+    loops = llvm_ir = asm = ""
+
+    def __init__(self, module: fx.GraphModule, reason: str) -> None:
+        self.module = module
+        self.reason = reason
+        self.extern_calls = [str(node.target) for node in module.graph.nodes if node.op.startswith("call_")]
+
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        return run_eagerly(self.module, args)
+
+
+def run_eagerly(module: fx.GraphModule, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The module's own code, called past `GraphModule.__call__`."""
+    result = module.forward(*args)
+    return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+
+
+@contextmanager
+def unwatched() -> Iterator[None]:
+    """The frame hook of this thread sees nothing of what is compiled in the midst of the user's program: a backward, when it is first called. Nor does the
+    garbage collector look through the objects that are made meanwhile, again and again: a fifth of the time."""
+    set_callback = getattr(_capture, "set_callback", lambda callback, key: (None, None))
+    before = set_callback(None, None)
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+        set_callback(*before)
+
+
+@unwatched()
+def assemble(
+    graph: fx.Graph,
+    *,
+    store: Any = None,
+    kernels: bool = True,
+    conform: bool = False,
+    fallback: Callable[..., Any] | None = None,
+    changes: Mapping[str, int] = NO_CHANGES,
+) -> CompiledGraph:
+    """Lower, compile and plan a functional graph. Where lowering or the kernel compiler fails, the graph is compiled without kernels, with a
+    warning that says why. `conform` and `changes` as in `plan.PlanOptions`."""
+    calibrate()
+    integers = {
+        n.name: n.meta["val"] for n in graph.nodes if n.op == "placeholder" and type(n.meta["val"]) is int
+    }
+    options = PlanOptions(conform, changes, integers)
+    if not kernels:
+        return link(extern_program(graph), store, options, fallback)
+    try:
+        return link(lower(graph), store, options, fallback)
+    except Exception:
+        if strict:
+            raise
+        log.warning("the graph runs without kernels of its own: compiling them failed", exc_info=True)
+        return link(extern_program(graph), store, options, fallback)
+
+
+strict = False  # True: failures of lowering and of the kernel compiler are errors (tests)
+
+
+def lower(graph: fx.Graph) -> Program:
+    from codegen.lower import lower_graph
+
+    return lower_graph(graph)
+
+
+def link(
+    program: Program, store: Any, options: PlanOptions, fallback: Callable[..., Any] | None
+) -> CompiledGraph:
+    kernels = [step.kernel for step in program.steps if isinstance(step, KernelStep)]
+    compiled: list[Any] = []
+    if kernels:
+        from codegen.launch.jit import compile_kernels
+
+        compiled = compile_kernels(kernels, store=store)
+    plan = build_plan(program, {kernel.name: kernel.address for kernel in compiled}, options)
+    graph = planned(program, compiled, plan, fallback)
+    write_logs(graph)
+    return graph
+
+
+def planned(
+    program: Program,
+    compiled: list[Any],
+    plan: LaunchPlan,
+    fallback: Callable[..., Any] | None,
+    *beside: CompiledGraph,
+) -> CompiledGraph:
+    """The callable of a launch plan; it shares the workspace of the graph `beside`."""
+    graph = CompiledGraph(plan.words, plan.objects, fallback, *beside)
+    graph.program = program
+    graph.compiled = compiled
+    graph.extern_calls = plan.extern_calls
+    graph.native_calls = plan.native
+    watch(graph, plan.work)
+    return graph
+
+
+#: logs of a graph's code, and the attribute that has the text
+TEXTS = {"loops": "loops", "llvm": "llvm_ir", "asm": "asm"}
+
+
+def write_logs(graph: CompiledGraph) -> None:
+    for name, attribute in TEXTS.items():
+        logger = logging.getLogger(f"capture.{name}")
+        if logger.isEnabledFor(logging.DEBUG):
+            logger.debug("%s", getattr(graph, attribute))
+
+
+def is_available() -> bool:
+    """Is there a native part to run launch plans?"""
+    return Base is not object
+
+
+def calibrate() -> None:
+    """Find the layout of tensors once in a process."""
+    global is_calibrated
+    if not is_calibrated:
+        _capture.calibrate()
+        is_calibrated = True
+
+
+is_calibrated = False

@@ -1,0 +1,278 @@
+"""LLVM text to machine code in this process.
+
+In:  kernels of loop IR, a target, optionally a store of object files.
+Out: `CompiledKernel`s: an address to call, and the texts on the way there.
+
+    compile_kernels([k0, k1]) -> [CompiledKernel(address=0x7f.., name="k0"), ...]
+
+All kernels of a call that are new make one LLVM module. Kernels of one form (`codegen.kernel_form`: repeated layers) have one text. A kernel is known by its text
+without its name, so equal kernels of one process are one piece of machine code, which lives as long as a CompiledKernel of it. The store sees the object file of a whole
+module, under the module's text: the same program asks for the same modules again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import itertools
+import logging
+import re
+import threading
+import weakref
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from codegen.kernel import forks
+from codegen.kernel.form import KernelForm
+from codegen.kernel.ir import Kernel
+from codegen.llvm import Target, emit_function, module_of
+
+log = logging.getLogger("capture.codegen.jit")
+
+_PLACEHOLDER = "kernel"
+#: LLVM's passes, the table of known kernels and the linker are used by one thread at a time
+_lock = forks.held_by_forks(threading.RLock(), forks.COMPILATION)
+_library_numbers = itertools.count()
+
+
+class ObjectStore(Protocol):
+    """Keeps object files between processes. `parts` identify one: text, target, versions."""
+
+    def get(self, parts: tuple[str, ...]) -> bytes | None: ...
+
+    def put(self, parts: tuple[str, ...], data: bytes) -> None: ...
+
+
+class CompilationFailed(RuntimeError):
+    """LLVM refused a text that the emitter wrote: a defect of this package. `text` is the module."""
+
+    def __init__(self, message: str, text: str) -> None:
+        super().__init__(message)
+        self.text = text
+
+
+class MachineCode:
+    """Linked code of one module. Dropping the last reference unloads it."""
+
+    def __init__(self, tracker: Any, text: str, target: Target) -> None:
+        self._tracker = tracker
+        self.text = text
+        self.target = target
+
+    def address(self, symbol: str) -> int:
+        return int(self._tracker[symbol])
+
+    @cached_property
+    def asm(self) -> str:
+        """The assembly of the whole module, made anew from its text."""
+        with _lock:
+            compiler = _compiler(self.target)
+            return str(compiler.machine.emit_assembly(compiler.optimised(self.text)))
+
+
+@dataclass(frozen=True)
+class CompiledKernel:
+    """A kernel as `i32 f(ptr buffers, ptr sizes, i64 begin, i64 end)` at `address`, for as long as this object lives."""
+
+    name: str
+    address: int
+    symbol: str
+    llvm_ir: str
+    code: MachineCode
+
+    @property
+    def asm(self) -> str:
+        """The assembly of this kernel."""
+        body = re.search(rf"^{self.symbol}:$.*?^\.Lfunc_end\d+:", self.code.asm, re.MULTILINE | re.DOTALL)
+        return body.group(0).replace(self.symbol, self.name) if body else self.code.asm
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """The text of a kernel under a symbol made from the text itself."""
+
+    symbol: str
+    declarations: dict[str, str]
+    definition: str
+
+    @classmethod
+    def of(cls, kernel: Kernel, target: Target) -> _Source:
+        declarations, definition = emit_function(kernel, target, _PLACEHOLDER)
+        digest = hashlib.sha256(definition.encode()).hexdigest()[:24]
+        symbol = f"k_{digest}"
+        return cls(symbol, declarations, definition.replace(f"@{_PLACEHOLDER}(", f"@{symbol}(", 1))
+
+
+# Machine code by (level, symbol). Weak: code that no CompiledKernel needs is unloaded.
+_known: weakref.WeakValueDictionary[tuple[str, str], MachineCode] = weakref.WeakValueDictionary()
+
+
+def compile_kernels(
+    kernels: list[Kernel], *, target: Target | None = None, store: ObjectStore | None = None
+) -> list[CompiledKernel]:
+    """Machine code for each kernel, in order. Safe from several threads. Raises EmitError, CompilationFailed."""
+    target = target or Target.host()
+    sources = _sources(kernels, target)
+    with _lock:
+        codes = _machine_code({source.symbol: source for source in sources}, target, store)
+        return [
+            CompiledKernel(
+                name=kernel.name,
+                address=codes[source.symbol].address(source.symbol),
+                symbol=source.symbol,
+                llvm_ir=module_of(
+                    [(source.declarations, source.definition.replace(source.symbol, kernel.name, 1))]
+                ),
+                code=codes[source.symbol],
+            )
+            for kernel, source in zip(kernels, sources, strict=True)
+        ]
+
+
+def _sources(kernels: list[Kernel], target: Target) -> list[_Source]:
+    """The text of each; written once for those that are the same (repeated layers)."""
+    known: dict[Any, _Source] = {}
+    sources: list[_Source] = []
+    for kernel in kernels:
+        form = KernelForm(kernel).whole
+        if form not in known:
+            known[form] = _Source.of(kernel, target)
+        sources.append(known[form])
+    return sources
+
+
+def _machine_code(
+    sources: dict[str, _Source], target: Target, store: ObjectStore | None
+) -> dict[str, MachineCode]:
+    """Machine code by symbol: what this process has, and one new module of the rest."""
+    found = {symbol: code for symbol in sources if (code := _known.get((target.cpu, symbol))) is not None}
+    missing = [source for symbol, source in sorted(sources.items()) if symbol not in found]
+    if missing:
+        text = module_of([(source.declarations, source.definition) for source in missing])
+        tracker = _link(_object_file(text, target, store), text, [source.symbol for source in missing])
+        code = MachineCode(tracker, text, target)
+        for source in missing:
+            found[source.symbol] = _known[target.cpu, source.symbol] = code
+    return found
+
+
+# --- compiling -----------------------------------------------------------------------------------------------------------------
+
+
+class _Compiler:
+    """LLVM's objects for one target. The passes are the few that the emitter's explicit vectors need: a fifth of the time of the usual
+    pipeline for code as fast."""
+
+    def __init__(self, target: Target) -> None:
+        binding = _llvm()
+        self.machine = _llvm_target(target).create_target_machine(
+            cpu=target.cpu, features="", opt=2, reloc="pic", codemodel="small", jit=True
+        )
+        self._builder = binding.create_pass_builder(
+            self.machine, binding.create_pipeline_tuning_options(speed_level=2)
+        )
+        self._passes = binding.create_new_module_pass_manager()
+        self._passes.add_sroa_pass()
+        self._passes.add_instruction_combine_pass()
+        self._passes.add_simplify_cfg_pass()
+
+    def optimised(self, text: str) -> Any:
+        """The module of `text` after the passes."""
+        try:
+            module = _llvm().parse_assembly(text)
+            module.verify()
+        except RuntimeError as error:
+            raise CompilationFailed(f"LLVM does not accept the emitted text: {error}", text) from error
+        self._passes.run(module, self._builder)
+        return module
+
+    def object_file(self, text: str) -> bytes:
+        return bytes(self.machine.emit_object(self.optimised(text)))
+
+
+@cache
+def _llvm() -> Any:
+    """llvmlite's binding, imported (40 to 60 ms) when the first kernel is compiled, with this machine's own target alone."""
+    from llvmlite import binding
+
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    return binding
+
+
+def _llvm_target(target: Target) -> Any:
+    """LLVM's target for the architecture. Another one than this machine's serves to read the code (it can't be linked here)."""
+    binding = _llvm()
+    if binding.get_default_triple().split("-")[0] == target.architecture:
+        return binding.Target.from_default_triple()
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    return binding.Target.from_triple(f"{target.architecture}-unknown-linux-gnu")
+
+
+@cache
+def _compiler(target: Target) -> _Compiler:
+    return _Compiler(target)
+
+
+@cache
+def _versions() -> tuple[str, ...]:
+    import llvmlite
+
+    return (f"llvmlite {llvmlite.__version__}", f"llvm {'.'.join(map(str, _llvm().llvm_version_info))}")
+
+
+def _object_file(text: str, target: Target, store: ObjectStore | None) -> bytes:
+    if store is None:
+        return _compiler(target).object_file(text)
+    parts = (text, target.cpu, *_versions())
+    data = store.get(parts)
+    if data is None:
+        data = _compiler(target).object_file(text)
+        store.put(parts, data)
+    return data
+
+
+# --- linking -------------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _linker() -> Any:
+    """One LLJIT for the process; it only links, so its own target does not matter."""
+    machine = _llvm().Target.from_default_triple().create_target_machine(opt=2, jit=True)
+    return _llvm().create_lljit_compiler(machine)
+
+
+def _link(object_file: bytes, text: str, symbols: list[str]) -> Any:
+    """The tracker that keeps the code alive and knows the addresses of `symbols`."""
+    library = _llvm().JITLibraryBuilder().add_object_img(object_file).add_current_process()
+    for symbol in symbols:
+        library.export_symbol(symbol)
+    for name in external_names(text):
+        address = _vector_function(name)
+        if address is not None:
+            library.import_symbol(name, address)
+    return library.link(_linker(), f"capture{next(_library_numbers)}")
+
+
+def external_names(text: str) -> list[str]:
+    """The functions that a module calls and LLVM does not provide: Sleef's and libm's."""
+    return re.findall(r"^declare [^@\n]*@(?!llvm\.)(\w+)\(", text, re.MULTILINE)
+
+
+@cache
+def _vector_function(name: str) -> int | None:
+    """The address of a function of Sleef in libtorch_cpu; None for others, which the process itself exports."""
+    if not name.startswith("Sleef_"):
+        return None
+    function = getattr(_torch_library(), name)
+    return ctypes.cast(function, ctypes.c_void_p).value
+
+
+@cache
+def _torch_library() -> ctypes.CDLL:
+    import torch
+
+    return ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"))

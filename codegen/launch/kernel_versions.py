@@ -1,0 +1,90 @@
+"""The kernels of a program with symbolic sizes: machine code for all sizes, and for a few combinations of short ones.
+
+In:  a Program whose kernels take sizes at run time, the sizes of a call.
+Out: `Version`: a program, and machine code of its kernels.
+
+    KernelVersions(program, store).version({"s0": 5000, "s1": 3})   ->   kernels for rows of 3;   with s1 = 4000: those for all sizes
+
+A version is compiled at its first call; after `VERSIONS` of them, other short sizes have the kernels for all sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from codegen.kernel import ir
+from codegen.kernel.open_numbers import closed
+from codegen.kernel.program import KernelStep, Program, Step
+from codegen.kernel.verifier import verify
+from codegen.launch import plan as planning
+from codegen.passes import pipeline
+
+VERSIONS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    program: Program
+    kernels: list[Any]
+
+
+class KernelVersions:
+    def __init__(self, program: Program, store: Any) -> None:
+        self.program = program
+        self.store = store
+        self.compiled: dict[tuple[tuple[str, int], ...], Version] = {}
+
+    @property
+    def general(self) -> Version:
+        """For all sizes."""
+        return self._compiled((), self.program)
+
+    def version(self, sizes: Mapping[str, Any]) -> Version:
+        """For these sizes. They may be open numbers: the version is that of all sizes by which the same is decided."""
+        fixed = tuple((name, closed(sizes[name])) for name in sorted(self._short(sizes)))
+        others = sum(1 for key in self.compiled if key not in ((), fixed))
+        if not fixed or others >= VERSIONS or not all(sizes[name] == number for name, number in fixed):
+            return self.general
+        return self.compiled.get(fixed) or self._compiled(fixed, self._with_numbers(dict(fixed)))
+
+    def _short(self, sizes: Mapping[str, Any]) -> set[str]:
+        def number(size: ir.Expr) -> Any:
+            return planning.number(size, sizes)
+
+        return {
+            name
+            for step in self.program.steps
+            if isinstance(step, KernelStep) and step.open is not None
+            for name in step.open.short_sizes(number)
+        }
+
+    def _with_numbers(self, fixed: Mapping[str, int]) -> Program:
+        """The program with kernels for these sizes, where they count."""
+        buffers = dict(self.program.buffers)
+        steps: list[Step] = []
+        for step in self.program.steps:
+            if isinstance(step, KernelStep) and step.open is not None and step.open.depends_on(fixed):
+                kernel, draft = step.open.kernel_for(fixed)
+                if pipeline.VERIFY:
+                    verify(kernel)
+                buffers |= pipeline.scratch_buffers(draft)
+                names = tuple(buffer.name for buffer in kernel.buffers)
+                step = KernelStep(kernel, names, tuple(map(ir.Sym, kernel.sizes)))
+            steps.append(step)
+        return replace(self.program, buffers=buffers, steps=steps)
+
+    def _compiled(self, key: tuple[tuple[str, int], ...], program: Program) -> Version:
+        if key not in self.compiled:
+            kernels = [step.kernel for step in program.steps if isinstance(step, KernelStep)]
+            self.compiled[key] = Version(program, machine_code(kernels, self.store))
+        return self.compiled[key]
+
+
+def machine_code(kernels: list[ir.Kernel], store: Any) -> list[Any]:
+    if not kernels:
+        return []
+    from codegen.launch.jit import compile_kernels
+
+    return compile_kernels(kernels, store=store)

@@ -1,0 +1,571 @@
+"""From a Program to the launch plan that `native/compiled_graph.c` executes.
+
+In:  `Program` (buffers and steps) and the address of each kernel's machine code.
+Out: `LaunchPlan`: int64 words and a table of objects.
+
+    mm(x, w) -> t;  k0: t -> y     ->     WORKSPACE t; GEMM x w t; NEW y; KERNEL k0 t y
+
+Each buffer becomes a slot. A buffer that only kernels and native products touch lives in the workspace, where places are reused when their
+last reader is done; what an operator takes or the caller gets is a tensor, released after its last use. Where that is a view of a whole buffer which
+is no tensor itself, the tensor is made in the view's shape at once, and the buffer is its memory.
+"""
+
+from __future__ import annotations
+
+import bisect
+import operator
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from codegen.kernel.cost import elements_of, grain_of, grain_of_rows, work_of
+from codegen.kernel.ir import Binary, Const, Expr, Loop, Stmt, Sym
+from codegen.kernel.open_numbers import OpenNumber, closed, open_places
+from codegen.kernel.program import BufferInfo, ExternStep, KernelStep, Program, Ref, Step, ViewStep
+from codegen.kernel.work import buffers_moved, flops_of
+from codegen.launch.direct_calls import callable_of
+from codegen.launch.matmul_launch import MatmulLaunch, native_matmul
+
+PLAN_VERSION = 3
+# Keep equal to native/compiled_graph.h and launch_call.c.
+NEW, WORKSPACE, CONSTANT, POINTER, VIEW, KERNEL, GEMM, BIAS, CALL, DROP, BUMP = range(1, 12)
+INPUT_TENSOR, INPUT_INTEGER, INPUT_UNUSED, INPUT_CONFORM = range(4)
+ARG_SLOT, ARG_OBJECT, ARG_LIST, ARG_TUPLE = range(4)
+ALIGNMENT = 64
+
+SCALAR_TYPES: dict[torch.dtype, int] = {
+    torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4, torch.float16: 5, torch.float32: 6, torch.float64: 7,
+    torch.complex32: 8, torch.complex64: 9, torch.complex128: 10, torch.bool: 11, torch.bfloat16: 15, torch.uint16: 27, torch.uint32: 28, torch.uint64: 29,
+    torch.float8_e5m2: 23, torch.float8_e4m3fn: 24, torch.float8_e5m2fnuz: 25, torch.float8_e4m3fnuz: 26, torch.float8_e8m0fnu: 44,
+}  # fmt: skip
+
+
+SIZES = (Const, Sym, Binary)
+
+
+class UnplannableError(ValueError):
+    """The program has something that a launch plan cannot say (a symbolic size)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What an instruction does: the bytes that it has to move, and its operations on floats (None: not known)."""
+
+    name: str
+    bytes_moved: int
+    flops: int | None
+
+
+@dataclass(slots=True)
+class LaunchPlan:
+    """What `_capture.CompiledGraph` takes. `native` names the products that run without the operator. `work`: by position of the instruction.
+    `open_words` and `open_objects`: by position, those that other sizes change, where the plan was made from open numbers."""
+
+    words: bytes
+    objects: tuple[Any, ...]
+    workspace_size: int
+    extern_calls: list[str]
+    native: list[str]
+    work: dict[int, Work]
+    open_words: list[tuple[int, OpenNumber]]
+    open_objects: list[tuple[int, OpenNumber]]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """conform_inputs: arguments of another layout are copied into the expected one (gradients come in any layout) where else they are an error.
+    changes: by written input, how often its version is raised (once, where that is not said). integers: the values of the inputs that are numbers; other values are refused.
+    sizes: the values of the symbols in the program's sizes. Both may be open numbers, which stand for ints in all of the planner."""
+
+    conform_inputs: bool = False
+    changes: Mapping[str, int] = field(default_factory=dict)
+    integers: Mapping[str, Any] = field(default_factory=dict)
+    sizes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A buffer with its sizes as numbers."""
+
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def numel(self) -> int:
+        total = 1
+        for size in self.shape:
+            total *= size
+        return total
+
+    @property
+    def nbytes(self) -> int:
+        if not self.numel:
+            return 0
+        return (
+            1 + sum((size - 1) * stride for size, stride in zip(self.shape, self.strides))
+        ) * self.dtype.itemsize
+
+
+ARITHMETIC: dict[str, Callable[[int, int], int]] = {
+    "add": operator.add, "mul": operator.mul, "floordiv": operator.floordiv, "mod": operator.mod, "min": min, "max": max,
+}  # fmt: skip
+
+
+def number(expr: Expr, sizes: Mapping[str, Any]) -> Any:
+    """The value of a size."""
+    if isinstance(expr, Const):
+        return expr.value
+    if isinstance(expr, Sym) and expr.name in sizes:
+        return sizes[expr.name]
+    if isinstance(expr, Binary):
+        return ARITHMETIC[expr.op](number(expr.left, sizes), number(expr.right, sizes))
+    raise UnplannableError(f"a size that is known only at run time: {expr}")
+
+
+def refs_in(value: Any) -> list[str]:
+    """The names of the buffers in an operator's arguments, at any depth."""
+    if isinstance(value, Ref):
+        return [value.name]
+    if isinstance(value, (list, tuple)):
+        return [name for item in value for name in refs_in(item)]
+    return refs_in(list(value.values())) if isinstance(value, dict) else []
+
+
+def reads_of(step: Step) -> list[str]:
+    if isinstance(step, KernelStep):
+        return list(step.buffers)
+    if isinstance(step, ViewStep):
+        return [step.base]
+    return refs_in(step.args) + refs_in(step.kwargs)
+
+
+def written_of(step: Step) -> list[str]:
+    if isinstance(step, KernelStep):
+        return step.written()
+    return [] if isinstance(step, ViewStep) else list(step.mutates)
+
+
+def made_by(step: Step) -> list[str]:
+    """Buffers that come into being with the step, if they do not exist yet."""
+    if isinstance(step, KernelStep):
+        return written_of(step)
+    if isinstance(step, ViewStep):
+        return [step.output]
+    return [name for name in step.outputs if name is not None]
+
+
+def extent_of(body: list[Stmt], axis: str) -> Expr:
+    """Of the loop over that axis."""
+    pending = list(body)
+    while True:
+        statement = pending.pop()
+        if isinstance(statement, Loop):
+            if statement.axis == axis:
+                return statement.extent
+            pending += statement.body
+
+
+@dataclass(slots=True)
+class Planner:
+    """State of the making of one plan."""
+
+    program: Program
+    addresses: Mapping[str, int]
+    options: PlanOptions = field(default_factory=PlanOptions)
+    layouts: dict[str, Layout] = field(default_factory=dict)
+    matmuls: dict[int, MatmulLaunch] = field(default_factory=dict)  # by position of the step
+    tensors: set[str] = field(default_factory=set)  # buffers that must be tensor objects
+    roots: dict[str, str] = field(default_factory=dict)  # whose memory a buffer is on
+    own_tensors: dict[str, list[str]] = field(
+        default_factory=dict
+    )  # by root: those that the plan makes on its memory
+    shaped: dict[str, str] = field(default_factory=dict)  # by buffer: the view that is made in its place
+    last_use: dict[str, int] = field(default_factory=dict)  # of the memory of a root
+    #: some kernel, product or view computes addresses from their strides. (Else what an operator gives is taken as it is.)
+    read_by_layout: set[str] = field(default_factory=set)
+    offsets: dict[str, int] = field(default_factory=dict)
+    slots: dict[str, int] = field(default_factory=dict)
+    defined: set[str] = field(default_factory=set)
+    raised: set[str] = field(default_factory=set)  # inputs whose versions are
+    specs: dict[tuple[Layout, int], int] = field(default_factory=dict)
+    objects: list[Any] = field(default_factory=list)
+    object_places: dict[int, int] = field(default_factory=dict)  # by id
+    code: list[int] = field(default_factory=list)
+    instructions: int = 0
+    work: dict[int, Work] = field(default_factory=dict)
+    workspace_size: int = 0
+    uses_torch: bool = False
+
+    # --- analysis
+
+    def analyse(self) -> None:
+        self.layouts = {name: self.layout_of(info) for name, info in self.program.buffers.items()}
+        for position, step in enumerate(self.program.steps):
+            if isinstance(step, ExternStep):
+                launch = native_matmul(step, self.layouts)
+                if launch is not None:
+                    self.matmuls[position] = launch
+        self.find_roots()
+        self.find_tensors()
+        self.find_last_uses()
+        self.find_read_by_layout()
+        self.place_in_workspace()
+        names = [
+            *self.program.inputs,
+            *(name for name in self.program.buffers if name not in self.program.inputs),
+        ]
+        self.slots = {name: slot for slot, name in enumerate(names)}
+
+    def number(self, expr: Expr) -> int:
+        return number(expr, self.options.sizes)
+
+    def layout_of(self, info: BufferInfo) -> Layout:
+        return Layout(info.dtype, tuple(map(self.number, info.shape)), tuple(map(self.number, info.strides)))
+
+    def is_call(self, position: int) -> bool:
+        return isinstance(self.program.steps[position], ExternStep) and position not in self.matmuls
+
+    def find_roots(self) -> None:
+        for step in self.program.steps:
+            if isinstance(step, ViewStep):
+                self.roots[step.output] = self.root(step.base)
+
+    def root(self, name: str) -> str:
+        return self.roots.get(name, name)
+
+    def find_tensors(self) -> None:
+        self.tensors.update(item for item in self.program.outputs if isinstance(item, str))
+        self.tensors.update(
+            name for name, info in self.program.buffers.items() if info.kind in ("input", "constant")
+        )
+        for position, step in enumerate(self.program.steps):
+            if self.is_call(position):
+                self.tensors.update((*reads_of(step), *made_by(step)))
+        plain = self.made_by_pointer()
+        for step in reversed(self.program.steps):
+            if not isinstance(step, ViewStep) or step.output not in self.tensors:
+                continue
+            if step.base in plain and step.base not in self.shaped and self.is_whole(step):
+                self.shaped[step.base] = step.output
+            else:
+                self.shaped.pop(step.base, None)
+                plain.discard(step.base)
+                self.tensors.add(step.base)
+
+        for name, info in self.program.buffers.items():
+            is_own = info.kind not in ("input", "constant") or name in self.roots
+            if is_own and name in self.tensors:
+                self.own_tensors.setdefault(self.root(name), []).append(name)
+
+    def made_by_pointer(self) -> set[str]:
+        """Buffers that kernels and native products make, and nobody takes as a tensor."""
+        made = {
+            name for i, step in enumerate(self.program.steps) if not self.is_call(i) for name in made_by(step)
+        }
+        return made - self.tensors - self.roots.keys()
+
+    def is_whole(self, step: ViewStep) -> bool:
+        """The view is its base in another shape."""
+        view, base = self.layouts[step.output], self.layouts[step.base]
+        same = view.dtype == base.dtype and view.nbytes == base.nbytes
+        return same and self.number(step.offset) == 0
+
+    def find_last_uses(self) -> None:
+        for position, step in enumerate(self.program.steps):
+            for name in (*reads_of(step), *made_by(step)):
+                self.last_use[self.root(name)] = position
+        for item in self.program.outputs:
+            if isinstance(item, str):
+                self.last_use[self.root(item)] = len(self.program.steps)
+
+    def place_in_workspace(self) -> None:
+        """Offsets for the buffers without a tensor: the largest first, each at the lowest place that is free while it lives."""
+        born: dict[str, int] = {}
+        for position, step in enumerate(self.program.steps):
+            for name in made_by(step):
+                if name not in self.tensors and name not in self.roots and name not in self.shaped:
+                    born.setdefault(name, position)
+        placed: list[tuple[int, int, int, int]] = []  # in order: begin, end in bytes; birth, death in steps
+        needed = {
+            name: self.layouts[name].nbytes for name in born
+        }  # with open numbers, each look at it is recorded
+        for name in sorted(born, key=lambda name: -needed[name]):
+            size = -(-max(needed[name], 1) // ALIGNMENT) * ALIGNMENT
+            birth, death = born[name], self.last_use[name]
+            offset = 0
+            for begin, end, other_birth, other_death in placed:
+                if other_birth <= death and birth <= other_death and offset < end and begin < offset + size:
+                    offset = end
+            bisect.insort(placed, (offset, offset + size, birth, death))
+            self.offsets[name] = offset
+            self.workspace_size = max(self.workspace_size, offset + size)
+
+    # --- words
+
+    def emit(self, opcode: int, *operands: int) -> None:
+        self.code.extend((opcode, len(operands), *operands))
+        self.instructions += 1
+
+    def note_work(self, name: str, buffers: Iterable[str], flops: int | None) -> None:
+        """Of the instruction that was emitted last. A buffer that it reads and writes counts twice if it is named twice."""
+        moved = sum(self.layouts[buffer].nbytes for buffer in buffers)
+        self.work[self.instructions - 1] = Work(name, closed(moved), flops)
+
+    def spec(self, layout: Layout, offset: int = 0) -> int:
+        return self.specs.setdefault((layout, offset), len(self.specs))
+
+    def object(self, value: Any) -> int:
+        index = self.object_places.setdefault(id(value), len(self.objects))
+        if index == len(self.objects):
+            self.objects.append(value)
+        return index
+
+    def define(self, name: str) -> None:
+        """Memory for a buffer that is about to be written."""
+        if name in self.defined:
+            return
+        self.defined.add(name)
+        if name in self.offsets:
+            self.emit(WORKSPACE, self.slots[name], self.offsets[name])
+        elif name in self.shaped:
+            self.define(self.shaped[name])
+            self.emit(POINTER, self.slots[name], self.slots[self.shaped[name]], 0)
+        else:
+            self.emit(NEW, self.slots[name], self.spec(self.layouts[name]))
+
+    def write_steps(self) -> None:
+        self.defined.update(self.program.inputs)
+        for name, info in self.program.buffers.items():
+            if info.kind == "constant":
+                self.emit(CONSTANT, self.slots[name], self.object(info.value))
+                self.defined.add(name)
+        for position, step in enumerate(self.program.steps):
+            for name in reads_of(step):
+                self.define(name)  # an empty tensor that no kernel writes
+            if position in self.matmuls:
+                self.write_matmul(self.matmuls[position])
+            else:
+                WRITERS[type(step)](self, step)
+            self.drop_dead(position)
+        for item in self.program.outputs:
+            if isinstance(item, str):
+                self.define(item)
+
+    def drop_dead(self, position: int) -> None:
+        step = self.program.steps[position]
+        dead = {self.root(name) for name in (*reads_of(step), *made_by(step))}
+        dead = {root for root in dead if self.last_use[root] == position}
+        names = [name for root in dead for name in self.own_tensors.get(root, ()) if name in self.defined]
+        for slot in sorted(self.slots[name] for name in names):
+            self.emit(DROP, slot)
+
+    def bump(self, names: Iterable[str]) -> None:
+        for name in dict.fromkeys(self.root(name) for name in names):
+            if name in self.program.inputs and name not in self.raised:
+                self.raised.add(name)
+                for _ in range(self.options.changes.get(name, 1)):
+                    self.emit(BUMP, self.slots[name])
+
+    def write_kernel(self, step: KernelStep) -> None:
+        for name in made_by(step):
+            self.define(name)
+        work = max((self.layouts[name].numel for name in step.buffers), default=0) * step.rows
+        kernel = step.kernel
+        head = (self.addresses[kernel.name], *self.division(step), work, self.object(kernel.name), step.rows)
+        slots = [self.slots[name] for name in step.buffers]
+        counts = len(kernel.buffers), len(kernel.sizes)
+        self.emit(KERNEL, *head, *counts, *slots, *map(self.number, step.sizes))
+        self.note_kernel_work(step)
+        self.bump(step.written())
+
+    def note_kernel_work(self, step: KernelStep) -> None:
+        moved: list[str] = []
+        flops: int | None = 0
+        local = buffers_moved(step.kernel)
+        for row in range(step.rows):
+            buffers, sizes = step.row(row)
+            moved += [buffers[name] for name in local]
+            own = flops_of(step.kernel.body, sizes)
+            flops = None if own is None or flops is None else flops + own
+        name = step.kernel.name if step.rows == 1 else f"{step.kernel.name}, {step.rows} rows"
+        self.note_work(name, moved, flops)
+
+    def division(self, step: KernelStep) -> tuple[int, int]:
+        """The range [0, n) that is divided between threads, and how much of it is worth one; zeros where none is. Of a table: its rows."""
+        kernel = step.kernel
+        if step.rows > 1:
+            numbers = [self.row_number(step, row) for row in range(step.rows)]
+            work = [work_of(kernel, number) for number in numbers]
+            return step.rows, grain_of_rows(work, max(elements_of(kernel, number) for number in numbers))
+        if kernel.split is None:
+            return 0, 0
+        extent = self.number(extent_of(kernel.body, kernel.split))
+        return extent, grain_of(kernel, extent, self.number)
+
+    def row_number(self, step: KernelStep, row: int) -> Callable[[Expr], Any]:
+        """The value of a size in the kernel, for that row."""
+        sizes = {name: self.number(size) for name, size in step.row(row)[1].items()}
+        return lambda expr: number(expr, sizes)
+
+    def write_view(self, step: ViewStep) -> None:
+        if self.shaped.get(step.base) == step.output:
+            return
+        layout, offset = self.layouts[step.output], self.number(step.offset)
+        self.defined.add(step.output)
+        if step.output in self.tensors:
+            self.uses_torch = True
+            self.emit(VIEW, self.slots[step.output], self.slots[step.base], self.spec(layout, offset))
+        else:
+            self.emit(POINTER, self.slots[step.output], self.slots[step.base], offset * layout.dtype.itemsize)
+
+    def write_matmul(self, launch: MatmulLaunch) -> None:
+        self.define(launch.output)
+        if launch.bias is not None:
+            head = (SCALAR_TYPES[launch.dtype], self.slots[launch.output], self.slots[launch.bias])
+            self.emit(BIAS, *head, launch.rows, launch.columns, *launch.bias_strides)
+        left, right = launch.left, launch.right
+        self.emit(
+            GEMM, SCALAR_TYPES[launch.dtype], right.transposed, left.transposed, launch.columns, launch.rows, launch.inner,
+            right.leading, left.leading, launch.columns, self.slots[right.name], self.slots[left.name], self.slots[launch.output],
+            double_bits(launch.alpha), double_bits(launch.beta), launch.batch, right.step, left.step, launch.rows * launch.columns,
+        )  # fmt: skip
+        flops = 2 * launch.batch * launch.rows * launch.columns * launch.inner
+        self.note_work("gemm", (left.name, right.name, launch.output), flops)
+
+    def write_call(self, step: ExternStep) -> None:
+        self.uses_torch = True
+        program: list[int] = []
+        depth = 0
+        for value in (*step.args, *step.kwargs.values()):
+            self.argument(value, program)
+        depth = len(program)  # more than it can ever need
+        targets: list[int] = []
+        for name in step.outputs:
+            checked = name in self.read_by_layout
+            targets += (
+                -1 if name is None else self.slots[name],
+                self.spec(self.layouts[name]) if name and checked else -1,
+            )
+        keywords = self.object(tuple(step.kwargs)) if step.kwargs else -1
+        head = (
+            self.object(callable_of(step.op)),
+            keywords,
+            len(step.args),
+            depth,
+            len(program),
+            len(step.outputs),
+        )
+        self.emit(CALL, *head, *program, *targets)
+        self.note_work(
+            str(step.op), [*reads_of(step), *(name for name in step.outputs if name is not None)], None
+        )
+        self.defined.update(name for name in step.outputs if name is not None)
+
+    def find_read_by_layout(self) -> None:
+        for position, step in enumerate(self.program.steps):
+            if not self.is_call(position):
+                self.read_by_layout.update(reads_of(step))
+
+    def argument(self, value: Any, program: list[int]) -> None:
+        if isinstance(value, Ref):
+            program += (ARG_SLOT, self.slots[value.name])
+        elif isinstance(value, SIZES):
+            program += (ARG_OBJECT, self.object(self.number(value)))
+        elif isinstance(value, (list, tuple)) and (
+            refs_in(value) or any(isinstance(item, SIZES) for item in value)
+        ):
+            for item in value:
+                self.argument(item, program)
+            program += (ARG_LIST if isinstance(value, list) else ARG_TUPLE, len(value))
+        else:
+            program += (ARG_OBJECT, self.object(value))
+
+    # --- the whole
+
+    def input_words(self) -> list[int]:
+        words: list[int] = []
+        used = {name for step in self.program.steps for name in reads_of(step)}
+        used.update(item for item in self.program.outputs if isinstance(item, str))
+        for name in self.program.inputs:
+            if name in self.layouts:
+                kind = INPUT_CONFORM if self.options.conform_inputs else INPUT_TENSOR
+                words += (kind, self.spec(self.layouts[name])) if name in used else (INPUT_UNUSED, 0)
+            elif name in self.options.integers:
+                words += (INPUT_INTEGER, self.options.integers[name])
+            else:
+                words += (INPUT_UNUSED, 0)
+        return words
+
+    def output_words(self) -> list[int]:
+        words: list[int] = []
+        for item in self.program.outputs:
+            if isinstance(item, str):
+                words += (0, self.slots[item])
+            else:
+                words += (1, self.object(self.number(item) if isinstance(item, SIZES) else item))
+        return words
+
+    def finish(self) -> LaunchPlan:
+        self.analyse()
+        self.write_steps()
+        inputs, outputs = self.input_words(), self.output_words()
+        specs: list[int] = []
+        for layout, offset in self.specs:
+            specs += (
+                SCALAR_TYPES[layout.dtype],
+                len(layout.shape),
+                layout.numel,
+                offset,
+                *layout.shape,
+                *layout.strides,
+            )
+        head = (
+            PLAN_VERSION,
+            len(self.program.inputs),
+            len(self.slots),
+            len(self.program.outputs),
+            self.workspace_size,
+        )
+        words = [*head, len(self.specs), int(self.uses_torch), *inputs, *outputs, *specs, *self.code]
+        calls = [
+            str(step.op)
+            for i, step in enumerate(self.program.steps)
+            if isinstance(step, ExternStep) and self.is_call(i)
+        ]
+        native = [
+            str(step.op)
+            for i, step in enumerate(self.program.steps)
+            if i in self.matmuls and isinstance(step, ExternStep)
+        ]
+        return LaunchPlan(
+            struct.pack(f"{len(words)}q", *map(closed, words)),
+            tuple(map(closed, self.objects)),
+            closed(self.workspace_size),
+            calls,
+            native,
+            self.work,
+            open_places(words),
+            open_places(self.objects),
+        )
+
+
+WRITERS: dict[type, Callable[[Planner, Any], None]] = {
+    KernelStep: Planner.write_kernel,
+    ExternStep: Planner.write_call,
+    ViewStep: Planner.write_view,
+}
+
+
+def double_bits(value: float) -> int:
+    return int(struct.unpack("q", struct.pack("d", value))[0])
+
+
+def build_plan(
+    program: Program, addresses: Mapping[str, int], options: PlanOptions | None = None
+) -> LaunchPlan:
+    """The launch plan of a program; `addresses` of machine code by kernel name. Raises UnplannableError."""
+    return Planner(program, addresses, options or PlanOptions()).finish()

@@ -1,0 +1,3 @@
+"""In:   A group.
+Out:  A draft: its statements before the loops are arranged.
+"""

@@ -1,0 +1,142 @@
+"""A kernel before its loops are arranged: statements with the axes they depend on.
+
+In:  `codegen.passes.emit` writes it.
+Out: `codegen.passes.axes` splits and merges its axes, `codegen.passes.schedule` makes loops.
+
+    outer (i0)   row statements ..., Phase(axes (r1)): load x[i0*1024 + r1], update max; row statements ..., Phase(...)
+
+Indices are still polynomials (`codegen.index_algebra`), so that axes can be replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from codegen.kernel import ir
+from codegen.kernel.index_algebra import Index, Ranges
+
+
+@dataclass(frozen=True, slots=True)
+class DraftLoad:
+    number: int
+    buffer: str
+    index: Index
+    dtype: str
+    mask: int | None = None
+    other: float | int | bool = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DraftStore:
+    buffer: str
+    index: Index
+    value: int
+    combine: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DraftIndex:
+    """The value of an index expression as an i64."""
+
+    number: int
+    index: Index
+
+
+Plain = ir.Op | ir.ConstOp | ir.Check | ir.Accumulator | ir.Update | ir.ScanStep | ir.ReadAccumulator
+Indexed = DraftLoad | DraftStore | DraftIndex
+Statement = Plain | Indexed
+INDEXED = (DraftLoad, DraftStore, DraftIndex)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The innermost loop of a phase runs `length` times and adds into partial sums of the accumulators `sums`."""
+
+    sums: tuple[str, ...]
+    length: ir.Expr
+
+
+@dataclass(slots=True)
+class Phase:
+    """A perfect nest over `axes` inside one iteration of the outer loops."""
+
+    axes: tuple[str, ...]
+    body: list[Statement] = field(default_factory=list)
+    block: Block | None = None
+
+    @property
+    def reduces(self) -> bool:
+        return any(isinstance(statement, (ir.Update, ir.ScanStep)) for statement in self.body)
+
+    @property
+    def scans(self) -> bool:
+        """Its iterations have to run in the order of their axes."""
+        return any(isinstance(statement, ir.ScanStep) for statement in self.body)
+
+    def map_indices(self, change: Callable[[Index], Index]) -> None:
+        """Replace every index by `change(index)`."""
+        self.body = [_with_index(statement, change) for statement in self.body]
+
+
+def _with_index(statement: Statement, change: Callable[[Index], Index]) -> Statement:
+    return replace(statement, index=change(statement.index)) if isinstance(statement, INDEXED) else statement
+
+
+@dataclass(slots=True)
+class Draft:
+    """`dtypes`: the element type of each value. `buffers`: element type of each buffer, in the order of first use."""
+
+    name: str
+    outer: tuple[str, ...]
+    ranges: Ranges
+    body: list[Statement | Phase] = field(default_factory=list)
+    dtypes: dict[int, str] = field(default_factory=dict)
+    buffers: dict[str, str] = field(default_factory=dict)
+    written: set[str] = field(default_factory=set)
+    part_rows: tuple[
+        str, ...
+    ] = ()  # the last of the outer axes, whose iterations add to the same sums: they run in order
+    part_length: ir.Expr | None = None  # how many there are, where the last part is shorter
+    in_order: bool = False  # iterations may write to one place
+    scratch: dict[str, Index] = field(default_factory=dict)  # buffers of the kernel's own, and their lengths
+
+    def new_value(self, dtype: str) -> int:
+        number = len(self.dtypes)
+        self.dtypes[number] = dtype
+        return number
+
+    def phases(self) -> list[Phase]:
+        return [item for item in self.body if isinstance(item, Phase)]
+
+    def statements(self) -> Iterator[Statement]:
+        for item in self.body:
+            if isinstance(item, Phase):
+                yield from item.body
+            else:
+                yield item
+
+    def indexed(self) -> list[Indexed]:
+        return [statement for statement in self.statements() if isinstance(statement, INDEXED)]
+
+    def rename_buffers(self, names: Mapping[str, str]) -> None:
+        """`names`: the new ones by those of now."""
+        if names.keys().isdisjoint(self.buffers):
+            return
+
+        def renamed(statement: Statement) -> Statement:
+            if isinstance(statement, (DraftLoad, DraftStore)):
+                return replace(statement, buffer=names.get(statement.buffer, statement.buffer))
+            return statement
+
+        self.buffers = {names.get(name, name): dtype for name, dtype in self.buffers.items()}
+        self.written = {names.get(name, name) for name in self.written}
+        for phase in self.phases():
+            phase.body = list(map(renamed, phase.body))
+        self.body = [item if isinstance(item, Phase) else renamed(item) for item in self.body]
+
+    def map_indices(self, change: Callable[[Index], Index]) -> None:
+        """Replace every index by `change(index)`."""
+        for phase in self.phases():
+            phase.map_indices(change)
+        self.body = [item if isinstance(item, Phase) else _with_index(item, change) for item in self.body]

@@ -1,0 +1,3 @@
+"""In:   Definitions.
+Out:  Definitions: fewer copies, smaller pieces.
+"""

@@ -1,0 +1,170 @@
+"""What may fail while a graph runs: nothing may be written to an input before.
+
+A graph that fails is run again by eager, from the start, on inputs that have to be as they were. So all steps that can fail come before those
+that write to inputs (`codegen.passes.pipeline`, `order`). Indices that are inputs themselves are checked by kernels of their own:
+else the loss at the end of a network, whose targets may be out of range, would stand between the running means of its layers and their memory.
+
+    x[i] with i an input   ->   a kernel that checks i; the kernel that gathers trusts it
+"""
+
+from __future__ import annotations
+
+import torch
+from torch._ops import OpOverload
+
+from codegen.kernel.index_algebra import Index, times
+from codegen.kernel.program import ExternStep, Step, ViewStep, is_input_memory
+from codegen.lower.graph import Lowering
+from codegen.lower.indexing import size_value
+from codegen.lower.scalar_math import both, compare
+from codegen.lower.tensor_expr import (
+    Affine,
+    Checked,
+    Gather,
+    Map,
+    Scattered,
+    Stored,
+    TensorExpr,
+    View,
+    along,
+    children,
+    topological,
+)
+from codegen.trace.draws import draw
+
+CHEAP = 24  # definitions in an index that is computed twice, by its check and by its use
+
+#: operators that do not look at values in a way that could make them raise
+SAFE = frozenset(
+    [
+        "convolution",
+        "convolution_backward",
+        "mm",
+        "bmm",
+        "addmm",
+        "addmv",
+        "baddbmm",
+        "addbmm",
+        "dot",
+        "vdot",
+        "mv",
+        "_scaled_dot_product_flash_attention_for_cpu",
+        "_scaled_dot_product_flash_attention_for_cpu_backward",
+        "sort",
+        "topk",
+        "cumsum",
+        "cumprod",
+        "logcumsumexp",
+        "cummax",
+        "cummin",
+        "max_pool2d_with_indices",
+        "max_pool2d_with_indices_backward",
+        "max_pool3d_with_indices",
+        "avg_pool2d",
+        "avg_pool3d",
+        "avg_pool2d_backward",
+        "mkldnn_rnn_layer",
+        "mkldnn_rnn_layer_backward",
+        "rand",
+        "randn",
+        "rand_like",
+        "randn_like",
+        "randint",
+        "randint_like",
+        "upsample_bilinear2d",
+        "upsample_bicubic2d",
+        "grid_sampler_2d",
+        "grid_sampler_3d",
+        "im2col",
+        "col2im",
+        "native_dropout",
+        "clone",
+        "_to_copy",
+        "copy",
+        "view_as_real",
+        "view_as_complex",
+    ]
+)
+SAFE_DRAWS = frozenset((
+    torch.ops.aten.bernoulli_.float, torch.ops.aten.normal_.default, torch.ops.aten.uniform_.default,
+))  # fmt: skip
+
+
+def call_may_fail(step: Step) -> bool:
+    """Whether values of its arguments can make this call raise, as far as is known."""
+    if isinstance(step, ViewStep) or not isinstance(step, ExternStep):
+        return False
+    if step.op is draw:
+        return step.args[0] not in SAFE_DRAWS
+    return not (isinstance(step.op, OpOverload) and step.op._schema.name.removeprefix("aten::") in SAFE)
+
+
+def may_fail(value: TensorExpr) -> bool:
+    """Whether computing this definition itself, not what it is made of, contains a check of values."""
+    if isinstance(value, Checked):
+        return True
+    if isinstance(value, (Gather, Scattered)) and not value.trusted:
+        return any(reads_memory(item) for item in value.coordinates if isinstance(item, TensorExpr))
+    return False
+
+
+def reads_memory(value: TensorExpr) -> bool:
+    return any(isinstance(item, Stored) for item in topological([value]))
+
+
+# --- checks of their own ----------------------------------------------------------------------------------------------------------
+
+
+def hoist_checks(lowering: Lowering) -> None:
+    """Where the graph writes to inputs: the indices that are inputs are checked first."""
+    buffers = lowering.program.buffers
+    if not any(is_input_memory(buffers[store.target.buffer]) for store in lowering.stores):
+        return
+    known: set[tuple[TensorExpr, Index, bool]] = set()
+    for value in topological([store.value for store in lowering.stores]):
+        if not isinstance(value, (Gather, Scattered)) or not may_fail(value):
+            continue
+        shape = value.base.shape if isinstance(value, Gather) else value.into
+        indices = [
+            (whole(item), size)
+            for item, size in zip(value.coordinates, shape, strict=True)
+            if isinstance(item, TensorExpr)
+        ]
+        if all(is_cheap_input(lowering, index) for index, _ in indices):
+            for index, size in indices:
+                if (index, size, value.wraps) not in known:
+                    known.add((index, size, value.wraps))
+                    lowering.realize(in_range(index, size, value.wraps), "index")
+            value.trusted = True
+
+
+def in_range(index: TensorExpr, size: Index, wraps: bool) -> TensorExpr:
+    least = size_value(times(-1, size), index.shape) if wraps else 0
+    inside = both(compare("ge", index, least), compare("lt", index, size_value(size, index.shape)))
+    return Checked(inside, inside)
+
+
+def whole(index: TensorExpr) -> TensorExpr:
+    """The index without the dims along which it is only repeated."""
+    if not isinstance(index, View) or not isinstance(index.transform, Affine):
+        return index
+    base, dims = index.base, []
+    for coordinate, size in zip(index.transform.coordinates, base.shape, strict=True):
+        (dim, _), *more = coordinate.terms or ((-1, 0),)
+        if more or coordinate != along(dim) or index.shape[dim] != size or dim in dims:
+            return index
+        dims.append(dim)
+    return whole(base)
+
+
+def is_cheap_input(lowering: Lowering, index: TensorExpr) -> bool:
+    """Made of inputs by a few elementwise operations."""
+    items = topological([index])
+    if len(items) > CHEAP or any(isinstance(item, (Gather, Checked)) for item in items):
+        return False
+    return all(
+        lowering.program.buffers[item.buffer].kind in ("input", "constant")
+        if isinstance(item, Stored)
+        else isinstance(item, (Map, View)) or not children(item)
+        for item in items
+    )

@@ -1,0 +1,3 @@
+"""In:   Definitions.
+Out:  Groups: what becomes one kernel.
+"""

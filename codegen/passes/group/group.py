@@ -1,0 +1,108 @@
+"""A group: the roots that become one kernel, in coordinates of common loops.
+
+    softmax: outer axes (o0: rows); members: amax (inner axis r0), exp (r0), sum (r0), out (r0)
+
+A member of a group computes its root at `coordinates`, expressions over the outer axes of the group, which all members share, and
+its own inner axes (for a reduction: the reduced ones). Members meet only within one iteration of the outer loops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from codegen.kernel.index_algebra import Index, Ranges, axis, product
+from codegen.kernel.ir import Expr
+from codegen.lower.tensor_expr import Indices, Reduce, Shape, flatten
+from codegen.passes.group.roots import Root
+
+
+@dataclass(eq=False, slots=True)
+class Member:
+    """`coordinates` index the domain of the root. `inner`: axes that only this member, and those in the same loop, run over."""
+
+    root: Root
+    coordinates: Indices
+    inner: tuple[str, ...] = ()
+
+    @property
+    def value_coordinates(self) -> Indices:
+        """The index in the shape of the root's value."""
+        value = self.root.value
+        if not isinstance(value, Reduce):
+            return self.coordinates
+        return tuple(index for dim, index in enumerate(self.coordinates) if dim not in value.dims)
+
+    @property
+    def is_row(self) -> bool:
+        """True where the value depends on the outer axes alone."""
+        return self.root.is_reduction or not self.inner
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The outer axes of a group fall into parts, each of which adds up the columns of its rows (`codegen.passes.column_sums`).
+
+    `rows`: the axes of the rows of a part, the last of the outer axes; `row`: the number of the row in its part, `number`: of the part, of `count`.
+    `length`: how many rows the part has, where the last one is shorter.
+    """
+
+    rows: tuple[str, ...]
+    number: Index
+    count: Index
+    row: Index
+    length: Expr | None
+
+
+@dataclass(eq=False, slots=True)
+class Group:
+    number: int
+    ranges: Ranges = field(default_factory=Ranges)
+    outer: tuple[str, ...] = ()
+    members: dict[Root, Member] = field(default_factory=dict)
+    parts: Parts | None = None
+
+    def axis(self, prefix: str, extent: Index) -> tuple[Index, tuple[str, ...]]:
+        """A new axis: its index and its name; an axis of one position has neither."""
+        name = f"{prefix}{len(self.ranges.extents)}"
+        if extent == 1:
+            return 0, ()
+        return self.ranges.axis(name, extent), (name,)
+
+    def extents(self, axes: tuple[str, ...]) -> Shape:
+        return tuple(self.ranges.extents[name] for name in axes)
+
+    @property
+    def rows(self) -> Index:
+        """Iterations of the outer loops."""
+        return product(self.extents(self.outer))
+
+    @property
+    def has_inner(self) -> bool:
+        return any(member.inner for member in self.members.values())
+
+    def flat(self, member: Member) -> Index:
+        """Row-major number of the member's element."""
+        return flatten(member.value_coordinates, member.root.value.shape, self.ranges)
+
+    def stages(self) -> dict[Root, int]:
+        """How many reductions of the group, one needing the other, have to be finished before each member."""
+        stages: dict[Root, int] = {}
+        for root in sorted(self.members, key=lambda root: root.number):
+            needed = [stages[dep] + dep.is_reduction for dep, _ in root.reads if dep in stages]
+            stages[root] = max(needed, default=0)
+        return stages
+
+    def inner_axes(self, extents: Shape) -> tuple[Indices, tuple[str, ...]]:
+        """Inner axes of these extents: those of a member that runs over the same, so that the two may share a loop, or new ones."""
+        wanted = tuple(extent for extent in extents if extent != 1)
+        names = self._known_inner(wanted)
+        if names is None:
+            names = tuple(name for extent in wanted for name in self.axis("r", extent)[1])
+        remaining = iter(names)
+        return tuple(0 if extent == 1 else axis(next(remaining)) for extent in extents), names
+
+    def _known_inner(self, wanted: Shape) -> tuple[str, ...] | None:
+        for member in self.members.values():
+            if member.inner and self.extents(member.inner) == wanted:
+                return member.inner
+        return None

@@ -1,0 +1,232 @@
+"""Which definitions become members of kernels, and what each of them reads.
+
+In:  the stores of a `Lowering`.
+Out: `Root`s in topological order. A root is a definition that is stored, reduces, or is too dear to be computed again by each
+     of its users. All other definitions are inlined where they are used.
+
+    exp = exp(x - amax(x)); out = exp / sum(exp)   ->   roots: amax, exp, sum, out      (x - amax is inlined into exp)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from codegen.kernel.index_algebra import Index, Ranges, indirect, minus
+from codegen.kernel.ops import OPS
+from codegen.lower.graph import Store
+from codegen.lower.tensor_expr import (
+    Checked,
+    Gather,
+    Indices,
+    Map,
+    Padded,
+    Reduce,
+    Scan,
+    Scattered,
+    Shape,
+    Stored,
+    TensorExpr,
+    View,
+    children,
+    copy_of,
+    numel,
+    topological,
+)
+from codegen.passes.group.alike import forms
+
+CHEAP = 6  # cycles an element up to which a definition is computed again by each of its users
+
+
+@dataclass(eq=False, slots=True)
+class Root:
+    """`targets`: where it is stored (none: stored only if another kernel reads it). `reads` and `loads` (elements of buffers) are in terms of
+    `axes`. `cycles` an element to compute it from memory and other roots. `form`: see `codegen.passes.alike`."""
+
+    number: int
+    value: TensorExpr
+    targets: list[Stored] = field(default_factory=list)
+    axes: Indices = ()  # the index in the shape of the value (for a Reduce: of its source)
+    ranges: Ranges = field(default_factory=Ranges)
+    reads: list[tuple[Root, Indices]] = field(default_factory=list)
+    loads: dict[str, set[Index]] = field(default_factory=dict)
+    cycles: int = 0
+    form: int = -1
+
+    @property
+    def is_reduction(self) -> bool:
+        return isinstance(self.value, Reduce)
+
+    @property
+    def domain(self) -> Shape:
+        """The shape that `axes` index."""
+        return self.value.source.shape if isinstance(self.value, Reduce) else self.value.shape
+
+
+class _Costs:
+    """Cycles an element to compute a definition from memory and roots, and how many tensors of its own size it reads."""
+
+    def __init__(self) -> None:
+        self.cycles: dict[TensorExpr, int] = {}
+        self.sources: dict[TensorExpr, frozenset[TensorExpr]] = {}
+
+    def visit(self, value: TensorExpr, is_root: bool) -> None:
+        below = children(value)
+        own = (
+            OPS[value.op].cost
+            if isinstance(value, Map)
+            else 4
+            if isinstance(value, (Gather, Padded, Checked))
+            else 0
+        )
+        self.cycles[value] = 0 if is_root else own + sum(self.cycles[child] for child in below)
+        if is_root or isinstance(value, Stored):
+            self.sources[value] = frozenset((value,))
+        elif below:
+            self.sources[value] = frozenset().union(*(self.sources[child] for child in below))
+        else:
+            self.sources[value] = frozenset()
+
+    def is_dear(self, value: TensorExpr) -> bool:
+        full = [source for source in self.sources[value] if value.shape and not _is_smaller(source, value)]
+        return self.cycles[value] > CHEAP or len(full) > 1
+
+
+def _is_smaller(source: TensorExpr, value: TensorExpr) -> bool:
+    """True where `source` is spread over `value` (a row's mean, a bias): reading it again costs little."""
+    ours, theirs = numel(source.shape), numel(value.shape)
+    if isinstance(ours, int) and isinstance(theirs, int):
+        return ours < theirs
+    return len(source.shape) < len(value.shape)
+
+
+def find_roots(stores: list[Store]) -> list[Root]:
+    """Roots in topological order, with their reads."""
+    stores = [Store(_stored_value(store.value), store.target) for store in stores]
+    order = topological([store.value for store in stores])
+    uses: dict[TensorExpr, int] = {}
+    for value in order:
+        for child in set(children(value)):
+            uses[child] = uses.get(child, 0) + 1
+    targets: dict[TensorExpr, list[Stored]] = {}
+    for store in stores:
+        targets.setdefault(store.value, []).append(store.target)
+    uses = _through_views(order, uses)
+    costs = _Costs()
+    form_of = forms(order, children)
+    roots: dict[TensorExpr, Root] = {}
+    for value in order:
+        costs.visit(value, False)
+        shared = uses.get(value, 0) > 1 and isinstance(value, (Map, Gather, Checked)) and costs.is_dear(value)
+        if value in targets or isinstance(value, (Reduce, Scan)) or shared:
+            roots[value] = Root(
+                len(roots), value, targets.get(value, []), cycles=costs.cycles[value], form=form_of[value]
+            )
+            costs.visit(value, True)
+    for root in roots.values():
+        _collect_reads(root, roots)
+    return list(roots.values())
+
+
+def _stored_value(value: TensorExpr) -> TensorExpr:
+    """A leaf that is stored is copied: its other users take the leaf itself."""
+    return value if children(value) else copy_of(value)
+
+
+def _through_views(order: list[TensorExpr], uses: dict[TensorExpr, int]) -> dict[TensorExpr, int]:
+    """A view that is used twice uses its base twice."""
+    total = dict(uses)
+    for value in reversed(order):
+        if isinstance(value, View) and total.get(value, 0) > 1:
+            total[value.base] = total.get(value.base, 0) + total[value] - 1
+    return total
+
+
+def _collect_reads(root: Root, roots: dict[TensorExpr, Root]) -> None:
+    root.axes = tuple(root.ranges.axis(f"x{dim}", size) for dim, size in enumerate(root.domain))
+    reader = _Reader(root, roots)
+    if isinstance(root.value, Reduce):
+        reader.read(root.value.source, root.axes)
+    else:
+        reader.read_parts(root.value, root.axes)
+    if isinstance(root.value, Scattered):  # what it leaves as it is has to be there
+        for target in root.targets:
+            root.loads.setdefault(target.buffer, set())
+
+
+def own_definitions(root: Root, roots: dict[TensorExpr, Root]) -> list[TensorExpr]:
+    """What the kernel of the root computes for it: its definition down to other roots."""
+    found: list[TensorExpr] = []
+    pending: list[TensorExpr] = [root.value]
+    seen = {root.value}
+    while pending:
+        value = pending.pop()
+        found.append(value)
+        new = [child for child in children(value) if child not in seen and child not in roots]
+        seen.update(new)
+        pending.extend(new)
+    return found
+
+
+class _Reader:
+    """Walks a definition at symbolic indices as the emitter will."""
+
+    def __init__(self, root: Root, roots: dict[TensorExpr, Root]) -> None:
+        self.root = root
+        self.roots = roots
+        self.seen: set[tuple[TensorExpr, Indices]] = set()
+        self.unknown = 0
+
+    def read(self, value: TensorExpr, indices: Indices) -> None:
+        key = (value, indices)
+        if key in self.seen:
+            return
+        self.seen.add(key)
+        found = self.roots.get(value)
+        if found is not None:
+            self.root.reads.append((found, indices))
+        else:
+            self.read_parts(value, indices)
+
+    def read_parts(self, value: TensorExpr, indices: Indices) -> None:
+        if isinstance(value, Map):
+            for arg in value.args:
+                self.read(arg, indices)
+        elif isinstance(value, View):
+            self.read(value.base, value.transform.apply(indices, self.root.ranges))
+        elif isinstance(value, Stored):
+            place = self.root.ranges.recombine(value.element(indices))
+            self.root.loads.setdefault(value.buffer, set()).add(place)
+        elif isinstance(value, Checked):
+            self.read(value.condition, indices)
+            self.read(value.value, indices)
+        elif isinstance(value, Padded):
+            self.read(value.base, padded_indices(value, indices))
+        elif isinstance(value, Gather):
+            self.read(
+                value.base, tuple(self._coordinate(coordinate, indices) for coordinate in value.coordinates)
+            )
+        elif isinstance(value, Scan):
+            self.read(value.source, indices)
+        elif isinstance(value, Scattered):
+            for coordinate in value.coordinates:
+                self._coordinate(coordinate, indices)
+            self.read(value.source, indices)
+
+    def _coordinate(self, coordinate: int | TensorExpr, indices: Indices) -> Index:
+        if isinstance(coordinate, int):
+            return indices[coordinate]
+        self.read(coordinate, indices)
+        self.unknown += 1
+        return indirect(-self.unknown)
+
+
+def padded_indices(value: Padded, indices: Indices) -> Indices:
+    """Where in the base the element at `indices` lies."""
+    return tuple(minus(index, begin) for index, begin in zip(indices, value.begin, strict=True))
+
+
+def kept_axes(root: Root) -> Indices:
+    """The index in the shape of the root's value."""
+    if not isinstance(root.value, Reduce):
+        return root.axes
+    return tuple(index for dim, index in enumerate(root.axes) if dim not in root.value.dims)

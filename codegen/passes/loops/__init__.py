@@ -1,0 +1,3 @@
+"""In:   A draft.
+Out:  Loop IR.
+"""

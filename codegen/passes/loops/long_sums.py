@@ -1,0 +1,132 @@
+"""Sums of many floats in blocks, so that the rounding error grows as slowly as eager's (which adds up in a tree).
+
+In:  a draft whose phases have their axes in order.
+Out: phases with a `Block`: the innermost loop adds into a partial sum, which is added to the sum after each run of it.
+
+    for i in 10_000_000: a += x[i]
+    ->  for b in 2500: { p = 0; for i in 4000: p += x[b*4000 + i];  a (f64) += p }
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codegen.kernel import index_algebra as ix
+from codegen.kernel import ir
+from codegen.kernel.index_algebra import Index, to_expr
+from codegen.kernel.ops import FLOATS
+from codegen.passes.draft.draft import Block, Draft, Phase, Statement
+
+BLOCK = 4096  # elements added up in lanes before a partial sum is put away
+BLOCK_SIZES = range(6144, 2047, -1)  # divisors of the extent that serve as well, so that every block is full
+ROW_BLOCK = 256  # the same where each lane walks down its own column
+MIN_RUN = 512  # an innermost loop of that length may itself be a block
+
+
+def block_long_sums(draft: Draft, in_lanes: bool) -> None:
+    """`in_lanes`: the phases run inside a vector loop, their own axes one by one."""
+    for phase in draft.phases():
+        sums = _float_sums(draft, phase)
+        if not sums:
+            continue
+        block = _own_block(draft, phase, sums) if not in_lanes else _column_block(draft, phase, sums)
+        if block is not None:
+            phase.block = block
+            if not in_lanes:
+                widen(draft, sums)
+
+
+def _float_sums(draft: Draft, phase: Phase) -> tuple[str, ...]:
+    summed = {
+        s.name
+        for s in draft.statements()
+        if isinstance(s, ir.Accumulator) and s.combine == "sum" and s.dtype in FLOATS
+    }
+    return tuple(s.accumulator for s in phase.body if isinstance(s, ir.Update) and s.accumulator in summed)
+
+
+def _own_block(draft: Draft, phase: Phase, sums: tuple[str, ...]) -> Block | None:
+    extent = draft.ranges.extents[phase.axes[-1]]
+    total = ix.product(draft.ranges.extents[name] for name in phase.axes)
+    if isinstance(total, int) and total <= BLOCK:
+        return None
+    if isinstance(extent, int) and extent <= BLOCK_SIZES[0]:
+        return Block(sums, to_expr(extent)) if extent >= MIN_RUN and len(phase.axes) > 1 else None
+    return _split(draft, phase, sums, _block_size(extent))
+
+
+def _column_block(draft: Draft, phase: Phase, sums: tuple[str, ...]) -> Block | None:
+    longest = draft.ranges.upper(draft.ranges.extents[phase.axes[-1]])
+    if isinstance(longest, int) and longest <= 4 * ROW_BLOCK:
+        return None
+    return _split(draft, phase, sums, ROW_BLOCK)
+
+
+def _block_size(extent: Index) -> int:
+    if isinstance(extent, int):
+        return next((size for size in BLOCK_SIZES if extent % size == 0), BLOCK)
+    return BLOCK
+
+
+def _split(draft: Draft, phase: Phase, sums: tuple[str, ...], size: int) -> Block:
+    """The innermost axis as blocks of `size`; where that does not divide it, the last block is shorter. Other phases keep the axis whole."""
+    whole = phase.axes[-1]
+    extent = draft.ranges.extents[whole]
+    high, low = _fresh(draft, f"{whole}_b"), _fresh(draft, f"{whole}_e")
+    start = ix.times(ix.axis(high), size)
+    length: ir.Expr = ir.Const(size)
+    if not isinstance(extent, int) or extent % size:
+        length = ir.Binary("min", ir.Const(size), to_expr(ix.minus(extent, start)))
+    draft.ranges.extents[high] = ix.Ranges().floordiv(ix.plus(extent, size - 1), size)
+    draft.ranges.extents[low] = size
+    split: dict[str, Index] = {whole: ix.plus(start, ix.axis(low))}
+    phase.map_indices(lambda index: draft.ranges.recombine(draft.ranges.substitute(index, split)))
+    phase.axes = (*phase.axes[:-1], high, low)
+    return Block(sums, length)
+
+
+def _fresh(draft: Draft, name: str) -> str:
+    return _fresh(draft, name + "_") if name in draft.ranges.extents else name
+
+
+def widen(draft: Draft, sums: tuple[str, ...]) -> None:
+    """The sum of the partial sums is kept in f64."""
+    body: list[Statement | Phase] = []
+    for item in draft.body:
+        if isinstance(item, ir.Accumulator) and item.name in sums:
+            body.append(replace(item, dtype="f64"))
+        elif isinstance(item, ir.ReadAccumulator) and item.accumulator in sums and item.dtype != "f64":
+            wide = draft.new_value("f64")
+            body += [
+                ir.ReadAccumulator(wide, item.accumulator, "f64"),
+                ir.Op(item.number, "cast", (wide,), item.dtype),
+            ]
+        else:
+            body.append(item)
+    draft.body = body
+
+
+def add_partial_sums(draft: Draft, phase: Phase, runs: ir.Loop, innermost: ir.Loop) -> None:
+    """The loops of a blocked phase: `innermost` updates partial sums, declared and put away in `runs`, the loop around it."""
+    assert phase.block is not None
+    own = set(phase.block.sums)
+    dtypes = {s.accumulator: draft.dtypes[s.value] for s in phase.body if isinstance(s, ir.Update)}
+    innermost.body = [
+        replace(s, accumulator=f"{s.accumulator}_b")
+        if isinstance(s, ir.Update) and s.accumulator in own
+        else s
+        for s in innermost.body
+    ]
+    head: list[ir.Stmt] = [ir.Accumulator(f"{name}_b", "sum", dtypes[name]) for name in phase.block.sums]
+    tail: list[ir.Stmt] = []
+    kinds = {s.name: s.dtype for s in draft.statements() if isinstance(s, ir.Accumulator)}
+    for name in phase.block.sums:
+        number = draft.new_value(dtypes[name])
+        tail.append(ir.ReadAccumulator(number, f"{name}_b", dtypes[name]))
+        if kinds[name] != dtypes[name]:
+            wide = draft.new_value(kinds[name])
+            tail.append(ir.Op(wide, "cast", (number,), kinds[name]))
+            number = wide
+        tail.append(ir.Update(name, number))
+    assert runs.body[-1] is innermost
+    runs.body = [*runs.body[:-1], *head, innermost, *tail]

@@ -1,0 +1,127 @@
+"""Kernels for short sizes: what is known only at run time in general, as a number.
+
+In:  the draft of a kernel that takes sizes at run time.
+Out: `OpenDraft`: which of its sizes count where they are short, and the kernel for numbers in their place.
+
+    for i in s0: for j in s1: x[i*s1 + j] + y[j]     s1 = 3   ->   for j in 3: for i in s0 vector: x[i*3 + j] + y[j]
+
+How loops are best run depends on sizes that count lanes: rows of 3 waste most of a vector, a reduction over 10 wants no loop. A size that is long
+enough makes no difference, and a kernel with little to do none that is worth a compilation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from codegen.kernel import ir
+from codegen.kernel.index_algebra import Index, Poly, atoms_of, product, to_expr
+from codegen.passes.draft.draft import Draft, DraftLoad, DraftStore, Phase
+from codegen.passes.loops.axes import arrange_axes, stride_of
+from codegen.passes.loops.schedule import schedule
+
+SHORT = 256  # of rows longer than that kernels are as quick without the number (measured)
+WORTH = 1 << 13  # iterations of a kernel
+
+Number = Callable[[ir.Expr], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDraft:
+    """`work`: the iterations of each nest. `extents`: of the axes that lanes run along or that are reduced, as expressions of sizes; with the names of
+    the sizes in each."""
+
+    draft: Draft
+    work: tuple[ir.Expr, ...]
+    extents: tuple[tuple[ir.Expr, frozenset[str]], ...]
+
+    def short_sizes(self, number: Number) -> set[str]:
+        """The sizes to fix, where `number` gives the value of an expression (which may be an open number: what is decided here is noted)."""
+        if not any(number(work) >= WORTH for work in self.work):
+            return set()
+        found: set[str] = set()
+        for extent, names in self.extents:
+            value = number(extent)
+            if value <= SHORT and value > 1:
+                found |= names
+        return found
+
+    def depends_on(self, names: Iterable[str]) -> bool:
+        return any(name in found for _, found in self.extents for name in names)
+
+    def kernel_for(self, sizes: Mapping[str, int]) -> tuple[ir.Kernel, Draft]:
+        """The kernel for these values of some sizes, and its draft, which is used up (its scratch buffers tell what the kernel needs)."""
+        draft = copy_of(self.draft)
+        numbers: dict[str, Index] = {f"${name}": size for name, size in sizes.items()}
+        ranges = draft.ranges
+        ranges.extents = {name: ranges.substitute(extent, numbers) for name, extent in ranges.extents.items()}
+        draft.map_indices(lambda index: ranges.recombine(ranges.substitute(index, numbers)))
+        if draft.part_length is not None:
+            draft.part_length = _in_numbers(draft.part_length, sizes)
+        return schedule(draft), draft
+
+
+def _in_numbers(expr: ir.Expr, sizes: Mapping[str, int]) -> ir.Expr:
+    if isinstance(expr, ir.Sym) and expr.name in sizes:
+        return ir.Const(sizes[expr.name])
+    if isinstance(expr, ir.Binary):
+        left, right = _in_numbers(expr.left, sizes), _in_numbers(expr.right, sizes)
+        return BUILDERS[expr.op](left, right)
+    return expr
+
+
+BUILDERS: dict[str, Callable[[ir.Expr, ir.Expr], ir.Expr]] = {
+    "add": ir.add,
+    "mul": ir.mul,
+    "floordiv": ir.floordiv,
+    "mod": ir.mod,
+    "min": lambda left, right: ir.Binary("min", left, right),
+    "max": lambda left, right: ir.Binary("max", left, right),
+}
+
+
+def open_draft(draft: Draft) -> OpenDraft | None:
+    """A copy of a draft that is about to be scheduled; None where no size of it may be short."""
+    if not any(isinstance(draft.ranges.extents[name], Poly) for name in _axes(draft)):
+        return None
+    copy = copy_of(draft)
+    arrange_axes(copy)
+    names = [name for name in _axes(copy) if _counts(copy, name)]
+    extents = [copy.ranges.extents[name] for name in names]
+    found = {
+        to_expr(extent): frozenset(atom[1:] for atom in atoms_of(extent) if atom.startswith("$"))
+        for extent in extents
+        if isinstance(extent, Poly)
+    }
+    return OpenDraft(copy, _work(copy), tuple(found.items())) if found else None
+
+
+def _work(draft: Draft) -> tuple[ir.Expr, ...]:
+    nests = dict.fromkeys((*draft.outer, *phase.axes) for phase in draft.phases()) or (draft.outer,)
+    return tuple(to_expr(product(draft.ranges.extents[name] for name in nest)) for nest in nests)
+
+
+def _axes(draft: Draft) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*draft.outer, *(name for phase in draft.phases() for name in phase.axes))))
+
+
+def _counts(draft: Draft, axis: str) -> bool:
+    """Whether the axis is reduced, or neighbours on it lie side by side in memory."""
+    if any(axis in phase.axes for phase in draft.phases()):
+        return True
+    accesses = [s for s in draft.statements() if isinstance(s, (DraftLoad, DraftStore))]
+    return any(stride_of(access.index, axis) in (1, -1) for access in accesses)
+
+
+def copy_of(draft: Draft) -> Draft:
+    """A draft of its own: what passes change is copied."""
+    copy = Draft(draft.name, draft.outer, type(draft.ranges)(dict(draft.ranges.extents)))
+    copy.body = [
+        Phase(item.axes, list(item.body), item.block) if isinstance(item, Phase) else item
+        for item in draft.body
+    ]
+    copy.dtypes, copy.buffers, copy.written = dict(draft.dtypes), dict(draft.buffers), set(draft.written)
+    copy.part_rows, copy.part_length = draft.part_rows, draft.part_length
+    copy.in_order, copy.scratch = draft.in_order, dict(draft.scratch)
+    return copy

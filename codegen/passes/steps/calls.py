@@ -1,0 +1,54 @@
+"""What operator calls read and write, and which must keep their order.
+
+In:  ExternStep and ViewStep.
+Out: names of buffers; for calls with effects (random numbers, writes, anything that is no ATen operator), the one that comes before.
+
+    draw -> n0; k0: n0 -> t; draw -> n1     the second draw needs the first, so that the generator is asked in eager's order
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import torch
+from torch._ops import OpOverload
+
+from codegen.kernel.program import ExternStep, Ref, Step, ViewStep
+
+
+def step_reads(step: ExternStep | ViewStep) -> list[str]:
+    """Names of the buffers that a step reads."""
+    return [step.base] if isinstance(step, ViewStep) else list(_refs((step.args, step.kwargs)))
+
+
+def step_writes(step: ExternStep | ViewStep) -> list[str]:
+    """Names of the buffers that a step makes or changes."""
+    if isinstance(step, ViewStep):
+        return [step.output]
+    return [name for name in step.outputs if name is not None] + list(step.mutates)
+
+
+def has_effect(step: Step) -> bool:
+    """True where the order among such steps can be seen."""
+    if not isinstance(step, ExternStep):
+        return False
+    if not isinstance(step.op, OpOverload):
+        return True
+    return bool(step.op._schema.is_mutable) or torch.Tag.nondeterministic_seeded in step.op.tags
+
+
+def effects_before(steps: Sequence[Step]) -> dict[int, Step]:
+    """For each call with an effect, by id, the one before it."""
+    found = [step for step in steps if has_effect(step)]
+    return {id(step): before for before, step in pairwise(found)}
+
+
+def _refs(value: object) -> Iterable[str]:
+    if isinstance(value, Ref):
+        yield value.name
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from _refs(item)
+    elif isinstance(value, dict):
+        yield from _refs(list(value.values()))

@@ -1,0 +1,136 @@
+"""Steps in an order in which each finds what it reads.
+
+In:  operator calls and views in the order of the graph; kernels.
+Out: one list, kernels that are alike joined to tables. Writers come before readers, except that a write to an input comes after everything that
+     reads the input's old value.
+
+    [mm -> t0], [k0: t0 -> y], [k1: x -> t1], [mm(t1) -> t2]   ->   mm, k1, mm, k0 in an order that respects t0, t1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from codegen.kernel.program import ExternStep, KernelStep, Step, ViewStep, root_memory
+from codegen.lower.ordered_writes import Unordered, Version
+from codegen.passes.steps.calls import effects_before, step_reads, step_writes
+from codegen.passes.steps.tables import join_tables
+from codegen.passes.steps.versions import add_needs, check_order, inputs_of, memory_of_views
+
+
+@dataclass(frozen=True, slots=True)
+class FailingSteps:
+    """Positions of the calls and of the kernels that may fail: they come before every write to an input."""
+
+    calls: Sequence[int] = ()
+    kernels: Sequence[int] = ()
+
+
+NOTHING_FAILS = FailingSteps()
+NO_VERSIONS: Mapping[str, Version] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedKernel:
+    """`reads`: the buffers whose contents it needs from elsewhere (one of those it may also write to, in another place). `makers`: positions of the kernels
+    that have to run before. `versions`: those of inputs' memory that it writes, which the step calls by the inputs' names."""
+
+    step: KernelStep
+    reads: set[str]
+    makers: set[int]
+    versions: frozenset[str] = frozenset()
+
+
+def order_steps(
+    calls: list[ExternStep | ViewStep],
+    kernels: list[PlacedKernel],
+    inputs: set[str],
+    failing: FailingSteps = NOTHING_FAILS,
+    versions: Mapping[str, Version] = NO_VERSIONS,
+) -> list[Step]:
+    """A topological order that keeps the given order where it can."""
+    steps: list[Step] = [*calls, *(kernel.step for kernel in kernels)]
+    reads = [set(step_reads(call)) for call in calls] + [kernel.reads for kernel in kernels]
+    writes = [set(writes_of(call)) for call in calls]
+    for kernel in kernels:
+        memory = {versions[name].input for name in kernel.versions}
+        writes.append((set(kernel.step.written()) - memory) | kernel.versions)
+    needs = _needs(steps, reads, writes, inputs)
+    for number, kernel in enumerate(kernels, len(calls)):
+        needs[number] |= {len(calls) + maker for maker in kernel.makers}
+    memory_of = memory_of_views(calls)
+    add_needs(versions, needs, reads, writes, memory_of)
+    may_fail = {*failing.calls, *(len(calls) + number for number in failing.kernels)}
+    for number, step in enumerate(steps):
+        if number not in may_fail and not inputs.isdisjoint(writes_of(step)):
+            needs[number] |= may_fail
+    try:
+        joined, joined_needs, members = join_tables(steps, needs, topological(needs))
+        order = topological(joined_needs)
+    except Circle as circle:
+        if not versions:
+            raise
+        raise Unordered(inputs_of(versions), "its order of steps is a circle") from circle
+    check_order(versions, [members[number] for number in order], reads, writes, memory_of)
+    return [joined[number] for number in order]
+
+
+class Circle(AssertionError):
+    """Steps that depend on each other."""
+
+
+def topological(needs: list[set[int]]) -> list[int]:
+    """Positions, each after those that it needs, else as they are. Raises Circle."""
+    ordered: list[int] = []
+    done: set[int] = set()
+    for start in range(len(needs)):
+        stack = [start]
+        visiting: set[int] = set()
+        while stack:
+            number = stack[-1]
+            pending = [need for need in needs[number] if need not in done]
+            if number in done or not pending:
+                stack.pop()
+                if number not in done:
+                    done.add(number)
+                    ordered.append(number)
+                continue
+            if number in visiting:
+                raise Circle(f"steps depend on each other in a circle: {stack}")
+            visiting.add(number)
+            stack.extend(reversed(pending))
+    return ordered
+
+
+def _needs(
+    steps: list[Step], reads: list[set[str]], writes: list[set[str]], inputs: set[str]
+) -> list[set[int]]:
+    memory = {step.output: step.base for step in steps if isinstance(step, ViewStep)}
+    produced: dict[str, list[int]] = {}
+    for number, written in enumerate(writes):
+        for name in written:
+            if name not in inputs:
+                produced.setdefault(name, []).append(number)
+    needs = [
+        {n for name in names for n in produced.get(name, ()) if n != number}
+        for number, names in enumerate(reads)
+    ]
+    numbers = {id(step): number for number, step in enumerate(steps)}
+    for later, earlier in effects_before(steps).items():
+        needs[numbers[later]].add(numbers[id(earlier)])
+    readers: dict[str, list[int]] = {}
+    for number, names in enumerate(reads):
+        for name in names:
+            readers.setdefault(root_memory(name, memory), []).append(number)
+    for number, written in enumerate(writes):
+        for name in written:
+            if name in inputs:
+                needs[number] |= {reader for reader in readers.get(name, ()) if reader != number}
+    return needs
+
+
+def writes_of(step: Step) -> list[str]:
+    if not isinstance(step, KernelStep):
+        return step_writes(step)
+    return step.written()

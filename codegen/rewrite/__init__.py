@@ -1,0 +1,3 @@
+"""In:   An ATen operator.
+Out:  Simpler operators with the same result.
+"""

@@ -1,0 +1,52 @@
+"""Circular padding as a join of pieces.
+
+In:  the arguments of `torch.nn.functional.pad`, on fake tensors.
+Out: for mode "circular" what torch gives, each element written once; else torch's function.
+
+    pad(x, (1, 2), "circular")   ->   cat([x[..., -1:], x, x[..., :2]], -1)
+
+Torch itself fills an empty tensor part by part, and reads the later parts back out of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from codegen.kernel.index_algebra import row_major
+
+MOST_DIMS = 2  # pieces: three for each
+
+
+def pad(
+    tensor: torch.Tensor, sizes: Sequence[Any], mode: str = "constant", value: Any = None
+) -> torch.Tensor:
+    if mode != "circular" or value is not None or not _fits(tensor, sizes):
+        return F.pad(tensor, sizes, mode, value)
+    result = tensor.contiguous()
+    for pair in range(len(sizes) // 2):
+        result = _around(result, tensor.dim() - 1 - pair, sizes[2 * pair], sizes[2 * pair + 1])
+    return result
+
+
+def _fits(tensor: torch.Tensor, sizes: Sequence[Any]) -> bool:
+    """What torch takes, and nothing cropped: its rules for that, and its errors, are its own."""
+    dims = len(sizes) // 2
+    if len(sizes) % 2 or not 0 < dims <= MOST_DIMS or tensor.dim() != dims + 2:
+        return False
+    numbers = [*tensor.shape, *sizes]
+    if not all(type(number) is int for number in numbers) or tensor.numel() == 0 or not any(sizes):
+        return False
+    # with a size of 1 the strides of what is called row-major may be those of channels_last, which a join goes on with
+    rows = not tensor.is_contiguous() or tensor.stride() == tuple(row_major(tuple(tensor.shape)))
+    return rows and all(0 <= size <= tensor.shape[-1 - position // 2] for position, size in enumerate(sizes))
+
+
+def _around(tensor: torch.Tensor, dim: int, before: int, behind: int) -> torch.Tensor:
+    length = tensor.shape[dim]
+    parts = [tensor.narrow(dim, length - before, before), tensor, tensor.narrow(dim, 0, behind)]
+    parts = [part for part in parts if part.shape[dim]]
+    return torch.cat(parts, dim) if len(parts) > 1 else tensor

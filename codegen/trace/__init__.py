@@ -1,0 +1,3 @@
+"""In:   A module of torch calls.
+Out:  A functional graph of ATen operators.
+"""

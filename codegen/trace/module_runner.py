@@ -1,0 +1,140 @@
+"""Calls the nodes of a module's graph one by one, on fake tensors, while a recorder looks on.
+
+In:  `fx.GraphModule` at the level of torch calls, a `Recorder`, the fake twins of its inputs.
+Out: the module's outputs; tensors that the module itself holds have become placeholders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import fx
+
+from codegen.fake.twins import to_fake
+from codegen.rewrite import circular_padding
+from codegen.rewrite.own_gradients import OWN_GRADIENTS
+from codegen.rewrite.value_checks import CHECKS_OF_VALUES
+from codegen.trace import autocast
+from codegen.trace.functionalise import UntraceableError
+from codegen.trace.trace import Recorder
+
+#: the tensors of a trace are of a subclass: these only return then
+LEAVE_OUT_ALONE = (torch.linalg.matrix_rank,)
+#: functions that torch makes of writes to an empty tensor
+OWN_FORMS: dict[Any, Callable[..., Any]] = {
+    F.pad: circular_padding.pad,
+    torch._C._nn.pad: circular_padding.pad,
+}
+
+
+@dataclass(slots=True)
+class ModuleRunner:
+    """Calls the nodes of the module's graph one by one."""
+
+    module: fx.GraphModule
+    recorder: Recorder
+    values: dict[fx.Node, Any] = field(default_factory=dict)
+    lifted: list[torch.Tensor] = field(default_factory=list)
+    states: dict[fx.Node, dict[str, Any]] = field(
+        default_factory=dict
+    )  # of called modules: their parameters and buffers, as fakes
+
+    def place(self, fakes: Sequence[Any]) -> None:
+        """Placeholders for the module's inputs, and for the tensors that it holds itself."""
+        nodes = [node for node in self.module.graph.nodes if node.op == "placeholder"]
+        if len(nodes) != len(fakes):
+            raise TypeError(f"the graph has {len(nodes)} placeholders and was given {len(fakes)} inputs")
+        for node, fake in zip(nodes, fakes):
+            self.recorder.placeholder(node.name, fake)
+            self.values[node] = fake
+        for node in self.module.graph.nodes:
+            if node.op == "get_attr":
+                self.values[node] = self.lift(fetch(self.module, str(node.target)))
+            elif node.op == "call_module":
+                self.states[node] = self.lift_state(fetch(self.module, str(node.target)))
+
+    def lift(self, value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        fake = to_fake(self.recorder.mode, value)
+        if id(fake) not in self.recorder.tracked:
+            self.recorder.placeholder(f"lifted_{len(self.lifted)}", fake)
+            self.lifted.append(value)
+        return fake
+
+    def lift_state(self, module: torch.nn.Module) -> dict[str, Any]:
+        tensors = (
+            *module.named_parameters(remove_duplicate=False),
+            *module.named_buffers(remove_duplicate=False),
+        )
+        return {name: self.lift(tensor) for name, tensor in tensors}
+
+    def call(self, node: fx.Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        check = CHECKS_OF_VALUES.get(node.target)
+        if check is not None:
+            check(*args, **kwargs)
+        own = OWN_GRADIENTS.get(node.target)
+        if own is not None and args:
+            return own(*args, **kwargs)
+        if node.op == "call_function":
+            value = self.function_of(node)(*args, **kwargs)
+            if node.target is getattr and args[1] == "data":
+                self.recorder.find(value).is_data = True
+            return value
+        if node.op == "call_method":
+            return getattr(args[0], str(node.target))(*args[1:], **kwargs)
+        return torch.func.functional_call(
+            fetch(self.module, str(node.target)), self.states[node], args, kwargs
+        )
+
+    def function_of(self, node: fx.Node) -> Any:
+        if node.target in OWN_FORMS:
+            return OWN_FORMS[node.target]
+        if self.recorder.mode.shape_env is None:
+            return node.target
+        from codegen.fake.symbolic import TRACED_FORMS
+
+        return TRACED_FORMS.get(node.target, node.target)
+
+    def versions(self, out: Any) -> int | None:
+        """How often `out` has been written. Some of torch's operators do not write to it where it is a tensor subclass, as fake tensors are."""
+        written = isinstance(out, torch.Tensor) and out.numel()
+        return self.recorder.find(out).memory.version if written else None
+
+    def write_out(self, node: fx.Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Tensor:
+        """Where the operator left `out` alone: its result without `out`, copied there."""
+        out = kwargs["out"]
+        if node.target in LEAVE_OUT_ALONE:
+            made = self.call(node, args, {name: value for name, value in kwargs.items() if name != "out"})
+            if (made.dtype, made.shape) == (out.dtype, out.shape):
+                return out.copy_(made)
+        name = node._pretty_print_target(node.target)
+        raise UntraceableError(f"a call of {name} that did not write to the tensor given as `out`")
+
+    def run(self) -> list[Any]:
+        values = self.values
+        for node in self.module.graph.nodes:
+            if "checked_outside" in node.meta:  # an assertion whose condition is a result of the graph
+                values[node] = None
+            elif node.op in ("call_function", "call_method", "call_module"):
+                args, kwargs = fx.node.map_arg((node.args, node.kwargs), values.__getitem__)
+                self.recorder.under_autocast = autocast.is_on()
+                versions = self.versions(kwargs.get("out"))
+                values[node] = self.call(node, args, kwargs)
+                if versions is not None and versions == self.versions(kwargs["out"]):
+                    values[node] = self.write_out(node, args, kwargs)
+            elif node.op == "output":
+                outputs = fx.node.map_arg(node.args[0], values.__getitem__)
+                return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
+        raise TypeError("the graph has no output node")
+
+
+def fetch(module: torch.nn.Module, path: str) -> Any:
+    value: Any = module
+    for part in path.split("."):
+        value = getattr(value, part)
+    return value

@@ -1,0 +1,3 @@
+"""In:   An object.
+Out:  What guards remember of it.
+"""

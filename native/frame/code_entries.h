@@ -1,0 +1,58 @@
+/* What capture keeps on a code object: its entries, most recently hit first, and marks. */
+
+#ifndef CAPTURE_CODE_ENTRIES_H
+#define CAPTURE_CODE_ENTRIES_H
+
+#include "capture_native.h"
+#include "frame/entry.h"
+
+enum {
+    CODE_SKIPPED = 1, /* never call back, never run entries: skip_code */
+    CODE_RESUME = 2,  /* the code of a resume function: hands its Continuation to the loop that called it */
+    CODE_OUTPUT = 4,  /* the code of an entry: runs as it is */
+};
+
+typedef struct CodeState {
+    struct CodeState *next, *previous; /* all of them, for all_codes() */
+    PyCodeObject *code;                /* borrowed: the code object owns this */
+    unsigned marks;
+    Py_ssize_t count;
+    Py_ssize_t capacity;
+    Py_ssize_t max_slots; /* over all entries that were ever added */
+    Py_ssize_t added; /* how many were added since the last clear_entries */
+    Entry *usual; /* borrowed: what the last frame ran, if that leaves frames to Python and need not be asked each time; else NULL */
+    Py_ssize_t in_a_row; /* so many frames were left to Python like that */
+    Entry **entries;
+} CodeState;
+
+extern Py_ssize_t code_extra_index;
+
+/* Borrowed, NULL where there is none. */
+static inline CodeState *
+code_state(PyCodeObject *code)
+{
+    void *state = NULL;
+    /* fails only for an object that is no code, or an index that was never requested */
+    _PyCode_GetExtra((PyObject *)code, code_extra_index, &state);
+    return state;
+}
+
+/* So many frames in a row were left to Python: the next ones will be too. One in PROBE_EVERY is asked whether something fits it. */
+enum { MANY_LEFT = 64, PROBE_EVERY = 64 };
+
+/* The entry that leaves the next frame to Python without being asked (borrowed), or NULL. */
+static inline Entry *
+code_state_usual(const CodeState *state, PyObject *key)
+{
+    const int sure = state->in_a_row >= MANY_LEFT && state->in_a_row % PROBE_EVERY != 0;
+    return sure && state->usual->key == key ? state->usual : NULL;
+}
+
+/* The first entry of that key whose guards hold, moved to the front (borrowed), or NULL; the usual one without being
+ * asked. `slots` has room for max_slots. */
+Entry *code_state_find(CodeState *state, PyObject *key, const FrameState *frame, PyObject **slots);
+
+/* A new tuple of (entry, index of the failed guard) for the entries of that key, or NULL with an exception. */
+PyObject *code_state_failures(CodeState *state, PyObject *key, const FrameState *frame);
+
+#endif

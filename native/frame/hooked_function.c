@@ -1,0 +1,203 @@
+/* HookedFunction(described, target, callback | None, key, method=None): what `capture.compile` gives for a function.
+ *
+ * In:  a Python function that describes it to readers (name, signature, attributes), what a call runs, a callback and a key.
+ * Out: a function of the same looks; a call of it runs the target under that callback, and then there is the callback of before.
+ *
+ *     fast = HookedFunction(described, f, callback, key);  fast(x)     ->     f(x), its frames looked at
+ *
+ * A subtype of Python's functions: it binds as a method, has their attributes, and is one for `isinstance`. A call makes no frame, no tuple
+ * and no dict of its own. `method` given: a call runs that method of the target, looked up each time. */
+
+#include "frame/code_entries.h"
+#include "frame/thread_hook.h"
+
+#include <structmember.h>
+
+typedef struct {
+    PyFunctionObject function;
+    PyObject *target;
+    PyObject *method; /* NULL: the target itself is called */
+    PyObject *callback;
+    PyObject *key;
+} HookedFunction;
+
+static PyTypeObject HookedFunction_Type;
+
+/* While set, every call of a hooked function runs without a callback. */
+static int run_eagerly;
+
+/* The code of a target that is a function of the program, or NULL. */
+static PyCodeObject *
+target_code(PyObject *target)
+{
+    PyObject *function = PyMethod_Check(target) ? PyMethod_GET_FUNCTION(target) : target;
+    return PyFunction_Check(function) ? (PyCodeObject *)((PyFunctionObject *)function)->func_code : NULL;
+}
+
+/* Would the evaluator leave the frame of this call, and all below it, to Python without asking its guards? Counted as such a frame. */
+static int
+is_left_to_python(const HookedFunction *self)
+{
+    PyCodeObject *code = self->method == NULL ? target_code(self->target) : NULL;
+    const int hooked_around = thread_hook != NULL && (thread_hook->callback != NULL || thread_hook->handover != NULL);
+    CodeState *state = code == NULL || hooked_around ? NULL : code_state(code);
+    Entry *entry = state == NULL || (state->marks & CODE_SKIPPED) ? NULL : code_state_usual(state, self->key);
+    if (entry == NULL || !entry->unhooked) {
+        return 0;
+    }
+    entry->hits++;
+    state->in_a_row++;
+    return 1;
+}
+
+static PyObject *
+hooked_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    HookedFunction *self = (HookedFunction *)object;
+    if (is_left_to_python(self)) {
+        return PyObject_Vectorcall(self->target, args, nargsf, kwnames);
+    }
+    PyObject *callable = self->method == NULL ? Py_NewRef(self->target) : PyObject_GetAttr(self->target, self->method);
+    if (callable == NULL) {
+        return NULL;
+    }
+    PyObject *callback = run_eagerly ? NULL : self->callback, *key = run_eagerly ? NULL : self->key;
+    PyObject *value = thread_hook_call(callback, key, callable, args, nargsf, kwnames);
+    Py_DECREF(callable);
+    return value;
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------------- */
+
+/* The fields of Python's own part, as PyFunction_New fills them. */
+static void
+copy_function(PyFunctionObject *to, PyFunctionObject *from)
+{
+    to->func_globals = Py_NewRef(from->func_globals);
+    to->func_builtins = Py_NewRef(from->func_builtins);
+    to->func_name = Py_NewRef(from->func_name);
+    to->func_qualname = Py_NewRef(from->func_qualname);
+    to->func_code = Py_NewRef(from->func_code);
+    to->func_defaults = Py_XNewRef(from->func_defaults);
+    to->func_kwdefaults = Py_XNewRef(from->func_kwdefaults);
+    to->func_closure = Py_XNewRef(from->func_closure);
+    to->func_doc = Py_XNewRef(from->func_doc);
+    to->func_dict = Py_XNewRef(from->func_dict);
+    to->func_weakreflist = NULL;
+    to->func_module = Py_XNewRef(from->func_module);
+    to->func_annotations = Py_XNewRef(from->func_annotations);
+    to->vectorcall = hooked_vectorcall;
+    to->func_version = 0;
+}
+
+static PyObject *
+hooked_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"described", "target", "callback", "key", "method", NULL};
+    PyObject *described, *target, *callback, *key, *method = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOO|U:HookedFunction", names, &PyFunction_Type, &described, &target, &callback, &key,
+                                     &method)) {
+        return NULL;
+    }
+    if (callback != Py_None && !PyCallable_Check(callback)) {
+        return PyErr_Format(PyExc_TypeError, "HookedFunction: the callback must be callable or None, not %.200s", Py_TYPE(callback)->tp_name);
+    }
+    HookedFunction *self = PyObject_GC_New(HookedFunction, &HookedFunction_Type);
+    if (self == NULL) {
+        return NULL;
+    }
+    copy_function(&self->function, (PyFunctionObject *)described);
+    self->target = Py_NewRef(target);
+    self->method = Py_XNewRef(method);
+    self->callback = callback == Py_None ? NULL : Py_NewRef(callback);
+    self->key = Py_NewRef(key);
+    PyObject_GC_Track(self);
+    return (PyObject *)self;
+}
+
+static int
+hooked_traverse(HookedFunction *self, visitproc visit, void *arg)
+{
+    Py_VISIT(self->target);
+    Py_VISIT(self->method);
+    Py_VISIT(self->callback);
+    Py_VISIT(self->key);
+    return PyFunction_Type.tp_traverse((PyObject *)self, visit, arg);
+}
+
+/* The fields stay filled: code that runs during a collection may still call it. */
+static int
+hooked_clear(HookedFunction *self)
+{
+    Py_SETREF(self->target, Py_NewRef(Py_None));
+    Py_SETREF(self->key, Py_NewRef(Py_None));
+    Py_CLEAR(self->callback);
+    return PyFunction_Type.tp_clear((PyObject *)self);
+}
+
+static void
+hooked_dealloc(HookedFunction *self)
+{
+    PyObject *target = self->target, *method = self->method, *callback = self->callback, *key = self->key;
+    PyFunction_Type.tp_dealloc((PyObject *)self);
+    Py_DECREF(target);
+    Py_XDECREF(method);
+    Py_XDECREF(callback);
+    Py_DECREF(key);
+}
+
+/* As of a function: pickle and copy know it by its name. */
+static PyObject *
+hooked_reduce(PyObject *self, PyObject *ignored)
+{
+    return Py_NewRef(((PyFunctionObject *)self)->func_qualname);
+}
+
+static PyMethodDef hooked_methods[] = {
+    {"__reduce__", hooked_reduce, METH_NOARGS, "The qualified name."},
+    {NULL, NULL, 0, NULL},
+};
+
+/* Without it the type's own text would stand before the function's. */
+static PyMemberDef hooked_members[] = {
+    {"__doc__", T_OBJECT, offsetof(PyFunctionObject, func_doc), 0, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyTypeObject HookedFunction_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "_capture.HookedFunction",
+    .tp_basicsize = sizeof(HookedFunction),
+    .tp_base = &PyFunction_Type,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .tp_vectorcall_offset = offsetof(PyFunctionObject, vectorcall),
+    .tp_call = PyVectorcall_Call,
+    .tp_new = hooked_new,
+    .tp_dealloc = (destructor)hooked_dealloc,
+    .tp_traverse = (traverseproc)hooked_traverse,
+    .tp_clear = (inquiry)hooked_clear,
+    .tp_methods = hooked_methods,
+    .tp_members = hooked_members,
+};
+
+static PyObject *
+set_run_eagerly(PyObject *module, PyObject *flag)
+{
+    const int wanted = PyObject_IsTrue(flag);
+    if (wanted < 0) {
+        return NULL;
+    }
+    run_eagerly = wanted;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"run_eagerly", set_run_eagerly, METH_O, "run_eagerly(flag): while it is set, calls of hooked functions have no callback."},
+    {NULL, NULL, 0, NULL},
+};
+
+int
+init_hooked_function(PyObject *module)
+{
+    return PyModule_AddType(module, &HookedFunction_Type) < 0 ? -1 : PyModule_AddFunctions(module, functions);
+}

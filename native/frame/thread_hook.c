@@ -1,0 +1,270 @@
+/* Who is hooked: a callback for each thread, and the evaluator installed while there is any.
+ *
+ * In:  set_callback(callback, key) on some thread.
+ * Out: `thread_hook`, read by the evaluator; the interpreter's eval-frame function set or restored.
+ *
+ *     set_callback(f, key)     ->     frames of this thread go through eval_frame; another thread's go straight through it
+ *
+ * The state of a thread is an object in the dict that the interpreter keeps for the thread, so it ends with the thread: also in a
+ * forked child, where the interpreter clears the dicts of the threads that are gone. */
+
+#include "frame/thread_hook.h"
+
+_Thread_local ThreadHook *thread_hook __attribute__((tls_model("initial-exec"))) = NULL;
+
+static int hooked_threads; /* threads with a callback */
+static int pauses;
+static _PyFrameEvalFunction previous_evaluator = _PyEval_EvalFrameDefault;
+
+/* --- installing the evaluator ----------------------------------------------------------------------------------------- */
+
+/* The main interpreter's, because set_callback refuses all others. */
+static void
+install_or_remove(void)
+{
+    PyInterpreterState *interpreter = PyInterpreterState_Main();
+    _PyFrameEvalFunction current = _PyInterpreterState_GetEvalFrameFunc(interpreter);
+    const int wanted = hooked_threads > 0 && pauses == 0;
+    if (wanted && current != eval_frame) {
+        previous_evaluator = current;
+        _PyInterpreterState_SetEvalFrameFunc(interpreter, eval_frame);
+    }
+    else if (!wanted && current == eval_frame) { /* somebody who came after us may still call us: eval_frame copes */
+        _PyInterpreterState_SetEvalFrameFunc(interpreter, previous_evaluator);
+    }
+}
+
+void
+evaluator_pause(void)
+{
+    pauses++;
+    install_or_remove();
+}
+
+void
+evaluator_resume(void)
+{
+    pauses--;
+    install_or_remove();
+}
+
+/* Two evaluators that were installed in turns can each hold the other as the one before: a frame that comes back is broken out here. */
+static PyObject *
+eval_previous(PyThreadState *tstate, InterpreterFrame *frame, int throwflag)
+{
+    static _Thread_local InterpreterFrame *in_progress = NULL;
+    if (in_progress == frame) {
+        return _PyEval_EvalFrameDefault(tstate, frame, throwflag);
+    }
+    InterpreterFrame *outer = in_progress;
+    in_progress = frame;
+    PyObject *value = previous_evaluator(tstate, frame, throwflag);
+    in_progress = outer;
+    return value;
+}
+
+PyObject *
+eval_default(PyThreadState *tstate, InterpreterFrame *frame, int throwflag)
+{
+    if (previous_evaluator == _PyEval_EvalFrameDefault) {
+        return _PyEval_EvalFrameDefault(tstate, frame, throwflag);
+    }
+    return eval_previous(tstate, frame, throwflag);
+}
+
+/* --- the state of a thread ------------------------------------------------------------------------------------------------- */
+
+static void
+thread_hook_dealloc(ThreadHook *self)
+{
+    if (thread_hook == self) { /* another thread may be the one that clears the state of a thread that is gone */
+        thread_hook = NULL;
+    }
+    if (self->callback != NULL) {
+        hooked_threads--;
+        install_or_remove();
+    }
+    Py_XDECREF(self->callback);
+    Py_XDECREF(self->key);
+    PyObject_Free(self);
+}
+
+static PyTypeObject ThreadHook_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "_capture.ThreadHook",
+    .tp_doc = "Callback and key of a thread; lives in the interpreter's dict of that thread.",
+    .tp_basicsize = sizeof(ThreadHook),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_dealloc = (destructor)thread_hook_dealloc,
+};
+
+void
+handover_take(ThreadHook *hook, const InterpreterFrame *frame)
+{
+    Handover *handover = hook->handover;
+    if (handover->function != (PyObject *)frame_state(frame).function) {
+        return;
+    }
+    hook->handover = NULL;
+    for (Py_ssize_t i = 0; i < handover->count; i++) {
+        Py_CLEAR(handover->args[i]); /* never the last reference: the interpreter takes its own before it makes the frame */
+    }
+}
+
+/* Borrowed, or NULL with an exception. */
+static ThreadHook *
+ensure_thread_hook(void)
+{
+    if (thread_hook != NULL) {
+        return thread_hook;
+    }
+    PyObject *thread_dict = PyThreadState_GetDict();
+    if (thread_dict == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "set_callback: this thread has no state dict to keep the callback in");
+        return NULL;
+    }
+    ThreadHook *hook = PyObject_New(ThreadHook, &ThreadHook_Type);
+    if (hook == NULL) {
+        return NULL;
+    }
+    hook->callback = hook->key = NULL;
+    hook->suspended = 0;
+    hook->handover = NULL;
+    const int failed = PyDict_SetItemString(thread_dict, "_capture.thread_hook", (PyObject *)hook);
+    Py_DECREF(hook);
+    if (failed) {
+        return NULL;
+    }
+    thread_hook = hook;
+    return hook;
+}
+
+/* --- functions of the module --------------------------------------------------------------------------------------------------- */
+
+/* Takes the references; those to what was there before are the caller's. */
+static void
+exchange(ThreadHook *hook, PyObject **callback, PyObject **key)
+{
+    PyObject *old_callback = hook->callback, *old_key = hook->key;
+    hook->callback = *callback;
+    hook->key = *key;
+    hooked_threads += (hook->callback != NULL) - (old_callback != NULL);
+    install_or_remove();
+    *callback = old_callback;
+    *key = old_key;
+}
+
+PyObject *
+eval_unhooked(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook)
+{
+    PyObject *callback = NULL, *key = Py_XNewRef(hook->key);
+    exchange(hook, &callback, &key);
+    PyObject *value = eval_default(tstate, frame, 0);
+    exchange(hook, &callback, &key);
+    Py_XDECREF(callback); /* what the frame has left behind */
+    Py_XDECREF(key);
+    return value;
+}
+
+static PyObject *
+callback_and_key(PyObject *callback, PyObject *key)
+{
+    return PyTuple_Pack(2, callback == NULL ? Py_None : callback, key == NULL ? Py_None : key);
+}
+
+/* 0, or -1 with an exception. */
+static int
+in_subinterpreter(void)
+{
+    if (PyThreadState_GetInterpreter(PyThreadState_Get()) != PyInterpreterState_Main()) {
+        PyErr_SetString(PyExc_RuntimeError, "set_callback: capture works in the main interpreter only, this is a subinterpreter");
+        return -1;
+    }
+    return 0;
+}
+
+static int
+check_arguments(PyObject *const *args, Py_ssize_t nargs)
+{
+    if (nargs != 2) {
+        PyErr_Format(PyExc_TypeError, "set_callback: expected a callback (or None) and a key, got %zd arguments", nargs);
+        return -1;
+    }
+    if (args[0] != Py_None && !PyCallable_Check(args[0])) {
+        PyErr_Format(PyExc_TypeError, "set_callback: the callback must be callable or None, not %.200s", Py_TYPE(args[0])->tp_name);
+        return -1;
+    }
+    return in_subinterpreter();
+}
+
+static PyObject *
+set_callback(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    ThreadHook *hook = check_arguments(args, nargs) < 0 ? NULL : ensure_thread_hook();
+    PyObject *previous = hook == NULL ? NULL : callback_and_key(hook->callback, hook->key);
+    if (previous == NULL) {
+        return NULL;
+    }
+    PyObject *callback = args[0] == Py_None ? NULL : Py_NewRef(args[0]), *key = Py_NewRef(args[1]);
+    exchange(hook, &callback, &key);
+    Py_XDECREF(callback);
+    Py_XDECREF(key);
+    return previous;
+}
+
+PyObject *
+thread_hook_call(PyObject *callback, PyObject *key, PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    if (in_subinterpreter()) {
+        return NULL;
+    }
+    ThreadHook *hook = ensure_thread_hook();
+    if (hook == NULL) {
+        return NULL;
+    }
+    Py_XINCREF(callback);
+    Py_XINCREF(key);
+    Py_INCREF(hook);
+    exchange(hook, &callback, &key);
+    PyObject *value = PyObject_Vectorcall(callable, args, nargsf, kwnames);
+    exchange(hook, &callback, &key);
+    if (value != NULL) {
+        Py_XDECREF(callback); /* what dies here may run user code */
+        Py_XDECREF(key);
+        Py_DECREF(hook);
+        return value;
+    }
+    PyObject *type, *exception, *traceback;
+    PyErr_Fetch(&type, &exception, &traceback);
+    Py_XDECREF(callback);
+    Py_XDECREF(key);
+    Py_DECREF(hook);
+    PyErr_Restore(type, exception, traceback);
+    return NULL;
+}
+
+static PyObject *
+get_callback(PyObject *module, PyObject *ignored)
+{
+    return thread_hook == NULL ? callback_and_key(NULL, NULL) : callback_and_key(thread_hook->callback, thread_hook->key);
+}
+
+static PyObject *
+is_installed(PyObject *module, PyObject *ignored)
+{
+    return PyBool_FromLong(_PyInterpreterState_GetEvalFrameFunc(PyInterpreterState_Main()) == eval_frame);
+}
+
+static PyMethodDef functions[] = {
+    {"set_callback", (PyCFunction)(void (*)(void))set_callback, METH_FASTCALL,
+     "set_callback(callback | None, key) -> (previous callback, previous key), for the frames of this thread."},
+    {"get_callback", get_callback, METH_NOARGS, "get_callback() -> (callback | None, key) of this thread."},
+    {"is_installed", is_installed, METH_NOARGS, "is_installed() -> bool: is the evaluator the interpreter's eval-frame function?"},
+    {NULL, NULL, 0, NULL},
+};
+
+int
+init_thread_hook(PyObject *module)
+{
+    return PyType_Ready(&ThreadHook_Type) < 0 ? -1 : PyModule_AddFunctions(module, functions);
+}

@@ -1,0 +1,464 @@
+/* Look-ups past all user code: see raw_lookup.h.
+ *
+ * CPython's own dict look-up calls `__eq__` of a key whose hash collides. This one walks the same probe sequence and compares keys itself: by
+ * identity, or as built-in constants; a collision that only `__eq__` could decide is "uncertain".
+ */
+#define PY_SSIZE_T_CLEAN
+#include "guards/dict_access.h" /* first: it wants CPython's internal headers */
+#include <structmember.h>
+
+#include "guards/constant_equal.h"
+#include "guards/raw_lookup.h"
+#include "capture_native.h"
+#include "tensors/torch_symbols.h"
+
+#define MAX_NESTING 50
+#define PERTURB_SHIFT 5 /* as in Objects/dictobject.c */
+
+/* --- keys --------------------------------------------------------------------------------------------------------------- */
+
+static int is_scalar_key(PyObject *key)
+{
+    PyTypeObject *type = Py_TYPE(key);
+    return type == &PyUnicode_Type || type == &PyLong_Type || type == &PyBool_Type || type == &PyFloat_Type || type == &PyBytes_Type ||
+           type == &PyComplex_Type;
+}
+
+/* Equality of keys in a dict, where 1, True and 1.0 are one key. */
+static int keys_equal(PyObject *a, PyObject *b, int depth)
+{
+    if (a == b) {
+        return RAW_FOUND;
+    }
+    if (is_scalar_key(a) && is_scalar_key(b)) {
+        if (Py_TYPE(a) == Py_TYPE(b) && Py_TYPE(a) != &PyFloat_Type && Py_TYPE(a) != &PyComplex_Type) {
+            return constant_equal(a, b) ? RAW_FOUND : RAW_ABSENT;
+        }
+        int equal = PyObject_RichCompareBool(a, b, Py_EQ); /* numbers of built-in types: C code alone */
+        if (equal < 0) {
+            PyErr_Clear();
+            return RAW_UNCERTAIN;
+        }
+        return equal ? RAW_FOUND : RAW_ABSENT;
+    }
+    if (!PyTuple_CheckExact(a) || !PyTuple_CheckExact(b) || depth > MAX_NESTING) {
+        return constant_equal(a, b) ? RAW_FOUND : RAW_UNCERTAIN;
+    }
+    int result = PyTuple_GET_SIZE(a) == PyTuple_GET_SIZE(b) ? RAW_FOUND : RAW_ABSENT;
+    for (Py_ssize_t i = 0; result == RAW_FOUND && i < PyTuple_GET_SIZE(a); i++) {
+        result = keys_equal(PyTuple_GET_ITEM(a, i), PyTuple_GET_ITEM(b, i), depth + 1);
+    }
+    return result;
+}
+
+int raw_key_matches(const RawKey *key, PyObject *candidate)
+{
+    if (key->object == candidate) {
+        return RAW_FOUND;
+    }
+    return key->by_identity ? RAW_UNCERTAIN : keys_equal(key->object, candidate, 0);
+}
+
+/* --- dicts -------------------------------------------------------------------------------------------------------------- */
+
+static inline Py_ssize_t index_at(const PyDictKeysObject *keys, size_t i)
+{
+    switch (keys->dk_log2_index_bytes - keys->dk_log2_size) {
+    case 0: return ((const int8_t *)keys->dk_indices)[i];
+    case 1: return ((const int16_t *)keys->dk_indices)[i];
+    case 2: return ((const int32_t *)keys->dk_indices)[i];
+    default: return (Py_ssize_t)((const int64_t *)keys->dk_indices)[i];
+    }
+}
+
+static inline PyObject *entry_key(PyDictKeysObject *keys, Py_ssize_t index, Py_hash_t *hash)
+{
+    if (DK_IS_UNICODE(keys)) {
+        PyObject *key = DK_UNICODE_ENTRIES(keys)[index].me_key;
+        *hash = key == NULL ? 0 : ((PyASCIIObject *)key)->hash;
+        return key;
+    }
+    PyDictKeyEntry *entry = &DK_ENTRIES(keys)[index];
+    *hash = entry->me_hash;
+    return entry->me_key;
+}
+
+/* Index of the entry with this key, -1 where there is none, -2 where that is uncertain. */
+static Py_ssize_t find_index(PyDictKeysObject *keys, const RawKey *key)
+{
+    size_t mask = DK_SIZE(keys) - 1, perturb = (size_t)key->hash, i = (size_t)key->hash & mask;
+    for (;;) {
+        Py_ssize_t index = index_at(keys, i);
+        if (index == DKIX_EMPTY) {
+            return -1;
+        }
+        if (index >= 0) {
+            Py_hash_t hash;
+            PyObject *candidate = entry_key(keys, index, &hash);
+            if (candidate != NULL && hash == key->hash) {
+                int match = raw_key_matches(key, candidate);
+                if (match != RAW_ABSENT) {
+                    return match == RAW_FOUND ? index : -2;
+                }
+            }
+        }
+        perturb >>= PERTURB_SHIFT;
+        i = (i * 5 + perturb + 1) & mask;
+    }
+}
+
+/* The same with a hint: the entry where the key stood last time, if it still stands there. */
+static inline Py_ssize_t find_hinted(PyDictKeysObject *keys, const RawKey *key, int64_t *hint)
+{
+    if (hint != NULL && dict_entry_is(keys, *hint, key)) {
+        return *hint;
+    }
+    Py_ssize_t index = find_index(keys, key);
+    if (hint != NULL && index >= 0) {
+        *hint = index;
+    }
+    return index;
+}
+
+int raw_dict_find(PyObject *dict, const RawKey *key, int64_t *hint, PyObject **value)
+{
+    PyDictObject *d = (PyDictObject *)dict;
+    Py_ssize_t index = find_hinted(d->ma_keys, key, hint);
+    if (index < 0) {
+        return index == -1 ? RAW_ABSENT : RAW_UNCERTAIN;
+    }
+    *value = dict_value_at(d, index);
+    return *value == NULL ? RAW_ABSENT : RAW_FOUND;
+}
+
+/* --- iteration order ------------------------------------------------------------------------------------------------------ */
+
+/* Objects/odictobject.c keeps the order of an OrderedDict in a linked list. init_raw_lookup checks these two. */
+typedef struct OrderNode {
+    PyObject *key;
+    Py_hash_t hash;
+    struct OrderNode *next, *previous;
+} OrderNode;
+typedef struct {
+    PyDictObject dict;
+    OrderNode *first, *last;
+} OrderedDict;
+
+static int next_ordered(PyObject *dict, RawCursor *cursor, PyObject **key, PyObject **value)
+{
+    OrderNode *node = cursor->started ? cursor->node : ((OrderedDict *)dict)->first;
+    cursor->started = 1;
+    if (node == NULL) {
+        return 0;
+    }
+    cursor->node = node->next;
+    *key = node->key;
+    RawKey raw = {0, node->key, node->hash};
+    return raw_dict_find(dict, &raw, NULL, value) == RAW_FOUND;
+}
+
+int raw_dict_next(PyObject *dict, RawCursor *cursor, PyObject **key, PyObject **value)
+{
+    if (PyODict_Check(dict)) {
+        return next_ordered(dict, cursor, key, value);
+    }
+    return PyDict_Next(dict, &cursor->position, key, value);
+}
+
+/* Whether entry i of the dict is its item i: nothing was ever deleted from its table. */
+static int is_dense(PyObject *dict)
+{
+    PyDictObject *d = (PyDictObject *)dict;
+    return !PyODict_Check(dict) && d->ma_values == NULL && d->ma_used == d->ma_keys->dk_nentries;
+}
+
+int raw_dict_position(PyObject *dict, Py_ssize_t position, PyObject **key, PyObject **value)
+{
+    RawCursor cursor = {0, NULL, 0};
+    if (position >= PyDict_GET_SIZE(dict)) {
+        return RAW_ABSENT;
+    }
+    if (is_dense(dict)) { /* else guards on each item of a long dict would take the square of its length */
+        cursor.position = position;
+        return raw_dict_next(dict, &cursor, key, value) ? RAW_FOUND : RAW_ABSENT;
+    }
+    for (Py_ssize_t i = 0; i <= position; i++) {
+        if (!raw_dict_next(dict, &cursor, key, value)) {
+            return RAW_ABSENT;
+        }
+    }
+    return RAW_FOUND;
+}
+
+/* --- attributes ------------------------------------------------------------------------------------------------------------ */
+
+/* Attribute values of an object that has no dict yet stand in an array ordered as the type's shared keys. */
+static int inline_value(PyObject *object, const RawKey *name, int64_t *hint, PyObject **value)
+{
+    PyDictValues *values = *_PyObject_ValuesPointer(object);
+    Py_ssize_t index = find_hinted(((PyHeapTypeObject *)Py_TYPE(object))->ht_cached_keys, name, hint);
+    if (index < 0) {
+        return index == -1 ? RAW_ABSENT : RAW_UNCERTAIN;
+    }
+    *value = values->values[index];
+    return *value == NULL ? RAW_ABSENT : RAW_FOUND;
+}
+
+int raw_instance_attribute(PyObject *object, const RawKey *name, int64_t *hint, PyObject **value)
+{
+    if (has_inline_values(object)) {
+        return inline_value(object, name, hint, value);
+    }
+    PyObject *dict = existing_dict(object);
+    return dict == NULL || !PyDict_Check(dict) ? RAW_ABSENT : raw_dict_find(dict, name, hint, value);
+}
+
+PyObject *raw_instance_dict(PyObject *object)
+{
+    int collecting = PyGC_Disable(); /* a collection could run finalizers */
+    PyObject **pointer = _PyObject_GetDictPtr(object);
+    if (pointer != NULL && *pointer == NULL) {
+        *pointer = PyDict_New();
+    }
+    if (collecting) {
+        PyGC_Enable();
+    }
+    PyErr_Clear();
+    return pointer == NULL ? NULL : *pointer;
+}
+
+/* A slot, or a member of a C type, that holds an object. */
+static int read_member(PyObject *descriptor, PyObject *object, PyObject **value)
+{
+    PyMemberDef *member = ((PyMemberDescrObject *)descriptor)->d_member;
+    if (!PyObject_TypeCheck(object, PyDescr_TYPE(descriptor)) || (member->type != T_OBJECT && member->type != T_OBJECT_EX)) {
+        return RAW_UNCERTAIN;
+    }
+    *value = *(PyObject **)((char *)object + member->offset);
+    if (*value == NULL && member->type == T_OBJECT) {
+        *value = Py_None;
+    }
+    return *value == NULL ? RAW_ABSENT : RAW_FOUND;
+}
+
+/* What a look-up found, remembered in the cache words of its instruction.
+ *
+ * PATH: the type's version tag above one of the paths below. A version names one state of one type, for ever: while the tag is the same, the MRO says the
+ *       same of the name.
+ * VERSION: a state of the instance dict (its version tag is as unique), and what it led to: VALUE, or TABLES, an nn.Module's `_parameters`, `_buffers`,
+ *       `_modules`. The type or the dict keep those alive as long as the tags are the same.
+ * HINT: index of the entry, in the instance's keys or in the table.
+ */
+enum { CACHE_PATH, CACHE_VERSION, CACHE_VALUE, CACHE_HINT, CACHE_TABLES };
+enum { PATH_NONE, PATH_INSTANCE, PATH_CLASS, PATH_MODULE }; /* PATH_MODULE + n: found in table n */
+#define TABLES 3
+_Static_assert(CACHE_TABLES + TABLES == RAW_CACHE_WORDS, "the cache words of LOAD_ATTR");
+
+/* The instance dict that has a version; NULL for inline values and for objects without a dict. */
+static inline PyDictObject *versioned_dict(PyObject *object)
+{
+    PyObject *dict = has_inline_values(object) ? NULL : existing_dict(object);
+    return dict != NULL && PyDict_Check(dict) ? (PyDictObject *)dict : NULL;
+}
+
+static RawKey table_names[TABLES];
+
+static void remember(PyObject *object, int path, PyObject *value, int64_t *cache)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    PyDictObject *dict = versioned_dict(object);
+    cache[CACHE_PATH] = type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG ? (int64_t)type->tp_version_tag << 8 | path : 0;
+    cache[CACHE_VERSION] = dict != NULL ? (int64_t)dict->ma_version_tag : 0;
+    cache[CACHE_VALUE] = (int64_t)(uintptr_t)value;
+}
+
+/* Where nn.Module.__getattr__ looks. */
+static int module_attribute(PyObject *object, const RawKey *name, int64_t *cache, PyObject **value)
+{
+    if (torch_symbols.module_type == NULL || !PyType_IsSubtype(Py_TYPE(object), torch_symbols.module_type)) {
+        return RAW_ABSENT;
+    }
+    for (int i = 0; i < TABLES; i++) {
+        PyObject *table;
+        int found = raw_instance_attribute(object, &table_names[i], NULL, &table);
+        if (found != RAW_FOUND || !PyDict_Check(table)) {
+            return found == RAW_ABSENT ? RAW_ABSENT : RAW_UNCERTAIN; /* a module before its __init__, or a strange one */
+        }
+        cache[CACHE_TABLES + i] = (int64_t)(uintptr_t)table;
+        found = raw_dict_find(table, name, &cache[CACHE_HINT], value);
+        if (found == RAW_FOUND) {
+            remember(object, PATH_MODULE + i, NULL, cache);
+        }
+        if (found != RAW_ABSENT) {
+            return found;
+        }
+    }
+    return RAW_ABSENT;
+}
+
+/* The same by remembered tables: those before the one that has the name must still lack it. */
+static inline PyObject *module_hinted(int table, const RawKey *name, const int64_t *cache)
+{
+    PyObject *shadow;
+    for (int i = 0; i < table; i++) {
+        PyObject *earlier = (PyObject *)(uintptr_t)cache[CACHE_TABLES + i];
+        if (PyDict_GET_SIZE(earlier) != 0 && raw_dict_find(earlier, name, NULL, &shadow) != RAW_ABSENT) {
+            return NULL;
+        }
+    }
+    return dict_hinted((PyObject *)(uintptr_t)cache[CACHE_TABLES + table], cache[CACHE_HINT], name);
+}
+
+static int find_attribute(PyObject *object, const RawKey *name, int64_t *cache, PyObject **value)
+{
+    PyObject *descriptor = _PyType_Lookup(Py_TYPE(object), name->object);
+    if (descriptor != NULL) {
+        if (Py_IS_TYPE(descriptor, &PyMemberDescr_Type)) {
+            return read_member(descriptor, object, value);
+        }
+        if (Py_TYPE(descriptor)->tp_descr_set != NULL) {
+            return RAW_UNCERTAIN;
+        }
+    }
+    if (PyType_Check(object)) {
+        *value = _PyType_Lookup((PyTypeObject *)object, name->object);
+        *value = *value == NULL ? descriptor : *value;
+        return *value == NULL ? RAW_ABSENT : RAW_FOUND;
+    }
+    /* what the class has may become a data descriptor by a change of its own class, which no version of this one tells of */
+    int may_take_over = descriptor != NULL && PyType_HasFeature(Py_TYPE(descriptor), Py_TPFLAGS_HEAPTYPE);
+    int found = raw_instance_attribute(object, name, &cache[CACHE_HINT], value);
+    if (found == RAW_FOUND && !may_take_over) {
+        remember(object, PATH_INSTANCE, *value, cache);
+    }
+    if (found != RAW_ABSENT) {
+        return found;
+    }
+    if (descriptor != NULL) {
+        *value = descriptor;
+        if (!may_take_over) {
+            remember(object, PATH_CLASS, descriptor, cache);
+        }
+        return RAW_FOUND;
+    }
+    return module_attribute(object, name, cache, value);
+}
+
+/* The way of the last time, where the type says the same of the name. NULL: look again. */
+static inline PyObject *cached_attribute(PyObject *object, const RawKey *name, int64_t *cache)
+{
+    int path = (int)(cache[CACHE_PATH] & 0xff);
+    PyObject *value = (PyObject *)(uintptr_t)cache[CACHE_VALUE], *shadow;
+    PyDictObject *dict = versioned_dict(object);
+    if (dict != NULL && (int64_t)dict->ma_version_tag == cache[CACHE_VERSION]) {
+        return path >= PATH_MODULE ? module_hinted(path - PATH_MODULE, name, cache) : value;
+    }
+    if (path == PATH_INSTANCE) {
+        return attribute_hinted(object, cache[CACHE_HINT], name);
+    }
+    if (path == PATH_CLASS) {
+        return raw_instance_attribute(object, name, NULL, &shadow) == RAW_ABSENT ? value : NULL;
+    }
+    return NULL;
+}
+
+static RawKey getattr_name, getattribute_name;
+
+/* A Python `__getattribute__` decides about every name. */
+static int has_own_getattribute(PyTypeObject *type)
+{
+    PyObject *found = _PyType_Lookup(type, getattribute_name.object);
+    return found != NULL && is_python_function(found);
+}
+
+/* A `__getattr__` other than nn.Module's decides about names that are not found. */
+static int has_own_getattr(PyObject *object)
+{
+    PyObject *found = NULL;
+    if (PyModule_Check(object)) {
+        return raw_instance_attribute(object, &getattr_name, NULL, &found) != RAW_ABSENT;
+    }
+    found = _PyType_Lookup(Py_TYPE(object), getattr_name.object);
+    return found != NULL && (torch_symbols.module_type == NULL || found != _PyType_Lookup(torch_symbols.module_type, getattr_name.object));
+}
+
+int raw_attribute(PyObject *object, const RawKey *name, int64_t *cache, PyObject **value)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    if (cache[CACHE_PATH] != 0 && cache[CACHE_PATH] >> 8 == type->tp_version_tag && type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG) {
+        *value = cached_attribute(object, name, cache);
+        if (*value != NULL) {
+            return RAW_FOUND;
+        }
+    }
+    cache[CACHE_PATH] = 0;
+    if (has_own_getattribute(type)) {
+        return RAW_UNCERTAIN;
+    }
+    int found = find_attribute(object, name, cache, value);
+    return found == RAW_ABSENT && has_own_getattr(object) ? RAW_UNCERTAIN : found;
+}
+
+int raw_type_attribute(PyTypeObject *type, const RawKey *name, const void *after, PyObject **value)
+{
+    if (after == NULL) {
+        *value = _PyType_Lookup(type, name->object);
+        return *value == NULL ? RAW_ABSENT : RAW_FOUND;
+    }
+    Py_ssize_t count = type->tp_mro == NULL ? 0 : PyTuple_GET_SIZE(type->tp_mro), start = 0;
+    while (start < count && PyTuple_GET_ITEM(type->tp_mro, start) != after) {
+        start++;
+    }
+    for (Py_ssize_t i = start + 1; i < count; i++) {
+        PyTypeObject *base = (PyTypeObject *)PyTuple_GET_ITEM(type->tp_mro, i);
+        int found = raw_dict_find(base->tp_dict, name, NULL, value);
+        if (found != RAW_ABSENT) {
+            return found;
+        }
+    }
+    return RAW_ABSENT;
+}
+
+/* --- start ------------------------------------------------------------------------------------------------------------------ */
+
+static int order_is_readable(void)
+{
+    PyObject *dict = PyODict_New(), *key = NULL, *value = NULL;
+    PyObject *a = PyUnicode_InternFromString("a"), *b = PyUnicode_InternFromString("b"), *moved = NULL;
+    int good = 0;
+    if (dict != NULL && a != NULL && b != NULL && PyODict_SetItem(dict, a, Py_None) == 0 && PyODict_SetItem(dict, b, Py_None) == 0) {
+        moved = PyObject_CallMethod(dict, "move_to_end", "O", a);
+        good = moved != NULL && raw_dict_position(dict, 0, &key, &value) == RAW_FOUND && key == b &&
+               raw_dict_position(dict, 1, &key, &value) == RAW_FOUND && key == a;
+    }
+    Py_XDECREF(moved);
+    Py_XDECREF(a);
+    Py_XDECREF(b);
+    Py_XDECREF(dict);
+    return good;
+}
+
+static int intern(const char *text, RawKey *key)
+{
+    PyObject *name = PyUnicode_InternFromString(text);
+    if (name == NULL) {
+        return -1;
+    }
+    *key = (RawKey){0, name, PyObject_Hash(name)};
+    return 0;
+}
+
+int init_raw_lookup(void)
+{
+    if (intern("_parameters", &table_names[0]) < 0 || intern("_buffers", &table_names[1]) < 0 || intern("_modules", &table_names[2]) < 0 ||
+        intern("__getattr__", &getattr_name) < 0 || intern("__getattribute__", &getattribute_name) < 0) {
+        return -1;
+    }
+    if (!order_is_readable()) {
+        if (!PyErr_Occurred()) {
+            PyErr_SetString(PyExc_ImportError, "OrderedDict of this interpreter is not laid out as in CPython 3.11");
+        }
+        return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,14 @@
+"""Methods of built-in objects that the frame makes, as values."""
+
+from __future__ import annotations
+
+from tests.capture.cases.registry import case
+
+
+@case(1, 1)
+def methods_of_new_objects(x):
+    entries, options = [], {}
+    add, default = entries.append, options.setdefault
+    add(1)
+    default("a", 2)
+    return x + len(entries), entries, options, [f(1) for f in (entries.count, entries.index)]

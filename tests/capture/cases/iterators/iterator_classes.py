@@ -1,0 +1,112 @@
+"""The classes of iterators, and iterators that go on behind the graph."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import types
+
+from tests.capture.cases.registry import case
+
+
+@case(1, 1)
+def classes_of_iterators(x):
+    d = {"a": 1, "b": 2}
+    ordered = collections.OrderedDict(d)
+    proxy = types.MappingProxyType(d)
+    made = [
+        iter("abc"),
+        iter(b"ab"),
+        reversed("ab"),
+        iter(d),
+        iter(d.values()),
+        reversed(d),
+        reversed(d.items()),
+    ]
+    made += [
+        reversed(d.values()),
+        iter(ordered),
+        reversed(ordered),
+        iter({1, 2}),
+        iter(frozenset([1])),
+        iter(()),
+    ]
+    made += [reversed([]), iter(range(2)), iter(proxy), reversed(proxy), iter(collections.deque([1]))]
+    return x + 1, [type(iterator).__name__ for iterator in made]
+
+
+@case(1, 1)
+def half_done_iterators_returned(x):
+    d = {"a": 1, "b": 2, "c": 3}
+    made = [iter(d), reversed(d), iter("abc"), reversed("abc"), iter({1, 2, 3}), reversed(d.items())]
+    for iterator in made:
+        next(iterator)
+    return x + 1, [(type(iterator), iterator) for iterator in made]
+
+
+@case(1, 1)
+def half_done_iterators_behind_a_break(x):
+    d = {"a": 1, "b": 2, "c": 3}
+    made = [iter(d), reversed(d), iter("abc"), reversed("abc"), iter({1, 2, 3}), reversed(d.items())]
+    for iterator in made:
+        next(iterator)
+    print("broken")
+    return x + 1, [(type(iterator).__name__, list(iterator)) for iterator in made]
+
+
+@case(1, 1)
+def dict_changed_under_a_reversed_iterator(x):
+    d = {"a": 1, "b": 2}
+    try:
+        for key in reversed(d):
+            d[key + "x"] = 1
+    except RuntimeError as error:
+        return x + 1, str(error)
+
+
+@case(1, 1)
+def readers_of_tee(x):
+    first, second = itertools.tee([1, 2])
+    return (
+        x + next(first),
+        type(first).__name__,
+        list(second),
+        isinstance(first, itertools.tee([])[0].__class__),
+    )
+
+
+class Described:
+    def __bytes__(self):
+        return b"by"
+
+    def __dir__(self):
+        return ["z", "a"]
+
+
+@case(1, 1)
+def bytes_and_names_of_an_object(x):
+    return x + 1, bytes(Described()), dir(Described())
+
+
+@case(1, 1)
+def generator_left_in_an_except_clause(x):
+    def numbers():
+        try:
+            yield 1
+        except ValueError as error:
+            yield str(error)
+
+    iterator = numbers()
+    next(iterator)
+    return x + 1, iterator.throw(ValueError("v"))
+
+
+@case(1, 1)
+def slices_of_wrong_length(x):
+    texts = []
+    for args in ((), (1, 2, 3, 4)):
+        try:
+            slice(*args)
+        except TypeError as error:
+            texts.append(str(error))
+    return x + 1, texts

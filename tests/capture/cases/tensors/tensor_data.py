@@ -1,0 +1,113 @@
+"""Cases: `tensor.data = ...` inside of captured code."""
+
+from __future__ import annotations
+
+import torch
+
+from tests.capture.cases.registry import case
+from tests.capture.cases.torch.autograd import one_leaf
+
+
+def linear():
+    torch.manual_seed(0)
+    return torch.nn.Linear(4, 5), torch.randn(3, 4)
+
+
+def two_tensors():
+    torch.manual_seed(0)
+    return torch.randn(3, 4), torch.randn(3, 4)
+
+
+@case(1, 5, one_leaf)
+def data_of_a_leaf(x):
+    x.data = x.data * 2
+    return x.sin(), x.is_leaf
+
+
+@case(1, 9, one_leaf)
+def data_of_a_leaf_twice(x):
+    x.data = x.data * 2
+    x.data = x.data + 1
+    return x.sin()
+
+
+@case(1, None, one_leaf)
+def data_of_a_leaf_is_written_to(x):
+    x.data = x.data * 2
+    x.data.add_(1)
+    with torch.no_grad():
+        x.mul_(3)
+    return x.sin()
+
+
+@case(2, None, one_leaf)
+def data_of_a_leaf_that_was_used(x):
+    y = x.sin()
+    x.data = torch.zeros_like(x)
+    return y + x.cos()
+
+
+@case(2, None, one_leaf)
+def data_of_another_shape(x):
+    y = x.detach() * 2
+    try:
+        x.data = torch.ones(3)
+    except RuntimeError:
+        return y
+    return y, x * 3
+
+
+@case(1, 5, linear)
+def data_of_a_parameter(model, x):
+    model.weight.data = model.weight.data * 2
+    return model(x)
+
+
+@case(1, 6, linear)
+def module_moved_to_where_it_is(model, x):
+    return model.to(torch.float32)(x)
+
+
+@case(1, None, linear)
+def parameters_from_a_vector(model, x):
+    with torch.no_grad():
+        torch.nn.utils.vector_to_parameters(torch.arange(25.0), model.parameters())
+    return model(x)
+
+
+@case(1, 3)
+def data_of_an_argument(x):
+    x.data = torch.ones(5)
+    return x + 1, x.shape
+
+
+@case(1, 4, two_tensors)
+def data_is_another_argument(x, y):
+    x.data = y
+    x.add_(1)
+    return x + 1, y * 2
+
+
+@case(1, 6, two_tensors)
+def data_is_swapped(x, y):
+    held = x.data
+    x.data = y.data
+    y.data = held
+    return x * 2, y * 3
+
+
+@case(1, 4)
+def a_view_keeps_the_old_data(x):
+    row = x[0]
+    x.data = torch.ones(3, 4)
+    row.add_(1)
+    return row, x
+
+
+@case(2, None)
+def data_that_is_no_tensor(x):
+    y = x * 2
+    try:
+        x.data = 5
+    except TypeError:
+        return y + 1

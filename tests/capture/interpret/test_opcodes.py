@@ -1,0 +1,24 @@
+"""Every opcode of this interpreter is handled, or has a stated reason why not."""
+
+from __future__ import annotations
+
+import dis
+
+from capture.interpret.opcodes import HANDLERS, UNSUPPORTED
+
+
+def test_every_opcode_is_handled_or_unsupported_with_a_reason() -> None:
+    missing = set(dis.opmap) - set(HANDLERS) - set(UNSUPPORTED)
+    assert not missing
+
+
+def test_no_opcode_is_both() -> None:
+    assert not set(HANDLERS) & set(UNSUPPORTED)
+
+
+def test_the_tables_name_real_opcodes() -> None:
+    assert set(HANDLERS) | set(UNSUPPORTED) <= set(dis.opmap)
+
+
+def test_reasons_say_something() -> None:
+    assert all(len(reason) > 10 for reason in UNSUPPORTED.values())

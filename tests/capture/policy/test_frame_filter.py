@@ -1,0 +1,191 @@
+"""Which frames are captured: code without a file, code that was asked for, functions that read their own frame."""
+
+from __future__ import annotations
+
+import inspect
+
+import _capture
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import fx
+
+import capture
+from capture.interpret.root_translator import RootTranslator
+
+x = torch.ones(3, 4)
+
+
+class Counting:
+    """A backend that notes the graphs it gets, and writes their code anew as backends may."""
+
+    def __init__(self) -> None:
+        self.graphs = 0
+
+    def __call__(self, gm, example_inputs):
+        self.graphs += 1
+        gm.recompile()
+        return gm.forward
+
+
+@pytest.fixture
+def backend():
+    return Counting()
+
+
+def made_at_run_time():
+    namespace = {}
+    exec(compile("def f(x):\n    return x * 2 + 1", "<made here>", "exec"), namespace)
+    return namespace["f"]
+
+
+def test_code_without_a_file_is_captured(backend):
+    f = made_at_run_time()
+    assert torch.equal(capture.compile(f, backend=backend)(x), x * 2 + 1)
+    assert backend.graphs == 1
+
+
+def test_graph_modules_are_captured_where_asked_for_alone(backend):
+    module = fx.symbolic_trace(lambda x: (x + 1).relu())
+    with capture.enable(backend=backend):
+        module(x)
+    assert backend.graphs == 0
+    assert torch.equal(capture.compile(module, backend=backend)(x), x + 1)
+    assert backend.graphs == 1
+
+
+def test_functions_of_torch_are_captured_where_asked_for(backend):
+    with capture.enable(backend=backend):
+        F.softmax(x, -1)
+    assert backend.graphs == 0
+    assert torch.equal(capture.compile(F.softmax, backend=backend)(x, -1), F.softmax(x, -1))
+    assert backend.graphs == 1
+
+
+def test_asking_does_not_overrule_disable(backend):
+    f = capture.disable(lambda x: x + 1, recursive=False)
+    assert torch.equal(capture.compile(f, backend=backend)(x), x + 1)
+    assert backend.graphs == 0
+
+
+def test_the_method_eval_is_not_the_builtin(backend):
+    module = torch.nn.Linear(4, 4)
+
+    def f(x):
+        module.eval()
+        return module(x)
+
+    capture.compile(f, backend=backend)(x)
+    assert backend.graphs == 1
+    assert not module.training
+
+
+@pytest.mark.parametrize("read", [lambda x: eval("x") is x, lambda x: inspect.currentframe().f_code])
+def test_functions_that_read_their_own_frame_are_left_alone(backend, read):
+    assert capture.compile(read, backend=backend)(x) == read(x)
+    assert backend.graphs == 0
+
+
+def test_frame_whose_guards_never_fit_again_is_analysed_a_few_times():
+    """What resumes behind the break has nothing to capture, and its guards name objects that live for one call."""
+
+    class Marker:
+        pass
+
+    def marked(x):
+        markers = {Marker(), Marker()}
+        y = x + 1
+        capture.graph_break()
+        return Marker() in markers, len(markers), y
+
+    x = torch.ones(3)
+    captured = capture.compile(marked)
+    for _ in range(20):
+        found, count, y = captured(x)
+        assert (found, count) == (False, 2) and torch.equal(y, x + 1)
+    assert 1 <= capture.counters["frames"]["skipped"] <= capture.config.recompile_limit + 2
+
+
+def test_a_state_that_translation_itself_moves_is_looked_at_again():
+    """The first import of a module with abstract classes moves their registry's token; a backend may be what imports it."""
+    from abc import ABC
+    from collections.abc import Sequence
+
+    calls = []
+
+    def backend(gm, inputs):
+        if not calls:
+            type("Registered", (ABC,), {}).register(dict)
+        calls.append(gm)
+        return gm.forward
+
+    def f(x, items):
+        return x + len(items) if isinstance(items, Sequence) else x
+
+    class Items(list):
+        pass
+
+    with capture.config.patch(raise_on_error=True):
+        assert torch.equal(capture.compile(f, backend=backend)(x, Items([1])), x + 1)
+    assert len(calls) == 2
+
+
+def test_what_a_frame_left_to_python_calls_is_captured(backend):
+    """Its write to memory that it shares with another input is Python's; the functions behind it are not."""
+
+    def work(y):
+        return y * 3 + 1
+
+    def main(part, whole):
+        total = part.mul_(2).sum() + whole.sum()
+        print(end="")
+        return total, work(whole.detach().clone())
+
+    def views():
+        whole = torch.ones(4, requires_grad=True) * 1
+        return whole[:2], whole
+
+    captured = capture.compile(main, backend=backend)
+    for _ in range(3):
+        for got, want in zip(captured(*views()), main(*views()), strict=True):
+            assert torch.equal(got, want)
+    assert backend.graphs == 1  # of `work`
+    assert [entry.hits for entry in _capture.entries(work.__code__)] == [2]
+    assert [entry.unhooked for entry in _capture.entries(main.__code__)] == [False]
+
+
+def test_a_frame_without_operations_takes_what_it_calls_along():
+    """What it calls was interpreted as part of it, and is not looked at once more when Python runs the frame."""
+
+    def inner(n):
+        return [n] * 3
+
+    def outer(module, n):
+        return inner(n), type(module)
+
+    module, before = torch.nn.ReLU(), capture.counters["frames"]["skipped"]
+    with capture.enable():
+        found = outer(module, 2)
+    assert found == ([2, 2, 2], torch.nn.ReLU)
+    assert capture.counters["frames"]["skipped"] - before == 1
+
+
+def test_a_frame_that_asks_for_its_variables_and_breaks_is_interpreted_once(monkeypatch):
+    """It is left to Python wherever it breaks: no second look, which would end at the break."""
+    begun = []
+    run_to_break = RootTranslator.run_to_break
+
+    def run(self, break_at):
+        begun.append(self.code.co_name)
+        return run_to_break(self, break_at)
+
+    def asks(x):
+        y = x.sin()
+        capture.graph_break()
+        return y, sorted(locals())
+
+    monkeypatch.setattr(RootTranslator, "run_to_break", run)
+    x = torch.ones(3)
+    y, names = capture.compile(asks)(x)
+    assert torch.equal(y, x.sin()) and names == ["x", "y"]
+    assert begun == ["asks"]

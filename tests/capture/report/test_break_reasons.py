@@ -1,0 +1,401 @@
+"""Each reason for a break: a program that meets it, eager against captured, and `Unsupported` under fullgraph."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import capture
+from capture.interpret.output_graph import MOST_PLACES
+from capture.report.break_reasons import REASONS
+from capture.report.config import config
+from tests.capture.test_cases import outcome, same
+
+PROGRAMS: dict[str, Callable[..., Any]] = {}
+X = torch.arange(12.0).reshape(3, 4)
+
+
+def meets(reason: str) -> Callable[[Any], Any]:
+    def register(program: Any) -> Any:
+        PROGRAMS[reason] = program
+        return program
+
+    return register
+
+
+@meets("data_dependent_jump")
+def jumps_on_data(x):
+    y = x + 1
+    return y * 2 if y.sum() > 0 else y
+
+
+@meets("data_dependent_value")
+def needs_an_item(x):
+    y = x + 1
+    return y * (y.sum() * 1j).item().real
+
+
+@meets("data_dependent_shape")
+def needs_a_shape(x):
+    y = x + 1
+    return y[(y > 0).to(torch.uint8)] + 1
+
+
+@meets("unbacked_decision")
+def decides_on_an_item(x):
+    y = x + 1
+    n = int(y.sum())
+    return y * 2 if n > 3 else y
+
+
+@meets("call")
+def calls_unknown_class(x):
+    y = x + 1
+    return y * 2, types.GenericAlias(list, (int,))
+
+
+class Name(str):
+    pass
+
+
+@meets("not_constant")
+def needs_to_know_a_name(x):
+    y = x + 1
+    return y * 2, getattr(x, Name("ndim"))
+
+
+@meets("call_skipped")
+def calls_left_alone(x):
+    import traceback
+
+    y = x + 1
+    return y * 2, traceback.format_exception_only(ValueError, ValueError("v"))
+
+
+@capture.disable
+def disabled(x):
+    return x * 3
+
+
+@meets("call_disabled")
+def calls_disabled(x):
+    return disabled(x + 1) * 2
+
+
+@meets("explicit")
+def asks_for_it(x):
+    y = x + 1
+    capture.graph_break()
+    return y * 2
+
+
+@meets("builtin")
+def prints(x):
+    y = x + 1
+    print("seen")
+    return y * 2
+
+
+@meets("method")
+def method_outside(x):
+    y = x + 1
+    return y * 2, y.data_ptr() != 0
+
+
+@meets("get_attr")
+def attribute_outside(x):
+    y = x + 1
+    return y * 2, (lambda: 0).__globals__ is not None
+
+
+@meets("set_attr")
+def sets_outside(x):
+    def f(k=1):
+        return k
+
+    y = x + 1
+    f.__kwdefaults__ = {}
+    return y * f()
+
+
+class HasCachedMethod:
+    @functools.lru_cache  # noqa: B019
+    def size(self):
+        return 3
+
+
+@meets("property")
+def reads_c_descriptor(x):
+    y = x + 1
+    return y * HasCachedMethod().size()
+
+
+@meets("iterate")
+def iterates_unknown(x):
+    y = x + 1
+    return y * sum(1 for _ in OBJECTS)
+
+
+class Keyed:
+    def __hash__(self):
+        return 1
+
+    def __eq__(self, other):
+        return self is other
+
+
+OBJECTS = {Keyed(), Keyed()}
+
+
+class Loud(Exception):
+    def __bool__(self):
+        return False
+
+
+@meets("truth_value")
+def truth_of_exception(x):
+    y = x + 1
+    e = Loud()
+    return y * (2 if e else 3)
+
+
+@meets("unknown_type")
+def opaque_object(x):
+    y = x + 1
+    return y * len(MEMORY.tolist())
+
+
+MEMORY = memoryview(b"abc")
+
+
+@meets("not_a_graph_argument")
+def strange_argument(x):
+    y = x + 1
+    try:
+        return torch.add(y, object())
+    except TypeError:
+        return y * 2
+
+
+@meets("operator")
+def subscripts_unknown(x):
+    y = x + 1
+    return y * 2, (lambda: 0).__code__.co_argcount, [5, 6][torch.tensor(1)]
+
+
+class Odd(type):
+    def __eq__(cls, other):
+        return True
+
+    __hash__ = type.__hash__
+
+
+class OddClass(metaclass=Odd):
+    pass
+
+
+@meets("compare")
+def compares_classes(x):
+    y = x + 1
+    return y * 2, OddClass == int
+
+
+EITHER = int | str
+
+
+@meets("opcode")
+def pattern_of_what_is_no_class(x):
+    y = x + 1
+    try:
+        match 3:
+            case EITHER():
+                y = y - 1
+    except TypeError:
+        y = y + 1
+    return y * 2
+
+
+@meets("torch_op_failed")
+def operation_fails(x):
+    y = x + 1
+    return y @ y
+
+
+@meets("unsupported_tensor")
+def sparse_tensor(x):
+    y = x + 1
+    return y * 2, SPARSE.shape
+
+
+SPARSE = torch.eye(3).to_sparse()
+
+
+@meets("unsupported_torch_function")
+def changes_the_process(x):
+    y = x + 1
+    torch.set_flush_denormal(False)
+    return y * 2
+
+
+@meets("raised")
+def raises(x):
+    y = x + 1
+    raise ValueError(f"of {y.dim()} dimensions")
+
+
+@meets("with_context")
+def opens_unknown(x):
+    y = x + 1
+    with 5:
+        return y * 2
+
+
+def deep(x, n):
+    return x if n == 0 else deep(x + 1, n - 1)
+
+
+@meets("inline_depth")
+def deep_calls(x):
+    return deep(x, 30)
+
+
+@meets("too_many_instructions")
+def long_loop(x):
+    y = x + 1
+    for _ in range(2000):
+        pass
+    return y * 2
+
+
+NUMBERS = list(range(MOST_PLACES + 1))
+
+
+@meets("too_many_places")
+def long_list(x):
+    y = x + 1
+    return y * max(NUMBERS)
+
+
+@meets("reconstruct")
+def generator_stays(x):
+    y = x + 1
+    return y * 2, (i for i in range(3))
+
+
+WEIGHT = torch.nn.Parameter(torch.ones(3, 4))
+
+
+class CountingCalls(torch.autograd.Function):
+    calls = []
+
+    @staticmethod
+    def forward(ctx, x):
+        CountingCalls.calls.append(1)
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2
+
+
+@meets("mutation")
+def function_with_effects(x):
+    y = x + WEIGHT
+    return CountingCalls.apply(y).detach() * 2
+
+
+class Final:
+    def __del__(self):
+        pass
+
+
+@meets("finalizer")
+def makes_finalized(x):
+    y = x + 1
+    Final()
+    return y * 2
+
+
+@meets("import")
+def imports(x):
+    y = x + 1
+    import this_module_is_not_there_for_sure
+
+    return y * 2, this_module_is_not_there_for_sure
+
+
+@meets("generator")
+def throws_non_exception(x):
+    y = x + 1
+    g = (i for i in range(3))
+    next(g)
+    try:
+        g.throw(5)
+    except TypeError:
+        return y * 2
+
+
+class Sub(torch.Tensor):
+    def __getattr__(self, name):  # attributes that no guard could follow
+        raise AttributeError(name)
+
+
+SUB = torch.ones(4).as_subclass(Sub)
+
+
+@meets("aliasing")
+def checkpoint_returns_what_it_reads(x):
+    y = x + 1
+    return torch.utils.checkpoint.checkpoint(lambda t: y, x, use_reentrant=False) * 2
+
+
+@meets("subclass")
+def uses_subclass(x):
+    y = x + 1
+    return y * 2, SUB + 1
+
+
+SMALL = {"inline_depth": 20, "max_instructions": 1500}
+
+
+@pytest.mark.parametrize("reason", sorted(PROGRAMS))
+def test_reason(reason: str) -> None:
+    program = PROGRAMS[reason]
+    expected = outcome(program, (X.clone(),))
+    with config.patch(raise_on_error=True, **SMALL):
+        with capture.enable(backend="eager"):
+            got = outcome(program, (X.clone(),))
+        assert got[1:] == expected[1:] and same(got[0], expected[0])
+        capture.reset()
+        with pytest.raises(capture.Unsupported) as refused:
+            capture.compile(program, backend="eager", fullgraph=True)(X.clone())
+    assert refused.value.reason.id == reason
+    capture.reset()
+
+
+def test_every_reason_has_a_program() -> None:
+    assert set(PROGRAMS) == set(REASONS)
+
+
+def test_each_break_has_a_line():
+    """Also one that is found out when the frame's values are rebuilt, behind the instructions."""
+
+    def parts(log):
+        try:
+            yield 1
+            yield 2
+        finally:
+            log.append("left")
+
+    def f(x, log):
+        generator = parts(log)
+        y = x * next(generator)
+        return y + 1
+
+    reasons = capture.explain(f)(torch.ones(3), []).break_reasons
+    assert reasons and all(reason.user_stack for reason in reasons)

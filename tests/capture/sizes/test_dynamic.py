@@ -1,0 +1,637 @@
+"""Sizes and ints that change: every case, call by call, eager against captured, with the graphs it takes in all; and what the symbols leave behind."""
+
+from __future__ import annotations
+
+import operator
+import random
+import subprocess
+import sys
+from typing import Any, NamedTuple
+
+import _capture
+import pytest
+import torch
+
+import capture
+from capture.backends import float_arguments, sized_graph
+from capture.backends.float_arguments import compile_with_floats
+from capture.report.config import config
+from capture.report.counters import counters
+from codegen.compile_fx import compile_fx
+from tests.capture.cases.sizes import dynamic as cases_dynamic
+from tests.capture.cases.sizes import dynamic_numbers as cases_dynamic_numbers
+from tests.capture.cases.sizes import dynamic_operations as cases_dynamic_operations
+from tests.capture.cases.sizes import dynamic_texts as cases_dynamic_texts
+from tests.capture.cases.sizes import dynamic_transforms as cases_dynamic_transforms
+from tests.capture.cases.sizes import dynamic_values as cases_dynamic_values
+from tests.capture.cases.sizes.dynamic_registry import CASES, DynamicCase, rows, tensor
+from tests.capture.test_cases import Counting, outcome, same
+
+MODULES = (
+    cases_dynamic,
+    cases_dynamic_numbers,
+    cases_dynamic_operations,
+    cases_dynamic_texts,
+    cases_dynamic_transforms,
+    cases_dynamic_values,
+)
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Any:
+    capture.reset()
+    yield
+    capture.reset()
+
+
+def run(function: Any, calls: list[tuple[Any, ...]], **settings: Any) -> Counting:
+    """Each call eagerly and captured; the backend with its counts."""
+    backend = Counting()
+    captured = capture.compile(function, backend=backend, **settings)
+    with config.patch(raise_on_error=True):
+        for args in calls:
+            expected, got = outcome(function, args), outcome(captured, args)
+            assert got[1:] == expected[1:]
+            assert same(got[0], expected[0]), (got[0], expected[0])
+    return backend
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.function.__name__)
+def test_case(case: DynamicCase) -> None:
+    backend = run(case.function, case.calls, dynamic=case.dynamic)
+    assert case.graphs is None or backend.graphs == case.graphs
+    if case.ops is not None:
+        assert backend.operations == case.ops
+
+
+# --- what the graph gets -------------------------------------------------------------------------------------------------------
+
+
+def graphs_of(function: Any, *args: Any, **settings: Any) -> list[tuple[torch.fx.GraphModule, list[Any]]]:
+    """(graph, example inputs) of each backend call."""
+    seen = []
+
+    def backend(module: torch.fx.GraphModule, inputs: list[Any]) -> Any:
+        seen.append((module, list(inputs)))
+        return module.forward
+
+    with config.patch(raise_on_error=True):
+        capture.compile(function, backend=backend, **settings)(*args)
+    return seen
+
+
+def test_symbols_are_placeholders_before_their_tensor() -> None:
+    [(module, inputs)] = graphs_of(
+        lambda x, y: x.sum() + y * x.shape[0], tensor(3, 4), tensor(5, 4), dynamic=True
+    )
+    names = [node.name for node in module.graph.nodes if node.op == "placeholder"]
+    assert names == ["s0", "s1", "l_x_", "s2", "l_y_"]
+    assert [v if isinstance(v, int) else tuple(v.shape) for v in inputs] == [3, 4, (3, 4), 5, (5, 4)]
+    example = next(node for node in module.graph.nodes if node.name == "l_x_").meta["example_value"]
+    assert all(isinstance(size, torch.SymInt) for size in example.shape)
+
+
+def test_unused_symbols_are_no_placeholders() -> None:
+    [(module, inputs)] = graphs_of(lambda x, n: (x + 1, n), tensor(3), 7, dynamic=True)
+    assert [v if isinstance(v, int) else tuple(v.shape) for v in inputs] == [3, (3,)]
+
+
+def test_arithmetic_nodes() -> None:
+    [(module, _)] = graphs_of(lambda x: x.new_zeros((x.shape[0] + 1) * 2, 3), tensor(5, 4), dynamic=True)
+    assert [node.target for node in module.graph.nodes if node.op.startswith("call")] == [
+        operator.add,
+        operator.mul,
+        "new_zeros",
+    ]
+
+
+class DimBounds(NamedTuple):
+    dim: int
+    min: int
+    max: int
+
+
+def mark_for_torch_compile(x: torch.Tensor, dim: int) -> None:
+    x._dynamo_dynamic_indices = {dim}  # type: ignore[attr-defined]
+
+
+def by_another_tensor(x: torch.Tensor) -> torch.Tensor:
+    return x + torch.ones(5, 4)
+
+
+def by_a_branch(x: torch.Tensor) -> torch.Tensor:
+    return x + 1 if x.shape[0] == 5 else x
+
+
+def by_a_loop(x: torch.Tensor) -> torch.Tensor:
+    for _ in range(x.shape[0]):
+        x = x + 1
+    return x
+
+
+def by_a_view(x: torch.Tensor) -> torch.Tensor:
+    return x.view(5, 2, 2)
+
+
+FIXING = (by_another_tensor, by_a_branch, by_a_loop, by_a_view)
+
+
+# --- marks ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_mark_dynamic() -> None:
+    x = tensor(5, 4)
+    capture.mark_dynamic(x, 0)
+    assert run(lambda x: x * 2, [(x,), *rows(6, 7)]).graphs == 1
+
+
+def test_mark_dynamic_with_bounds() -> None:
+    x = tensor(5, 4)
+    capture.mark_dynamic(x, 0, min=2, max=6)
+    calls = [(x,), *rows(6, 2)]
+    assert run(lambda x: x * 2, calls).graphs == 1
+    assert run(lambda x: x * 3, [*calls, *rows(7)]).graphs == 2
+
+
+def test_mark_dynamic_beside_its_bounds() -> None:
+    x = tensor(9, 4)
+    capture.mark_dynamic(x, 0, max=6)
+    assert run(lambda x: x * 2, [(x,), (x,), *rows(9)]).graphs == 1
+
+
+@pytest.mark.parametrize("mark", [capture.mark_dynamic, mark_for_torch_compile])
+@pytest.mark.parametrize("fixed", FIXING, ids=lambda f: f.__name__)
+def test_a_marked_size_that_the_program_fixes(fixed: Any, mark: Any) -> None:
+    x = tensor(5, 4)
+    mark(x, 0)
+    captured = capture.compile(fixed, backend="eager")
+    with pytest.raises(
+        capture.ConstraintViolation, match=r"x.size\(0\) is marked as dynamic.* fixes it to 5 .*maybe_mark"
+    ):
+        captured(x)
+    assert torch.equal(captured(tensor(5, 4)), fixed(tensor(5, 4)))
+    y = tensor(5, 4)
+    capture.maybe_mark_dynamic(y, 0)
+    assert torch.equal(captured(y), fixed(y))
+
+
+def test_a_size_is_marked_under_dynamic_false() -> None:
+    x = tensor(5, 4)
+    capture.mark_dynamic(x, 0)
+    assert run(lambda x: x * 2, [(x,), *rows(6, 7)], dynamic=False).graphs == 1
+
+
+def test_marked_sizes_that_branches_and_other_sizes_bound() -> None:
+    x, y = tensor(5, 4), tensor(5, 4)
+    capture.mark_dynamic(x, 0)
+    capture.mark_dynamic(y, 0)
+    assert (
+        run(lambda x, y: x + y if x.shape[0] > 3 else x, [(x, y), (tensor(6, 4), tensor(6, 4))]).graphs == 1
+    )
+
+
+def test_marked_sizes_of_one_stay_numbers() -> None:
+    x = tensor(1, 4)
+    capture.mark_dynamic(x, 0)
+    assert run(lambda x: x * 2, [(x,), *rows(6)]).graphs == 2
+
+
+def test_marks_that_were_made_for_torch_compile() -> None:
+    x = tensor(5, 4)
+    x._dynamo_dynamic_indices = {0}
+    x._dynamo_dynamic_range = {DimBounds(0, 2, 6)}
+    x._dynamo_weak_dynamic_indices = {1}
+    assert run(lambda x: x * 2, [(x,), (tensor(6, 4),), (tensor(2, 9),)]).graphs == 1
+    assert run(lambda x: x * 3, [(x,), (tensor(7, 4),)]).graphs == 2
+    x._dynamo_static_indices = {0, 1}
+    assert run(lambda x: x * 4, [(x,), (tensor(6, 4),)], dynamic=True).graphs == 2
+
+
+def test_mark_static() -> None:
+    x = tensor(5, 4)
+    capture.mark_static(x, 0)
+    assert [type(v) for v in graphs_of(lambda x: x * 2, x, dynamic=True)[0][1]] == [int, torch.Tensor]
+    capture.mark_static(x)
+    assert [type(v) for v in graphs_of(lambda x: x * 3, x, dynamic=True)[0][1]] == [torch.Tensor]
+
+
+# --- modules -------------------------------------------------------------------------------------------------------------------
+
+
+class Scaled(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.factor = 3
+        self.linear = torch.nn.Linear(4, 4)
+        self.register_buffer("table", tensor(16, 4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x) * self.factor + self.table[: x.shape[0]]
+
+
+def test_tensors_of_a_module_stay_static() -> None:
+    module = Scaled()
+    backend = Counting()
+    captured = capture.compile(module, backend=backend, dynamic=True)
+    for n in (2, 3, 5, 7):
+        assert torch.equal(captured(tensor(n, 4)), module(tensor(n, 4)))
+    assert backend.graphs == 1
+
+
+def test_ints_of_a_module_are_constants() -> None:
+    module = Scaled()
+    backend = Counting()
+    captured = capture.compile(module, backend=backend)
+    for factor in (3, 4, 5):
+        module.factor = factor
+        assert torch.equal(captured(tensor(3, 4)), module(tensor(3, 4)))
+    assert backend.graphs == 3
+
+
+@pytest.mark.parametrize("backend", ["eager", "llvm"])
+def test_gradients(backend: str) -> None:
+    def loss(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return ((x @ w).tanh() / x.shape[0]).sum()
+
+    captured = capture.compile(loss, backend=backend, dynamic=True)
+    for n in (3, 5, 6, 3):
+        w = tensor(4, 2).requires_grad_()
+        (expected,) = torch.autograd.grad(loss(tensor(n, 4), w), w)
+        (got,) = torch.autograd.grad(captured(tensor(n, 4), w), w)
+        torch.testing.assert_close(got, expected)
+
+
+def test_written_inputs() -> None:
+    def write(x: torch.Tensor) -> torch.Tensor:
+        x.add_(x.shape[0])
+        return x * 2
+
+    backend = Counting()
+    captured = capture.compile(write, backend=backend, dynamic=True)
+    for n in (2, 3, 5):
+        x, y = tensor(n, 4), tensor(n, 4)
+        assert torch.equal(captured(x), write(y))
+        assert torch.equal(x, y)
+    assert backend.graphs == 1
+
+
+@pytest.mark.parametrize("backend", ["llvm", "aot_eager"])
+def test_a_write_that_autograd_sees(backend: str) -> None:
+    weight = torch.ones(4, requires_grad=True)
+
+    def write(x: torch.Tensor) -> torch.Tensor:
+        x[:2] *= weight
+        return x
+
+    captured = capture.compile(write, backend=backend, dynamic=True)
+    for n in (3, 5, 6):
+        x, y = tensor(n, 4), tensor(n, 4)
+        (expected,) = torch.autograd.grad(write(y).sum(), weight)
+        (got,) = torch.autograd.grad(captured(x).sum(), weight)
+        assert x.requires_grad and torch.equal(got, expected)
+
+
+def test_a_write_to_memory_that_inputs_share() -> None:
+    def write(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        before = y * 1
+        x.add_(1)
+        return before + y
+
+    captured = capture.compile(write, dynamic=True)
+    for n in (3, 5, 6):
+        x, y = tensor(n, 4), tensor(n, 4)
+        assert torch.equal(captured(x, x[1:]), write(y, y[1:]))
+        assert torch.equal(x, y)
+
+
+def test_the_storage_offset_is_guarded() -> None:
+    base = tensor(9, 4)
+    assert (
+        run(
+            lambda x: x + x.storage_offset(), [(base[2:4],), (base[3:5],), (base[2:4],)], dynamic=False
+        ).graphs
+        == 2
+    )
+
+
+# --- native code ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["views", "positions", "joining", "slicing", "arithmetic_that_reaches_the_graph", "an_int_argument"],
+)
+def test_native_code_for_each_size(name: str) -> None:
+    case = next(case for case in CASES if case.function.__name__ == name)
+    captured = capture.compile(case.function, dynamic=True)
+    for args in [*case.calls, *case.calls]:
+        torch.testing.assert_close(captured(*args), case.function(*args))
+
+
+def test_one_compilation_for_a_float_beside_tensors() -> None:
+    def scaled(x: torch.Tensor, s: float, w: torch.Tensor) -> torch.Tensor:
+        return (x * (s + 1) - s * 2).add(w, alpha=s) / s
+
+    [(module, inputs)] = graphs_of(scaled, tensor(3), 2.5, tensor(3), dynamic=True)
+    compiled = []
+
+    def compile_graph(module: Any, inputs: Any) -> Any:
+        compiled.append(module)
+        return compile_fx(module, inputs)
+
+    graph = compile_with_floats(module, inputs, compile_graph)
+    for s in (2.5, 3.5, -1.0):
+        floats = [v if isinstance(v, int) or v.ndim else torch.tensor(s, dtype=torch.float64) for v in inputs]
+        torch.testing.assert_close(graph(*floats)[0], scaled(tensor(3), s, tensor(3)))
+    assert len(compiled) == 1
+
+
+@pytest.mark.parametrize("backend", ["llvm", "aot_eager"])
+def test_a_compilation_for_each_value_that_an_operator_needs(backend: str, monkeypatch: Any) -> None:
+    def sloping(x: torch.Tensor, s: float, scale: float) -> torch.Tensor:
+        return torch.nn.functional.leaky_relu(x - 1, s + 1) * (scale - s)
+
+    monkeypatch.setattr(float_arguments, "LIMIT", 2)
+    captured = capture.compile(sloping, backend=backend, dynamic=True, fullgraph=True)
+    with config.patch(raise_on_error=True):
+        for s in (0.5, 0.25, 0.5, 0.0, -0.0, 0.125):
+            for scale in (2.0, 3.0):
+                expected = sloping(tensor(9), s, scale)
+                torch.testing.assert_close(captured(tensor(9), s, scale), expected)
+    assert len(_capture.entries(sloping.__code__)) == 1
+
+
+def test_floats_in_tensors_are_compiled_once() -> None:
+    def made(x: torch.Tensor, f: float) -> tuple[torch.Tensor, ...]:
+        return torch.tensor([f, 2]) * x[0, :2], torch.tensor([[f], [3]], dtype=torch.float64), torch.tensor(f)
+
+    [(module, inputs)] = graphs_of(made, tensor(3, 4), 2.5, dynamic=True)
+    compiled = []
+
+    def compile_graph(module: Any, inputs: Any) -> Any:
+        compiled.append(module)
+        return compile_fx(module, inputs)
+
+    graph = compile_with_floats(module, inputs, compile_graph)
+    for f in (1.5, 0.25, float("inf"), -0.0, 1e300):
+        floats = [v if isinstance(v, int) or v.ndim else torch.tensor(f, dtype=torch.float64) for v in inputs]
+        for got, expected in zip(graph(*floats), made(tensor(3, 4), f)):
+            assert got.dtype == expected.dtype
+            torch.testing.assert_close(got, expected, rtol=0, atol=0, equal_nan=True)
+    assert len(compiled) == 1
+
+
+def test_ints_made_of_floats_are_compiled_for_each() -> None:
+    captured = capture.compile(lambda f: torch.tensor([f], dtype=torch.int64) + 1, dynamic=True)
+    for f in (1.5, -2.7, 8.0):
+        assert captured(f).tolist() == [int(f) + 1]
+    with pytest.raises(RuntimeError, match="without overflow"):
+        captured(float("nan"))
+
+
+@pytest.mark.parametrize("backend", ["llvm", "eager"])
+def test_gradients_of_autograd_functions_that_read_sizes(backend: str) -> None:
+    apply = cases_dynamic_transforms.sizes_in_autograd_functions
+    captured = capture.compile(apply, backend=backend, dynamic=True, fullgraph=True)
+    with config.patch(raise_on_error=True):
+        for n in (2, 3, 5, 4):
+            theirs, ours = tensor(n, 4).requires_grad_(), tensor(n, 4).requires_grad_()
+            for function, x in ((apply, theirs), (captured, ours)):
+                (function(x)[0] ** 2).sum().backward()
+            torch.testing.assert_close(ours.grad, theirs.grad)
+    assert len(_capture.entries(apply.__code__)) == 1
+
+
+def test_gradients_beside_a_float() -> None:
+    def loss(w: torch.Tensor, s: float) -> torch.Tensor:
+        return (torch.nn.functional.softplus(w, s) * s).sum()
+
+    captured = capture.compile(loss, dynamic=True)
+    for s in (0.5, 2.0, 3.5):
+        w = tensor(4, 2).requires_grad_()
+        (expected,) = torch.autograd.grad(loss(w, s), w)
+        (got,) = torch.autograd.grad(captured(w, s), w)
+        torch.testing.assert_close(got, expected)
+
+
+def test_numbers_of_the_frames_own_closure() -> None:
+    count, scale = 1, 0.5
+
+    def step(x: torch.Tensor) -> torch.Tensor:
+        nonlocal count
+        count += 1
+        return x * scale + count
+
+    backend = Counting()
+    captured = capture.compile(step, backend=backend)
+    for expected in (2, 3, 4, 5):
+        scale = 0.5 * expected
+        assert torch.equal(captured(tensor(3)), tensor(3) * scale + expected)
+        assert count == expected
+    assert backend.graphs == 2
+
+
+def doubling_graph() -> tuple[Any, list[int]]:
+    """`x * 2` compiled for each size, and the sizes that it was compiled for."""
+    compiled: list[int] = []
+
+    def compile_graph(module: Any, inputs: Any) -> Any:
+        compiled.append(inputs[0])
+        return module.forward
+
+    [(module, inputs)] = graphs_of(lambda x: x * 2, tensor(3), dynamic=True)
+    return sized_graph.SizedGraph(module, inputs, compile_graph), compiled
+
+
+def test_sizes_past_the_limit_run_eagerly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sized_graph, "LIMIT", 2)
+    graph, compiled = doubling_graph()
+    for n in (3, 4, 5, 4, 6):
+        assert torch.equal(graph(n, tensor(n))[0], tensor(n) * 2)
+    assert compiled == [3, 4]
+
+
+def test_sizes_that_come_back_are_compiled(caplog: pytest.LogCaptureFixture) -> None:
+    graph, compiled = doubling_graph()
+    with caplog.at_level("INFO", "capture.sizes"):
+        for n in (*range(3, 30), *[20] * (sized_graph.AGAIN - 1), 40, 20, 3):
+            assert torch.equal(graph(n, tensor(n))[0], tensor(n) * 2)
+    assert compiled == [3, 4, 5, 6, 20]
+    assert "operator by operator for the sizes (40,)" in caplog.text
+
+
+@pytest.fixture
+def compilations(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """Of graphs with symbolic sizes, for present ones."""
+    found = []
+    compile_graph = sized_graph.SizedGraph.compile
+
+    def count(self: Any, key: tuple[int, ...], args: Any) -> Any:
+        found.append(key)
+        return compile_graph(self, key, args)
+
+    monkeypatch.setattr(sized_graph.SizedGraph, "compile", count)
+    return found
+
+
+@pytest.mark.parametrize("wants_grad", [False, True])
+def test_sizes_without_a_common_form(wants_grad: bool, compilations: list[tuple[int, ...]]) -> None:
+    def function(x: torch.Tensor, n: int) -> torch.Tensor:
+        return (x * torch.tensor([x.shape[0], n], dtype=torch.int32)[:, None]).sin()
+
+    captured = capture.compile(function, dynamic=True)
+    draw = random.Random(0)
+    for _ in range(40):
+        x, n = torch.randn(2, draw.randint(2, 9), requires_grad=wants_grad), draw.randint(2, 1000)
+        got, expected = captured(x, n), function(x, n)
+        assert torch.allclose(got, expected)
+        if wants_grad:
+            [left], [right] = (torch.autograd.grad(result.sum(), x) for result in (got, expected))
+            assert torch.allclose(left, right)
+    assert len(compilations) == sized_graph.PROMPT
+
+
+TENSORS_OF_SIZES = {
+    "ints": lambda n, k: torch.tensor([n, k, 3]),
+    "a number": lambda n, k: torch.tensor(k),
+    "nested": lambda n, k: torch.tensor([[n, k], [2 * k - 1, 4]]),
+    "ints and floats": lambda n, k: torch.tensor([[n, k], [2 * k, 4.5]]),
+    "float32": lambda n, k: torch.tensor([n, k * 16777217], dtype=torch.float32),
+    "float64": lambda n, k: torch.tensor([n, k * 16777217], dtype=torch.float64),
+    "written to": lambda n, k: torch.tensor([k, 0]).add_(n).mul_(2),
+    "an index": lambda n, k: torch.arange(n)[torch.tensor([k - 2, 0])],
+    "a mask": lambda n, k: torch.arange(n)[None] >= torch.tensor([k, k - 2])[:, None],
+}
+
+
+@pytest.mark.parametrize("name", TENSORS_OF_SIZES)
+def test_tensors_of_sizes_compile_once(name: str, compilations: list[tuple[int, ...]]) -> None:
+    def function(x: torch.Tensor, k: int) -> Any:
+        return TENSORS_OF_SIZES[name](x.shape[0], k), x + 1
+
+    captured = capture.compile(function, dynamic=True)
+    for n in (3, 4, 5, 70, 700, 4):
+        assert same(captured(tensor(n), n + 1), function(tensor(n), n + 1))
+    assert not compilations
+
+
+def test_lengths_of_padded_sequences(compilations: list[tuple[int, ...]]) -> None:
+    def padded(*rows: torch.Tensor) -> Any:
+        lengths = torch.tensor([len(row) for row in rows])
+        return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True).sin(), lengths
+
+    captured = capture.compile(padded)
+    draw = random.Random(0)
+    for _ in range(40):
+        rows = [torch.randn(draw.randint(2, 9), 3) for _ in range(4)]
+        (got, lengths), (expected, wanted) = captured(*rows), padded(*rows)
+        assert torch.allclose(got, expected) and same(lengths, wanted)
+    assert not compilations
+
+
+# --- hooks, texts, imports --------------------------------------------------------------------------------------------------------
+
+
+def test_settrace_hook() -> None:
+    assert (
+        run(
+            lambda x, n: x * n + x.shape[0],
+            [(tensor(k, 4), k + 1) for k in (2, 3, 5)],
+            dynamic=True,
+            hook="settrace",
+        ).graphs
+        == 1
+    )
+
+
+def test_a_failure_names_the_expression_and_the_line() -> None:
+    from guards.failure import explain_failure
+    from guards.namespace import FrameNamespace
+
+    def branching(x: torch.Tensor) -> torch.Tensor:
+        return x + 1 if x.shape[0] * 2 > 7 else x - 1
+
+    run(branching, rows(5), dynamic=True)
+    guards = _capture.entries(branching.__code__)[0].guard_set
+    index = next(i for i, guard in enumerate(guards) if "7 <" in guard.text)
+    frame = FrameNamespace({"x": tensor(3, 4)}, {}, {}, branching)
+    text = explain_failure(guards, index, frame).text
+    assert "7 < (2 * x.size(0))" in text and "now [3]" in text
+    assert (
+        f"{__file__}:{branching.__code__.co_firstlineno + 1}, return x + 1 if x.shape[0] * 2 > 7 else x - 1"
+        in text
+    )
+
+
+PROGRAM = """
+import sys, torch, capture
+
+@capture.compile(backend="eager", dynamic=True)
+def f(x, n):
+    y = torch.cat([x, x]).view(x.shape[0], -1)
+    if x.shape[0] * 2 > n:
+        y = y.softmax(-1) @ torch.ones(y.shape[1], n)
+    return torch.nn.functional.layer_norm(y, y.shape[-1:]), x.shape[0] / 2
+
+f(torch.ones(5, 4), 3), f(torch.ones(6, 4), 4), f(torch.ones(2, 4), 9)
+barred = ("torch._dynamo", "torch._inductor", "torch._functorch.aot_autograd", "torch._functorch.partitioners")
+print([name for name in sys.modules if name.startswith(barred)])
+"""
+
+
+def test_nothing_barred_is_imported() -> None:
+    output = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    assert output.stdout.splitlines()[0] == "[]"
+
+
+def test_static_captures_do_not_import_sympy() -> None:
+    program = "import sys, torch, capture\nf = capture.compile(lambda x: x.view(-1) * 2, backend='eager')\nf(torch.ones(3, 4))\nprint('sympy' in sys.modules)"
+    assert (
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+        == "False\n"
+    )
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "llvm"])
+def test_a_training_graph_at_several_sizes(backend):
+    weight = torch.ones(3, requires_grad=True)
+    compiled = capture.compile(lambda x: (x * weight).sum(), backend=backend)
+    for size in (2, 5, 7, 2):
+        x = torch.full((size, 3), 2.0)
+        (gradient,) = torch.autograd.grad(compiled(x), weight)
+        assert torch.equal(gradient, x.sum(0))
+
+
+class CountingModule(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        return x * self.calls
+
+
+GLOBAL_CALLS = 0
+
+
+def counts_globally(x: torch.Tensor) -> torch.Tensor:
+    global GLOBAL_CALLS
+    GLOBAL_CALLS += 1
+    return x * GLOBAL_CALLS
+
+
+@pytest.mark.parametrize("make", [CountingModule, lambda: counts_globally])
+def test_a_counter_becomes_a_symbol(make: Any) -> None:
+    """Ints of modules and globals are constants, but for those that the code itself goes on with: flags have few values, counters many."""
+    expected, counted, x = make(), make(), torch.ones(2)
+    captured = capture.compile(counted, backend="eager")
+    counters.clear()
+    with config.patch(raise_on_error=True):
+        for number in range(1, 10):
+            globals()["GLOBAL_CALLS"] = number - 1
+            eager = expected(x)
+            globals()["GLOBAL_CALLS"] = number - 1
+            assert torch.equal(captured(x), eager)
+            assert number == (GLOBAL_CALLS if make is not CountingModule else counted.calls)
+    assert counters["graphs"]["compiled"] == 4

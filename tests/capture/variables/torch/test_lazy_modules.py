@@ -1,0 +1,93 @@
+"""Lazy modules: the first call initializes them, ahead of the frame; values, random state and graphs as if they had been initialized before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.modules.lazy import LazyModuleMixin
+from torch.nn.parameter import UninitializedParameter
+
+import capture
+from capture.report.config import config
+from tests.capture.test_cases import Counting
+
+
+class Scale(LazyModuleMixin, nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = UninitializedParameter()
+
+    def initialize_parameters(self, xs, shift=None):
+        with torch.no_grad():
+            self.weight.materialize((xs[0].shape[-1],))
+            self.weight.fill_(self.start(xs[0]))
+
+    def start(self, x):
+        return 0.5
+
+    def forward(self, xs, shift=None):
+        return sum(x * self.weight for x in xs) + shift
+
+
+class ByValue(Scale):
+    """Needs the values of its first input: half done without them, undone, left to Python."""
+
+    def start(self, x):
+        return float(x.sum())
+
+
+def call(net, x):
+    return net(x)
+
+
+#: name -> (module, function of module and input, graphs; None: not one graph)
+CASES: dict[str, tuple[Callable[[], nn.Module], Callable[[Any, Any], Any], int | None]] = {
+    "linear": (lambda: nn.LazyLinear(5), call, 1),
+    "sequence": (lambda: nn.Sequential(nn.LazyLinear(5), nn.ReLU(), nn.LazyLinear(2)), call, 1),
+    "batch norm": (lambda: nn.Sequential(nn.Unflatten(1, (4, 1)), nn.LazyConv1d(5, 1), nn.LazyBatchNorm1d()), call, 1),
+    "of the user": (Scale, lambda net, x: net([x, x + 1], shift=torch.ones(4)), 1),
+    "draws behind it": (lambda: nn.LazyLinear(5), lambda net, x: net(x) + torch.rand(5), 1),
+    "draws before it": (lambda: nn.LazyLinear(5), lambda net, x: net(x + torch.rand(4)), None),
+    "by value": (ByValue, lambda net, x: net([x * 2], shift=1), None),
+}  # fmt: skip
+
+
+def two_calls(make: Any, function: Any) -> list[Any]:
+    torch.manual_seed(0)
+    net, x = make(), torch.randn(3, 4)
+    results = [function(net, x), function(net, x)]
+    return [*results, *net.state_dict().values(), [type(m) for m in net.modules()], torch.rand(1)]
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("name", CASES)
+def test_lazy_module(name: str, dynamic: bool) -> None:
+    make, function, graphs = CASES[name]
+    expected = two_calls(make, function)
+    backend = Counting()
+    capture.reset()
+    captured = capture.compile(function, backend=backend, dynamic=dynamic)
+    with config.patch(raise_on_error=True):
+        found = two_calls(make, captured)
+    assert len(found) == len(expected)
+    for one, two in zip(found, expected):
+        assert torch.equal(one, two) if isinstance(two, torch.Tensor) else one == two
+    assert graphs is None or backend.graphs == graphs
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize(
+    "make", [lambda: nn.LazyLinear(5), lambda: nn.LazyBatchNorm1d(), lambda: nn.Sequential(nn.LazyLinear(5))]
+)
+def test_the_module_itself_is_compiled(make, dynamic) -> None:
+    expected = two_calls(make, call)
+    backend = Counting()
+    capture.reset()
+    found = two_calls(make, lambda net, x: capture.compile(net, backend=backend, dynamic=dynamic)(x))
+    for one, two in zip(found, expected, strict=True):
+        assert torch.equal(one, two) if isinstance(two, torch.Tensor) else one == two
+    assert backend.graphs == 1

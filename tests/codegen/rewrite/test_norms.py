@@ -1,0 +1,92 @@
+"""Batch norm on float32 and float64: values, strides, statistics and gradients like eager's; no rule of torch's on the way."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import capture
+from capture.report.config import config
+from codegen.rewrite.decompositions import aten, rule_for
+
+CLASSES = {2: nn.BatchNorm1d, 3: nn.BatchNorm1d, 4: nn.BatchNorm2d, 5: nn.BatchNorm3d}
+TOLERANCE = {torch.float32: {"rtol": 1e-4, "atol": 1e-5}, torch.float64: {"rtol": 1e-10, "atol": 1e-10}}
+
+
+def results(function: Any, module: nn.Module, x: torch.Tensor) -> list[torch.Tensor]:
+    x = x.clone().requires_grad_()
+    value = function(x)
+    (grad,) = torch.autograd.grad(value.pow(3).sum(), x, retain_graph=True)
+    value.pow(3).sum().backward()
+    return [value, grad, *(p.grad for p in module.parameters()), *module.buffers()]
+
+
+@pytest.mark.parametrize("rank", [2, 3, 4, 5])
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize(("affine", "tracks"), [(True, True), (True, False), (False, True), (False, False)])
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_like_eager(rank: int, training: bool, affine: bool, tracks: bool, dtype: torch.dtype) -> None:
+    module = CLASSES[rank](5, affine=affine, track_running_stats=tracks, momentum=0.3, dtype=dtype)
+    for parameter in module.parameters():
+        nn.init.uniform_(parameter)
+    for buffer in module.buffers():
+        buffer.add_(1)
+    module.train(training)
+    for x in (
+        torch.randn(4, 5, *[3] * (rank - 2), dtype=dtype),
+        torch.randn(4, *[3] * (rank - 2), 5, dtype=dtype).movedim(-1, 1),
+    ):
+        ours = copy.deepcopy(module)
+        with config.patch(raise_on_error=True):
+            found = results(capture.compile(ours, dynamic=False), ours, x)
+        theirs = copy.deepcopy(module)
+        for a, b in zip(found, results(theirs, theirs, x), strict=True):
+            torch.testing.assert_close(a, b, **TOLERANCE[dtype])
+            assert a.stride() == b.stride()
+
+
+def test_gradient_of_the_gradient() -> None:
+    module = nn.BatchNorm2d(3).double()
+    x = torch.randn(2, 3, 4, 4, dtype=torch.float64, requires_grad=True)
+
+    def second(function: Any) -> torch.Tensor:
+        (grad,) = torch.autograd.grad(function(x).pow(3).sum(), x, create_graph=True)
+        return torch.autograd.grad(grad.pow(2).sum(), x)[0]
+
+    torch.testing.assert_close(second(capture.compile(module)), second(module))
+
+
+def test_one_element_for_each_channel() -> None:
+    def program(x: torch.Tensor) -> torch.Tensor:
+        return F.batch_norm(x, None, None, training=True)
+
+    for function in (program, capture.compile(program)):
+        with pytest.raises(ValueError, match="more than 1 value per channel"):
+            function(torch.ones(1, 3, 1))
+    module = nn.BatchNorm1d(3).eval()
+    assert torch.equal(capture.compile(module)(torch.ones(1, 3)), module(torch.ones(1, 3)))
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_no_rule_of_torch(training: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Theirs take ten times as long."""
+    monkeypatch.setattr(torch._decomp.decompositions, "native_batch_norm_helper", None)
+    rule = rule_for(aten.native_batch_norm.default)
+    assert rule is not None
+    tensor, channels = torch.randn(2, 3, 4), torch.ones(3)
+    value, *_ = rule(tensor, channels, channels, channels.clone(), channels.clone(), training, 0.1, 1e-5)
+    expected = F.batch_norm(tensor, channels.clone(), channels.clone(), channels, channels, training)
+    torch.testing.assert_close(value, expected)
+
+
+def test_symbolic_sizes() -> None:
+    module = nn.BatchNorm1d(3)
+    compiled = capture.compile(copy.deepcopy(module), dynamic=True)
+    for count in (4, 5, 9):
+        x = torch.randn(count, 3, 2)
+        torch.testing.assert_close(compiled(x), module(x))
