@@ -39,8 +39,8 @@ from guards.properties.buffer import LONGEST_FORMAT, BufferProperties
 from guards.properties.global_state import read_global_state
 from guards.properties.iterator_state import numbers_of
 from guards.properties.set_layout import layout_of
-from guards.properties.tensor import TensorProperties
-from guards.sources import GlobalsSource, GlobalStateSource, Source
+from guards.properties.tensor import TensorProperties, storage_key
+from guards.sources import AttrSource, DictValueSource, GlobalsSource, GlobalStateSource, GradSource, Source
 from guards.values import NUMPY_NUMBERS, PLAIN_VALUE, ObjectRef, constant_identity, is_constant
 
 
@@ -299,8 +299,6 @@ MODULE_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_bac
 
 def module_match(source: Source, module: torch.nn.Module) -> list[Guard]:
     """An nn.Module of the same type and training flag, with the same hooks. Guard the attributes that you use one by one on top."""
-    from guards.sources import AttrSource, DictValueSource
-
     namespace = instance_dict(module) or {}
     guards = [type_match(source, module)]
     if "training" in namespace:
@@ -381,15 +379,11 @@ def _dim_inside(sizes: tuple[int, ...], strides: tuple[int, ...], dim: int) -> i
 
 def grad_none(source: Source, tensor: torch.Tensor) -> Guard:
     """Whether `tensor.grad` is None."""
-    from guards.sources import GradSource
-
     return Guard((source,), GuardKind.GRAD_NONE, GradSource(source).read(tensor) is None)
 
 
 def tensor_aliasing(sources: Sequence[Source], tensors: Sequence[torch.Tensor]) -> Guard:
     """The same tensors as now share a storage: `payload[i]` is the first place with the storage of place i."""
-    from guards.properties.tensor import storage_key
-
     first: dict[int, int] = {}
     groups = tuple(first.setdefault(storage_key(tensor), i) for i, tensor in enumerate(tensors))
     return Guard(tuple(sources), GuardKind.TENSOR_ALIASING, groups)

@@ -28,6 +28,7 @@ from capture.graph.number_operations import (
     tensor_of_numbers,
 )
 from capture.hooks import switch as hooks
+from codegen.launch.compiled import EagerGraph
 
 FLOATS = (torch.float32, torch.float64)
 LIMIT = 16  # values that a graph is compiled for; with others it runs operator by operator
@@ -50,8 +51,6 @@ def compile_with_floats(
 
 def _or_as_captured(compiled: Callable[..., Any], gm: torch.fx.GraphModule) -> Callable[..., Any]:
     """A graph that runs operator by operator has no use for tensors in place of its floats."""
-    from codegen.launch.compiled import EagerGraph
-
     return EagerGraph(gm, compiled.reason) if isinstance(compiled, EagerGraph) else compiled
 
 

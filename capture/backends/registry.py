@@ -21,7 +21,11 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cache.store import KernelStore
 from capture.backends import array_cost
+from capture.backends.float_arguments import compile_with_floats
+from capture.backends.sized_graph import SizedGraph
+from capture.backends.value_parts import compile_in_parts, reads_values
 from capture.hooks import switch as hooks
 from capture.report.config import config
 from capture.report.errors import (
@@ -32,6 +36,8 @@ from capture.report.errors import (
     did_you_mean,
 )
 from capture.report.log import failure_text, warn_once
+from codegen.compile_fx import compile_for_sizes, compile_fx
+from codegen.launch.compiled import CompiledGraph, EagerGraph
 
 if TYPE_CHECKING:
     import torch.fx
@@ -141,8 +147,6 @@ def is_worth_running(compiled: Any, captured: torch.fx.Graph, instructions: int)
 
 def is_worth_converting(compiled: Any, captured: torch.fx.Graph) -> bool:
     """The same, of graphs of NumPy's operations alone."""
-    from codegen.launch.compiled import CompiledGraph
-
     return not isinstance(compiled, CompiledGraph) or array_cost.is_worth_running(captured)
 
 
@@ -193,25 +197,15 @@ def llvm_backend(
     """Native code for the whole graph, and for its backward where an input wants gradients. freeze: inputs whose placeholders are marked "frozen" are
     constants.
     """
-    from capture.backends.float_arguments import compile_with_floats
-    from capture.backends.value_parts import compile_in_parts, reads_values
-
     if reads_values(gm.graph):
-        from codegen.launch.compiled import EagerGraph
-
         return compile_in_parts(gm, _compile_part) or EagerGraph(gm, "no part of it is worth compiling")
     return compile_with_floats(gm, example_inputs, functools.partial(_compile_natively, freeze=freeze))
 
 
 def _compile_part(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
     """A part of a graph with numbers that only a run knows: for all of them at once, or not at all."""
-    from codegen.compile_fx import compile_for_sizes, compile_fx
-    from codegen.launch.compiled import EagerGraph
-
     forward: Callable[..., Any] = gm.forward
     if any(type(value) is int for value in example_inputs):
-        from capture.backends.sized_graph import SizedGraph
-
         symbolic = compile_for_sizes(gm, example_inputs, store=kernel_store())
         if symbolic is None:
             return forward
@@ -223,14 +217,10 @@ def _compile_part(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Ca
 def _compile_natively(
     gm: torch.fx.GraphModule, example_inputs: Sequence[Any], *, freeze: bool
 ) -> Callable[..., Any]:
-    from codegen.compile_fx import compile_for_sizes, compile_fx
-
     places = [node for node in gm.graph.nodes if node.op == "placeholder"]
     frozen = frozenset(place for place, node in enumerate(places) if freeze and node.meta.get("frozen"))
     compile_graph = functools.partial(compile_fx, store=kernel_store(), frozen=frozen)
     if any(type(value) is int for value in example_inputs):
-        from capture.backends.sized_graph import SizedGraph
-
         symbolic = compile_for_sizes(gm, example_inputs, store=kernel_store())
         return SizedGraph(gm, example_inputs, compile_graph, symbolic)
     return compile_graph(gm, example_inputs)
@@ -241,18 +231,12 @@ def aot_eager_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Ca
     """The traced forward and backward graphs, each ATen operator a call: shows what tracing does, without
     kernels.
     """
-    from capture.backends.float_arguments import compile_with_floats
-
     return compile_with_floats(gm, example_inputs, _trace)
 
 
 def _trace(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
-    from codegen.compile_fx import compile_fx
-
     compile_graph = functools.partial(compile_fx, kernels=False)
     if any(type(value) is int for value in example_inputs):
-        from capture.backends.sized_graph import SizedGraph
-
         return SizedGraph(gm, example_inputs, compile_graph)
     return compile_graph(gm, example_inputs)
 
@@ -264,8 +248,6 @@ def kernel_store() -> Any:
 
 @functools.cache
 def _open_store(directory: str) -> Any:
-    from cache.store import KernelStore
-
     if not directory:
         import platformdirs
 

@@ -25,6 +25,7 @@ import _capture
 
 from capture.hooks import function_finder
 from capture.hooks.dispatcher import Dispatcher, dispatcher_code, dispatcher_of, own_code
+from capture.policy import frame_filter
 
 if TYPE_CHECKING:
     from capture.policy.settings import FrameConverter
@@ -148,8 +149,6 @@ def _on_event(frame: types.FrameType, event: str, arg: Any) -> Any:
 
 
 def _meet(frame: types.FrameType) -> None:
-    from capture.policy import frame_filter
-
     code = frame.f_code
     ours = (
         frame.f_globals.get("__name__", "").partition(".")[0] in OUR_PACKAGES

@@ -13,6 +13,9 @@ from torch.autograd import forward_ad
 
 from capture.process import function_modes, process_flags
 from capture.process.thread_state import read_modes
+from capture.variables.core.class_lookup import MISSING, lookup_type
+from capture.variables.objects.type_object import ClassVariable
+from capture.variables.operations.equality import equals_others, names_objects
 from guards import conditions as shapes
 from guards import guard as make_guard
 from guards.guard import Guard
@@ -111,8 +114,6 @@ class Guarding:
             self.guards.add(make_guard.dict_keys(source, mapping))
 
     def guard_dict_contains(self, variable: Any, key: Any, mapping: Any) -> None:
-        from capture.variables.operations.equality import equals_others, names_objects
-
         if names_objects(key) or equals_others(key) or variable.side_changed(self):
             variable.keys_guarded = True
             self.guard_dict_keys(variable.source, mapping)
@@ -133,8 +134,6 @@ class Guarding:
 
         Once for each class: an object is guarded to be of its class anyway. Classes written in C don't change.
         """
-        from capture.variables.core.class_lookup import MISSING, lookup_type
-
         source = self.class_source(owner)
         if source is None or not cls.__flags__ & HEAP_TYPE or (id(cls), name) in self._class_entries:
             return
@@ -171,8 +170,6 @@ class Guarding:
 
     def class_source(self, variable: Variable) -> Source | None:
         """Where the class of an object can be reached; of a class, the class itself."""
-        from capture.variables.objects.type_object import ClassVariable
-
         if isinstance(variable, ClassVariable):
             return variable.source
         if variable.source is not None:

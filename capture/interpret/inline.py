@@ -33,16 +33,22 @@ from capture.variables.callables.library import (
 )
 from capture.variables.containers.mapping import DictVariable
 from capture.variables.containers.sequence import TupleVariable
-from capture.variables.core.base import LazyVariable, ObservedException, Variable
+from capture.variables.core.base import LazyVariable, NotConstant, ObservedException, Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
+from capture.variables.core.rules import lookup
+from capture.variables.iterators.generator import GeneratorVariable
+from capture.variables.numbers.arithmetic import compute
 from capture.variables.numbers.symbolic import SymbolicVariable, is_unbacked, proxy_for
+from capture.variables.tensors.tensor import TensorVariable
 from capture.variables.torch.compiled_callable import (
     call_original,
     compile_in_frame,
     is_compiled,
     is_torch_compiled,
 )
+from capture.variables.torch.nn_module import MODULE_METHODS, ModuleVariable
+from capture.variables.torch.wrappers import BY_CODE, OF_TORCH_COMPILE
 from guards import guard as make_guard
 from guards.sources import (
     CellContentsSource,
@@ -75,8 +81,6 @@ def call_function(
         raise GraphBreak("inline_depth", limit=str(config.inline_depth))
     callee = make_translator(tx, function, args, kwargs)
     if code.co_flags & CO_GENERATOR:
-        from capture.variables.iterators.generator import GeneratorVariable
-
         return GeneratorVariable(callee)
     return run_callee(tx, callee)
 
@@ -90,11 +94,6 @@ def run_callee(tx: Translator, callee: Translator) -> Variable:
 
 def special_call(tx: Translator, function: UserFunctionVariable, args: list[Variable]) -> Any:
     """Rules that go before inlining, in order; each gives a handler or None."""
-    from capture.variables.core.rules import lookup
-    from capture.variables.tensors.tensor import TensorVariable
-    from capture.variables.torch.nn_module import MODULE_METHODS, ModuleVariable
-    from capture.variables.torch.wrappers import BY_CODE, OF_TORCH_COMPILE
-
     value = function.function
     handler = lookup(value)
     if handler is not None:
@@ -147,8 +146,6 @@ def _explicit_break(tx: Translator, function: UserFunctionVariable, args: Any, k
 def _constant_result(
     tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    from capture.variables.core.base import NotConstant
-
     def value(argument: Variable) -> Any:
         try:
             return argument.real_value()
@@ -156,8 +153,6 @@ def _constant_result(
             raise GraphBreak("builtin", name=function.function.__qualname__, value=argument) from None
 
     result = function.function(*map(value, args), **{k: value(v) for k, v in kwargs.items()})
-    from guards.sources import ConstantSource
-
     return tx.wrap(result, ConstantSource(result))
 
 
@@ -184,8 +179,6 @@ def _check_size(
     tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     """`torch._check_is_size` of a number that only the graph knows: there it stays as it is."""
-    from capture.variables.numbers.arithmetic import compute
-
     limits = [compute(operator.ge, [args[0], ConstantVariable(0)])]
     limits += [compute(operator.le, [args[0], kwargs["max"]])] if "max" in kwargs else []
     for limit in limits:
@@ -331,8 +324,6 @@ def lazy(tx: Translator, value: Any, source: Source | None) -> Variable:
 
 
 def existing_cells(tx: Translator, function: UserFunctionVariable) -> list[CellVariable]:
-    from guards.sources import ConstantSource
-
     cells = []
     for index, cell in enumerate(function.function.__closure__ or ()):
         source: Source = ConstantSource(cell)

@@ -38,10 +38,19 @@ from capture.sizes.assertions import Assertions
 from capture.sizes.policy import Seen, SizePolicy
 from capture.sizes.symbols import SizesAsNumbers, Symbols
 from capture.sizes.unbacked import Allowed, Unbacked
+from capture.variables.containers.lists import ListVariable
+from capture.variables.containers.mapping import DictVariable
+from capture.variables.containers.named_tuple import NamedTupleVariable
+from capture.variables.containers.sequence import SequenceVariable, TupleVariable
 from capture.variables.core.base import LazyVariable, Variable
 from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.wrap import constant, wrap
+from capture.variables.numbers import graph_float
+from capture.variables.numbers import max_min as choice
 from capture.variables.numbers.symbolic import as_number, is_symbolic, proxy_for
 from capture.variables.tensors import torch_function_overrides as overrides
+from capture.variables.tensors.tensor import TensorVariable
+from capture.variables.torch.nn_module import ModuleVariable
 from guards import guard as make_guard
 from guards.guard_set import GuardSet
 from guards.lookup import is_nn_module
@@ -160,15 +169,11 @@ class OutputGraph(Placeholders):
 
     def check_no_dict_of(self, namespace: dict[str, Any]) -> None:
         """Before a name of a module is bound or deleted: what the frame knows of the module's dict would be out of date."""
-        from capture.variables.containers.mapping import DictVariable
-
         if isinstance(self.known_object(namespace), DictVariable):
             raise GraphBreak("mutation", value="a module whose dict the frame has")
 
     def pending_item(self, mapping: Any, key: Any) -> Variable | None:
         """What the frame stored in an existing dict (a module's registry) that it also changed as a dict."""
-        from capture.variables.containers.mapping import DictVariable
-
         known = self.known_object(mapping)
         if isinstance(known, DictVariable):
             entry = known.entries.get(key)
@@ -178,8 +183,6 @@ class OutputGraph(Placeholders):
 
     def changed_dict(self, mapping: Any) -> Any:
         """The variable of an existing dict that the frame has changed; None of any other."""
-        from capture.variables.containers.mapping import DictVariable
-
         known = self.known_object(mapping)
         return known if isinstance(known, DictVariable) and self.side_effects.is_mutated(known) else None
 
@@ -187,8 +190,6 @@ class OutputGraph(Placeholders):
 
     def is_of_module(self, source: Source) -> bool:
         """Whether what is found there belongs to an nn.Module: an attribute, or what is inside of one."""
-        from capture.variables.torch.nn_module import ModuleVariable
-
         owners = {step.base for step in source.chain() if isinstance(step, AttrSource)}
         return bool(owners) and any(
             isinstance(variable, ModuleVariable) and variable.source in owners
@@ -226,9 +227,6 @@ class OutputGraph(Placeholders):
     def _operation(
         self, tx: Translator, kind: str, target: Any, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        from capture.variables.numbers import graph_float
-        from capture.variables.numbers import max_min as choice
-
         if graph_float.is_in_lists(target, args):
             return graph_float.one_by_one(tx, target, args, kwargs)
         kwargs = graph_float.read_numbers(tx, target, args, kwargs)
@@ -270,8 +268,6 @@ class OutputGraph(Placeholders):
 
     def _list_returned(self, value: Any, args: list[Variable]) -> Variable | None:
         """`torch._foreach_add_` and the like return the list that they are given; a new one of the same objects where a class of tensors is asked."""
-        from capture.variables.containers.sequence import SequenceVariable
-
         given = args[0] if args else None
         if not isinstance(value, (list, tuple)) or not isinstance(given, SequenceVariable):
             return None
@@ -341,12 +337,6 @@ class OutputGraph(Placeholders):
 
     def wrap_result(self, value: Any, node: torch.fx.Node) -> Variable:
         """The result of an operation as a variable; parts of a tuple become `getitem` nodes."""
-        from capture.variables.containers.lists import ListVariable
-        from capture.variables.containers.named_tuple import NamedTupleVariable
-        from capture.variables.containers.sequence import TupleVariable
-        from capture.variables.core.wrap import constant
-        from capture.variables.tensors.tensor import TensorVariable
-
         node.meta["example_value"] = value
         if is_fake(value):
             return TensorVariable(node, value)
@@ -361,8 +351,6 @@ class OutputGraph(Placeholders):
 
     def _item(self, value: Any, node: torch.fx.Node, index: int) -> Variable:
         if not isinstance(value[index], (torch.Tensor, tuple, list)):
-            from capture.variables.core.wrap import constant
-
             return constant(value[index])
         part = self.graph.call_function(operator.getitem, (node, index))
         part.meta["stack_trace"] = node.meta.get("stack_trace", "")
@@ -401,8 +389,6 @@ class OutputGraph(Placeholders):
 
     def surround_with(self, modes: Iterable[Any]) -> None:
         """Modes of torch that are entered around the frame, the innermost last."""
-        from capture.variables.core.wrap import wrap
-
         self.function_modes = [wrap(self, m, FunctionModeSource(i)) for i, m in enumerate(modes)]
         self.modes_around = list(self.function_modes)
 
@@ -527,8 +513,6 @@ def is_fake(value: Any) -> bool:
 
 def _argument_returned(value: Any, args: list[Variable]) -> Variable | None:
     """An in-place operation returns one of its arguments."""
-    from capture.variables.tensors.tensor import TensorVariable
-
     if not is_fake(value):
         return None
     for arg in args:

@@ -26,6 +26,9 @@ from capture.graph.inputs import (
 )
 from capture.graph.named_functions import new_graph
 from capture.interpret.guarding import Guarding
+from capture.variables.numbers.random_draws import Draw, DrawnVariable, DrawSource
+from capture.variables.tensors.tensor import TensorVariable
+from capture.variables.tensors.tensor_subclass import SubclassVariable
 from codegen.fake.fake import fake_mode
 from codegen.fake.twins import check_supported, to_fake
 from guards import guard as make_guard
@@ -54,8 +57,6 @@ class Placeholders(Guarding):
         self._last_placeholder: torch.fx.Node | None = None
 
     def add_tensor_input(self, value: torch.Tensor, source: Source | None) -> Variable:
-        from capture.variables.tensors.tensor import TensorVariable
-
         source = source or ConstantSource(value)
         check_supported(value)
         layout, dims = self.symbols.layout_of(value, source)
@@ -71,8 +72,6 @@ class Placeholders(Guarding):
 
     def add_subclass_input(self, value: torch.Tensor, source: Source | None) -> Variable:
         """A tensor of a class with operations of its own: the graph takes the plain tensor on its memory."""
-        from capture.variables.tensors.tensor_subclass import SubclassVariable
-
         source = source or ConstantSource(value)
         plain = plain_tensor(value)
         check_supported(plain)
@@ -115,8 +114,6 @@ class Placeholders(Guarding):
         self, function: Any, args: tuple[Any, ...], bounds: tuple[Any, Any], owner: Source | None = None
     ) -> Variable:
         """A number from one of Python's random streams. What the backend is shown is not drawn: nothing is, at capture."""
-        from capture.variables.numbers.random_draws import Draw, DrawnVariable, DrawSource
-
         source, kind = DrawSource(len(self.draws)), type(bounds[0])
         self.draws.append(Draw(source.local, function, args, owner))
         example = kind((bounds[0] + bounds[1]) / 2)
@@ -126,8 +123,6 @@ class Placeholders(Guarding):
 
     def add_array_input(self, array: Any, tensor: torch.Tensor, source: Source) -> TensorVariable:
         """A NumPy array, and the tensor on its memory."""
-        from capture.variables.tensors.tensor import TensorVariable
-
         fake = self._fake_of(tensor)
         node = self._placeholder(input_name(source), fake)
         self.inputs.append(ArrayInput(source, node, tensor))
@@ -136,8 +131,6 @@ class Placeholders(Guarding):
 
     def add_numpy_number(self, number: Any, source: Source) -> TensorVariable:
         """One of NumPy's numbers: its type is guarded, its value is not."""
-        from capture.variables.tensors.tensor import TensorVariable
-
         tensor = numpy_number_as_tensor(number)
         fake = self._fake_of(tensor)
         node = self._placeholder(input_name(source), fake)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from capture.variables.core.base import Deleted, Variable
 from capture.variables.core.exception import raise_new
+from capture.variables.core.wrap import wrap
 from guards import guard as make_guard
 from guards.sources import (
     BuiltinSource,
@@ -50,8 +51,6 @@ class Scope:
 
     def load(self, output: OutputGraph, name: str) -> Variable:
         """What `name` means as a global. Raises the program's NameError."""
-        from capture.variables.core.wrap import wrap
-
         output.check_namespace(self.globals)
         pending = output.pending_global(self.globals, name)
         deleted = isinstance(pending, Deleted)

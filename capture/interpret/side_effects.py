@@ -16,8 +16,18 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from capture.report.break_reasons import GraphBreak
+from capture.variables.callables.function import CellVariable
+from capture.variables.containers.lists import DequeVariable, ListVariable
+from capture.variables.containers.mapping import DictVariable
+from capture.variables.containers.ranges import SliceVariable
+from capture.variables.containers.sets import SetVariable
 from capture.variables.core.base import Deleted, Variable
+from capture.variables.core.class_lookup import lookup_type, plain_setattr
 from capture.variables.core.constant import ConstantVariable, is_literal
+from capture.variables.iterators.iterator import IteratorVariable
+from capture.variables.numbers.random_object import RandomVariable
+from capture.variables.objects.user_object import ObjectVariable
+from capture.variables.tensors.tensor import TensorVariable
 from guards.lookup import Undecided, Unresolved, instance_dict, isinstance_raw, raw_attribute
 from guards.sources import AttrSource, GlobalSource
 
@@ -264,8 +274,6 @@ class SideEffects:
 
 def held_by_itself(value: Any, name: str) -> bool:
     """Whether the object has the name in its dict or in a slot."""
-    from capture.variables.core.class_lookup import lookup_type
-
     slot = lookup_type(type(value), name)
     if isinstance(slot, types.MemberDescriptorType):
         try:
@@ -290,9 +298,6 @@ def _call_method(code: PythonCode, owner: Variable, name: str, args: list[Variab
 
 def _apply_list(code: PythonCode, variable: Any, before: list[Variable]) -> None:
     """`xs[k:] = [...]` with k the length of what is unchanged at the front; past the methods of a subclass."""
-    from capture.variables.containers.lists import ListVariable
-    from capture.variables.containers.ranges import SliceVariable
-
     same = 0
     for old, new in zip(before, variable.items):
         if old is not new and not _realized_from(old, new):
@@ -308,8 +313,6 @@ def _realized_from(old: Variable, new: Variable) -> bool:
 
 
 def _apply_deque(code: PythonCode, variable: Any, before: list[Variable]) -> None:
-    from capture.variables.containers.lists import ListVariable
-
     if not variable.changes and len(before) == len(variable.items):  # nothing moved: its iterators go on
         for index, (old, new) in enumerate(zip(before, variable.items)):
             if old is not new and not _realized_from(old, new):
@@ -359,8 +362,6 @@ def _apply_dict_subclass(code: PythonCode, variable: Any, before: dict[Any, Any]
 
 
 def _apply_set(code: PythonCode, variable: Any, before: dict[Any, Variable]) -> None:
-    from capture.variables.containers.lists import ListVariable
-
     gone = [item for name, item in before.items() if name not in variable.entries]
     for item in gone:
         code.call_object(set.discard, [variable, item])
@@ -389,8 +390,6 @@ def remove_past_class(owner: Any, name: str) -> None:
 
 def _store_attributes(code: PythonCode, owner: Any, stores: dict[str, Variable]) -> None:
     import torch
-
-    from capture.variables.core.class_lookup import lookup_type, plain_setattr
 
     setter = lookup_type(owner.python_type(), "__setattr__")
     plain = setter in (*plain_setattr(), torch.nn.Module.__setattr__, type.__setattr__)
@@ -425,15 +424,6 @@ def _apply_replay(code: PythonCode, variable: Any, before: Any) -> None:
 
 
 def _tables() -> tuple[Any, Any]:
-    from capture.variables.callables.function import CellVariable
-    from capture.variables.containers.lists import DequeVariable, ListVariable
-    from capture.variables.containers.mapping import DictVariable
-    from capture.variables.containers.sets import SetVariable
-    from capture.variables.iterators.iterator import IteratorVariable
-    from capture.variables.numbers.random_object import RandomVariable
-    from capture.variables.objects.user_object import ObjectVariable
-    from capture.variables.tensors.tensor import TensorVariable
-
     snapshots: list[tuple[type, Callable[[Any], Any]]] = [
         (ListVariable, lambda v: list(v.items)),
         (DequeVariable, lambda v: list(v.items)),

@@ -20,7 +20,7 @@ from capture.bytecode.instructions import Decoded, Handler, Instruction, decode
 from capture.bytecode.resume import point_of
 from capture.interpret.opcodes import HANDLERS
 from capture.report.break_reasons import GraphBreak
-from capture.variables.callables.function import CellVariable
+from capture.variables.callables.function import CellVariable, UserFunctionVariable
 from capture.variables.core.base import (
     LazyVariable,
     NotConstant,
@@ -31,7 +31,9 @@ from capture.variables.core.base import (
 )
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import ExceptionVariable, chain_context, raise_new
+from capture.variables.core.wrap import constant, wrap
 from guards.lookup import Undecided
+from guards.sources import ConstantSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -256,18 +258,11 @@ class Translator:
     # --- wrapping ---
 
     def wrap(self, value: Any, source: Source | None) -> Variable:
-        from capture.variables.core.wrap import wrap
-
         return wrap(self.output, value, source)
 
     def wrap_constant(self, value: Any) -> Variable:
-        from capture.variables.core.wrap import constant
-
         return constant(value)
 
     def wrap_function(self, function: FunctionType | Any) -> Variable:
         """A function of our own (a polyfill)."""
-        from capture.variables.callables.function import UserFunctionVariable
-        from guards.sources import ConstantSource
-
         return UserFunctionVariable(function, ConstantSource(function))

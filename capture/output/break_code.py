@@ -19,6 +19,7 @@ from bytecode.instr import InstrLocation
 from capture.bytecode import resume
 from capture.bytecode.instructions import Instruction
 from capture.bytecode.liveness import ENDS, live_names
+from capture.interpret.opcodes.exceptions import PreviousException
 from capture.interpret.translator import unbound_cell
 from capture.output.frame_code import DEAD_LOCALS, FrameCode, fill_cells, finish, replay_state
 from capture.output.lifetimes import end_is_noticed
@@ -88,8 +89,6 @@ def ends_the_frame(tx: Translator) -> bool:
 
 
 def _is_marker(variable: Variable) -> bool:
-    from capture.interpret.opcodes.exceptions import PreviousException
-
     return isinstance(variable, PreviousException) and not variable.ended
 
 

@@ -22,6 +22,7 @@ from bytecode import Bytecode, FreeVar, Instr, Label, TryBegin, TryEnd
 from capture.bytecode.line_places import cut_far_places, fill_places
 from capture.hooks import switch as hooks
 from capture.output.python_code import PythonCode, held_constant, release_constants
+from capture.variables.callables.function import CellVariable
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.numbers.random_draws import (
@@ -238,8 +239,6 @@ def eager_twin(code: types.CodeType) -> types.CodeType:
 
 def fill_cells(tx: Translator, code: PythonCode) -> None:
     """New cells get their contents when everything that they may hold exists. Contents may bring cells of their own."""
-    from capture.variables.callables.function import CellVariable
-
     done = 0
     while new := code.built(done):
         done += len(new)

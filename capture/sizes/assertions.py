@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from capture.graph.inputs import version_of
+from capture.variables.core.constant import ConstantVariable
+from codegen.fake.known_values import is_still_constant
 
 if TYPE_CHECKING:
     from capture.interpret.output_graph import OutputGraph
@@ -41,8 +43,6 @@ class Assertions:
             return False
         if self.break_at_each:
             return _holds(condition)
-        from capture.variables.core.constant import ConstantVariable
-
         tx.output.call_function(tx, torch._assert_async, [condition, ConstantVariable(_message(tx))], {})
         next(reversed(tx.output.graph.nodes)).meta["checked_outside"] = True
         self._conditions.append((condition, version_of(condition.fake), condition.node))
@@ -70,8 +70,6 @@ def _is_written(condition: TensorVariable, version: int | None, node: torch.fx.N
 
 def _holds(condition: TensorVariable) -> bool:
     """Whether it is computed from constants alone, and true: `Normal(0, 1)` checks its own numbers."""
-    from codegen.fake.known_values import is_still_constant
-
     fake: Any = condition.fake
     if not is_still_constant(fake):
         return False

@@ -63,8 +63,8 @@ class Symbols:
 
     def environment(self) -> SizeEnv:
         if self.env is None:
-            from capture.sizes import undecided
-            from codegen.fake.size_env import new_size_env
+            from capture.sizes import undecided  # lazy: imports sympy
+            from codegen.fake.size_env import new_size_env  # lazy: imports sympy
 
             allowed = self.output.unbacked.allowed
             self.env = new_size_env(allowed.scalars, allowed.sizes)

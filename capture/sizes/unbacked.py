@@ -23,6 +23,7 @@ from capture.report.break_reasons import GraphBreak
 from capture.report.config import config
 from capture.sizes.assertions import is_assertion
 from capture.sizes.likely import Assumed, LikelySizes, Retried
+from capture.variables.numbers.tensor_reads import is_not_zero
 
 if TYPE_CHECKING:
     from capture.interpret.output_graph import OutputGraph
@@ -150,8 +151,6 @@ class Unbacked:
 
     def take_assertion(self, tx: Translator, value: SymbolicVariable) -> bool:
         """Whether `assert value` is in the graph now. Where it does not hold, Python raises the program's own error."""
-        from capture.variables.numbers.tensor_reads import is_not_zero
-
         condition = is_not_zero(value) if is_assertion(tx) else None
         if not isinstance(condition, type(value)):
             return False

@@ -27,6 +27,7 @@ from torch import fx
 
 from codegen.autograd.joint_graph import Joint, check_sharing, trace_joint
 from codegen.fake.fake import FakeMode, FakeTensor, fake_mode
+from codegen.fake.size_env import new_size_env
 from codegen.fake.twins import make_fake, to_fake
 from codegen.kernel.open_numbers import Recorder
 from codegen.kernel.program import Program
@@ -197,8 +198,6 @@ class OpenInputs:
     from others)."""
 
     def __init__(self, gm: fx.GraphModule, values: Sequence[Any], mode: FakeMode) -> None:
-        from codegen.fake.size_env import new_size_env
-
         nodes = [node for node in gm.graph.nodes if node.op == "placeholder"]
         examples = [node.meta.get("example_value") for node in nodes]
         self.mode, self.env = mode, new_size_env()

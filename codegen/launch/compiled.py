@@ -22,6 +22,7 @@ from torch import fx
 from codegen.kernel import ir
 from codegen.kernel.program import KernelStep, Program
 from codegen.launch.extern_program import extern_program
+from codegen.launch.jit import compile_kernels
 from codegen.launch.kernel_report import watch
 from codegen.launch.plan import LaunchPlan, PlanOptions, build_plan
 
@@ -164,8 +165,6 @@ def link(
     kernels = [step.kernel for step in program.steps if isinstance(step, KernelStep)]
     compiled: list[Any] = []
     if kernels:
-        from codegen.launch.jit import compile_kernels
-
         compiled = compile_kernels(kernels, store=store)
     plan = build_plan(program, {kernel.name: kernel.address for kernel in compiled}, options)
     graph = planned(program, compiled, plan, fallback)

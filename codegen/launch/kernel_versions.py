@@ -19,6 +19,7 @@ from codegen.kernel.open_numbers import closed
 from codegen.kernel.program import KernelStep, Program, Step
 from codegen.kernel.verifier import verify
 from codegen.launch import plan as planning
+from codegen.launch.jit import compile_kernels
 from codegen.passes import pipeline
 
 VERSIONS = 4
@@ -85,6 +86,4 @@ class KernelVersions:
 def machine_code(kernels: list[ir.Kernel], store: Any) -> list[Any]:
     if not kernels:
         return []
-    from codegen.launch.jit import compile_kernels
-
     return compile_kernels(kernels, store=store)

@@ -19,7 +19,7 @@ from torch import fx
 from codegen.kernel import index_algebra as ix
 from codegen.kernel.index_algebra import Index, Poly, Ranges, to_expr
 from codegen.kernel.ir import DTYPES
-from codegen.kernel.ops import IR_DTYPES
+from codegen.kernel.ops import IR_DTYPES, TORCH_DTYPES
 from codegen.kernel.program import BufferInfo, ExternStep, Program, Ref, ViewStep, root_memory
 from codegen.lower.attention import without_repeats
 from codegen.lower.ordered_writes import OrderedWrites, OrderWanted, Version, refuse_output, write_in_order
@@ -99,8 +99,6 @@ class Lowering:
         found = self.realized.get(value)
         if found is None:
             strides = self.layouts.get(value) or ix.row_major(value.shape)
-            from codegen.kernel.ops import TORCH_DTYPES
-
             found = self.new_buffer(
                 hint or self.name, "temp", TORCH_DTYPES[value.dtype], value.shape, strides
             )

@@ -16,13 +16,15 @@ import torch
 from codegen.kernel.index_algebra import Index, row_major
 from codegen.kernel.ops import TORCH_DTYPES
 from codegen.lower.graph import Store, strides_of
-from codegen.lower.indexing import index_coordinates, spread, with_dim
+from codegen.lower.indexing import index_coordinates, size_value, spread, with_dim
 from codegen.lower.pointwise import add_lowering
 from codegen.lower.promotion import as_operand
 from codegen.lower.registry import lowering
 from codegen.lower.scalar_math import apply, both, compare, where
 from codegen.lower.tensor_expr import (
+    Checked,
     Gather,
+    Position,
     Scattered,
     Shape,
     Stored,
@@ -155,9 +157,6 @@ def scatter_source(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, so
 
 def _chosen(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, source: Any) -> TensorExpr | None:
     """One write for each line along `dim`: every element asks whether it is the one that is written."""
-    from codegen.lower.indexing import size_value
-    from codegen.lower.tensor_expr import Checked, Position
-
     rank = len(base.shape)
     dim %= max(rank, 1)
     expected = tuple(1 if d == dim else size for d, size in enumerate(base.shape))

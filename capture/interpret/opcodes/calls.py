@@ -8,7 +8,7 @@ from capture.interpret.opcodes.collections import full_name
 from capture.interpret.opcodes.registry import opcode
 from capture.report.break_reasons import GraphBreak
 from capture.variables.callables.function import CellVariable, NestedFunctionVariable
-from capture.variables.containers.mapping import pairs_of
+from capture.variables.containers.mapping import DictVariable, pairs_of
 from capture.variables.core.base import NullVariable, ObservedException, Variable
 from capture.variables.core.exception import raise_new
 from capture.variables.operations.refusals import corrected, wrong_number
@@ -105,8 +105,6 @@ def _make_function(tx: Translator, instruction: Instruction) -> None:
 
 def _annotations(tx: Translator, value: Variable | None) -> Variable | None:
     """Annotations come as a flat tuple of names and values."""
-    from capture.variables.containers.mapping import DictVariable
-
     if value is None:
         return None
     items = value.unpack(tx)

@@ -22,6 +22,7 @@ from capture.variables.core.exception import (
 )
 from capture.variables.core.exception_group import match_and_rest, to_raise
 from capture.variables.core.opaque import OpaqueVariable
+from capture.variables.core.wrap import wrap_class
 from capture.variables.objects.type_object import ClassVariable
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.torch.contexts import NativeContextVariable
@@ -177,7 +178,5 @@ def _context_method(tx: Translator, manager: Variable, name: str) -> Variable:
 def _with_except_start(tx: Translator, instruction: Instruction) -> None:
     exception = tx.top()
     leave = realize(tx, tx.stack[-4])
-    from capture.variables.core.wrap import wrap_class
-
     kind = wrap_class(tx.output, exception.python_type())
     tx.push(leave.call(tx, [kind, exception, TracebackVariable(exception, tx.output.root_step)], {}))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from capture.policy import torch_functions
 from capture.policy.torch_compile_marks import substitute_of
 from capture.report.break_reasons import GraphBreak
+from capture.variables.callables.polyfills import POLYFILLS
 from capture.variables.containers.sequence import SequenceVariable, checked_index
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable, fold, is_foldable
@@ -86,8 +87,6 @@ CHANGE_ARGUMENTS = frozenset(
 
 def call_pure(tx: Translator, function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
     """Call a function without side effects on constants; break for anything else."""
-    from capture.variables.callables.polyfills import POLYFILLS
-
     args = list(map(plain_argument, args))
     computed = compute(function, args) if not kwargs else None
     if computed is not None:

@@ -12,7 +12,16 @@ from capture.hooks.dispatcher import own_code
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable, raise_type_error
+from capture.variables.core.exception import raise_new
 from guards import guard as make_guard
+from guards.sources import (
+    FUNCTION_FIELDS,
+    AttrSource,
+    ConstantSource,
+    DictItemSource,
+    DictSource,
+    FunctionFieldSource,
+)
 
 if TYPE_CHECKING:
     from capture.interpret.translator import Translator
@@ -97,16 +106,7 @@ class UserFunctionVariable(FunctionVariable):
         return self.function
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        from capture.variables.core.exception import raise_new
         from capture.variables.core.wrap import wrap, wrap_class
-        from guards.sources import (
-            FUNCTION_FIELDS,
-            AttrSource,
-            ConstantSource,
-            DictItemSource,
-            DictSource,
-            FunctionFieldSource,
-        )
 
         if name in FUNCTION_FIELDS and (self.source or name in FUNCTION_NAMES):
             if self.source is None:
@@ -176,7 +176,6 @@ class NestedFunctionVariable(FunctionVariable):
     def get_attr(self, tx: Translator, name: str) -> Variable:
         from capture.variables.containers.sequence import TupleVariable
         from capture.variables.core.class_lookup import MISSING, lookup_type
-        from capture.variables.core.exception import raise_new
 
         if name in self.attributes:
             return self.attributes[name]
@@ -201,8 +200,6 @@ class NestedFunctionVariable(FunctionVariable):
         if name == "__closure__":
             return TupleVariable(list(self.closure)) if self.closure else ConstantVariable(None)
         if name == "__code__":
-            from guards.sources import ConstantSource
-
             return tx.wrap(self.code, ConstantSource(self.code))
         if name in ("__get__", "__call__"):
             return ValueMethod(self, name)
@@ -244,8 +241,6 @@ class NestedFunctionVariable(FunctionVariable):
             self.attributes[name] = value
 
     def _set_defaults(self, tx: Translator, value: Variable) -> None:
-        from capture.variables.core.exception import raise_new
-
         if not value.is_exactly(None) and value.python_type() is not tuple:
             raise raise_new(TypeError, "__defaults__ must be set to a tuple object")
         self.defaults = [] if value.is_exactly(None) else value.unpack(tx)
@@ -358,7 +353,6 @@ class ValueMethod(Variable):
 def method_of_value(tx: Translator, owner: Variable, name: str) -> Variable:
     """Attribute `name` of a built-in container: a method, the class, or AttributeError as Python raises it."""
     from capture.variables.core.class_lookup import MISSING, lookup_type
-    from capture.variables.core.exception import raise_new
     from capture.variables.core.wrap import wrap_class
 
     cls = owner.python_type()
@@ -373,8 +367,6 @@ def method_of_value(tx: Translator, owner: Variable, name: str) -> Variable:
 
 def missing_method(owner: Variable, name: str) -> Exception:
     """What to raise for a method that the tables of a built-in type lack: AttributeError, or a break if Python has it."""
-    from capture.variables.core.exception import raise_new
-
     cls = owner.python_type()
     if not hasattr(cls, name):
         return raise_new(AttributeError, f"'{cls.__name__}' object has no attribute '{name}'")
@@ -426,8 +418,6 @@ class PartialVariable(Variable):
             return TupleVariable(list(self.args))
         if name == "keywords":
             return DictVariable.from_strings(self.kwargs)
-        from capture.variables.core.exception import raise_new
-
         if not hasattr(functools.partial, name):
             raise raise_new(AttributeError, f"'functools.partial' object has no attribute '{name}'")
         return super().get_attr(tx, name)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
 from capture.variables.callables import cache_entries
+from capture.variables.callables.polyfills import MADE_CALLABLES
 from capture.variables.core.base import Variable, realize
 from capture.variables.objects.user_object import ObjectVariable
 from guards import guard as make_guard
@@ -42,8 +43,6 @@ class LibraryCallable(Variable):
         return True
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-        from capture.variables.callables.polyfills import MADE_CALLABLES
-
         if len(args) != 1 or kwargs:
             raise GraphBreak("call", value=self)
         return tx.wrap_function(MADE_CALLABLES[self.cls]).call(tx, [args[0], *self.args], self.kwargs)

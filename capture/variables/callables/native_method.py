@@ -7,6 +7,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
+from capture.variables.callables.polyfills import dict_fromkeys
 from capture.variables.containers import polyfills as container_copies
 from capture.variables.containers.sequence import SequenceVariable
 from capture.variables.containers.sets import SetVariable
@@ -15,6 +16,7 @@ from capture.variables.core.class_lookup import note_pending
 from capture.variables.core.constant import NONE, ConstantVariable
 from capture.variables.core.exception import ExceptionVariable, raise_new
 from capture.variables.core.opaque import OpaqueVariable
+from capture.variables.core.rules import CALLS
 from capture.variables.objects import polyfills as copying
 from capture.variables.objects.native_base import IMMUTABLE_BASES, plain_argument
 from capture.variables.objects.object_methods import OBJECT_METHODS
@@ -249,14 +251,11 @@ class ClassMethodVariable(Variable):
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         from capture.variables.callables.builtin import call_pure
-        from capture.variables.core.rules import CALLS
         from capture.variables.objects.instance import native_new
         from capture.variables.objects.type_object import ClassVariable
 
         function = getattr(self.owner.cls, self.name)
         if self.name == "fromkeys" and issubclass(self.owner.cls, dict):
-            from capture.variables.callables.polyfills import dict_fromkeys
-
             return tx.wrap_function(dict_fromkeys).call(tx, [self.owner, *args], kwargs)
         handler = CALLS.get(function)
         if handler is not None:

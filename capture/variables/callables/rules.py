@@ -21,6 +21,7 @@ from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.constant import FALSE, NONE
 from capture.variables.core.exception import AmbientException, TracebackVariable, handled_exception
 from capture.variables.core.rules import CALLS, late_rule, rule
+from capture.variables.core.wrap import wrap_class
 from capture.variables.objects.user_object import ObjectVariable
 from guards.sources import ConstantSource
 
@@ -87,8 +88,6 @@ def _signature(tx: Translator, function: Variable) -> Variable:
 
 @rule(sys.exc_info)
 def _exc_info(tx: Translator) -> Variable:
-    from capture.variables.core.wrap import wrap_class
-
     handled = handled_exception(tx)
     if handled is None and tx.output.handles_nothing_around():
         return TupleVariable([NONE, NONE, NONE])

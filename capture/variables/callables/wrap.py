@@ -11,17 +11,25 @@ import _capture
 import torch
 
 from capture.policy import torch_functions
+from capture.variables.callables.builtin import BuiltinVariable
 from capture.variables.callables.function import (
     BoundMethodVariable,
     CellVariable,
     PartialVariable,
     UserFunctionVariable,
+    ValueMethod,
 )
 from capture.variables.callables.library import CachedFunctionVariable, LibraryCallable
+from capture.variables.callables.native_method import UnboundMethodVariable
 from capture.variables.core.base import LazyVariable, Variable
 from capture.variables.core.constant import ConstantMethod, ConstantVariable, is_literal
+from capture.variables.core.opaque import OpaqueVariable
+from capture.variables.core.rules import lookup
 from capture.variables.core.wrap import WRAPPERS, guard_identity, guard_type, wrap, wraps
 from capture.variables.numbers.random_draws import DrawFunction, bounds_of
+from capture.variables.objects.wrap import wrap_object
+from capture.variables.tensors.tensor_descriptor import AccessorVariable, TensorDescriptorVariable
+from capture.variables.torch.torch_function import TorchFunctionVariable
 from guards import guard as make_guard
 from guards.sources import (
     HEAP_TYPE,
@@ -40,8 +48,6 @@ if TYPE_CHECKING:
 
 
 def wrap_function(output: OutputGraph, value: types.FunctionType, source: Source | None) -> Variable:
-    from capture.variables.torch.torch_function import TorchFunctionVariable
-
     if torch_functions.kind_of(value) is not None:
         guard_identity(output, value, source)
         return TorchFunctionVariable(value, source)
@@ -62,10 +68,6 @@ if hasattr(_capture, "HookedFunction"):
     functools._lru_cache_wrapper,
 )
 def wrap_builtin(output: OutputGraph, value: Any, source: Source | None) -> Variable:
-    from capture.variables.callables.builtin import BuiltinVariable
-    from capture.variables.core.rules import lookup
-    from capture.variables.torch.torch_function import TorchFunctionVariable
-
     if bounds_of(value) is not None:
         return wrap_draw_function(output, value, source)
     owner = getattr(value, "__self__", None)
@@ -90,9 +92,6 @@ def wrap_draw_function(output: OutputGraph, value: Any, source: Source | None) -
 
 def wrap_builtin_method(output: OutputGraph, value: Any, source: Source | None) -> Variable:
     """`[].append` found as a value: bound to an existing object."""
-    from capture.variables.callables.function import ValueMethod
-    from capture.variables.core.opaque import OpaqueVariable
-
     if source is None or isinstance(source, ConstantSource):
         return ValueMethod(wrap(output, value.__self__, ConstantSource(value.__self__)), value.__name__)
     if is_literal(value.__self__):
@@ -120,8 +119,6 @@ def wrap_builtin_method(output: OutputGraph, value: Any, source: Source | None) 
 @wraps(torch.jit.ScriptFunction)
 def wrap_script_function(output: OutputGraph, value: Any, source: Source | None) -> Variable:
     """TorchScript that was made from a function of Python: that stands for it."""
-    from capture.variables.core.opaque import OpaqueVariable
-
     guard_identity(output, value, source)
     written = getattr(value, "_torchdynamo_inline", None)
     if not isinstance(written, types.FunctionType):
@@ -154,8 +151,6 @@ def wrap_operator_callable(output: OutputGraph, value: Any, source: Source | Non
     guard_identity(output, value, source)
     made = value.__reduce__()
     if made[0] is not type(value):  # methodcaller with keyword arguments
-        from capture.variables.core.opaque import OpaqueVariable
-
         return OpaqueVariable(value, source, "unknown_type", value=type(value).__name__)
     return LibraryCallable(
         type(value), [wrap(output, item, ConstantSource(item)) for item in made[1]], {}, source
@@ -164,8 +159,6 @@ def wrap_operator_callable(output: OutputGraph, value: Any, source: Source | Non
 
 @wraps(types.WrapperDescriptorType, types.MethodDescriptorType)
 def wrap_method_descriptor(output: OutputGraph, value: Any, source: Source | None) -> Variable:
-    from capture.variables.callables.native_method import UnboundMethodVariable
-
     guard_identity(output, value, source)
     return UnboundMethodVariable(value, source)
 
@@ -174,9 +167,6 @@ def wrap_method_descriptor(output: OutputGraph, value: Any, source: Source | Non
 def wrap_attribute_of_tensors(
     output: OutputGraph, value: types.GetSetDescriptorType, source: Source | None
 ) -> Variable:
-    from capture.variables.objects.wrap import wrap_object
-    from capture.variables.tensors.tensor_descriptor import TensorDescriptorVariable
-
     if not issubclass(torch.Tensor, value.__objclass__):
         return wrap_object(output, value, source)
     guard_identity(output, value, source)
@@ -186,9 +176,6 @@ def wrap_attribute_of_tensors(
 @wraps(types.MethodWrapperType)
 def wrap_accessor(output: OutputGraph, value: types.MethodWrapperType, source: Source | None) -> Variable:
     """What the translation itself has looked up; each look-up makes a new one."""
-    from capture.variables.objects.wrap import wrap_object
-    from capture.variables.tensors.tensor_descriptor import AccessorVariable
-
     owner = value.__self__
     of_tensors = isinstance(owner, types.GetSetDescriptorType) and issubclass(
         torch.Tensor, owner.__objclass__

@@ -18,6 +18,9 @@ from capture.variables.containers.sequence import (
 from capture.variables.core.base import Variable, realize
 from capture.variables.core.constant import NONE, ConstantVariable, raise_type_error
 from capture.variables.core.exception import raise_new
+from capture.variables.iterators.rules import next_item
+from capture.variables.operations.equality import equal_or_same, sort_items
+from capture.variables.text.strings import to_repr
 from guards import guard as make_guard
 
 if TYPE_CHECKING:
@@ -115,8 +118,6 @@ def _extend(self: MutableSequence, tx: Translator, values: Variable) -> Variable
         if isinstance(self, DequeVariable):
             self.trim()
         return NONE
-    from capture.variables.iterators.rules import next_item
-
     iterator = values.iterate(tx)
     while (
         item := next_item(tx, iterator)
@@ -147,9 +148,6 @@ def _pop(self: MutableSequence, tx: Translator, index: Variable | None = None) -
 
 
 def _remove(self: MutableSequence, tx: Translator, value: Variable) -> Variable:
-    from capture.variables.operations.equality import equal_or_same
-    from capture.variables.text.strings import to_repr
-
     for index, item in enumerate(live_items(self, tx)):
         if equal_or_same(tx, item, value):
             change(tx, self)
@@ -181,8 +179,6 @@ def _copy(self: MutableSequence, tx: Translator) -> Variable:
 def _sort(
     self: MutableSequence, tx: Translator, *, key: Variable | None = None, reverse: Variable | None = None
 ) -> Variable:
-    from capture.variables.operations.equality import sort_items
-
     items = sort_items(tx, self.unpack(tx), key, reverse)
     change(tx, self)
     self.items[:] = items
@@ -238,8 +234,6 @@ def _append_left(self: MutableSequence, tx: Translator, value: Variable) -> Vari
 
 
 def _extend_left(self: MutableSequence, tx: Translator, values: Variable) -> Variable:
-    from capture.variables.iterators.rules import next_item
-
     iterator = TupleVariable(values.unpack(tx)).iterate(tx) if values is self else values.iterate(tx)
     while (item := next_item(tx, iterator)) is not None:
         _append_left(self, tx, item)

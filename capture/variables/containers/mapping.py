@@ -6,13 +6,18 @@ import collections
 from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
+from capture.variables.callables.function import method_of_value, missing_method
+from capture.variables.containers.sequence import TupleVariable
 from capture.variables.containers.sets import iterator_of, length_of
 from capture.variables.containers.views import DictViewVariable, MappingProxyVariable
-from capture.variables.core.base import ObservedException, Variable, realize
+from capture.variables.core.base import NotConstant, ObservedException, Variable, realize
 from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.constant import NONE, ConstantVariable
 from capture.variables.core.exception import ExceptionVariable, raise_new
+from capture.variables.iterators.iterator import EntriesIterator
 from capture.variables.operations.equality import ForeignKey, equal_or_same, hash_key
+from capture.variables.operations.operator_methods import call_operator
+from guards.sources import AttrSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,8 +73,6 @@ class DictVariable(Variable):
         return f"{self.cls.__name__} of {len(self.entries)}"
 
     def as_constant(self) -> Any:
-        from capture.variables.core.base import NotConstant
-
         raise NotConstant(self)
 
     def as_proxy(self) -> Any:
@@ -204,8 +207,6 @@ class DictVariable(Variable):
         return all(equal_or_same(tx, a, b) for a, b in zip(mine, theirs) if b is not None)
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        from capture.variables.callables.function import method_of_value
-
         if name == "default_factory" and self.cls is collections.defaultdict:
             return self.factory or NONE
         held = self._own_attribute(tx, name) if self.cls is collections.OrderedDict else None
@@ -215,8 +216,6 @@ class DictVariable(Variable):
 
     def _own_attribute(self, tx: Translator, name: str) -> Variable | None:
         """Of an OrderedDict, which takes attributes (a state dict has `_metadata`)."""
-        from guards.sources import AttrSource
-
         if name in self.attributes or self.source is None or hasattr(collections.OrderedDict, name):
             return self.attributes.get(name)
         namespace = vars(self.original)
@@ -240,9 +239,6 @@ class DictVariable(Variable):
     def call_method(
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        from capture.variables.callables.function import missing_method
-        from capture.variables.operations.operator_methods import call_operator
-
         method = DICT_METHODS.get(name)
         operated = call_operator(tx, self, name, args)
         if operated is not None:
@@ -252,13 +248,9 @@ class DictVariable(Variable):
         return method(self, tx, *args, **kwargs)
 
     def iterate(self, tx: Translator) -> Variable:
-        from capture.variables.iterators.iterator import EntriesIterator
-
         return EntriesIterator(self.unpack(tx), self, self, tx.output.root_step)
 
     def reversed(self, tx: Translator) -> Variable:
-        from capture.variables.iterators.iterator import EntriesIterator
-
         return EntriesIterator(self.unpack(tx)[::-1], self, self, tx.output.root_step, reversed)
 
     def reconstruct(self, code: PythonCode) -> None:
@@ -311,8 +303,6 @@ def _dict_pop(self: DictVariable, tx: Translator, key: Variable, default: Variab
 
 
 def _pop_item(self: DictVariable, tx: Translator, last: Variable = ConstantVariable(True)) -> Variable:
-    from capture.variables.containers.sequence import TupleVariable
-
     pairs = self.items(tx)
     if not pairs:
         method = "" if self.cls is collections.OrderedDict else "popitem(): "

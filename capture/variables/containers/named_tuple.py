@@ -6,8 +6,10 @@ import types
 from collections import _tuplegetter  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING, Any
 
+from capture.variables.containers.mapping import DictVariable
 from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import Variable
+from capture.variables.core.class_lookup import class_attribute, lookup_type
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
 
@@ -43,14 +45,11 @@ class NamedTupleVariable(TupleVariable):
             return self.get_item(tx, ConstantVariable(fields.index(name)))
         if name in ("_fields", "n_fields", "n_sequence_fields") and hasattr(self.cls, name):
             return tx.wrap_constant(getattr(self.cls, name))
-        from capture.variables.core.class_lookup import class_attribute
-
         found = class_attribute(tx, self, self.cls, name)
         return found if found is not None else super().get_attr(tx, name)
 
     def _reads_field(self, tx: Translator, name: str) -> bool:
         """Whether the class still has what it was made with under the name of a field."""
-        from capture.variables.core.class_lookup import lookup_type
         from capture.variables.core.wrap import wrap_class
 
         tx.output.guard_class_entry(wrap_class(tx.output, self.cls), self.cls, name)
@@ -68,8 +67,6 @@ class NamedTupleVariable(TupleVariable):
                 items[fields.index(field)] = value
             return NamedTupleVariable(items, self.cls)
         if name == "_asdict":
-            from capture.variables.containers.mapping import DictVariable
-
             return DictVariable.from_strings(dict(zip(field_names(self.cls), self.unpack(tx))))
         if isinstance(getattr(self.cls, name, None), types.FunctionType):
             return self.get_attr(tx, name).call(tx, args, kwargs)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
+from capture.variables.callables.function import method_of_value, missing_method
 from capture.variables.core.base import Variable
-from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.constant import ConstantVariable, fold
+from capture.variables.iterators.iterator import RangeIterator
 
 if TYPE_CHECKING:
     from capture.interpret.translator import Translator
@@ -52,14 +54,9 @@ class RangeVariable(Variable):
         return [ConstantVariable(i) for i in self.value]
 
     def get_item(self, tx: Translator, key: Variable) -> Variable:
-        from capture.variables.core.constant import fold
-
         return fold(operator.getitem, [self, key], {})
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        from capture.variables.callables.function import method_of_value
-        from capture.variables.core.constant import fold
-
         if name in BOUNDS and self.parts is not None:
             return self.parts[BOUNDS.index(name)]
         if name in BOUNDS:
@@ -69,9 +66,6 @@ class RangeVariable(Variable):
     def call_method(
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        from capture.variables.callables.function import missing_method
-        from capture.variables.core.constant import fold
-
         if name == "__iter__" and not args:
             return self.iterate(tx)
         if not callable(getattr(range, name, None)):
@@ -79,8 +73,6 @@ class RangeVariable(Variable):
         return fold(getattr(self.value, name), args, kwargs)
 
     def iterate(self, tx: Translator) -> Variable:
-        from capture.variables.iterators.iterator import RangeIterator
-
         return RangeIterator(self.value)
 
     def reconstruct(self, code: PythonCode) -> None:
@@ -111,16 +103,11 @@ class SliceVariable(Variable):
         return True
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        from capture.variables.callables.function import method_of_value
-
         return self.parts[BOUNDS.index(name)] if name in BOUNDS else method_of_value(tx, self, name)
 
     def call_method(
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        from capture.variables.callables.function import missing_method
-        from capture.variables.core.constant import fold
-
         if not callable(getattr(slice, name, None)):
             raise missing_method(self, name)
         return fold(getattr(slice, name), [self, *args], kwargs)

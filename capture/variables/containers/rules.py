@@ -24,6 +24,7 @@ from capture.variables.core.exception import raise_new
 from capture.variables.core.rules import CALLS, rule
 from capture.variables.objects import polyfills as copying
 from capture.variables.objects.instance import native_new
+from capture.variables.operations.equality import sort_items
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,8 +137,6 @@ def _size(tx: Translator, items: Variable | None = None) -> Variable:
 def _sorted(
     tx: Translator, items: Variable, *, key: Variable | None = None, reverse: Variable | None = None
 ) -> Variable:
-    from capture.variables.operations.equality import sort_items
-
     return ListVariable(sort_items(tx, items.iterate(tx).unpack(tx), key, reverse))
 
 

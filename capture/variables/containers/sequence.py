@@ -13,11 +13,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 
 from capture.report.break_reasons import GraphBreak
+from capture.variables.callables.function import method_of_value, missing_method
 from capture.variables.containers.ranges import SliceVariable
 from capture.variables.core.base import LazyVariable, NotConstant, Variable, realize
-from capture.variables.core.constant import ConstantVariable, raise_type_error
+from capture.variables.core.constant import ConstantVariable, fold, raise_type_error
 from capture.variables.core.exception import raise_new
+from capture.variables.iterators.iterator import IndexIterator
+from capture.variables.numbers.symbolic import SymbolicVariable, is_symbolic
 from capture.variables.objects.native_base import plain_argument
+from capture.variables.operations.equality import equal_or_same, is_one_of_numbers
+from capture.variables.operations.operator_methods import call_operator
+from capture.variables.text.strings import to_repr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -79,16 +85,11 @@ class SequenceVariable(Variable):
         return item
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        from capture.variables.callables.function import method_of_value
-
         return method_of_value(tx, self, name)
 
     def call_method(
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        from capture.variables.callables.function import missing_method
-        from capture.variables.operations.operator_methods import call_operator
-
         method = self.methods.get(name)
         if method is None:
             operated = call_operator(tx, self, name, args)
@@ -98,8 +99,6 @@ class SequenceVariable(Variable):
         return method(self, tx, *args, **kwargs)
 
     def iterate(self, tx: Translator) -> Variable:
-        from capture.variables.iterators.iterator import IndexIterator
-
         return IndexIterator(self)
 
     def children(self) -> list[Variable]:
@@ -139,8 +138,6 @@ class SizeVariable(TupleVariable):
         return torch.Size(super().as_constant())
 
     def as_proxy(self) -> Any:
-        from capture.variables.numbers.symbolic import SymbolicVariable
-
         items = [item.realize() if isinstance(item, LazyVariable) else item for item in self.items]
         symbolic = [item for item in items if isinstance(item, SymbolicVariable)]
         if not symbolic:
@@ -158,8 +155,6 @@ class SizeVariable(TupleVariable):
 
 def holds_symbols(tx: Translator, value: Variable) -> bool:
     """Whether it is a number that is not known, or a list or tuple that such a number is in."""
-    from capture.variables.numbers.symbolic import is_symbolic
-
     value = realize(tx, value)
     if isinstance(value, SequenceVariable):
         return any(holds_symbols(tx, item) for item in value.items)
@@ -233,9 +228,6 @@ def live_items(self: SequenceVariable, tx: Translator) -> Iterator[Variable]:
 
 
 def _contains(self: SequenceVariable, tx: Translator, value: Variable) -> Variable:
-    from capture.variables.numbers.symbolic import is_symbolic
-    from capture.variables.operations.equality import equal_or_same, is_one_of_numbers
-
     among_sizes = isinstance(self, SizeVariable) or is_symbolic(value)
     found = is_one_of_numbers(self.unpack(tx), value) if among_sizes else None
     if found is None:
@@ -250,9 +242,6 @@ def _index(
     start: Variable | None = None,
     stop: Variable | None = None,
 ) -> Variable:
-    from capture.variables.operations.equality import equal_or_same
-    from capture.variables.text.strings import to_repr
-
     low = _bound(tx, start) if start is not None else 0
     high = _bound(tx, stop) if stop is not None else sys.maxsize
     first, last, _ = slice(low, high).indices(len(self.items))
@@ -275,8 +264,6 @@ def _bound(tx: Translator, value: Variable) -> int:
 
 
 def _count(self: SequenceVariable, tx: Translator, value: Variable) -> Variable:
-    from capture.variables.operations.equality import equal_or_same
-
     return ConstantVariable(sum(equal_or_same(tx, item, value) for item in live_items(self, tx)))
 
 
@@ -289,8 +276,6 @@ def _len(self: SequenceVariable, tx: Translator) -> Variable:
 
 
 def _hash(self: SequenceVariable, tx: Translator) -> Variable:
-    from capture.variables.core.constant import fold
-
     return fold(hash, [self], {})
 
 

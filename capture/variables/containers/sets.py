@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
+from capture.variables.callables.function import method_of_value, missing_method
+from capture.variables.containers.sequence import TupleVariable
 from capture.variables.containers.set_table import SetTable
 from capture.variables.core.base import ObservedException, Variable
 from capture.variables.core.constant import NONE, ConstantVariable
 from capture.variables.core.exception import ExceptionVariable, raise_new
+from capture.variables.iterators.iterator import EntriesIterator
 from capture.variables.operations.equality import hash_key
+from capture.variables.operations.operator_methods import call_operator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -91,21 +95,14 @@ class SetVariable(Variable):
         return [self.entries[key] for key in self.table.held]
 
     def iterate(self, tx: Translator) -> Variable:
-        from capture.variables.iterators.iterator import EntriesIterator
-
         return EntriesIterator(self.unpack(tx), self, self, tx.output.root_step)
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        from capture.variables.callables.function import method_of_value
-
         return method_of_value(tx, self, name)
 
     def call_method(
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        from capture.variables.callables.function import missing_method
-        from capture.variables.operations.operator_methods import call_operator
-
         method = SET_METHODS.get(name)
         if method is None and self.cls is set:
             method = SET_CHANGES.get(name)
@@ -296,7 +293,6 @@ def _replacing(method: Callable[..., Variable]) -> Callable[..., Variable]:
 def _walked_once(tx: Translator, value: Variable) -> Variable:
     """The items of what is no set or dict, to be walked over again."""
     from capture.variables.containers.mapping import DictVariable
-    from capture.variables.containers.sequence import TupleVariable
 
     value = _past_overrides(value)
     if isinstance(value, SetVariable) or type(value) is DictVariable:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING
 
+from capture.variables.callables.function import method_of_value, missing_method
+from capture.variables.containers.sequence import TupleVariable
 from capture.variables.containers.sets import SetVariable
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
+from capture.variables.iterators.iterator import EntriesIterator
 from capture.variables.operations.equality import equal_or_same, hash_key
 
 if TYPE_CHECKING:
@@ -30,8 +33,6 @@ class DictViewVariable(Variable):
         return type(getattr(self.owner.python_type()(), self.kind)())
 
     def unpack(self, tx: Translator) -> list[Variable]:
-        from capture.variables.containers.sequence import TupleVariable
-
         if self.kind == "keys":
             return self.owner.unpack(tx)
         if self.kind == "values":
@@ -50,8 +51,6 @@ class DictViewVariable(Variable):
     def call_method(
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        from capture.variables.callables.function import missing_method
-
         if name == "__contains__" and len(args) == 1:
             if self.kind == "keys":
                 return ConstantVariable(self.owner.find(tx, args[0]) is not None)
@@ -67,20 +66,14 @@ class DictViewVariable(Variable):
         raise missing_method(self, name)
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        from capture.variables.callables.function import method_of_value
-
         if name == "mapping":
             return MappingProxyVariable(self.owner)
         return method_of_value(tx, self, name)
 
     def iterate(self, tx: Translator) -> Variable:
-        from capture.variables.iterators.iterator import EntriesIterator
-
         return EntriesIterator(self.unpack(tx), self.owner, self, tx.output.root_step)
 
     def reversed(self, tx: Translator) -> Variable:
-        from capture.variables.iterators.iterator import EntriesIterator
-
         return EntriesIterator(self.unpack(tx)[::-1], self.owner, self, tx.output.root_step, reversed)
 
     def reconstruct(self, code: PythonCode) -> None:
@@ -153,15 +146,11 @@ class MappingProxyVariable(Variable):
         return self.mapping.get_item(tx, key)
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        from capture.variables.callables.function import method_of_value
-
         return method_of_value(tx, self, name)
 
     def call_method(
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        from capture.variables.callables.function import missing_method
-
         if not hasattr(types.MappingProxyType, name):
             if name == "__setitem__":
                 raise raise_new(TypeError, "'mappingproxy' object does not support item assignment")

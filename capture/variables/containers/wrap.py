@@ -18,8 +18,10 @@ from capture.variables.containers.ranges import BOUNDS, RangeVariable, SliceVari
 from capture.variables.containers.sequence import SizeVariable, TupleVariable
 from capture.variables.containers.set_table import SetTable
 from capture.variables.containers.sets import SetVariable
+from capture.variables.containers.views import MappingProxyVariable
 from capture.variables.core.base import LazyVariable, Variable
 from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.core.wrap import constant, guard_identity, guard_type, wrap, wraps
 from capture.variables.objects.native_base import LITERAL_BASES
 from capture.variables.operations.equality import ByIdentity, ForeignKey, hashes_by_identity
@@ -82,9 +84,6 @@ def wrap_named_tuple(output: OutputGraph, value: Any, source: Source | None) -> 
 @wraps(types.MappingProxyType)
 def wrap_mapping_proxy(output: OutputGraph, value: Any, source: Source | None) -> Variable:
     """By identity, which fixes what it shows; that is a dict like others."""
-    from capture.variables.containers.views import MappingProxyVariable
-    from capture.variables.core.opaque import OpaqueVariable
-
     guard_identity(output, value, source)
     (held,) = gc.get_referents(value)
     mapping = wrap(output, held, ConstantSource(held))
@@ -167,8 +166,6 @@ def wrap_set(output: OutputGraph, value: Any, source: Source | None) -> Variable
 
 
 def set_of(output: OutputGraph, value: Any, base: Any, source: Source | None) -> Variable:
-    from capture.variables.core.opaque import OpaqueVariable
-
     items = list(base.__iter__(value))
     if len(items) > 1000:
         return OpaqueVariable(value, source, "iterate", value=f"a set of {len(items)} items")

@@ -7,10 +7,11 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
-from capture.variables.callables.function import BoundMethodVariable
+from capture.variables.callables.function import BoundMethodVariable, ValueMethod
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
 from guards.properties.tensor_methods import PRISTINE
+from guards.sources import AttrSource, ConstantSource, TypeAttrSource
 
 if TYPE_CHECKING:
     from capture.interpret.translator import Translator
@@ -76,7 +77,6 @@ def reads_attributes_plainly(reader: Any) -> bool:
 def class_value(tx: Translator, owner: Variable, value: Any, name: str, field: str | None = None) -> Variable:
     """A raw value found on the class of `owner` (or a field of it, such as a property's `fget`), with its source."""
     from capture.variables.core.wrap import wrap
-    from guards.sources import AttrSource, ConstantSource, TypeAttrSource
 
     source: Source | None = None
     class_source = tx.output.class_source(owner)
@@ -98,7 +98,6 @@ def class_attribute(tx: Translator, owner: Variable, cls: type, name: str) -> Va
 
 
 def bind(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> Variable:
-    from capture.variables.callables.function import ValueMethod
     from capture.variables.callables.native_method import BuiltinMethodVariable
     from capture.variables.core.wrap import wrap_class
 

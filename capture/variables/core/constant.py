@@ -14,6 +14,9 @@ import torch
 
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import NotConstant, ObservedException, Variable
+from capture.variables.core.exception import raise_python
+from capture.variables.core.opaque import OpaqueVariable
+from guards.sources import AttrSource, ConstantSource
 
 if TYPE_CHECKING:
     from capture.interpret.translator import Translator
@@ -72,8 +75,6 @@ class ConstantVariable(Variable):
         try:
             value = getattr(self.value, name)
         except AttributeError as error:
-            from capture.variables.core.exception import raise_python
-
             raise raise_python(error) from None
         if isinstance(self.value, enum.Enum):
             held = enum_state(tx, self.value, name)
@@ -149,7 +150,6 @@ def is_written(cls: type, name: str) -> bool:
 def enum_state(tx: Translator, member: enum.Enum, name: str) -> Variable | None:
     """What the member itself holds, `name` and `value` among it: anyone may set it anew. None where its class answers."""
     from capture.variables.core.class_lookup import MISSING, lookup_type
-    from guards.sources import AttrSource, ConstantSource
 
     found = lookup_type(type(member), name)
     if name in ("name", "value") and found is enum.Enum.__dict__[name]:
@@ -162,7 +162,6 @@ def enum_state(tx: Translator, member: enum.Enum, name: str) -> Variable | None:
 def enum_attribute(tx: Translator, member: ConstantVariable, name: str, value: Any) -> Variable:
     """A method of the program's own, or what the member holds."""
     from capture.variables.core.class_lookup import class_attribute
-    from guards.sources import ConstantSource
 
     if is_written(type(member.value), name):
         found = class_attribute(tx, member, type(member.value), name)
@@ -196,15 +195,11 @@ class ConstantMethod(Variable):
 
 
 def raise_type_error(text: str) -> NoReturn:
-    from capture.variables.core.exception import raise_python
-
     raise raise_python(TypeError(text))
 
 
 def refusal(name: str, value: Variable) -> GraphBreak:
     """Why a call on a value that is no constant isn't captured: for the value's own reason, if it has one."""
-    from capture.variables.core.opaque import OpaqueVariable
-
     return (
         value.breaks() if isinstance(value, OpaqueVariable) else GraphBreak("builtin", name=name, value=value)
     )
@@ -234,7 +229,6 @@ def is_foldable(value: Variable) -> bool:
 
 def fold(function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
     """Call `function` on constants now. An exception becomes the program's own; a non-constant argument breaks the graph."""
-    from capture.variables.core.exception import raise_python
     from capture.variables.core.wrap import constant
 
     try:

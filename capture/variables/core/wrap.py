@@ -29,8 +29,10 @@ from capture.variables.core.constant import (
     TORCH_CONSTANTS,
     ConstantVariable,
 )
+from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.numbers.graph_float import GraphFloatVariable
 from capture.variables.numbers.symbolic import SYMBOLIC, SymbolicVariable, from_symbolic
+from codegen.fake.fake import UnsupportedTensor
 from guards import guard as make_guard
 from guards.sources import ConstantSource, Source
 
@@ -139,9 +141,6 @@ def wrap_by_identity(output: OutputGraph, value: Any, source: Source | None) -> 
 
 @wraps(torch.Tensor, torch.nn.Parameter)
 def wrap_tensor(output: OutputGraph, value: torch.Tensor, source: Source | None) -> Variable:
-    from capture.variables.core.opaque import OpaqueVariable
-    from codegen.fake.fake import UnsupportedTensor
-
     try:
         return output.add_tensor_input(value, source)
     except UnsupportedTensor as error:

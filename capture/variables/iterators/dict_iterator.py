@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
+from capture.variables.containers.views import DictViewVariable
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.iterators.iterator import IteratorVariable, exhaust
@@ -34,8 +35,6 @@ class DictIterator(IteratorVariable):
         return type(iter(getattr({}, self.kind)()))
 
     def next_item(self, tx: Translator) -> Variable | None:
-        from capture.variables.containers.views import DictViewVariable
-
         if self.is_exhausted:
             return None
         if self.owner.keys_version():  # only the iterator itself knows what it does next

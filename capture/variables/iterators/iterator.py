@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import _capture
 
 from capture.report.break_reasons import GraphBreak
+from capture.variables.callables.function import method_of_value, missing_method
 from capture.variables.core.base import ObservedException, Variable, realize
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
@@ -61,8 +62,6 @@ class IteratorVariable(Variable):
     def call_method(
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        from capture.variables.callables.function import missing_method
-
         if name == "__next__" and not args:
             item = self.next_item(tx)
             if item is None:
@@ -73,8 +72,6 @@ class IteratorVariable(Variable):
         raise missing_method(self, name)
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        from capture.variables.callables.function import method_of_value
-
         return method_of_value(tx, self, name)
 
 

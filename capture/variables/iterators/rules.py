@@ -6,12 +6,14 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
+from capture.variables.callables.polyfills import results_until
 from capture.variables.containers.mapping import DictVariable
 from capture.variables.containers.ranges import RangeVariable
 from capture.variables.containers.sequence import SequenceVariable, TupleVariable, index_of
 from capture.variables.containers.sets import SetVariable
 from capture.variables.containers.views import DictViewVariable, MappingProxyVariable
 from capture.variables.core.base import ObservedException, Variable
+from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.constant import ConstantVariable, raise_type_error
 from capture.variables.core.exception import raise_new
 from capture.variables.core.rules import rule
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
 @rule(iter)
 def _iter(tx: Translator, value: Variable, sentinel: Variable | None = None) -> Variable:
     if sentinel is not None:
-        from capture.variables.callables.polyfills import results_until
-
         return tx.wrap_function(results_until).call(tx, [value, sentinel], {})
     iterator = value.iterate(tx)
     return iterator.owner if isinstance(iterator, UserIterator) else iterator
@@ -161,8 +161,6 @@ def filter_of(parts: list[Variable], source: Source | None = None) -> Variable:
 
 @rule(reversed)
 def _reversed(tx: Translator, items: Variable) -> Variable:
-    from capture.variables.core.class_lookup import lookup_type
-
     items = plain_operand(tx.output.resolve(items), "__reversed__", "__len__", "__getitem__")
     if isinstance(items, SequenceVariable):
         return ReverseIterator(items)

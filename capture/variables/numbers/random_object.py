@@ -24,6 +24,7 @@ from capture.variables.core.constant import NONE, ConstantVariable, fold
 from capture.variables.core.rules import rule
 from capture.variables.core.wrap import guard_type, wraps
 from capture.variables.numbers.random_draws import BOUNDS_OF_METHODS, constants_of, may_run_python
+from capture.variables.objects.wrap import wrap_object
 from guards.sources import ConstantSource, Source
 
 if TYPE_CHECKING:
@@ -125,8 +126,6 @@ def generator_in_state(state: Any) -> random.Random:
 
 @wraps(random.Random)
 def wrap_random(output: OutputGraph, value: random.Random, source: Source | None) -> Variable:
-    from capture.variables.objects.wrap import wrap_object
-
     if vars(value).keys() - {"gauss_next"}:
         return wrap_object(output, value, source)
     guard_type(output, value, source)

@@ -19,6 +19,7 @@ from capture.variables.operations.operators import binary_operator, user_operato
 from capture.variables.tensors.numpy_array import NumpyVariable, operation
 from capture.variables.tensors.tensor import TensorVariable
 from capture.variables.text.size_text import is_open, text_of
+from capture.variables.text.strings import format_value, to_repr, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -118,8 +119,6 @@ def _divmod(tx: Translator, left: Variable, right: Variable) -> Variable:
 def _str(
     tx: Translator, value: Variable = ConstantVariable(""), *rest: Variable, **kwargs: Variable
 ) -> Variable:
-    from capture.variables.text.strings import to_text
-
     if rest or kwargs:
         return fold(str, [value, *rest], kwargs)
     return text_of(tx, str, [value]) if is_open(tx, value) else ConstantVariable(to_text(tx, value))
@@ -127,15 +126,11 @@ def _str(
 
 @rule(repr)
 def _repr(tx: Translator, value: Variable) -> Variable:
-    from capture.variables.text.strings import to_repr
-
     return text_of(tx, repr, [value]) if is_open(tx, value) else ConstantVariable(to_repr(tx, value))
 
 
 @rule(format)
 def _format(tx: Translator, value: Variable, spec: Variable | None = None) -> Variable:
-    from capture.variables.text.strings import format_value
-
     return format_value(tx, value, 0, spec)
 
 

@@ -15,6 +15,7 @@ import torch
 from capture.graph.number_operations import bit_length
 from capture.report.break_reasons import GraphBreak
 from capture.sizes.symbols import SizesAsNumbers
+from capture.variables.callables.function import ValueMethod
 from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.constant import ConstantVariable
 
@@ -91,8 +92,6 @@ class SymbolicVariable(Variable):
         return bool(decide(bool, self.value))
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        from capture.variables.callables.function import ValueMethod
-
         if name in ("real", "numerator") and isinstance(self.value, torch.SymInt):
             return self
         if name == "__class__":

@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING
 import torch
 
 from capture.variables.containers.lists import ListVariable
+from capture.variables.containers.ranges import SliceVariable
+from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import Variable, realize
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.numbers.arithmetic import compute
+from capture.variables.tensors.tensor import TensorVariable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,9 +90,6 @@ def _truth(tx: Translator, tensor: TensorVariable) -> Variable | None:
 
 def indices(tx: Translator, tensor: TensorVariable, key: Variable) -> Variable:
     """A key of `tensor[key]`: 0-d tensors of ints in it are numbers to torch, which reads them."""
-    from capture.variables.containers.ranges import SliceVariable
-    from capture.variables.containers.sequence import TupleVariable
-
     if not tx.output.unbacked.allowed.scalars or tensor.cls is not torch.Tensor:
         return key
     key = realize(tx, key)
@@ -103,8 +103,6 @@ def indices(tx: Translator, tensor: TensorVariable, key: Variable) -> Variable:
 
 
 def _as_index(tx: Translator, value: Variable) -> Variable:
-    from capture.variables.tensors.tensor import TensorVariable
-
     if not isinstance(value, TensorVariable) or value.fake.ndim or value.fake.dtype not in INDEX_DTYPES:
         return value
     number = read(tx, "item", value, [])

@@ -16,7 +16,10 @@ from capture.variables.core.class_lookup import MISSING, lookup_type
 from capture.variables.core.constant import ConstantVariable, fold
 from capture.variables.core.exception import raise_new
 from capture.variables.core.rules import rule
+from capture.variables.core.wrap import wrap_class
 from capture.variables.numbers.symbolic import is_symbolic
+from capture.variables.objects.new_class import make_by_type
+from capture.variables.objects.type_object import ClassVariable
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.tensors import tensor_attributes
 from capture.variables.tensors.tensor import TensorVariable
@@ -60,8 +63,6 @@ def _guard_registrations(tx: Translator, kinds: Any) -> None:
 
 def _guard_metaclasses(tx: Translator, kinds: Any, method: str) -> None:
     """A class of the program may get another metaclass, and its metaclass another way to answer."""
-    from capture.variables.core.wrap import wrap_class
-
     if isinstance(kinds, (tuple, types.UnionType)):
         for kind in kinds if isinstance(kinds, tuple) else typing.get_args(kinds):
             _guard_metaclasses(tx, kind, method)
@@ -120,8 +121,6 @@ def _isinstance(tx: Translator, value: Variable, classes: Variable) -> Variable:
 
 def _user_check(tx: Translator, name: str, value: Variable, classes: Variable) -> Variable:
     """`__instancecheck__` or `__subclasscheck__` of a metaclass, inlined."""
-    from capture.variables.objects.type_object import ClassVariable
-
     if isinstance(classes, ClassVariable):
         if name == "__instancecheck__" and value.python_type() is classes.cls:
             return ConstantVariable(True)
@@ -208,12 +207,8 @@ def _callable(tx: Translator, value: Variable) -> Variable:
 
 @rule(type)
 def _type(tx: Translator, value: Variable, *rest: Variable, **kwargs: Variable) -> Variable:
-    from capture.variables.core.wrap import wrap_class
-
     if kwargs:
         raise GraphBreak("builtin", name="type", value=value)
     if rest:
-        from capture.variables.objects.new_class import make_by_type
-
         return make_by_type(tx, value, *rest)
     return wrap_class(tx.output, value.python_type())

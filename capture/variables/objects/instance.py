@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from capture.report.break_reasons import GraphBreak
+from capture.variables.containers.named_tuple import NamedTupleVariable, field_names, overrides_sequence
 from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.class_lookup import MISSING, class_value, lookup_type
 from capture.variables.core.constant import fold
 from capture.variables.core.exception import ExceptionVariable, raise_new, raise_python
 from capture.variables.core.exception_group import make_group
+from capture.variables.core.wrap import wrap
 from capture.variables.objects.native_base import native_base, new_base_value
 from capture.variables.objects.type_object import ClassVariable
 from capture.variables.objects.user_object import ObjectVariable
@@ -81,8 +83,6 @@ BUILTIN_EXCEPTION_INITS = frozenset(
 
 
 def _is_plain_named_tuple(cls: type) -> bool:
-    from capture.variables.containers.named_tuple import overrides_sequence
-
     if not (issubclass(cls, tuple) and hasattr(cls, "_fields") and hasattr(cls, "_make")):
         return False
     own_new = lookup_type(cls, "__new__") is not vars(_named_tuple_base(cls))["__new__"]
@@ -92,9 +92,6 @@ def _is_plain_named_tuple(cls: type) -> bool:
 def _make_named_tuple(
     tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    from capture.variables.containers.named_tuple import NamedTupleVariable, field_names
-    from capture.variables.core.wrap import wrap
-
     fields = field_names(cls.cls)
     values = dict(zip(fields, args)) | kwargs
     for name, default in getattr(cls.cls, "_field_defaults", {}).items():

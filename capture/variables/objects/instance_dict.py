@@ -8,6 +8,7 @@ from capture.report.break_reasons import GraphBreak
 from capture.variables.containers.mapping import DictVariable
 from capture.variables.core.base import Deleted, LazyVariable, Variable
 from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.exception import raise_new
 from guards import guard as make_guard
 from guards.lookup import instance_dict
 from guards.sources import DictSource
@@ -93,8 +94,6 @@ class InstanceDictVariable(DictVariable):
         tx.output.side_effects.store_attr(self.owner, key.as_constant(), value)
 
     def del_item(self, tx: Translator, key: Variable) -> Variable:
-        from capture.variables.core.exception import raise_new
-
         value = self.find(tx, key)
         if value is None:
             raise raise_new(KeyError, key.as_constant())

@@ -14,6 +14,9 @@ from capture.report.break_reasons import GraphBreak
 from capture.variables.containers import polyfills as container_copies
 from capture.variables.core.base import Variable
 from capture.variables.core.class_lookup import MISSING, lookup_type
+from capture.variables.core.constant import NONE, ConstantVariable
+from capture.variables.core.rules import CALLS
+from guards.sources import ConstantSource
 
 if TYPE_CHECKING:
     from capture.interpret.output_graph import OutputGraph
@@ -50,8 +53,6 @@ def new_base_value(
     tx: Translator, base: type, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable | None:
     """What `base.__new__` makes of its arguments."""
-    from capture.variables.core.rules import CALLS
-
     if base is object:
         return None
     if base not in CALLS:
@@ -123,7 +124,6 @@ def make_native(code: PythonCode, owner: ObjectVariable) -> None:
 
 def _fill(code: PythonCode, owner: ObjectVariable, base: type, held: Any) -> None:
     from capture.variables.containers.sequence import TupleVariable
-    from capture.variables.core.constant import NONE, ConstantVariable
 
     rows: list[tuple[Variable, ...]] = [(item,) for item in held.children()]
     if issubclass(base, dict):
@@ -141,6 +141,5 @@ def _fill(code: PythonCode, owner: ObjectVariable, base: type, held: Any) -> Non
 
 def class_constant(output: OutputGraph, cls: type) -> Variable:
     from capture.variables.objects.type_object import ClassVariable
-    from guards.sources import ConstantSource
 
     return output.known_object(cls) or ClassVariable(cls, ConstantSource(cls))

@@ -27,6 +27,7 @@ from capture.variables.callables.function import (
     NestedFunctionVariable,
 )
 from capture.variables.callables.generic_alias import GenericAliasVariable
+from capture.variables.containers.mapping import pairs_of
 from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.class_lookup import MISSING, lookup_type
 from capture.variables.core.constant import ConstantVariable
@@ -215,8 +216,6 @@ def _build_class(
 
 def make_by_type(tx: Translator, name: Variable, bases: Variable, namespace: Variable) -> Variable:
     """`type(name, bases, namespace)`."""
-    from capture.variables.containers.mapping import pairs_of
-
     values = {key.as_constant(): value for key, value in pairs_of(tx, namespace)}
     values.setdefault("__module__", ConstantVariable(tx.scope.globals.get("__name__")))
     return make_class(tx, type, name.as_constant(), _bases(bases.unpack(tx)), values)

@@ -11,6 +11,7 @@ from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
 from capture.variables.objects import polyfills as copying
+from capture.variables.operations.equality import same_object
 
 if TYPE_CHECKING:
     from capture.interpret.translator import Translator
@@ -47,8 +48,6 @@ def _init(tx: Translator, owner: ObjectVariable, *args: Variable, **kwargs: Vari
 
 
 def _equals(tx: Translator, owner: ObjectVariable, other: Variable) -> Variable:
-    from capture.variables.operations.equality import same_object
-
     return ConstantVariable(True if same_object(tx, owner, other) else NotImplemented)
 
 

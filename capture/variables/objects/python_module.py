@@ -11,7 +11,10 @@ import torch._VF
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import Variable
 from capture.variables.core.class_lookup import MISSING, is_data_descriptor, lookup_type
+from capture.variables.core.exception import raise_new
+from capture.variables.core.wrap import wrap
 from guards import guard as make_guard
+from guards.sources import ConstantSource, DictItemSource, DictSource, ModuleAttrSource
 
 if TYPE_CHECKING:
     from capture.interpret.translator import Translator
@@ -36,10 +39,6 @@ class PythonModuleVariable(Variable):
         return True
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        from capture.variables.core.exception import raise_new
-        from capture.variables.core.wrap import wrap
-        from guards.sources import ConstantSource, DictSource
-
         namespace = self.module.__dict__
         tx.output.check_namespace(namespace)
         override = tx.output.pending_global(namespace, name)
@@ -77,8 +76,6 @@ class PythonModuleVariable(Variable):
             raise GraphBreak("get_attr", value=self, name=name)
 
     def attribute_source(self, name: str) -> Source | None:
-        from guards.sources import DictItemSource, DictSource, ModuleAttrSource
-
         if self.source is None:
             return None
         if type(self.module) is types.ModuleType:

@@ -11,6 +11,7 @@ from capture.variables.callables.native_method import BuiltinMethodVariable, Unb
 from capture.variables.core.base import Variable
 from capture.variables.core.exception import raise_new
 from capture.variables.core.rules import lookup, rule
+from capture.variables.objects.instance import native_new
 from capture.variables.objects.type_object import ClassVariable
 from capture.variables.objects.user_object import ObjectVariable
 from guards.sources import AttrSource, ConstantSource, Source, TypeAttrSource
@@ -94,8 +95,6 @@ class _BuiltinNew(Variable):
         self.base = base
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-        from capture.variables.objects.instance import native_new
-
         if not args:
             raise GraphBreak("call", value=f"{self.base.__name__}.__new__")
         return native_new(tx, self.base, args[0], args[1:], kwargs)

@@ -10,6 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
+from capture.variables.containers.mapping import DictVariable
 from capture.variables.core.base import Variable
 from capture.variables.core.class_lookup import MISSING, lookup_type
 from capture.variables.core.constant import ConstantVariable
@@ -38,8 +39,6 @@ class ThreadLocalVariable(Variable):
         return True
 
     def _namespace(self, tx: Translator) -> DictVariable:
-        from capture.variables.containers.mapping import DictVariable
-
         namespace = tx.wrap(vars(self.value), ThreadDictSource(self.value))
         assert isinstance(namespace, DictVariable)
         return namespace

@@ -12,7 +12,10 @@ import torch
 
 from capture.report.break_reasons import GraphBreak
 from capture.variables.callables.function import BoundMethodVariable
+from capture.variables.callables.generic_alias import MODULES, subscript
 from capture.variables.callables.native_method import ClassMethodVariable, UnboundMethodVariable
+from capture.variables.callables.polyfills import POLYFILLS
+from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import Variable
 from capture.variables.core.class_lookup import (
     MISSING,
@@ -24,7 +27,13 @@ from capture.variables.core.class_lookup import (
 )
 from capture.variables.core.constant import ConstantVariable, fold
 from capture.variables.core.exception import raise_new
-from guards.sources import CLASS_NAMES, HEAP_TYPE, ClassNameSource, TypeAttrSource
+from capture.variables.core.rules import CALLS
+from capture.variables.core.wrap import wrap, wrap_class
+from capture.variables.iterators.generator import GeneratorVariable
+from capture.variables.objects.class_dict import ClassDictVariable
+from capture.variables.objects.user_object import answer_of_bool
+from capture.variables.tensors.tensor_descriptor import TensorDescriptorVariable
+from guards.sources import CLASS_NAMES, HEAP_TYPE, AttrSource, ClassNameSource, TypeAttrSource
 
 if TYPE_CHECKING:
     from capture.interpret.translator import Translator
@@ -53,8 +62,6 @@ class ClassVariable(Variable):
         return self.cls
 
     def truth(self, tx: Translator) -> bool:
-        from capture.variables.objects.user_object import answer_of_bool
-
         result = self.dunder(tx, "__bool__", [])
         if result is not None:
             return answer_of_bool(tx, result)
@@ -62,20 +69,13 @@ class ClassVariable(Variable):
         return True if length is None else length.truth(tx)
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        from capture.variables.core.wrap import wrap, wrap_class
-        from capture.variables.tensors.tensor_descriptor import TensorDescriptorVariable
-
         if name in CLASS_CONSTANTS:
             return self._constant(tx, name)
         if name == "__class__":
             return wrap_class(tx.output, type(self.cls))
         if name in ("__mro__", "__bases__"):
-            from capture.variables.containers.sequence import TupleVariable
-
             return TupleVariable([wrap_class(tx.output, c) for c in getattr(self.cls, name)])
         if name == "__dict__":
-            from capture.variables.objects.class_dict import ClassDictVariable
-
             return ClassDictVariable(self)
         reader = self.meta_entry(tx, "__getattribute__")
         if isinstance(reader, types.FunctionType):
@@ -87,8 +87,6 @@ class ClassVariable(Variable):
         if isinstance(meta, property) and meta.fget is not None:
             return class_value(tx, self.metaclass(tx), meta.fget, name, "fget").call(tx, [self], {})
         if meta is type.__dict__.get(name) and name == "__annotations__":
-            from capture.variables.objects.class_dict import ClassDictVariable
-
             own = ClassDictVariable(self).find(tx, ConstantVariable(name))
             if own is not None:  # asking a class that has none makes them
                 return own
@@ -101,8 +99,6 @@ class ClassVariable(Variable):
             if not isinstance(found.__func__, types.FunctionType):
                 raise GraphBreak("property", name=name, value=self)  # its own `__get__` is asked
             source = TypeAttrSource(self.source, name) if self.source else None
-            from guards.sources import AttrSource
-
             function = wrap(tx.output, found.__func__, AttrSource(source, "__func__") if source else None)
             return BoundMethodVariable(function, self)
         if isinstance(found, staticmethod):
@@ -118,8 +114,6 @@ class ClassVariable(Variable):
         return wrap(tx.output, found, TypeAttrSource(self.source, name) if self.source else None)
 
     def _constant(self, tx: Translator, name: str) -> Variable:
-        from capture.variables.core.wrap import wrap
-
         if self.source is None or not self.cls.__flags__ & HEAP_TYPE:
             return ConstantVariable(getattr(self.cls, name))
         if name in CLASS_NAMES:
@@ -142,8 +136,6 @@ class ClassVariable(Variable):
         raise GraphBreak("property", name=name, value=self)
 
     def metaclass(self, tx: Translator) -> Variable:
-        from capture.variables.core.wrap import wrap_class
-
         return wrap_class(tx.output, type(self.cls))
 
     def meta_entry(self, tx: Translator, name: str) -> Any:
@@ -190,8 +182,6 @@ class ClassVariable(Variable):
         own = self.dunder(tx, "__getitem__", [key])
         if own is not None:
             return own
-        from capture.variables.callables.generic_alias import MODULES, subscript
-
         found = lookup_type(self.cls, "__class_getitem__")
         if isinstance(found, classmethod) and found.__func__.__module__ not in MODULES:
             return self.get_attr(tx, "__class_getitem__").call(tx, [key], {})
@@ -212,15 +202,11 @@ class ClassVariable(Variable):
 
     def make_instance(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         """`type.__call__`."""
-        from capture.variables.core.rules import CALLS
         from capture.variables.objects.instance import INSTANCE_RULES
 
         handler = CALLS.get(self.cls)
         if handler is not None:
             return handler(tx, *args, **kwargs)
-        from capture.variables.callables.polyfills import POLYFILLS
-        from capture.variables.iterators.generator import GeneratorVariable
-
         polyfill = POLYFILLS.get(self.cls)
         if polyfill is not None:
             made = tx.wrap_function(polyfill).call(tx, args, kwargs)

@@ -25,6 +25,7 @@ from capture.variables.core.class_lookup import (
 )
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
+from capture.variables.iterators.user_iterator import IndexProtocolIterator, UserIterator
 from capture.variables.objects.native_base import (
     ASKED_BY_FUNCTIONS,
     defines_operators,
@@ -33,7 +34,7 @@ from capture.variables.objects.native_base import (
 from capture.variables.objects.object_methods import OBJECT_METHOD_NAMES, OBJECT_METHODS
 from guards import guard as make_guard
 from guards.lookup import instance_dict
-from guards.sources import HEAP_TYPE
+from guards.sources import HEAP_TYPE, AttrSource, DictItemSource, DictSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -177,8 +178,6 @@ class ObjectVariable(Variable):
 
     def attribute_source(self, name: str) -> Source | None:
         """Of an entry of the instance dict; past a `__getattribute__` written in Python or a data descriptor, by way of the dict itself."""
-        from guards.sources import AttrSource, DictItemSource, DictSource
-
         if self.source is None:
             return None
         return (
@@ -193,8 +192,6 @@ class ObjectVariable(Variable):
 
     def guard_lacks(self, tx: Translator, name: str) -> None:
         """What follows depends on the instance dict not having the entry."""
-        from guards.sources import DictSource
-
         if self.shows_entry(name) or self.source is None:
             tx.output.guard_no_attribute(self, name)
         else:
@@ -211,7 +208,6 @@ class ObjectVariable(Variable):
 
     def read_descriptor(self, tx: Translator, name: str, found: Any) -> Variable:
         from capture.variables.core.wrap import wrap
-        from guards.sources import AttrSource
 
         if name == "__dict__" and isinstance(found, (types.GetSetDescriptorType, types.MemberDescriptorType)):
             return self.dict_variable()
@@ -361,8 +357,6 @@ class ObjectVariable(Variable):
         return self.call_method(tx, "__call__", args, kwargs)
 
     def iterate(self, tx: Translator) -> Variable:
-        from capture.variables.iterators.user_iterator import IndexProtocolIterator, UserIterator
-
         if self.has_class_attribute("__iter__"):
             result = self.call_method(tx, "__iter__", [], {})
             if not hasattr(result.python_type(), "__next__"):

@@ -16,8 +16,19 @@ from capture.variables.containers.wrap import contents, wrap_named_tuple
 from capture.variables.core.base import Variable
 from capture.variables.core.class_lookup import lookup_type, reads_attributes_plainly
 from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.core.wrap import guard_identity, guard_type, wraps
+from capture.variables.objects.instance_dict import InstanceDictVariable
 from capture.variables.objects.native_base import maker_of, native_base
+from capture.variables.objects.python_module import PythonModuleVariable
+from capture.variables.objects.thread_local import ThreadLocalVariable
+from capture.variables.objects.type_object import ClassVariable
+from capture.variables.objects.user_object import ObjectVariable
+from capture.variables.objects.weak_reference import WeakReferenceVariable
+from capture.variables.tensors.tensor_subclass import is_followed
+from capture.variables.text.rules import ExpressionVariable
+from capture.variables.torch.nn_module import ModuleVariable
+from codegen.fake.fake import UnsupportedTensor
 from guards.lookup import instance_dict, isinstance_raw
 from guards.sources import ConstantSource, Source
 
@@ -28,15 +39,11 @@ if TYPE_CHECKING:
 
 @wraps(types.ModuleType)
 def wrap_python_module(output: OutputGraph, value: types.ModuleType, source: Source | None) -> Variable:
-    from capture.variables.objects.python_module import PythonModuleVariable
-
     guard_identity(output, value, source)
     return PythonModuleVariable(value, ConstantSource(value))
 
 
 def wrap_type(output: OutputGraph, value: type, source: Source | None) -> Variable:
-    from capture.variables.objects.type_object import ClassVariable
-
     guard_identity(output, value, source)
     return ClassVariable(value, ConstantSource(value))
 
@@ -49,9 +56,6 @@ def wrap_enum(output: OutputGraph, value: Any, source: Source | None) -> Variabl
 @wraps(re.Pattern, re.Match)
 def wrap_expression(output: OutputGraph, value: Any, source: Source | None) -> Variable:
     """A pattern is known by identity; so is a match that the translation made: others are new in each call."""
-    from capture.variables.core.opaque import OpaqueVariable
-    from capture.variables.text.rules import ExpressionVariable
-
     if isinstance(value, re.Match) and not isinstance(source, ConstantSource):
         guard_type(output, value, source)
         return OpaqueVariable(value, source, "unknown_type", value="a match of a regular expression")
@@ -62,32 +66,23 @@ def wrap_expression(output: OutputGraph, value: Any, source: Source | None) -> V
 @wraps(weakref.ProxyType, weakref.CallableProxyType)
 def wrap_proxy(output: OutputGraph, value: Any, source: Source | None) -> Variable:
     """Not to be asked what it is: it answers for an object that may be gone."""
-    from capture.variables.core.opaque import OpaqueVariable
-
     guard_type(output, value, source)
     return OpaqueVariable(value, source or ConstantSource(value), "unknown_type", value="a weak proxy")
 
 
 @wraps(weakref.ref)
 def wrap_weak_reference(output: OutputGraph, value: weakref.ref[Any], source: Source | None) -> Variable:
-    from capture.variables.objects.weak_reference import WeakReferenceVariable
-
     guard_type(output, value, source)
     return WeakReferenceVariable(value, source or ConstantSource(value))
 
 
 @wraps(threading.local)
 def wrap_thread_local(output: OutputGraph, value: threading.local, source: Source | None) -> Variable:
-    from capture.variables.objects.thread_local import ThreadLocalVariable
-
     guard_identity(output, value, source)
     return ThreadLocalVariable(value, source or ConstantSource(value))
 
 
 def wrap_nn_module(output: OutputGraph, value: torch.nn.Module, source: Source | None) -> Variable:
-    from capture.variables.core.opaque import OpaqueVariable
-    from capture.variables.torch.nn_module import ModuleVariable
-
     guard_type(output, value, source)
     if not reads_attributes_plainly(lookup_type(type(value), "__getattribute__")):
         held = source or ConstantSource(value)
@@ -97,9 +92,6 @@ def wrap_nn_module(output: OutputGraph, value: torch.nn.Module, source: Source |
 
 def with_namespace(output: OutputGraph, owner: ObjectVariable) -> Variable:
     """The object, and its `__dict__` under the same roof: who reaches that dict in another way sees what is stored on the object."""
-    from capture.variables.core.opaque import OpaqueVariable
-    from capture.variables.objects.instance_dict import InstanceDictVariable
-
     namespace = instance_dict(owner.value)
     known = output.known_object(namespace) if namespace is not None else None
     if namespace is None:
@@ -114,10 +106,6 @@ def with_namespace(output: OutputGraph, owner: ObjectVariable) -> Variable:
 
 
 def wrap_tensor_subclass(output: OutputGraph, value: torch.Tensor, source: Source | None) -> Variable:
-    from capture.variables.core.opaque import OpaqueVariable
-    from capture.variables.tensors.tensor_subclass import is_followed
-    from codegen.fake.fake import UnsupportedTensor
-
     if is_followed(type(value)):
         try:
             return output.add_subclass_input(value, source)
@@ -130,9 +118,6 @@ def wrap_tensor_subclass(output: OutputGraph, value: torch.Tensor, source: Sourc
 
 def wrap_object(output: OutputGraph, value: Any, source: Source | None) -> Variable:
     """Any other object: by its type, attributes guarded one by one as they are read."""
-    from capture.variables.core.opaque import OpaqueVariable
-    from capture.variables.objects.user_object import ObjectVariable
-
     guard_type(output, value, source)
     held = source or ConstantSource(value)
     heap = bool(type(value).__flags__ & (1 << 9))
@@ -146,9 +131,6 @@ def wrap_object(output: OutputGraph, value: Any, source: Source | None) -> Varia
 
 def wrap_native_subclass(output: OutputGraph, value: Any, base: type, source: Source) -> Variable:
     """An instance of a class on top of a built-in one: an object whose built-in part is a value of its own."""
-    from capture.variables.core.opaque import OpaqueVariable
-    from capture.variables.objects.user_object import ObjectVariable
-
     part = contents(output, value, base, source)
     if isinstance(part, OpaqueVariable):
         return part

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import NotConstant, Variable
+from capture.variables.core.constant import ConstantVariable, is_literal
+from capture.variables.core.exception import raise_new
 from capture.variables.core.identity import IdentityKey, IdentityVariable
+from capture.variables.numbers.arithmetic import compute
 from capture.variables.numbers.symbolic import decide, is_symbolic
 from capture.variables.objects.native_base import plain_operand
 
@@ -64,8 +67,6 @@ def equal_or_same(tx: Translator, left: Variable, right: Variable) -> bool:
 
 def is_one_of_numbers(items: list[Variable], value: Variable) -> bool | None:
     """`value in items`, of ints some of which are symbolic: one guard, which leaves open which of them it is. None: something else is among them."""
-    from capture.variables.numbers.arithmetic import compute
-
     numbers = [value, *items]
     if not any(map(is_symbolic, numbers)) or not all(
         n.is_constant() and n.python_type() is int for n in numbers
@@ -157,8 +158,6 @@ class ByUser:
         return self.hash  # Python makes of it what it makes of what `__hash__` returns
 
     def __eq__(self, other: object) -> bool:
-        from capture.variables.core.constant import ConstantVariable, is_literal
-
         if isinstance(other, ByUser):
             return equal_or_same(self.tx, self.variable, other.variable)
         if isinstance(other, ForeignKey) or not (is_literal(other) or isinstance(other, ByIdentity)):
@@ -204,7 +203,6 @@ def hashes_by_identity(cls: type) -> bool:
 def hash_key(tx: Translator, variable: Variable, among: Iterable[Any] = ()) -> Any:
     """A key such that two variables are the same dict key exactly if their keys are equal. `among`: the keys that it will be compared with."""
     from capture.variables.containers.sequence import TupleVariable
-    from capture.variables.core.exception import raise_new
     from capture.variables.objects.user_object import ObjectVariable
 
     variable = tx.output.resolve(variable)
@@ -257,8 +255,6 @@ def hash_key(tx: Translator, variable: Variable, among: Iterable[Any] = ()) -> A
 
 
 def _hash_by_user(tx: Translator, variable: Variable, cls: type) -> ByUser:
-    from capture.variables.core.exception import raise_new
-
     if cls.__hash__ is None:
         raise raise_new(TypeError, f"unhashable type: '{cls.__name__}'")
     if not isinstance(cls.__hash__, types.FunctionType):

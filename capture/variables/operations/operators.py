@@ -46,6 +46,7 @@ from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.tensors import numpy_array
 from capture.variables.tensors.numpy_array import NumpyVariable
 from capture.variables.tensors.tensor import TensorVariable
+from capture.variables.text.strings import percent_format
 from guards.sources import ConstantSource
 
 if TYPE_CHECKING:
@@ -97,8 +98,6 @@ def binary_operator(tx: Translator, symbol: str, left: Variable, right: Variable
     if isinstance(left, NumpyVariable) or isinstance(right, NumpyVariable):
         return numpy_array.operator_on_arrays(tx, symbol, function, [left, right])
     if symbol == "%" and isinstance(right, ObjectVariable) and formats(left, right):
-        from capture.variables.text.strings import percent_format
-
         return percent_format(tx, left, right)
     left, right = (plain_operand(v, f"__{name}__", f"__r{name}__") for v in (left, right))
     one, other = plain_operand(left, f"__{name}__"), plain_operand(right, f"__r{name}__")
@@ -118,8 +117,6 @@ def binary_operator(tx: Translator, symbol: str, left: Variable, right: Variable
     if rule is not None:
         return rule(tx, left, right)
     if symbol == "%" and isinstance(left, ConstantVariable) and isinstance(left.value, str):
-        from capture.variables.text.strings import percent_format
-
         return percent_format(tx, left, right)
     _raise_if_refused(function, left, right)
     return fold(function, [left, right], {})

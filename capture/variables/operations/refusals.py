@@ -17,7 +17,19 @@ import re
 import types
 from typing import TYPE_CHECKING, Any
 
+from capture.variables.callables.builtin import BuiltinVariable
+from capture.variables.callables.function import ValueMethod
+from capture.variables.callables.native_method import UnboundMethodVariable
+from capture.variables.containers.lists import DequeVariable, ListVariable
+from capture.variables.containers.mapping import DictVariable
+from capture.variables.containers.ranges import RangeVariable, SliceVariable
+from capture.variables.containers.sequence import TupleVariable
+from capture.variables.containers.sets import SetVariable
 from capture.variables.core.base import LazyVariable, NotConstant, ObservedException, Variable
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.exception import raise_python
+from capture.variables.objects.type_object import ClassVariable
+from guards.sources import HEAP_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,8 +71,6 @@ def corrected(
     kwargs: dict[str, Variable] | None = None,
 ) -> GraphBreak | ObservedException:
     """What to raise in place of `signal`: what the function itself raises for these arguments, where that is known."""
-    from capture.variables.core.exception import raise_python
-
     real = real_function(tx, function)
     if real is None:
         return signal
@@ -78,8 +88,6 @@ def wrong_number(
     tx: Translator, function: Variable, args: Sequence[Variable], kwargs: dict[str, Variable]
 ) -> ObservedException | None:
     """The TypeError for a number or names of arguments that the function does not take."""
-    from capture.variables.core.exception import raise_python
-
     real = real_function(tx, function, empty=True)
     if real is None:
         return None
@@ -99,11 +107,6 @@ def error_of(function: Any, values: Sequence[Any], keywords: dict[str, Any]) -> 
 
 def real_function(tx: Translator, function: Variable | Any, empty: bool = False) -> Any:
     """The function itself, where a call touches nothing but its arguments, else None. `empty`: of a method, that of an empty instance."""
-    from capture.variables.callables.builtin import BuiltinVariable
-    from capture.variables.callables.function import ValueMethod
-    from capture.variables.callables.native_method import UnboundMethodVariable
-    from capture.variables.objects.type_object import ClassVariable
-
     if isinstance(function, ValueMethod):
         try:
             kind = function.owner.python_type()
@@ -134,15 +137,6 @@ def _touches_its_arguments_only(value: Any) -> bool:
 
 def copy_of(tx: Translator, variable: Variable, memo: dict[Variable, Any]) -> Any:
     """A real object of the same contents; NotConstant where it holds anything but literals in built-in containers."""
-    from capture.variables.containers.lists import DequeVariable, ListVariable
-    from capture.variables.containers.mapping import DictVariable
-    from capture.variables.containers.ranges import RangeVariable, SliceVariable
-    from capture.variables.containers.sequence import TupleVariable
-    from capture.variables.containers.sets import SetVariable
-    from capture.variables.core.constant import ConstantVariable
-    from capture.variables.objects.type_object import ClassVariable
-    from guards.sources import HEAP_TYPE
-
     variable = variable.realize() if isinstance(variable, LazyVariable) else variable
     if variable in memo:
         return memo[variable]

@@ -26,11 +26,13 @@ from capture.variables.core.constant import ConstantVariable, fold, raise_type_e
 from capture.variables.core.identity import IdentityVariable, same_identity
 from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.iterators.iterator import IteratorVariable
+from capture.variables.iterators.rules import next_item
 from capture.variables.numbers import graph_float
 from capture.variables.numbers.arithmetic import compute, is_number
 from capture.variables.numbers.symbolic import SymbolicVariable
 from capture.variables.objects.class_dict import ClassDictVariable
 from capture.variables.objects.native_base import plain_operand
+from capture.variables.objects.type_object import ClassVariable
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.operations.equality import (
     COMPARISONS,
@@ -175,8 +177,6 @@ def _user_compare(tx: Translator, symbol: str, left: Variable, right: Variable) 
 
 def contains(tx: Translator, container: Variable, item: Variable) -> Variable:
     """`item in container`."""
-    from capture.variables.objects.type_object import ClassVariable
-
     container = plain_operand(container, "__contains__", "__iter__")
     if isinstance(container, ConstantVariable):
         return fold(operator.contains, [container, item], {})
@@ -200,8 +200,6 @@ def contains(tx: Translator, container: Variable, item: Variable) -> Variable:
 
 def is_among(tx: Translator, iterator: Variable, item: Variable) -> Variable:
     """Takes items up to the one that is equal, and leaves the iterator behind it."""
-    from capture.variables.iterators.rules import next_item
-
     while (found := next_item(tx, iterator)) is not None:
         tx.output.count_instruction()
         if equal_or_same(tx, found, item):

@@ -10,6 +10,7 @@ from capture.variables.core.constant import NONE, ConstantVariable
 from capture.variables.core.rules import CALLS, rule
 from capture.variables.numbers import tensor_reads as read_numbers
 from capture.variables.numbers.symbolic import is_unbacked
+from capture.variables.operations.equality import same_object
 from capture.variables.operations.operators import (
     BINARY,
     UNARY,
@@ -84,15 +85,11 @@ def _operator_contains(tx: Translator, container: Variable, item: Variable) -> V
 
 @rule(operator.is_)
 def _operator_is(tx: Translator, left: Variable, right: Variable) -> Variable:
-    from capture.variables.operations.equality import same_object
-
     return ConstantVariable(same_object(tx, left, right))
 
 
 @rule(operator.is_not)
 def _operator_is_not(tx: Translator, left: Variable, right: Variable) -> Variable:
-    from capture.variables.operations.equality import same_object
-
     return ConstantVariable(not same_object(tx, left, right))
 
 

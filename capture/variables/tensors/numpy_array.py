@@ -20,10 +20,13 @@ import torch
 from capture.graph import numpy_functions
 from capture.report.break_reasons import GraphBreak
 from capture.sizes.symbols import SizesAsNumbers
+from capture.variables.callables.function import ValueMethod
 from capture.variables.containers.lists import ListVariable
 from capture.variables.containers.sequence import SequenceVariable, TupleVariable
 from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.opaque import OpaqueVariable
+from capture.variables.core.wrap import wrap_class
 from capture.variables.tensors.tensor import TensorVariable
 from guards import guard as make_guard
 from guards.sources import ConstantSource
@@ -118,9 +121,6 @@ class NumpyVariable(Variable):
         return operation(tx, "operator", "getitem", [self, key], {})
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        from capture.variables.callables.function import ValueMethod
-        from capture.variables.core.wrap import wrap_class
-
         if name in CONSTANT_ATTRIBUTES:
             return tx.wrap_constant(getattr(self.example, name))
         if name == "dtype":
@@ -349,8 +349,6 @@ def _differs(name: str) -> GraphBreak:
 
 def wrap_array(output: OutputGraph, value: np.ndarray[Any, Any], source: Source | None) -> Variable:
     """An existing array: an input of the graph, as the tensor that shares its memory."""
-    from capture.variables.core.opaque import OpaqueVariable
-
     tensor = _shared_tensor(value)
     if tensor is None or source is None:
         return OpaqueVariable(

@@ -9,12 +9,13 @@ import torch
 
 from capture.graph import numpy_functions
 from capture.report.break_reasons import GraphBreak
-from capture.variables.callables.builtin import describe_all
+from capture.variables.callables.builtin import BuiltinVariable, describe_all
 from capture.variables.containers.sequence import holds_symbols
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import fold
-from capture.variables.core.rules import CALLS, rule
-from capture.variables.core.wrap import WRAPPERS
+from capture.variables.core.rules import CALLS, lookup, rule
+from capture.variables.core.wrap import WRAPPERS, guard_identity
+from capture.variables.objects.wrap import wrap_object
 from capture.variables.tensors import numpy_array
 from capture.variables.tensors.numpy_array import NumpyVariable
 from capture.variables.tensors.tensor import TensorVariable
@@ -97,11 +98,6 @@ for _name, _copies in (("tensor", True), ("as_tensor", False), ("asarray", False
 
 
 def wrap_numpy_function(output: OutputGraph, value: Any, source: Source | None) -> Variable:
-    from capture.variables.callables.builtin import BuiltinVariable
-    from capture.variables.core.rules import lookup
-    from capture.variables.core.wrap import guard_identity
-    from capture.variables.objects.wrap import wrap_object
-
     if lookup(value) is None:
         return wrap_object(output, value, source)
     guard_identity(output, value, source)

@@ -15,9 +15,14 @@ import torch
 
 from capture.graph.replaced_data import with_data
 from capture.report.break_reasons import GraphBreak
+from capture.variables.callables.function import ValueMethod
+from capture.variables.containers.sequence import SizeVariable, holds_symbols
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.exception import raise_new, raise_python
+from capture.variables.iterators.iterator import SequenceIterator
 from capture.variables.tensors import tensor_attributes
+from guards.sources import GradSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -172,8 +177,6 @@ class TensorVariable(Variable):
         if overridden is not None:
             return overridden.as_constant()
         if self.fake.ndim == 0:
-            from capture.variables.core.exception import raise_new
-
             raise raise_new(TypeError, "len() of a 0-d tensor")
         return self.fake.shape[0]
 
@@ -196,8 +199,6 @@ class TensorVariable(Variable):
             self.call_method(tx, "dim", [], {})
             return self.call_method(tx, "unbind", [ConstantVariable(0)], {}).unpack(tx)
         if self.fake.ndim == 0:
-            from capture.variables.core.exception import raise_new
-
             raise raise_new(TypeError, "iteration over a 0-d tensor")
         return [
             tx.output.call_function(tx, operator.getitem, [self, ConstantVariable(i)], {})
@@ -247,9 +248,6 @@ class TensorVariable(Variable):
         tensor_attributes.delete(self, tx, name)
 
     def _other_attribute(self, tx: Translator, name: str) -> Variable:
-        from capture.variables.callables.function import ValueMethod
-        from capture.variables.core.exception import raise_new
-
         own = tensor_attributes.load(self, tx, name)
         if own is not None:
             return own
@@ -294,8 +292,6 @@ class TensorVariable(Variable):
     def _constant_method(
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        from capture.variables.core.exception import raise_python
-
         if name in LAYOUT_METHODS and tx.output.unbacked.is_among(self.fake.shape):
             raise GraphBreak("data_dependent_shape", what=f"Tensor.{name}()")
         try:
@@ -315,8 +311,6 @@ class TensorVariable(Variable):
         return ConstantVariable(self.value.storage_offset())
 
     def iterate(self, tx: Translator) -> Variable:
-        from capture.variables.iterators.iterator import SequenceIterator
-
         return SequenceIterator(self.unpack(tx))
 
     def reconstruct(self, code: PythonCode) -> None:
@@ -412,7 +406,6 @@ def _is_leaf(self: TensorVariable, tx: Translator) -> Variable:
 
 def _grad(self: TensorVariable, tx: Translator) -> Variable:
     from capture.variables.core.wrap import wrap
-    from guards.sources import GradSource
 
     if self.value is None or self.source is None:
         if self.fake.is_leaf or not self.fake.requires_grad:
@@ -504,8 +497,6 @@ def _get_item(self: TensorVariable, tx: Translator, key: Variable) -> Variable:
 
 def _new(self: TensorVariable, tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
     """A size is spread out: in the graph it would be a tuple, which `new` takes for the values."""
-    from capture.variables.containers.sequence import SizeVariable
-
     if len(args) != 1 or not isinstance(args[0], SizeVariable):
         return tx.output.call_method(tx, "new", [self, *args], kwargs)
     sizes = args[0].unpack(tx)
@@ -540,8 +531,6 @@ TENSOR_ATTRIBUTES: dict[str, Callable[[TensorVariable, Translator], Variable]] =
 
 def _new_tensor(self: TensorVariable, tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
     """Of sizes: `torch.tensor`, which takes symbols."""
-    from capture.variables.containers.sequence import holds_symbols
-
     if not args or not holds_symbols(tx, args[0]):
         return tx.output.call_method(tx, "new_tensor", [self, *args], kwargs)
     own: dict[str, Variable] = {name: self.get_attr(tx, name) for name in ("dtype", "device")}

@@ -37,6 +37,7 @@ from capture.variables.core.rules import rule
 from capture.variables.numbers.symbolic import SymbolicVariable
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.tensors.tensor import TensorVariable
+from capture.variables.tensors.tensor_subclass import converted
 from guards.sources import ConstantSource
 
 if TYPE_CHECKING:
@@ -309,8 +310,6 @@ def _default_handler(
     tx: Translator, cls: Variable, function: Variable, kinds: Variable, *rest: Variable
 ) -> Variable:
     """`torch.Tensor.__torch_function__`: the operation itself, whose results become tensors of the class."""
-    from capture.variables.tensors.tensor_subclass import converted
-
     if not all(issubclass(cls.real_value(), kind.real_value()) for kind in kinds.unpack(tx)):
         return ConstantVariable(NotImplemented)
     result = _disabled_handler(tx, function, kinds, *rest)

@@ -14,6 +14,7 @@ from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.constant import ConstantVariable, fold, raise_type_error
 from capture.variables.core.exception import ExceptionVariable, raise_python
 from capture.variables.objects.native_base import plain_argument, plain_operand
+from capture.variables.objects.user_object import ObjectVariable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 def to_text(tx: Translator, value: Variable) -> str:
     """`str(value)`."""
-    from capture.variables.objects.user_object import ObjectVariable
-
     if isinstance(value, ExceptionVariable):
         return value.text(tx)
     if isinstance(value, ObjectVariable):
@@ -39,8 +38,6 @@ def to_text(tx: Translator, value: Variable) -> str:
 
 def to_repr(tx: Translator, value: Variable) -> str:
     """`repr(value)`."""
-    from capture.variables.objects.user_object import ObjectVariable
-
     if isinstance(value, ExceptionVariable):
         return value.representation(tx)
     value = _plain_text(value)
@@ -111,7 +108,6 @@ def _real_printable(tx: Translator, value: Variable) -> object:
     from capture.variables.containers.sequence import TupleVariable
     from capture.variables.containers.sets import SetVariable
     from capture.variables.objects.type_object import ClassVariable
-    from capture.variables.objects.user_object import ObjectVariable
 
     value = plain_argument(value)
     if isinstance(value, ClassVariable):
@@ -149,7 +145,6 @@ def _text_of_set(tx: Translator, value: Any) -> object:
 def format_value(tx: Translator, value: Variable, conversion: int, spec: Variable | None) -> Variable:
     """`format(value, spec)` after a conversion: 0 none, 1 str, 2 repr, 3 ascii."""
     from capture.variables.objects.type_object import ClassVariable
-    from capture.variables.objects.user_object import ObjectVariable
     from capture.variables.text.size_text import is_open, text_of
 
     if is_open(tx, value) and (spec is None or spec.is_constant()):

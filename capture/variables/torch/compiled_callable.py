@@ -14,7 +14,9 @@ import torch
 
 from capture.hooks import compiled_module, regions
 from capture.report.break_reasons import GraphBreak
+from capture.variables.callables.function import BoundMethodVariable, FunctionVariable
 from capture.variables.core.base import Variable, realize
+from capture.variables.torch.nn_module import ModuleVariable
 
 if TYPE_CHECKING:
     from capture.interpret.translator import Translator
@@ -110,9 +112,6 @@ def compile_in_frame(
 
 
 def _compiled(tx: Translator, compiler: Any, given: Variable, settings: dict[str, Variable]) -> Variable:
-    from capture.variables.callables.function import BoundMethodVariable, FunctionVariable
-    from capture.variables.torch.nn_module import ModuleVariable
-
     given = realize(tx, given)
     if not isinstance(given, (FunctionVariable, BoundMethodVariable, ModuleVariable)):
         raise GraphBreak("call", value="capture.compile of what is no function and no module")

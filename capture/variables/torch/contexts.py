@@ -16,6 +16,7 @@ from torch.autograd import grad_mode
 
 from capture.process.process_flags import set_deterministic
 from capture.report.break_reasons import GraphBreak
+from capture.variables.callables.function import ValueMethod
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import FALSE, ConstantVariable
 from capture.variables.core.exception import raise_new
@@ -59,8 +60,6 @@ class NativeContextVariable(Variable):
         raise GraphBreak("method", name=name, value=self)
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        from capture.variables.callables.function import ValueMethod
-
         if not hasattr(self.cls, name):
             raise raise_new(AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'")
         return ValueMethod(self, name)

@@ -10,6 +10,8 @@ from capture.variables.core.base import Variable, realize
 from capture.variables.core.class_lookup import plain_setattr
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
+from capture.variables.core.wrap import wrap
+from capture.variables.objects.class_rules import MARKS, has_mark
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.tensors.tensor import TensorVariable
 from capture.variables.torch.lazy_module import check_initialized
@@ -48,8 +50,6 @@ class ModuleVariable(ObjectVariable):
 
     def registered(self, tx: Translator, name: str) -> Variable | None:
         """What `nn.Module.__getattr__` finds."""
-        from capture.variables.core.wrap import wrap
-
         namespace = instance_dict(self.value) if self.value is not None else None
         for registry in REGISTRIES:
             held = namespace.get(registry) if namespace is not None else None
@@ -139,8 +139,6 @@ def module_get_attribute(tx: Translator, owner: Any, name: Variable) -> Variable
 
 def module_set_attribute(tx: Translator, owner: Any, name: Variable, value: Variable) -> Variable:
     """`nn.Module.__setattr__(owner, name, value)`: where registries have a part in it, as it is written."""
-    from capture.variables.objects.class_rules import MARKS, has_mark
-
     value = realize(tx, value)
     registered = issubclass(value.python_type(), (torch.nn.Module, torch.nn.Parameter, torch.nn.Buffer)) or (
         isinstance(value, TensorVariable) and any(has_mark(tx, value, kind) for kind in MARKS)

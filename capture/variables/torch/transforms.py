@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch._functorch import eager_transforms
 
-from capture.report.break_reasons import GraphBreak
+from capture.report.break_reasons import GraphBreak, TranslationSignal
 from capture.variables.containers.sequence import TupleVariable
-from capture.variables.core.base import Variable
+from capture.variables.core.base import ObservedException, Variable
 from capture.variables.core.rules import rule
 from capture.variables.tensors import subgraph as outline
 from capture.variables.tensors.tensor import TensorVariable
@@ -173,9 +173,6 @@ def check_results(function: Variable, body: outline.Body) -> None:
 
 
 def on_fakes(tx: Translator, name: str, call: Callable[[], Any]) -> Any:
-    from capture.report.break_reasons import TranslationSignal
-    from capture.variables.core.base import ObservedException
-
     mode = tx.output.fake_mode
     before = mode.allow_meta
     mode.allow_meta = True  # forward mode multiplies its zeros on the meta device
