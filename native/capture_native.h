@@ -1,4 +1,5 @@
-/* What the parts of the extension share: one init function a part, and the C interfaces that the frame hook calls.
+/* What the parts of the extension share: one init function a part, and the C interfaces that the frame hook
+ * calls.
  *
  * Interfaces of parts that may be left out of a build are weak: test the address before the call. */
 
@@ -10,7 +11,7 @@
 
 #define CAPTURE_WEAK __attribute__((weak))
 
-/* --- parts: add types and functions to the module; 0, or -1 with an exception ------------------------------------- */
+/* --- parts: add types and functions to the module; 0, or -1 with an exception ------------------------ */
 
 CAPTURE_WEAK int init_entry(PyObject *module);
 CAPTURE_WEAK int init_frame(PyObject *module);
@@ -28,7 +29,7 @@ CAPTURE_WEAK int init_sized_graph(PyObject *module);
 CAPTURE_WEAK int init_autograd_node(PyObject *module);
 CAPTURE_WEAK int init_direct_call(PyObject *module);
 
-/* --- a frame as guards see it: all references borrowed --------------------------------------------------------------- */
+/* --- a frame as guards see it: all references borrowed ----------------------------------------------- */
 
 typedef struct {
     PyObject *const *locals; /* one for each of the code's co_nlocalsplus; NULL where unbound */
@@ -39,24 +40,26 @@ typedef struct {
 } FrameState;
 
 /* Also what `capture.compile` gives (hooked_function.c): PyFunction_Check knows the type itself only. */
-static inline int
-is_python_function(PyObject *object)
+static inline int is_python_function(PyObject *object)
 {
     return PyObject_TypeCheck(object, &PyFunction_Type);
 }
 
-/* --- guard_program.c ------------------------------------------------------------------------------------------------- */
+/* --- guard_program.c --------------------------------------------------------------------------------- */
 
-/* -1: all guards hold and `slots` is filled with borrowed references; else the index of the guard that failed. */
+/* -1: all guards hold and `slots` is filled with borrowed references; else the index of the guard that
+ * failed. */
 CAPTURE_WEAK int guard_program_run(PyObject *program, const FrameState *state, PyObject **slots);
 CAPTURE_WEAK Py_ssize_t guard_program_nslots(PyObject *program);
 CAPTURE_WEAK int guard_program_check(PyObject *object); /* is it a GuardProgram? */
 
-/* --- compiled_graph.c, compiled_graph_type.c --------------------------------------------------------------------------- */
+/* --- compiled_graph.c, compiled_graph_type.c --------------------------------------------------------- */
 
 /* 0 with new references in `outs`, or -1 with an exception. */
-CAPTURE_WEAK int compiled_graph_run(PyObject *graph, PyObject *const *args, Py_ssize_t nargs, PyObject **outs);
-/* Zeros in the layout of the tensor that the graph takes at this place. NULL where it takes none, without an exception. */
+CAPTURE_WEAK int compiled_graph_run(PyObject *graph, PyObject *const *args, Py_ssize_t nargs,
+                                    PyObject **outs);
+/* Zeros in the layout of the tensor that the graph takes at this place. NULL where it takes none, without an
+ * exception. */
 PyObject *compiled_graph_zeros(PyObject *graph, int64_t place);
 /* Sets _capture.CheckFailed: the graph did nothing, eager is to run the program. */
 void compiled_graph_refuse(const char *why);

@@ -1,6 +1,7 @@
 /* The extension module `_capture`: a table of parts, each of which adds its own types and functions.
  *
- * Parts declared weak in capture_native.h may be absent from a build; `_capture.parts` names those that are present. */
+ * Parts declared weak in capture_native.h may be absent from a build; `_capture.parts` names those that are
+ * present. */
 
 #include "capture_native.h"
 
@@ -9,8 +10,7 @@ typedef struct {
     int (*init)(PyObject *module);
 } Part;
 
-static int
-init_parts(PyObject *module)
+static int init_parts(PyObject *module)
 {
     const Part parts[] = {
         {"tensor_access", init_tensor_access},
@@ -56,12 +56,12 @@ static struct PyModuleDef capture_module = {
     PyModuleDef_HEAD_INIT,
     .m_name = "_capture",
     .m_doc = "Native half of capture: the frame hook, guard programs, tensor access and compiled graphs.",
-    /* Single-phase initialisation: the frame hook is state of the process, so a second interpreter can't have its own copy. */
+    /* Single-phase initialisation: the frame hook is state of the process, so a second interpreter can't have
+       its own copy. */
     .m_size = -1,
 };
 
-PyMODINIT_FUNC
-PyInit__capture(void)
+PyMODINIT_FUNC PyInit__capture(void)
 {
     PyObject *module = PyModule_Create(&capture_module);
     if (module == NULL) {

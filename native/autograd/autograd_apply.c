@@ -3,8 +3,9 @@
  * In:  gradients of the results, from the engine, without the GIL.
  * Out: a gradient for each edge.
  *
- * A C++ exception (a saved tensor that was written to, a second backward, an error in Python) passes through these functions: what they
- * hold is let go by cleanup attributes, which the compiler turns into landing pads (-fexceptions).
+ * A C++ exception (a saved tensor that was written to, a second backward, an error in Python) passes through
+ * these functions: what they hold is let go by cleanup attributes, which the compiler turns into landing pads
+ * (-fexceptions).
  */
 #include "autograd/autograd_node.h"
 
@@ -17,7 +18,7 @@
 #define CLEANUP(function) __attribute__((cleanup(function)))
 #define FEW 16
 
-/* --- things held while an exception may pass ----------------------------------------------------------------------------------- */
+/* --- things held while an exception may pass --------------------------------------------------------- */
 
 typedef struct {
     TensorPointer few[FEW], *items;
@@ -42,8 +43,14 @@ static void tensors_end(Tensors *tensors)
     }
 }
 
-static void unlock(pthread_mutex_t **mutex) { pthread_mutex_unlock(*mutex); }
-static void release_gil(PyGILState_STATE *state) { PyGILState_Release(*state); }
+static void unlock(pthread_mutex_t **mutex)
+{
+    pthread_mutex_unlock(*mutex);
+}
+static void release_gil(PyGILState_STATE *state)
+{
+    PyGILState_Release(*state);
+}
 
 typedef struct {
     PyObject *few[2 * FEW], **items;
@@ -82,7 +89,8 @@ static int read_masks(TrainingFunction *function)
     if (words == NULL) {
         PyErr_NoMemory();
     }
-    bool pair = masks != NULL && words != NULL && PyArg_ParseTuple(masks, "O!O!", &PyTuple_Type, &tuples[0], &PyTuple_Type, &tuples[1]);
+    bool pair = masks != NULL && words != NULL
+                && PyArg_ParseTuple(masks, "O!O!", &PyTuple_Type, &tuples[0], &PyTuple_Type, &tuples[1]);
     int status = pair ? 0 : -1;
     for (int t = 0; t < 2 && status == 0; t++) {
         if (PyTuple_GET_SIZE(tuples[t]) != counts[t]) {
@@ -104,11 +112,12 @@ static int read_masks(TrainingFunction *function)
     return 0;
 }
 
-/* --- apply --------------------------------------------------------------------------------------------------------------------- */
+/* --- apply ------------------------------------------------------------------------------------------- */
 
 enum { TYPE = 1, DESTROY, DELETE, INCREF_PYOBJECT = 5, RELEASE_VARIABLES = 11, APPLY = 18, VTABLE_WORDS };
 
-/* One more reference, as c10::intrusive_ptr takes it: the second one of an object with a Python half keeps that alive. The engine has the first. */
+/* One more reference, as c10::intrusive_ptr takes it: the second one of an object with a Python half keeps
+ * that alive. The engine has the first. */
 static Node *new_reference(Node *node)
 {
     int64_t references = (int64_t)__atomic_add_fetch(&node->references, 1, __ATOMIC_RELAXED);
@@ -118,7 +127,7 @@ static Node *new_reference(Node *node)
     return node;
 }
 
-/* --- backwards that start from some of the results ------------------------------------------------------------------------------- */
+/* --- backwards that start from some of the results --------------------------------------------------- */
 
 /* Takes the GIL. Throws. */
 static void learn_masks(TrainingFunction *function)
@@ -131,10 +140,15 @@ static void learn_masks(TrainingFunction *function)
 
 static Progress *progress_of(const Node *node)
 {
-    return node->saved == node->saved_end || node->function->ndifferentiable > MANY_RESULTS ? NULL : (Progress *)node->saved_end;
+    return node->saved == node->saved_end || node->function->ndifferentiable > MANY_RESULTS
+               ? NULL
+               : (Progress *)node->saved_end;
 }
 
-static uint64_t all_results(const TrainingFunction *function) { return ~0ull >> (64 - function->ndifferentiable); }
+static uint64_t all_results(const TrainingFunction *function)
+{
+    return ~0ull >> (64 - function->ndifferentiable);
+}
 
 /* The results that a backward may still start from. */
 static uint64_t results_left(const TrainingFunction *function, uint64_t spent)
@@ -163,7 +177,8 @@ static void free_all(Node *node)
     }
 }
 
-/* Which results' gradients came, noted for `node_release`; ~0 where all that is saved is wanted, and there. */
+/* Which results' gradients came, noted for `node_release`; ~0 where all that is saved is wanted, and there.
+ */
 static uint64_t note_sent(Node *node, const TensorVector *grads)
 {
     TrainingFunction *function = node->function;
@@ -188,8 +203,9 @@ static uint64_t note_sent(Node *node, const TensorVector *grads)
     return all ? ~0ull : sent;
 }
 
-/* A result was saved without its node, which `unpack` gives back to it (and takes over). What was freed already: unpack throws before it looks.
- * What only leads back from results that are not `sent` is no_tensor. */
+/* A result was saved without its node, which `unpack` gives back to it (and takes over). What was freed
+ * already: unpack throws before it looks. What only leads back from results that are not `sent` is no_tensor.
+ */
 static void unpack_saved(Node *node, uint64_t sent, Tensors *out)
 {
     const TrainingFunction *function = node->function;
@@ -200,16 +216,19 @@ static void unpack_saved(Node *node, uint64_t sent, Tensors *out)
             out->items[out->count++] = no_tensor;
             continue;
         }
-        bool own = out->count >= function->nsaved_arguments &&
-                   is_differentiable_result(function, function->saved_results[out->count - function->nsaved_arguments]);
+        bool own = out->count >= function->nsaved_arguments
+                   && is_differentiable_result(
+                       function, function->saved_results[out->count - function->nsaved_arguments]);
         Node *taken = own && *(TensorPointer *)saved != no_tensor ? new_reference(node) : NULL;
-        autograd_symbols.unpack(&out->items[out->count], saved, &taken); /* throws where it was written to, or freed */
+        autograd_symbols.unpack(&out->items[out->count], saved,
+                                &taken); /* throws where it was written to, or freed */
         out->count++;
     }
 }
 
 /* Saved tensors, then the gradients of the differentiable results; a gradient that nobody sent is NULL. */
-static int wrap_arguments(const TrainingFunction *function, Tensors *saved, const TensorVector *grads, Objects *out)
+static int wrap_arguments(const TrainingFunction *function, Tensors *saved, const TensorVector *grads,
+                          Objects *out)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < saved->count; i++, n++) {
@@ -258,7 +277,8 @@ static PyObject *tensors_at_edges(const Node *node)
     PyObject *tensors = PyTuple_New(count);
     for (int64_t i = 0; tensors != NULL && i < count; i++) {
         Edge edge = node->edges[i];
-        PyObject *tensor = tensor_at((Edge){edge.function == NULL ? NULL : new_reference(edge.function), edge.input});
+        PyObject *tensor =
+            tensor_at((Edge){edge.function == NULL ? NULL : new_reference(edge.function), edge.input});
         if (tensor == NULL) {
             Py_CLEAR(tensors);
         } else {
@@ -277,19 +297,24 @@ PyObject *edge_to(PyObject *tensor)
     return tensor_at(edge);
 }
 
-/* The first time, under create_graph, and where a gradient is missing or no plain tensor: Python knows what to do. */
+/* The first time, under create_graph, and where a gradient is missing or no plain tensor: Python knows what
+ * to do. */
 static int run_in_python(Node *node, const Objects *arguments, Objects *out)
 {
     TrainingFunction *function = node->function;
     int64_t nsaved = function->nsaved_arguments + function->nsaved_results;
-    PyObject *saved = tuple_of(arguments->items, nsaved), *tangents = tuple_of(arguments->items + nsaved, function->ndifferentiable);
+    PyObject *saved = tuple_of(arguments->items, nsaved),
+             *tangents = tuple_of(arguments->items + nsaved, function->ndifferentiable);
     PyObject *edges = saved == NULL || tangents == NULL ? NULL : tensors_at_edges(node);
-    PyObject *grads = edges == NULL ? NULL : PyObject_CallFunctionObjArgs(function->run_backward, saved, tangents, edges, NULL);
+    PyObject *grads =
+        edges == NULL ? NULL
+                      : PyObject_CallFunctionObjArgs(function->run_backward, saved, tangents, edges, NULL);
     Py_XDECREF(saved);
     Py_XDECREF(tangents);
     Py_XDECREF(edges);
     if (grads != NULL && !(PyTuple_Check(grads) && PyTuple_GET_SIZE(grads) == function->arguments)) {
-        PyErr_Format(PyExc_TypeError, "run_backward gave %R, expected a tuple of %lld items", grads, (long long)function->arguments);
+        PyErr_Format(PyExc_TypeError, "run_backward gave %R, expected a tuple of %lld items", grads,
+                     (long long)function->arguments);
         Py_CLEAR(grads);
     }
     for (int64_t i = 0; grads != NULL && i < function->arguments; i++) {
@@ -300,12 +325,14 @@ static int run_in_python(Node *node, const Objects *arguments, Objects *out)
     return status;
 }
 
-/* Zeros for the gradients that nobody sent: how each is laid out stands in the graph's plan. 0: done; 1: Python is to do it; -1: an exception. */
+/* Zeros for the gradients that nobody sent: how each is laid out stands in the graph's plan. 0: done; 1:
+ * Python is to do it; -1: an exception. */
 static int add_zeros(const TrainingFunction *function, Objects *arguments, uint64_t missing)
 {
     int64_t first = arguments->count - function->ndifferentiable;
     for (int64_t i = 0; i < function->ndifferentiable; i++) {
-        if (missing >> i & 1 && (arguments->items[first + i] = compiled_graph_zeros(function->backward, first + i)) == NULL) {
+        if (missing >> i & 1
+            && (arguments->items[first + i] = compiled_graph_zeros(function->backward, first + i)) == NULL) {
             for (int64_t made = 0; made < i; made++) {
                 if (missing >> made & 1) {
                     Py_CLEAR(arguments->items[first + made]);
@@ -348,7 +375,8 @@ static int run_backward(Node *node, bool whole, Objects *arguments, Objects *out
     if (status == 1) {
         return run_in_python(node, arguments, out);
     }
-    if (status < 0 || compiled_graph_run(function->backward, arguments->items, arguments->count, out->items) < 0) {
+    if (status < 0
+        || compiled_graph_run(function->backward, arguments->items, arguments->count, out->items) < 0) {
         return -1;
     }
     if (missing != 0) {
@@ -381,8 +409,10 @@ static TensorVector *node_apply(TensorVector *out, Node *node, TensorVector *gra
     PyGILState_STATE gil CLEANUP(release_gil) = PyGILState_Ensure();
     Objects arguments CLEANUP(objects_end) = {.count = 0, .items = arguments.few};
     Objects results CLEANUP(objects_end) = {.count = 0, .items = results.few};
-    if (objects_start(&arguments, saved.count + function->ndifferentiable) < 0 || objects_start(&results, function->arguments) < 0 ||
-        wrap_arguments(function, &saved, grads, &arguments) < 0 || run_backward(node, sent == ~0ull, &arguments, &results) < 0) {
+    if (objects_start(&arguments, saved.count + function->ndifferentiable) < 0
+        || objects_start(&results, function->arguments) < 0
+        || wrap_arguments(function, &saved, grads, &arguments) < 0
+        || run_backward(node, sent == ~0ull, &arguments, &results) < 0) {
         throw_python_error();
     }
     give_grads(function, &results, out);
@@ -408,7 +438,7 @@ static void node_release(Node *node)
     pthread_mutex_unlock(&node->mutex);
 }
 
-/* --- the end of a node --------------------------------------------------------------------------------------------------------- */
+/* --- the end of a node ------------------------------------------------------------------------------- */
 
 /* The last node that is alive lets go of the function. */
 static void let_go(TrainingFunction *function)
@@ -440,7 +470,7 @@ void **autograd_vtable(void)
     if (vtable[APPLY] == NULL) {
         memcpy(vtable, autograd_symbols.node_vtable, sizeof vtable);
         memcpy(type, autograd_symbols.index_type, sizeof type); /* its class, name and base */
-        type[1] = "21CapturedGraphBackward";                   /* what grad_fn.name() tells */
+        type[1] = "21CapturedGraphBackward";                    /* what grad_fn.name() tells */
         vtable[TYPE] = type;
         vtable[DESTROY] = (void *)node_destroy;
         vtable[DELETE] = (void *)node_delete;

@@ -1,7 +1,8 @@
 /* What torch's autograd nodes look like, verified against a real one: see autograd_node.h.
  *
  * In:  an IndexBackward0 made by Python, with properties that Python tells.
- * Out: `autograd_layout_ready()`: 1 where every field stands where `Node` says. Else nodes are made by torch.autograd.Function.
+ * Out: `autograd_layout_ready()`: 1 where every field stands where `Node` says. Else nodes are made by
+ * torch.autograd.Function.
  */
 #include "autograd/autograd_node.h"
 
@@ -16,21 +17,26 @@ size_t saved_bytes;
 void *plain_meta;
 TensorPointer no_tensor;
 static size_t forward_grad_offset; /* in AutogradMeta */
-static Node *thrower;              /* a node whose first saved tensor has an unpack hook that raises `pending` */
+static Node *thrower; /* a node whose first saved tensor has an unpack hook that raises `pending` */
 static PyObject *thrower_object, *pending[3];
 
 #define CPU "libtorch_cpu.so"
 
-static const struct { const char *library, *name; void **target; } WANTED[] = {
+static const struct {
+    const char *library, *name;
+    void **target;
+} WANTED[] = {
     {CPU, "_ZTVN5torch8autograd4NodeE", (void **)&autograd_symbols.node_vtable},
     {CPU, "_ZTVN5torch8autograd9generated14IndexBackward0E", (void **)&autograd_symbols.index_vtable},
     {CPU, "_ZTIN5torch8autograd9generated14IndexBackward0E", (void **)&autograd_symbols.index_type},
     {CPU, "_ZN5torch8autograd4impl13gradient_edgeERKN2at6TensorE", (void **)&autograd_symbols.gradient_edge},
-    {CPU, "_ZN5torch8autograd4impl17set_gradient_edgeERKN2at6TensorENS0_4EdgeE", (void **)&autograd_symbols.set_gradient_edge},
+    {CPU, "_ZN5torch8autograd4impl17set_gradient_edgeERKN2at6TensorENS0_4EdgeE",
+     (void **)&autograd_symbols.set_gradient_edge},
     {CPU, "_ZN5torch8autograd13InputMetadataC1ERKN2at6TensorE", (void **)&autograd_symbols.new_metadata},
     {CPU, "_ZN5torch8autograd13SavedVariableC1ERKN2at6TensorEbb", (void **)&autograd_symbols.new_saved},
     {CPU,
-     "_ZNK5torch8autograd13SavedVariable6unpackEN3c1013intrusive_ptrINS0_4NodeENS2_6detail34intrusive_target_default_null_typeIS4_EEEE",
+     "_ZNK5torch8autograd13SavedVariable6unpackEN3c1013intrusive_ptrINS0_4NodeENS2_6detail34intrusive_target_"
+     "default_null_typeIS4_EEEE",
      (void **)&autograd_symbols.unpack},
     {CPU, "_ZN5torch8autograd13SavedVariable10reset_dataEv", (void **)&autograd_symbols.reset_saved},
     {CPU, "_ZN2at15sequence_number17get_and_incrementEv", (void **)&autograd_symbols.next_sequence},
@@ -56,13 +62,15 @@ static bool find_symbols(void)
     return true;
 }
 
-/* --- a real node ------------------------------------------------------------------------------------------------------------ */
+/* --- a real node ------------------------------------------------------------------------------------- */
 
-/* `node` saves two index tensors of x[i, j]; `dual` has a forward gradient, `leaf` none. The function that torch.autograd.forward_ad has for it would
-   compile a dozen functions by torch.jit first: 0.2 s, and warnings. */
+/* `node` saves two index tensors of x[i, j]; `dual` has a forward gradient, `leaf` none. The function that
+   torch.autograd.forward_ad has for it would compile a dozen functions by torch.jit first: 0.2 s, and
+   warnings. */
 static const char SAMPLE_CODE[] =
     "import torch\n"
-    "with torch.inference_mode(False), torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):\n"
+    "with torch.inference_mode(False), torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(lambda "
+    "t: t, lambda t: t):\n"
     "    inside = probe()\n"
     "outside = probe()\n"
     "with torch.inference_mode(False), torch.enable_grad():\n"
@@ -74,29 +82,37 @@ static const char SAMPLE_CODE[] =
     "    for saved in node._raw_saved_indices: saved.register_hooks(lambda t: t, unpack)\n"
     "    level = torch._C._enter_dual_level()\n"
     "    try:\n"
-    "        dual = torch._VF._make_dual(torch.zeros(2, device='cpu').requires_grad_(), torch.ones(2, device='cpu'), level=level)\n"
+    "        dual = torch._VF._make_dual(torch.zeros(2, device='cpu').requires_grad_(), torch.ones(2, "
+    "device='cpu'), level=level)\n"
     "        examine()\n"
     "    finally:\n"
     "        torch._C._exit_dual_level(level=level)\n";
 
-static char *meta_of(PyObject *tensor) { return TENSOR_FIELD(TENSOR_IMPL(tensor), tensor_offsets.autograd_meta, char *); }
+static char *meta_of(PyObject *tensor)
+{
+    return TENSOR_FIELD(TENSOR_IMPL(tensor), tensor_offsets.autograd_meta, char *);
+}
 
 static bool node_fits(const Node *node, uint64_t sequence, const Node *accumulator)
 {
-    return node->vtable == autograd_symbols.index_vtable + 2 && node->sequence == sequence && node->topological == 1 &&
-           node->thread == autograd_symbols.thread() && node->edges_end == node->edges + 1 && node->edges->function == accumulator &&
-           node->edges->input == 0 && node->metadata == node->few_metadata && node->nmetadata == 1 && node->metadata_capacity == FEW_METADATA &&
-           node->retains_grad_hooks.buckets == &node->retains_grad_hooks.single && node->retains_grad_hooks.nbuckets == 1 &&
-           node->retains_grad_hooks.load == 1.0f && node->retains_grad_hooks.count == 0 && node->anomaly == NULL && !node->released &&
-           (char *)node->sizes[1] == (char *)node->sizes[0] + 2 * sizeof(int64_t) && ((int64_t *)node->sizes[0])[0] == 7 &&
-           ((int64_t *)node->sizes[0])[1] == 11;
+    return node->vtable == autograd_symbols.index_vtable + 2 && node->sequence == sequence
+           && node->topological == 1 && node->thread == autograd_symbols.thread()
+           && node->edges_end == node->edges + 1 && node->edges->function == accumulator
+           && node->edges->input == 0 && node->metadata == node->few_metadata && node->nmetadata == 1
+           && node->metadata_capacity == FEW_METADATA
+           && node->retains_grad_hooks.buckets == &node->retains_grad_hooks.single
+           && node->retains_grad_hooks.nbuckets == 1 && node->retains_grad_hooks.load == 1.0f
+           && node->retains_grad_hooks.count == 0 && node->anomaly == NULL && !node->released
+           && (char *)node->sizes[1] == (char *)node->sizes[0] + 2 * sizeof(int64_t)
+           && ((int64_t *)node->sizes[0])[0] == 7 && ((int64_t *)node->sizes[0])[1] == 11;
 }
 
 static const char *examined_problem;
 
 static PyObject *examine(PyObject *space, PyObject *unused)
 {
-    PyObject *leaf = PyDict_GetItemString(space, "leaf"), *dual = PyDict_GetItemString(space, "dual"), *out = PyDict_GetItemString(space, "out");
+    PyObject *leaf = PyDict_GetItemString(space, "leaf"), *dual = PyDict_GetItemString(space, "dual"),
+             *out = PyDict_GetItemString(space, "out");
     PyObject *sequence = PyDict_GetItemString(space, "sequence");
     plain_meta = *(void **)meta_of(leaf);
     const Node *accumulator = TENSOR_FIELD(meta_of(leaf), tensor_offsets.meta_grad_fn + 8, Node *);
@@ -115,7 +131,10 @@ static PyObject *examine(PyObject *space, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-static PyObject *probe(PyObject *unused, PyObject *unused_too) { return PyBool_FromLong(saved_tensor_hooks_active()); }
+static PyObject *probe(PyObject *unused, PyObject *unused_too)
+{
+    return PyBool_FromLong(saved_tensor_hooks_active());
+}
 
 static PyObject *raise_pending(PyObject *unused, PyObject *packed)
 {
@@ -134,8 +153,9 @@ static int add_function(PyObject *space, PyMethodDef *method)
 
 static int run_sample(PyObject *space)
 {
-    static PyMethodDef functions[] = {
-        {"examine", examine, METH_NOARGS, NULL}, {"probe", probe, METH_NOARGS, NULL}, {"unpack", raise_pending, METH_O, NULL}};
+    static PyMethodDef functions[] = {{"examine", examine, METH_NOARGS, NULL},
+                                      {"probe", probe, METH_NOARGS, NULL},
+                                      {"unpack", raise_pending, METH_O, NULL}};
     if (PyDict_SetItemString(space, "__builtins__", PyEval_GetBuiltins()) < 0) {
         return -1;
     }
@@ -149,7 +169,8 @@ static int run_sample(PyObject *space)
         return -1;
     }
     Py_DECREF(ran);
-    if (PyDict_GetItemString(space, "inside") != Py_True || PyDict_GetItemString(space, "outside") != Py_False) {
+    if (PyDict_GetItemString(space, "inside") != Py_True
+        || PyDict_GetItemString(space, "outside") != Py_False) {
         examined_problem = "saved tensor hooks are elsewhere";
     }
     thrower_object = Py_XNewRef(PyDict_GetItemString(space, "node")); /* lives as long as the process */
@@ -188,11 +209,12 @@ int autograd_layout_ready(void)
     return ready;
 }
 
-/* --- state ------------------------------------------------------------------------------------------------------------------- */
+/* --- state ------------------------------------------------------------------------------------------- */
 
 bool saved_tensor_hooks_active(void)
 {
-    void *const *stack = autograd_symbols.saved_hooks(); /* std::deque: map, its size, then two iterators of four pointers */
+    void *const *stack =
+        autograd_symbols.saved_hooks(); /* std::deque: map, its size, then two iterators of four pointers */
     return stack[2] != stack[6];
 }
 
@@ -206,6 +228,7 @@ _Noreturn void throw_python_error(void)
 {
     PyErr_Fetch(&pending[0], &pending[1], &pending[2]);
     TensorPointer out;
-    autograd_symbols.unpack(&out, thrower->saved, &thrower); /* calls the unpack hook: torch throws what that raises */
+    autograd_symbols.unpack(&out, thrower->saved,
+                            &thrower); /* calls the unpack hook: torch throws what that raises */
     Py_FatalError("a hook that raises did not raise");
 }

@@ -1,8 +1,9 @@
 /* A node of torch's autograd graph, built in C.
  *
- * The object that autograd sees is a `torch::autograd::generated::IndexBackward0`, the simplest of torch's own nodes that has a list of saved
- * tensors: its memory layout, its destructor and its SavedVariables are torch's; the virtual functions `apply` and `release_variables`
- * are ours (native/autograd_apply.c). So a saved tensor is checked for writes, goes through the user's saved-tensor hooks and is freed as eager's.
+ * The object that autograd sees is a `torch::autograd::generated::IndexBackward0`, the simplest of torch's
+ * own nodes that has a list of saved tensors: its memory layout, its destructor and its SavedVariables are
+ * torch's; the virtual functions `apply` and `release_variables` are ours (native/autograd_apply.c). So a
+ * saved tensor is checked for writes, goes through the user's saved-tensor hooks and is freed as eager's.
  */
 #ifndef CAPTURE_AUTOGRAD_NODE_H
 #define CAPTURE_AUTOGRAD_NODE_H
@@ -29,20 +30,25 @@ typedef struct { /* torch::autograd::Edge */
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    PyObject *forward;       /* CompiledGraph: arguments -> results, then values to save */
-    PyObject *backward;      /* CompiledGraph: saved, tangents -> a gradient or None for each argument; NULL until it is compiled */
-    PyObject *wrap;          /* wrap(all that the forward gave, *args): the results with a node made in Python */
-    PyObject *run_backward;  /* run_backward(saved, tangents, edges): where `backward` is not enough */
-    PyObject *masks;         /* masks() -> (conflicts, needs): asked for once, where some of the results get no gradient */
-    int64_t *words;          /* the four lists below */
-    uint64_t *conflicts;     /* for each differentiable result: a bit for each whose backward frees what its own reads; NULL until it is known */
-    const uint64_t *needs;   /* for each saved tensor: a bit for each differentiable result whose backward reads it */
+    PyObject *forward;  /* CompiledGraph: arguments -> results, then values to save */
+    PyObject *backward; /* CompiledGraph: saved, tangents -> a gradient or None for each argument; NULL until
+                           it is compiled */
+    PyObject *wrap;     /* wrap(all that the forward gave, *args): the results with a node made in Python */
+    PyObject *run_backward; /* run_backward(saved, tangents, edges): where `backward` is not enough */
+    PyObject
+        *masks; /* masks() -> (conflicts, needs): asked for once, where some of the results get no gradient */
+    int64_t *words;      /* the four lists below */
+    uint64_t *conflicts; /* for each differentiable result: a bit for each whose backward frees what its own
+                            reads; NULL until it is known */
+    const uint64_t
+        *needs; /* for each saved tensor: a bit for each differentiable result whose backward reads it */
     int64_t arguments, given, results;
     int64_t ndifferentiable, nsaved_arguments, nsaved_results, nwanted;
     const int64_t *differentiable, *saved_arguments, *saved_results;
-    const int64_t *wanted;   /* arguments that get a gradient: one edge each */
-    uint64_t *sources;       /* for each argument a bit for each differentiable result that its gradient comes from; NULL until it is told */
-    int64_t nodes;           /* that are alive: together they hold one reference to this object */
+    const int64_t *wanted; /* arguments that get a gradient: one edge each */
+    uint64_t *sources; /* for each argument a bit for each differentiable result that its gradient comes from;
+                          NULL until it is told */
+    int64_t nodes;     /* that are alive: together they hold one reference to this object */
 } TrainingFunction;
 
 static inline bool is_differentiable_result(const TrainingFunction *function, int64_t result)
@@ -111,21 +117,24 @@ typedef struct {
     void *(*allocate)(size_t);                 /* operator new */
 } AutogradSymbols;
 extern AutogradSymbols autograd_symbols;
-extern size_t saved_bytes;  /* sizeof(SavedVariable) */
-extern void *plain_meta;    /* the vtable of AutogradMeta: of tensors that are no views */
+extern size_t saved_bytes; /* sizeof(SavedVariable) */
+extern void *plain_meta;   /* the vtable of AutogradMeta: of tensors that are no views */
 extern TensorPointer no_tensor;
 
-/* Whether nodes can be built here: 1, or 0 where this torch is another one than expected, -1 with an exception. Looks once. */
+/* Whether nodes can be built here: 1, or 0 where this torch is another one than expected, -1 with an
+ * exception. Looks once. */
 int autograd_layout_ready(void);
 /* Do saved tensors go through hooks of the user on this thread? */
 bool saved_tensor_hooks_active(void);
 /* The tensor has a forward-mode gradient. */
 bool has_forward_grad(PyObject *tensor);
 
-/* Throws the Python exception that is set as the C++ exception that torch turns into it again. Does not return. Needs the GIL. */
+/* Throws the Python exception that is set as the C++ exception that torch turns into it again. Does not
+ * return. Needs the GIL. */
 _Noreturn void throw_python_error(void);
 
-/* An empty tensor that stands where `tensor` does in autograd's graph. New reference; only where autograd_layout_ready() is 1. */
+/* An empty tensor that stands where `tensor` does in autograd's graph. New reference; only where
+ * autograd_layout_ready() is 1. */
 PyObject *edge_to(PyObject *tensor);
 
 /* autograd_apply.c: the virtual functions of our nodes. */

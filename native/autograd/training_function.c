@@ -5,9 +5,11 @@
  *
  *     y, = TrainingFunction(forward, wrap, run_backward, ...)(x, w);  y.sum().backward()
  *
- * The node is built here (autograd_node.h) in the ordinary case. Under anomaly mode, forward-mode gradients, where an argument is a view or a
- * result is one, and on another torch than expected, `wrap` makes it with torch.autograd.Function. Under hooks on saved tensors it refuses
- * (_capture.CheckFailed: the program runs eagerly): checkpoints find a tensor again by its place among those saved, whichever graph runs the second time.
+ * The node is built here (autograd_node.h) in the ordinary case. Under anomaly mode, forward-mode gradients,
+ * where an argument is a view or a result is one, and on another torch than expected, `wrap` makes it with
+ * torch.autograd.Function. Under hooks on saved tensors it refuses
+ * (_capture.CheckFailed: the program runs eagerly): checkpoints find a tensor again by its place among those
+ * saved, whichever graph runs the second time.
  */
 #include "autograd/autograd_node.h"
 
@@ -22,9 +24,12 @@
 
 static PyTypeObject TrainingFunctionType;
 
-static char *meta_of(PyObject *tensor) { return TENSOR_FIELD(TENSOR_IMPL(tensor), tensor_offsets.autograd_meta, char *); }
+static char *meta_of(PyObject *tensor)
+{
+    return TENSOR_FIELD(TENSOR_IMPL(tensor), tensor_offsets.autograd_meta, char *);
+}
 
-/* --- may the node be built here? ----------------------------------------------------------------------------------------------- */
+/* --- may the node be built here? --------------------------------------------------------------------- */
 
 /* An edge to a view can throw: a view that was written to has its history made anew. */
 static bool is_simple(PyObject *tensor)
@@ -48,8 +53,10 @@ static bool arguments_fit(const TrainingFunction *function, PyObject *const *arg
             return false;
         }
     }
-    for (int64_t i = 0; i < function->nsaved_arguments; i++) { /* an inference tensor can't be saved: torch says so */
-        if ((tensor_dispatch_keys(args[function->saved_arguments[i]]) & torch_symbols.grad_keys) != torch_symbols.grad_keys) {
+    for (int64_t i = 0; i < function->nsaved_arguments;
+         i++) { /* an inference tensor can't be saved: torch says so */
+        if ((tensor_dispatch_keys(args[function->saved_arguments[i]]) & torch_symbols.grad_keys)
+            != torch_symbols.grad_keys) {
             return false;
         }
     }
@@ -58,19 +65,20 @@ static bool arguments_fit(const TrainingFunction *function, PyObject *const *arg
 
 static bool is_ordinary(const TrainingFunction *function, PyObject *const *args, PyObject *const *given)
 {
-    if (autograd_layout_ready() != 1 || *autograd_symbols.anomaly_mode || !torch_symbols.grad_mode() || saved_tensor_hooks_active() ||
-        !arguments_fit(function, args)) {
+    if (autograd_layout_ready() != 1 || *autograd_symbols.anomaly_mode || !torch_symbols.grad_mode()
+        || saved_tensor_hooks_active() || !arguments_fit(function, args)) {
         return false;
     }
     for (int64_t i = 0; i < function->given; i++) {
-        if (!tensor_check(given[i]) || Py_REFCNT(given[i]) != 1 || meta_of(given[i]) != NULL) { /* a view, or a tensor that others know */
+        if (!tensor_check(given[i]) || Py_REFCNT(given[i]) != 1
+            || meta_of(given[i]) != NULL) { /* a view, or a tensor that others know */
             return false;
         }
     }
     return true;
 }
 
-/* --- the node ------------------------------------------------------------------------------------------------------------------- */
+/* --- the node ---------------------------------------------------------------------------------------- */
 
 static Node *new_node(TrainingFunction *function)
 {
@@ -106,7 +114,9 @@ static void add_edges(Node *node, PyObject *const *args)
         autograd_symbols.gradient_edge(edge, tensor_handle(args[function->wanted[i]]));
         if (edge->function != NULL) {
             edge->function->has_parent = true;
-            node->topological = edge->function->topological >= node->topological ? edge->function->topological + 1 : node->topological;
+            node->topological = edge->function->topological >= node->topological
+                                    ? edge->function->topological + 1
+                                    : node->topological;
         }
     }
 }
@@ -136,19 +146,22 @@ static void save(Node *node, PyObject *const *args, PyObject *const *given)
     if (bytes == 0) {
         return;
     }
-    node->saved = node->saved_end = autograd_symbols.allocate(bytes + saved_bytes); /* one more: the Progress */
+    node->saved = node->saved_end =
+        autograd_symbols.allocate(bytes + saved_bytes); /* one more: the Progress */
     node->saved_capacity = node->saved + bytes + saved_bytes;
     *(Progress *)(node->saved + bytes) = (Progress){0, 0};
     for (int64_t i = 0; i < function->nsaved_arguments; i++, node->saved_end += saved_bytes) {
-        autograd_symbols.new_saved(node->saved_end, tensor_handle(args[function->saved_arguments[i]]), false, false);
+        autograd_symbols.new_saved(node->saved_end, tensor_handle(args[function->saved_arguments[i]]), false,
+                                   false);
     }
     for (int64_t i = 0; i < function->nsaved_results; i++, node->saved_end += saved_bytes) {
         int64_t index = function->saved_results[i];
-        autograd_symbols.new_saved(node->saved_end, tensor_handle(given[index]), is_differentiable_result(function, index), false);
+        autograd_symbols.new_saved(node->saved_end, tensor_handle(given[index]),
+                                   is_differentiable_result(function, index), false);
     }
 }
 
-/* --- a call ---------------------------------------------------------------------------------------------------------------------- */
+/* --- a call ------------------------------------------------------------------------------------------ */
 
 static PyObject *tuple_of(PyObject *const *items, int64_t count)
 {
@@ -161,7 +174,8 @@ static PyObject *tuple_of(PyObject *const *items, int64_t count)
 
 static PyObject *wrap_in_python(TrainingFunction *function, PyObject *const *args, PyObject *const *given)
 {
-    PyObject *few[FEW], **all = function->arguments < FEW ? few : PyMem_New(PyObject *, function->arguments + 1);
+    PyObject *few[FEW],
+        **all = function->arguments < FEW ? few : PyMem_New(PyObject *, function->arguments + 1);
     PyObject *results = NULL;
     if (all == NULL) {
         return PyErr_NoMemory();
@@ -190,7 +204,8 @@ static PyObject *join(TrainingFunction *function, PyObject *const *args, PyObjec
     return tuple_of(given, function->results);
 }
 
-static PyObject *function_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+static PyObject *function_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf,
+                                     PyObject *kwnames)
 {
     TrainingFunction *function = (TrainingFunction *)object;
     if (kwnames != NULL && PyTuple_GET_SIZE(kwnames) != 0) {
@@ -218,10 +233,11 @@ static PyObject *function_vectorcall(PyObject *object, PyObject *const *args, si
     return results;
 }
 
-/* --- the type --------------------------------------------------------------------------------------------------------------------- */
+/* --- the type ---------------------------------------------------------------------------------------- */
 
 /* A list of positions, each below `limit`; its items are appended to the function's words. */
-static int read_positions(PyObject *tuple, int64_t limit, int64_t **next, const int64_t **items, int64_t *count)
+static int read_positions(PyObject *tuple, int64_t limit, int64_t **next, const int64_t **items,
+                          int64_t *count)
 {
     *items = *next;
     *count = PyTuple_GET_SIZE(tuple);
@@ -247,26 +263,37 @@ static int read_lists(TrainingFunction *function, PyObject *const lists[4])
         PyErr_NoMemory();
         return -1;
     }
-    return read_positions(lists[0], function->results, &next, &function->differentiable, &function->ndifferentiable) < 0 ||
-                   read_positions(lists[1], function->arguments, &next, &function->saved_arguments, &function->nsaved_arguments) < 0 ||
-                   read_positions(lists[2], function->given, &next, &function->saved_results, &function->nsaved_results) < 0 ||
-                   read_positions(lists[3], function->arguments, &next, &function->wanted, &function->nwanted) < 0
+    return read_positions(lists[0], function->results, &next, &function->differentiable,
+                          &function->ndifferentiable)
+                       < 0
+                   || read_positions(lists[1], function->arguments, &next, &function->saved_arguments,
+                                     &function->nsaved_arguments)
+                          < 0
+                   || read_positions(lists[2], function->given, &next, &function->saved_results,
+                                     &function->nsaved_results)
+                          < 0
+                   || read_positions(lists[3], function->arguments, &next, &function->wanted,
+                                     &function->nwanted)
+                          < 0
                ? -1
                : 0;
 }
 
 static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"forward", "wrap", "run_backward", "masks", "arguments", "results", "differentiable", "saved_arguments", "saved_results",
-                            "wanted", NULL};
+    static char *names[] = {"forward", "wrap",           "run_backward",    "masks",         "arguments",
+                            "results", "differentiable", "saved_arguments", "saved_results", "wanted",
+                            NULL};
     PyObject *forward, *wrap, *run_backward, *masks, *lists[4];
     long long arguments, results;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOLLO!O!O!O!", names, &forward, &wrap, &run_backward, &masks, &arguments, &results,
-                                     &PyTuple_Type, &lists[0], &PyTuple_Type, &lists[1], &PyTuple_Type, &lists[2], &PyTuple_Type, &lists[3])) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOLLO!O!O!O!", names, &forward, &wrap, &run_backward,
+                                     &masks, &arguments, &results, &PyTuple_Type, &lists[0], &PyTuple_Type,
+                                     &lists[1], &PyTuple_Type, &lists[2], &PyTuple_Type, &lists[3])) {
         return NULL;
     }
     if (!compiled_graph_check(forward) || results > compiled_graph_nouts(forward)) {
-        return PyErr_Format(PyExc_TypeError, "expected a CompiledGraph with %lld results or more, got %R", results, forward);
+        return PyErr_Format(PyExc_TypeError, "expected a CompiledGraph with %lld results or more, got %R",
+                            results, forward);
     }
     if (autograd_layout_ready() < 0) {
         return NULL;
@@ -302,7 +329,8 @@ static int function_traverse(TrainingFunction *function, visitproc visit, void *
 
 static int function_clear(TrainingFunction *function)
 {
-    Py_CLEAR(function->backward); /* the rest stays: the cycles go through `wrap` and `run_backward`, whose closures can be cleared */
+    Py_CLEAR(function->backward); /* the rest stays: the cycles go through `wrap` and `run_backward`, whose
+                                     closures can be cleared */
     return 0;
 }
 
@@ -330,21 +358,26 @@ static int set_backward(PyObject *self, PyObject *graph, void *unused)
 {
     TrainingFunction *function = (TrainingFunction *)self;
     if (graph == NULL || !compiled_graph_check(graph) || compiled_graph_nouts(graph) != function->arguments) {
-        PyErr_Format(PyExc_TypeError, "expected a CompiledGraph with %lld outputs", (long long)function->arguments);
+        PyErr_Format(PyExc_TypeError, "expected a CompiledGraph with %lld outputs",
+                     (long long)function->arguments);
         return -1;
     }
     Py_XSETREF(function->backward, Py_NewRef(graph));
     return 0;
 }
 
-static PyObject *get_sources(PyObject *self, void *unused) { return PyBool_FromLong(((TrainingFunction *)self)->sources != NULL); }
+static PyObject *get_sources(PyObject *self, void *unused)
+{
+    return PyBool_FromLong(((TrainingFunction *)self)->sources != NULL);
+}
 
 static int set_sources(PyObject *self, PyObject *tuple, void *unused)
 {
     TrainingFunction *function = (TrainingFunction *)self;
-    if (tuple == NULL || !PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != function->arguments || function->ndifferentiable > 64 ||
-        function->sources != NULL) {
-        PyErr_SetString(PyExc_ValueError, "expected, once, a tuple with an int of at most 64 bits for each argument");
+    if (tuple == NULL || !PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != function->arguments
+        || function->ndifferentiable > 64 || function->sources != NULL) {
+        PyErr_SetString(PyExc_ValueError,
+                        "expected, once, a tuple with an int of at most 64 bits for each argument");
         return -1;
     }
     uint64_t *sources = PyMem_New(uint64_t, function->arguments + 1);
@@ -366,14 +399,18 @@ static int set_sources(PyObject *self, PyObject *tuple, void *unused)
 static PyGetSetDef function_getset[] = {
     {"backward", get_backward, set_backward, "what a node runs; None until it is compiled", NULL},
     {"sources", get_sources, set_sources,
-     "set, once: which results (bits) the gradient of each argument comes from. Then nodes fill in gradients that nobody sent. Reads as whether it is set", NULL},
+     "set, once: which results (bits) the gradient of each argument comes from. Then nodes fill in gradients "
+     "that nobody sent. Reads as whether it is set",
+     NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyTypeObject TrainingFunctionType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "_capture.TrainingFunction",
-    .tp_doc = PyDoc_STR("TrainingFunction(forward, wrap, run_backward, masks, arguments, results, differentiable, saved_arguments, saved_results, wanted)\n\n"
-                        "A compiled forward whose results have gradients; its node in autograd's graph runs `backward`."),
+    .tp_doc = PyDoc_STR(
+        "TrainingFunction(forward, wrap, run_backward, masks, arguments, results, differentiable, "
+        "saved_arguments, saved_results, wanted)\n\n"
+        "A compiled forward whose results have gradients; its node in autograd's graph runs `backward`."),
     .tp_basicsize = sizeof(TrainingFunction),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
     .tp_new = function_new,
@@ -402,8 +439,10 @@ static PyObject *edge_to_argument(PyObject *module, PyObject *tensor)
 
 static PyMethodDef methods[] = {
     {"edge_to", edge_to_argument, METH_O,
-     "An empty tensor that stands where the given one does in autograd's graph; None where nodes are not built in C."},
-    {"autograd_nodes_native", layout_ready, METH_NOARGS, "Are nodes of autograd's graph built in C, with this build of torch?"},
+     "An empty tensor that stands where the given one does in autograd's graph; None where nodes are not "
+     "built in C."},
+    {"autograd_nodes_native", layout_ready, METH_NOARGS,
+     "Are nodes of autograd's graph built in C, with this build of torch?"},
     {NULL, NULL, 0, NULL},
 };
 

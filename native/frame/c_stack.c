@@ -12,8 +12,7 @@ _Thread_local StackBounds c_stack_bounds __attribute__((tls_model("initial-exec"
 /* Where the system doesn't say: this much below the first call seen counts as the half. */
 static const size_t ASSUMED_HALF = 256 * 1024;
 
-void
-c_stack_measure(void)
+void c_stack_measure(void)
 {
     char *here = __builtin_frame_address(0);
     c_stack_bounds = (StackBounds){here - 2 * ASSUMED_HALF, here - ASSUMED_HALF};

@@ -1,13 +1,13 @@
 /* Entries and marks of code objects, in the extra slot that CPython gives to evaluators.
  *
  * In:  code objects, entries.
- * Out: look-ups for the evaluator, and the functions add_entry, entries, clear_entries, remove_entry, skip_code, unskip_code,
- *      is_skipped, mark_resume, is_resume, all_codes.
+ * Out: look-ups for the evaluator, and the functions add_entry, entries, clear_entries, remove_entry,
+ * skip_code, unskip_code, is_skipped, mark_resume, is_resume, all_codes.
  *
  *     add_entry(f.__code__, entry)     ->     the next frame of f whose guards hold runs `entry`
  *
- * A code object owns its entries. Code objects are not known to the garbage collector, so an entry must not hold strong references
- * to the function that has the code. */
+ * A code object owns its entries. Code objects are not known to the garbage collector, so an entry must not
+ * hold strong references to the function that has the code. */
 
 #include "frame/code_entries.h"
 
@@ -17,10 +17,9 @@ Py_ssize_t code_extra_index = -1;
 
 static CodeState all_states = {.next = &all_states, .previous = &all_states};
 
-/* --- life ------------------------------------------------------------------------------------------------------------- */
+/* --- life -------------------------------------------------------------------------------------------- */
 
-static void
-release_entries(Entry **entries, Py_ssize_t count)
+static void release_entries(Entry **entries, Py_ssize_t count)
 {
     for (Py_ssize_t i = 0; i < count; i++) {
         Py_DECREF(entries[i]);
@@ -29,8 +28,7 @@ release_entries(Entry **entries, Py_ssize_t count)
 }
 
 /* Entries may run user code when they die, so the state is consistent and empty before the first one does. */
-static void
-drop_all_entries(CodeState *state)
+static void drop_all_entries(CodeState *state)
 {
     Entry **entries = state->entries;
     const Py_ssize_t count = state->count;
@@ -41,8 +39,7 @@ drop_all_entries(CodeState *state)
 }
 
 /* Called by the interpreter when the code object dies. */
-static void
-free_state(void *extra)
+static void free_state(void *extra)
 {
     CodeState *state = extra;
     if (state == NULL) {
@@ -57,8 +54,7 @@ free_state(void *extra)
     PyErr_Restore(type, value, traceback);
 }
 
-static CodeState *
-ensure_state(PyCodeObject *code)
+static CodeState *ensure_state(PyCodeObject *code)
 {
     CodeState *state = code_state(code);
     if (state != NULL) {
@@ -80,18 +76,16 @@ ensure_state(PyCodeObject *code)
     return state;
 }
 
-/* --- for the evaluator -------------------------------------------------------------------------------------------------- */
+/* --- for the evaluator ------------------------------------------------------------------------------- */
 
-static void
-move_to_front(CodeState *state, Py_ssize_t index)
+static void move_to_front(CodeState *state, Py_ssize_t index)
 {
     Entry *entry = state->entries[index];
     memmove(state->entries + 1, state->entries, (size_t)index * sizeof(Entry *));
     state->entries[0] = entry;
 }
 
-static Entry *
-find_in_order(CodeState *state, PyObject *key, const FrameState *frame, PyObject **slots)
+static Entry *find_in_order(CodeState *state, PyObject *key, const FrameState *frame, PyObject **slots)
 {
     /* No user code runs in this loop (guard programs never do), so the list can't change under it. */
     for (Py_ssize_t i = 0; i < state->count; i++) {
@@ -106,16 +100,14 @@ find_in_order(CodeState *state, PyObject *key, const FrameState *frame, PyObject
     return NULL;
 }
 
-static void
-forget_usual(CodeState *state)
+static void forget_usual(CodeState *state)
 {
     state->usual = NULL;
     state->in_a_row = 0;
 }
 
 /* Which of two such entries runs a frame makes no difference, but for what Python calls from there. */
-static void
-note_usual(CodeState *state, Entry *entry)
+static void note_usual(CodeState *state, Entry *entry)
 {
     if (entry == NULL || !entry_is_eager(entry) || (entry->guards != NULL && !entry->sampled)) {
         forget_usual(state);
@@ -127,8 +119,7 @@ note_usual(CodeState *state, Entry *entry)
     state->usual = entry;
 }
 
-Entry *
-code_state_find(CodeState *state, PyObject *key, const FrameState *frame, PyObject **slots)
+Entry *code_state_find(CodeState *state, PyObject *key, const FrameState *frame, PyObject **slots)
 {
     Entry *entry = code_state_usual(state, key);
     if (entry == NULL) {
@@ -138,11 +129,11 @@ code_state_find(CodeState *state, PyObject *key, const FrameState *frame, PyObje
     return entry;
 }
 
-PyObject *
-code_state_failures(CodeState *state, PyObject *key, const FrameState *frame)
+PyObject *code_state_failures(CodeState *state, PyObject *key, const FrameState *frame)
 {
     PyObject *failures = PyList_New(0);
-    /* Making objects can start a garbage collection and with it any code: index and count are read anew each time. */
+    /* Making objects can start a garbage collection and with it any code: index and count are read anew each
+     * time. */
     for (Py_ssize_t i = 0; failures != NULL && state != NULL && i < state->count; i++) {
         PyObject *slots[state->max_slots + 1];
         Entry *entry = state->entries[i];
@@ -161,23 +152,24 @@ code_state_failures(CodeState *state, PyObject *key, const FrameState *frame)
     return tuple;
 }
 
-/* --- functions of the module ---------------------------------------------------------------------------------------------- */
+/* --- functions of the module ------------------------------------------------------------------------- */
 
-static PyCodeObject *
-as_code(PyObject *object, const char *function)
+static PyCodeObject *as_code(PyObject *object, const char *function)
 {
     if (!PyCode_Check(object)) {
-        PyErr_Format(PyExc_TypeError, "%s: expected a code object, not %.200s", function, Py_TYPE(object)->tp_name);
+        PyErr_Format(PyExc_TypeError, "%s: expected a code object, not %.200s", function,
+                     Py_TYPE(object)->tp_name);
         return NULL;
     }
     return (PyCodeObject *)object;
 }
 
-static int
-parse_code_and_entry(PyObject *const *args, Py_ssize_t nargs, const char *function, PyCodeObject **code, Entry **entry)
+static int parse_code_and_entry(PyObject *const *args, Py_ssize_t nargs, const char *function,
+                                PyCodeObject **code, Entry **entry)
 {
     if (nargs != 2) {
-        PyErr_Format(PyExc_TypeError, "%s: expected a code object and an Entry, got %zd arguments", function, nargs);
+        PyErr_Format(PyExc_TypeError, "%s: expected a code object and an Entry, got %zd arguments", function,
+                     nargs);
         return -1;
     }
     *code = as_code(args[0], function);
@@ -185,15 +177,15 @@ parse_code_and_entry(PyObject *const *args, Py_ssize_t nargs, const char *functi
         return -1;
     }
     if (!is_entry(args[1])) {
-        PyErr_Format(PyExc_TypeError, "%s: expected an Entry, not %.200s", function, Py_TYPE(args[1])->tp_name);
+        PyErr_Format(PyExc_TypeError, "%s: expected an Entry, not %.200s", function,
+                     Py_TYPE(args[1])->tp_name);
         return -1;
     }
     *entry = (Entry *)args[1];
     return 0;
 }
 
-static int
-reserve(CodeState *state)
+static int reserve(CodeState *state)
 {
     if (state->count < state->capacity) {
         return 0;
@@ -209,8 +201,7 @@ reserve(CodeState *state)
     return 0;
 }
 
-static int
-mark_output(Entry *entry)
+static int mark_output(Entry *entry)
 {
     CodeState *state = entry->code == NULL ? NULL : ensure_state(entry->code);
     if (state != NULL) {
@@ -219,8 +210,7 @@ mark_output(Entry *entry)
     return entry->code == NULL || state != NULL ? 0 : -1;
 }
 
-static PyObject *
-add_entry(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+static PyObject *add_entry(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
     PyCodeObject *code;
     Entry *entry;
@@ -228,7 +218,9 @@ add_entry(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
         return NULL;
     }
     if (code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) {
-        return PyErr_Format(PyExc_ValueError, "add_entry: %R is a generator or coroutine, the frame hook never runs those", code);
+        return PyErr_Format(PyExc_ValueError,
+                            "add_entry: %R is a generator or coroutine, the frame hook never runs those",
+                            code);
     }
     CodeState *state = ensure_state(code);
     if (state == NULL || mark_output(entry) < 0 || reserve(state) < 0) {
@@ -250,8 +242,7 @@ add_entry(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
     Py_RETURN_NONE;
 }
 
-static PyObject *
-remove_entry(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+static PyObject *remove_entry(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
     PyCodeObject *code;
     Entry *entry;
@@ -271,8 +262,7 @@ remove_entry(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
     Py_RETURN_FALSE;
 }
 
-static PyObject *
-list_entries(PyObject *module, PyObject *object)
+static PyObject *list_entries(PyObject *module, PyObject *object)
 {
     PyCodeObject *code = as_code(object, "entries");
     PyObject *list = code == NULL ? NULL : PyList_New(0);
@@ -285,8 +275,7 @@ list_entries(PyObject *module, PyObject *object)
     return list;
 }
 
-static PyObject *
-added_entries(PyObject *module, PyObject *object)
+static PyObject *added_entries(PyObject *module, PyObject *object)
 {
     PyCodeObject *code = as_code(object, "added_entries");
     if (code == NULL) {
@@ -296,8 +285,7 @@ added_entries(PyObject *module, PyObject *object)
     return PyLong_FromSsize_t(state == NULL ? 0 : state->added);
 }
 
-static PyObject *
-clear_entries(PyObject *module, PyObject *object)
+static PyObject *clear_entries(PyObject *module, PyObject *object)
 {
     PyCodeObject *code = as_code(object, "clear_entries");
     if (code == NULL) {
@@ -310,8 +298,7 @@ clear_entries(PyObject *module, PyObject *object)
     Py_RETURN_NONE;
 }
 
-static PyObject *
-set_mark(PyObject *object, const char *function, unsigned mark)
+static PyObject *set_mark(PyObject *object, const char *function, unsigned mark)
 {
     PyCodeObject *code = as_code(object, function);
     CodeState *state = code == NULL ? NULL : ensure_state(code);
@@ -322,8 +309,7 @@ set_mark(PyObject *object, const char *function, unsigned mark)
     Py_RETURN_NONE;
 }
 
-static PyObject *
-has_mark(PyObject *object, const char *function, unsigned mark)
+static PyObject *has_mark(PyObject *object, const char *function, unsigned mark)
 {
     PyCodeObject *code = as_code(object, function);
     if (code == NULL) {
@@ -333,14 +319,12 @@ has_mark(PyObject *object, const char *function, unsigned mark)
     return PyBool_FromLong(state != NULL && (state->marks & mark));
 }
 
-static PyObject *
-skip_code(PyObject *module, PyObject *object)
+static PyObject *skip_code(PyObject *module, PyObject *object)
 {
     return set_mark(object, "skip_code", CODE_SKIPPED);
 }
 
-static PyObject *
-unskip_code(PyObject *module, PyObject *object)
+static PyObject *unskip_code(PyObject *module, PyObject *object)
 {
     PyCodeObject *code = as_code(object, "unskip_code");
     if (code == NULL) {
@@ -353,33 +337,28 @@ unskip_code(PyObject *module, PyObject *object)
     Py_RETURN_NONE;
 }
 
-static PyObject *
-is_skipped(PyObject *module, PyObject *object)
+static PyObject *is_skipped(PyObject *module, PyObject *object)
 {
     return has_mark(object, "is_skipped", CODE_SKIPPED);
 }
 
-static PyObject *
-mark_resume(PyObject *module, PyObject *object)
+static PyObject *mark_resume(PyObject *module, PyObject *object)
 {
     return set_mark(object, "mark_resume", CODE_RESUME);
 }
 
-static PyObject *
-is_resume(PyObject *module, PyObject *object)
+static PyObject *is_resume(PyObject *module, PyObject *object)
 {
     return has_mark(object, "is_resume", CODE_RESUME);
 }
 
 /* Code objects that are dying have no references left and are not brought back. */
-static int
-is_listed(const CodeState *state)
+static int is_listed(const CodeState *state)
 {
     return (state->added > 0 || (state->marks & CODE_SKIPPED)) && Py_REFCNT(state->code) > 0;
 }
 
-static PyObject *
-all_codes(PyObject *module, PyObject *ignored)
+static PyObject *all_codes(PyObject *module, PyObject *ignored)
 {
     Py_ssize_t count = 0;
     for (CodeState *state = all_states.next; state != &all_states; state = state->next) {
@@ -389,7 +368,8 @@ all_codes(PyObject *module, PyObject *ignored)
     if (codes == NULL) {
         return NULL;
     }
-    /* Making the list can collect garbage, and with it code objects: fill what is there now, and cut the rest. */
+    /* Making the list can collect garbage, and with it code objects: fill what is there now, and cut the
+     * rest. */
     Py_ssize_t filled = 0;
     for (CodeState *state = all_states.next; state != &all_states && filled < count; state = state->next) {
         if (is_listed(state)) {
@@ -404,28 +384,31 @@ all_codes(PyObject *module, PyObject *ignored)
 
 static PyMethodDef functions[] = {
     {"add_entry", (PyCFunction)(void (*)(void))add_entry, METH_FASTCALL,
-     "add_entry(code, entry): put an entry in front of the entries of a code object; one that runs nothing, behind them."},
+     "add_entry(code, entry): put an entry in front of the entries of a code object; one that runs nothing, "
+     "behind them."},
     {"remove_entry", (PyCFunction)(void (*)(void))remove_entry, METH_FASTCALL,
      "remove_entry(code, entry) -> bool: whether it was there."},
     {"entries", list_entries, METH_O, "entries(code) -> list of its entries, most recently hit first."},
     {"added_entries", added_entries, METH_O,
      "added_entries(code) -> int: entries added since the last clear_entries, those removed again included."},
     {"clear_entries", clear_entries, METH_O, "clear_entries(code): remove all entries; marks stay."},
-    {"skip_code", skip_code, METH_O, "skip_code(code): frames of this code run in the default evaluator; their callees are hooked."},
+    {"skip_code", skip_code, METH_O,
+     "skip_code(code): frames of this code run in the default evaluator; their callees are hooked."},
     {"unskip_code", unskip_code, METH_O, "unskip_code(code): take skip_code back."},
     {"is_skipped", is_skipped, METH_O, "is_skipped(code) -> bool."},
     {"mark_resume", mark_resume, METH_O, "mark_resume(code): this is the code of a resume function."},
     {"is_resume", is_resume, METH_O, "is_resume(code) -> bool."},
-    {"all_codes", all_codes, METH_NOARGS, "all_codes() -> list of the code objects that hold or held entries, or have a skip mark."},
+    {"all_codes", all_codes, METH_NOARGS,
+     "all_codes() -> list of the code objects that hold or held entries, or have a skip mark."},
     {NULL, NULL, 0, NULL},
 };
 
-int
-init_code_entries(PyObject *module)
+int init_code_entries(PyObject *module)
 {
     code_extra_index = _PyEval_RequestCodeExtraIndex(free_state);
     if (code_extra_index < 0) {
-        PyErr_SetString(PyExc_RuntimeError, "_capture: all extra slots of code objects are taken by other evaluators");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "_capture: all extra slots of code objects are taken by other evaluators");
         return -1;
     }
     return PyModule_AddFunctions(module, functions);

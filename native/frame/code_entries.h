@@ -19,8 +19,9 @@ typedef struct CodeState {
     Py_ssize_t count;
     Py_ssize_t capacity;
     Py_ssize_t max_slots; /* over all entries that were ever added */
-    Py_ssize_t added; /* how many were added since the last clear_entries */
-    Entry *usual; /* borrowed: what the last frame ran, if that leaves frames to Python and need not be asked each time; else NULL */
+    Py_ssize_t added;     /* how many were added since the last clear_entries */
+    Entry *usual; /* borrowed: what the last frame ran, if that leaves frames to Python and need not be asked
+                     each time; else NULL */
     Py_ssize_t in_a_row; /* so many frames were left to Python like that */
     Entry **entries;
 } CodeState;
@@ -28,8 +29,7 @@ typedef struct CodeState {
 extern Py_ssize_t code_extra_index;
 
 /* Borrowed, NULL where there is none. */
-static inline CodeState *
-code_state(PyCodeObject *code)
+static inline CodeState *code_state(PyCodeObject *code)
 {
     void *state = NULL;
     /* fails only for an object that is no code, or an index that was never requested */
@@ -37,22 +37,23 @@ code_state(PyCodeObject *code)
     return state;
 }
 
-/* So many frames in a row were left to Python: the next ones will be too. One in PROBE_EVERY is asked whether something fits it. */
+/* So many frames in a row were left to Python: the next ones will be too. One in PROBE_EVERY is asked whether
+ * something fits it. */
 enum { MANY_LEFT = 64, PROBE_EVERY = 64 };
 
 /* The entry that leaves the next frame to Python without being asked (borrowed), or NULL. */
-static inline Entry *
-code_state_usual(const CodeState *state, PyObject *key)
+static inline Entry *code_state_usual(const CodeState *state, PyObject *key)
 {
     const int sure = state->in_a_row >= MANY_LEFT && state->in_a_row % PROBE_EVERY != 0;
     return sure && state->usual->key == key ? state->usual : NULL;
 }
 
-/* The first entry of that key whose guards hold, moved to the front (borrowed), or NULL; the usual one without being
- * asked. `slots` has room for max_slots. */
+/* The first entry of that key whose guards hold, moved to the front (borrowed), or NULL; the usual one
+ * without being asked. `slots` has room for max_slots. */
 Entry *code_state_find(CodeState *state, PyObject *key, const FrameState *frame, PyObject **slots);
 
-/* A new tuple of (entry, index of the failed guard) for the entries of that key, or NULL with an exception. */
+/* A new tuple of (entry, index of the failed guard) for the entries of that key, or NULL with an exception.
+ */
 PyObject *code_state_failures(CodeState *state, PyObject *key, const FrameState *frame);
 
 #endif

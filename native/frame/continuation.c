@@ -3,7 +3,8 @@
  * In:  the value that an entry's code returned.
  * Out: the value of the user's function.
  *
- *     code of f: ...; return Continuation(resume_f, (x, y))     ->     the hook calls resume_f(x, y) after f's frame ended */
+ *     code of f: ...; return Continuation(resume_f, (x, y))     ->     the hook calls resume_f(x, y) after
+ * f's frame ended */
 
 #include "frame/continuation.h"
 #include "frame/thread_hook.h"
@@ -16,16 +17,17 @@ typedef struct {
     PyObject *args; /* a tuple */
 } Continuation;
 
-static PyObject *
-continuation_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+static PyObject *continuation_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"fn", "args", NULL};
     PyObject *fn, *call_args;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!:Continuation", names, &fn, &PyTuple_Type, &call_args)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!:Continuation", names, &fn, &PyTuple_Type,
+                                     &call_args)) {
         return NULL;
     }
     if (!PyCallable_Check(fn)) {
-        return PyErr_Format(PyExc_TypeError, "Continuation: fn must be callable, not %.200s", Py_TYPE(fn)->tp_name);
+        return PyErr_Format(PyExc_TypeError, "Continuation: fn must be callable, not %.200s",
+                            Py_TYPE(fn)->tp_name);
     }
     Continuation *self = (Continuation *)type->tp_alloc(type, 0);
     if (self != NULL) {
@@ -36,8 +38,8 @@ continuation_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 }
 
 /* The call that compiled bytecode makes: both arguments positional, no argument parsing. */
-static PyObject *
-continuation_vectorcall(PyObject *type, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+static PyObject *continuation_vectorcall(PyObject *type, PyObject *const *args, size_t nargsf,
+                                         PyObject *kwnames)
 {
     const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
     if (nargs != 2 || (kwnames != NULL && PyTuple_GET_SIZE(kwnames) != 0) || !PyTuple_CheckExact(args[1])
@@ -53,32 +55,28 @@ continuation_vectorcall(PyObject *type, PyObject *const *args, size_t nargsf, Py
     return (PyObject *)self;
 }
 
-static int
-continuation_traverse(Continuation *self, visitproc visit, void *arg)
+static int continuation_traverse(Continuation *self, visitproc visit, void *arg)
 {
     Py_VISIT(self->fn);
     Py_VISIT(self->args);
     return 0;
 }
 
-static int
-continuation_clear(Continuation *self)
+static int continuation_clear(Continuation *self)
 {
     Py_CLEAR(self->fn);
     Py_CLEAR(self->args);
     return 0;
 }
 
-static void
-continuation_dealloc(Continuation *self)
+static void continuation_dealloc(Continuation *self)
 {
     PyObject_GC_UnTrack(self);
     continuation_clear(self);
     Py_TYPE(self)->tp_free(self);
 }
 
-static PyObject *
-continuation_repr(Continuation *self)
+static PyObject *continuation_repr(Continuation *self)
 {
     return PyUnicode_FromFormat("Continuation(%R, %R)", self->fn, self->args);
 }
@@ -90,8 +88,7 @@ static PyMemberDef continuation_members[] = {
 };
 
 PyTypeObject Continuation_Type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "_capture.Continuation",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "_capture.Continuation",
     .tp_doc = "Continuation(fn, args): returned by the code of a broken frame, go on with fn(*args).",
     .tp_basicsize = sizeof(Continuation),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
@@ -104,9 +101,9 @@ PyTypeObject Continuation_Type = {
     .tp_members = continuation_members,
 };
 
-/* fn(*args), in a way that leaves the callee's frame the only holder of the arguments. Takes over the reference. */
-static PyObject *
-call_and_let_go(Continuation *continuation)
+/* fn(*args), in a way that leaves the callee's frame the only holder of the arguments. Takes over the
+ * reference. */
+static PyObject *call_and_let_go(Continuation *continuation)
 {
     const Py_ssize_t count = PyTuple_GET_SIZE(continuation->args);
     PyObject *fn = Py_NewRef(continuation->fn);
@@ -131,8 +128,7 @@ call_and_let_go(Continuation *continuation)
     return value;
 }
 
-PyObject *
-run_continuations(PyObject *value)
+PyObject *run_continuations(PyObject *value)
 {
     while (is_continuation(value)) {
         value = call_and_let_go((Continuation *)value);
@@ -140,8 +136,7 @@ run_continuations(PyObject *value)
     return value;
 }
 
-static PyObject *
-module_run_continuations(PyObject *module, PyObject *value)
+static PyObject *module_run_continuations(PyObject *module, PyObject *value)
 {
     return run_continuations(Py_NewRef(value));
 }
@@ -152,8 +147,7 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-int
-init_continuation(PyObject *module)
+int init_continuation(PyObject *module)
 {
     return PyModule_AddType(module, &Continuation_Type) < 0 ? -1 : PyModule_AddFunctions(module, functions);
 }

@@ -1,4 +1,5 @@
-/* Entry: one captured version of a code object: when it holds (guards, key) and what to run then (code, or graph and result). */
+/* Entry: one captured version of a code object: when it holds (guards, key) and what to run then (code, or
+ * graph and result). */
 
 #ifndef CAPTURE_ENTRY_H
 #define CAPTURE_ENTRY_H
@@ -28,22 +29,20 @@ typedef struct {
 
 extern PyTypeObject Entry_Type;
 
-static inline int
-is_entry(PyObject *object)
+static inline int is_entry(PyObject *object)
 {
     return PyObject_TypeCheck(object, &Entry_Type);
 }
 
 /* Under these guards the frame is Python's. Such an entry stands behind all that have something to run. */
-static inline int
-entry_is_eager(const Entry *entry)
+static inline int entry_is_eager(const Entry *entry)
 {
     return entry->code == NULL && entry->graph == NULL;
 }
 
-/* -1: the guards hold and `slots` (room for entry->nslots) has borrowed references; else the index of the guard that failed. */
-static inline int
-entry_guards_run(Entry *entry, const FrameState *state, PyObject **slots)
+/* -1: the guards hold and `slots` (room for entry->nslots) has borrowed references; else the index of the
+ * guard that failed. */
+static inline int entry_guards_run(Entry *entry, const FrameState *state, PyObject **slots)
 {
     return entry->guards == NULL ? -1 : guard_program_run(entry->guards, state, slots);
 }
@@ -54,7 +53,8 @@ int entry_fits(Entry *entry, PyCodeObject *code);
 /* How many of a function's localsplus are its arguments. */
 int code_formals(const PyCodeObject *code);
 
-/* The value of the frame by the entry's graph. NULL with an exception; *failed is set where the graph itself raised. */
+/* The value of the frame by the entry's graph. NULL with an exception; *failed is set where the graph itself
+ * raised. */
 PyObject *entry_run_graph(Entry *entry, PyObject *const *slots, int *failed);
 
 #endif

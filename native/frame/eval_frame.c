@@ -1,15 +1,17 @@
-/* The evaluator that PEP 523 lets us put before CPython's own: every frame of a hooked thread comes through here.
+/* The evaluator that PEP 523 lets us put before CPython's own: every frame of a hooked thread comes through
+ * here.
  *
  * In:  a frame before its first instruction.
  * Out: the value of the frame, or NULL with the exception that the frame raises.
  *
  *     skipped, generator, class body, hook suspended     ->  default evaluator
- *     an entry's guards hold                              ->  its graph on the slots that the guards loaded, or its code
- *     an entry that is unhooked                           ->  default evaluator, which calls back for no frame below
- *     none holds                                          ->  callback(Frame), which gives an entry, or None: default evaluator
+ *     an entry's guards hold                              ->  its graph on the slots that the guards loaded,
+ * or its code an entry that is unhooked                           ->  default evaluator, which calls back for
+ * no frame below none holds                                          ->  callback(Frame), which gives an
+ * entry, or None: default evaluator
  *
- * Code that runs on behalf of a trace or profile function is never looked at. While such a function is set, entries still run: their
- * code is traced like any other, a whole graph has no lines to trace. */
+ * Code that runs on behalf of a trace or profile function is never looked at. While such a function is set,
+ * entries still run: their code is traced like any other, a whole graph has no lines to trace. */
 
 #include "frame/code_entries.h"
 #include "frame/c_stack.h"
@@ -24,11 +26,11 @@ enum { CALLBACK_RECURSION_ROOM = 2000 };
 
 static Py_ssize_t graph_failures;
 
-/* --- running an entry's code -------------------------------------------------------------------------------------------- */
+/* --- running an entry's code ------------------------------------------------------------------------- */
 
-/* A function of that code with the globals, builtins and closure of the frame's own, or NULL with an exception. */
-static PyObject *
-make_function(PyCodeObject *code, const FrameState *state)
+/* A function of that code with the globals, builtins and closure of the frame's own, or NULL with an
+ * exception. */
+static PyObject *make_function(PyCodeObject *code, const FrameState *state)
 {
     PyFunctionObject *function = (PyFunctionObject *)PyFunction_New((PyObject *)code, state->globals);
     if (function != NULL) {
@@ -38,13 +40,15 @@ make_function(PyCodeObject *code, const FrameState *state)
     return (PyObject *)function;
 }
 
-/* Where the frame can't hold the code: an ordinary function made from it, called with the frame's arguments and the slots. */
-static PyObject *
-call_as_function(PyCodeObject *code, const FrameState *state, PyObject *const *slots, Py_ssize_t nslots)
+/* Where the frame can't hold the code: an ordinary function made from it, called with the frame's arguments
+ * and the slots. */
+static PyObject *call_as_function(PyCodeObject *code, const FrameState *state, PyObject *const *slots,
+                                  Py_ssize_t nslots)
 {
     const Py_ssize_t count = code->co_argcount, nformals = count - nslots;
     PyObject *args[count + 1];
-    for (Py_ssize_t i = 0; i < count; i++) { /* before anything is allocated: slots are borrowed, and a collection runs user code */
+    for (Py_ssize_t i = 0; i < count;
+         i++) { /* before anything is allocated: slots are borrowed, and a collection runs user code */
         args[i] = Py_NewRef(i < nformals ? state->locals[i] : slots[i - nformals]);
     }
     Py_INCREF(code); /* the entry that holds it may be removed meanwhile */
@@ -58,32 +62,33 @@ call_as_function(PyCodeObject *code, const FrameState *state, PyObject *const *s
     return value;
 }
 
-/* `marks` are those of the frame's own code: a resume function hands its Continuation to the loop that called it. */
-static PyObject *
-run_code(PyThreadState *tstate, InterpreterFrame *frame, Entry *entry, PyObject *const *slots, unsigned marks)
+/* `marks` are those of the frame's own code: a resume function hands its Continuation to the loop that called
+ * it. */
+static PyObject *run_code(PyThreadState *tstate, InterpreterFrame *frame, Entry *entry,
+                          PyObject *const *slots, unsigned marks)
 {
     PyCodeObject *code = entry->code;
     PyObject *value;
     if (frame_swap_code(tstate, frame, code, slots, entry->nslots)) {
         value = eval_default(tstate, frame, 0);
-    }
-    else {
+    } else {
         const FrameState state = frame_state(frame);
         value = call_as_function(code, &state, slots, entry->nslots);
     }
     if ((marks & CODE_RESUME) || !is_continuation(value)) {
         return value;
     }
-    frame_release_locals(frame); /* the rest of the function has what it needs in the Continuation, all else may go now */
+    frame_release_locals(
+        frame); /* the rest of the function has what it needs in the Continuation, all else may go now */
     return run_continuations(value);
 }
 
-/* --- running an entry's graph ------------------------------------------------------------------------------------------- */
+/* --- running an entry's graph ------------------------------------------------------------------------ */
 
-/* The graph raised: its exception is dropped, because the default evaluator will raise eager's own at the user's own line. What is no
- * Exception (KeyboardInterrupt) is not the graph's and goes on. 0 to go on with the default evaluator, -1 with an exception. */
-static int
-after_graph_failure(Entry *entry, ThreadHook *hook)
+/* The graph raised: its exception is dropped, because the default evaluator will raise eager's own at the
+ * user's own line. What is no Exception (KeyboardInterrupt) is not the graph's and goes on. 0 to go on with
+ * the default evaluator, -1 with an exception. */
+static int after_graph_failure(Entry *entry, ThreadHook *hook)
 {
     if (!PyErr_ExceptionMatches(PyExc_Exception)) {
         return -1;
@@ -110,8 +115,8 @@ after_graph_failure(Entry *entry, ThreadHook *hook)
     return answer == NULL ? -1 : 0;
 }
 
-static PyObject *
-run_graph(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, Entry *entry, PyObject *const *slots)
+static PyObject *run_graph(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, Entry *entry,
+                           PyObject *const *slots)
 {
     int failed;
     Py_INCREF(entry);
@@ -121,8 +126,8 @@ run_graph(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, Entr
     return value != NULL || give_up ? value : eval_default(tstate, frame, 0);
 }
 
-static PyObject *
-run_entry(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, Entry *entry, PyObject *const *slots, unsigned marks)
+static PyObject *run_entry(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, Entry *entry,
+                           PyObject *const *slots, unsigned marks)
 {
     if (entry->graph != NULL) {
         return run_graph(tstate, frame, hook, entry, slots);
@@ -133,11 +138,11 @@ run_entry(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, Entr
     return entry->unhooked ? eval_unhooked(tstate, frame, hook) : eval_default(tstate, frame, 0);
 }
 
-/* --- no entry's guards hold: ask the callback --------------------------------------------------------------------------- */
+/* --- no entry's guards hold: ask the callback -------------------------------------------------------- */
 
 /* A new reference, or NULL with an exception. The hook is off on this thread from here to the return. */
-static PyObject *
-ask_callback(PyThreadState *tstate, PyCodeObject *code, ThreadHook *hook, const FrameState *state)
+static PyObject *ask_callback(PyThreadState *tstate, PyCodeObject *code, ThreadHook *hook,
+                              const FrameState *state)
 {
     hook->suspended++;
     thread_add_recursion_room(tstate, CALLBACK_RECURSION_ROOM);
@@ -151,18 +156,17 @@ ask_callback(PyThreadState *tstate, PyCodeObject *code, ThreadHook *hook, const 
     return answer;
 }
 
-static int
-check_answer(PyObject *answer, PyCodeObject *code)
+static int check_answer(PyObject *answer, PyCodeObject *code)
 {
     if (!is_entry(answer)) {
-        PyErr_Format(PyExc_TypeError, "the frame callback must return an Entry or None, not %.200s", Py_TYPE(answer)->tp_name);
+        PyErr_Format(PyExc_TypeError, "the frame callback must return an Entry or None, not %.200s",
+                     Py_TYPE(answer)->tp_name);
         return -1;
     }
     return entry_fits((Entry *)answer, code);
 }
 
-static PyObject *
-run_answer(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, Entry *entry)
+static PyObject *run_answer(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, Entry *entry)
 {
     PyCodeObject *code = frame_code(frame);
     const FrameState state = frame_state(frame);
@@ -175,12 +179,12 @@ run_answer(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, Ent
     return run_entry(tstate, frame, hook, entry, slots, marks);
 }
 
-static PyObject *
-eval_miss(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook)
+static PyObject *eval_miss(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook)
 {
     PyCodeObject *code = frame_code(frame);
     const FrameState state = frame_state(frame);
-    if (PyErr_Occurred() || _Py_IsFinalizing()) { /* somebody's error handling, or modules are being emptied: no place for a callback */
+    if (PyErr_Occurred() || _Py_IsFinalizing()) { /* somebody's error handling, or modules are being emptied:
+                                                     no place for a callback */
         return eval_default(tstate, frame, 0);
     }
     PyObject *answer = ask_callback(tstate, code, hook, &state);
@@ -191,15 +195,16 @@ eval_miss(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook)
         Py_DECREF(answer);
         return eval_default(tstate, frame, 0);
     }
-    PyObject *value = check_answer(answer, code) < 0 ? NULL : run_answer(tstate, frame, hook, (Entry *)answer);
+    PyObject *value =
+        check_answer(answer, code) < 0 ? NULL : run_answer(tstate, frame, hook, (Entry *)answer);
     Py_DECREF(answer);
     return value;
 }
 
-/* --- the evaluator ------------------------------------------------------------------------------------------------------- */
+/* --- the evaluator ----------------------------------------------------------------------------------- */
 
-static PyObject *
-eval_with_entries(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook, CodeState *code_state)
+static PyObject *eval_with_entries(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook,
+                                   CodeState *code_state)
 {
     const FrameState state = frame_state(frame);
     PyObject *slots[code_state->max_slots + 1];
@@ -211,10 +216,10 @@ eval_with_entries(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *ho
     return run_entry(tstate, frame, hook, entry, slots, code_state->marks);
 }
 
-/* Deep recursion: from here on Python calls Python without C stack, as it does without the hook. Threads that are hooked run eagerly
- * until this frame is done. */
-static __attribute__((noinline)) PyObject *
-eval_deep(PyThreadState *tstate, InterpreterFrame *frame, int throwflag)
+/* Deep recursion: from here on Python calls Python without C stack, as it does without the hook. Threads that
+ * are hooked run eagerly until this frame is done. */
+static __attribute__((noinline)) PyObject *eval_deep(PyThreadState *tstate, InterpreterFrame *frame,
+                                                     int throwflag)
 {
     evaluator_pause();
     PyObject *value = eval_default(tstate, frame, throwflag);
@@ -222,8 +227,7 @@ eval_deep(PyThreadState *tstate, InterpreterFrame *frame, int throwflag)
     return value;
 }
 
-PyObject *
-eval_frame(PyThreadState *tstate, InterpreterFrame *frame, int throwflag)
+PyObject *eval_frame(PyThreadState *tstate, InterpreterFrame *frame, int throwflag)
 {
     ThreadHook *hook = thread_hook;
     if (c_stack_is_low()) {
@@ -232,7 +236,8 @@ eval_frame(PyThreadState *tstate, InterpreterFrame *frame, int throwflag)
     if (hook != NULL && hook->handover != NULL) {
         handover_take(hook, frame);
     }
-    if (hook == NULL || hook->callback == NULL || hook->suspended || throwflag || thread_is_in_tracer(tstate)) {
+    if (hook == NULL || hook->callback == NULL || hook->suspended || throwflag
+        || thread_is_in_tracer(tstate)) {
         return eval_default(tstate, frame, throwflag);
     }
     CodeState *state = code_state(frame_code(frame));
@@ -248,10 +253,9 @@ eval_frame(PyThreadState *tstate, InterpreterFrame *frame, int throwflag)
     return eval_miss(tstate, frame, hook);
 }
 
-/* --- functions of the module --------------------------------------------------------------------------------------------- */
+/* --- functions of the module ------------------------------------------------------------------------- */
 
-static PyObject *
-get_graph_failures(PyObject *module, PyObject *ignored)
+static PyObject *get_graph_failures(PyObject *module, PyObject *ignored)
 {
     return PyLong_FromSsize_t(graph_failures);
 }
@@ -262,8 +266,7 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-int
-init_eval_frame(PyObject *module)
+int init_eval_frame(PyObject *module)
 {
     return init_thread_hook(module) < 0 ? -1 : PyModule_AddFunctions(module, functions);
 }

@@ -21,16 +21,14 @@ typedef struct {
 
 static PyObject *unbound; /* _capture.NULL */
 
-/* --- _capture.NULL --------------------------------------------------------------------------------------------------- */
+/* --- _capture.NULL ----------------------------------------------------------------------------------- */
 
-static PyObject *
-unbound_repr(PyObject *self)
+static PyObject *unbound_repr(PyObject *self)
 {
     return PyUnicode_FromString("_capture.NULL");
 }
 
-static PyObject *
-unbound_reduce(PyObject *self, PyObject *ignored)
+static PyObject *unbound_reduce(PyObject *self, PyObject *ignored)
 {
     return PyUnicode_FromString("NULL"); /* pickled and copied by name: it stays one object */
 }
@@ -41,8 +39,7 @@ static PyMethodDef unbound_methods[] = {
 };
 
 static PyTypeObject Unbound_Type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "_capture.NullType",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "_capture.NullType",
     .tp_doc = "Type of _capture.NULL, which stands for an unbound local variable.",
     .tp_basicsize = sizeof(PyObject),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
@@ -50,10 +47,9 @@ static PyTypeObject Unbound_Type = {
     .tp_methods = unbound_methods,
 };
 
-/* --- Frame --------------------------------------------------------------------------------------------------------------- */
+/* --- Frame ------------------------------------------------------------------------------------------- */
 
-static int
-frame_traverse(Frame *self, visitproc visit, void *arg)
+static int frame_traverse(Frame *self, visitproc visit, void *arg)
 {
     Py_VISIT(self->code);
     Py_VISIT(self->function);
@@ -64,8 +60,7 @@ frame_traverse(Frame *self, visitproc visit, void *arg)
     return 0;
 }
 
-static int
-frame_clear(Frame *self)
+static int frame_clear(Frame *self)
 {
     Py_CLEAR(self->code);
     Py_CLEAR(self->function);
@@ -76,16 +71,14 @@ frame_clear(Frame *self)
     return 0;
 }
 
-static void
-frame_dealloc(Frame *self)
+static void frame_dealloc(Frame *self)
 {
     PyObject_GC_UnTrack(self);
     frame_clear(self);
     Py_TYPE(self)->tp_free(self);
 }
 
-static PyObject *
-frame_repr(Frame *self)
+static PyObject *frame_repr(Frame *self)
 {
     return PyUnicode_FromFormat("<_capture.Frame of %R>", self->function);
 }
@@ -95,14 +88,15 @@ static PyMemberDef frame_members[] = {
     {"function", T_OBJECT, offsetof(Frame, function), READONLY, "the function that was called"},
     {"globals", T_OBJECT, offsetof(Frame, globals), READONLY, "its global variables, a dict"},
     {"builtins", T_OBJECT, offsetof(Frame, builtins), READONLY, "its builtins, a dict"},
-    {"locals", T_OBJECT, offsetof(Frame, locals), READONLY, "one item for each of co_nlocalsplus; NULL where unbound"},
-    {"failures", T_OBJECT, offsetof(Frame, failures), READONLY, "(entry, index of the failed guard) for the entries tried"},
+    {"locals", T_OBJECT, offsetof(Frame, locals), READONLY,
+     "one item for each of co_nlocalsplus; NULL where unbound"},
+    {"failures", T_OBJECT, offsetof(Frame, failures), READONLY,
+     "(entry, index of the failed guard) for the entries tried"},
     {NULL, 0, 0, 0, NULL},
 };
 
 static PyTypeObject Frame_Type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "_capture.Frame",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "_capture.Frame",
     .tp_doc = "A frame before its first instruction, as the callback gets it.",
     .tp_basicsize = sizeof(Frame),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
@@ -113,8 +107,7 @@ static PyTypeObject Frame_Type = {
     .tp_members = frame_members,
 };
 
-static PyObject *
-locals_tuple(const FrameState *state)
+static PyObject *locals_tuple(const FrameState *state)
 {
     PyObject *locals = PyTuple_New(state->nlocals);
     for (Py_ssize_t i = 0; locals != NULL && i < state->nlocals; i++) {
@@ -124,8 +117,7 @@ locals_tuple(const FrameState *state)
     return locals;
 }
 
-PyObject *
-frame_snapshot(PyCodeObject *code, const FrameState *state, PyObject *failures)
+PyObject *frame_snapshot(PyCodeObject *code, const FrameState *state, PyObject *failures)
 {
     PyObject *locals = failures == NULL ? NULL : locals_tuple(state);
     Frame *self = locals == NULL ? NULL : PyObject_GC_New(Frame, &Frame_Type);
@@ -144,8 +136,7 @@ frame_snapshot(PyCodeObject *code, const FrameState *state, PyObject *failures)
     return (PyObject *)self;
 }
 
-int
-init_frame(PyObject *module)
+int init_frame(PyObject *module)
 {
     if (PyType_Ready(&Unbound_Type) < 0 || PyModule_AddType(module, &Frame_Type) < 0) {
         return -1;

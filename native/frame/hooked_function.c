@@ -1,12 +1,15 @@
-/* HookedFunction(described, target, callback | None, key, method=None): what `capture.compile` gives for a function.
+/* HookedFunction(described, target, callback | None, key, method=None): what `capture.compile` gives for a
+ * function.
  *
- * In:  a Python function that describes it to readers (name, signature, attributes), what a call runs, a callback and a key.
- * Out: a function of the same looks; a call of it runs the target under that callback, and then there is the callback of before.
+ * In:  a Python function that describes it to readers (name, signature, attributes), what a call runs, a
+ * callback and a key. Out: a function of the same looks; a call of it runs the target under that callback,
+ * and then there is the callback of before.
  *
  *     fast = HookedFunction(described, f, callback, key);  fast(x)     ->     f(x), its frames looked at
  *
- * A subtype of Python's functions: it binds as a method, has their attributes, and is one for `isinstance`. A call makes no frame, no tuple
- * and no dict of its own. `method` given: a call runs that method of the target, looked up each time. */
+ * A subtype of Python's functions: it binds as a method, has their attributes, and is one for `isinstance`. A
+ * call makes no frame, no tuple and no dict of its own. `method` given: a call runs that method of the
+ * target, looked up each time. */
 
 #include "frame/code_entries.h"
 #include "frame/thread_hook.h"
@@ -27,19 +30,19 @@ static PyTypeObject HookedFunction_Type;
 static int run_eagerly;
 
 /* The code of a target that is a function of the program, or NULL. */
-static PyCodeObject *
-target_code(PyObject *target)
+static PyCodeObject *target_code(PyObject *target)
 {
     PyObject *function = PyMethod_Check(target) ? PyMethod_GET_FUNCTION(target) : target;
     return PyFunction_Check(function) ? (PyCodeObject *)((PyFunctionObject *)function)->func_code : NULL;
 }
 
-/* Would the evaluator leave the frame of this call, and all below it, to Python without asking its guards? Counted as such a frame. */
-static int
-is_left_to_python(const HookedFunction *self)
+/* Would the evaluator leave the frame of this call, and all below it, to Python without asking its guards?
+ * Counted as such a frame. */
+static int is_left_to_python(const HookedFunction *self)
 {
     PyCodeObject *code = self->method == NULL ? target_code(self->target) : NULL;
-    const int hooked_around = thread_hook != NULL && (thread_hook->callback != NULL || thread_hook->handover != NULL);
+    const int hooked_around =
+        thread_hook != NULL && (thread_hook->callback != NULL || thread_hook->handover != NULL);
     CodeState *state = code == NULL || hooked_around ? NULL : code_state(code);
     Entry *entry = state == NULL || (state->marks & CODE_SKIPPED) ? NULL : code_state_usual(state, self->key);
     if (entry == NULL || !entry->unhooked) {
@@ -50,14 +53,14 @@ is_left_to_python(const HookedFunction *self)
     return 1;
 }
 
-static PyObject *
-hooked_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+static PyObject *hooked_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     HookedFunction *self = (HookedFunction *)object;
     if (is_left_to_python(self)) {
         return PyObject_Vectorcall(self->target, args, nargsf, kwnames);
     }
-    PyObject *callable = self->method == NULL ? Py_NewRef(self->target) : PyObject_GetAttr(self->target, self->method);
+    PyObject *callable =
+        self->method == NULL ? Py_NewRef(self->target) : PyObject_GetAttr(self->target, self->method);
     if (callable == NULL) {
         return NULL;
     }
@@ -67,11 +70,10 @@ hooked_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf, PyObje
     return value;
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------- */
+/* --- life -------------------------------------------------------------------------------------------- */
 
 /* The fields of Python's own part, as PyFunction_New fills them. */
-static void
-copy_function(PyFunctionObject *to, PyFunctionObject *from)
+static void copy_function(PyFunctionObject *to, PyFunctionObject *from)
 {
     to->func_globals = Py_NewRef(from->func_globals);
     to->func_builtins = Py_NewRef(from->func_builtins);
@@ -90,17 +92,18 @@ copy_function(PyFunctionObject *to, PyFunctionObject *from)
     to->func_version = 0;
 }
 
-static PyObject *
-hooked_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+static PyObject *hooked_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"described", "target", "callback", "key", "method", NULL};
     PyObject *described, *target, *callback, *key, *method = NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOO|U:HookedFunction", names, &PyFunction_Type, &described, &target, &callback, &key,
-                                     &method)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOO|U:HookedFunction", names, &PyFunction_Type,
+                                     &described, &target, &callback, &key, &method)) {
         return NULL;
     }
     if (callback != Py_None && !PyCallable_Check(callback)) {
-        return PyErr_Format(PyExc_TypeError, "HookedFunction: the callback must be callable or None, not %.200s", Py_TYPE(callback)->tp_name);
+        return PyErr_Format(PyExc_TypeError,
+                            "HookedFunction: the callback must be callable or None, not %.200s",
+                            Py_TYPE(callback)->tp_name);
     }
     HookedFunction *self = PyObject_GC_New(HookedFunction, &HookedFunction_Type);
     if (self == NULL) {
@@ -115,8 +118,7 @@ hooked_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)self;
 }
 
-static int
-hooked_traverse(HookedFunction *self, visitproc visit, void *arg)
+static int hooked_traverse(HookedFunction *self, visitproc visit, void *arg)
 {
     Py_VISIT(self->target);
     Py_VISIT(self->method);
@@ -126,8 +128,7 @@ hooked_traverse(HookedFunction *self, visitproc visit, void *arg)
 }
 
 /* The fields stay filled: code that runs during a collection may still call it. */
-static int
-hooked_clear(HookedFunction *self)
+static int hooked_clear(HookedFunction *self)
 {
     Py_SETREF(self->target, Py_NewRef(Py_None));
     Py_SETREF(self->key, Py_NewRef(Py_None));
@@ -135,8 +136,7 @@ hooked_clear(HookedFunction *self)
     return PyFunction_Type.tp_clear((PyObject *)self);
 }
 
-static void
-hooked_dealloc(HookedFunction *self)
+static void hooked_dealloc(HookedFunction *self)
 {
     PyObject *target = self->target, *method = self->method, *callback = self->callback, *key = self->key;
     PyFunction_Type.tp_dealloc((PyObject *)self);
@@ -147,8 +147,7 @@ hooked_dealloc(HookedFunction *self)
 }
 
 /* As of a function: pickle and copy know it by its name. */
-static PyObject *
-hooked_reduce(PyObject *self, PyObject *ignored)
+static PyObject *hooked_reduce(PyObject *self, PyObject *ignored)
 {
     return Py_NewRef(((PyFunctionObject *)self)->func_qualname);
 }
@@ -165,11 +164,11 @@ static PyMemberDef hooked_members[] = {
 };
 
 static PyTypeObject HookedFunction_Type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "_capture.HookedFunction",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "_capture.HookedFunction",
     .tp_basicsize = sizeof(HookedFunction),
     .tp_base = &PyFunction_Type,
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .tp_flags =
+        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
     .tp_vectorcall_offset = offsetof(PyFunctionObject, vectorcall),
     .tp_call = PyVectorcall_Call,
     .tp_new = hooked_new,
@@ -180,8 +179,7 @@ static PyTypeObject HookedFunction_Type = {
     .tp_members = hooked_members,
 };
 
-static PyObject *
-set_run_eagerly(PyObject *module, PyObject *flag)
+static PyObject *set_run_eagerly(PyObject *module, PyObject *flag)
 {
     const int wanted = PyObject_IsTrue(flag);
     if (wanted < 0) {
@@ -192,12 +190,12 @@ set_run_eagerly(PyObject *module, PyObject *flag)
 }
 
 static PyMethodDef functions[] = {
-    {"run_eagerly", set_run_eagerly, METH_O, "run_eagerly(flag): while it is set, calls of hooked functions have no callback."},
+    {"run_eagerly", set_run_eagerly, METH_O,
+     "run_eagerly(flag): while it is set, calls of hooked functions have no callback."},
     {NULL, NULL, 0, NULL},
 };
 
-int
-init_hooked_function(PyObject *module)
+int init_hooked_function(PyObject *module)
 {
     return PyModule_AddType(module, &HookedFunction_Type) < 0 ? -1 : PyModule_AddFunctions(module, functions);
 }

@@ -17,24 +17,23 @@ typedef struct {
 } OpInfo;
 
 static const OpInfo ops[] = {
-    [OP_OUT] = {"out", 0},   [OP_SLOT] = {"slot", 0}, [OP_CONST] = {"const", 1},
+    [OP_OUT] = {"out", 0},     [OP_SLOT] = {"slot", 0}, [OP_CONST] = {"const", 1},
     [OP_TUPLE] = {"tuple", 0}, [OP_LIST] = {"list", 0}, [OP_DICT] = {"dict", 1},
 };
 
 enum { OP_COUNT = sizeof(ops) / sizeof(ops[0]) };
 
-/* A recipe of a tuple of ten thousand items is a mistake of the one who made it, and its stack is on the C stack. */
+/* A recipe of a tuple of ten thousand items is a mistake of the one who made it, and its stack is on the C
+ * stack. */
 static const Py_ssize_t MAX_STEPS = 1 << 16;
 
-static int
-bad_instruction(Py_ssize_t index, PyObject *instruction, const char *what)
+static int bad_instruction(Py_ssize_t index, PyObject *instruction, const char *what)
 {
     PyErr_Format(PyExc_ValueError, "result instruction %zd is %R: %s", index, instruction, what);
     return -1;
 }
 
-static int
-find_op(PyObject *name)
+static int find_op(PyObject *name)
 {
     for (int op = 0; op < OP_COUNT; op++) {
         if (PyUnicode_CompareWithASCIIString(name, ops[op].name) == 0) {
@@ -45,8 +44,7 @@ find_op(PyObject *name)
 }
 
 /* Keys must be hashable now, not at the first hit. */
-static int
-check_keys(Py_ssize_t index, PyObject *instruction, PyObject *keys)
+static int check_keys(Py_ssize_t index, PyObject *instruction, PyObject *keys)
 {
     if (!PyTuple_CheckExact(keys)) {
         return bad_instruction(index, instruction, "the keys of a dict must be a tuple");
@@ -59,8 +57,7 @@ check_keys(Py_ssize_t index, PyObject *instruction, PyObject *keys)
     return 0;
 }
 
-static int
-parse_step(RecipeStep *step, Py_ssize_t index, PyObject *instruction)
+static int parse_step(RecipeStep *step, Py_ssize_t index, PyObject *instruction)
 {
     if (!PyTuple_CheckExact(instruction) || PyTuple_GET_SIZE(instruction) != 2
         || !PyUnicode_Check(PyTuple_GET_ITEM(instruction, 0))) {
@@ -87,29 +84,28 @@ parse_step(RecipeStep *step, Py_ssize_t index, PyObject *instruction)
 }
 
 /* How many values the step takes from the stack; each step leaves one. */
-static Py_ssize_t
-step_arity(const RecipeStep *step)
+static Py_ssize_t step_arity(const RecipeStep *step)
 {
     switch (step->op) {
-        case OP_TUPLE:
-        case OP_LIST:
-            return step->number;
-        case OP_DICT:
-            return PyTuple_GET_SIZE(step->object);
-        default:
-            return 0;
+    case OP_TUPLE:
+    case OP_LIST:
+        return step->number;
+    case OP_DICT:
+        return PyTuple_GET_SIZE(step->object);
+    default:
+        return 0;
     }
 }
 
-static int
-check_stack(Recipe *recipe, PyObject *instructions)
+static int check_stack(Recipe *recipe, PyObject *instructions)
 {
     Py_ssize_t height = 0;
     for (Py_ssize_t i = 0; i < recipe->count; i++) {
         const RecipeStep *step = &recipe->steps[i];
         const Py_ssize_t arity = step_arity(step);
         if (arity > height) {
-            return bad_instruction(i, PyTuple_GET_ITEM(instructions, i), "it takes more values than the stack holds");
+            return bad_instruction(i, PyTuple_GET_ITEM(instructions, i),
+                                   "it takes more values than the stack holds");
         }
         height += 1 - arity;
         recipe->depth = Py_MAX(recipe->depth, height);
@@ -127,13 +123,12 @@ check_stack(Recipe *recipe, PyObject *instructions)
     return 0;
 }
 
-int
-recipe_parse(Recipe *recipe, PyObject *instructions)
+int recipe_parse(Recipe *recipe, PyObject *instructions)
 {
     *recipe = (Recipe){.max_out = -1, .max_slot = -1};
     if (!PyTuple_CheckExact(instructions) || PyTuple_GET_SIZE(instructions) > MAX_STEPS) {
-        PyErr_Format(PyExc_TypeError, "result must be a tuple of at most %zd instructions, not %.200s", MAX_STEPS,
-                     Py_TYPE(instructions)->tp_name);
+        PyErr_Format(PyExc_TypeError, "result must be a tuple of at most %zd instructions, not %.200s",
+                     MAX_STEPS, Py_TYPE(instructions)->tp_name);
         return -1;
     }
     recipe->count = PyTuple_GET_SIZE(instructions);
@@ -155,8 +150,7 @@ recipe_parse(Recipe *recipe, PyObject *instructions)
     return 0;
 }
 
-void
-recipe_free(Recipe *recipe)
+void recipe_free(Recipe *recipe)
 {
     PyMem_Free(recipe->steps);
     *recipe = (Recipe){.max_out = -1, .max_slot = -1};
@@ -164,8 +158,7 @@ recipe_free(Recipe *recipe)
 
 /* The three builders take over the references in `items` on success. */
 
-static PyObject *
-build_tuple(PyObject **items, Py_ssize_t count)
+static PyObject *build_tuple(PyObject **items, Py_ssize_t count)
 {
     PyObject *tuple = PyTuple_New(count);
     for (Py_ssize_t i = 0; tuple != NULL && i < count; i++) {
@@ -174,8 +167,7 @@ build_tuple(PyObject **items, Py_ssize_t count)
     return tuple;
 }
 
-static PyObject *
-build_list(PyObject **items, Py_ssize_t count)
+static PyObject *build_list(PyObject **items, Py_ssize_t count)
 {
     PyObject *list = PyList_New(count);
     for (Py_ssize_t i = 0; list != NULL && i < count; i++) {
@@ -184,8 +176,7 @@ build_list(PyObject **items, Py_ssize_t count)
     return list;
 }
 
-static PyObject *
-build_dict(PyObject **items, PyObject *keys)
+static PyObject *build_dict(PyObject **items, PyObject *keys)
 {
     PyObject *dict = PyDict_New();
     const Py_ssize_t count = PyTuple_GET_SIZE(keys);
@@ -200,27 +191,26 @@ build_dict(PyObject **items, PyObject *keys)
     return dict;
 }
 
-static PyObject *
-run_step(const RecipeStep *step, PyObject **items, PyObject *const *outs, PyObject *const *slots)
+static PyObject *run_step(const RecipeStep *step, PyObject **items, PyObject *const *outs,
+                          PyObject *const *slots)
 {
     switch (step->op) {
-        case OP_OUT:
-            return Py_NewRef(outs[step->number]);
-        case OP_SLOT:
-            return Py_NewRef(slots[step->number]);
-        case OP_CONST:
-            return Py_NewRef(step->object);
-        case OP_TUPLE:
-            return build_tuple(items, step->number);
-        case OP_LIST:
-            return build_list(items, step->number);
-        default:
-            return build_dict(items, step->object);
+    case OP_OUT:
+        return Py_NewRef(outs[step->number]);
+    case OP_SLOT:
+        return Py_NewRef(slots[step->number]);
+    case OP_CONST:
+        return Py_NewRef(step->object);
+    case OP_TUPLE:
+        return build_tuple(items, step->number);
+    case OP_LIST:
+        return build_list(items, step->number);
+    default:
+        return build_dict(items, step->object);
     }
 }
 
-PyObject *
-recipe_run(const Recipe *recipe, PyObject *const *outs, PyObject *const *slots)
+PyObject *recipe_run(const Recipe *recipe, PyObject *const *outs, PyObject *const *slots)
 {
     PyObject *stack[recipe->depth];
     PyObject **top = stack;

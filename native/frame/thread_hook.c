@@ -3,10 +3,11 @@
  * In:  set_callback(callback, key) on some thread.
  * Out: `thread_hook`, read by the evaluator; the interpreter's eval-frame function set or restored.
  *
- *     set_callback(f, key)     ->     frames of this thread go through eval_frame; another thread's go straight through it
+ *     set_callback(f, key)     ->     frames of this thread go through eval_frame; another thread's go
+ * straight through it
  *
- * The state of a thread is an object in the dict that the interpreter keeps for the thread, so it ends with the thread: also in a
- * forked child, where the interpreter clears the dicts of the threads that are gone. */
+ * The state of a thread is an object in the dict that the interpreter keeps for the thread, so it ends with
+ * the thread: also in a forked child, where the interpreter clears the dicts of the threads that are gone. */
 
 #include "frame/thread_hook.h"
 
@@ -16,11 +17,10 @@ static int hooked_threads; /* threads with a callback */
 static int pauses;
 static _PyFrameEvalFunction previous_evaluator = _PyEval_EvalFrameDefault;
 
-/* --- installing the evaluator ----------------------------------------------------------------------------------------- */
+/* --- installing the evaluator ------------------------------------------------------------------------ */
 
 /* The main interpreter's, because set_callback refuses all others. */
-static void
-install_or_remove(void)
+static void install_or_remove(void)
 {
     PyInterpreterState *interpreter = PyInterpreterState_Main();
     _PyFrameEvalFunction current = _PyInterpreterState_GetEvalFrameFunc(interpreter);
@@ -28,29 +28,28 @@ install_or_remove(void)
     if (wanted && current != eval_frame) {
         previous_evaluator = current;
         _PyInterpreterState_SetEvalFrameFunc(interpreter, eval_frame);
-    }
-    else if (!wanted && current == eval_frame) { /* somebody who came after us may still call us: eval_frame copes */
+    } else if (!wanted
+               && current
+                      == eval_frame) { /* somebody who came after us may still call us: eval_frame copes */
         _PyInterpreterState_SetEvalFrameFunc(interpreter, previous_evaluator);
     }
 }
 
-void
-evaluator_pause(void)
+void evaluator_pause(void)
 {
     pauses++;
     install_or_remove();
 }
 
-void
-evaluator_resume(void)
+void evaluator_resume(void)
 {
     pauses--;
     install_or_remove();
 }
 
-/* Two evaluators that were installed in turns can each hold the other as the one before: a frame that comes back is broken out here. */
-static PyObject *
-eval_previous(PyThreadState *tstate, InterpreterFrame *frame, int throwflag)
+/* Two evaluators that were installed in turns can each hold the other as the one before: a frame that comes
+ * back is broken out here. */
+static PyObject *eval_previous(PyThreadState *tstate, InterpreterFrame *frame, int throwflag)
 {
     static _Thread_local InterpreterFrame *in_progress = NULL;
     if (in_progress == frame) {
@@ -63,8 +62,7 @@ eval_previous(PyThreadState *tstate, InterpreterFrame *frame, int throwflag)
     return value;
 }
 
-PyObject *
-eval_default(PyThreadState *tstate, InterpreterFrame *frame, int throwflag)
+PyObject *eval_default(PyThreadState *tstate, InterpreterFrame *frame, int throwflag)
 {
     if (previous_evaluator == _PyEval_EvalFrameDefault) {
         return _PyEval_EvalFrameDefault(tstate, frame, throwflag);
@@ -72,12 +70,12 @@ eval_default(PyThreadState *tstate, InterpreterFrame *frame, int throwflag)
     return eval_previous(tstate, frame, throwflag);
 }
 
-/* --- the state of a thread ------------------------------------------------------------------------------------------------- */
+/* --- the state of a thread --------------------------------------------------------------------------- */
 
-static void
-thread_hook_dealloc(ThreadHook *self)
+static void thread_hook_dealloc(ThreadHook *self)
 {
-    if (thread_hook == self) { /* another thread may be the one that clears the state of a thread that is gone */
+    if (thread_hook
+        == self) { /* another thread may be the one that clears the state of a thread that is gone */
         thread_hook = NULL;
     }
     if (self->callback != NULL) {
@@ -90,16 +88,14 @@ thread_hook_dealloc(ThreadHook *self)
 }
 
 static PyTypeObject ThreadHook_Type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "_capture.ThreadHook",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "_capture.ThreadHook",
     .tp_doc = "Callback and key of a thread; lives in the interpreter's dict of that thread.",
     .tp_basicsize = sizeof(ThreadHook),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .tp_dealloc = (destructor)thread_hook_dealloc,
 };
 
-void
-handover_take(ThreadHook *hook, const InterpreterFrame *frame)
+void handover_take(ThreadHook *hook, const InterpreterFrame *frame)
 {
     Handover *handover = hook->handover;
     if (handover->function != (PyObject *)frame_state(frame).function) {
@@ -107,20 +103,21 @@ handover_take(ThreadHook *hook, const InterpreterFrame *frame)
     }
     hook->handover = NULL;
     for (Py_ssize_t i = 0; i < handover->count; i++) {
-        Py_CLEAR(handover->args[i]); /* never the last reference: the interpreter takes its own before it makes the frame */
+        Py_CLEAR(handover->args[i]); /* never the last reference: the interpreter takes its own before it
+                                        makes the frame */
     }
 }
 
 /* Borrowed, or NULL with an exception. */
-static ThreadHook *
-ensure_thread_hook(void)
+static ThreadHook *ensure_thread_hook(void)
 {
     if (thread_hook != NULL) {
         return thread_hook;
     }
     PyObject *thread_dict = PyThreadState_GetDict();
     if (thread_dict == NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "set_callback: this thread has no state dict to keep the callback in");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "set_callback: this thread has no state dict to keep the callback in");
         return NULL;
     }
     ThreadHook *hook = PyObject_New(ThreadHook, &ThreadHook_Type);
@@ -139,11 +136,10 @@ ensure_thread_hook(void)
     return hook;
 }
 
-/* --- functions of the module --------------------------------------------------------------------------------------------------- */
+/* --- functions of the module ------------------------------------------------------------------------- */
 
 /* Takes the references; those to what was there before are the caller's. */
-static void
-exchange(ThreadHook *hook, PyObject **callback, PyObject **key)
+static void exchange(ThreadHook *hook, PyObject **callback, PyObject **key)
 {
     PyObject *old_callback = hook->callback, *old_key = hook->key;
     hook->callback = *callback;
@@ -154,8 +150,7 @@ exchange(ThreadHook *hook, PyObject **callback, PyObject **key)
     *key = old_key;
 }
 
-PyObject *
-eval_unhooked(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook)
+PyObject *eval_unhooked(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook)
 {
     PyObject *callback = NULL, *key = Py_XNewRef(hook->key);
     exchange(hook, &callback, &key);
@@ -166,39 +161,38 @@ eval_unhooked(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook)
     return value;
 }
 
-static PyObject *
-callback_and_key(PyObject *callback, PyObject *key)
+static PyObject *callback_and_key(PyObject *callback, PyObject *key)
 {
     return PyTuple_Pack(2, callback == NULL ? Py_None : callback, key == NULL ? Py_None : key);
 }
 
 /* 0, or -1 with an exception. */
-static int
-in_subinterpreter(void)
+static int in_subinterpreter(void)
 {
     if (PyThreadState_GetInterpreter(PyThreadState_Get()) != PyInterpreterState_Main()) {
-        PyErr_SetString(PyExc_RuntimeError, "set_callback: capture works in the main interpreter only, this is a subinterpreter");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "set_callback: capture works in the main interpreter only, this is a subinterpreter");
         return -1;
     }
     return 0;
 }
 
-static int
-check_arguments(PyObject *const *args, Py_ssize_t nargs)
+static int check_arguments(PyObject *const *args, Py_ssize_t nargs)
 {
     if (nargs != 2) {
-        PyErr_Format(PyExc_TypeError, "set_callback: expected a callback (or None) and a key, got %zd arguments", nargs);
+        PyErr_Format(PyExc_TypeError,
+                     "set_callback: expected a callback (or None) and a key, got %zd arguments", nargs);
         return -1;
     }
     if (args[0] != Py_None && !PyCallable_Check(args[0])) {
-        PyErr_Format(PyExc_TypeError, "set_callback: the callback must be callable or None, not %.200s", Py_TYPE(args[0])->tp_name);
+        PyErr_Format(PyExc_TypeError, "set_callback: the callback must be callable or None, not %.200s",
+                     Py_TYPE(args[0])->tp_name);
         return -1;
     }
     return in_subinterpreter();
 }
 
-static PyObject *
-set_callback(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+static PyObject *set_callback(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
     ThreadHook *hook = check_arguments(args, nargs) < 0 ? NULL : ensure_thread_hook();
     PyObject *previous = hook == NULL ? NULL : callback_and_key(hook->callback, hook->key);
@@ -212,8 +206,8 @@ set_callback(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
     return previous;
 }
 
-PyObject *
-thread_hook_call(PyObject *callback, PyObject *key, PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+PyObject *thread_hook_call(PyObject *callback, PyObject *key, PyObject *callable, PyObject *const *args,
+                           size_t nargsf, PyObject *kwnames)
 {
     if (in_subinterpreter()) {
         return NULL;
@@ -243,28 +237,28 @@ thread_hook_call(PyObject *callback, PyObject *key, PyObject *callable, PyObject
     return NULL;
 }
 
-static PyObject *
-get_callback(PyObject *module, PyObject *ignored)
+static PyObject *get_callback(PyObject *module, PyObject *ignored)
 {
-    return thread_hook == NULL ? callback_and_key(NULL, NULL) : callback_and_key(thread_hook->callback, thread_hook->key);
+    return thread_hook == NULL ? callback_and_key(NULL, NULL)
+                               : callback_and_key(thread_hook->callback, thread_hook->key);
 }
 
-static PyObject *
-is_installed(PyObject *module, PyObject *ignored)
+static PyObject *is_installed(PyObject *module, PyObject *ignored)
 {
     return PyBool_FromLong(_PyInterpreterState_GetEvalFrameFunc(PyInterpreterState_Main()) == eval_frame);
 }
 
 static PyMethodDef functions[] = {
     {"set_callback", (PyCFunction)(void (*)(void))set_callback, METH_FASTCALL,
-     "set_callback(callback | None, key) -> (previous callback, previous key), for the frames of this thread."},
+     "set_callback(callback | None, key) -> (previous callback, previous key), for the frames of this "
+     "thread."},
     {"get_callback", get_callback, METH_NOARGS, "get_callback() -> (callback | None, key) of this thread."},
-    {"is_installed", is_installed, METH_NOARGS, "is_installed() -> bool: is the evaluator the interpreter's eval-frame function?"},
+    {"is_installed", is_installed, METH_NOARGS,
+     "is_installed() -> bool: is the evaluator the interpreter's eval-frame function?"},
     {NULL, NULL, 0, NULL},
 };
 
-int
-init_thread_hook(PyObject *module)
+int init_thread_hook(PyObject *module)
 {
     return PyType_Ready(&ThreadHook_Type) < 0 ? -1 : PyModule_AddFunctions(module, functions);
 }

@@ -4,10 +4,11 @@
  * Out: a tuple of its outputs: new tensors, the arguments themselves, constants.
  *
  *     graph = CompiledGraph(words, objects, fallback)      codegen/plan.py writes `words`
- *     graph(x, y)  ->  (x * y + 1,)                        takes pointers, allocates, calls machine code, wraps
+ *     graph(x, y)  ->  (x * y + 1,)                        takes pointers, allocates, calls machine code,
+ * wraps
  *
- * Several threads may run one graph: all state of a run is in `Run`; the workspace that is kept between calls goes to the first, others get one
- * of their own. The plan is trusted: only codegen/plan.py writes it.
+ * Several threads may run one graph: all state of a run is in `Run`; the workspace that is kept between calls
+ * goes to the first, others get one of their own. The plan is trusted: only codegen/plan.py writes it.
  */
 #include "graph/compiled_graph.h"
 
@@ -28,7 +29,7 @@ static PyObject *check_failed; /* _capture.CheckFailed */
 static bool (*grad_enabled)(void);
 static void (*set_grad_enabled)(bool);
 
-/* --- instructions -------------------------------------------------------------------------------------------------------- */
+/* --- instructions ------------------------------------------------------------------------------------ */
 
 static int run_new(Run *run, const int64_t *operand)
 {
@@ -97,7 +98,8 @@ static int32_t call_rows(const void *data, int64_t begin, int64_t end)
 {
     const KernelCall *call = data;
     for (int64_t row = begin; row < end; row++) {
-        int32_t code = call->function(call->buffers + row * call->nbuffers, call->sizes + row * call->nsizes, 0, 0);
+        int32_t code =
+            call->function(call->buffers + row * call->nbuffers, call->sizes + row * call->nsizes, 0, 0);
         if (code != 0) {
             return code;
         }
@@ -105,13 +107,16 @@ static int32_t call_rows(const void *data, int64_t begin, int64_t end)
     return 0;
 }
 
-void compiled_graph_refuse(const char *why) { PyErr_SetString(check_failed, why); }
+void compiled_graph_refuse(const char *why)
+{
+    PyErr_SetString(check_failed, why);
+}
 
 static int set_check_failure(Run *run, const KernelLaunch *launch, int32_t code)
 {
     run->failed_check = code;
-    PyErr_Format(check_failed, "check %d failed in the compiled kernel %S (an index out of range?)", (int)code,
-                 PyTuple_GET_ITEM(run->graph->objects, launch->name));
+    PyErr_Format(check_failed, "check %d failed in the compiled kernel %S (an index out of range?)",
+                 (int)code, PyTuple_GET_ITEM(run->graph->objects, launch->name));
     return -1;
 }
 
@@ -128,15 +133,15 @@ static int run_kernel(Run *run, const int64_t *operand)
     for (int64_t i = 0; i < nbuffers; i++) {
         buffers[i] = run->slots[launch->rest[i]].data;
     }
-    KernelCall call = {(KernelFunction)(uintptr_t)launch->address, buffers, launch->rest + nbuffers, launch->nbuffers, launch->nsizes};
+    KernelCall call = {(KernelFunction)(uintptr_t)launch->address, buffers, launch->rest + nbuffers,
+                       launch->nbuffers, launch->nsizes};
     RangeFunction function = launch->rows == 1 ? call_kernel : call_rows;
     int64_t parts = parallel_parts(launch->end, launch->grain);
     int32_t code;
     if (launch->work < LONG_WORK) {
         code = parallel_run(function, &call, launch->end, parts);
     } else {
-        Py_BEGIN_ALLOW_THREADS
-        code = parallel_run(function, &call, launch->end, parts);
+        Py_BEGIN_ALLOW_THREADS code = parallel_run(function, &call, launch->end, parts);
         Py_END_ALLOW_THREADS
     }
     if (buffers != few) {
@@ -163,12 +168,13 @@ static int run_bump(Run *run, const int64_t *operand)
 
 typedef int (*Instruction)(Run *run, const int64_t *operand);
 static const Instruction instructions[OP_COUNT] = {
-    [OP_NEW] = run_new,       [OP_WORKSPACE] = run_workspace, [OP_CONSTANT] = run_constant, [OP_POINTER] = run_pointer,
-    [OP_VIEW] = run_view,     [OP_KERNEL] = run_kernel,       [OP_GEMM] = run_gemm,         [OP_BIAS] = run_bias,
-    [OP_CALL] = run_call,     [OP_DROP] = run_drop,           [OP_BUMP] = run_bump,
+    [OP_NEW] = run_new,         [OP_WORKSPACE] = run_workspace, [OP_CONSTANT] = run_constant,
+    [OP_POINTER] = run_pointer, [OP_VIEW] = run_view,           [OP_KERNEL] = run_kernel,
+    [OP_GEMM] = run_gemm,       [OP_BIAS] = run_bias,           [OP_CALL] = run_call,
+    [OP_DROP] = run_drop,       [OP_BUMP] = run_bump,
 };
 
-/* --- one execution ------------------------------------------------------------------------------------------------------- */
+/* --- one execution ----------------------------------------------------------------------------------- */
 
 static char *new_memory(size_t size)
 {
@@ -183,7 +189,8 @@ static char *new_memory(size_t size)
 static int take_workspace(Run *run)
 {
     Workspace *kept = run->graph->workspace;
-    size_t size = ((size_t)run->graph->workspace_size + WORKSPACE_ALIGNMENT - 1) & ~(size_t)(WORKSPACE_ALIGNMENT - 1);
+    size_t size =
+        ((size_t)run->graph->workspace_size + WORKSPACE_ALIGNMENT - 1) & ~(size_t)(WORKSPACE_ALIGNMENT - 1);
     if (size == 0) {
         return 0;
     }
@@ -225,7 +232,8 @@ static int bad_integer(PyObject *argument, int64_t expected, int64_t position)
     } else if (PyLong_CheckExact(argument) && value == expected) {
         return 0;
     }
-    PyErr_Format(PyExc_TypeError, "argument %lld: the graph was compiled for %lld, got %R", (long long)position, (long long)expected, argument);
+    PyErr_Format(PyExc_TypeError, "argument %lld: the graph was compiled for %lld, got %R",
+                 (long long)position, (long long)expected, argument);
     return -1;
 }
 
@@ -248,7 +256,9 @@ static int take_inputs(Run *run, PyObject *const *args)
             }
             if (kind == INPUT_TENSOR) { /* a copy would hide writes and aliases */
                 Py_DECREF(tensor);
-                PyErr_Format(PyExc_TypeError, "argument %lld: the strides are not those that the graph was compiled for", (long long)i);
+                PyErr_Format(PyExc_TypeError,
+                             "argument %lld: the strides are not those that the graph was compiled for",
+                             (long long)i);
                 return -1;
             }
             slot_set(slot, tensor);
@@ -315,7 +325,8 @@ static void give_outputs(Run *run, PyObject **outs)
 {
     for (int64_t i = 0; i < run->graph->noutputs; i++) {
         int64_t is_object = run->graph->outputs[2 * i], index = run->graph->outputs[2 * i + 1];
-        outs[i] = Py_NewRef(is_object ? PyTuple_GET_ITEM(run->graph->objects, index) : run->slots[index].tensor);
+        outs[i] =
+            Py_NewRef(is_object ? PyTuple_GET_ITEM(run->graph->objects, index) : run->slots[index].tensor);
     }
 }
 
@@ -344,8 +355,8 @@ static int run_plan(Run *run, PyObject *const *args, PyObject **outs)
     return status;
 }
 
-/* A check failed (an index out of range), or an operator raised: nothing has been written yet. The fallback runs the graph in eager, which
-   raises its own error, with what eager has written by then. */
+/* A check failed (an index out of range), or an operator raised: nothing has been written yet. The fallback
+   runs the graph in eager, which raises its own error, with what eager has written by then. */
 static int run_fallback(CompiledGraph *graph, PyObject *const *args, PyObject **outs)
 {
     PyObject *result = PyObject_Vectorcall(graph->fallback, args, (size_t)graph->ninputs, NULL);
@@ -353,8 +364,9 @@ static int run_fallback(CompiledGraph *graph, PyObject *const *args, PyObject **
         return -1;
     }
     if (!PyTuple_Check(result) || PyTuple_GET_SIZE(result) != graph->noutputs) {
-        PyErr_Format(PyExc_TypeError, "the fallback of a compiled graph gave %.200s, expected a tuple of %lld items", Py_TYPE(result)->tp_name,
-                     (long long)graph->noutputs);
+        PyErr_Format(PyExc_TypeError,
+                     "the fallback of a compiled graph gave %.200s, expected a tuple of %lld items",
+                     Py_TYPE(result)->tp_name, (long long)graph->noutputs);
         Py_DECREF(result);
         return -1;
     }
@@ -369,7 +381,8 @@ int compiled_graph_run(PyObject *object, PyObject *const *args, Py_ssize_t nargs
 {
     CompiledGraph *graph = (CompiledGraph *)object;
     if (nargs != graph->ninputs) {
-        PyErr_Format(PyExc_TypeError, "the compiled graph takes %lld arguments, got %zd", (long long)graph->ninputs, nargs);
+        PyErr_Format(PyExc_TypeError, "the compiled graph takes %lld arguments, got %zd",
+                     (long long)graph->ninputs, nargs);
         return -1;
     }
     Slot few[FEW_SLOTS];
@@ -393,7 +406,7 @@ int compiled_graph_run(PyObject *object, PyObject *const *args, Py_ssize_t nargs
     return status;
 }
 
-/* --- what is looked up once ---------------------------------------------------------------------------------------------- */
+/* --- what is looked up once -------------------------------------------------------------------------- */
 
 int init_grad_mode(void)
 {
@@ -403,7 +416,8 @@ int init_grad_mode(void)
         set_grad_enabled = (void (*)(bool))dlsym(library, "_ZN3c108GradMode11set_enabledEb");
     }
     if (grad_enabled == NULL || set_grad_enabled == NULL) {
-        PyErr_SetString(PyExc_ImportError, "libc10.so is not loaded or has no c10::GradMode: import torch first");
+        PyErr_SetString(PyExc_ImportError,
+                        "libc10.so is not loaded or has no c10::GradMode: import torch first");
         return -1;
     }
     return 0;
@@ -411,7 +425,8 @@ int init_grad_mode(void)
 
 int init_check_failed(PyObject *module)
 {
-    check_failed = PyErr_NewExceptionWithDoc("_capture.CheckFailed", "A check in a compiled kernel failed: eager would raise here.",
+    check_failed = PyErr_NewExceptionWithDoc("_capture.CheckFailed",
+                                             "A check in a compiled kernel failed: eager would raise here.",
                                              PyExc_RuntimeError, NULL);
     return check_failed == NULL ? -1 : PyModule_AddObjectRef(module, "CheckFailed", check_failed);
 }

@@ -1,7 +1,8 @@
-/* The launch plan of a compiled graph: what codegen/plan.py writes compiled_graph_type.c reads and compiled_graph.c runs.
+/* The launch plan of a compiled graph: what codegen/plan.py writes compiled_graph_type.c reads and
+ * compiled_graph.c runs.
  *
- * A slot is a tensor of the graph while it runs: a pointer that kernels take, and a tensor object where somebody needs one.
- * The plan is a row of instructions over slots; slots 0 .. ninputs-1 are the arguments.
+ * A slot is a tensor of the graph while it runs: a pointer that kernels take, and a tensor object where
+ * somebody needs one. The plan is a row of instructions over slots; slots 0 .. ninputs-1 are the arguments.
  */
 #ifndef CAPTURE_COMPILED_GRAPH_H
 #define CAPTURE_COMPILED_GRAPH_H
@@ -15,17 +16,20 @@
 
 /* Opcodes; operands in the order in which plan.py writes them. Keep equal to codegen/plan.py. */
 enum {
-    OP_NEW = 1,      /* slot spec                       a new tensor */
-    OP_WORKSPACE,    /* slot offset                     a place in the workspace, in bytes */
-    OP_CONSTANT,     /* slot object                     a tensor that the graph holds */
-    OP_POINTER,      /* slot base bytes                 a place inside another slot */
-    OP_VIEW,         /* slot base spec                  a tensor on the memory of another; the spec's offset counts from the base's first element */
-    OP_KERNEL,       /* address end grain work name rows nbuffers nsizes buffers... sizes...    those of each row, one row after the other */
-    OP_GEMM,         /* see launch_gemm.c */
-    OP_BIAS,         /* dtype target bias rows columns row_stride column_stride     broadcast into a row-major target */
-    OP_CALL,         /* see launch_call.c */
-    OP_DROP,         /* slot */
-    OP_BUMP,         /* slot                            an argument was written: raise its version */
+    OP_NEW = 1,   /* slot spec                       a new tensor */
+    OP_WORKSPACE, /* slot offset                     a place in the workspace, in bytes */
+    OP_CONSTANT,  /* slot object                     a tensor that the graph holds */
+    OP_POINTER,   /* slot base bytes                 a place inside another slot */
+    OP_VIEW,   /* slot base spec                  a tensor on the memory of another; the spec's offset counts
+                  from the base's first element */
+    OP_KERNEL, /* address end grain work name rows nbuffers nsizes buffers... sizes...    those of each row,
+                  one row after the other */
+    OP_GEMM,   /* see launch_gemm.c */
+    OP_BIAS, /* dtype target bias rows columns row_stride column_stride     broadcast into a row-major target
+              */
+    OP_CALL, /* see launch_call.c */
+    OP_DROP, /* slot */
+    OP_BUMP, /* slot                            an argument was written: raise its version */
     OP_COUNT,
 };
 
@@ -48,7 +52,8 @@ typedef struct {
     bool owned; /* the reference to `tensor` is this slot's */
 } Slot;
 
-/* Memory for what lives within a run, kept between calls; taken by one run at a time. Graphs that are plans of one program share one. */
+/* Memory for what lives within a run, kept between calls; taken by one run at a time. Graphs that are plans
+ * of one program share one. */
 typedef struct {
     int64_t owners;
     size_t size;
@@ -89,8 +94,8 @@ int run_call(Run *run, const int64_t *operand);
 
 /* 1 where the tensor is what the spec says, the stride of a dim of size 1 aside. */
 int spec_matches(const TensorSpec *spec, PyObject *tensor, bool strides_too);
-/* The tensor itself (new reference) where it matches; a copy in the spec's layout where only the strides differ; NULL with an exception, whose
- * text begins with `what` and its number. */
+/* The tensor itself (new reference) where it matches; a copy in the spec's layout where only the strides
+ * differ; NULL with an exception, whose text begins with `what` and its number. */
 PyObject *spec_conform(const TensorSpec *spec, PyObject *tensor, const char *what, int64_t number);
 /* Set a slot to a tensor whose reference is handed over. */
 void slot_set(Slot *slot, PyObject *tensor);

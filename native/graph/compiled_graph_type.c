@@ -1,4 +1,5 @@
-/* _capture.CompiledGraph, the type: reads a launch plan when it is made, owns it and the workspace, times its instructions.
+/* _capture.CompiledGraph, the type: reads a launch plan when it is made, owns it and the workspace, times its
+ * instructions.
  *
  * (What a call does: compiled_graph.c.)
  */
@@ -12,9 +13,15 @@
 
 static PyTypeObject CompiledGraphType;
 
-Py_ssize_t compiled_graph_nouts(PyObject *graph) { return (Py_ssize_t)((CompiledGraph *)graph)->noutputs; }
+Py_ssize_t compiled_graph_nouts(PyObject *graph)
+{
+    return (Py_ssize_t)((CompiledGraph *)graph)->noutputs;
+}
 
-int compiled_graph_check(PyObject *object) { return PyObject_TypeCheck(object, &CompiledGraphType); }
+int compiled_graph_check(PyObject *object)
+{
+    return PyObject_TypeCheck(object, &CompiledGraphType);
+}
 
 static PyObject *graph_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
@@ -27,14 +34,24 @@ static PyObject *graph_vectorcall(PyObject *object, PyObject *const *args, size_
     if (result == NULL) {
         return NULL;
     }
-    if (compiled_graph_run(object, args, PyVectorcall_NARGS(nargsf), ((PyTupleObject *)result)->ob_item) < 0) {
+    if (compiled_graph_run(object, args, PyVectorcall_NARGS(nargsf), ((PyTupleObject *)result)->ob_item)
+        < 0) {
         Py_DECREF(result); /* its items are NULL still */
         return NULL;
     }
     return result;
 }
 
-enum { HEAD_VERSION, HEAD_INPUTS, HEAD_SLOTS, HEAD_OUTPUTS, HEAD_WORKSPACE, HEAD_SPECS, HEAD_NO_GRAD, HEAD_WORDS };
+enum {
+    HEAD_VERSION,
+    HEAD_INPUTS,
+    HEAD_SLOTS,
+    HEAD_OUTPUTS,
+    HEAD_WORKSPACE,
+    HEAD_SPECS,
+    HEAD_NO_GRAD,
+    HEAD_WORDS
+};
 
 static int read_plan(CompiledGraph *graph)
 {
@@ -66,7 +83,8 @@ static int read_plan(CompiledGraph *graph)
     graph->code = word;
     for (; word < graph->end; word += 2 + word[1]) {
         if (word[0] <= 0 || word[0] >= OP_COUNT || word[1] < 0 || word[1] > graph->end - word - 2) {
-            PyErr_Format(PyExc_ValueError, "the launch plan has a bad instruction %lld of %lld words", (long long)word[0], (long long)word[1]);
+            PyErr_Format(PyExc_ValueError, "the launch plan has a bad instruction %lld of %lld words",
+                         (long long)word[0], (long long)word[1]);
             return -1;
         }
         graph->ninstructions++;
@@ -74,7 +92,8 @@ static int read_plan(CompiledGraph *graph)
     return 0;
 }
 
-static PyObject *new_graph(PyTypeObject *type, PyObject *words, PyObject *objects, PyObject *fallback, CompiledGraph *beside)
+static PyObject *new_graph(PyTypeObject *type, PyObject *words, PyObject *objects, PyObject *fallback,
+                           CompiledGraph *beside)
 {
     CompiledGraph *graph = (CompiledGraph *)type->tp_alloc(type, 0);
     if (graph == NULL) {
@@ -101,7 +120,8 @@ static PyObject *graph_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     PyObject *words, *objects, *fallback = Py_None;
     CompiledGraph *beside = NULL;
-    if (!PyArg_ParseTuple(args, "O!O!|OO!", &PyBytes_Type, &words, &PyTuple_Type, &objects, &fallback, &CompiledGraphType, &beside)) {
+    if (!PyArg_ParseTuple(args, "O!O!|OO!", &PyBytes_Type, &words, &PyTuple_Type, &objects, &fallback,
+                          &CompiledGraphType, &beside)) {
         return NULL;
     }
     if (!tensor_access_ready()) {
@@ -137,7 +157,8 @@ static int graph_clear(CompiledGraph *graph)
 {
     Py_CLEAR(graph->fallback);
     Py_CLEAR(graph->dict);
-    return 0; /* the objects stay: a graph that can be called needs them. Cycles through them are broken at `dict` or `fallback`. */
+    return 0; /* the objects stay: a graph that can be called needs them. Cycles through them are broken at
+                 `dict` or `fallback`. */
 }
 
 static void graph_dealloc(CompiledGraph *graph)
@@ -161,8 +182,10 @@ static void graph_dealloc(CompiledGraph *graph)
 static PyMemberDef graph_members[] = {
     {"objects", T_OBJECT, offsetof(CompiledGraph, objects), READONLY, "constants and operators of the plan"},
     {"plan", T_OBJECT, offsetof(CompiledGraph, words), READONLY, "the launch plan: int64 words"},
-    {"fallback", T_OBJECT, offsetof(CompiledGraph, fallback), 0, "what is called with the arguments where a check fails, before anything is written"},
-    {"workspace_size", T_LONGLONG, offsetof(CompiledGraph, workspace_size), READONLY, "bytes of the workspace"},
+    {"fallback", T_OBJECT, offsetof(CompiledGraph, fallback), 0,
+     "what is called with the arguments where a check fails, before anything is written"},
+    {"workspace_size", T_LONGLONG, offsetof(CompiledGraph, workspace_size), READONLY,
+     "bytes of the workspace"},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(CompiledGraph, weakrefs), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
@@ -175,7 +198,8 @@ static PyObject *get_timings(PyObject *self, void *unused)
     }
     PyObject *list = PyList_New((Py_ssize_t)graph->ninstructions);
     for (int64_t i = 0; list != NULL && i < graph->ninstructions; i++) {
-        PyObject *item = Py_BuildValue("LL", (long long)graph->timings[2 * i], (long long)graph->timings[2 * i + 1]);
+        PyObject *item =
+            Py_BuildValue("LL", (long long)graph->timings[2 * i], (long long)graph->timings[2 * i + 1]);
         if (item == NULL) {
             Py_CLEAR(list);
         } else {
@@ -198,19 +222,22 @@ static PyObject *start_timing(PyObject *self, PyObject *unused)
 }
 
 static PyMethodDef graph_methods[] = {
-    {"start_timing", start_timing, METH_NOARGS, "Count the calls and the time of each instruction from now on."},
+    {"start_timing", start_timing, METH_NOARGS,
+     "Count the calls and the time of each instruction from now on."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef graph_getset[] = {
-    {"timings", get_timings, NULL, "(calls, nanoseconds) of each instruction of the plan; None unless start_timing() was called", NULL},
+    {"timings", get_timings, NULL,
+     "(calls, nanoseconds) of each instruction of the plan; None unless start_timing() was called", NULL},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyTypeObject CompiledGraphType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "_capture.CompiledGraph",
-    .tp_doc = PyDoc_STR("CompiledGraph(words, objects, fallback=None, beside=None)\n\nA launch plan, callable with the arguments of the graph; gives a "
+    .tp_doc = PyDoc_STR("CompiledGraph(words, objects, fallback=None, beside=None)\n\nA launch plan, "
+                        "callable with the arguments of the graph; gives a "
                         "tuple. It shares the workspace of the graph `beside`."),
     .tp_basicsize = sizeof(CompiledGraph),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,

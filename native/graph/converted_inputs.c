@@ -20,8 +20,7 @@ typedef struct {
 
 enum { FEW = 32 };
 
-static PyObject *
-tensor_of(double value)
+static PyObject *tensor_of(double value)
 {
     PyObject *tensor = tensor_new_strided(DTYPE_FLOAT64, 0, NULL, NULL);
     if (tensor != NULL) {
@@ -30,8 +29,7 @@ tensor_of(double value)
     return tensor;
 }
 
-static PyObject *
-convert(const ConvertedInputs *self, PyObject *conversion, PyObject *value)
+static PyObject *convert(const ConvertedInputs *self, PyObject *conversion, PyObject *value)
 {
     if (conversion == self->from_float && PyFloat_CheckExact(value) && tensor_access_ready()) {
         return tensor_of(PyFloat_AS_DOUBLE(value));
@@ -40,14 +38,16 @@ convert(const ConvertedInputs *self, PyObject *conversion, PyObject *value)
 }
 
 /* `given` starts as the arguments; of those made here `made` has the references. */
-static PyObject *
-call_converted(const ConvertedInputs *self, PyObject **given, Py_ssize_t count, PyObject **made)
+static PyObject *call_converted(const ConvertedInputs *self, PyObject **given, Py_ssize_t count,
+                                PyObject **made)
 {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self->places); i++) {
         PyObject *pair = PyTuple_GET_ITEM(self->places, i);
         const Py_ssize_t place = PyLong_AsSsize_t(PyTuple_GET_ITEM(pair, 0));
         if (place < 0 || place >= count) {
-            return PyErr_Format(PyExc_TypeError, "the graph is called with %zd arguments, the one at %zd is missing", count, place);
+            return PyErr_Format(PyExc_TypeError,
+                                "the graph is called with %zd arguments, the one at %zd is missing", count,
+                                place);
         }
         made[i] = given[place] = convert(self, PyTuple_GET_ITEM(pair, 1), given[place]);
         if (made[i] == NULL) {
@@ -57,15 +57,16 @@ call_converted(const ConvertedInputs *self, PyObject **given, Py_ssize_t count, 
     return PyObject_Vectorcall(self->graph, given, (size_t)count, NULL);
 }
 
-static PyObject *
-converted_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+static PyObject *converted_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf,
+                                      PyObject *kwnames)
 {
     const ConvertedInputs *self = (ConvertedInputs *)object;
     const Py_ssize_t count = PyVectorcall_NARGS(nargsf), nmade = PyTuple_GET_SIZE(self->places);
     if (kwnames != NULL && PyTuple_GET_SIZE(kwnames) != 0) {
         return PyErr_Format(PyExc_TypeError, "a graph takes no keyword arguments");
     }
-    PyObject *few[FEW] = {NULL}, **all = count + nmade <= FEW ? few : PyMem_Calloc((size_t)(count + nmade), sizeof(PyObject *));
+    PyObject *few[FEW] = {NULL},
+             **all = count + nmade <= FEW ? few : PyMem_Calloc((size_t)(count + nmade), sizeof(PyObject *));
     if (all == NULL) {
         return PyErr_NoMemory();
     }
@@ -85,27 +86,27 @@ converted_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf, PyO
     return result;
 }
 
-static int
-check_places(PyObject *places)
+static int check_places(PyObject *places)
 {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(places); i++) {
         PyObject *pair = PyTuple_GET_ITEM(places, i);
-        if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2 || !PyLong_Check(PyTuple_GET_ITEM(pair, 0)) ||
-            !PyCallable_Check(PyTuple_GET_ITEM(pair, 1))) {
-            PyErr_Format(PyExc_TypeError, "ConvertedInputs: expected pairs of a place and a callable, got %R", pair);
+        if (!PyTuple_Check(pair) || PyTuple_GET_SIZE(pair) != 2 || !PyLong_Check(PyTuple_GET_ITEM(pair, 0))
+            || !PyCallable_Check(PyTuple_GET_ITEM(pair, 1))) {
+            PyErr_Format(PyExc_TypeError, "ConvertedInputs: expected pairs of a place and a callable, got %R",
+                         pair);
             return -1;
         }
     }
     return 0;
 }
 
-static PyObject *
-converted_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+static PyObject *converted_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"graph", "places", "from_float", NULL};
     PyObject *graph, *places, *from_float;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O:ConvertedInputs", names, &graph, &PyTuple_Type, &places, &from_float) ||
-        check_places(places) < 0) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O:ConvertedInputs", names, &graph, &PyTuple_Type,
+                                     &places, &from_float)
+        || check_places(places) < 0) {
         return NULL;
     }
     ConvertedInputs *self = (ConvertedInputs *)type->tp_alloc(type, 0);
@@ -118,8 +119,7 @@ converted_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)self;
 }
 
-static int
-converted_traverse(ConvertedInputs *self, visitproc visit, void *arg)
+static int converted_traverse(ConvertedInputs *self, visitproc visit, void *arg)
 {
     Py_VISIT(self->graph);
     Py_VISIT(self->places);
@@ -128,15 +128,13 @@ converted_traverse(ConvertedInputs *self, visitproc visit, void *arg)
 }
 
 /* The places stay: a call looks at them. */
-static int
-converted_clear(ConvertedInputs *self)
+static int converted_clear(ConvertedInputs *self)
 {
     Py_XSETREF(self->graph, Py_NewRef(Py_None));
     return 0;
 }
 
-static void
-converted_dealloc(ConvertedInputs *self)
+static void converted_dealloc(ConvertedInputs *self)
 {
     PyObject_GC_UnTrack(self);
     Py_CLEAR(self->graph);
@@ -145,8 +143,7 @@ converted_dealloc(ConvertedInputs *self)
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
-static PyObject *
-get_may_fail(ConvertedInputs *self, void *closure)
+static PyObject *get_may_fail(ConvertedInputs *self, void *closure)
 {
     PyObject *answer = PyObject_GetAttrString(self->graph, "may_fail");
     if (answer == NULL && PyErr_ExceptionMatches(PyExc_AttributeError)) {
@@ -162,14 +159,15 @@ static PyMemberDef converted_members[] = {
 };
 
 static PyGetSetDef converted_getset[] = {
-    {"may_fail", (getter)get_may_fail, NULL, "may a call of the graph raise? True where it does not say", NULL},
+    {"may_fail", (getter)get_may_fail, NULL, "may a call of the graph raise? True where it does not say",
+     NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyTypeObject ConvertedInputs_Type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "_capture.ConvertedInputs",
-    .tp_doc = "ConvertedInputs(graph, places, from_float): a graph called with arguments that are converted at these places.",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "_capture.ConvertedInputs",
+    .tp_doc = "ConvertedInputs(graph, places, from_float): a graph called with arguments that are converted "
+              "at these places.",
     .tp_basicsize = sizeof(ConvertedInputs),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
     .tp_vectorcall_offset = offsetof(ConvertedInputs, vectorcall),
@@ -182,8 +180,7 @@ static PyTypeObject ConvertedInputs_Type = {
     .tp_getset = converted_getset,
 };
 
-int
-init_converted_inputs(PyObject *module)
+int init_converted_inputs(PyObject *module)
 {
     return PyModule_AddType(module, &ConvertedInputs_Type);
 }

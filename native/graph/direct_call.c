@@ -1,16 +1,17 @@
 /* Functional operators by the C ABI of libtorch_cpu, below autograd, in place of the operator objects.
  *
- * In:  the name of an entry point, the kinds of its arguments, their names and defaults, how many tensors it gives, the callable that does
- *      the same, and whether grad mode has to be on.
- * Out: a callable.
+ * In:  the name of an entry point, the kinds of its arguments, their names and defaults, how many tensors it
+ * gives, the callable that does the same, and whether grad mode has to be on. Out: a callable.
  *
- *     DirectCall("aoti_torch_cpu_topk", "tiibb", ("self", "k", "dim", "largest", "sorted"), (..., ..., -1, True, True), 2, torch.topk, False)
+ *     DirectCall("aoti_torch_cpu_topk", "tiibb", ("self", "k", "dim", "largest", "sorted"), (..., ..., -1,
+ * True, True), 2, torch.topk, False)
  *
- * An operator object walks its schema and boxes each argument, torch's own binding parses them; then the dispatcher goes through the kernels of autograd,
- * which for an operator without a derivative (backwards of fused operators) box all arguments once more. The entry points (torchgen writes them from the
- * schemas) call the operator for the CPU. Keys of autograd are off meanwhile, as they are where eager's autograd calls the same function: else views that the
- * operator makes on the way would be known to autograd. What is no plain tensor or no such argument, and whatever fails here, is left to the other callable:
- * errors are its own.
+ * An operator object walks its schema and boxes each argument, torch's own binding parses them; then the
+ * dispatcher goes through the kernels of autograd, which for an operator without a derivative (backwards of
+ * fused operators) box all arguments once more. The entry points (torchgen writes them from the schemas) call
+ * the operator for the CPU. Keys of autograd are off meanwhile, as they are where eager's autograd calls the
+ * same function: else views that the operator makes on the way would be known to autograd. What is no plain
+ * tensor or no such argument, and whatever fails here, is left to the other callable: errors are its own.
  */
 #include "capture_native.h"
 
@@ -34,7 +35,8 @@ typedef struct {
     int in_grad_mode;
 } DirectCall;
 
-/* Arguments as machine code takes them: integers and pointers in one row, floats in another, and what pointers point to. */
+/* Arguments as machine code takes them: integers and pointers in one row, floats in another, and what
+ * pointers point to. */
 typedef struct {
     int64_t words[MOST_WORDS];
     double floats[MOST_FLOATS];
@@ -52,7 +54,10 @@ static bool add_word(Arguments *to, int64_t word)
 }
 
 /* Room for something that is pointed to, or NULL. */
-static int64_t *keep(Arguments *to) { return to->nkept == MOST_KEPT ? NULL : &to->kept[to->nkept++]; }
+static int64_t *keep(Arguments *to)
+{
+    return to->nkept == MOST_KEPT ? NULL : &to->kept[to->nkept++];
+}
 
 static bool add_pointer(Arguments *to, int64_t pointed_to)
 {
@@ -121,7 +126,10 @@ static bool read_int(PyObject *argument, Arguments *to)
     return int_of(argument, &value) && add_word(to, value);
 }
 
-static bool read_bool(PyObject *argument, Arguments *to) { return PyBool_Check(argument) && add_word(to, argument == Py_True); }
+static bool read_bool(PyObject *argument, Arguments *to)
+{
+    return PyBool_Check(argument) && add_word(to, argument == Py_True);
+}
 
 static bool read_float(PyObject *argument, Arguments *to)
 {
@@ -131,18 +139,22 @@ static bool read_float(PyObject *argument, Arguments *to)
 static bool read_ints(PyObject *argument, Arguments *to)
 {
     const int64_t *first;
-    return add_items(argument, to, false, &first) && add_word(to, (int64_t)(intptr_t)first) && add_word(to, PySequence_Fast_GET_SIZE(argument));
+    return add_items(argument, to, false, &first) && add_word(to, (int64_t)(intptr_t)first)
+           && add_word(to, PySequence_Fast_GET_SIZE(argument));
 }
 
 static bool read_bools(PyObject *argument, Arguments *to)
 {
     const int64_t *first;
-    return add_items(argument, to, true, &first) && add_word(to, (int64_t)(intptr_t)first) && add_word(to, PySequence_Fast_GET_SIZE(argument));
+    return add_items(argument, to, true, &first) && add_word(to, (int64_t)(intptr_t)first)
+           && add_word(to, PySequence_Fast_GET_SIZE(argument));
 }
 
 static bool read_maybe_tensor(PyObject *argument, Arguments *to)
 {
-    return argument == Py_None ? add_word(to, 0) : tensor_is_plain(argument) && add_pointer(to, (int64_t)(intptr_t)tensor_handle(argument));
+    return argument == Py_None
+               ? add_word(to, 0)
+               : tensor_is_plain(argument) && add_pointer(to, (int64_t)(intptr_t)tensor_handle(argument));
 }
 
 static bool read_maybe_int(PyObject *argument, Arguments *to)
@@ -153,7 +165,8 @@ static bool read_maybe_int(PyObject *argument, Arguments *to)
 
 static bool read_maybe_bool(PyObject *argument, Arguments *to)
 {
-    return argument == Py_None ? add_word(to, 0) : PyBool_Check(argument) && add_pointer(to, argument == Py_True);
+    return argument == Py_None ? add_word(to, 0)
+                               : PyBool_Check(argument) && add_pointer(to, argument == Py_True);
 }
 
 static bool read_maybe_float(PyObject *argument, Arguments *to)
@@ -162,7 +175,8 @@ static bool read_maybe_float(PyObject *argument, Arguments *to)
         double value;
         int64_t bits;
     } number;
-    return argument == Py_None ? add_word(to, 0) : float_of(argument, &number.value) && add_pointer(to, number.bits);
+    return argument == Py_None ? add_word(to, 0)
+                               : float_of(argument, &number.value) && add_pointer(to, number.bits);
 }
 
 static bool read_maybe_ints(PyObject *argument, Arguments *to)
@@ -171,19 +185,26 @@ static bool read_maybe_ints(PyObject *argument, Arguments *to)
         return add_word(to, 0) && add_word(to, 0);
     }
     const int64_t *first;
-    return add_items(argument, to, false, &first) && add_pointer(to, (int64_t)(intptr_t)first) && add_word(to, PySequence_Fast_GET_SIZE(argument));
+    return add_items(argument, to, false, &first) && add_pointer(to, (int64_t)(intptr_t)first)
+           && add_word(to, PySequence_Fast_GET_SIZE(argument));
 }
 
-static bool read_none(PyObject *argument, Arguments *to) { return argument == Py_None && add_word(to, 0); }
+static bool read_none(PyObject *argument, Arguments *to)
+{
+    return argument == Py_None && add_word(to, 0);
+}
 
 /* By the character of the kind; upper case: may be None. Keep equal to codegen/direct_calls.py. */
 static bool (*const READERS[128])(PyObject *, Arguments *) = {
-    ['t'] = read_tensor, ['T'] = read_maybe_tensor, ['i'] = read_int,  ['I'] = read_maybe_int, ['b'] = read_bool, ['B'] = read_maybe_bool,
-    ['d'] = read_float,  ['D'] = read_maybe_float,  ['l'] = read_ints, ['L'] = read_maybe_ints, ['m'] = read_bools, ['N'] = read_none,
+    ['t'] = read_tensor, ['T'] = read_maybe_tensor, ['i'] = read_int,   ['I'] = read_maybe_int,
+    ['b'] = read_bool,   ['B'] = read_maybe_bool,   ['d'] = read_float, ['D'] = read_maybe_float,
+    ['l'] = read_ints,   ['L'] = read_maybe_ints,   ['m'] = read_bools, ['N'] = read_none,
 };
 
-/* The argument of that number, borrowed; NULL where the call does not give it and it has no default (Ellipsis). */
-static PyObject *argument_of(const DirectCall *self, Py_ssize_t number, PyObject *const *args, Py_ssize_t npositional, PyObject *keywords)
+/* The argument of that number, borrowed; NULL where the call does not give it and it has no default
+ * (Ellipsis). */
+static PyObject *argument_of(const DirectCall *self, Py_ssize_t number, PyObject *const *args,
+                             Py_ssize_t npositional, PyObject *keywords)
 {
     if (number < npositional) {
         return args[number];
@@ -199,7 +220,8 @@ static PyObject *argument_of(const DirectCall *self, Py_ssize_t number, PyObject
     return given == Py_Ellipsis ? NULL : given;
 }
 
-static bool read_arguments(const DirectCall *self, PyObject *const *args, Py_ssize_t npositional, PyObject *keywords, Arguments *to)
+static bool read_arguments(const DirectCall *self, PyObject *const *args, Py_ssize_t npositional,
+                           PyObject *keywords, Arguments *to)
 {
     const Py_UCS1 *kinds = PyUnicode_1BYTE_DATA(self->kinds);
     Py_ssize_t count = PyUnicode_GET_LENGTH(self->kinds);
@@ -215,19 +237,22 @@ static bool read_arguments(const DirectCall *self, PyObject *const *args, Py_ssi
     return true;
 }
 
-/* Integers and floats go by different registers, and to the stack in their order: of more arguments than a function has it sees nothing
- * (System V on x86-64, AAPCS64). */
-typedef int (*EntryPoint)(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
-                          int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
-                          int64_t, int64_t, int64_t, int64_t, double, double, double, double, double, double, double, double);
+/* Integers and floats go by different registers, and to the stack in their order: of more arguments than a
+ * function has it sees nothing (System V on x86-64, AAPCS64). */
+typedef int (*EntryPoint)(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
+                          int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
+                          int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
+                          int64_t, int64_t, int64_t, int64_t, int64_t, double, double, double, double, double,
+                          double, double, double);
 
 static int call_entry_point(void *address, const Arguments *arguments)
 {
     const int64_t *w = arguments->words;
     const double *f = arguments->floats;
-    return ((EntryPoint)address)(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10], w[11], w[12], w[13], w[14], w[15], w[16], w[17],
-                                 w[18], w[19], w[20], w[21], w[22], w[23], w[24], w[25], w[26], w[27], w[28], w[29], w[30], w[31], f[0], f[1], f[2],
-                                 f[3], f[4], f[5], f[6], f[7]);
+    return ((EntryPoint)address)(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10], w[11],
+                                 w[12], w[13], w[14], w[15], w[16], w[17], w[18], w[19], w[20], w[21], w[22],
+                                 w[23], w[24], w[25], w[26], w[27], w[28], w[29], w[30], w[31], f[0], f[1],
+                                 f[2], f[3], f[4], f[5], f[6], f[7]);
 }
 
 /* Takes over the handles. An undefined tensor is None. */
@@ -250,7 +275,8 @@ static PyObject *tensors_of(Handle *handles, Py_ssize_t count)
 }
 
 /* NULL without an exception: the operator has to be called in the other way. */
-static PyObject *call_directly(const DirectCall *self, PyObject *const *args, Py_ssize_t npositional, PyObject *keywords)
+static PyObject *call_directly(const DirectCall *self, PyObject *const *args, Py_ssize_t npositional,
+                               PyObject *keywords)
 {
     Arguments arguments;
     arguments.nwords = arguments.nfloats = arguments.nkept = 0;
@@ -269,10 +295,9 @@ static PyObject *call_directly(const DirectCall *self, PyObject *const *args, Py
         torch_symbols.set_grad_mode(true);
     }
     int error;
-    Py_BEGIN_ALLOW_THREADS
-    error = call_entry_point(self->address, &arguments);
-    Py_END_ALLOW_THREADS
-    if (self->in_grad_mode) {
+    Py_BEGIN_ALLOW_THREADS error = call_entry_point(self->address, &arguments);
+    Py_END_ALLOW_THREADS if (self->in_grad_mode)
+    {
         torch_symbols.set_grad_mode(grad_mode);
     }
     enter_autograd(before);
@@ -282,8 +307,10 @@ static PyObject *call_directly(const DirectCall *self, PyObject *const *args, Py
 static PyObject *call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *keywords)
 {
     DirectCall *self = (DirectCall *)callable;
-    PyObject *result = self->address == NULL ? NULL : call_directly(self, args, PyVectorcall_NARGS(nargsf), keywords);
-    return result == NULL && !PyErr_Occurred() ? PyObject_Vectorcall(self->otherwise, args, nargsf, keywords) : result;
+    PyObject *result =
+        self->address == NULL ? NULL : call_directly(self, args, PyVectorcall_NARGS(nargsf), keywords);
+    return result == NULL && !PyErr_Occurred() ? PyObject_Vectorcall(self->otherwise, args, nargsf, keywords)
+                                               : result;
 }
 
 static bool are_kinds(PyObject *kinds)
@@ -299,17 +326,18 @@ static bool are_kinds(PyObject *kinds)
     return true;
 }
 
-static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+static PyObject *new (PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     PyObject *symbol, *kinds, *names, *defaults, *otherwise;
     Py_ssize_t nresults;
     int in_grad_mode;
-    if (!PyArg_ParseTuple(args, "UUO!O!nOp", &symbol, &kinds, &PyTuple_Type, &names, &PyTuple_Type, &defaults, &nresults, &otherwise,
-                          &in_grad_mode)) {
+    if (!PyArg_ParseTuple(args, "UUO!O!nOp", &symbol, &kinds, &PyTuple_Type, &names, &PyTuple_Type, &defaults,
+                          &nresults, &otherwise, &in_grad_mode)) {
         return NULL;
     }
     Py_ssize_t count = PyUnicode_GET_LENGTH(kinds);
-    if (!are_kinds(kinds) || PyTuple_GET_SIZE(names) != count || PyTuple_GET_SIZE(defaults) != count || nresults < 1 || nresults > MOST_RESULTS) {
+    if (!are_kinds(kinds) || PyTuple_GET_SIZE(names) != count || PyTuple_GET_SIZE(defaults) != count
+        || nresults < 1 || nresults > MOST_RESULTS) {
         PyErr_SetString(PyExc_ValueError, "DirectCall: a kind that is none, or numbers that don't fit");
         return NULL;
     }
@@ -359,12 +387,16 @@ static void dealloc(DirectCall *self)
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
-static PyObject *is_direct(DirectCall *self, void *closure) { return PyBool_FromLong(self->address != NULL); }
+static PyObject *is_direct(DirectCall *self, void *closure)
+{
+    return PyBool_FromLong(self->address != NULL);
+}
 
 static PyMemberDef members[] = {
     {"symbol", T_OBJECT_EX, offsetof(DirectCall, symbol), READONLY, "the name of the entry point"},
     {"kinds", T_OBJECT_EX, offsetof(DirectCall, kinds), READONLY, "of its arguments"},
-    {"otherwise", T_OBJECT_EX, offsetof(DirectCall, otherwise), READONLY, "what is called where the entry point can't be"},
+    {"otherwise", T_OBJECT_EX, offsetof(DirectCall, otherwise), READONLY,
+     "what is called where the entry point can't be"},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -375,7 +407,8 @@ static PyGetSetDef getters[] = {
 
 static PyTypeObject DirectCallType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "_capture.DirectCall",
-    .tp_doc = "DirectCall(symbol, kinds, names, defaults, results, otherwise, in_grad_mode): a functional operator, called below autograd",
+    .tp_doc = "DirectCall(symbol, kinds, names, defaults, results, otherwise, in_grad_mode): a functional "
+              "operator, called below autograd",
     .tp_basicsize = sizeof(DirectCall),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
     .tp_new = new,
@@ -388,4 +421,7 @@ static PyTypeObject DirectCallType = {
     .tp_getset = getters,
 };
 
-int init_direct_call(PyObject *module) { return PyModule_AddType(module, &DirectCallType); }
+int init_direct_call(PyObject *module)
+{
+    return PyModule_AddType(module, &DirectCallType);
+}

@@ -11,8 +11,9 @@
 
 enum { ARG_SLOT, ARG_OBJECT, ARG_LIST, ARG_TUPLE };
 
-/* Operands: callable (object), keyword names (object or -1), positional arguments, depth of the argument stack, words of the argument
- * program, results; then the program, then (slot, spec or -1) for each result; slot -1: not used. */
+/* Operands: callable (object), keyword names (object or -1), positional arguments, depth of the argument
+ * stack, words of the argument program, results; then the program, then (slot, spec or -1) for each result;
+ * slot -1: not used. */
 typedef struct {
     int64_t callable, keywords, npositional, depth, nwords, nresults;
     int64_t rest[];
@@ -63,12 +64,14 @@ static int store_result(Run *run, PyObject *result, int64_t slot, int64_t spec)
     if (slot < 0) {
         return 0;
     }
-    PyObject *tensor = spec < 0 ? Py_NewRef(result) : spec_conform(&run->graph->specs[spec], result, "value", slot);
+    PyObject *tensor =
+        spec < 0 ? Py_NewRef(result) : spec_conform(&run->graph->specs[spec], result, "value", slot);
     if (tensor == NULL) {
         return -1;
     }
     if (!tensor_check(tensor)) {
-        PyErr_Format(PyExc_TypeError, "an operator gave a %.200s where the graph expects a tensor", Py_TYPE(tensor)->tp_name);
+        PyErr_Format(PyExc_TypeError, "an operator gave a %.200s where the graph expects a tensor",
+                     Py_TYPE(tensor)->tp_name);
         Py_DECREF(tensor);
         return -1;
     }
@@ -86,8 +89,8 @@ static int store_results(Run *run, const Call *call, PyObject *result)
         return store_result(run, result, targets[0], targets[1]);
     }
     if (PySequence_Fast_GET_SIZE(result) != call->nresults) {
-        PyErr_Format(PyExc_TypeError, "an operator gave %zd results, the graph expects %lld", PySequence_Fast_GET_SIZE(result),
-                     (long long)call->nresults);
+        PyErr_Format(PyExc_TypeError, "an operator gave %zd results, the graph expects %lld",
+                     PySequence_Fast_GET_SIZE(result), (long long)call->nresults);
         return -1;
     }
     for (int64_t i = 0; i < call->nresults; i++) {
@@ -111,7 +114,8 @@ int run_call(Run *run, const int64_t *operand)
     int64_t count = build_arguments(run, call, stack);
     if (count >= 0) {
         PyObject *callable = PyTuple_GET_ITEM(run->graph->objects, call->callable);
-        PyObject *keywords = call->keywords < 0 ? NULL : PyTuple_GET_ITEM(run->graph->objects, call->keywords);
+        PyObject *keywords =
+            call->keywords < 0 ? NULL : PyTuple_GET_ITEM(run->graph->objects, call->keywords);
         PyObject *result = PyObject_Vectorcall(callable, stack, (size_t)call->npositional, keywords);
         for (int64_t i = 0; i < count; i++) {
             Py_DECREF(stack[i]);

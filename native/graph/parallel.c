@@ -3,14 +3,16 @@
  * In:  a function over a range, and how long a part must be to be worth a thread.
  * Out: the function was called on parts that do not overlap and cover the range.
  *
- *     parallel_parts(1000, 300) -> 2 with torch.set_num_threads(2)        parallel_run(f, data, 1000, 2) -> f(0, 500) | f(500, 1000)
+ *     parallel_parts(1000, 300) -> 2 with torch.set_num_threads(2)        parallel_run(f, data, 1000, 2) ->
+ * f(0, 500) | f(500, 1000)
  *
- * The pool is that of the OpenMP library that torch loaded: `GOMP_parallel` is what the compiler makes of `#pragma omp parallel`, so eager's kernels,
- * MKL's and ours run on the same threads. A region always asks for as many threads as torch would: with fewer the library would end the others, and
- * start new ones for the next region. Which thread does which part has no influence on what it computes.
+ * The pool is that of the OpenMP library that torch loaded: `GOMP_parallel` is what the compiler makes of
+ * `#pragma omp parallel`, so eager's kernels, MKL's and ours run on the same threads. A region always asks
+ * for as many threads as torch would: with fewer the library would end the others, and start new ones for the
+ * next region. Which thread does which part has no influence on what it computes.
  *
- * A child process after fork() has none of its parent's threads, and the library does not notice: a region there would wait for ever. There all work is
- * the caller's own.
+ * A child process after fork() has none of its parent's threads, and the library does not notice: a region
+ * there would wait for ever. There all work is the caller's own.
  */
 #include "graph/parallel.h"
 
@@ -21,7 +23,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define ROUND 64 /* elements: parts of a long range begin at the vectors that one part would have, and share no line of the cache */
+#define ROUND                                                                                                \
+    64 /* elements: parts of a long range begin at the vectors that one part would have, and share no line   \
+          of the cache */
 
 static void (*gomp_parallel)(void (*body)(void *), void *data, unsigned threads, unsigned flags);
 static int (*thread_number)(void), (*team_size)(void);
@@ -33,7 +37,7 @@ typedef struct {
     RangeFunction function;
     const void *data;
     int64_t end, length, parts;
-    fenv_t environment; /* the caller's rounding and flushing of denormals */
+    fenv_t environment;      /* the caller's rounding and flushing of denormals */
     _Atomic int64_t failure; /* part << 32 | code, of the first part that failed */
 } Region;
 
@@ -86,13 +90,21 @@ int32_t parallel_run(RangeFunction function, const void *data, int64_t end, int6
     if (length >= ROUND * ROUND) { /* else the parts would be too unequal */
         length = (length + ROUND - 1) / ROUND * ROUND;
     }
-    Region region = {.function = function, .data = data, .end = end, .length = length, .parts = parts, .failure = INT64_MAX};
+    Region region = {.function = function,
+                     .data = data,
+                     .end = end,
+                     .length = length,
+                     .parts = parts,
+                     .failure = INT64_MAX};
     fegetenv(&region.environment);
     gomp_parallel(region_body, &region, (unsigned)torch_threads(), 0);
     return region.failure == INT64_MAX ? 0 : (int32_t)(region.failure & 0xffffffff);
 }
 
-static void after_fork(void) { forked = true; }
+static void after_fork(void)
+{
+    forked = true;
+}
 
 void init_parallel(void)
 {
@@ -108,7 +120,8 @@ void init_parallel(void)
     torch_threads = (int (*)(void))dlsym(library, "_ZN2at15get_num_threadsEv");
     in_parallel_region = (bool (*)(void))dlsym(library, "_ZN2at18in_parallel_regionEv");
     void *parallel = dlsym(library, "GOMP_parallel");
-    bool found = thread_number != NULL && team_size != NULL && torch_threads != NULL && in_parallel_region != NULL;
+    bool found =
+        thread_number != NULL && team_size != NULL && torch_threads != NULL && in_parallel_region != NULL;
     if (parallel != NULL && found && pthread_atfork(NULL, NULL, after_fork) == 0) {
         gomp_parallel = (void (*)(void (*)(void *), void *, unsigned, unsigned))parallel;
     }

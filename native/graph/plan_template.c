@@ -1,10 +1,11 @@
 /* _capture.PlanTemplate: a launch plan whose sizes are open.
  *
- * In:  a CompiledGraph that was planned for some ints; how each word of its plan that depends on them is computed; conditions under which the plan is
- *      right for other ints (codegen/open_numbers.py records both).
+ * In:  a CompiledGraph that was planned for some ints; how each word of its plan that depends on them is
+ * computed; conditions under which the plan is right for other ints (codegen/open_numbers.py records both).
  * Out: graph(*ints) -> the CompiledGraph for these ints, or None where a condition does not hold.
  *
- *     rows: 0: input 0   1: constant 8   2: row 0 * row 1     open words: (17, 2)     graph(5): the plan with word 17 = 40, some microseconds
+ *     rows: 0: input 0   1: constant 8   2: row 0 * row 1     open words: (17, 2)     graph(5): the plan with
+ * word 17 = 40, some microseconds
  */
 #include "graph/plan_template.h"
 
@@ -27,7 +28,7 @@ typedef struct {
 
 typedef struct {
     PyObject_HEAD
-    PyObject *first; /* the CompiledGraph that the others are like */
+    PyObject *first;                                         /* the CompiledGraph that the others are like */
     PyObject *rows, *conditions, *open_words, *open_objects; /* bytes */
     Py_ssize_t ninputs;
 } PlanTemplate;
@@ -37,7 +38,7 @@ static PyTypeObject PlanTemplateType;
 #define ITEMS(bytes, type) ((const type *)PyBytes_AS_STRING(bytes))
 #define COUNT(bytes, type) (PyBytes_GET_SIZE(bytes) / (Py_ssize_t)sizeof(type))
 
-/* --- numbers ------------------------------------------------------------------------------------------------------------- */
+/* --- numbers ----------------------------------------------------------------------------------------- */
 
 /* 1; 0 where the result is none of 64 bits. */
 static int compute(const Row *row, const int64_t *key, const int64_t *values, int64_t *result)
@@ -100,7 +101,7 @@ static int compute_all(const PlanTemplate *self, const int64_t *key, int64_t *va
     return 1;
 }
 
-/* --- the plan with these numbers ----------------------------------------------------------------------------------------- */
+/* --- the plan with these numbers --------------------------------------------------------------------- */
 
 static PyObject *filled_words(const PlanTemplate *self, const int64_t *values)
 {
@@ -151,7 +152,8 @@ PyObject *plan_template_graph(PyObject *object, const int64_t *key)
     PyObject *words = NULL, *objects = NULL, *graph = NULL;
     if (!compute_all(self, key, values)) {
         graph = Py_NewRef(Py_None);
-    } else if ((words = filled_words(self, values)) != NULL && (objects = filled_objects(self, values)) != NULL) {
+    } else if ((words = filled_words(self, values)) != NULL
+               && (objects = filled_objects(self, values)) != NULL) {
         graph = compiled_graph_like(self->first, words, objects);
     }
     PyMem_Free(values);
@@ -160,11 +162,17 @@ PyObject *plan_template_graph(PyObject *object, const int64_t *key)
     return graph;
 }
 
-Py_ssize_t plan_template_ninputs(PyObject *object) { return ((PlanTemplate *)object)->ninputs; }
+Py_ssize_t plan_template_ninputs(PyObject *object)
+{
+    return ((PlanTemplate *)object)->ninputs;
+}
 
-int plan_template_check(PyObject *object) { return Py_IS_TYPE(object, &PlanTemplateType); }
+int plan_template_check(PyObject *object)
+{
+    return Py_IS_TYPE(object, &PlanTemplateType);
+}
 
-/* --- the type ------------------------------------------------------------------------------------------------------------ */
+/* --- the type ---------------------------------------------------------------------------------------- */
 
 static PyObject *template_graph(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
 {
@@ -196,7 +204,9 @@ static PyObject *template_new(PyTypeObject *type, PyObject *args, PyObject *kwar
         return NULL;
     }
     if (!compiled_graph_check(first) || ninputs < 0) {
-        PyErr_Format(PyExc_TypeError, "a plan template is made from a CompiledGraph and at least 0 ints, got %R and %zd", first, ninputs);
+        PyErr_Format(PyExc_TypeError,
+                     "a plan template is made from a CompiledGraph and at least 0 ints, got %R and %zd",
+                     first, ninputs);
         return NULL;
     }
     PlanTemplate *self = (PlanTemplate *)type->tp_alloc(type, 0);
@@ -229,13 +239,15 @@ static void template_dealloc(PlanTemplate *self)
 }
 
 static PyMethodDef template_methods[] = {
-    {"graph", (PyCFunction)(void (*)(void))template_graph, METH_FASTCALL, "graph(*ints): the CompiledGraph for them; None where the plan is not right for them"},
+    {"graph", (PyCFunction)(void (*)(void))template_graph, METH_FASTCALL,
+     "graph(*ints): the CompiledGraph for them; None where the plan is not right for them"},
     {NULL, NULL, 0, NULL},
 };
 
 static PyTypeObject PlanTemplateType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "_capture.PlanTemplate",
-    .tp_doc = PyDoc_STR("PlanTemplate(first, ninputs, rows, conditions, open_words, open_objects)\n\nA launch plan whose sizes are open."),
+    .tp_doc = PyDoc_STR("PlanTemplate(first, ninputs, rows, conditions, open_words, open_objects)\n\nA "
+                        "launch plan whose sizes are open."),
     .tp_basicsize = sizeof(PlanTemplate),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
     .tp_new = template_new,
@@ -244,4 +256,7 @@ static PyTypeObject PlanTemplateType = {
     .tp_methods = template_methods,
 };
 
-int init_plan_template(PyObject *module) { return PyModule_AddType(module, &PlanTemplateType); }
+int init_plan_template(PyObject *module)
+{
+    return PyModule_AddType(module, &PlanTemplateType);
+}

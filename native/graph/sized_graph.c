@@ -1,10 +1,11 @@
 /* _capture.SizedGraph: the graph for the ints among the arguments.
  *
  * In:  arguments of a graph with symbolic sizes; those at `positions` are ints.
- * Out: what the graph for these ints returns. At the first call with them one of the plan templates that were added makes that graph, else
- *      `prepare(*args)` gives it; `limit` of them are kept, most recently used first.
+ * Out: what the graph for these ints returns. At the first call with them one of the plan templates that were
+ * added makes that graph, else `prepare(*args)` gives it; `limit` of them are kept, most recently used first.
  *
- *     sized = SizedGraph((0,), 64, prepare);   sized(7, x[7])   ->   prepare(7, x)(7, x);   sized(7, y[7])   ->   the same graph, found by 7
+ *     sized = SizedGraph((0,), 64, prepare);   sized(7, x[7])   ->   prepare(7, x)(7, x);   sized(7, y[7]) ->
+ * the same graph, found by 7
  */
 #include "capture_native.h"
 
@@ -88,11 +89,13 @@ static void keep(SizedGraph *self, const int64_t *key, PyObject *graph)
     Py_XDECREF(dropped); /* may run code, which finds the table whole */
 }
 
-/* A new reference to a graph that a template makes, NULL without an exception where none does, or with one. */
+/* A new reference to a graph that a template makes, NULL without an exception where none does, or with one.
+ */
 static PyObject *from_template(SizedGraph *self, const int64_t *key)
 {
     for (Py_ssize_t i = 0; i < self->ntemplates; i++) {
-        PyObject *template = Py_NewRef(self->templates[i]); /* garbage collection may run code that drops it */
+        PyObject *template =
+            Py_NewRef(self->templates[i]); /* garbage collection may run code that drops it */
         PyObject *graph = plan_template_graph(template, key);
         Py_DECREF(template);
         if (graph != Py_None) {
@@ -132,7 +135,8 @@ static PyObject *call(PyObject *object, PyObject *const *args, size_t nargsf, Py
 static PyObject *add_template(SizedGraph *self, PyObject *template)
 {
     if (!plan_template_check(template) || plan_template_ninputs(template) != self->nkeys) {
-        return PyErr_Format(PyExc_TypeError, "expected a PlanTemplate of %zd ints, got %R", self->nkeys, template);
+        return PyErr_Format(PyExc_TypeError, "expected a PlanTemplate of %zd ints, got %R", self->nkeys,
+                            template);
     }
     PyObject *dropped = NULL;
     if (self->ntemplates == MAX_TEMPLATES) {
@@ -145,7 +149,7 @@ static PyObject *add_template(SizedGraph *self, PyObject *template)
     Py_RETURN_NONE;
 }
 
-/* --- the type ------------------------------------------------------------------------------------------------------------ */
+/* --- the type ---------------------------------------------------------------------------------------- */
 
 static int read_positions(SizedGraph *self, PyObject *positions)
 {
@@ -174,7 +178,8 @@ static PyObject *sized_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return NULL;
     }
     if (limit < 1 || !PyCallable_Check(prepare)) {
-        PyErr_SetString(PyExc_ValueError, "a sized graph keeps at least one graph, and `prepare` is callable");
+        PyErr_SetString(PyExc_ValueError,
+                        "a sized graph keeps at least one graph, and `prepare` is callable");
         return NULL;
     }
     SizedGraph *self = (SizedGraph *)type->tp_alloc(type, 0);
@@ -209,7 +214,8 @@ static int sized_traverse(SizedGraph *self, visitproc visit, void *arg)
     return 0;
 }
 
-/* `prepare` stays until the end: a graph that can be called needs it. Cycles through it are broken at the object that owns it. */
+/* `prepare` stays until the end: a graph that can be called needs it. Cycles through it are broken at the
+ * object that owns it. */
 static int sized_clear(SizedGraph *self)
 {
     while (self->count > 0) {
@@ -237,13 +243,15 @@ static PyMemberDef sized_members[] = {
 };
 
 static PyMethodDef sized_methods[] = {
-    {"add_template", (PyCFunction)add_template, METH_O, "add_template(template): makes graphs for new ints from now on; the newest few are kept"},
+    {"add_template", (PyCFunction)add_template, METH_O,
+     "add_template(template): makes graphs for new ints from now on; the newest few are kept"},
     {NULL, NULL, 0, NULL},
 };
 
 static PyTypeObject SizedGraphType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "_capture.SizedGraph",
-    .tp_doc = PyDoc_STR("SizedGraph(positions, limit, prepare)\n\nCalls the graph that prepare(*args) gave for the ints at `positions`."),
+    .tp_doc = PyDoc_STR("SizedGraph(positions, limit, prepare)\n\nCalls the graph that prepare(*args) gave "
+                        "for the ints at `positions`."),
     .tp_basicsize = sizeof(SizedGraph),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
     .tp_new = sized_new,
@@ -256,4 +264,7 @@ static PyTypeObject SizedGraphType = {
     .tp_methods = sized_methods,
 };
 
-int init_sized_graph(PyObject *module) { return PyModule_AddType(module, &SizedGraphType); }
+int init_sized_graph(PyObject *module)
+{
+    return PyModule_AddType(module, &SizedGraphType);
+}

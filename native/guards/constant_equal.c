@@ -20,7 +20,8 @@ int int_value(PyObject *object, int64_t *value)
 static int equal_int(PyObject *a, PyObject *b, int depth)
 {
     PyLongObject *x = (PyLongObject *)a, *y = (PyLongObject *)b;
-    Py_ssize_t digits = Py_SIZE(x) < 0 ? -Py_SIZE(x) : Py_SIZE(x); /* the sign of the size is the sign of the number */
+    Py_ssize_t digits =
+        Py_SIZE(x) < 0 ? -Py_SIZE(x) : Py_SIZE(x); /* the sign of the size is the sign of the number */
     return Py_SIZE(x) == Py_SIZE(y) && memcmp(x->ob_digit, y->ob_digit, (size_t)digits * sizeof(digit)) == 0;
 }
 
@@ -38,7 +39,8 @@ static int equal_complex(PyObject *a, PyObject *b, int depth)
 static int equal_str(PyObject *a, PyObject *b, int depth)
 {
     Py_ssize_t length = PyUnicode_GET_LENGTH(a);
-    if (!PyUnicode_IS_READY(a) || !PyUnicode_IS_READY(b) || PyUnicode_GET_LENGTH(b) != length || PyUnicode_KIND(a) != PyUnicode_KIND(b)) {
+    if (!PyUnicode_IS_READY(a) || !PyUnicode_IS_READY(b) || PyUnicode_GET_LENGTH(b) != length
+        || PyUnicode_KIND(a) != PyUnicode_KIND(b)) {
         return 0;
     }
     return memcmp(PyUnicode_DATA(a), PyUnicode_DATA(b), (size_t)length * PyUnicode_KIND(a)) == 0;
@@ -46,7 +48,8 @@ static int equal_str(PyObject *a, PyObject *b, int depth)
 
 static int equal_bytes(PyObject *a, PyObject *b, int depth)
 {
-    return PyBytes_GET_SIZE(a) == PyBytes_GET_SIZE(b) && memcmp(PyBytes_AS_STRING(a), PyBytes_AS_STRING(b), (size_t)PyBytes_GET_SIZE(a)) == 0;
+    return PyBytes_GET_SIZE(a) == PyBytes_GET_SIZE(b)
+           && memcmp(PyBytes_AS_STRING(a), PyBytes_AS_STRING(b), (size_t)PyBytes_GET_SIZE(a)) == 0;
 }
 
 static int equal_nested(PyObject *expected, PyObject *actual, int depth);
@@ -103,13 +106,18 @@ static int equal_frozenset(PyObject *a, PyObject *b, int depth)
 static int equal_range(PyObject *a, PyObject *b, int depth)
 {
     PyObject **x = (PyObject **)(a + 1), **y = (PyObject **)(b + 1);
-    return equal_nested(x[0], y[0], depth) && equal_nested(x[1], y[1], depth) && equal_nested(x[2], y[2], depth);
+    return equal_nested(x[0], y[0], depth) && equal_nested(x[1], y[1], depth)
+           && equal_nested(x[2], y[2], depth);
 }
 
 /* torch.device: type and index, one byte each, behind the object head; calibration has checked that. */
-static int equal_device(PyObject *a, PyObject *b, int depth) { return memcmp(a + 1, b + 1, 2) == 0; }
+static int equal_device(PyObject *a, PyObject *b, int depth)
+{
+    return memcmp(a + 1, b + 1, 2) == 0;
+}
 
-/* NumPy's numbers: the bytes that they show. (Types of the standard library that show bytes are in the table.) */
+/* NumPy's numbers: the bytes that they show. (Types of the standard library that show bytes are in the
+ * table.) */
 static int equal_bytes_shown(PyObject *a, PyObject *b)
 {
     Py_buffer x, y;
@@ -128,7 +136,8 @@ static int equal_bytes_shown(PyObject *a, PyObject *b)
     return equal;
 }
 
-/* Types with more than one object for a value. (bool, None, dtypes, layouts, enum members: one object each.) */
+/* Types with more than one object for a value. (bool, None, dtypes, layouts, enum members: one object each.)
+ */
 static const struct {
     PyTypeObject *const *type;
     int (*equal)(PyObject *, PyObject *, int depth);
@@ -163,7 +172,10 @@ static int equal_nested(PyObject *expected, PyObject *actual, int depth)
     return equal_bytes_shown(expected, actual);
 }
 
-int constant_equal(PyObject *expected, PyObject *actual) { return equal_nested(expected, actual, 0); }
+int constant_equal(PyObject *expected, PyObject *actual)
+{
+    return equal_nested(expected, actual, 0);
+}
 
 int contents_equal(PyObject *expected, PyObject *actual)
 {

@@ -1,4 +1,5 @@
-/* Fast paths into dicts and inline attribute values by a remembered entry index. Only for raw_lookup.c and guard_program.c: layouts of CPython 3.11.
+/* Fast paths into dicts and inline attribute values by a remembered entry index. Only for raw_lookup.c and
+ * guard_program.c: layouts of CPython 3.11.
  *
  * A hint is never trusted: the entry at that index has to hold this key now.
  */
@@ -24,9 +25,10 @@
 static inline int same_str(const PyObject *candidate, const RawKey *key)
 {
     const PyASCIIObject *a = (const PyASCIIObject *)candidate, *b = (const PyASCIIObject *)key->object;
-    return a->hash == key->hash && !key->by_identity && PyUnicode_CheckExact(candidate) && PyUnicode_CheckExact(key->object) &&
-           a->length == b->length && PyUnicode_IS_COMPACT_ASCII(candidate) && PyUnicode_IS_COMPACT_ASCII(key->object) &&
-           memcmp(a + 1, b + 1, (size_t)a->length) == 0;
+    return a->hash == key->hash && !key->by_identity && PyUnicode_CheckExact(candidate)
+           && PyUnicode_CheckExact(key->object) && a->length == b->length
+           && PyUnicode_IS_COMPACT_ASCII(candidate) && PyUnicode_IS_COMPACT_ASCII(key->object)
+           && memcmp(a + 1, b + 1, (size_t)a->length) == 0;
 }
 
 /* Whether the key stands at entry `index`. */
@@ -54,7 +56,9 @@ static inline PyObject *dict_value_at(PyDictObject *dict, Py_ssize_t index)
 /* The value at a hint, or NULL where it doesn't hold any more. */
 static inline PyObject *dict_hinted(PyObject *dict, int64_t hint, const RawKey *key)
 {
-    return dict_entry_is(((PyDictObject *)dict)->ma_keys, hint, key) ? dict_value_at((PyDictObject *)dict, (Py_ssize_t)hint) : NULL;
+    return dict_entry_is(((PyDictObject *)dict)->ma_keys, hint, key)
+               ? dict_value_at((PyDictObject *)dict, (Py_ssize_t)hint)
+               : NULL;
 }
 
 static inline int has_inline_values(PyObject *object)

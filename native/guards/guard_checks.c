@@ -1,11 +1,12 @@
-/* Checks of guard programs that are more than one comparison. Each returns 1 where it holds; none raises, allocates or runs user code. */
+/* Checks of guard programs that are more than one comparison. Each returns 1 where it holds; none raises,
+ * allocates or runs user code. */
 #include "guards/guard_program.h"
 #include "guards/constant_equal.h"
 #include "tensors/tensor_access.h"
 
 #include <string.h>
 
-/* --- containers -------------------------------------------------------------------------------------------------------- */
+/* --- containers -------------------------------------------------------------------------------------- */
 
 typedef struct {
     PyObject_HEAD
@@ -36,7 +37,10 @@ static Py_ssize_t raw_length(PyObject *object)
     return guard_is_deque(object) ? Py_SIZE(object) : -1;
 }
 
-int guard_check_length(PyObject *object, int64_t length) { return raw_length(object) == length; }
+int guard_check_length(PyObject *object, int64_t length)
+{
+    return raw_length(object) == length;
+}
 
 int guard_check_bool(PyObject *object, int64_t expected)
 {
@@ -86,7 +90,8 @@ int guard_check_set(PyObject *object, const int64_t *operands)
     if (!PyAnySet_Check(object) || PySet_GET_SIZE(object) != operands[0]) {
         return 0;
     }
-    while (_PySet_NextEntry(object, &position, &item, &hash)) { /* as many distinct elements on both sides: one direction is enough */
+    while (_PySet_NextEntry(object, &position, &item,
+                            &hash)) { /* as many distinct elements on both sides: one direction is enough */
         if (!is_expected(item, operands)) {
             return 0;
         }
@@ -118,7 +123,7 @@ int guard_check_set_layout(PyObject *object, const int64_t *operands)
     return 1;
 }
 
-/* --- buffers -------------------------------------------------------------------------------------------------------------- */
+/* --- buffers ----------------------------------------------------------------------------------------- */
 
 enum { B_TYPE, B_FORMAT, B_READONLY, B_COUNT, B_DIMS };
 
@@ -138,7 +143,8 @@ static int buffer_fits(const Py_buffer *view, const int64_t *o)
     return same;
 }
 
-/* The one check that calls foreign code: the C function by which an object of the guarded class, NumPy's array, shows its memory. */
+/* The one check that calls foreign code: the C function by which an object of the guarded class, NumPy's
+ * array, shows its memory. */
 int guard_check_buffer(PyObject *object, const int64_t *o)
 {
     Py_buffer view;
@@ -154,7 +160,7 @@ int guard_check_buffer(PyObject *object, const int64_t *o)
     return fits_it;
 }
 
-/* --- tensors -------------------------------------------------------------------------------------------------------------- */
+/* --- tensors ----------------------------------------------------------------------------------------- */
 
 enum { T_TYPE, T_DTYPE, T_DEVICE, T_KEYS, T_REQUIRES_GRAD, T_LEAF, T_NDIM, T_COUNT, T_DIMS };
 
@@ -173,15 +179,17 @@ static inline int fits(const int64_t *pattern, const int64_t *values, int64_t co
 static inline int geometry_fits(const int64_t *o, const int64_t *sizes, const int64_t *strides)
 {
     int64_t ndim = o[T_NDIM];
-    return ndim == 0 || (sizes != NULL && strides != NULL && fits(o + T_DIMS, sizes, ndim) &&
-                         (o[T_COUNT] == ndim || fits(o + T_DIMS + ndim, strides, ndim)));
+    return ndim == 0
+           || (sizes != NULL && strides != NULL && fits(o + T_DIMS, sizes, ndim)
+               && (o[T_COUNT] == ndim || fits(o + T_DIMS + ndim, strides, ndim)));
 }
 
 static int check_by_accessors(PyObject *t, const int64_t *o)
 {
-    return tensor_dtype(t) == o[T_DTYPE] && tensor_device(t) == o[T_DEVICE] && (int64_t)tensor_dispatch_keys(t) == o[T_KEYS] &&
-           tensor_requires_grad(t) == o[T_REQUIRES_GRAD] && tensor_ndim(t) == o[T_NDIM] &&
-           (o[T_LEAF] < 0 || tensor_is_leaf(t) == o[T_LEAF]) && geometry_fits(o, tensor_sizes(t), tensor_strides(t));
+    return tensor_dtype(t) == o[T_DTYPE] && tensor_device(t) == o[T_DEVICE]
+           && (int64_t)tensor_dispatch_keys(t) == o[T_KEYS] && tensor_requires_grad(t) == o[T_REQUIRES_GRAD]
+           && tensor_ndim(t) == o[T_NDIM] && (o[T_LEAF] < 0 || tensor_is_leaf(t) == o[T_LEAF])
+           && geometry_fits(o, tensor_sizes(t), tensor_strides(t));
 }
 
 static inline int autograd_fits(PyObject *t, const char *meta, const int64_t *o)
@@ -203,21 +211,24 @@ int guard_check_tensor(PyObject *t, const int64_t *o)
     }
     const char *impl = TENSOR_IMPL(t);
     int64_t ndim = TENSOR_FIELD(impl, at->ndim, const int64_t);
-    if (TENSOR_FIELD(impl, at->dtype, const uint16_t) != o[T_DTYPE] || TENSOR_FIELD(impl, at->keys, const int64_t) != o[T_KEYS] ||
-        TENSOR_FIELD(impl, at->device, const uint16_t) != o[T_DEVICE] || ndim != o[T_NDIM] ||
-        !autograd_fits(t, TENSOR_FIELD(impl, at->autograd_meta, const char *const), o)) {
+    if (TENSOR_FIELD(impl, at->dtype, const uint16_t) != o[T_DTYPE]
+        || TENSOR_FIELD(impl, at->keys, const int64_t) != o[T_KEYS]
+        || TENSOR_FIELD(impl, at->device, const uint16_t) != o[T_DEVICE] || ndim != o[T_NDIM]
+        || !autograd_fits(t, TENSOR_FIELD(impl, at->autograd_meta, const char *const), o)) {
         return 0;
     }
     if (ndim > TENSOR_INLINE_DIMS) {
         const int64_t *outside = TENSOR_FIELD(impl, at->sizes, const int64_t *const);
         return geometry_fits(o, outside, outside + ndim);
     }
-    return geometry_fits(o, &TENSOR_FIELD(impl, at->sizes, const int64_t), &TENSOR_FIELD(impl, at->strides, const int64_t));
+    return geometry_fits(o, &TENSOR_FIELD(impl, at->sizes, const int64_t),
+                         &TENSOR_FIELD(impl, at->strides, const int64_t));
 }
 
 int guard_check_unwritten(PyObject *t, const int64_t *o)
 {
-    return tensor_check(t) && (int64_t)tensor_version(t) == o[0] && (int64_t)(uintptr_t)tensor_data_ptr(t) == o[1];
+    return tensor_check(t) && (int64_t)tensor_version(t) == o[0]
+           && (int64_t)(uintptr_t)tensor_data_ptr(t) == o[1];
 }
 
 int guard_load_shape(PyObject *tensor, int64_t what, int64_t dim, int64_t *value)
@@ -245,7 +256,8 @@ int guard_check_global_state(const int64_t *operands)
 int guard_check_state(const int64_t *operands)
 {
     int collecting = PyGC_Disable(); /* the answer is a new object: no finalizer may run meanwhile */
-    PyObject *answer = PyObject_CallObject((PyObject *)(uintptr_t)operands[0], (PyObject *)(uintptr_t)operands[1]);
+    PyObject *answer =
+        PyObject_CallObject((PyObject *)(uintptr_t)operands[0], (PyObject *)(uintptr_t)operands[1]);
     int same = answer != NULL && constant_equal((PyObject *)(uintptr_t)operands[2], answer);
     Py_XDECREF(answer);
     PyErr_Clear();
@@ -255,11 +267,13 @@ int guard_check_state(const int64_t *operands)
     return same;
 }
 
-/* Borrowed: somebody else holds it, as the stack of modes holds its modes. NULL without an exception where there is none. */
+/* Borrowed: somebody else holds it, as the stack of modes holds its modes. NULL without an exception where
+ * there is none. */
 PyObject *guard_load_state(const int64_t *operands)
 {
     int collecting = PyGC_Disable();
-    PyObject *answer = PyObject_CallObject((PyObject *)(uintptr_t)operands[0], (PyObject *)(uintptr_t)operands[1]);
+    PyObject *answer =
+        PyObject_CallObject((PyObject *)(uintptr_t)operands[0], (PyObject *)(uintptr_t)operands[1]);
     if (answer != NULL && Py_REFCNT(answer) == 1) {
         Py_CLEAR(answer);
     }
@@ -271,12 +285,13 @@ PyObject *guard_load_state(const int64_t *operands)
     return answer;
 }
 
-/* --- between places ------------------------------------------------------------------------------------------------------- */
+/* --- between places ---------------------------------------------------------------------------------- */
 
 /* An open hash table in the program's scratch: returns the position that was entered first with this key. */
 static int64_t first_position(GuardProgram *program, uintptr_t key, int64_t position)
 {
-    size_t mask = (size_t)program->table_size - 1, i = (size_t)((key >> 4) * 0x9E3779B97F4A7C15u >> 20) & mask;
+    size_t mask = (size_t)program->table_size - 1,
+           i = (size_t)((key >> 4) * 0x9E3779B97F4A7C15u >> 20) & mask;
     while (program->table[2 * i] != 0) {
         if (program->table[2 * i] == key) {
             return (int64_t)program->table[2 * i + 1];
@@ -288,7 +303,10 @@ static int64_t first_position(GuardProgram *program, uintptr_t key, int64_t posi
     return position;
 }
 
-static void clear_table(GuardProgram *program) { memset(program->table, 0, 2 * sizeof(uintptr_t) * (size_t)program->table_size); }
+static void clear_table(GuardProgram *program)
+{
+    memset(program->table, 0, 2 * sizeof(uintptr_t) * (size_t)program->table_size);
+}
 
 int guard_check_distinct(GuardProgram *program, const int64_t *operands)
 {
@@ -306,7 +324,8 @@ int guard_check_aliasing(GuardProgram *program, const int64_t *operands)
     clear_table(program);
     for (int64_t i = 0; i < operands[0]; i++) {
         PyObject *tensor = program->registers[operands[1 + 2 * i]];
-        if (!tensor_check(tensor) || first_position(program, tensor_storage_key(tensor), i) != operands[2 + 2 * i]) {
+        if (!tensor_check(tensor)
+            || first_position(program, tensor_storage_key(tensor), i) != operands[2 + 2 * i]) {
             return 0;
         }
     }

@@ -1,5 +1,7 @@
-/* State of the built-in iterators: numbers that say how far they have come, and the objects that they walk over (guards/iterator_state.py has the
- * same from Python). So have views of dicts, which only show one, and deques, whose number is the most that they hold. The structs are those of CPython 3.11, which its headers do not give. */
+/* State of the built-in iterators: numbers that say how far they have come, and the objects that they walk
+ * over (guards/iterator_state.py has the same from Python). So have views of dicts, which only show one, and
+ * deques, whose number is the most that they hold. The structs are those of CPython 3.11, which its headers
+ * do not give. */
 #include "guards/dict_access.h"
 #include "guards/guard_program.h"
 
@@ -22,7 +24,7 @@ typedef struct {
 /* keys, values, items */
 typedef struct {
     PyObject_HEAD
-    PyDictObject *dict; /* NULL when exhausted */
+    PyDictObject *dict;     /* NULL when exhausted */
     Py_ssize_t used, entry; /* keys of the dict at the start; the entry of its table that is looked at next */
     PyObject *result;
     Py_ssize_t left;
@@ -79,7 +81,10 @@ static int sequence_numbers(PyObject *object, int64_t *numbers)
     return iterator->sequence == NULL ? -1 : 1;
 }
 
-static PyObject *sequence_part(PyObject *object, Py_ssize_t index) { return index == 0 ? ((SequenceIterator *)object)->sequence : NULL; }
+static PyObject *sequence_part(PyObject *object, Py_ssize_t index)
+{
+    return index == 0 ? ((SequenceIterator *)object)->sequence : NULL;
+}
 
 static int range_numbers(PyObject *object, int64_t *numbers)
 {
@@ -109,7 +114,8 @@ static int dict_numbers(PyObject *object, int64_t *numbers)
 {
     DictIterator *iterator = (DictIterator *)object;
     PyDictObject *dict = iterator->dict;
-    if (dict == NULL || dict->ma_used != iterator->used || keys_before(dict, iterator->entry) != iterator->used - iterator->left) {
+    if (dict == NULL || dict->ma_used != iterator->used
+        || keys_before(dict, iterator->entry) != iterator->used - iterator->left) {
         return -1;
     }
     numbers[0] = iterator->used - iterator->left;
@@ -117,9 +123,15 @@ static int dict_numbers(PyObject *object, int64_t *numbers)
     return 2;
 }
 
-static PyObject *dict_part(PyObject *object, Py_ssize_t index) { return index == 0 ? (PyObject *)((DictIterator *)object)->dict : NULL; }
+static PyObject *dict_part(PyObject *object, Py_ssize_t index)
+{
+    return index == 0 ? (PyObject *)((DictIterator *)object)->dict : NULL;
+}
 
-static PyObject *no_part(PyObject *object, Py_ssize_t index) { return NULL; }
+static PyObject *no_part(PyObject *object, Py_ssize_t index)
+{
+    return NULL;
+}
 
 static int enumerate_numbers(PyObject *object, int64_t *numbers)
 {
@@ -128,7 +140,10 @@ static int enumerate_numbers(PyObject *object, int64_t *numbers)
     return iterator->long_index == NULL ? 1 : -1;
 }
 
-static PyObject *enumerate_part(PyObject *object, Py_ssize_t index) { return index == 0 ? ((EnumerateIterator *)object)->inner : NULL; }
+static PyObject *enumerate_part(PyObject *object, Py_ssize_t index)
+{
+    return index == 0 ? ((EnumerateIterator *)object)->inner : NULL;
+}
 
 static PyObject *tuple_item(PyObject *tuple, Py_ssize_t index)
 {
@@ -143,9 +158,15 @@ static int zip_numbers(PyObject *object, int64_t *numbers)
     return 2;
 }
 
-static PyObject *zip_part(PyObject *object, Py_ssize_t index) { return tuple_item(((ZipIterator *)object)->iterators, index); }
+static PyObject *zip_part(PyObject *object, Py_ssize_t index)
+{
+    return tuple_item(((ZipIterator *)object)->iterators, index);
+}
 
-static int no_numbers(PyObject *object, int64_t *numbers) { return 0; }
+static int no_numbers(PyObject *object, int64_t *numbers)
+{
+    return 0;
+}
 
 static PyObject *map_part(PyObject *object, Py_ssize_t index)
 {
@@ -174,7 +195,10 @@ static int count_numbers(PyObject *object, int64_t *numbers)
     return overflow ? -1 : 1;
 }
 
-static PyObject *count_part(PyObject *object, Py_ssize_t index) { return index == 0 ? ((CountIterator *)object)->step : NULL; }
+static PyObject *count_part(PyObject *object, Py_ssize_t index)
+{
+    return index == 0 ? ((CountIterator *)object)->step : NULL;
+}
 
 static int repeat_numbers(PyObject *object, int64_t *numbers)
 {
@@ -182,9 +206,15 @@ static int repeat_numbers(PyObject *object, int64_t *numbers)
     return 1;
 }
 
-static PyObject *repeat_part(PyObject *object, Py_ssize_t index) { return index == 0 ? ((RepeatIterator *)object)->element : NULL; }
+static PyObject *repeat_part(PyObject *object, Py_ssize_t index)
+{
+    return index == 0 ? ((RepeatIterator *)object)->element : NULL;
+}
 
-static PyObject *view_part(PyObject *object, Py_ssize_t index) { return index == 0 ? (PyObject *)((_PyDictViewObject *)object)->dv_dict : NULL; }
+static PyObject *view_part(PyObject *object, Py_ssize_t index)
+{
+    return index == 0 ? (PyObject *)((_PyDictViewObject *)object)->dv_dict : NULL;
+}
 
 static int deque_numbers(PyObject *object, int64_t *numbers)
 {
@@ -197,15 +227,26 @@ static struct {
     int (*numbers)(PyObject *, int64_t *);
     PyObject *(*part)(PyObject *, Py_ssize_t);
 } KINDS[] = {
-    {&PyListIter_Type, sequence_numbers, sequence_part}, {&PyTupleIter_Type, sequence_numbers, sequence_part},
-    {&PyListRevIter_Type, sequence_numbers, sequence_part}, {&PyRangeIter_Type, range_numbers, no_part},
-    {&PyEnum_Type, enumerate_numbers, enumerate_part}, {&PyZip_Type, zip_numbers, zip_part},
-    {&PyMap_Type, no_numbers, map_part}, {&PyFilter_Type, no_numbers, filter_part},
-    {&PyDictIterKey_Type, dict_numbers, dict_part}, {&PyDictIterValue_Type, dict_numbers, dict_part},
+    {&PyListIter_Type, sequence_numbers, sequence_part},
+    {&PyTupleIter_Type, sequence_numbers, sequence_part},
+    {&PyListRevIter_Type, sequence_numbers, sequence_part},
+    {&PyRangeIter_Type, range_numbers, no_part},
+    {&PyEnum_Type, enumerate_numbers, enumerate_part},
+    {&PyZip_Type, zip_numbers, zip_part},
+    {&PyMap_Type, no_numbers, map_part},
+    {&PyFilter_Type, no_numbers, filter_part},
+    {&PyDictIterKey_Type, dict_numbers, dict_part},
+    {&PyDictIterValue_Type, dict_numbers, dict_part},
     {&PyDictIterItem_Type, dict_numbers, dict_part},
-    {&PyDictKeys_Type, no_numbers, view_part}, {&PyDictValues_Type, no_numbers, view_part}, {&PyDictItems_Type, no_numbers, view_part},
-    {&PyODictKeys_Type, no_numbers, view_part}, {&PyODictValues_Type, no_numbers, view_part}, {&PyODictItems_Type, no_numbers, view_part},
-    {NULL, deque_numbers, no_part}, {NULL, count_numbers, count_part}, {NULL, repeat_numbers, repeat_part},
+    {&PyDictKeys_Type, no_numbers, view_part},
+    {&PyDictValues_Type, no_numbers, view_part},
+    {&PyDictItems_Type, no_numbers, view_part},
+    {&PyODictKeys_Type, no_numbers, view_part},
+    {&PyODictValues_Type, no_numbers, view_part},
+    {&PyODictItems_Type, no_numbers, view_part},
+    {NULL, deque_numbers, no_part},
+    {NULL, count_numbers, count_part},
+    {NULL, repeat_numbers, repeat_part},
 };
 enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS };
 
@@ -233,7 +274,7 @@ int guard_check_iterator(PyObject *object, const int64_t *operands)
     return count == operands[0] && memcmp(numbers, operands + 1, (size_t)count * sizeof *numbers) == 0;
 }
 
-/* --- moving ---------------------------------------------------------------------------------------------------------------- */
+/* --- moving ------------------------------------------------------------------------------------------ */
 
 static int move_count(CountIterator *iterator, PyObject *number)
 {
@@ -264,11 +305,9 @@ static PyObject *move_iterator(PyObject *module, PyObject *const *args, Py_ssize
     }
     if (Py_IS_TYPE(args[0], KINDS[KIND_COUNT - 1].type)) {
         ((RepeatIterator *)args[0])->left = number;
-    }
-    else if (Py_IS_TYPE(args[0], &PyEnum_Type) && ((EnumerateIterator *)args[0])->long_index == NULL) {
+    } else if (Py_IS_TYPE(args[0], &PyEnum_Type) && ((EnumerateIterator *)args[0])->long_index == NULL) {
         ((EnumerateIterator *)args[0])->index = number;
-    }
-    else {
+    } else {
         PyErr_Format(PyExc_TypeError, "move_iterator: a %.200s can't be moved", Py_TYPE(args[0])->tp_name);
         return NULL;
     }
@@ -277,14 +316,16 @@ static PyObject *move_iterator(PyObject *module, PyObject *const *args, Py_ssize
 
 static PyMethodDef functions[] = {
     {"move_iterator", (PyCFunction)(void (*)(void))move_iterator, METH_FASTCALL,
-     "move_iterator(iterator, number): the index of an enumerate, the next value of an itertools.count, what is left of an itertools.repeat."},
+     "move_iterator(iterator, number): the index of an enumerate, the next value of an itertools.count, what "
+     "is left of an itertools.repeat."},
     {NULL, NULL, 0, NULL},
 };
 
 /* The last three kinds are classes that Python's headers do not give. */
 int init_guard_iterators(PyObject *module)
 {
-    static const char *const NAMES[][2] = {{"collections", "deque"}, {"itertools", "count"}, {"itertools", "repeat"}};
+    static const char *const NAMES[][2] = {
+        {"collections", "deque"}, {"itertools", "count"}, {"itertools", "repeat"}};
     int failed = 0;
     for (int i = 0; i < 3 && !failed; i++) {
         PyObject *home = PyImport_ImportModule(NAMES[i][0]);

@@ -6,14 +6,17 @@
 
 /* Numbers as in guards.source.FUNCTION_FIELDS. */
 static const size_t FUNCTION_FIELDS[] = {
-    offsetof(PyFunctionObject, func_code), offsetof(PyFunctionObject, func_defaults), offsetof(PyFunctionObject, func_kwdefaults),
-    offsetof(PyFunctionObject, func_closure), offsetof(PyFunctionObject, func_globals),   offsetof(PyFunctionObject, func_name),
-    offsetof(PyFunctionObject, func_qualname), offsetof(PyFunctionObject, func_doc),      offsetof(PyFunctionObject, func_module),
+    offsetof(PyFunctionObject, func_code),       offsetof(PyFunctionObject, func_defaults),
+    offsetof(PyFunctionObject, func_kwdefaults), offsetof(PyFunctionObject, func_closure),
+    offsetof(PyFunctionObject, func_globals),    offsetof(PyFunctionObject, func_name),
+    offsetof(PyFunctionObject, func_qualname),   offsetof(PyFunctionObject, func_doc),
+    offsetof(PyFunctionObject, func_module),
 };
 
 static PyObject *load_function_field(PyObject *owner, const int64_t *operands)
 {
-    if (!is_python_function(owner) || (uint64_t)operands[0] >= sizeof FUNCTION_FIELDS / sizeof *FUNCTION_FIELDS) {
+    if (!is_python_function(owner)
+        || (uint64_t)operands[0] >= sizeof FUNCTION_FIELDS / sizeof *FUNCTION_FIELDS) {
         return NULL;
     }
     PyObject *value = *(PyObject **)((char *)owner + FUNCTION_FIELDS[operands[0]]);
@@ -41,15 +44,23 @@ static PyObject *load_dict(PyObject *owner, const int64_t *operands)
     return dict != NULL && PyDict_Check(dict) ? dict : NULL;
 }
 
-static PyObject *load_type(PyObject *owner, const int64_t *operands) { return (PyObject *)Py_TYPE(owner); }
+static PyObject *load_type(PyObject *owner, const int64_t *operands)
+{
+    return (PyObject *)Py_TYPE(owner);
+}
 
 static PyObject *load_mro_item(PyObject *owner, const int64_t *operands)
 {
     PyObject *mro = PyType_Check(owner) ? ((PyTypeObject *)owner)->tp_mro : NULL;
-    return mro != NULL && operands[0] >= 0 && operands[0] < PyTuple_GET_SIZE(mro) ? PyTuple_GET_ITEM(mro, operands[0]) : NULL;
+    return mro != NULL && operands[0] >= 0 && operands[0] < PyTuple_GET_SIZE(mro)
+               ? PyTuple_GET_ITEM(mro, operands[0])
+               : NULL;
 }
 
-static PyObject *load_cell(PyObject *owner, const int64_t *operands) { return PyCell_Check(owner) ? PyCell_GET(owner) : NULL; }
+static PyObject *load_cell(PyObject *owner, const int64_t *operands)
+{
+    return PyCell_Check(owner) ? PyCell_GET(owner) : NULL;
+}
 
 static PyObject *load_method_field(PyObject *owner, const int64_t *operands)
 {
@@ -62,7 +73,8 @@ static PyObject *load_method_field(PyObject *owner, const int64_t *operands)
 /* Of `[].append` the list; the definition says that it is `list.append`. */
 static PyObject *load_builtin_self(PyObject *owner, const int64_t *operands)
 {
-    if (!PyCFunction_CheckExact(owner) || ((PyCFunctionObject *)owner)->m_ml != (PyMethodDef *)(uintptr_t)operands[0]) {
+    if (!PyCFunction_CheckExact(owner)
+        || ((PyCFunctionObject *)owner)->m_ml != (PyMethodDef *)(uintptr_t)operands[0]) {
         return NULL;
     }
     return ((PyCFunctionObject *)owner)->m_self;
@@ -78,7 +90,10 @@ int init_guard_loads(void)
     return deque_type == NULL ? -1 : 0;
 }
 
-int guard_is_deque(PyObject *object) { return PyObject_TypeCheck(object, deque_type); }
+int guard_is_deque(PyObject *object)
+{
+    return PyObject_TypeCheck(object, deque_type);
+}
 
 /* sq_item of the deque type itself: C code alone, and the deque keeps the item. */
 static PyObject *load_deque_item(PyObject *owner, const int64_t *operands)
@@ -98,19 +113,25 @@ static PyObject *load_deque_item(PyObject *owner, const int64_t *operands)
 static PyObject *load_dict_key(PyObject *owner, const int64_t *operands)
 {
     PyObject *key = NULL, *value = NULL;
-    return PyDict_Check(owner) && operands[0] >= 0 && raw_dict_position(owner, (Py_ssize_t)operands[0], &key, &value) == RAW_FOUND ? key : NULL;
+    return PyDict_Check(owner) && operands[0] >= 0
+                   && raw_dict_position(owner, (Py_ssize_t)operands[0], &key, &value) == RAW_FOUND
+               ? key
+               : NULL;
 }
 
 static PyObject *load_dict_value(PyObject *owner, const int64_t *operands)
 {
     PyObject *key = NULL, *value = NULL;
-    return PyDict_Check(owner) && operands[0] >= 0 && raw_dict_position(owner, (Py_ssize_t)operands[0], &key, &value) == RAW_FOUND ? value
-                                                                                                                                   : NULL;
+    return PyDict_Check(owner) && operands[0] >= 0
+                   && raw_dict_position(owner, (Py_ssize_t)operands[0], &key, &value) == RAW_FOUND
+               ? value
+               : NULL;
 }
 
 static PyObject *load_grad(PyObject *owner, const int64_t *operands)
 {
-    int collecting = PyGC_Disable(); /* torch may make the Python object of the gradient: no finalizer may run meanwhile */
+    int collecting =
+        PyGC_Disable(); /* torch may make the Python object of the gradient: no finalizer may run meanwhile */
     PyObject *grad = tensor_grad(owner);
     if (collecting) {
         PyGC_Enable();
@@ -143,4 +164,7 @@ static const Load LOADS[OP_COUNT] = {
     [OP_LOAD_WEAKREF] = load_weakref,
 };
 
-PyObject *guard_load_member(int op, PyObject *owner, const int64_t *operands) { return LOADS[op](owner, operands); }
+PyObject *guard_load_member(int op, PyObject *owner, const int64_t *operands)
+{
+    return LOADS[op](owner, operands);
+}

@@ -1,13 +1,14 @@
 /* Runs guard programs: walks each source once, checks what has to hold, leaves the graph's inputs in slots.
  *
  * In:  words (guards/program.py writes them) and a frame as it stands at entry.
- * Out: -1 and the slots, or the index of the first guard that fails. Never runs user code, never raises; allocates nothing but the int object of a
- *      size that changed since the last run.
+ * Out: -1 and the slots, or the index of the first guard that fails. Never runs user code, never raises;
+ * allocates nothing but the int object of a size that changed since the last run.
  *
  *     type(x) is Tensor, x: float32[4]   ->   LOAD_LOCAL r0 0; CHECK_TENSOR r0 ...; STORE_SLOT r0 0
  *
- * References in registers and slots are borrowed: from the frame, from the objects on the way, from the program. They hold until some code runs that can
- * change those; the caller takes references of its own before that.
+ * References in registers and slots are borrowed: from the frame, from the objects on the way, from the
+ * program. They hold until some code runs that can change those; the caller takes references of its own
+ * before that.
  */
 #include "guards/dict_access.h" /* first: it wants CPython's internal headers */
 #include "guards/guard_program.h"
@@ -20,7 +21,7 @@
 
 static PyTypeObject GuardProgram_Type;
 
-/* --- the machine --------------------------------------------------------------------------------------------------------- */
+/* --- the machine ------------------------------------------------------------------------------------- */
 
 /* The int object for an integer slot: the one of the last run while the value is the same. */
 static PyObject *int_object(GuardProgram *program, int64_t slot, int64_t value)
@@ -42,7 +43,9 @@ static PyObject *int_object(GuardProgram *program, int64_t slot, int64_t value)
 static PyObject *load_free_cell(const FrameState *frame, int64_t index)
 {
     PyObject *closure = frame->function == NULL ? NULL : frame->function->func_closure;
-    return closure != NULL && index >= 0 && index < PyTuple_GET_SIZE(closure) ? PyTuple_GET_ITEM(closure, index) : NULL;
+    return closure != NULL && index >= 0 && index < PyTuple_GET_SIZE(closure)
+               ? PyTuple_GET_ITEM(closure, index)
+               : NULL;
 }
 
 static PyObject *load_named(PyObject *dict, int64_t *operands)
@@ -69,7 +72,8 @@ static PyObject *load_type_attribute(PyObject *owner, int64_t *operands)
     if (!PyType_Check(owner)) {
         return NULL;
     }
-    int found = raw_type_attribute((PyTypeObject *)owner, (RawKey *)operands, (void *)(uintptr_t)operands[3], &value);
+    int found =
+        raw_type_attribute((PyTypeObject *)owner, (RawKey *)operands, (void *)(uintptr_t)operands[3], &value);
     return found == RAW_FOUND ? value : NULL;
 }
 
@@ -89,7 +93,8 @@ static int attribute_outcome_is(PyObject *owner, int64_t *operands)
 static int class_lacks(PyObject *owner, int64_t *operands)
 {
     PyObject *value;
-    return PyType_Check(owner) && raw_type_attribute((PyTypeObject *)owner, (RawKey *)operands, NULL, &value) == RAW_ABSENT;
+    return PyType_Check(owner)
+           && raw_type_attribute((PyTypeObject *)owner, (RawKey *)operands, NULL, &value) == RAW_ABSENT;
 }
 
 static int key_outcome_is(PyObject *dict, int64_t *operands)
@@ -109,13 +114,16 @@ static inline PyObject *item_of(PyObject *owner, int64_t index)
     if (PyTuple_Check(owner)) {
         return (uint64_t)index < (uint64_t)PyTuple_GET_SIZE(owner) ? PyTuple_GET_ITEM(owner, index) : NULL;
     }
-    return PyList_Check(owner) && (uint64_t)index < (uint64_t)PyList_GET_SIZE(owner) ? PyList_GET_ITEM(owner, index) : NULL;
+    return PyList_Check(owner) && (uint64_t)index < (uint64_t)PyList_GET_SIZE(owner)
+               ? PyList_GET_ITEM(owner, index)
+               : NULL;
 }
 
 static inline int is_int(PyObject *object, int64_t expected)
 {
     int64_t value;
-    if (PyLong_CheckExact(object) && (size_t)(Py_SIZE(object) + 1) <= 2) { /* one digit at most: small numbers */
+    if (PyLong_CheckExact(object)
+        && (size_t)(Py_SIZE(object) + 1) <= 2) { /* one digit at most: small numbers */
         return Py_SIZE(object) * (int64_t)((PyLongObject *)object)->ob_digit[0] == expected;
     }
     return int_value(object, &value) && value == expected;
@@ -131,27 +139,28 @@ static int grad_none_is(PyObject *tensor, int64_t expected)
 
 #define A HEAD_A(head)
 #define B HEAD_B(head)
-/* The width of an instruction is a constant in its own case: the processor need not wait for a table to see the next one. */
-#define LOAD(name, value)                                                                                                              \
-    case OP_##name:                                                                                                                    \
-        word = o + WIDTH_##name;                                                                                                       \
-        if ((registers[A] = (value)) == NULL) {                                                                                        \
-            return HEAD_GUARD(head);                                                                                                   \
-        }                                                                                                                              \
+/* The width of an instruction is a constant in its own case: the processor need not wait for a table to see
+ * the next one. */
+#define LOAD(name, value)                                                                                    \
+    case OP_##name:                                                                                          \
+        word = o + WIDTH_##name;                                                                             \
+        if ((registers[A] = (value)) == NULL) {                                                              \
+            return HEAD_GUARD(head);                                                                         \
+        }                                                                                                    \
         break
-#define CHECK(name, condition)                                                                                                         \
-    case OP_##name:                                                                                                                    \
-        word = o + WIDTH_##name;                                                                                                       \
-        if (!(condition)) {                                                                                                            \
-            return HEAD_GUARD(head);                                                                                                   \
-        }                                                                                                                              \
+#define CHECK(name, condition)                                                                               \
+    case OP_##name:                                                                                          \
+        word = o + WIDTH_##name;                                                                             \
+        if (!(condition)) {                                                                                  \
+            return HEAD_GUARD(head);                                                                         \
+        }                                                                                                    \
         break
-#define CHECK_LIST(name, condition)                                                                                                    \
-    case OP_##name:                                                                                                                    \
-        word = o + guard_operand_words(OP_##name, o);                                                                                  \
-        if (!(condition)) {                                                                                                            \
-            return HEAD_GUARD(head);                                                                                                   \
-        }                                                                                                                              \
+#define CHECK_LIST(name, condition)                                                                          \
+    case OP_##name:                                                                                          \
+        word = o + guard_operand_words(OP_##name, o);                                                        \
+        if (!(condition)) {                                                                                  \
+            return HEAD_GUARD(head);                                                                         \
+        }                                                                                                    \
         break
 
 int guard_program_run(PyObject *self, const FrameState *frame, PyObject **slots)
@@ -164,52 +173,52 @@ int guard_program_run(PyObject *self, const FrameState *frame, PyObject **slots)
         int64_t *o = word + 1;
         int op = HEAD_OP(head);
         switch (op) {
-        LOAD(LOAD_LOCAL, (uint64_t)o[0] < (uint64_t)frame->nlocals ? frame->locals[o[0]] : NULL);
-        LOAD(LOAD_GLOBAL, load_named(frame->globals, o));
-        LOAD(LOAD_BUILTIN, load_named(frame->builtins, o));
-        LOAD(LOAD_GLOBALS, frame->globals);
-        LOAD(LOAD_FUNCTION, (PyObject *)frame->function);
-        LOAD(LOAD_FREE_CELL, load_free_cell(frame, o[0]));
-        LOAD(LOAD_CONSTANT, (PyObject *)(uintptr_t)o[0]);
-        LOAD(LOAD_STATE, guard_load_state(o));
-        LOAD(LOAD_ATTR, load_attribute(registers[B], o));
-        LOAD(LOAD_TYPE_ATTR, load_type_attribute(registers[B], o));
-        LOAD(LOAD_ITEM, item_of(registers[B], o[0]));
-        LOAD(LOAD_DICT_ITEM, load_named(registers[B], o));
-        CHECK(LOAD_SHAPE, guard_load_shape(registers[B], o[0], o[1], &ints[A]));
-        CHECK(LOAD_INT, int_value(registers[B], &ints[A]));
-        CHECK(LOAD_FLOAT, guard_load_float(registers[B], &ints[A]));
-        CHECK(CHECK_TYPE, (int64_t)(uintptr_t)Py_TYPE(registers[B]) == o[0]);
-        CHECK(CHECK_ID, (int64_t)(uintptr_t)registers[B] == o[0]);
-        CHECK(CHECK_SAME, registers[A] == registers[B]);
-        CHECK(CHECK_NOT_NONE, registers[B] != Py_None);
-        CHECK(CHECK_LENGTH, guard_check_length(registers[B], o[0]));
-        CHECK(CHECK_BOOL, guard_check_bool(registers[B], o[0]));
-        CHECK(CHECK_GRAD_NONE, grad_none_is(registers[B], o[0]));
-        CHECK(CHECK_INT, is_int(registers[B], o[0]));
-        CHECK(CHECK_CONSTANT, constant_equal((PyObject *)(uintptr_t)o[0], registers[B]));
-        CHECK(CHECK_CONTENTS, contents_equal((PyObject *)(uintptr_t)o[0], registers[B]));
-        CHECK(CHECK_INT_RANGE, in_range(registers[B], o));
-        CHECK(CHECK_WEAKREF, guard_load_member(OP_LOAD_WEAKREF, registers[B], o) != NULL);
-        CHECK_LIST(CHECK_ITERATOR, guard_check_iterator(registers[B], o));
-        CHECK_LIST(CHECK_TENSOR, guard_check_tensor(registers[B], o));
-        CHECK(CHECK_UNWRITTEN, guard_check_unwritten(registers[B], o));
-        CHECK_LIST(CHECK_BUFFER, guard_check_buffer(registers[B], o));
-        CHECK(CHECK_FUNCTION, is_python_function(registers[B]));
-        CHECK_LIST(CHECK_GLOBAL_STATE, guard_check_global_state(o));
-        CHECK(CHECK_STATE, guard_check_state(o));
-        CHECK(CHECK_NO_ATTRIBUTE, lacks_attribute(registers[B], o));
-        CHECK(CHECK_HAS_ATTRIBUTE, attribute_outcome_is(registers[B], o));
-        CHECK(CHECK_CLASS_LACKS, class_lacks(registers[B], o));
-        CHECK(CHECK_DICT_CONTAINS, key_outcome_is(registers[B], o));
-        CHECK_LIST(CHECK_DICT_KEYS, guard_check_dict_keys(registers[B], o));
-        CHECK_LIST(CHECK_SET, guard_check_set(registers[B], o));
-        CHECK_LIST(CHECK_SET_LAYOUT, guard_check_set_layout(registers[B], o));
-        CHECK_LIST(CHECK_DISTINCT, guard_check_distinct(program, o));
-        CHECK_LIST(CHECK_ALIASING, guard_check_aliasing(program, o));
-        CHECK_LIST(CHECK_SHAPE, guard_check_shape(ints, o));
-        CHECK(STORE_SLOT, (slots[o[0]] = registers[B]) != NULL);
-        CHECK(STORE_INT_SLOT, (slots[o[0]] = int_object(program, o[0], ints[B])) != NULL);
+            LOAD(LOAD_LOCAL, (uint64_t)o[0] < (uint64_t)frame->nlocals ? frame->locals[o[0]] : NULL);
+            LOAD(LOAD_GLOBAL, load_named(frame->globals, o));
+            LOAD(LOAD_BUILTIN, load_named(frame->builtins, o));
+            LOAD(LOAD_GLOBALS, frame->globals);
+            LOAD(LOAD_FUNCTION, (PyObject *)frame->function);
+            LOAD(LOAD_FREE_CELL, load_free_cell(frame, o[0]));
+            LOAD(LOAD_CONSTANT, (PyObject *)(uintptr_t)o[0]);
+            LOAD(LOAD_STATE, guard_load_state(o));
+            LOAD(LOAD_ATTR, load_attribute(registers[B], o));
+            LOAD(LOAD_TYPE_ATTR, load_type_attribute(registers[B], o));
+            LOAD(LOAD_ITEM, item_of(registers[B], o[0]));
+            LOAD(LOAD_DICT_ITEM, load_named(registers[B], o));
+            CHECK(LOAD_SHAPE, guard_load_shape(registers[B], o[0], o[1], &ints[A]));
+            CHECK(LOAD_INT, int_value(registers[B], &ints[A]));
+            CHECK(LOAD_FLOAT, guard_load_float(registers[B], &ints[A]));
+            CHECK(CHECK_TYPE, (int64_t)(uintptr_t)Py_TYPE(registers[B]) == o[0]);
+            CHECK(CHECK_ID, (int64_t)(uintptr_t)registers[B] == o[0]);
+            CHECK(CHECK_SAME, registers[A] == registers[B]);
+            CHECK(CHECK_NOT_NONE, registers[B] != Py_None);
+            CHECK(CHECK_LENGTH, guard_check_length(registers[B], o[0]));
+            CHECK(CHECK_BOOL, guard_check_bool(registers[B], o[0]));
+            CHECK(CHECK_GRAD_NONE, grad_none_is(registers[B], o[0]));
+            CHECK(CHECK_INT, is_int(registers[B], o[0]));
+            CHECK(CHECK_CONSTANT, constant_equal((PyObject *)(uintptr_t)o[0], registers[B]));
+            CHECK(CHECK_CONTENTS, contents_equal((PyObject *)(uintptr_t)o[0], registers[B]));
+            CHECK(CHECK_INT_RANGE, in_range(registers[B], o));
+            CHECK(CHECK_WEAKREF, guard_load_member(OP_LOAD_WEAKREF, registers[B], o) != NULL);
+            CHECK_LIST(CHECK_ITERATOR, guard_check_iterator(registers[B], o));
+            CHECK_LIST(CHECK_TENSOR, guard_check_tensor(registers[B], o));
+            CHECK(CHECK_UNWRITTEN, guard_check_unwritten(registers[B], o));
+            CHECK_LIST(CHECK_BUFFER, guard_check_buffer(registers[B], o));
+            CHECK(CHECK_FUNCTION, is_python_function(registers[B]));
+            CHECK_LIST(CHECK_GLOBAL_STATE, guard_check_global_state(o));
+            CHECK(CHECK_STATE, guard_check_state(o));
+            CHECK(CHECK_NO_ATTRIBUTE, lacks_attribute(registers[B], o));
+            CHECK(CHECK_HAS_ATTRIBUTE, attribute_outcome_is(registers[B], o));
+            CHECK(CHECK_CLASS_LACKS, class_lacks(registers[B], o));
+            CHECK(CHECK_DICT_CONTAINS, key_outcome_is(registers[B], o));
+            CHECK_LIST(CHECK_DICT_KEYS, guard_check_dict_keys(registers[B], o));
+            CHECK_LIST(CHECK_SET, guard_check_set(registers[B], o));
+            CHECK_LIST(CHECK_SET_LAYOUT, guard_check_set_layout(registers[B], o));
+            CHECK_LIST(CHECK_DISTINCT, guard_check_distinct(program, o));
+            CHECK_LIST(CHECK_ALIASING, guard_check_aliasing(program, o));
+            CHECK_LIST(CHECK_SHAPE, guard_check_shape(ints, o));
+            CHECK(STORE_SLOT, (slots[o[0]] = registers[B]) != NULL);
+            CHECK(STORE_INT_SLOT, (slots[o[0]] = int_object(program, o[0], ints[B])) != NULL);
         default: /* the rarer loads */
             word = o + guard_widths[op].fixed;
             if ((registers[A] = guard_load_member(op, registers[B], o)) == NULL) {
@@ -220,10 +229,16 @@ int guard_program_run(PyObject *self, const FrameState *frame, PyObject **slots)
     return -1;
 }
 
-Py_ssize_t guard_program_nslots(PyObject *program) { return ((GuardProgram *)program)->nslots; }
-int guard_program_check(PyObject *object) { return PyObject_TypeCheck(object, &GuardProgram_Type); }
+Py_ssize_t guard_program_nslots(PyObject *program)
+{
+    return ((GuardProgram *)program)->nslots;
+}
+int guard_program_check(PyObject *object)
+{
+    return PyObject_TypeCheck(object, &GuardProgram_Type);
+}
 
-/* --- the Python object ----------------------------------------------------------------------------------------------------- */
+/* --- the Python object ------------------------------------------------------------------------------- */
 
 static int copy_words(GuardProgram *self, PyObject *words)
 {
@@ -262,11 +277,14 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     static char *names[] = {"words", "objects", "registers", "ints", "slots", "places", NULL};
     PyObject *words, *objects;
     int registers, ints, slots, places = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "SO!iii|i", names, &words, &PyTuple_Type, &objects, &registers, &ints, &slots, &places)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "SO!iii|i", names, &words, &PyTuple_Type, &objects,
+                                     &registers, &ints, &slots, &places)) {
         return NULL;
     }
-    if (registers < 0 || registers > LARGEST || ints < 0 || ints > LARGEST || slots < 0 || slots > LARGEST || places < 0 || places > LARGEST) {
-        return PyErr_Format(PyExc_ValueError, "a guard program has at most %d registers, slots and places", LARGEST);
+    if (registers < 0 || registers > LARGEST || ints < 0 || ints > LARGEST || slots < 0 || slots > LARGEST
+        || places < 0 || places > LARGEST) {
+        return PyErr_Format(PyExc_ValueError, "a guard program has at most %d registers, slots and places",
+                            LARGEST);
     }
     GuardProgram *self = (GuardProgram *)type->tp_alloc(type, 0);
     if (self == NULL) {
@@ -291,7 +309,8 @@ static int program_traverse(GuardProgram *self, visitproc visit, void *arg)
     return 0;
 }
 
-/* The words point into `objects`: without them the program can't run, so they go with the program alone (its cycles are broken elsewhere). */
+/* The words point into `objects`: without them the program can't run, so they go with the program alone (its
+ * cycles are broken elsewhere). */
 static void program_dealloc(GuardProgram *self)
 {
     PyObject_GC_UnTrack(self);
@@ -319,7 +338,8 @@ static PyObject *slots_tuple(GuardProgram *self, PyObject **slots)
     return tuple;
 }
 
-/* What stands for an unbound local in the tuple of check(): _capture.NULL. Borrowed (the module keeps it); NULL with an exception. */
+/* What stands for an unbound local in the tuple of check(): _capture.NULL. Borrowed (the module keeps it);
+ * NULL with an exception. */
 static PyObject *null_marker(void)
 {
     PyObject *module = PyImport_ImportModule("_capture");
@@ -332,12 +352,14 @@ static PyObject *null_marker(void)
 static PyObject *program_check(GuardProgram *self, PyObject *args)
 {
     PyObject *locals, *globals, *builtins, *function;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!", &PyTuple_Type, &locals, &PyDict_Type, &globals, &PyDict_Type, &builtins, &PyFunction_Type, &function)) {
+    if (!PyArg_ParseTuple(args, "O!O!O!O!", &PyTuple_Type, &locals, &PyDict_Type, &globals, &PyDict_Type,
+                          &builtins, &PyFunction_Type, &function)) {
         return NULL;
     }
     Py_ssize_t count = PyTuple_GET_SIZE(locals);
     PyObject *unbound = null_marker();
-    PyObject **values = unbound == NULL ? NULL : PyMem_Calloc((size_t)(count + self->nslots) + 1, sizeof(PyObject *));
+    PyObject **values =
+        unbound == NULL ? NULL : PyMem_Calloc((size_t)(count + self->nslots) + 1, sizeof(PyObject *));
     if (values == NULL) {
         return unbound == NULL ? NULL : PyErr_NoMemory();
     }
@@ -357,15 +379,16 @@ static PyObject *program_time(GuardProgram *self, PyObject *args)
 {
     PyObject *locals, *globals, *builtins, *function;
     Py_ssize_t count;
-    if (!PyArg_ParseTuple(args, "O!O!O!O!n", &PyTuple_Type, &locals, &PyDict_Type, &globals, &PyDict_Type, &builtins, &PyFunction_Type,
-                          &function, &count)) {
+    if (!PyArg_ParseTuple(args, "O!O!O!O!n", &PyTuple_Type, &locals, &PyDict_Type, &globals, &PyDict_Type,
+                          &builtins, &PyFunction_Type, &function, &count)) {
         return NULL;
     }
     PyObject **slots = PyMem_Calloc((size_t)self->nslots + 1, sizeof(PyObject *));
     if (slots == NULL) {
         return PyErr_NoMemory();
     }
-    FrameState frame = {((PyTupleObject *)locals)->ob_item, PyTuple_GET_SIZE(locals), (PyFunctionObject *)function, globals, builtins};
+    FrameState frame = {((PyTupleObject *)locals)->ob_item, PyTuple_GET_SIZE(locals),
+                        (PyFunctionObject *)function, globals, builtins};
     int failed = -1;
     _PyTime_t start = _PyTime_GetPerfCounter();
     for (Py_ssize_t i = 0; i < count && failed < 0; i++) {
@@ -383,7 +406,8 @@ static PyMethodDef program_methods[] = {
     {"check", (PyCFunction)program_check, METH_VARARGS,
      "check(locals, globals, builtins, function) -> (index of the failed guard | -1, slots | None)\n\n"
      "`locals` has an item for each of the code's co_nlocalsplus; _capture.NULL marks an unbound one."},
-    {"time", (PyCFunction)program_time, METH_VARARGS, "time(locals, globals, builtins, function, count) -> seconds for that many runs"},
+    {"time", (PyCFunction)program_time, METH_VARARGS,
+     "time(locals, globals, builtins, function, count) -> seconds for that many runs"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -395,8 +419,7 @@ static PyMemberDef program_members[] = {
 };
 
 static PyTypeObject GuardProgram_Type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "_capture.GuardProgram",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "_capture.GuardProgram",
     .tp_doc = "GuardProgram(words, objects, registers, ints, slots, places=0): see guards/program.py.",
     .tp_basicsize = sizeof(GuardProgram),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
@@ -411,13 +434,15 @@ static PyTypeObject GuardProgram_Type = {
 int init_guard_program(PyObject *module)
 {
     init_guard_widths();
-    if (init_raw_lookup() < 0 || init_guard_loads() < 0 || init_guard_iterators(module) < 0 || PyModule_AddType(module, &GuardProgram_Type) < 0) {
+    if (init_raw_lookup() < 0 || init_guard_loads() < 0 || init_guard_iterators(module) < 0
+        || PyModule_AddType(module, &GuardProgram_Type) < 0) {
         return -1;
     }
     PyObject *table = guard_instruction_table(), *operators = guard_shape_operators();
-    int status = table == NULL || operators == NULL || PyModule_AddObjectRef(module, "guard_instructions", table) < 0
-                     ? -1
-                     : PyModule_AddObjectRef(module, "shape_operators", operators);
+    int status =
+        table == NULL || operators == NULL || PyModule_AddObjectRef(module, "guard_instructions", table) < 0
+            ? -1
+            : PyModule_AddObjectRef(module, "shape_operators", operators);
     Py_XDECREF(table);
     Py_XDECREF(operators);
     return status;

@@ -6,7 +6,7 @@
 #include "guards/guard_instructions.h"
 #include "guards/raw_lookup.h"
 
-#define HEAD_OP(word) ((int)((word) & 0xff))
+#define HEAD_OP(word) ((int)((word)&0xff))
 #define HEAD_A(word) ((int)((word) >> 8 & 0xffff))
 #define HEAD_B(word) ((int)((word) >> 24 & 0xffff))
 #define HEAD_GUARD(word) ((int)((word) >> 40 & 0x7fffff))
@@ -17,7 +17,8 @@ typedef struct {
     Py_ssize_t nwords;
     PyObject *objects; /* tuple that owns them */
     int nregisters, nints, nslots;
-    PyObject **registers; /* scratch of a run: no user code runs in between, so a run is never interrupted by another */
+    PyObject **registers; /* scratch of a run: no user code runs in between, so a run is never interrupted by
+                             another */
     int64_t *ints;
     PyObject **int_slots; /* the int objects that the last run has put in slots */
     uintptr_t *table;     /* scratch of CHECK_DISTINCT and CHECK_ALIASING: `table_size` pairs */
@@ -26,12 +27,14 @@ typedef struct {
     PyObject *weakrefs;
 } GuardProgram;
 
-/* guard_verify.c: checks that words can't lead outside of the program's arrays, turns object indices into pointers. 0, or -1 with ValueError. */
+/* guard_verify.c: checks that words can't lead outside of the program's arrays, turns object indices into
+ * pointers. 0, or -1 with ValueError. */
 int guard_program_verify(GuardProgram *program);
 PyObject *guard_instruction_table(void);
 PyObject *guard_shape_operators(void);
 
-/* Operand words of each instruction: `fixed` (with the count, if it has one) and `repeated` for each of the count. */
+/* Operand words of each instruction: `fixed` (with the count, if it has one) and `repeated` for each of the
+ * count. */
 typedef struct {
     int fixed, repeated;
 } GuardWidth;

@@ -1,5 +1,6 @@
-/* Conditions over sizes, ints and the floats that are computed from them: postfix code on a stack of 64-bit words. The encoder (guards/shapes.py) knows which
- * word is an int and which a double; each operator does what Python does, by the same C functions. */
+/* Conditions over sizes, ints and the floats that are computed from them: postfix code on a stack of 64-bit
+ * words. The encoder (guards/shapes.py) knows which word is an int and which a double; each operator does
+ * what Python does, by the same C functions. */
 #include "guards/guard_program.h"
 
 #include <math.h>
@@ -46,9 +47,12 @@ static int64_t integer_root(int64_t a)
 static int apply_to_ints(int64_t op, int64_t a, int64_t b, int64_t *out)
 {
     switch (op) {
-    case SHAPE_ADD: return !__builtin_add_overflow(a, b, out);
-    case SHAPE_SUB: return !__builtin_sub_overflow(a, b, out);
-    case SHAPE_MUL: return !__builtin_mul_overflow(a, b, out);
+    case SHAPE_ADD:
+        return !__builtin_add_overflow(a, b, out);
+    case SHAPE_SUB:
+        return !__builtin_sub_overflow(a, b, out);
+    case SHAPE_MUL:
+        return !__builtin_mul_overflow(a, b, out);
     case SHAPE_FLOORDIV:
         if (b == 0 || (a == INT64_MIN && b == -1)) {
             return 0;
@@ -61,29 +65,60 @@ static int apply_to_ints(int64_t op, int64_t a, int64_t b, int64_t *out)
         }
         *out = floor_mod(a, b);
         return 1;
-    case SHAPE_MAX: *out = a > b ? a : b; return 1;
-    case SHAPE_MIN: *out = a < b ? a : b; return 1;
-    case SHAPE_EQ: *out = a == b; return 1;
-    case SHAPE_NE: *out = a != b; return 1;
-    case SHAPE_LT: *out = a < b; return 1;
-    case SHAPE_LE: *out = a <= b; return 1;
-    case SHAPE_AND: *out = a && b; return 1;
-    case SHAPE_OR: *out = a || b; return 1;
-    case SHAPE_NOT: *out = !b; return 1;
-    case SHAPE_NEG: return !__builtin_sub_overflow((int64_t)0, b, out);
-    case SHAPE_BIT_AND: *out = a & b; return 1;
-    case SHAPE_BIT_OR: *out = a | b; return 1;
-    case SHAPE_BIT_XOR: *out = a ^ b; return 1;
-    case SHAPE_LSHIFT: return shift_left(a, b, out);
-    case SHAPE_RSHIFT: *out = b > 63 ? (a < 0 ? -1 : 0) : a >> (b & 63); return b >= 0;
-    case SHAPE_BIT_LENGTH: *out = bit_length(b); return 1;
+    case SHAPE_MAX:
+        *out = a > b ? a : b;
+        return 1;
+    case SHAPE_MIN:
+        *out = a < b ? a : b;
+        return 1;
+    case SHAPE_EQ:
+        *out = a == b;
+        return 1;
+    case SHAPE_NE:
+        *out = a != b;
+        return 1;
+    case SHAPE_LT:
+        *out = a < b;
+        return 1;
+    case SHAPE_LE:
+        *out = a <= b;
+        return 1;
+    case SHAPE_AND:
+        *out = a && b;
+        return 1;
+    case SHAPE_OR:
+        *out = a || b;
+        return 1;
+    case SHAPE_NOT:
+        *out = !b;
+        return 1;
+    case SHAPE_NEG:
+        return !__builtin_sub_overflow((int64_t)0, b, out);
+    case SHAPE_BIT_AND:
+        *out = a & b;
+        return 1;
+    case SHAPE_BIT_OR:
+        *out = a | b;
+        return 1;
+    case SHAPE_BIT_XOR:
+        *out = a ^ b;
+        return 1;
+    case SHAPE_LSHIFT:
+        return shift_left(a, b, out);
+    case SHAPE_RSHIFT:
+        *out = b > 63 ? (a < 0 ? -1 : 0) : a >> (b & 63);
+        return b >= 0;
+    case SHAPE_BIT_LENGTH:
+        *out = bit_length(b);
+        return 1;
     case SHAPE_ISQRT:
         if (b < 0 || b >= EXACT_DOUBLES) {
             return 0;
         }
         *out = integer_root(b);
         return 1;
-    default: return 0;
+    default:
+        return 0;
     }
 }
 
@@ -91,9 +126,15 @@ static int apply_to_ints(int64_t op, int64_t a, int64_t b, int64_t *out)
 static int apply_to_doubles(int64_t op, double a, double b, double *out)
 {
     switch (op) {
-    case SHAPE_FADD: *out = a + b; break;
-    case SHAPE_FSUB: *out = a - b; break;
-    case SHAPE_FMUL: *out = a * b; break;
+    case SHAPE_FADD:
+        *out = a + b;
+        break;
+    case SHAPE_FSUB:
+        *out = a - b;
+        break;
+    case SHAPE_FMUL:
+        *out = a * b;
+        break;
     case SHAPE_FDIV:
         if (b == 0) {
             return 0;
@@ -106,19 +147,44 @@ static int apply_to_doubles(int64_t op, double a, double b, double *out)
         }
         *out = pow(a, b);
         break;
-    case SHAPE_FMAX: *out = b > a ? b : a; return 1;
-    case SHAPE_FMIN: *out = b < a ? b : a; return 1;
-    case SHAPE_FNEG: *out = -b; break;
-    case SHAPE_FABS: *out = fabs(b); break;
-    case SHAPE_SQRT: *out = sqrt(b); break;
-    case SHAPE_EXP: *out = exp(b); break;
-    case SHAPE_LOG: *out = log(b); break;
-    case SHAPE_LOG2: *out = log2(b); break;
-    case SHAPE_LOG10: *out = log10(b); break;
-    case SHAPE_SIN: *out = sin(b); break;
-    case SHAPE_COS: *out = cos(b); break;
-    case SHAPE_TANH: *out = tanh(b); break;
-    default: return 0;
+    case SHAPE_FMAX:
+        *out = b > a ? b : a;
+        return 1;
+    case SHAPE_FMIN:
+        *out = b < a ? b : a;
+        return 1;
+    case SHAPE_FNEG:
+        *out = -b;
+        break;
+    case SHAPE_FABS:
+        *out = fabs(b);
+        break;
+    case SHAPE_SQRT:
+        *out = sqrt(b);
+        break;
+    case SHAPE_EXP:
+        *out = exp(b);
+        break;
+    case SHAPE_LOG:
+        *out = log(b);
+        break;
+    case SHAPE_LOG2:
+        *out = log2(b);
+        break;
+    case SHAPE_LOG10:
+        *out = log10(b);
+        break;
+    case SHAPE_SIN:
+        *out = sin(b);
+        break;
+    case SHAPE_COS:
+        *out = cos(b);
+        break;
+    case SHAPE_TANH:
+        *out = tanh(b);
+        break;
+    default:
+        return 0;
     }
     return isfinite(*out);
 }
@@ -135,16 +201,32 @@ static int to_int(double rounded, int64_t *out)
 static int apply(int64_t op, Word a, Word b, Word *out)
 {
     switch (op) {
-    case SHAPE_FLOAT: out->f = (double)b.i; return b.i >= -EXACT_DOUBLES && b.i <= EXACT_DOUBLES;
-    case SHAPE_FEQ: out->i = a.f == b.f; return 1;
-    case SHAPE_FNE: out->i = a.f != b.f; return 1;
-    case SHAPE_FLT: out->i = a.f < b.f; return 1;
-    case SHAPE_FLE: out->i = a.f <= b.f; return 1;
-    case SHAPE_TRUNC: return to_int(trunc(b.f), &out->i);
-    case SHAPE_FLOOR: return to_int(floor(b.f), &out->i);
-    case SHAPE_CEIL: return to_int(ceil(b.f), &out->i);
-    case SHAPE_ROUND: return to_int(rint(b.f), &out->i);
-    default: return op < SHAPE_FLOAT ? apply_to_ints(op, a.i, b.i, &out->i) : apply_to_doubles(op, a.f, b.f, &out->f);
+    case SHAPE_FLOAT:
+        out->f = (double)b.i;
+        return b.i >= -EXACT_DOUBLES && b.i <= EXACT_DOUBLES;
+    case SHAPE_FEQ:
+        out->i = a.f == b.f;
+        return 1;
+    case SHAPE_FNE:
+        out->i = a.f != b.f;
+        return 1;
+    case SHAPE_FLT:
+        out->i = a.f < b.f;
+        return 1;
+    case SHAPE_FLE:
+        out->i = a.f <= b.f;
+        return 1;
+    case SHAPE_TRUNC:
+        return to_int(trunc(b.f), &out->i);
+    case SHAPE_FLOOR:
+        return to_int(floor(b.f), &out->i);
+    case SHAPE_CEIL:
+        return to_int(ceil(b.f), &out->i);
+    case SHAPE_ROUND:
+        return to_int(rint(b.f), &out->i);
+    default:
+        return op < SHAPE_FLOAT ? apply_to_ints(op, a.i, b.i, &out->i)
+                                : apply_to_doubles(op, a.f, b.f, &out->f);
     }
 }
 

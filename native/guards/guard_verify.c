@@ -41,7 +41,8 @@ typedef struct {
 
 static int refuse(const Reader *reader, const char *what)
 {
-    PyErr_Format(PyExc_ValueError, "malformed guard program: %s near word %zd of %zd", what, reader->position, reader->program->nwords);
+    PyErr_Format(PyExc_ValueError, "malformed guard program: %s near word %zd of %zd", what, reader->position,
+                 reader->program->nwords);
     return -1;
 }
 
@@ -128,16 +129,19 @@ static int use_operands(Reader *reader, const char *operands)
     return 0;
 }
 
-/* --- what single instructions need beyond their operands' kinds ----------------------------------------------------------- */
+/* --- what single instructions need beyond their operands' kinds -------------------------------------- */
 
 static int name_is_str(const Reader *reader, const int64_t *operands)
 {
-    return operands[0] == 0 && PyUnicode_CheckExact((PyObject *)(uintptr_t)operands[1]) ? 0 : refuse(reader, "a name is not a str");
+    return operands[0] == 0 && PyUnicode_CheckExact((PyObject *)(uintptr_t)operands[1])
+               ? 0
+               : refuse(reader, "a name is not a str");
 }
 
 static int is_state_function(const Reader *reader, const int64_t *operands)
 {
-    int good = PyCFunction_CheckExact((PyObject *)(uintptr_t)operands[0]) && PyTuple_CheckExact((PyObject *)(uintptr_t)operands[1]);
+    int good = PyCFunction_CheckExact((PyObject *)(uintptr_t)operands[0])
+               && PyTuple_CheckExact((PyObject *)(uintptr_t)operands[1]);
     return good ? 0 : refuse(reader, "a state is read by something else than a built-in function");
 }
 
@@ -180,13 +184,19 @@ static int is_sound(Reader *reader, int op, const int64_t *operands)
     case OP_LOAD_TYPE_ATTR:
     case OP_CHECK_NO_ATTRIBUTE:
     case OP_CHECK_HAS_ATTRIBUTE:
-    case OP_CHECK_CLASS_LACKS: return name_is_str(reader, operands);
+    case OP_CHECK_CLASS_LACKS:
+        return name_is_str(reader, operands);
     case OP_LOAD_STATE:
-    case OP_CHECK_STATE: return is_state_function(reader, operands);
-    case OP_CHECK_DISTINCT: return registers_in_list(reader, operands, 1);
-    case OP_CHECK_ALIASING: return registers_in_list(reader, operands, 2);
-    case OP_CHECK_BUFFER: return operands[3] % 2 == 0 ? 0 : refuse(reader, "sizes without strides");
-    case OP_CHECK_SHAPE: return shape_is_sound(reader, operands);
+    case OP_CHECK_STATE:
+        return is_state_function(reader, operands);
+    case OP_CHECK_DISTINCT:
+        return registers_in_list(reader, operands, 1);
+    case OP_CHECK_ALIASING:
+        return registers_in_list(reader, operands, 2);
+    case OP_CHECK_BUFFER:
+        return operands[3] % 2 == 0 ? 0 : refuse(reader, "sizes without strides");
+    case OP_CHECK_SHAPE:
+        return shape_is_sound(reader, operands);
     case OP_CHECK_TENSOR: /* ndim, and a count of sizes or of sizes and strides */
         if (operands[6] < 0 || (operands[7] != operands[6] && operands[7] != 2 * operands[6])) {
             return refuse(reader, "a tensor check with the wrong number of sizes");
@@ -194,8 +204,11 @@ static int is_sound(Reader *reader, int op, const int64_t *operands)
         return 0;
     case OP_STORE_SLOT:
     case OP_STORE_INT_SLOT:
-        return operands[0] == reader->next_slot++ && operands[0] < reader->program->nslots ? 0 : refuse(reader, "slots out of order");
-    default: return 0;
+        return operands[0] == reader->next_slot++ && operands[0] < reader->program->nslots
+                   ? 0
+                   : refuse(reader, "slots out of order");
+    default:
+        return 0;
     }
 }
 
@@ -211,8 +224,9 @@ static int verify_instruction(Reader *reader)
     }
     const int64_t *operands = head + 1;
     const char *fields = SHAPES[op].fields;
-    if (use_register(reader, fields[1], HEAD_B(*head)) < 0 || use_register(reader, fields[0], HEAD_A(*head)) < 0 ||
-        use_operands(reader, SHAPES[op].operands) < 0) {
+    if (use_register(reader, fields[1], HEAD_B(*head)) < 0
+        || use_register(reader, fields[0], HEAD_A(*head)) < 0
+        || use_operands(reader, SHAPES[op].operands) < 0) {
         return -1;
     }
     return is_sound(reader, op, operands);
@@ -220,7 +234,8 @@ static int verify_instruction(Reader *reader)
 
 int guard_program_verify(GuardProgram *program)
 {
-    Reader reader = {program, 0, PyMem_Calloc(1, (size_t)program->nregisters + 1), PyMem_Calloc(1, (size_t)program->nints + 1), 0};
+    Reader reader = {program, 0, PyMem_Calloc(1, (size_t)program->nregisters + 1),
+                     PyMem_Calloc(1, (size_t)program->nints + 1), 0};
     int status = reader.defined == NULL || reader.ints_defined == NULL ? (PyErr_NoMemory(), -1) : 0;
     while (status == 0 && reader.position < program->nwords) {
         status = verify_instruction(&reader);
@@ -253,9 +268,9 @@ PyObject *guard_shape_operators(void)
 #define X(name, arity) "s"
                          SHAPE_OPERATORS(X)
 #undef X
-                         ")",
+                             ")",
 #define X(name, arity) #name,
                          SHAPE_OPERATORS(X)
 #undef X
-                         NULL);
+                             NULL);
 }

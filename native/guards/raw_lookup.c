@@ -1,7 +1,8 @@
 /* Look-ups past all user code: see raw_lookup.h.
  *
- * CPython's own dict look-up calls `__eq__` of a key whose hash collides. This one walks the same probe sequence and compares keys itself: by
- * identity, or as built-in constants; a collision that only `__eq__` could decide is "uncertain".
+ * CPython's own dict look-up calls `__eq__` of a key whose hash collides. This one walks the same probe
+ * sequence and compares keys itself: by identity, or as built-in constants; a collision that only `__eq__`
+ * could decide is "uncertain".
  */
 #define PY_SSIZE_T_CLEAN
 #include "guards/dict_access.h" /* first: it wants CPython's internal headers */
@@ -15,13 +16,13 @@
 #define MAX_NESTING 50
 #define PERTURB_SHIFT 5 /* as in Objects/dictobject.c */
 
-/* --- keys --------------------------------------------------------------------------------------------------------------- */
+/* --- keys -------------------------------------------------------------------------------------------- */
 
 static int is_scalar_key(PyObject *key)
 {
     PyTypeObject *type = Py_TYPE(key);
-    return type == &PyUnicode_Type || type == &PyLong_Type || type == &PyBool_Type || type == &PyFloat_Type || type == &PyBytes_Type ||
-           type == &PyComplex_Type;
+    return type == &PyUnicode_Type || type == &PyLong_Type || type == &PyBool_Type || type == &PyFloat_Type
+           || type == &PyBytes_Type || type == &PyComplex_Type;
 }
 
 /* Equality of keys in a dict, where 1, True and 1.0 are one key. */
@@ -59,15 +60,19 @@ int raw_key_matches(const RawKey *key, PyObject *candidate)
     return key->by_identity ? RAW_UNCERTAIN : keys_equal(key->object, candidate, 0);
 }
 
-/* --- dicts -------------------------------------------------------------------------------------------------------------- */
+/* --- dicts ------------------------------------------------------------------------------------------- */
 
 static inline Py_ssize_t index_at(const PyDictKeysObject *keys, size_t i)
 {
     switch (keys->dk_log2_index_bytes - keys->dk_log2_size) {
-    case 0: return ((const int8_t *)keys->dk_indices)[i];
-    case 1: return ((const int16_t *)keys->dk_indices)[i];
-    case 2: return ((const int32_t *)keys->dk_indices)[i];
-    default: return (Py_ssize_t)((const int64_t *)keys->dk_indices)[i];
+    case 0:
+        return ((const int8_t *)keys->dk_indices)[i];
+    case 1:
+        return ((const int16_t *)keys->dk_indices)[i];
+    case 2:
+        return ((const int32_t *)keys->dk_indices)[i];
+    default:
+        return (Py_ssize_t)((const int64_t *)keys->dk_indices)[i];
     }
 }
 
@@ -131,9 +136,10 @@ int raw_dict_find(PyObject *dict, const RawKey *key, int64_t *hint, PyObject **v
     return *value == NULL ? RAW_ABSENT : RAW_FOUND;
 }
 
-/* --- iteration order ------------------------------------------------------------------------------------------------------ */
+/* --- iteration order --------------------------------------------------------------------------------- */
 
-/* Objects/odictobject.c keeps the order of an OrderedDict in a linked list. init_raw_lookup checks these two. */
+/* Objects/odictobject.c keeps the order of an OrderedDict in a linked list. init_raw_lookup checks these two.
+ */
 typedef struct OrderNode {
     PyObject *key;
     Py_hash_t hash;
@@ -190,7 +196,7 @@ int raw_dict_position(PyObject *dict, Py_ssize_t position, PyObject **key, PyObj
     return RAW_FOUND;
 }
 
-/* --- attributes ------------------------------------------------------------------------------------------------------------ */
+/* --- attributes -------------------------------------------------------------------------------------- */
 
 /* Attribute values of an object that has no dict yet stand in an array ordered as the type's shared keys. */
 static int inline_value(PyObject *object, const RawKey *name, int64_t *hint, PyObject **value)
@@ -231,7 +237,8 @@ PyObject *raw_instance_dict(PyObject *object)
 static int read_member(PyObject *descriptor, PyObject *object, PyObject **value)
 {
     PyMemberDef *member = ((PyMemberDescrObject *)descriptor)->d_member;
-    if (!PyObject_TypeCheck(object, PyDescr_TYPE(descriptor)) || (member->type != T_OBJECT && member->type != T_OBJECT_EX)) {
+    if (!PyObject_TypeCheck(object, PyDescr_TYPE(descriptor))
+        || (member->type != T_OBJECT && member->type != T_OBJECT_EX)) {
         return RAW_UNCERTAIN;
     }
     *value = *(PyObject **)((char *)object + member->offset);
@@ -243,9 +250,9 @@ static int read_member(PyObject *descriptor, PyObject *object, PyObject **value)
 
 /* What a look-up found, remembered in the cache words of its instruction.
  *
- * PATH: the type's version tag above one of the paths below. A version names one state of one type, for ever: while the tag is the same, the MRO says the
- *       same of the name.
- * VERSION: a state of the instance dict (its version tag is as unique), and what it led to: VALUE, or TABLES, an nn.Module's `_parameters`, `_buffers`,
+ * PATH: the type's version tag above one of the paths below. A version names one state of one type, for ever:
+ * while the tag is the same, the MRO says the same of the name. VERSION: a state of the instance dict (its
+ * version tag is as unique), and what it led to: VALUE, or TABLES, an nn.Module's `_parameters`, `_buffers`,
  *       `_modules`. The type or the dict keep those alive as long as the tags are the same.
  * HINT: index of the entry, in the instance's keys or in the table.
  */
@@ -267,7 +274,8 @@ static void remember(PyObject *object, int path, PyObject *value, int64_t *cache
 {
     PyTypeObject *type = Py_TYPE(object);
     PyDictObject *dict = versioned_dict(object);
-    cache[CACHE_PATH] = type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG ? (int64_t)type->tp_version_tag << 8 | path : 0;
+    cache[CACHE_PATH] =
+        type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG ? (int64_t)type->tp_version_tag << 8 | path : 0;
     cache[CACHE_VERSION] = dict != NULL ? (int64_t)dict->ma_version_tag : 0;
     cache[CACHE_VALUE] = (int64_t)(uintptr_t)value;
 }
@@ -282,7 +290,8 @@ static int module_attribute(PyObject *object, const RawKey *name, int64_t *cache
         PyObject *table;
         int found = raw_instance_attribute(object, &table_names[i], NULL, &table);
         if (found != RAW_FOUND || !PyDict_Check(table)) {
-            return found == RAW_ABSENT ? RAW_ABSENT : RAW_UNCERTAIN; /* a module before its __init__, or a strange one */
+            return found == RAW_ABSENT ? RAW_ABSENT
+                                       : RAW_UNCERTAIN; /* a module before its __init__, or a strange one */
         }
         cache[CACHE_TABLES + i] = (int64_t)(uintptr_t)table;
         found = raw_dict_find(table, name, &cache[CACHE_HINT], value);
@@ -325,7 +334,8 @@ static int find_attribute(PyObject *object, const RawKey *name, int64_t *cache, 
         *value = *value == NULL ? descriptor : *value;
         return *value == NULL ? RAW_ABSENT : RAW_FOUND;
     }
-    /* what the class has may become a data descriptor by a change of its own class, which no version of this one tells of */
+    /* what the class has may become a data descriptor by a change of its own class, which no version of this
+     * one tells of */
     int may_take_over = descriptor != NULL && PyType_HasFeature(Py_TYPE(descriptor), Py_TPFLAGS_HEAPTYPE);
     int found = raw_instance_attribute(object, name, &cache[CACHE_HINT], value);
     if (found == RAW_FOUND && !may_take_over) {
@@ -379,13 +389,16 @@ static int has_own_getattr(PyObject *object)
         return raw_instance_attribute(object, &getattr_name, NULL, &found) != RAW_ABSENT;
     }
     found = _PyType_Lookup(Py_TYPE(object), getattr_name.object);
-    return found != NULL && (torch_symbols.module_type == NULL || found != _PyType_Lookup(torch_symbols.module_type, getattr_name.object));
+    return found != NULL
+           && (torch_symbols.module_type == NULL
+               || found != _PyType_Lookup(torch_symbols.module_type, getattr_name.object));
 }
 
 int raw_attribute(PyObject *object, const RawKey *name, int64_t *cache, PyObject **value)
 {
     PyTypeObject *type = Py_TYPE(object);
-    if (cache[CACHE_PATH] != 0 && cache[CACHE_PATH] >> 8 == type->tp_version_tag && type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG) {
+    if (cache[CACHE_PATH] != 0 && cache[CACHE_PATH] >> 8 == type->tp_version_tag
+        && type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG) {
         *value = cached_attribute(object, name, cache);
         if (*value != NULL) {
             return RAW_FOUND;
@@ -419,17 +432,18 @@ int raw_type_attribute(PyTypeObject *type, const RawKey *name, const void *after
     return RAW_ABSENT;
 }
 
-/* --- start ------------------------------------------------------------------------------------------------------------------ */
+/* --- start ------------------------------------------------------------------------------------------- */
 
 static int order_is_readable(void)
 {
     PyObject *dict = PyODict_New(), *key = NULL, *value = NULL;
     PyObject *a = PyUnicode_InternFromString("a"), *b = PyUnicode_InternFromString("b"), *moved = NULL;
     int good = 0;
-    if (dict != NULL && a != NULL && b != NULL && PyODict_SetItem(dict, a, Py_None) == 0 && PyODict_SetItem(dict, b, Py_None) == 0) {
+    if (dict != NULL && a != NULL && b != NULL && PyODict_SetItem(dict, a, Py_None) == 0
+        && PyODict_SetItem(dict, b, Py_None) == 0) {
         moved = PyObject_CallMethod(dict, "move_to_end", "O", a);
-        good = moved != NULL && raw_dict_position(dict, 0, &key, &value) == RAW_FOUND && key == b &&
-               raw_dict_position(dict, 1, &key, &value) == RAW_FOUND && key == a;
+        good = moved != NULL && raw_dict_position(dict, 0, &key, &value) == RAW_FOUND && key == b
+               && raw_dict_position(dict, 1, &key, &value) == RAW_FOUND && key == a;
     }
     Py_XDECREF(moved);
     Py_XDECREF(a);
@@ -450,13 +464,15 @@ static int intern(const char *text, RawKey *key)
 
 int init_raw_lookup(void)
 {
-    if (intern("_parameters", &table_names[0]) < 0 || intern("_buffers", &table_names[1]) < 0 || intern("_modules", &table_names[2]) < 0 ||
-        intern("__getattr__", &getattr_name) < 0 || intern("__getattribute__", &getattribute_name) < 0) {
+    if (intern("_parameters", &table_names[0]) < 0 || intern("_buffers", &table_names[1]) < 0
+        || intern("_modules", &table_names[2]) < 0 || intern("__getattr__", &getattr_name) < 0
+        || intern("__getattribute__", &getattribute_name) < 0) {
         return -1;
     }
     if (!order_is_readable()) {
         if (!PyErr_Occurred()) {
-            PyErr_SetString(PyExc_ImportError, "OrderedDict of this interpreter is not laid out as in CPython 3.11");
+            PyErr_SetString(PyExc_ImportError,
+                            "OrderedDict of this interpreter is not laid out as in CPython 3.11");
         }
         return -1;
     }

@@ -1,7 +1,8 @@
 /* Look-ups in dicts and objects that never run user code and never raise.
  *
  * In:  an object and a key with its hash.
- * Out: a borrowed reference. Where only `__eq__`, `__getattr__` or a property could tell, the answer is "uncertain", which fails a guard.
+ * Out: a borrowed reference. Where only `__eq__`, `__getattr__` or a property could tell, the answer is
+ * "uncertain", which fails a guard.
  */
 #ifndef CAPTURE_RAW_LOOKUP_H
 #define CAPTURE_RAW_LOOKUP_H
@@ -9,7 +10,8 @@
 #include <Python.h>
 #include <stdint.h>
 
-/* Three words of a guard program. `by_identity`: `object` is only an address to compare with, perhaps of an object that is dead. */
+/* Three words of a guard program. `by_identity`: `object` is only an address to compare with, perhaps of an
+ * object that is dead. */
 typedef struct {
     int64_t by_identity;
     PyObject *object;
@@ -22,7 +24,8 @@ enum { RAW_UNCERTAIN = -1, RAW_ABSENT = 0, RAW_FOUND = 1 };
 int raw_dict_find(PyObject *dict, const RawKey *key, int64_t *hint, PyObject **value);
 /* The item at a position of the iteration order (an OrderedDict has its own). */
 int raw_dict_position(PyObject *dict, Py_ssize_t position, PyObject **key, PyObject **value);
-/* Walks in iteration order: 1 and the next item, 0 at the end. Start with *cursor = NULL-initialised RawCursor. */
+/* Walks in iteration order: 1 and the next item, 0 at the end. Start with *cursor = NULL-initialised
+ * RawCursor. */
 typedef struct {
     Py_ssize_t position;
     void *node;
@@ -40,7 +43,8 @@ PyObject *raw_instance_dict(PyObject *object);
 /* In the MRO of `type`, behind the class at address `after` if not NULL. */
 int raw_type_attribute(PyTypeObject *type, const RawKey *name, const void *after, PyObject **value);
 
-/* Whether a key in a container stands for `key`: RAW_FOUND, RAW_ABSENT or RAW_UNCERTAIN. Their hashes are equal. */
+/* Whether a key in a container stands for `key`: RAW_FOUND, RAW_ABSENT or RAW_UNCERTAIN. Their hashes are
+ * equal. */
 int raw_key_matches(const RawKey *key, PyObject *candidate);
 
 /* 0, or -1 with an ImportError where the interpreter is not laid out as expected. */

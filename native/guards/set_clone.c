@@ -1,4 +1,5 @@
-/* A copy of a set whose elements lie where they lie in the original: `set.copy` may give them other places, and with that another order. */
+/* A copy of a set whose elements lie where they lie in the original: `set.copy` may give them other places,
+ * and with that another order. */
 #include "capture_native.h"
 
 #include <string.h>
@@ -43,4 +44,7 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-int init_set_clone(PyObject *module) { return PyModule_AddFunctions(module, functions); }
+int init_set_clone(PyObject *module)
+{
+    return PyModule_AddFunctions(module, functions);
+}

@@ -5,7 +5,8 @@
  *
  *     x * y + 1 on 1e7 floats, the result on new pages: 29 ms with pages of 4 KiB, 10 ms with pages of 2 MiB
  *
- * Memory that was used before keeps the pages it has, and the call costs a microsecond. Systems where huge pages are off, or always on, ignore it.
+ * Memory that was used before keeps the pages it has, and the call costs a microsecond. Systems where huge
+ * pages are off, or always on, ignore it.
  */
 #include "tensors/huge_pages.h"
 
@@ -26,8 +27,10 @@ void welcome_huge_pages(void *memory, size_t size)
         return;
     }
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t start = (uintptr_t)memory & ~(page - 1), end = ((uintptr_t)memory + size + page - 1) & ~(page - 1);
-    (void)madvise((void *)start, end - start, MADV_HUGEPAGE); /* advice: where it is refused nothing is lost */
+    uintptr_t start = (uintptr_t)memory & ~(page - 1),
+              end = ((uintptr_t)memory + size + page - 1) & ~(page - 1);
+    (void)madvise((void *)start, end - start,
+                  MADV_HUGEPAGE); /* advice: where it is refused nothing is lost */
 #endif
 }
 
@@ -42,8 +45,12 @@ static PyObject *set_huge_pages(PyObject *module, PyObject *arg)
 }
 
 static PyMethodDef methods[] = {
-    {"set_huge_pages", set_huge_pages, METH_O, "set_huge_pages(bool): ask for huge pages where results and workspaces are large"},
+    {"set_huge_pages", set_huge_pages, METH_O,
+     "set_huge_pages(bool): ask for huge pages where results and workspaces are large"},
     {NULL, NULL, 0, NULL},
 };
 
-int init_huge_pages(PyObject *module) { return PyModule_AddFunctions(module, methods); }
+int init_huge_pages(PyObject *module)
+{
+    return PyModule_AddFunctions(module, methods);
+}

@@ -5,7 +5,8 @@
 #include <Python.h>
 #include <stdint.h>
 
-/* For memory that was just allocated. Does nothing for little, and where `_capture.set_huge_pages` said so. */
+/* For memory that was just allocated. Does nothing for little, and where `_capture.set_huge_pages` said so.
+ */
 void welcome_huge_pages(void *memory, size_t size);
 
 int init_huge_pages(PyObject *module);

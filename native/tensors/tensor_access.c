@@ -13,13 +13,20 @@ TensorOffsets tensor_offsets;
 
 #define AT(base, offset, type) (*(type *)((char *)(base) + (offset)))
 
-static inline void *impl_of(PyObject *tensor) { return *(void **)tensor_handle(tensor); }
+static inline void *impl_of(PyObject *tensor)
+{
+    return *(void **)tensor_handle(tensor);
+}
 
-int tensor_access_ready(void) { return tensor_offsets.ready; }
+int tensor_access_ready(void)
+{
+    return tensor_offsets.ready;
+}
 
 int tensor_check(PyObject *object)
 {
-    return tensor_check_exact(object) || (torch_symbols.tensor_type != NULL && PyObject_TypeCheck(object, torch_symbols.tensor_type));
+    return tensor_check_exact(object)
+           || (torch_symbols.tensor_type != NULL && PyObject_TypeCheck(object, torch_symbols.tensor_type));
 }
 
 int tensor_check_exact(PyObject *object)
@@ -30,10 +37,11 @@ int tensor_check_exact(PyObject *object)
 
 int tensor_is_plain(PyObject *object)
 {
-    return tensor_check_exact(object) && (tensor_dispatch_keys(object) & ~torch_symbols.grad_keys) == torch_symbols.plain_keys;
+    return tensor_check_exact(object)
+           && (tensor_dispatch_keys(object) & ~torch_symbols.grad_keys) == torch_symbols.plain_keys;
 }
 
-/* --- geometry ------------------------------------------------------------------------------------------------------------ */
+/* --- geometry ---------------------------------------------------------------------------------------- */
 
 int tensor_ndim(PyObject *tensor)
 {
@@ -70,19 +78,23 @@ const int64_t *tensor_strides(PyObject *tensor)
 
 int64_t tensor_storage_offset(PyObject *tensor)
 {
-    return tensor_offsets.by_offset ? AT(impl_of(tensor), tensor_offsets.storage_offset, int64_t) : fallback_storage_offset(tensor);
+    return tensor_offsets.by_offset ? AT(impl_of(tensor), tensor_offsets.storage_offset, int64_t)
+                                    : fallback_storage_offset(tensor);
 }
 
 int64_t tensor_numel(PyObject *tensor)
 {
-    return tensor_offsets.by_offset ? AT(impl_of(tensor), tensor_offsets.numel, int64_t) : fallback_numel(tensor);
+    return tensor_offsets.by_offset ? AT(impl_of(tensor), tensor_offsets.numel, int64_t)
+                                    : fallback_numel(tensor);
 }
 
-static const uint8_t DTYPE_BYTES[] = {1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4, 2, 1, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 2, 4, 8};
+static const uint8_t DTYPE_BYTES[] = {1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4,
+                                      2, 1, 1, 1, 1, 1, 1, 2, 1, 1, 1,  1, 2, 4, 8};
 
 int tensor_dtype(PyObject *tensor)
 {
-    return tensor_offsets.by_offset ? AT(impl_of(tensor), tensor_offsets.dtype, uint16_t) : fallback_dtype(tensor);
+    return tensor_offsets.by_offset ? AT(impl_of(tensor), tensor_offsets.dtype, uint16_t)
+                                    : fallback_dtype(tensor);
 }
 
 int tensor_dtype_size(int dtype)
@@ -92,15 +104,17 @@ int tensor_dtype_size(int dtype)
 
 int tensor_device(PyObject *tensor)
 {
-    return tensor_offsets.by_offset ? AT(impl_of(tensor), tensor_offsets.device, uint16_t) : fallback_device(tensor);
+    return tensor_offsets.by_offset ? AT(impl_of(tensor), tensor_offsets.device, uint16_t)
+                                    : fallback_device(tensor);
 }
 
 uint64_t tensor_dispatch_keys(PyObject *tensor)
 {
-    return tensor_offsets.by_offset ? AT(impl_of(tensor), tensor_offsets.keys, uint64_t) : fallback_keys(tensor);
+    return tensor_offsets.by_offset ? AT(impl_of(tensor), tensor_offsets.keys, uint64_t)
+                                    : fallback_keys(tensor);
 }
 
-/* --- memory ---------------------------------------------------------------------------------------------------------------- */
+/* --- memory ------------------------------------------------------------------------------------------ */
 
 void *tensor_data_ptr(PyObject *tensor)
 {
@@ -113,7 +127,9 @@ void *tensor_data_ptr(PyObject *tensor)
     if (data == NULL || AT(impl, tensor_offsets.numel, int64_t) == 0) {
         return NULL;
     }
-    return data + AT(impl, tensor_offsets.storage_offset, int64_t) * tensor_dtype_size(AT(impl, tensor_offsets.dtype, uint16_t));
+    return data
+           + AT(impl, tensor_offsets.storage_offset, int64_t)
+                 * tensor_dtype_size(AT(impl, tensor_offsets.dtype, uint16_t));
 }
 
 uintptr_t tensor_storage_key(PyObject *tensor)
@@ -158,9 +174,12 @@ void tensor_bump_version(PyObject *tensor)
     }
 }
 
-/* --- autograd -------------------------------------------------------------------------------------------------------------- */
+/* --- autograd ---------------------------------------------------------------------------------------- */
 
-static inline char *meta_of(PyObject *tensor) { return AT(impl_of(tensor), tensor_offsets.autograd_meta, char *); }
+static inline char *meta_of(PyObject *tensor)
+{
+    return AT(impl_of(tensor), tensor_offsets.autograd_meta, char *);
+}
 
 int tensor_requires_grad(PyObject *tensor)
 {
@@ -171,7 +190,8 @@ int tensor_requires_grad(PyObject *tensor)
     if (meta == NULL) {
         return 0;
     }
-    if (AT(meta, tensor_offsets.meta_requires, uint8_t) || AT(meta, tensor_offsets.meta_grad_fn, void *) != NULL) {
+    if (AT(meta, tensor_offsets.meta_requires, uint8_t)
+        || AT(meta, tensor_offsets.meta_grad_fn, void *) != NULL) {
         return 1;
     }
     /* Of a view that was made without grad mode, torch gives its base's answer. */
@@ -201,10 +221,12 @@ PyObject *tensor_grad(PyObject *tensor)
         return Py_None;
     }
     PyObject *object = AT(grad, tensor_offsets.pyobj, PyObject *);
-    return object != NULL ? object : fallback_grad(tensor); /* no Python object yet: torch makes it, and the gradient keeps it */
+    return object != NULL
+               ? object
+               : fallback_grad(tensor); /* no Python object yet: torch makes it, and the gradient keeps it */
 }
 
-/* --- for tests, and for a look ------------------------------------------------------------------------------------------------ */
+/* --- for tests, and for a look ----------------------------------------------------------------------- */
 
 static PyObject *dims_tuple(const int64_t *dims, int ndim)
 {
@@ -223,7 +245,8 @@ static PyObject *dims_tuple(const int64_t *dims, int ndim)
 static int require_tensor(PyObject *object)
 {
     if (!tensor_offsets.ready) {
-        PyErr_SetString(PyExc_RuntimeError, "tensors can't be read before _capture.calibrate() has been called");
+        PyErr_SetString(PyExc_RuntimeError,
+                        "tensors can't be read before _capture.calibrate() has been called");
         return -1;
     }
     if (!tensor_check(object)) {
@@ -247,13 +270,16 @@ static PyObject *info(PyObject *module, PyObject *t)
     }
     PyObject *grad = tensor_grad(t);
     return Py_BuildValue(
-        "{s:i,s:N,s:N,s:L,s:L,s:i,s:i,s:i,s:K,s:K,s:K,s:I,s:O,s:O,s:O,s:O}", "ndim", ndim, "sizes", sizes, "strides", strides,
-        "storage_offset", (long long)tensor_storage_offset(t), "numel", (long long)tensor_numel(t), "dtype", tensor_dtype(t),
-        "device_type", tensor_device(t) & 0xff, "device_index", (int)(int8_t)(tensor_device(t) >> 8), "dispatch_keys",
-        (unsigned long long)tensor_dispatch_keys(t), "data_ptr", (unsigned long long)(uintptr_t)tensor_data_ptr(t), "storage_key",
-        (unsigned long long)tensor_storage_key(t), "version", (unsigned int)tensor_version(t), "requires_grad",
-        tensor_requires_grad(t) ? Py_True : Py_False, "is_leaf", tensor_is_leaf(t) ? Py_True : Py_False, "is_plain",
-        tensor_is_plain(t) ? Py_True : Py_False, "grad", grad == NULL ? Py_Ellipsis : grad);
+        "{s:i,s:N,s:N,s:L,s:L,s:i,s:i,s:i,s:K,s:K,s:K,s:I,s:O,s:O,s:O,s:O}", "ndim", ndim, "sizes", sizes,
+        "strides", strides, "storage_offset", (long long)tensor_storage_offset(t), "numel",
+        (long long)tensor_numel(t), "dtype", tensor_dtype(t), "device_type", tensor_device(t) & 0xff,
+        "device_index", (int)(int8_t)(tensor_device(t) >> 8), "dispatch_keys",
+        (unsigned long long)tensor_dispatch_keys(t), "data_ptr",
+        (unsigned long long)(uintptr_t)tensor_data_ptr(t), "storage_key",
+        (unsigned long long)tensor_storage_key(t), "version", (unsigned int)tensor_version(t),
+        "requires_grad", tensor_requires_grad(t) ? Py_True : Py_False, "is_leaf",
+        tensor_is_leaf(t) ? Py_True : Py_False, "is_plain", tensor_is_plain(t) ? Py_True : Py_False, "grad",
+        grad == NULL ? Py_Ellipsis : grad);
 }
 
 static PyObject *bump_version(PyObject *module, PyObject *t)
@@ -279,15 +305,17 @@ static PyObject *global_state(PyObject *module, PyObject *ignored)
 static PyObject *layout(PyObject *module, PyObject *ignored)
 {
     const TensorOffsets *o = &tensor_offsets;
-    return Py_BuildValue("{s:z,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i}", "problem", o->problem, "storage",
-                         o->storage, "autograd_meta", o->autograd_meta, "version_counter", o->version_counter, "ndim", o->ndim, "sizes",
-                         o->sizes, "strides", o->strides, "storage_offset", o->storage_offset, "numel", o->numel, "dtype", o->dtype,
-                         "device", o->device, "keys", o->keys, "pyobj", o->pyobj, "storage_data", o->storage_data, "storage_nbytes",
-                         o->storage_nbytes, "version_value", o->version_value, "meta_grad", o->meta_grad, "meta_grad_fn",
-                         o->meta_grad_fn, "meta_requires", o->meta_requires);
+    return Py_BuildValue("{s:z,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i}",
+                         "problem", o->problem, "storage", o->storage, "autograd_meta", o->autograd_meta,
+                         "version_counter", o->version_counter, "ndim", o->ndim, "sizes", o->sizes, "strides",
+                         o->strides, "storage_offset", o->storage_offset, "numel", o->numel, "dtype",
+                         o->dtype, "device", o->device, "keys", o->keys, "pyobj", o->pyobj, "storage_data",
+                         o->storage_data, "storage_nbytes", o->storage_nbytes, "version_value",
+                         o->version_value, "meta_grad", o->meta_grad, "meta_grad_fn", o->meta_grad_fn,
+                         "meta_requires", o->meta_requires);
 }
 
-/* --- start ---------------------------------------------------------------------------------------------------------------------- */
+/* --- start ------------------------------------------------------------------------------------------- */
 
 /* calibrate(force_accessors=False) -> "offsets" | "accessors" */
 static PyObject *calibrate(PyObject *module, PyObject *args)
@@ -301,7 +329,8 @@ static PyObject *calibrate(PyObject *module, PyObject *args)
     if (tensor_offsets.ready && tensor_offsets.forced == force_accessors) {
         return PyUnicode_FromString(tensor_offsets.by_offset ? "offsets" : "accessors");
     }
-    if (load_torch_symbols() < 0 || load_tensor_methods() < 0 || tensor_calibrate(&found, &problem) < 0 || load_fallback(problem) < 0) {
+    if (load_torch_symbols() < 0 || load_tensor_methods() < 0 || tensor_calibrate(&found, &problem) < 0
+        || load_fallback(problem) < 0) {
         return NULL;
     }
     found.by_offset = problem == NULL && !force_accessors;
@@ -326,17 +355,24 @@ static PyObject *is_plain(PyObject *module, PyObject *object)
 }
 
 static PyMethodDef methods[] = {
-    {"is_plain", is_plain, METH_O, "Is it a tensor of no special kind, whose elements native code may read? Not those of vmap, subclasses, sparse ones ..."},
+    {"is_plain", is_plain, METH_O,
+     "Is it a tensor of no special kind, whose elements native code may read? Not those of vmap, subclasses, "
+     "sparse ones ..."},
     {"calibrate", calibrate, METH_VARARGS,
-     "calibrate(force_accessors=False) -> 'offsets' | 'accessors'\n\nFind out how to read tensors of this torch. Needed once, after `import torch`."},
+     "calibrate(force_accessors=False) -> 'offsets' | 'accessors'\n\nFind out how to read tensors of this "
+     "torch. Needed once, after `import torch`."},
     {"tensor_info", info, METH_O, "tensor_info(t) -> dict of all that native code reads of a tensor"},
-    {"tensor_layout", layout, METH_NOARGS, "Byte offsets found by calibrate(), and the property that it did not find (or None)."},
+    {"tensor_layout", layout, METH_NOARGS,
+     "Byte offsets found by calibrate(), and the property that it did not find (or None)."},
     {"tensor_bump_version", bump_version, METH_O, "Raise the version counter, as a write in place does."},
-    {"global_state", global_state, METH_NOARGS, "The fields of guards.global_state.GlobalState as native code reads them."},
+    {"global_state", global_state, METH_NOARGS,
+     "The fields of guards.global_state.GlobalState as native code reads them."},
     {NULL, NULL, 0, NULL},
 };
 
 int init_tensor_access(PyObject *module)
 {
-    return PyModule_AddFunctions(module, methods) < 0 || init_huge_pages(module) < 0 ? -1 : init_tensor_new(module);
+    return PyModule_AddFunctions(module, methods) < 0 || init_huge_pages(module) < 0
+               ? -1
+               : init_tensor_new(module);
 }

@@ -1,13 +1,14 @@
 /* Tensors from C, without torch headers.
  *
  * In:  a PyObject* that `tensor_check` accepts.
- * Out: its properties, read at calibrated offsets of TensorImpl and StorageImpl (see tensor_calibrate.c), or by torch's C and Python accessors
- *      where the layout of this torch could not be told.
+ * Out: its properties, read at calibrated offsets of TensorImpl and StorageImpl (see tensor_calibrate.c), or
+ * by torch's C and Python accessors where the layout of this torch could not be told.
  *
  *     tensor_sizes(t)[0]     ->  t.size(0), 1 ns
  *     tensor_new_strided(...) -> torch.empty_strided(...), 0.4 us
  *
- * Nothing here may be called before `_capture.calibrate()` has succeeded (tensor_access_ready() tells). All functions need the GIL.
+ * Nothing here may be called before `_capture.calibrate()` has succeeded (tensor_access_ready() tells). All
+ * functions need the GIL.
  */
 #ifndef CAPTURE_TENSOR_ACCESS_H
 #define CAPTURE_TENSOR_ACCESS_H
@@ -17,17 +18,28 @@
 
 /* c10::ScalarType by number. */
 enum {
-    DTYPE_UINT8 = 0, DTYPE_INT8 = 1, DTYPE_INT16 = 2, DTYPE_INT32 = 3, DTYPE_INT64 = 4, DTYPE_FLOAT16 = 5, DTYPE_FLOAT32 = 6,
-    DTYPE_FLOAT64 = 7, DTYPE_COMPLEX64 = 9, DTYPE_COMPLEX128 = 10, DTYPE_BOOL = 11, DTYPE_BFLOAT16 = 15,
+    DTYPE_UINT8 = 0,
+    DTYPE_INT8 = 1,
+    DTYPE_INT16 = 2,
+    DTYPE_INT32 = 3,
+    DTYPE_INT64 = 4,
+    DTYPE_FLOAT16 = 5,
+    DTYPE_FLOAT32 = 6,
+    DTYPE_FLOAT64 = 7,
+    DTYPE_COMPLEX64 = 9,
+    DTYPE_COMPLEX128 = 10,
+    DTYPE_BOOL = 11,
+    DTYPE_BFLOAT16 = 15,
 };
 
 /* Byte offsets; by_offset is 0 where calibration found no unique layout and accessors are used. */
 typedef struct {
     int ready;
     int by_offset;
-    int forced;                                 /* accessors were asked for (tests) */
-    const char *problem;                        /* the property that was not found, or NULL */
-    int storage, autograd_meta, version_counter, ndim, sizes, strides, storage_offset, numel, dtype, device, keys; /* in TensorImpl */
+    int forced;          /* accessors were asked for (tests) */
+    const char *problem; /* the property that was not found, or NULL */
+    int storage, autograd_meta, version_counter, ndim, sizes, strides, storage_offset, numel, dtype, device,
+        keys;                                   /* in TensorImpl */
     int pyobj;                                  /* in TensorImpl: its Python object */
     int storage_data, storage_nbytes;           /* in StorageImpl */
     int version_value;                          /* in VersionCounter, u32 */
@@ -41,8 +53,8 @@ int tensor_access_ready(void);
 int tensor_check(PyObject *object);
 /* 1 for exactly torch.Tensor or torch.nn.Parameter: no Python override can sit on it. */
 int tensor_check_exact(PyObject *object);
-/* 1 for tensor_check_exact and a dense strided CPU tensor with no conjugate, negative or other special dispatch key:
- * its elements may be read at data_ptr by sizes and strides. */
+/* 1 for tensor_check_exact and a dense strided CPU tensor with no conjugate, negative or other special
+ * dispatch key: its elements may be read at data_ptr by sizes and strides. */
 int tensor_is_plain(PyObject *object);
 
 /* First element (storage data + storage offset). NULL for tensors without elements or memory. */
@@ -63,24 +75,32 @@ int tensor_device(PyObject *tensor);
 uint64_t tensor_dispatch_keys(PyObject *tensor);
 int tensor_requires_grad(PyObject *tensor);
 int tensor_is_leaf(PyObject *tensor);
-/* Equal for two tensors that share memory: the storage's data pointer, the storage itself where that is NULL, the TensorImpl without a storage. */
+/* Equal for two tensors that share memory: the storage's data pointer, the storage itself where that is NULL,
+ * the TensorImpl without a storage. */
 uintptr_t tensor_storage_key(PyObject *tensor);
 
 uint32_t tensor_version(PyObject *tensor);
-/* What every write from native code owes autograd (raises the version that saved tensors are checked against).
- * Inference tensors have no version: nothing is done. */
+/* What every write from native code owes autograd (raises the version that saved tensors are checked
+ * against). Inference tensors have no version: nothing is done. */
 void tensor_bump_version(PyObject *tensor);
 
 /* New CPU tensor with unset contents; no autograd history. New reference, or NULL with an exception. */
 PyObject *tensor_new_strided(int dtype, int ndim, const int64_t *sizes, const int64_t *strides);
-/* as_strided of `base` by torch itself: a view that autograd knows (`_base`, shared version counter). `offset` counts elements from the start of the storage. */
-PyObject *tensor_as_view(PyObject *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset);
-/* Wraps and takes over an AtenTensorHandle (of aoti_torch_*). New reference, or NULL with an exception (the handle is freed then too). */
+/* as_strided of `base` by torch itself: a view that autograd knows (`_base`, shared version counter).
+ * `offset` counts elements from the start of the storage. */
+PyObject *tensor_as_view(PyObject *base, int ndim, const int64_t *sizes, const int64_t *strides,
+                         int64_t offset);
+/* Wraps and takes over an AtenTensorHandle (of aoti_torch_*). New reference, or NULL with an exception (the
+ * handle is freed then too). */
 PyObject *tensor_from_handle(void *handle);
 /* The AtenTensorHandle inside a tensor: borrowed, valid as long as the object. */
-static inline void *tensor_handle(PyObject *tensor) { return (char *)tensor + 16; }
+static inline void *tensor_handle(PyObject *tensor)
+{
+    return (char *)tensor + 16;
+}
 
-/* `tensor.grad` of a tensor_check_exact tensor: borrowed reference (the tensor owns it), Py_None, or NULL where it can't be told. Never raises. */
+/* `tensor.grad` of a tensor_check_exact tensor: borrowed reference (the tensor owns it), Py_None, or NULL
+ * where it can't be told. Never raises. */
 PyObject *tensor_grad(PyObject *tensor);
 
 /* State of thread and process, in the order of guards/global_state.py. */

@@ -3,7 +3,8 @@
  * In:  sample tensors with unusual properties, and those properties as Python tells them.
  * Out: `tensor_offsets`, each offset the only place where every sample has the value that it should have.
  *
- *     sample sizes (2, 3, 5) ... -> the one offset in TensorImpl where the words 2, 3, 5 stand, for all samples: 64
+ *     sample sizes (2, 3, 5) ... -> the one offset in TensorImpl where the words 2, 3, 5 stand, for all
+ * samples: 64
  *
  * Candidates are read through /proc/self/mem: a wrong guess at a pointer gives an error there, not a crash.
  */
@@ -25,10 +26,14 @@ static const char SAMPLE_CODE[] =
     "import torch\n"
     "def describe(t):\n"
     "    s = t.untyped_storage()\n"
-    "    return (t, dict(impl=t._cdata, pyobj=id(t), storage=s._cdata, data=s.data_ptr(), nbytes=s.nbytes(), ndim=t.dim(),\n"
-    "        sizes=tuple(t.shape), strides=t.stride(), offset=t.storage_offset(), numel=t.numel(), version=t._version,\n"
-    "        keys=torch._C._dispatch_keys(t).raw_repr(), device=t.device, dtype=t.dtype, requires=t.requires_grad, leaf=t.is_leaf,\n"
-    "        meta=t.requires_grad or t._is_view() or t in unset, grad=t.grad._cdata if t.is_leaf and t.grad is not None else 0))\n"
+    "    return (t, dict(impl=t._cdata, pyobj=id(t), storage=s._cdata, data=s.data_ptr(), nbytes=s.nbytes(), "
+    "ndim=t.dim(),\n"
+    "        sizes=tuple(t.shape), strides=t.stride(), offset=t.storage_offset(), numel=t.numel(), "
+    "version=t._version,\n"
+    "        keys=torch._C._dispatch_keys(t).raw_repr(), device=t.device, dtype=t.dtype, "
+    "requires=t.requires_grad, leaf=t.is_leaf,\n"
+    "        meta=t.requires_grad or t._is_view() or t in unset, grad=t.grad._cdata if t.is_leaf and t.grad "
+    "is not None else 0))\n"
     "class Identities(list):\n"
     "    def __contains__(self, t): return any(t is item for item in self)\n"
     "unset = Identities()\n"
@@ -36,9 +41,11 @@ static const char SAMPLE_CODE[] =
     "    cpu = dict(device='cpu')\n"
     "    base = torch.zeros(4000, dtype=torch.float32, **cpu)\n"
     "    plain = [base.as_strided((2, 3, 5), (77, 19, 2), 11), base.as_strided((7,), (13,), 101),\n"
-    "        torch.zeros(3, 11, 2, 2, 2, 3, dtype=torch.float64, **cpu), torch.zeros(17, 4, dtype=torch.bool, **cpu),\n"
+    "        torch.zeros(3, 11, 2, 2, 2, 3, dtype=torch.float64, **cpu), torch.zeros(17, 4, "
+    "dtype=torch.bool, **cpu),\n"
     "        torch.zeros(19, 6, dtype=torch.int64, **cpu), torch.zeros(23, dtype=torch.bfloat16, **cpu),\n"
-    "        torch.zeros((), dtype=torch.uint8, **cpu), torch.zeros(31, 2, dtype=torch.float32, device='meta'),\n"
+    "        torch.zeros((), dtype=torch.uint8, **cpu), torch.zeros(31, 2, dtype=torch.float32, "
+    "device='meta'),\n"
     "        torch.frombuffer(bytearray(59 * 4), dtype=torch.int32)]\n" /* memory that another object owns */
     "    for n, t in enumerate(plain[2:6]):\n"
     "        for _ in range(3 * n + 2): t.zero_()\n"
@@ -47,7 +54,8 @@ static const char SAMPLE_CODE[] =
     "    inner = [leaves[0] * 2, leaves[1].exp(), leaves[2][3:]]\n"
     "    inner[1].retain_grad()\n"
     "    for n in range(2):\n"
-    "        unset.append(torch.zeros(53 + n, dtype=torch.float64, requires_grad=True, **cpu).requires_grad_(False))\n"
+    "        unset.append(torch.zeros(53 + n, dtype=torch.float64, requires_grad=True, "
+    "**cpu).requires_grad_(False))\n"
     "    samples = [describe(t) for t in (*plain, *leaves, *inner, *unset)]\n"
     "devices = [(torch.device('cpu'), 0, -1), (torch.device('cuda', 3), 1, 3)]\n";
 
@@ -68,7 +76,7 @@ static size_t read_memory(uint64_t address, void *out, size_t size)
     return got < 0 ? 0 : (size_t)got;
 }
 
-/* --- samples ---------------------------------------------------------------------------------------------------------- */
+/* --- samples ----------------------------------------------------------------------------------------- */
 
 static int get_u64(PyObject *properties, const char *name, uint64_t *out)
 {
@@ -90,9 +98,16 @@ static int get_dims(PyObject *properties, const char *name, int64_t *out)
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* torch.dtype keeps its ScalarType behind the object head (THPDtype); torch.device its type and index (THPDevice). */
-static uint16_t device_bits(PyObject *device) { return *(uint16_t *)((char *)device + sizeof(PyObject)); }
-static uint8_t dtype_code(PyObject *dtype) { return *(uint8_t *)((char *)dtype + sizeof(PyObject)); }
+/* torch.dtype keeps its ScalarType behind the object head (THPDtype); torch.device its type and index
+ * (THPDevice). */
+static uint16_t device_bits(PyObject *device)
+{
+    return *(uint16_t *)((char *)device + sizeof(PyObject));
+}
+static uint8_t dtype_code(PyObject *dtype)
+{
+    return *(uint8_t *)((char *)dtype + sizeof(PyObject));
+}
 
 static int read_flags(PyObject *properties, Sample *sample)
 {
@@ -108,13 +123,18 @@ static int read_sample(PyObject *item, Sample *sample)
 {
     PyObject *properties = PyTuple_GetItem(item, 1);
     uint64_t impl;
-    if (properties == NULL || get_u64(properties, "impl", &impl) < 0 || get_u64(properties, "pyobj", &sample->pyobj) < 0 ||
-        get_u64(properties, "storage", &sample->storage_ptr) < 0 || get_u64(properties, "data", &sample->data) < 0 ||
-        get_u64(properties, "nbytes", &sample->nbytes) < 0 || get_u64(properties, "ndim", &sample->ndim) < 0 ||
-        get_u64(properties, "offset", &sample->offset) < 0 || get_u64(properties, "numel", &sample->numel) < 0 ||
-        get_u64(properties, "version", &sample->version) < 0 || get_u64(properties, "keys", &sample->keys) < 0 ||
-        get_u64(properties, "grad", &sample->grad) < 0 || get_dims(properties, "sizes", sample->sizes) < 0 ||
-        get_dims(properties, "strides", sample->strides) < 0 || read_flags(properties, sample) < 0) {
+    if (properties == NULL || get_u64(properties, "impl", &impl) < 0
+        || get_u64(properties, "pyobj", &sample->pyobj) < 0
+        || get_u64(properties, "storage", &sample->storage_ptr) < 0
+        || get_u64(properties, "data", &sample->data) < 0
+        || get_u64(properties, "nbytes", &sample->nbytes) < 0
+        || get_u64(properties, "ndim", &sample->ndim) < 0
+        || get_u64(properties, "offset", &sample->offset) < 0
+        || get_u64(properties, "numel", &sample->numel) < 0
+        || get_u64(properties, "version", &sample->version) < 0
+        || get_u64(properties, "keys", &sample->keys) < 0 || get_u64(properties, "grad", &sample->grad) < 0
+        || get_dims(properties, "sizes", sample->sizes) < 0
+        || get_dims(properties, "strides", sample->strides) < 0 || read_flags(properties, sample) < 0) {
         return -1;
     }
     if (*(uint64_t *)tensor_handle(PyTuple_GET_ITEM(item, 0)) != impl) {
@@ -125,7 +145,7 @@ static int read_sample(PyObject *item, Sample *sample)
     return 0;
 }
 
-/* --- search: the only offset that fits all samples, else -1 ------------------------------------------------------------------ */
+/* --- search: the only offset that fits all samples, else -1 ------------------------------------------ */
 
 typedef int (*Fits)(const Sample *sample, int offset);
 
@@ -152,22 +172,52 @@ static uint64_t word(const uint8_t *bytes, int offset)
     return value;
 }
 
-static int in_impl(const Sample *s, int offset, int size) { return (size_t)(offset + size) <= s->impl_got; }
+static int in_impl(const Sample *s, int offset, int size)
+{
+    return (size_t)(offset + size) <= s->impl_got;
+}
 
-static int fits_storage(const Sample *s, int o) { return in_impl(s, o, 8) && word(s->impl, o) == s->storage_ptr; }
-static int fits_pyobj(const Sample *s, int o) { return in_impl(s, o, 8) && word(s->impl, o) == s->pyobj; }
-static int fits_ndim(const Sample *s, int o) { return in_impl(s, o, 8) && word(s->impl, o) == s->ndim; }
-static int fits_offset(const Sample *s, int o) { return in_impl(s, o, 8) && word(s->impl, o) == s->offset; }
-static int fits_numel(const Sample *s, int o) { return in_impl(s, o, 8) && word(s->impl, o) == s->numel; }
-static int fits_keys(const Sample *s, int o) { return in_impl(s, o, 8) && word(s->impl, o) == s->keys; }
-static int fits_meta(const Sample *s, int o) { return in_impl(s, o, 8) && (word(s->impl, o) != 0) == s->has_meta; }
+static int fits_storage(const Sample *s, int o)
+{
+    return in_impl(s, o, 8) && word(s->impl, o) == s->storage_ptr;
+}
+static int fits_pyobj(const Sample *s, int o)
+{
+    return in_impl(s, o, 8) && word(s->impl, o) == s->pyobj;
+}
+static int fits_ndim(const Sample *s, int o)
+{
+    return in_impl(s, o, 8) && word(s->impl, o) == s->ndim;
+}
+static int fits_offset(const Sample *s, int o)
+{
+    return in_impl(s, o, 8) && word(s->impl, o) == s->offset;
+}
+static int fits_numel(const Sample *s, int o)
+{
+    return in_impl(s, o, 8) && word(s->impl, o) == s->numel;
+}
+static int fits_keys(const Sample *s, int o)
+{
+    return in_impl(s, o, 8) && word(s->impl, o) == s->keys;
+}
+static int fits_meta(const Sample *s, int o)
+{
+    return in_impl(s, o, 8) && (word(s->impl, o) != 0) == s->has_meta;
+}
 
 static int fits_u16(const Sample *s, int o, uint16_t expected)
 {
     return in_impl(s, o, 2) && memcmp(s->impl + o, &expected, 2) == 0;
 }
-static int fits_dtype(const Sample *s, int o) { return fits_u16(s, o, s->dtype); }
-static int fits_device(const Sample *s, int o) { return fits_u16(s, o, s->device); }
+static int fits_dtype(const Sample *s, int o)
+{
+    return fits_u16(s, o, s->dtype);
+}
+static int fits_device(const Sample *s, int o)
+{
+    return fits_u16(s, o, s->device);
+}
 
 /* Up to 5 dims stand in the TensorImpl itself; more than that behind a pointer, sizes then strides. */
 static int fits_dims(const Sample *s, int o, const int64_t *dims)
@@ -184,22 +234,35 @@ static int fits_sizes(const Sample *s, int o)
         return fits_dims(s, o, s->sizes);
     }
     size_t bytes = 8 * s->ndim;
-    return read_memory(word(s->impl, o), outside, 2 * bytes) == 2 * bytes && memcmp(outside, s->sizes, bytes) == 0 &&
-           memcmp(outside + s->ndim, s->strides, bytes) == 0;
+    return read_memory(word(s->impl, o), outside, 2 * bytes) == 2 * bytes
+           && memcmp(outside, s->sizes, bytes) == 0 && memcmp(outside + s->ndim, s->strides, bytes) == 0;
 }
-static int fits_strides(const Sample *s, int o) { return fits_dims(s, o, s->strides); }
+static int fits_strides(const Sample *s, int o)
+{
+    return fits_dims(s, o, s->strides);
+}
 
 static int version_offset; /* inside VersionCounter, while searching the pointer to it */
 static int fits_version(const Sample *s, int o)
 {
     uint32_t version;
-    return in_impl(s, o, 8) && read_memory(word(s->impl, o) + (uint64_t)version_offset, &version, 4) == 4 && version == s->version;
+    return in_impl(s, o, 8) && read_memory(word(s->impl, o) + (uint64_t)version_offset, &version, 4) == 4
+           && version == s->version;
 }
 
-static int fits_data(const Sample *s, int o) { return (size_t)o + 8 <= s->storage_got && word(s->storage, o) == s->data; }
-static int fits_nbytes(const Sample *s, int o) { return (size_t)o + 8 <= s->storage_got && word(s->storage, o) == s->nbytes; }
+static int fits_data(const Sample *s, int o)
+{
+    return (size_t)o + 8 <= s->storage_got && word(s->storage, o) == s->data;
+}
+static int fits_nbytes(const Sample *s, int o)
+{
+    return (size_t)o + 8 <= s->storage_got && word(s->storage, o) == s->nbytes;
+}
 
-static int in_meta(const Sample *s, int o, int size) { return (size_t)(o + size) <= s->meta_got; }
+static int in_meta(const Sample *s, int o, int size)
+{
+    return (size_t)(o + size) <= s->meta_got;
+}
 static int fits_grad(const Sample *s, int o)
 {
     return !s->has_meta || s->grad == 0 || (in_meta(s, o, 8) && word(s->meta, o) == s->grad);
@@ -213,7 +276,7 @@ static int fits_requires(const Sample *s, int o)
     return !s->has_meta || (in_meta(s, o, 1) && s->meta[o] == (s->requires_grad && s->leaf));
 }
 
-/* --- the whole ---------------------------------------------------------------------------------------------------------------- */
+/* --- the whole --------------------------------------------------------------------------------------- */
 
 static void search_version(const Sample *samples, int count, TensorOffsets *out)
 {
@@ -235,7 +298,8 @@ static void search_meta(Sample *samples, int count, TensorOffsets *out)
 {
     for (int i = 0; i < count && out->autograd_meta >= 0; i++) {
         if (samples[i].has_meta) {
-            samples[i].meta_got = read_memory(word(samples[i].impl, out->autograd_meta), samples[i].meta, META_BYTES);
+            samples[i].meta_got =
+                read_memory(word(samples[i].impl, out->autograd_meta), samples[i].meta, META_BYTES);
         }
     }
     out->meta_grad = find(samples, count, META_BYTES, 8, fits_grad);
@@ -260,12 +324,27 @@ static const char *search(Sample *samples, int count, TensorOffsets *out)
     out->storage_nbytes = find(samples, count, STORAGE_BYTES, 8, fits_nbytes);
     search_version(samples, count, out);
     search_meta(samples, count, out);
-    const struct { int offset; const char *name; } all[] = {
-        {out->storage, "storage"}, {out->autograd_meta, "autograd_meta"}, {out->pyobj, "pyobj"}, {out->ndim, "ndim"},
-        {out->sizes, "sizes"}, {out->strides, "strides"}, {out->storage_offset, "storage_offset"}, {out->numel, "numel"},
-        {out->dtype, "dtype"}, {out->device, "device"}, {out->keys, "keys"}, {out->storage_data, "storage data"},
-        {out->storage_nbytes, "storage nbytes"}, {out->version_counter, "version"}, {out->meta_grad, "grad"},
-        {out->meta_grad_fn, "grad_fn"}, {out->meta_requires, "requires_grad"},
+    const struct {
+        int offset;
+        const char *name;
+    } all[] = {
+        {out->storage, "storage"},
+        {out->autograd_meta, "autograd_meta"},
+        {out->pyobj, "pyobj"},
+        {out->ndim, "ndim"},
+        {out->sizes, "sizes"},
+        {out->strides, "strides"},
+        {out->storage_offset, "storage_offset"},
+        {out->numel, "numel"},
+        {out->dtype, "dtype"},
+        {out->device, "device"},
+        {out->keys, "keys"},
+        {out->storage_data, "storage data"},
+        {out->storage_nbytes, "storage nbytes"},
+        {out->version_counter, "version"},
+        {out->meta_grad, "grad"},
+        {out->meta_grad_fn, "grad_fn"},
+        {out->meta_requires, "requires_grad"},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (all[i].offset < 0) {
@@ -307,7 +386,8 @@ static int read_samples(PyObject *list, Sample *samples, const char **problem)
 
 static int search_in(PyObject *space, TensorOffsets *out, const char **problem)
 {
-    PyObject *list = PyDict_GetItemString(space, "samples"), *devices = PyDict_GetItemString(space, "devices");
+    PyObject *list = PyDict_GetItemString(space, "samples"),
+             *devices = PyDict_GetItemString(space, "devices");
     Sample *samples = PyMem_Calloc(MAX_SAMPLES, sizeof(Sample));
     if (samples == NULL || list == NULL || devices == NULL) {
         PyMem_Free(samples);

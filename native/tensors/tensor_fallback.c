@@ -6,14 +6,16 @@
 
 /* Getters are attributes of TensorBase; functions are callables of torch._C. */
 static struct {
-    PyObject *requires_grad, *is_leaf, *retains_grad, *grad, *version, *untyped_storage, *storage_data_ptr, *storage_cdata;
+    PyObject *requires_grad, *is_leaf, *retains_grad, *grad, *version, *untyped_storage, *storage_data_ptr,
+        *storage_cdata;
     PyObject *dispatch_keys, *increment_version, *disable_modes;
 } py;
 
 static PyObject *attribute(const char *module_name, const char *owner_name, const char *name)
 {
     PyObject *module = PyImport_ImportModule(module_name);
-    PyObject *owner = module == NULL || owner_name == NULL ? Py_XNewRef(module) : PyObject_GetAttrString(module, owner_name);
+    PyObject *owner = module == NULL || owner_name == NULL ? Py_XNewRef(module)
+                                                           : PyObject_GetAttrString(module, owner_name);
     PyObject *found = owner == NULL ? NULL : PyObject_GetAttrString(owner, name);
     Py_XDECREF(owner);
     Py_XDECREF(module);
@@ -22,12 +24,20 @@ static PyObject *attribute(const char *module_name, const char *owner_name, cons
 
 int load_fallback(const char *problem)
 {
-    const struct { PyObject **target; const char *owner, *name; } wanted[] = {
-        {&py.requires_grad, "TensorBase", "requires_grad"}, {&py.is_leaf, "TensorBase", "is_leaf"},
-        {&py.retains_grad, "TensorBase", "retains_grad"},   {&py.grad, "TensorBase", "grad"},
-        {&py.version, "TensorBase", "_version"},            {&py.untyped_storage, "TensorBase", "untyped_storage"},
-        {&py.storage_data_ptr, "StorageBase", "data_ptr"},  {&py.storage_cdata, "StorageBase", "_cdata"},
-        {&py.dispatch_keys, NULL, "_dispatch_keys"},        {&py.increment_version, NULL, "_increment_version"},
+    const struct {
+        PyObject **target;
+        const char *owner, *name;
+    } wanted[] = {
+        {&py.requires_grad, "TensorBase", "requires_grad"},
+        {&py.is_leaf, "TensorBase", "is_leaf"},
+        {&py.retains_grad, "TensorBase", "retains_grad"},
+        {&py.grad, "TensorBase", "grad"},
+        {&py.version, "TensorBase", "_version"},
+        {&py.untyped_storage, "TensorBase", "untyped_storage"},
+        {&py.storage_data_ptr, "StorageBase", "data_ptr"},
+        {&py.storage_cdata, "StorageBase", "_cdata"},
+        {&py.dispatch_keys, NULL, "_dispatch_keys"},
+        {&py.increment_version, NULL, "_increment_version"},
         {&py.disable_modes, NULL, "DisableTorchFunction"},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
@@ -35,7 +45,8 @@ int load_fallback(const char *problem)
         if (*wanted[i].target == NULL) {
             PyErr_Clear();
             PyErr_Format(PyExc_ImportError,
-                         "capture can't read tensors of this torch: the place of %s was not found, and torch._C has no %s to ask; "
+                         "capture can't read tensors of this torch: the place of %s was not found, and "
+                         "torch._C has no %s to ask; "
                          "use hook='settrace', or torch 2.13",
                          problem == NULL ? "(nothing)" : problem, wanted[i].name);
             return -1;
@@ -44,32 +55,63 @@ int load_fallback(const char *problem)
     return 0;
 }
 
-/* --- by the C ABI ------------------------------------------------------------------------------------------------------- */
+/* --- by the C ABI ------------------------------------------------------------------------------------ */
 
-#define FROM_HANDLE(function, type, missing)                                                                                           \
-    type value = 0;                                                                                                                    \
+#define FROM_HANDLE(function, type, missing)                                                                 \
+    type value = 0;                                                                                          \
     return torch_symbols.function(tensor_handle(tensor), &value) == 0 ? value : (missing)
 
-static int64_t ndim_of(PyObject *tensor) { FROM_HANDLE(get_dim, int64_t, -1); }
-static int32_t device_type_of(PyObject *tensor) { FROM_HANDLE(get_device_type, int32_t, 0xff); }
-static int32_t device_index_of(PyObject *tensor) { FROM_HANDLE(get_device_index, int32_t, -1); }
+static int64_t ndim_of(PyObject *tensor)
+{
+    FROM_HANDLE(get_dim, int64_t, -1);
+}
+static int32_t device_type_of(PyObject *tensor)
+{
+    FROM_HANDLE(get_device_type, int32_t, 0xff);
+}
+static int32_t device_index_of(PyObject *tensor)
+{
+    FROM_HANDLE(get_device_index, int32_t, -1);
+}
 
-int fallback_ndim(PyObject *tensor) { return (int)ndim_of(tensor); }
-const int64_t *fallback_sizes(PyObject *tensor) { FROM_HANDLE(get_sizes, int64_t *, NULL); }
-const int64_t *fallback_strides(PyObject *tensor) { FROM_HANDLE(get_strides, int64_t *, NULL); }
-int64_t fallback_storage_offset(PyObject *tensor) { FROM_HANDLE(get_storage_offset, int64_t, -1); }
-int64_t fallback_numel(PyObject *tensor) { FROM_HANDLE(get_numel, int64_t, -1); }
-int fallback_dtype(PyObject *tensor) { FROM_HANDLE(get_dtype, int32_t, -1); }
-void *fallback_data_ptr(PyObject *tensor) { FROM_HANDLE(get_data_ptr, void *, NULL); }
+int fallback_ndim(PyObject *tensor)
+{
+    return (int)ndim_of(tensor);
+}
+const int64_t *fallback_sizes(PyObject *tensor)
+{
+    FROM_HANDLE(get_sizes, int64_t *, NULL);
+}
+const int64_t *fallback_strides(PyObject *tensor)
+{
+    FROM_HANDLE(get_strides, int64_t *, NULL);
+}
+int64_t fallback_storage_offset(PyObject *tensor)
+{
+    FROM_HANDLE(get_storage_offset, int64_t, -1);
+}
+int64_t fallback_numel(PyObject *tensor)
+{
+    FROM_HANDLE(get_numel, int64_t, -1);
+}
+int fallback_dtype(PyObject *tensor)
+{
+    FROM_HANDLE(get_dtype, int32_t, -1);
+}
+void *fallback_data_ptr(PyObject *tensor)
+{
+    FROM_HANDLE(get_data_ptr, void *, NULL);
+}
 
 int fallback_device(PyObject *tensor)
 {
     return (device_type_of(tensor) & 0xff) | (device_index_of(tensor) & 0xff) << 8;
 }
 
-/* --- by Python's view of the tensor -------------------------------------------------------------------------------------- */
+/* --- by Python's view of the tensor ------------------------------------------------------------------ */
 
-/* A mode of the program sees what is asked of a tensor in Python: not what we ask. NULL where there is no mode. */
+/* A mode of the program sees what is asked of a tensor in Python: not what we ask. NULL where there is no
+ * mode. */
 static PyObject *hide_from_modes(void)
 {
     if (torch_symbols.function_stack_len != NULL && torch_symbols.function_stack_len() == 0) {
@@ -122,7 +164,9 @@ static uint64_t as_integer(PyObject *value, uint64_t missing)
 
 int fallback_flag(PyObject *tensor, FallbackFlag flag)
 {
-    PyObject *value = tensor_check_exact(tensor) ? get(flag == FALLBACK_IS_LEAF ? py.is_leaf : py.requires_grad, tensor) : NULL;
+    PyObject *value = tensor_check_exact(tensor)
+                          ? get(flag == FALLBACK_IS_LEAF ? py.is_leaf : py.requires_grad, tensor)
+                          : NULL;
     int result = value == Py_True ? 1 : value == Py_False ? 0 : -1;
     Py_XDECREF(value);
     return result;

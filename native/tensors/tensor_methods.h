@@ -1,11 +1,13 @@
-/* Whether torch's own methods of tensors are what they were: guards/tensor_methods.py, which holds the table. */
+/* Whether torch's own methods of tensors are what they were: guards/tensor_methods.py, which holds the table.
+ */
 #ifndef CAPTURE_TENSOR_METHODS_H
 #define CAPTURE_TENSOR_METHODS_H
 
 #include "tensors/torch_symbols.h"
 
 typedef struct {
-    unsigned int tag; /* version of torch.nn.Parameter at the last look; a change of a class that it derives from changes it too */
+    unsigned int tag; /* version of torch.nn.Parameter at the last look; a change of a class that it derives
+                         from changes it too */
     int replaced;     /* what came of that */
 } TensorMethods;
 extern TensorMethods tensor_methods;
@@ -14,7 +16,8 @@ extern TensorMethods tensor_methods;
 int load_tensor_methods(void);
 int tensor_methods_look(void);
 
-/* Never raises, runs no Python code. A class that was changed has version 0 until somebody looks something up in it. */
+/* Never raises, runs no Python code. A class that was changed has version 0 until somebody looks something up
+ * in it. */
 static inline int tensor_methods_replaced(void)
 {
     unsigned int tag = torch_symbols.parameter_type->tp_version_tag;

@@ -1,7 +1,8 @@
 /* New tensors and views from C.
  *
  * In:  sizes and strides in elements.
- * Out: a new reference to a torch.Tensor, or NULL with an exception. No C++ exception passes through: the C ABI of torch returns error codes.
+ * Out: a new reference to a torch.Tensor, or NULL with an exception. No C++ exception passes through: the C
+ * ABI of torch returns error codes.
  */
 #define PY_SSIZE_T_CLEAN
 #include "tensors/huge_pages.h"
@@ -20,7 +21,8 @@ PyObject *tensor_from_handle(void *handle)
     return tensor;
 }
 
-/* An allocation that fails throws, and no exception may pass through C: so only what can't fail unless the process is lost anyway. */
+/* An allocation that fails throws, and no exception may pass through C: so only what can't fail unless the
+ * process is lost anyway. */
 enum { SURE_TO_FIT = 1 << 19 }; /* elements; what is larger than 4 MiB is no small one, see huge_pages.h */
 
 static int is_small(int ndim, const int64_t *sizes)
@@ -53,12 +55,14 @@ PyObject *tensor_new_strided(int dtype, int ndim, const int64_t *sizes, const in
     }
     Handle handle = NULL;
     if (torch_symbols.empty_strided(ndim, sizes, strides, dtype, 0, 0, &handle) != 0) {
-        PyErr_Format(PyExc_RuntimeError, "torch could not allocate a tensor of %d dims and scalar type %d", ndim, dtype);
+        PyErr_Format(PyExc_RuntimeError, "torch could not allocate a tensor of %d dims and scalar type %d",
+                     ndim, dtype);
         return NULL;
     }
     PyObject *tensor = tensor_from_handle(handle);
     if (tensor != NULL) {
-        welcome_huge_pages(tensor_data_ptr(tensor), (size_t)tensor_numel(tensor) * (size_t)tensor_dtype_size(dtype));
+        welcome_huge_pages(tensor_data_ptr(tensor),
+                           (size_t)tensor_numel(tensor) * (size_t)tensor_dtype_size(dtype));
     }
     return tensor;
 }
@@ -85,9 +89,11 @@ static int find_as_strided(void)
     return as_strided == NULL ? -1 : 0;
 }
 
-PyObject *tensor_as_view(PyObject *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset)
+PyObject *tensor_as_view(PyObject *base, int ndim, const int64_t *sizes, const int64_t *strides,
+                         int64_t offset)
 {
-    PyObject *args[4] = {base, dims_tuple(sizes, ndim), dims_tuple(strides, ndim), PyLong_FromLongLong(offset)};
+    PyObject *args[4] = {base, dims_tuple(sizes, ndim), dims_tuple(strides, ndim),
+                         PyLong_FromLongLong(offset)};
     PyObject *view = NULL;
     if (args[1] != NULL && args[2] != NULL && args[3] != NULL && find_as_strided() == 0) {
         view = PyObject_Vectorcall(as_strided, args, 4, NULL);
@@ -98,7 +104,7 @@ PyObject *tensor_as_view(PyObject *base, int ndim, const int64_t *sizes, const i
     return view;
 }
 
-/* --- for tests ------------------------------------------------------------------------------------------------------------ */
+/* --- for tests --------------------------------------------------------------------------------------- */
 
 #define MAX_TEST_DIMS 16
 
@@ -151,15 +157,21 @@ static PyObject *as_view(PyObject *module, PyObject *args)
     }
     int ndim = read_geometry(sizes, strides, size_words, stride_words);
     if (ndim < 0 || !tensor_check(base)) {
-        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "expected a torch.Tensor, got %.200s", Py_TYPE(base)->tp_name);
+        return PyErr_Occurred() ? NULL
+                                : PyErr_Format(PyExc_TypeError, "expected a torch.Tensor, got %.200s",
+                                               Py_TYPE(base)->tp_name);
     }
     return tensor_as_view(base, ndim, size_words, stride_words, offset);
 }
 
 static PyMethodDef methods[] = {
-    {"tensor_new_strided", new_strided, METH_VARARGS, "tensor_new_strided(scalar_type, sizes, strides) -> Tensor with unset contents"},
+    {"tensor_new_strided", new_strided, METH_VARARGS,
+     "tensor_new_strided(scalar_type, sizes, strides) -> Tensor with unset contents"},
     {"tensor_as_view", as_view, METH_VARARGS, "tensor_as_view(base, sizes, strides, storage_offset) -> view"},
     {NULL, NULL, 0, NULL},
 };
 
-int init_tensor_new(PyObject *module) { return PyModule_AddFunctions(module, methods); }
+int init_tensor_new(PyObject *module)
+{
+    return PyModule_AddFunctions(module, methods);
+}

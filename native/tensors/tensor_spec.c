@@ -7,7 +7,8 @@
 
 int spec_matches(const TensorSpec *spec, PyObject *tensor, bool strides_too)
 {
-    if (!tensor_is_plain(tensor) || tensor_dtype(tensor) != spec->dtype || tensor_ndim(tensor) != spec->ndim) {
+    if (!tensor_is_plain(tensor) || tensor_dtype(tensor) != spec->dtype
+        || tensor_ndim(tensor) != spec->ndim) {
         return 0;
     }
     const int64_t *sizes = tensor_sizes(tensor), *strides = tensor_strides(tensor);
@@ -40,12 +41,15 @@ static void set_mismatch(const TensorSpec *spec, PyObject *tensor, const char *w
 {
     PyObject *sizes = dims_text(spec->sizes, spec->ndim), *strides = dims_text(spec->strides, spec->ndim);
     if (sizes != NULL && strides != NULL && !tensor_check(tensor)) {
-        PyErr_Format(PyExc_TypeError, "%s %lld: expected a tensor of size %R, got a %.200s", what, (long long)number, sizes, Py_TYPE(tensor)->tp_name);
+        PyErr_Format(PyExc_TypeError, "%s %lld: expected a tensor of size %R, got a %.200s", what,
+                     (long long)number, sizes, Py_TYPE(tensor)->tp_name);
     } else if (sizes != NULL && strides != NULL) {
-        PyObject *shape = PyObject_GetAttrString(tensor, "shape"), *dtype = PyObject_GetAttrString(tensor, "dtype");
+        PyObject *shape = PyObject_GetAttrString(tensor, "shape"),
+                 *dtype = PyObject_GetAttrString(tensor, "dtype");
         if (shape != NULL && dtype != NULL) {
             PyErr_Format(PyExc_TypeError,
-                         "%s %lld: expected a strided CPU tensor of size %R, stride %R and scalar type %lld, got size %S, %S, or another kind of tensor",
+                         "%s %lld: expected a strided CPU tensor of size %R, stride %R and scalar type %lld, "
+                         "got size %S, %S, or another kind of tensor",
                          what, (long long)number, sizes, strides, (long long)spec->dtype, shape, dtype);
         }
         Py_XDECREF(shape);
@@ -58,8 +62,8 @@ static void set_mismatch(const TensorSpec *spec, PyObject *tensor, const char *w
 /* A copy by torch costs 3 us. Many elements it copies better than this. */
 enum { FEW_ELEMENTS = 1024 };
 
-static void copy_elements(char *to, const char *from, const int64_t *sizes, const int64_t *to_strides, const int64_t *from_strides, int64_t ndim,
-                          int64_t bytes)
+static void copy_elements(char *to, const char *from, const int64_t *sizes, const int64_t *to_strides,
+                          const int64_t *from_strides, int64_t ndim, int64_t bytes)
 {
     if (ndim == 0) {
         memcpy(to, from, (size_t)bytes);
@@ -87,7 +91,8 @@ PyObject *spec_conform(const TensorSpec *spec, PyObject *tensor, const char *wha
     PyObject *copy = tensor_new_strided((int)spec->dtype, (int)spec->ndim, spec->sizes, spec->strides);
     int bytes = tensor_dtype_size((int)spec->dtype);
     if (copy != NULL && spec->numel <= FEW_ELEMENTS && bytes > 0) {
-        copy_elements(tensor_data_ptr(copy), tensor_data_ptr(tensor), spec->sizes, spec->strides, tensor_strides(tensor), spec->ndim, bytes);
+        copy_elements(tensor_data_ptr(copy), tensor_data_ptr(tensor), spec->sizes, spec->strides,
+                      tensor_strides(tensor), spec->ndim, bytes);
         return copy;
     }
     PyObject *same = copy == NULL ? NULL : PyObject_CallMethod(copy, "copy_", "O", tensor);

@@ -1,4 +1,5 @@
-/* Looks up torch's entry points, and reads the state of thread and process through them: see torch_symbols.h. */
+/* Looks up torch's entry points, and reads the state of thread and process through them: see torch_symbols.h.
+ */
 #define PY_SSIZE_T_CLEAN
 #include "tensors/torch_symbols.h"
 #include "tensors/tensor_access.h"
@@ -35,21 +36,27 @@ static const Wanted WANTED[] = {
     {C10, "_ZN3c108GradMode11set_enabledEb", (void **)&torch_symbols.set_grad_mode},
     {C10, "_ZN3c1031get_default_dtype_as_scalartypeEv", (void **)&torch_symbols.default_dtype},
     {CPU, "_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv", (void **)&torch_symbols.function_stack_len},
-    {CPU, "_ZN2at4impl22PythonTorchFunctionTLS18get_disabled_stateEv", (void **)&torch_symbols.function_disabled_state},
+    {CPU, "_ZN2at4impl22PythonTorchFunctionTLS18get_disabled_stateEv",
+     (void **)&torch_symbols.function_disabled_state},
     {C10, "_ZN3c104impl20TorchDispatchModeTLS9stack_lenEv", (void **)&torch_symbols.dispatch_stack_len},
-    {CPU, "_ZN2at8autocast19is_autocast_enabledEN3c1010DeviceTypeE", (void **)&torch_symbols.autocast_enabled},
+    {CPU, "_ZN2at8autocast19is_autocast_enabledEN3c1010DeviceTypeE",
+     (void **)&torch_symbols.autocast_enabled},
     {CPU, "_ZN2at8autocast25is_autocast_cache_enabledEv", (void **)&torch_symbols.autocast_cache},
     {CPU, "_ZN2at8autocast18get_autocast_dtypeEN3c1010DeviceTypeE", (void **)&torch_symbols.autocast_dtype},
     {CPU, "_ZN2at13globalContextEv", (void **)&torch_symbols.global_context},
     {CPU, "_ZNK2at7Context23deterministicAlgorithmsEv", (void **)&torch_symbols.deterministic},
-    {CPU, "_ZNK2at7Context31deterministicAlgorithmsWarnOnlyEv", (void **)&torch_symbols.deterministic_warn_only},
-    {CPU, "_ZNK2at7Context36deterministicFillUninitializedMemoryEv", (void **)&torch_symbols.deterministic_fill},
+    {CPU, "_ZNK2at7Context31deterministicAlgorithmsWarnOnlyEv",
+     (void **)&torch_symbols.deterministic_warn_only},
+    {CPU, "_ZNK2at7Context36deterministicFillUninitializedMemoryEv",
+     (void **)&torch_symbols.deterministic_fill},
 };
 
 static const Wanted OPTIONAL[] = {
-/* C++ functions called by the rules of this processor's C++ ABI: a result in memory is an ordinary first argument on x86-64 only. */
+/* C++ functions called by the rules of this processor's C++ ABI: a result in memory is an ordinary first
+ * argument on x86-64 only. */
 #if defined(__x86_64__)
-    {CPU, "_ZN2at6detail17empty_strided_cpuEN3c108ArrayRefIlEES3_NS1_10ScalarTypeEb", (void **)&torch_symbols.empty_cpu},
+    {CPU, "_ZN2at6detail17empty_strided_cpuEN3c108ArrayRefIlEES3_NS1_10ScalarTypeEb",
+     (void **)&torch_symbols.empty_cpu},
     {PYTHON, "_Z16THPVariable_WrapON2at10TensorBaseE", (void **)&torch_symbols.wrap_moved},
 #endif
     {NULL, NULL, NULL},
@@ -62,7 +69,10 @@ static void *find_symbol(const char *library, const char *name)
     return handle == NULL ? NULL : dlsym(handle, name);
 }
 
-void *torch_cpu_symbol(const char *name) { return find_symbol(CPU, name); }
+void *torch_cpu_symbol(const char *name)
+{
+    return find_symbol(CPU, name);
+}
 
 static PyTypeObject *torch_type(const char *module_name, const char *name)
 {
@@ -90,7 +100,8 @@ int load_torch_symbols(void)
         *WANTED[i].target = find_symbol(WANTED[i].library, WANTED[i].name);
         if (*WANTED[i].target == NULL) {
             PyErr_Format(PyExc_ImportError,
-                         "this build of torch has no %s in %s, which capture's native code needs; use hook='settrace', or torch 2.13",
+                         "this build of torch has no %s in %s, which capture's native code needs; use "
+                         "hook='settrace', or torch 2.13",
                          WANTED[i].name, WANTED[i].library);
             return -1;
         }
@@ -99,9 +110,14 @@ int load_torch_symbols(void)
         *wanted->target = find_symbol(wanted->library, wanted->name);
     }
     torch_symbols.context = torch_symbols.global_context();
-    const struct { PyTypeObject **target; const char *module, *name; } types[] = {
-        {&torch_symbols.parameter_type, "torch.nn", "Parameter"}, {&torch_symbols.module_type, "torch.nn", "Module"},
-        {&torch_symbols.size_type, "torch", "Size"},              {&torch_symbols.device_type, "torch", "device"},
+    const struct {
+        PyTypeObject **target;
+        const char *module, *name;
+    } types[] = {
+        {&torch_symbols.parameter_type, "torch.nn", "Parameter"},
+        {&torch_symbols.module_type, "torch.nn", "Module"},
+        {&torch_symbols.size_type, "torch", "Size"},
+        {&torch_symbols.device_type, "torch", "device"},
         {&torch_symbols.tensor_type, "torch", "Tensor"}, /* last: says that all is loaded */
     };
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
@@ -113,9 +129,10 @@ int load_torch_symbols(void)
     return 0;
 }
 
-/* --- state of the thread -------------------------------------------------------------------------------------------------- */
+/* --- state of the thread ----------------------------------------------------------------------------- */
 
-/* c10::impl::raw_local_dispatch_key_set: {included, excluded}, both as differences from the defaults. dlsym gives this thread's copy. */
+/* c10::impl::raw_local_dispatch_key_set: {included, excluded}, both as differences from the defaults. dlsym
+ * gives this thread's copy. */
 static __thread uint64_t *thread_keys;
 
 static uint64_t *local_keys(void)
@@ -129,15 +146,33 @@ static uint64_t *local_keys(void)
 uint64_t leave_autograd(void)
 {
     uint64_t *keys = local_keys(), before = keys[1];
-    keys[1] = ((before ^ torch_symbols.exclude_default) | torch_symbols.grad_keys) ^ torch_symbols.exclude_default;
+    keys[1] =
+        ((before ^ torch_symbols.exclude_default) | torch_symbols.grad_keys) ^ torch_symbols.exclude_default;
     return before;
 }
 
-void enter_autograd(uint64_t before) { local_keys()[1] = before; }
+void enter_autograd(uint64_t before)
+{
+    local_keys()[1] = before;
+}
 
 /* In the order of guards.global_state.GlobalState. */
-enum { GRAD_MODE, INCLUDE_KEYS, EXCLUDE_KEYS, DEFAULT_DTYPE, DETERMINISTIC, WARN_ONLY, FILL, FUNCTION_MODES, FUNCTION_ENABLED, DISPATCH_MODES,
-       AUTOCAST, AUTOCAST_DTYPE, AUTOCAST_CACHE, METHODS_REPLACED };
+enum {
+    GRAD_MODE,
+    INCLUDE_KEYS,
+    EXCLUDE_KEYS,
+    DEFAULT_DTYPE,
+    DETERMINISTIC,
+    WARN_ONLY,
+    FILL,
+    FUNCTION_MODES,
+    FUNCTION_ENABLED,
+    DISPATCH_MODES,
+    AUTOCAST,
+    AUTOCAST_DTYPE,
+    AUTOCAST_CACHE,
+    METHODS_REPLACED
+};
 
 void tensor_global_state(int64_t out[GLOBAL_STATE_FIELDS])
 {
@@ -155,35 +190,43 @@ void tensor_global_state(int64_t out[GLOBAL_STATE_FIELDS])
     out[FUNCTION_ENABLED] = t->function_disabled_state() == 0;
     out[DISPATCH_MODES] = t->dispatch_stack_len();
     out[AUTOCAST] = autocast;
-    out[AUTOCAST_DTYPE] = autocast ? t->autocast_dtype(0) : 0; /* what an autocast that is off would do does not count */
+    out[AUTOCAST_DTYPE] =
+        autocast ? t->autocast_dtype(0) : 0; /* what an autocast that is off would do does not count */
     out[AUTOCAST_CACHE] = autocast ? t->autocast_cache() : 0;
     out[METHODS_REPLACED] = tensor_methods_replaced();
 }
 
-/* The first mode of the dispatch stack and the first autocast change the thread's keys: with equal keys, "none" needs no second look. */
+/* The first mode of the dispatch stack and the first autocast change the thread's keys: with equal keys,
+ * "none" needs no second look. */
 int tensor_global_state_is(const int64_t expected[GLOBAL_STATE_FIELDS])
 {
     const TorchSymbols *t = &torch_symbols;
     const uint64_t *keys = local_keys();
-    if ((int64_t)(keys[0] ^ t->include_default) != expected[INCLUDE_KEYS] || (int64_t)(keys[1] ^ t->exclude_default) != expected[EXCLUDE_KEYS] ||
-        t->grad_mode() != expected[GRAD_MODE] || t->default_dtype() != expected[DEFAULT_DTYPE] ||
-        t->deterministic(t->context) != expected[DETERMINISTIC] || t->deterministic_fill(t->context) != expected[FILL] ||
-        t->deterministic_warn_only(t->context) != expected[WARN_ONLY] || t->function_stack_len() != expected[FUNCTION_MODES] ||
-        (t->function_disabled_state() == 0) != expected[FUNCTION_ENABLED] || tensor_methods_replaced() != expected[METHODS_REPLACED]) {
+    if ((int64_t)(keys[0] ^ t->include_default) != expected[INCLUDE_KEYS]
+        || (int64_t)(keys[1] ^ t->exclude_default) != expected[EXCLUDE_KEYS]
+        || t->grad_mode() != expected[GRAD_MODE] || t->default_dtype() != expected[DEFAULT_DTYPE]
+        || t->deterministic(t->context) != expected[DETERMINISTIC]
+        || t->deterministic_fill(t->context) != expected[FILL]
+        || t->deterministic_warn_only(t->context) != expected[WARN_ONLY]
+        || t->function_stack_len() != expected[FUNCTION_MODES]
+        || (t->function_disabled_state() == 0) != expected[FUNCTION_ENABLED]
+        || tensor_methods_replaced() != expected[METHODS_REPLACED]) {
         return 0;
     }
     if (expected[DISPATCH_MODES] != 0 && t->dispatch_stack_len() != expected[DISPATCH_MODES]) {
         return 0;
     }
-    return !expected[AUTOCAST] || (t->autocast_enabled(0) && t->autocast_dtype(0) == expected[AUTOCAST_DTYPE] &&
-                                   t->autocast_cache() == expected[AUTOCAST_CACHE]);
+    return !expected[AUTOCAST]
+           || (t->autocast_enabled(0) && t->autocast_dtype(0) == expected[AUTOCAST_DTYPE]
+               && t->autocast_cache() == expected[AUTOCAST_CACHE]);
 }
 
-/* --- what Python says once ------------------------------------------------------------------------------------------------ */
+/* --- what Python says once --------------------------------------------------------------------------- */
 
 static int call_raw_keys(PyObject *torch_c, const char *function, PyObject *argument, uint64_t *out)
 {
-    PyObject *keys = argument == NULL ? PyObject_CallMethod(torch_c, function, NULL) : PyObject_CallMethod(torch_c, function, "O", argument);
+    PyObject *keys = argument == NULL ? PyObject_CallMethod(torch_c, function, NULL)
+                                      : PyObject_CallMethod(torch_c, function, "O", argument);
     PyObject *raw = keys == NULL ? NULL : PyObject_CallMethod(keys, "raw_repr", NULL);
     Py_XDECREF(keys);
     if (raw == NULL) {
@@ -198,11 +241,13 @@ static int load_thread_defaults(PyObject *torch_c)
 {
     uint64_t included, excluded;
     if (local_keys() == NULL) {
-        PyErr_SetString(PyExc_ImportError, "this build of torch does not export its thread's dispatch keys; use hook='settrace'");
+        PyErr_SetString(
+            PyExc_ImportError,
+            "this build of torch does not export its thread's dispatch keys; use hook='settrace'");
         return -1;
     }
-    if (call_raw_keys(torch_c, "_dispatch_tls_local_include_set", NULL, &included) < 0 ||
-        call_raw_keys(torch_c, "_dispatch_tls_local_exclude_set", NULL, &excluded) < 0) {
+    if (call_raw_keys(torch_c, "_dispatch_tls_local_include_set", NULL, &included) < 0
+        || call_raw_keys(torch_c, "_dispatch_tls_local_exclude_set", NULL, &excluded) < 0) {
         return -1;
     }
     torch_symbols.include_default = included ^ local_keys()[0];
@@ -213,16 +258,18 @@ static int load_thread_defaults(PyObject *torch_c)
 /* An ordinary tensor and one made in inference mode differ by the keys of autograd. */
 static int load_tensor_keys(PyObject *torch_c, PyObject *space)
 {
-    static const char CODE[] =
-        "import torch\n"
-        "with torch.inference_mode(False), torch.enable_grad():\n"
-        "    ordinary, leaf = torch.zeros(1, device='cpu'), torch.zeros(1, device='cpu', dtype=torch.float32, requires_grad=True)\n"
-        "with torch.inference_mode():\n"
-        "    inference = torch.zeros(1, device='cpu')\n";
+    static const char CODE[] = "import torch\n"
+                               "with torch.inference_mode(False), torch.enable_grad():\n"
+                               "    ordinary, leaf = torch.zeros(1, device='cpu'), torch.zeros(1, "
+                               "device='cpu', dtype=torch.float32, requires_grad=True)\n"
+                               "with torch.inference_mode():\n"
+                               "    inference = torch.zeros(1, device='cpu')\n";
     uint64_t ordinary, inference;
     PyObject *ran = PyRun_String(CODE, Py_file_input, space, space);
-    if (ran == NULL || call_raw_keys(torch_c, "_dispatch_keys", PyDict_GetItemString(space, "ordinary"), &ordinary) < 0 ||
-        call_raw_keys(torch_c, "_dispatch_keys", PyDict_GetItemString(space, "inference"), &inference) < 0) {
+    if (ran == NULL
+        || call_raw_keys(torch_c, "_dispatch_keys", PyDict_GetItemString(space, "ordinary"), &ordinary) < 0
+        || call_raw_keys(torch_c, "_dispatch_keys", PyDict_GetItemString(space, "inference"), &inference)
+               < 0) {
         Py_XDECREF(ran);
         return -1;
     }
@@ -241,8 +288,8 @@ int load_plain_tensor(void)
 {
     PyObject *torch_c = PyImport_ImportModule("torch._C");
     PyObject *space = torch_c == NULL ? NULL : PyDict_New();
-    int status = space == NULL || PyDict_SetItemString(space, "__builtins__", PyEval_GetBuiltins()) < 0 ||
-                         load_thread_defaults(torch_c) < 0 || load_tensor_keys(torch_c, space) < 0
+    int status = space == NULL || PyDict_SetItemString(space, "__builtins__", PyEval_GetBuiltins()) < 0
+                         || load_thread_defaults(torch_c) < 0 || load_tensor_keys(torch_c, space) < 0
                      ? -1
                      : 0;
     Py_XDECREF(space);
