@@ -1,8 +1,9 @@
 """What a first call costs: `python -m benchmarks.compile_time`.
 
 In:  nothing. The disk cache is off: every kernel is compiled here.
-Out: milliseconds of processor time of the translation to a graph and of its compilation, for small graphs of ten operations and for BERT-base's forward
-     with 3, 6 and 12 layers (their kernels are alike, and compiled once); of the first training steps of BERT and ResNet, the backward too.
+Out: milliseconds of processor time of the translation to a graph and of its compilation, for small graphs of
+     ten operations and for BERT-base's forward with 3, 6 and 12 layers (their kernels are alike, and compiled
+     once); of the first training steps of BERT and ResNet, the backward too.
 
     BERT-base, 12 layers    translated 480 ms    compiled 240 ms
     ResNet-50, training     translated 400 ms    forward compiled 650 ms    backward compiled 350 ms
@@ -53,8 +54,9 @@ def first_call(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[flo
 
 
 def first_step(model: torch.nn.Module, x: torch.Tensor) -> tuple[float, float, float]:
-    """Milliseconds of translation, of the compilation of the forward (with the joint graph) and of that of the backward: what its first call takes longer
-    than its second."""
+    """Milliseconds of translation, of the compilation of the forward (with the joint graph) and of that of
+    the backward: what its first call takes longer than its second.
+    """
     results: list[torch.Tensor] = []
 
     def forward(x: torch.Tensor) -> None:

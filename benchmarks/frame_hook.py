@@ -1,10 +1,11 @@
 """What the frame hook costs a Python call.
 
 In:  nothing; run `python benchmarks/frame_hook.py`.
-Out: a table, nanoseconds a call of `def empty(): pass` less the loop around it; each line against the same call with no hook.
+Out: a table, nanoseconds a call of `def empty(): pass` less the loop around it; each line against the same
+     call with no hook.
 
-Goals: +50 ns at most for a call that is not captured, inside the enabled region; 0 outside. The variants are measured in turns (a noisy machine
-drifts), the median of the rounds counts.
+Goals: +50 ns at most for a call that is not captured, inside the enabled region; 0 outside. The variants are
+measured in turns (a noisy machine drifts), the median of the rounds counts.
 """
 
 from __future__ import annotations

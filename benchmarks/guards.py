@@ -1,7 +1,8 @@
 """Nanoseconds of each kind of guard in the native machine.
 
 In:  nothing (`python -m benchmarks.guards`).
-Out: a table: what is guarded, instructions' nanoseconds a run (the empty program's are taken off), best of several repetitions.
+Out: a table: what is guarded, instructions' nanoseconds a run (the empty program's are taken off), best of
+     several repetitions.
 
 A row is a guard set over one world; rows of many guards give the cost of one.
 """

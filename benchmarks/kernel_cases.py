@@ -1,10 +1,11 @@
 """The kernels that are measured: what each computes, and its inputs at three sizes.
 
 In:  nothing.
-Out: `CASES`: `Case(name, function, inputs(size), sizes, grad)`; `inputs` gives the arguments of `function`; with `grad` the gradients for all
-     floating arguments that require grad are part of what is measured.
+Out: `CASES`: `Case(name, function, inputs(size), sizes, grad)`; `inputs` gives the arguments of `function`;
+     with `grad` the gradients for all floating arguments that require grad are part of what is measured.
 
-Sizes are those of BERT-base (12 heads of 64, width 768, sequences of 128), GPT-2, ResNet-50 and ViT (196 patches), small ones and in between.
+Sizes are those of BERT-base (12 heads of 64, width 768, sequences of 128), GPT-2, ResNet-50 and ViT (196
+patches), small ones and in between.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def ints(high: int, *shape: int) -> torch.Tensor:
     return torch.randint(high, shape)
 
 
-# --- pointwise -------------------------------------------------------------------------------------------------------------------
+# --- pointwise --------------------------------------------------------------------------------------------
 
 LENGTHS = (1000, 100_000, 10_000_000)
 
@@ -131,7 +132,7 @@ case(
     8,
 )
 
-# --- reductions ------------------------------------------------------------------------------------------------------------------
+# --- reductions --------------------------------------------------------------------------------------------
 
 MATRICES = ((64, 64), (512, 1024), (4096, 2048))
 
@@ -159,7 +160,7 @@ case("norm of all", lambda x: x.norm(), lambda n: (normal(n),), *LENGTHS)
 case("cumsum of rows", lambda x: x.cumsum(1), matrix, *MATRICES)
 case("logsumexp", lambda x: torch.logsumexp(x, 1), matrix, *MATRICES)
 
-# --- norms, softmax, losses ------------------------------------------------------------------------------------------------------
+# --- norms, softmax, losses --------------------------------------------------------------------------------
 
 ROWS = ((16, 64), (512, 1024), (4096, 768))
 
@@ -260,7 +261,7 @@ case(
     (8, 64, 56),
 )
 
-# --- products --------------------------------------------------------------------------------------------------------------------
+# --- products ----------------------------------------------------------------------------------------------
 
 
 def linear_inputs(size: tuple[int, int, int]) -> tuple[torch.Tensor, ...]:
@@ -377,7 +378,7 @@ case(
     both=True,
 )
 
-# --- look-ups --------------------------------------------------------------------------------------------------------------------
+# --- look-ups ----------------------------------------------------------------------------------------------
 
 case(
     "embedding",
@@ -421,7 +422,7 @@ case(
     (2048, 1024),
 )
 
-# --- optimizers ------------------------------------------------------------------------------------------------------------------
+# --- optimizers --------------------------------------------------------------------------------------------
 
 
 def states(sizes: tuple[tuple[int, ...], ...], count: int) -> tuple[list[torch.Tensor], ...]:
@@ -453,7 +454,7 @@ PARAMETERS = (((64, 64), (64,)), ((64, 64), (64,)) * 10, LAYER)
 case("sgd with momentum", sgd, lambda sizes: states(sizes, 3), *PARAMETERS)
 case("adam", adam, lambda sizes: states(sizes, 4), *PARAMETERS)
 
-# --- whole layers ----------------------------------------------------------------------------------------------------------------
+# --- whole layers ------------------------------------------------------------------------------------------
 
 
 class Encoder(nn.Module):

@@ -1,6 +1,8 @@
-"""Kernels of common models, through the whole of capture, against eager and torch.compile: `python -m benchmarks.kernels [--peers] [NAME ...]`.
+"""Kernels of common models, through the whole of capture, against eager and torch.compile: `python -m
+benchmarks.kernels [--peers] [NAME ...]`.
 
-Out: for each kernel and size the median times, capture's ratio to each, and the geometric means. Marked: more than 1.1 of the better of the two.
+Out: for each kernel and size the median times, capture's ratio to each, and the geometric means. Marked: more
+     than 1.1 of the better of the two.
 """
 
 from __future__ import annotations

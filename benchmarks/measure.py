@@ -5,8 +5,9 @@ Out: `Timing` of each: median seconds and how far the middle half of the samples
 
     compare({"eager": f, "capture": g})  ->  {"eager": Timing(8.3e-6, 0.02), "capture": Timing(1.1e-6, 0.03)}
 
-A turn is a batch of calls that lasts `BATCH` seconds, so that reading the clock does not count and a busy moment of the machine meets all. The clock is
-that of the process (time on the core): what other processes do on a shared machine shifts it through the caches alone.
+A turn is a batch of calls that lasts `BATCH` seconds, so that reading the clock does not count and a busy
+moment of the machine meets all. The clock is that of the process (time on the core): what other processes do
+on a shared machine shifts it through the caches alone.
 """
 
 from __future__ import annotations

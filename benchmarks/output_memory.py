@@ -1,7 +1,9 @@
-"""What new pages for large outputs cost, and `config.keep_memory_mapped`: `python -m benchmarks.output_memory`.
+"""What new pages for large outputs cost, and `config.keep_memory_mapped`: `python -m
+benchmarks.output_memory`.
 
 In:  nothing; each row is a process of its own, as the setting is for good.
-Out: milliseconds of `x * y + 1` at 1e7 elements by eager and through capture, and of a copy into memory that is there, whose bandwidth is the measure.
+Out: milliseconds of `x * y + 1` at 1e7 elements by eager and through capture, and of a copy into memory that
+     is there, whose bandwidth is the measure.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What capture adds and saves around small work: `python -m benchmarks.small_graphs`.
 
-x * y + 1 on 4 elements, with and without grad; first compile; import; a call of an empty function that is not captured.
+x * y + 1 on 4 elements, with and without grad; first compile; import; a call of an empty function that is not
+captured.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def empty() -> None:
 
 
 def in_region(table: Targets) -> None:
-    """Calls as a training script makes them: the loop is inside `enable()`, the function is called by its own name."""
+    """Calls as a training script makes them: the loop is inside `enable()`, the function is called by its own
+    name.
+    """
     for grad, target in ((False, 0.15), (True, 0.8)):
         x, y = torch.randn(4), torch.randn(4, requires_grad=grad)
         loop = repeat_call(axpy, x, y)

@@ -1,7 +1,8 @@
-"""Kernels that every model has, through the whole of capture, outputs allocated: `python -m benchmarks.steady_state [--peers]`.
+"""Kernels that every model has, through the whole of capture, outputs allocated: `python -m
+benchmarks.steady_state [--peers]`.
 
-a chain of ten operations at 1e5 and 1e7 elements, softmax and layer_norm at 512x1024, each against eager and torch.compile; and one training step
-of a small model against eager.
+a chain of ten operations at 1e5 and 1e7 elements, softmax and layer_norm at 512x1024, each against eager and
+torch.compile; and one training step of a small model against eager.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Kernels that take sizes at run time, against kernels compiled for the sizes: time of a call, of the first call, and of the first call at a new size.
+"""Kernels that take sizes at run time, against kernels compiled for the sizes: time of a call, of the first
+call, and of the first call at a new size.
 
     python -m benchmarks.symbolic_sizes [name...]
 

@@ -1,10 +1,13 @@
-"""One thread and several, against eager with as many: `python -m benchmarks.threads [--threads N] [--sizes 0 1 2] [NAME ...]`.
+"""One thread and several, against eager with as many: `python -m benchmarks.threads [--threads N] [--sizes 0
+1 2] [NAME ...]`.
 
-Out: for each kernel of `benchmarks.kernel_cases` and size the times with one and with several threads, what several gain (1: nothing), and the time with several
+Out: for each kernel of `benchmarks.kernel_cases` and size the times with one and with several threads, what
+     several gain (1: nothing), and the time with several
 in units of eager's with as many. Marked: slower than eager by a tenth.
 
-Wall-clock time, since a second thread's time counts too: the best of many calls, contenders in turn. So the threads of the pool are awake, as in a loop that does
-nothing else. On a machine with other work to do the figures for several threads are those of its scheduler: measure more `--seconds`.
+Wall-clock time, since a second thread's time counts too: the best of many calls, contenders in turn. So the
+threads of the pool are awake, as in a loop that does nothing else. On a machine with other work to do the
+figures for several threads are those of its scheduler: measure more `--seconds`.
 """
 
 from __future__ import annotations

@@ -1,13 +1,16 @@
 """Entries of code objects, as Python sees them: one captured version of a function behind its guards.
 
 In:  what translation made for one frame: a guard program, and a graph with a result recipe, or a code object.
-Out: the entry on the frame's code object, where the frame hook finds it; gone again when an object dies that its guards know by address.
+Out: the entry on the frame's code object, where the frame hook finds it; gone again when an object dies that
+     its guards know by address.
 
-    install(f.__code__, CacheEntry(program, key, graph=kernel, result=(("out", 0),)))     ->     f(x) calls `kernel`, runs no bytecode
+    install(f.__code__, CacheEntry(program, key, graph=kernel, result=(("out", 0),)))     ->     f(x) calls
+        `kernel`, runs no bytecode
 
-A code object owns its entries, and the garbage collector does not see into code objects: an entry must not refer strongly to the function that
-has the code, nor to what its guards name by identity. All functions may be called from any thread and at any time, also from weak reference
-callbacks and `__del__`; a frame that runs an entry meanwhile goes on with it.
+A code object owns its entries, and the garbage collector does not see into code objects: an entry must not
+refer strongly to the function that has the code, nor to what its guards name by identity. All functions may
+be called from any thread and at any time, also from weak reference callbacks and `__del__`; a frame that runs
+an entry meanwhile goes on with it.
 """
 
 from __future__ import annotations
@@ -33,9 +36,11 @@ class GuardSetLike(Protocol):
 
 
 class CacheEntry(_capture.Entry):
-    """One captured version of a code object. The constructor is that of `_capture.Entry`; the fields here are filled by whoever captures.
+    """One captured version of a code object. The constructor is that of `_capture.Entry`; the fields here are
+    filled by whoever captures.
 
-    guard_set: the guards that the program was made from, for the text of a recompile reason. compile_time: seconds. explanation: what
+    guard_set: the guards that the program was made from, for the text of a recompile reason. compile_time:
+    seconds. explanation: what
     `explain()` shows. on_failure (of `_capture.Entry`): called with (entry, exception) when the graph raised.
     """
 
@@ -46,10 +51,11 @@ class CacheEntry(_capture.Entry):
 
 
 def install(code: CodeType, entry: CacheEntry) -> bool:
-    """Put `entry` in front of the entries of `code`. It is removed when one of the objects dies that its guards know by address.
+    """Put `entry` in front of the entries of `code`. It is removed when one of the objects dies that its
+    guards know by address.
 
-    False, and nothing installed, where one of them is dead already. Raises ValueError for an entry whose code can't run in place of `code`, one that
-    is installed there already, and generator code.
+    False, and nothing installed, where one of them is dead already. Raises ValueError for an entry whose code
+    can't run in place of `code`, one that is installed there already, and generator code.
     """
     objects = entry.guard_set.weak_objects() if entry.guard_set is not None else ()
     if any(obj is None for obj in objects):
@@ -94,14 +100,18 @@ def recompiles(code: CodeType) -> int:
 
 
 def limit_reached(code: CodeType, key: Any, limit: int, accumulated_limit: int | None = None) -> bool:
-    """May no more entries be made? `limit` counts live entries of `key`, `accumulated_limit` all that `code` ever had since the last reset."""
+    """May no more entries be made? `limit` counts live entries of `key`, `accumulated_limit` all that `code`
+    ever had since the last reset.
+    """
     if accumulated_limit is not None and _capture.added_entries(code) >= accumulated_limit:
         return True
     return len(entries(code, key)) >= limit
 
 
 def stop_capturing(code: CodeType, key: Any) -> None:
-    """From now on frames of `code` that fit none of its entries of `key` run eagerly and the callback is not asked, until the next reset."""
+    """From now on frames of `code` that fit none of its entries of `key` run eagerly and the callback is not
+    asked, until the next reset.
+    """
     log.debug("%s is captured no more until the next reset", code.co_qualname)
     _capture.add_entry(code, CacheEntry(None, key))
 

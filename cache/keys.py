@@ -1,6 +1,7 @@
 """Names of stored objects.
 
-In:  the texts that machine code depends on: the LLVM module, the processor level, the versions of llvmlite and LLVM.
+In:  the texts that machine code depends on: the LLVM module, the processor level, the versions of llvmlite
+     and LLVM.
 Out: `object_key(parts)`: 64 hexadecimal digits.
 
     object_key(("define i32 @k() ...", "x86-64-v4", "llvmlite 0.50.0")) -> "9c1f..."
@@ -14,7 +15,9 @@ FORMAT_VERSION = 1  # of the files; a change makes new keys, so that old files a
 
 
 def object_key(parts: tuple[str, ...]) -> str:
-    """A digest of the parts and the format. Each part counts with its length: ("ab", "c") and ("a", "bc") differ."""
+    """A digest of the parts and the format. Each part counts with its length: ("ab", "c") and ("a", "bc")
+    differ.
+    """
     digest = hashlib.sha256(f"capture object {FORMAT_VERSION}\n".encode())
     for part in parts:
         data = part.encode()

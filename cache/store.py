@@ -5,9 +5,10 @@ Out: `get(parts)` before the next one: the same bytes, or None.
 
     <directory>/9c/9c1f....o     magic, sha256 of the data, the data
 
-A file appears complete or not at all (written under a temporary name, then renamed), so any number of processes may share the folder.
-What fails its checksum counts as absent, is reported once and removed. A folder that can't be written makes the store read-only, with
-one line in the log: machine code is then compiled in each process.
+A file appears complete or not at all (written under a temporary name, then renamed), so any number of
+processes may share the folder. What fails its checksum counts as absent, is reported once and removed. A
+folder that can't be written makes the store read-only, with one line in the log: machine code is then
+compiled in each process.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class KernelStore:
                 path.unlink(missing_ok=True)
             self._bytes_known = 0
 
-    # --- inside ------------------------------------------------------------------------------------------------------------
+    # --- inside --------------------------------------------------------------------------------------------
 
     def _path(self, parts: tuple[str, ...]) -> Path:
         key = object_key(parts)
@@ -97,11 +98,15 @@ class KernelStore:
         return [file for folder in self.directory.glob("??") for file in _objects(folder)]
 
     def _estimated_bytes(self, folder: Path) -> int:
-        """Keys are hashes, so one folder tells of all: to count the files of a full store takes longer than to compile a graph."""
+        """Keys are hashes, so one folder tells of all: to count the files of a full store takes longer than
+        to compile a graph.
+        """
         return _FOLDERS * sum(size for _, size, _ in _objects(folder))
 
     def _evict(self, newest: Path) -> int:
-        """Above the limit: remove the least recently used files down to a part of it, `newest` last. Returns the bytes left."""
+        """Above the limit: remove the least recently used files down to a part of it, `newest` last. Returns
+        the bytes left.
+        """
         files = sorted(self._files(), key=lambda file: (file[0] == newest, file[2]))
         total = sum(size for _, size, _ in files)
         if total <= self.max_bytes:
@@ -120,7 +125,9 @@ class KernelStore:
 
 
 def _objects(folder: Path) -> list[tuple[Path, int, float]]:
-    """(path, bytes, time of last use) of the object files in one folder; one that another process removes meanwhile is left out."""
+    """(path, bytes, time of last use) of the object files in one folder; one that another process removes
+    meanwhile is left out.
+    """
     found = []
     for path in folder.glob("*.o"):
         with contextlib.suppress(FileNotFoundError):

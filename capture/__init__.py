@@ -8,8 +8,8 @@
     fast = capture.compile(model)       # or one callable; also @capture.compile
     print(capture.explain(model)(x))
 
-In:  PyTorch programs. Out: the names below; see README.md. Interpreter, guards and tracer are imported here; what
-     lowers graphs is imported by the first one that is compiled.
+In:  PyTorch programs. Out: the names below; see README.md. Interpreter, guards and tracer are imported here;
+     what lowers graphs is imported by the first one that is compiled.
 """
 
 from __future__ import annotations

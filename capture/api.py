@@ -199,7 +199,7 @@ def _in_a_frame(function: Any) -> Any:
     return call
 
 
-# --- not to be captured -------------------------------------------------------------------------------------
+# --- not to be captured -----------------------------------------------------------------------------------
 
 
 class _Disabled(Region):
@@ -223,7 +223,8 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
     """Not to be captured: a function (also as a decorator), a module, or `with capture.disable():` a block;
     of a class, its `__init__` (and of a class of modules, their calls).
 
-    recursive: nor what it calls. Else its own frame only. reason: for readers. Source: torch.compiler.disable.
+    recursive: nor what it calls. Else its own frame only. reason: for readers. Source:
+    torch.compiler.disable.
     """
     if fn is None:
         return _Disabled() if recursive else functools.partial(disable, recursive=False)
@@ -249,7 +250,7 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
     return fn
 
 
-# --- inside of captured code --------------------------------------------------------------------------------
+# --- inside of captured code ------------------------------------------------------------------------------
 
 
 def graph_break(msg: str = "") -> None:
@@ -266,7 +267,7 @@ def is_compiling() -> bool:
     return is_capturing()
 
 
-# --- start anew ---------------------------------------------------------------------------------------------
+# --- start anew -------------------------------------------------------------------------------------------
 
 
 def reset() -> None:

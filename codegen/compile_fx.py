@@ -1,11 +1,14 @@
 """The compiler: a graph of torch calls becomes a callable of native code.
 
-In:  `fx.GraphModule` at the level of torch calls (what a Dynamo backend gets), its inputs; optionally a store of machine code.
-Out: `CompiledGraph`, or `TrainingGraph` where outputs need gradients, or `EagerGraph` where the graph can't be compiled.
+In:  `fx.GraphModule` at the level of torch calls (what a Dynamo backend gets), its inputs; optionally a store
+     of machine code.
+Out: `CompiledGraph`, or `TrainingGraph` where outputs need gradients, or `EagerGraph` where the graph can't
+     be compiled.
 
     f = compile_fx(gm, [x, y]);  f(x, y)  ->  (tensor, ...)
 
-The steps: trace (functional ATen graph) -> joint graph and partition (training) -> lower -> fuse, schedule -> LLVM -> launch plan.
+The steps: trace (functional ATen graph) -> joint graph and partition (training) -> lower -> fuse, schedule ->
+LLVM -> launch plan.
 """
 
 from __future__ import annotations
@@ -67,12 +70,14 @@ def compile_fx(
     kernels: bool = True,
     frozen: frozenset[int] = frozenset(),
 ) -> Compiled:
-    """Compile `gm` for inputs like `example_inputs` (tensors, numbers): their dtypes, sizes, strides, requires_grad, and for the grad mode of the
-    moment. The callable takes the placeholders in order and gives a tuple; inputs of another layout are an error.
+    """Compile `gm` for inputs like `example_inputs` (tensors, numbers): their dtypes, sizes, strides,
+    requires_grad, and for the grad mode of the moment. The callable takes the placeholders in order and gives
+    a tuple; inputs of another layout are an error.
 
-    frozen: positions of inputs that will be the same tensors with the same contents at every call; the caller sees to that. They are constants of a graph that
-    computes no gradients. kernels False: every ATen operator of the traced graphs is a call, none is compiled (to tell what tracing does from what kernels do).
-    A graph that can't be compiled runs through eager; the log `capture.codegen` says why.
+    frozen: positions of inputs that will be the same tensors with the same contents at every call; the caller
+    sees to that. They are constants of a graph that computes no gradients. kernels False: every ATen operator
+    of the traced graphs is a call, none is compiled (to tell what tracing does from what kernels do). A graph
+    that can't be compiled runs through eager; the log `capture.codegen` says why.
     """
     try:
         check_inputs(example_inputs)
@@ -100,8 +105,10 @@ def compile_fx(
 def compile_for_sizes(
     gm: fx.GraphModule, example_inputs: Sequence[Any], *, store: Any = None
 ) -> SymbolicGraph | SymbolicTraining | autocast.SizedWithoutAutocast | None:
-    """Compile a graph whose int placeholders are symbols of its sizes, once for all of them. None where it has no such form: the log
-    `capture.codegen` says why."""
+    """Compile a graph whose int placeholders are symbols of its sizes, once for all of them. None where it
+    has no such form: the log
+    `capture.codegen` says why.
+    """
     from codegen.dynamic.symbolic_graph import NotSymbolic, compile_symbolic
 
     try:
@@ -120,7 +127,9 @@ ENTER, LEAVE = grad_mode._enter_inference_mode, grad_mode._exit_inference_mode
 
 
 def without_inference_region(gm: fx.GraphModule) -> fx.GraphModule:
-    """`gm` itself, or without the calls that put all of it into inference mode. UntraceableError where it is in that mode in part only."""
+    """`gm` itself, or without the calls that put all of it into inference mode. UntraceableError where it is
+    in that mode in part only.
+    """
     calls = [node for node in gm.graph.nodes if node.op.startswith("call_")]
     if not any(node.target in (ENTER, LEAVE) for node in calls):
         return gm
@@ -231,7 +240,9 @@ def fallback_of(gm: fx.GraphModule, lifted: list[torch.Tensor]) -> Callable[...,
 
 
 class EagerFallback:
-    """Runs the module through eager, where a check in a kernel failed: eager's own error is what the caller should see."""
+    """Runs the module through eager, where a check in a kernel failed: eager's own error is what the caller
+    should see.
+    """
 
     def __init__(self, module: fx.GraphModule, lifted: list[torch.Tensor]) -> None:
         self.module = module

@@ -1,7 +1,8 @@
 """Conditions over sizes, strides and ints, as the guard program evaluates them.
 
 In:  an expression built with the functions here, or a sympy expression from a ShapeEnv (`from_sympy`).
-Out: `ShapeExpression`: sources of its integers and a postfix code over 64-bit integers and floats. An overflow counts as a failure.
+Out: `ShapeExpression`: sources of its integers and a postfix code over 64-bit integers and floats. An
+     overflow counts as a failure.
 
     le(size(x, 0), constant(8))    ->    sources (x.size(0),), code (("load", 0), ("const", 8), ("le",))
 """
@@ -25,7 +26,9 @@ INT64 = range(-(2**63), 2**63)
 
 
 class ShapeOverflow(ArithmeticError):
-    """A value leaves 64 bits, or something is divided by zero: the condition can't be decided, and counts as false."""
+    """A value leaves 64 bits, or something is divided by zero: the condition can't be decided, and counts as
+    false.
+    """
 
 
 @dataclass(frozen=True)
@@ -64,8 +67,8 @@ def _power(base: float, exponent: float) -> float:
     return base**exponent
 
 
-# Semantics of the operators as in Python: floordiv rounds down, mod has the sign of the divisor, comparisons give 0 or 1. Where Python raises, and
-# where a float is not finite, the condition is false.
+# Semantics of the operators as in Python: floordiv rounds down, mod has the sign of the divisor, comparisons
+# give 0 or 1. Where Python raises, and where a float is not finite, the condition is false.
 OPERATORS: dict[str, Operator] = {
     "add": Operator("iii", operator.add),
     "sub": Operator("iii", operator.sub),
@@ -141,7 +144,9 @@ MAX_DEPTH = 64  # of the evaluation stack; native/guard_program.c has the same
 
 @dataclass(frozen=True)
 class ShapeExpression:
-    """`code` is postfix: ("load", i) pushes the number at sources[i], ("const", n) pushes a number, (operator,) replaces its operands."""
+    """`code` is postfix: ("load", i) pushes the number at sources[i], ("const", n) pushes a number,
+    (operator,) replaces its operands.
+    """
 
     sources: tuple[Source, ...]
     code: tuple[Token, ...]
@@ -213,7 +218,7 @@ def _infix(name: str, operands: list[str]) -> str:
     return f"({prefix}{operands[0]})" if prefix else f"{name}({', '.join(operands)})"
 
 
-# --- building --------------------------------------------------------------------------------------------------------------
+# --- building ---------------------------------------------------------------------------------------------
 
 
 def load(source: Source) -> ShapeExpression:
@@ -237,7 +242,8 @@ def constant(value: float) -> ShapeExpression:
 
 
 def apply(name: str, *operands: ShapeExpression) -> ShapeExpression:
-    """One of `OPERATORS` on expressions; sources that occur twice are loaded once. More than two operands are folded from the left.
+    """One of `OPERATORS` on expressions; sources that occur twice are loaded once. More than two operands are
+    folded from the left.
 
     With a float among the operands it is the operator's form for floats, and ints become floats.
     """
@@ -283,7 +289,9 @@ _SWAPPED = {"StrictGreaterThan": "lt", "GreaterThan": "le"}
 
 
 def from_sympy(expression: sympy.Basic, symbols: Mapping[Any, ShapeExpression]) -> ShapeExpression:
-    """A condition of a ShapeEnv; `symbols` tells what its free symbols stand for. Raises ValueError for what is no arithmetic of the guard program."""
+    """A condition of a ShapeEnv; `symbols` tells what its free symbols stand for. Raises ValueError for what
+    is no arithmetic of the guard program.
+    """
     import sympy
 
     name = type(expression).__name__

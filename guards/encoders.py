@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
-# --- loads: operands behind (A = the register written, B = the register of the base) ------------------------------------------
+# --- loads: operands behind (A = the register written, B = the register of the base) -----------------------
 
 LoadRow = tuple[str, Callable[["Encoder", Any], list[Any]]]
 LOADS: dict[type[s.Source], LoadRow] = {
@@ -60,7 +60,9 @@ SHAPE_FIELDS = {"size": 0, "stride": 1, "storage_offset": 2}
 
 
 def load(encoder: Encoder, source: s.Source, target: int, base: int, guard: int) -> None:
-    """Instructions that put the value of `source` into register `target`; `base` is the register of its base (0 for a root)."""
+    """Instructions that put the value of `source` into register `target`; `base` is the register of its base
+    (0 for a root).
+    """
     if isinstance(source, s.ModuleAttrSource):
         between = encoder.new_register()
         encoder.emit("LOAD_MODULE_DICT", a=between, b=base, guard=guard)
@@ -78,7 +80,7 @@ def load(encoder: Encoder, source: s.Source, target: int, base: int, guard: int)
     encoder.emit(name, a=target, b=base, operands=operands(encoder, source), guard=guard)
 
 
-# --- checks ----------------------------------------------------------------------------------------------------------------
+# --- checks -----------------------------------------------------------------------------------------------
 
 GuardEncoder = Callable[["Encoder", Guard, int], None]
 ENCODERS: dict[GuardKind, GuardEncoder] = {}

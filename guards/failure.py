@@ -23,7 +23,9 @@ from guards.values import ObjectRef
 
 @dataclass(frozen=True)
 class FailureText:
-    """What failed: the source's text, what was there at capture, what is there now, and all of it in one line."""
+    """What failed: the source's text, what was there at capture, what is there now, and all of it in one
+    line.
+    """
 
     source: str
     old: str
@@ -98,7 +100,7 @@ def describe(guard: Guard) -> str:
     return _CONDITIONS[guard.kind](guard)
 
 
-# --- failures --------------------------------------------------------------------------------------------------------------
+# --- failures ---------------------------------------------------------------------------------------------
 
 
 def _old_new_state(old: GlobalState) -> tuple[str, str]:
@@ -163,7 +165,9 @@ def _new_value(guard: Guard, frame: FrameNamespace) -> str:
 
 
 def explain_failure(guard_set: GuardSet, index: int, frame: FrameNamespace) -> FailureText:
-    """Why guard `index` fails in this frame. An index past the guards means that a graph input could not be loaded."""
+    """Why guard `index` fails in this frame. An index past the guards means that a graph input could not be
+    loaded.
+    """
     if index >= len(guard_set):
         return FailureText("", "", "", f"input {index - len(guard_set)} of the graph could not be loaded")
     guard = guard_set[index]

@@ -1,14 +1,15 @@
 """Guards: what has to hold for a captured frame to be used again.
 
 In:  a source and the value found there while capturing.
-Out: `Guard`, plain data, one factory for each kind. A guard records only what it needs: an id, a length, a shape; objects are held weakly where their
-     type allows it.
+Out: `Guard`, plain data, one factory for each kind. A guard records only what it needs: an id, a length, a
+     shape; objects are held weakly where their type allows it.
 
     type_match(LocalSource("x"), [1, 2])     ->  type(x) is list
     length_match(LocalSource("x"), [1, 2])   ->  len(x) == 2
     constant_match(LocalSource("n"), 3)      ->  n == 3, exactly an int
 
-Factories that need several guards return a list. Everything raises GuardError where the value can't carry such a guard.
+Factories that need several guards return a list. Everything raises GuardError where the value can't carry
+such a guard.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ class GuardError(TypeError):
 
 @dataclass(frozen=True, eq=False)
 class Guard:
-    """`kind` has to hold of `sources` (one, except for guards between several). `payload` is what was seen, in the form that the kind needs."""
+    """`kind` has to hold of `sources` (one, except for guards between several). `payload` is what was seen,
+    in the form that the kind needs.
+    """
 
     sources: tuple[Source, ...]
     kind: GuardKind
@@ -112,7 +115,7 @@ def _references(payload: Any) -> Iterable[ObjectRef]:
             yield from _references(item)
 
 
-# --- identity, types, constants --------------------------------------------------------------------------------------------
+# --- identity, types, constants ---------------------------------------------------------------------------
 
 
 def type_match(source: Source, value: Any) -> Guard:
@@ -171,7 +174,7 @@ def weakref_alive(source: Source) -> Guard:
     return Guard((source,), GuardKind.WEAKREF_ALIVE)
 
 
-# --- containers ------------------------------------------------------------------------------------------------------------
+# --- containers -------------------------------------------------------------------------------------------
 
 _LENGTHS: tuple[tuple[type, Callable[[Any], int]], ...] = (
     (list, list.__len__),
@@ -187,7 +190,9 @@ _LENGTHS: tuple[tuple[type, Callable[[Any], int]], ...] = (
 
 
 def raw_length(value: Any, source: Source | None = None) -> int:
-    """The stored length of a built-in container, past any `__len__` of a subclass. Raises GuardError for other types."""
+    """The stored length of a built-in container, past any `__len__` of a subclass. Raises GuardError for
+    other types.
+    """
     for kind, length in _LENGTHS:
         if isinstance_raw(value, kind):
             return length(value)
@@ -230,8 +235,9 @@ def set_contents(source: Source, value: set[Any] | frozenset[Any]) -> Guard:
 
 
 def set_layout(source: Source, value: set[Any] | frozenset[Any]) -> Guard:
-    """The same elements come in the same order, from the set and from what is made of it. Beside `set_contents`. Raises GuardError where hashes don't tell
-    elements apart."""
+    """The same elements come in the same order, from the set and from what is made of it. Beside
+    `set_contents`. Raises GuardError where hashes don't tell elements apart.
+    """
     layout = layout_of(value)
     if len(set(layout[3::2])) < len(set_elements(value)):
         raise GuardError(f"{source.text} has elements of the same hash")
@@ -239,7 +245,9 @@ def set_layout(source: Source, value: set[Any] | frozenset[Any]) -> Guard:
 
 
 def iterator_state(source: Source, iterator: Any) -> Guard:
-    """A built-in iterator, view or deque (`guards.iterator_state`) that has come as far as this one; GuardError where that can't be told."""
+    """A built-in iterator, view or deque (`guards.iterator_state`) that has come as far as this one;
+    GuardError where that can't be told.
+    """
     try:
         return Guard((source,), GuardKind.ITERATOR_STATE, numbers_of(iterator))
     except Unresolved as reason:
@@ -247,7 +255,8 @@ def iterator_state(source: Source, iterator: Any) -> Guard:
 
 
 def buffer_match(source: Source, value: Any) -> Guard:
-    """Class, element format, shape and strides of an object with a buffer. Raises GuardError for formats that are more than a few characters.
+    """Class, element format, shape and strides of an object with a buffer. Raises GuardError for formats that
+    are more than a few characters.
 
     Only for classes written in C, whose buffers are given out without running user code.
     """
@@ -257,7 +266,7 @@ def buffer_match(source: Source, value: Any) -> Guard:
     return Guard((source,), GuardKind.BUFFER, properties)
 
 
-# --- attributes, functions, modules ----------------------------------------------------------------------------------------
+# --- attributes, functions, modules -----------------------------------------------------------------------
 
 
 def no_attr(source: Source, name: str) -> Guard:
@@ -266,7 +275,9 @@ def no_attr(source: Source, name: str) -> Guard:
 
 
 def has_attr(source: Source, value: Any, name: str) -> Guard:
-    """The outcome of a raw look-up of `name`, as `AttrSource` does it, is still: found, or not found. Raises Undecided where only user code can tell."""
+    """The outcome of a raw look-up of `name`, as `AttrSource` does it, is still: found, or not found. Raises
+    Undecided where only user code can tell.
+    """
     return Guard((source,), GuardKind.HAS_ATTRIBUTE, (name, has_attribute(value, name)))
 
 
@@ -278,7 +289,8 @@ def class_lacks(source: Source, name: str) -> Guard:
 def function_match(source: Source, fn: FunctionType, *, defaults: bool = True, closure: bool = True) -> Guard:
     """A plain function with the same code, the same objects as defaults and the same cells.
 
-    Leave `defaults` or `closure` out where their parts are guarded one by one (`FunctionFieldSource`, `CellContentsSource`).
+    Leave `defaults` or `closure` out where their parts are guarded one by one (`FunctionFieldSource`,
+    `CellContentsSource`).
     """
     if not isinstance_raw(fn, FunctionType):
         raise GuardError(f"{source.text} is not a plain function: {safe_repr(fn)}")
@@ -298,7 +310,9 @@ MODULE_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_bac
 
 
 def module_match(source: Source, module: torch.nn.Module) -> list[Guard]:
-    """An nn.Module of the same type and training flag, with the same hooks. Guard the attributes that you use one by one on top."""
+    """An nn.Module of the same type and training flag, with the same hooks. Guard the attributes that you use
+    one by one on top.
+    """
     namespace = instance_dict(module) or {}
     guards = [type_match(source, module)]
     if "training" in namespace:
@@ -315,7 +329,7 @@ def module_match(source: Source, module: torch.nn.Module) -> list[Guard]:
     return guards
 
 
-# --- tensors and shapes ----------------------------------------------------------------------------------------------------
+# --- tensors and shapes -----------------------------------------------------------------------------------
 
 
 def tensor_match(
@@ -328,9 +342,9 @@ def tensor_match(
 ) -> Guard:
     """dtype, device, layout, dispatch keys, requires_grad, exact type, number of dims, sizes and strides.
 
-    `dynamic_dims`: their sizes are free, and so are the strides that depend on them (those of every dim outside of them in memory); the strides
-    are guarded by `dynamic_strides`. `check_leaf`: also `is_leaf` (needed where
-    the graph writes to the tensor in place).
+    `dynamic_dims`: their sizes are free, and so are the strides that depend on them (those of every dim
+    outside of them in memory); the strides are guarded by `dynamic_strides`. `check_leaf`: also `is_leaf`
+    (needed where the graph writes to the tensor in place).
     """
     return Guard(
         (source,),
@@ -340,7 +354,9 @@ def tensor_match(
 
 
 def tensor_unwritten(source: Source, tensor: torch.Tensor) -> Guard:
-    """Nothing was written to the tensor, and its memory is the same. (What is written past autograd's eyes, through `tensor.data` or NumPy, is not seen.)"""
+    """Nothing was written to the tensor, and its memory is the same. (What is written past autograd's eyes,
+    through `tensor.data` or NumPy, is not seen.)
+    """
     if tensor.is_inference():
         raise GuardError(f"{source.text} is an inference tensor: writes to it are not counted")
     return Guard((source,), GuardKind.TENSOR_UNWRITTEN, (tensor._version, tensor.data_ptr()))
@@ -359,7 +375,8 @@ def dynamic_strides(source: Source, tensor: torch.Tensor, dynamic_dims: Iterable
 
 
 def free_strides(tensor: torch.Tensor, dynamic_dims: Iterable[int]) -> dict[int, int | None]:
-    """The dims whose stride `tensor_match` leaves free, each with the dim inside of it: its stride is the size times the stride of that one.
+    """The dims whose stride `tensor_match` leaves free, each with the dim inside of it: its stride is the
+    size times the stride of that one.
 
     None where no dim is inside of it in this way (a slice of a larger tensor): the stride stays what it is.
     """
@@ -371,7 +388,9 @@ def free_strides(tensor: torch.Tensor, dynamic_dims: Iterable[int]) -> dict[int,
 
 
 def _dim_inside(sizes: tuple[int, ...], strides: tuple[int, ...], dim: int) -> int | None:
-    """A dim of a smaller stride where there is one. Of dims of size 1, whose strides are equal, the later is inside: none goes in a circle."""
+    """A dim of a smaller stride where there is one. Of dims of size 1, whose strides are equal, the later is
+    inside: none goes in a circle.
+    """
     inside = [d for d, size in enumerate(sizes) if d != dim and strides[dim] == size * strides[d]]
     smaller = [d for d in inside if strides[d] < strides[dim]]
     return next((d for d in smaller or inside if d in smaller or d > dim), None)
@@ -399,13 +418,15 @@ def shape_expression(expression: ShapeExpression) -> Guard:
     return Guard(expression.sources, GuardKind.SHAPE_EXPRESSION, expression)
 
 
-# --- state of the process --------------------------------------------------------------------------------------------------
+# --- state of the process ---------------------------------------------------------------------------------
 
 
 def global_state(function_modes: int | None = None) -> Guard:
-    """Grad mode, inference mode, autocast, default dtype, deterministic flags, torch function and dispatch modes, functorch: as at this moment.
+    """Grad mode, inference mode, autocast, default dtype, deterministic flags, torch function and dispatch
+    modes, functorch: as at this moment.
 
-    Call it before a FakeTensorMode or another mode is entered. `function_modes`: so many, whatever there are at this moment.
+    Call it before a FakeTensorMode or another mode is entered. `function_modes`: so many, whatever there are
+    at this moment.
     """
     state = read_global_state()
     if function_modes is not None:

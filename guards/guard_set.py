@@ -1,12 +1,13 @@
 """GuardSet: the guards of one cache entry.
 
 In:  guards in the order in which the symbolic interpreter met them (`add`).
-Out: the same without duplicates and in the order in which they are checked (`ordered`), and the objects that the entry must not outlive
-     (`weak_objects`).
+Out: the same without duplicates and in the order in which they are checked (`ordered`), and the objects that
+     the entry must not outlive (`weak_objects`).
 
     add(len(x) == 2), add(type(x) is list), add(x[0] == 1)   ->   type(x) is list, len(x) == 2, x[0] == 1
 
-A guard of a part (x[0]) is checked behind the guards of the whole (x): those make its load meaningful, and its failure text true.
+A guard of a part (x[0]) is checked behind the guards of the whole (x): those make its load meaningful, and
+its failure text true.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ class GuardSet:
         self.add(*guards)
 
     def add(self, *guards: Guard | Iterable[Guard]) -> None:
-        """Add guards, or lists of guards as `module_match` returns them. A guard that is there already is ignored."""
+        """Add guards, or lists of guards as `module_match` returns them. A guard that is there already is
+        ignored.
+        """
         for item in guards:
             for guard in (item,) if isinstance(item, Guard) else item:
                 if guard not in self._guards:
@@ -64,7 +67,9 @@ class GuardSet:
         return self._ordered
 
     def watch(self, sources: Iterable[Source]) -> None:
-        """Count the objects that these sources name (keys of dicts, classes) among `weak_objects`: the graph's inputs are loaded through them."""
+        """Count the objects that these sources name (keys of dicts, classes) among `weak_objects`: the
+        graph's inputs are loaded through them.
+        """
         self._watched += tuple(sources)
 
     def _references(self) -> Iterator[ObjectRef]:
@@ -74,7 +79,8 @@ class GuardSet:
             yield from source.references
 
     def weak_objects(self) -> list[Any]:
-        """Objects whose death makes the guards meaningless: remove the entry then. (Identity is by address, which may be used again.)
+        """Objects whose death makes the guards meaningless: remove the entry then. (Identity is by address,
+        which may be used again.)
 
         An object that is dead already appears as None: don't install the entry.
         """
@@ -122,7 +128,9 @@ _BETWEEN_SOURCES = frozenset(
 
 
 def _order_key(guards: list[Guard]) -> Any:
-    """Global state first; then by depth of the source (wholes before parts), arguments before globals, by cost; guards between sources last."""
+    """Global state first; then by depth of the source (wholes before parts), arguments before globals, by
+    cost; guards between sources last.
+    """
     position = {guard: index for index, guard in enumerate(guards)}
 
     def key(guard: Guard) -> tuple[int, int, int, int, int]:

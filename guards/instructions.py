@@ -5,9 +5,10 @@ Out: `INSTRUCTIONS`, `OPCODES`, and `Assembler`, which turns instructions into w
 
     emit("CHECK_LENGTH", b=3, operands=[2], guard=7)   ->   head word, 2
 
-Fields A and B: d object register written, D integer register written, s object register read, S integer register read, - unused.
-Operands: i integer, o object, a address of an object that is not held, k.. key (three words: 0 and an object or 1 and an address; its hash),
-c cache word (zero), * a count, with all behind it repeated that often.
+Fields A and B: d object register written, D integer register written, s object register read, S integer
+register read, - unused. Operands: i integer, o object, a address of an object that is not held, k.. key
+(three words: 0 and an object or 1 and an address; its hash), c cache word (zero), * a count, with all behind
+it repeated that often.
 """
 
 from __future__ import annotations
@@ -112,7 +113,9 @@ class Assembler:
     def emit(
         self, name: str, *, a: int = 0, b: int = 0, operands: Sequence[Any] = (), guard: int = 0
     ) -> None:
-        """Append an instruction. `operands` as its table row says: an int for i, a and counts, any object for o, a payload key for k."""
+        """Append an instruction. `operands` as its table row says: an int for i, a and counts, any object for
+        o, a payload key for k.
+        """
         if max(a, b) >= REGISTER_LIMIT or guard >= GUARD_LIMIT:
             raise ProgramTooLarge(
                 f"guard {guard} of a program with {max(a, b)} places; the limits are {GUARD_LIMIT} and {REGISTER_LIMIT}"

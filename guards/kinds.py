@@ -1,7 +1,8 @@
 """The kinds of guards: one table, in the order of what they cost.
 
 In:  nothing.
-Out: `GuardKind`, read by the factories (`guards.guard`), the twin's checks (`guards.checks`), the encoder (`guards.encoders`) and the texts.
+Out: `GuardKind`, read by the factories (`guards.guard`), the twin's checks (`guards.checks`), the encoder
+     (`guards.encoders`) and the texts.
 
 `cost` orders the guards of one level: what is cheap and fails often comes first.
 """

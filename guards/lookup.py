@@ -1,7 +1,8 @@
 """Look-ups that never run user code: what `Source.resolve` and the Python twin stand on.
 
 In:  any object and a name, an index or a field.
-Out: the raw value as it is stored (a function of a class is not bound, a property is not called), or `Unresolved`.
+Out: the raw value as it is stored (a function of a class is not bound, a property is not called), or
+     `Unresolved`.
 
     raw_attribute(linear, "weight")   ->  linear._parameters["weight"]
     raw_attribute(linear, "forward")  ->  the plain function Linear.forward
@@ -21,11 +22,15 @@ MODULE_DICTS = ("_parameters", "_buffers", "_modules")  # where nn.Module.__geta
 
 
 class Unresolved(LookupError):
-    """The source leads nowhere in this frame: an unbound local, a deleted attribute, an index past the end, a dead reference."""
+    """The source leads nowhere in this frame: an unbound local, a deleted attribute, an index past the end, a
+    dead reference.
+    """
 
 
 class Undecided(Unresolved):
-    """Only user code could tell whether the place exists (a property, `__getattr__`, `__getattribute__`): no guard can be had from it."""
+    """Only user code could tell whether the place exists (a property, `__getattr__`, `__getattribute__`): no
+    guard can be had from it.
+    """
 
 
 def type_mro(cls: type) -> tuple[type, ...]:
@@ -61,7 +66,9 @@ def is_data_descriptor(value: Any) -> bool:
 
 
 def dict_get(mapping: Any, key: Any) -> Any:
-    """`mapping[key]` of the dict itself: an overridden `__getitem__` and `__missing__` do not count. Keys match by identity or as constants."""
+    """`mapping[key]` of the dict itself: an overridden `__getitem__` and `__missing__` do not count. Keys
+    match by identity or as constants.
+    """
     if not isinstance(mapping, dict):
         raise Unresolved(f"not a dict: {type(mapping).__name__}")
     for candidate, value in dict_items(mapping):
@@ -89,7 +96,9 @@ _KEY_TYPES = (str, bytes, int, float, bool, complex)
 
 
 def constants_equal_as_keys(a: Any, b: Any) -> bool:
-    """Equality of dict keys (1 == True == 1.0) for built-in scalars and tuples of them; False for anything else."""
+    """Equality of dict keys (1 == True == 1.0) for built-in scalars and tuples of them; False for anything
+    else.
+    """
     if type(a) is tuple and type(b) is tuple:
         return len(a) == len(b) and all(x is y or constants_equal_as_keys(x, y) for x, y in zip(a, b))
     return type(a) in _KEY_TYPES and type(b) in _KEY_TYPES and bool(a == b)
@@ -98,8 +107,10 @@ def constants_equal_as_keys(a: Any, b: Any) -> bool:
 def raw_attribute(obj: Any, name: str) -> Any:
     """Attribute look-up in Python's order without calling descriptors.
 
-    A slot or another member of a C type, then the instance dict (for a class: its own MRO), then the raw entry of the type, then
-    `_parameters`, `_buffers`, `_modules` of an nn.Module. Raises Undecided where only user code could tell, Unresolved where there is none.
+    A slot or another member of a C type, then the instance dict (for a class: its own MRO), then the raw
+    entry of the type, then
+    `_parameters`, `_buffers`, `_modules` of an nn.Module. Raises Undecided where only user code could tell,
+    Unresolved where there is none.
     """
     if isinstance_raw(type_lookup(type(obj), "__getattribute__"), FunctionType):
         raise Undecided(f"{type(obj).__name__} has its own __getattribute__")

@@ -18,7 +18,9 @@ UNBOUND: Any = object()  # marks an unbound local where the native `_capture.NUL
 
 @dataclass(frozen=True)
 class FrameNamespace:
-    """Bound arguments by name, and where all other names come from. Free variables are reached through `function.__closure__`."""
+    """Bound arguments by name, and where all other names come from. Free variables are reached through
+    `function.__closure__`.
+    """
 
     locals: Mapping[str, Any]
     globals: dict[str, Any]
@@ -33,12 +35,16 @@ class FrameNamespace:
         names: tuple[dict[str, Any], dict[str, Any]],
         function: FunctionType,
     ) -> FrameNamespace:
-        """`values` has one item for each of `localsplus_names(code)`; `null` marks an unbound one; `names` is (globals, builtins)."""
+        """`values` has one item for each of `localsplus_names(code)`; `null` marks an unbound one; `names` is
+        (globals, builtins).
+        """
         bound = {name: value for name, value in zip(localsplus_names(code), values) if value is not null}
         return FrameNamespace(bound, names[0], names[1], function)
 
 
 def localsplus_names(code: CodeType) -> tuple[str, ...]:
-    """Names of the fast locals in the order of the frame: locals, then cells that are not arguments, then free variables."""
+    """Names of the fast locals in the order of the frame: locals, then cells that are not arguments, then
+    free variables.
+    """
     cells = tuple(name for name in code.co_cellvars if name not in code.co_varnames)
     return (*code.co_varnames, *cells, *code.co_freevars)

@@ -1,13 +1,15 @@
 """Guard programs: a guard set as a straight line of instructions.
 
 In:  a GuardSet, the sources of the graph's inputs (slots), the code object of the frame.
-Out: `encode` -> `_capture.GuardProgram`, run by native code. `guards.twin.PythonProgram` is the same in Python, where the extension is not built.
+Out: `encode` -> `_capture.GuardProgram`, run by native code. `guards.twin.PythonProgram` is the same in
+     Python, where the extension is not built.
 
     guards  type(x) is list, len(x) == 2; slots (x[0],)
     program LOAD_LOCAL r0 0; CHECK_TYPE r0 list; CHECK_LENGTH r0 2; LOAD_ITEM r1 r0 0; STORE_SLOT r1 0
 
-Every source is loaded once, into a register of its own. `check` gives (-1, slots), or the index of the first guard that fails and None; an index past
-the guards means that the slot of that number (counted from there) could not be loaded.
+Every source is loaded once, into a register of its own. `check` gives (-1, slots), or the index of the first
+guard that fails and None; an index past the guards means that the slot of that number (counted from there)
+could not be loaded.
 """
 
 from __future__ import annotations
@@ -49,7 +51,9 @@ class Encoder:
         return self.registers - 1
 
     def register_of(self, source: Source, guard: int) -> int:
-        """The register with the value of `source`, loaded now if it is not yet; a failing load counts as failure of `guard`."""
+        """The register with the value of `source`, loaded now if it is not yet; a failing load counts as
+        failure of `guard`.
+        """
         if source not in self._register_of:
             if source.is_int:
                 raise TypeError(f"{source.text} is an integer, not an object: guard it with shape_expression")
@@ -80,7 +84,9 @@ class Encoder:
 
 
 def encode(guard_set: GuardSet, slots: Sequence[Source], code: CodeType) -> Any:
-    """The program that checks `guard_set` (in its order) and loads `slots`; from now on the set watches what those are named by. Raises ProgramTooLarge, and KeyError for a local that `code` lacks."""
+    """The program that checks `guard_set` (in its order) and loads `slots`; from now on the set watches what
+    those are named by. Raises ProgramTooLarge, and KeyError for a local that `code` lacks.
+    """
     if not hasattr(_capture, "GuardProgram"):  # the extension is not built
         guard_set.watch(slots)
         return PythonProgram(guard_set, slots, code, _capture.NULL)

@@ -1,7 +1,8 @@
 """The Python twin of a guard program.
 
 In:  the same guard set and slots as `guards.program.encode`, and a frame's names.
-Out: `check` -> (-1, slots), or the index of the first guard that fails and None. For the settrace hook, for tests and for failure texts.
+Out: `check` -> (-1, slots), or the index of the first guard that fails and None. For the settrace hook, for
+     tests and for failure texts.
 
     PythonProgram(guards, slots, code).check_namespace(frame)   ->   (-1, (tensor,))
 """

@@ -1,8 +1,9 @@
 """Values that guards hold: constants, and references to objects.
 
 In:  any Python object.
-Out: `is_constant`, `constants_equal` (1, True, 1.0, 0.0 and -0.0 all differ; a NaN equals itself bit by bit), `constant_identity` (a hashable
-     form of the same relation), and `ObjectRef`, which remembers an object without keeping it alive where that is possible.
+Out: `is_constant`, `constants_equal` (1, True, 1.0, 0.0 and -0.0 all differ; a NaN equals itself bit by bit),
+     `constant_identity` (a hashable form of the same relation), and `ObjectRef`, which remembers an object
+     without keeping it alive where that is possible.
 """
 
 from __future__ import annotations
@@ -35,8 +36,10 @@ _SINGLETONS = frozenset(
 
 
 def is_constant(value: Any) -> bool:
-    """Whether `constant_match` can hold this value: scalars, torch's dtypes, devices, layouts and sizes, enum members, and tuples, frozensets,
-    slices and ranges of such. Exact types alone (a subclass of int may carry more)."""
+    """Whether `constant_match` can hold this value: scalars, torch's dtypes, devices, layouts and sizes, enum
+    members, and tuples, frozensets, slices and ranges of such. Exact types alone (a subclass of int may carry
+    more).
+    """
     kind = type(value)
     if kind in SCALAR_TYPES or kind in TORCH_CONSTANT_TYPES or enum.Enum in type_mro(kind):
         return True
@@ -81,9 +84,11 @@ def constants_equal(expected: Any, actual: Any) -> bool:
 
 
 class ObjectRef:
-    """An object by identity. Weak where the type allows it, strong otherwise (then its id can't be used again while we hold it).
+    """An object by identity. Weak where the type allows it, strong otherwise (then its id can't be used again
+    while we hold it).
 
-    Whoever keeps a guard with a weak ObjectRef has to drop it when the object dies: see `GuardSet.weak_objects`.
+    Whoever keeps a guard with a weak ObjectRef has to drop it when the object dies: see
+    `GuardSet.weak_objects`.
     """
 
     __slots__ = ("_get", "_text", "hash_value", "id", "is_weak")

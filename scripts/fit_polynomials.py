@@ -1,8 +1,8 @@
 """Fits the polynomials of the functions that are inline and prints `codegen/llvm/polynomials.py`.
 
 In:  a function, an interval, a degree and the weight of an error there.
-Out: coefficients with near-minimax error (weighted least squares, the weights raised where the error is largest: Lawson's iteration),
-     each rounded to float32 in turn while the lower ones are fitted again.
+Out: coefficients with near-minimax error (weighted least squares, the weights raised where the error is
+     largest: Lawson's iteration), each rounded to float32 in turn while the lower ones are fitted again.
 
     python scripts/fit_polynomials.py > codegen/llvm/polynomials.py
 """
@@ -21,7 +21,9 @@ Function = Callable[[mpmath.mpf], mpmath.mpf]
 
 @dataclass(frozen=True)
 class Fit:
-    """`target(x)` is approximated by a polynomial in `variable(x)`; `scale(x)` turns its error into the result's relative error."""
+    """`target(x)` is approximated by a polynomial in `variable(x)`; `scale(x)` turns its error into the
+    result's relative error.
+    """
 
     name: str
     comment: str
@@ -173,7 +175,9 @@ def coefficients_of(fit: Fit) -> list[float]:
 
 @dataclass(frozen=True)
 class WideFit:
-    """The same for float64, by Chebyshev's interpolation in more digits: each coefficient is rounded by itself."""
+    """The same for float64, by Chebyshev's interpolation in more digits: each coefficient is rounded by
+    itself.
+    """
 
     name: str
     comment: str

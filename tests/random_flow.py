@@ -1,5 +1,5 @@
-"""Random Python around a few tensor operators: branches on numbers and on data, loops, handlers, contexts, generators, closures, containers,
-side effects on objects, printing, breaks of the graph at any depth.
+"""Random Python around a few tensor operators: branches on numbers and on data, loops, handlers, contexts,
+generators, closures, containers, side effects on objects, printing, breaks of the graph at any depth.
 
     Flow(7).source   ->   "def f(x, y, n, o):\n    ..."; `o` is an `Obj` whose state the program changes
 
@@ -18,7 +18,7 @@ import torch
 
 import capture
 
-# --- what the programs use -------------------------------------------------------------------------------------------------------
+# --- what the programs use ---------------------------------------------------------------------------------
 
 
 class Obj:
@@ -92,7 +92,7 @@ WORLD = {
     "recursive": recursive, "branching": branching,
 }  # fmt: skip
 
-# --- what they are made of: {t} a tensor, {i} a number, {c} a small constant -----------------------------------------------------
+# --- what they are made of: {t} a tensor, {i} a number, {c} a small constant -------------------------------
 
 TENSORS = """{t} + {t} | {t} * 0.5 | torch.sin({t}) | {t} - {i} | torch.relu({t}) | scaled({t}, 2) | scaled({t}, {i}, 1, k2=3) | o({t})
     | ({t} + 1).abs() | torch.stack([{t}, {t}]).mean(0) | recursive(2, {t}) | branching({t}) | (lambda q: q * 2)({t})
@@ -180,7 +180,7 @@ class Flow:
         self.choose.choice(kinds)(self)
 
 
-# --- statements ------------------------------------------------------------------------------------------------------------------
+# --- statements -------------------------------------------------------------------------------------------
 
 
 def tensor(flow: Flow) -> None:

@@ -3,8 +3,8 @@
     Program(7).source      ->  "def f(a, b, c):\n    v0 = a.sum(-1, keepdim=True)\n    ..."
     Program(7).inputs()    ->  [a, b, c]: dense, transposed, strided or expanded
 
-The same seed gives the same program. Numbers stay small, so that rounding stays small; what is chaotic all the same shows in a run in
-float64, which the comparison asks.
+The same seed gives the same program. Numbers stay small, so that rounding stays small; what is chaotic all
+the same shows in a run in float64, which the comparison asks.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def random_layout(choose: random.Random, shape: Shape) -> torch.Tensor:
     return torch.randn(shape, generator=generator)
 
 
-# --- steps: each adds one operator to the program, or none where the value does not suit it --------------------------------------
+# --- steps: each adds one operator to the program, or none where the value does not suit it ---------------
 
 
 def unary(program: Program, x: str, shape: Shape) -> None:
@@ -295,7 +295,9 @@ def normalise(program: Program, x: str, shape: Shape) -> None:
 
 
 def images(program: Program, x: str, shape: Shape) -> None:
-    """Convolutions, pooling, interpolation, and norms of channels, over `x` as a small batch of images; in either memory format."""
+    """Convolutions, pooling, interpolation, and norms of channels, over `x` as a small batch of images; in
+    either memory format.
+    """
     if not shape or math.prod(shape) < 8 or 0 in shape:
         return
     layout = program.choose.choice(("", ".contiguous(memory_format=torch.channels_last)"))

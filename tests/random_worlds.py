@@ -1,9 +1,11 @@
-"""Random worlds that change between calls: a program that reads many places, and what changes those places from outside.
+"""Random worlds that change between calls: a program that reads many places, and what changes those places
+from outside.
 
-    world = RandomWorld(7);   world.source -> "def f(x): ..."   world.changes -> ["C.level = 5", "del things['a']", ...]
+    world = RandomWorld(7);   world.source -> "def f(x): ..."   world.changes -> ["C.level = 5", "del
+        things['a']", ...]
 
-Two worlds are built from the same text, one for eager and one for the captured program; each change is made to both. What a place gives is folded into a
-number, whatever it is, so that a change of type shows as well.
+Two worlds are built from the same text, one for eager and one for the captured program; each change is made
+to both. What a place gives is folded into a number, whatever it is, so that a change of type shows as well.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Random Python programs, captured, against eager: results, errors with their context and lines, printed text, changed objects."""
+"""Random Python programs, captured, against eager: results, errors with their context and lines, printed
+text, changed objects.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def plain(value: Any) -> Any:
 
 
 def told(error: BaseException) -> Any:
-    """The error and those it was raised in the handling of, and the lines of the program that it came through."""
+    """The error and those it was raised in the handling of, and the lines of the program that it came
+    through.
+    """
     chain: list[Any] = []
     current: BaseException | None = error
     while current is not None:

@@ -15,7 +15,9 @@ FAST, SLOW, BATCH = 4, 24, 25  # batches of programs
 
 
 def run(program: Program, function: Callable[..., Any], double: bool = False) -> tuple[Any, list[Any]]:
-    """What can be told of the results exactly, and the values: results, inputs afterwards, gradients. Or the error."""
+    """What can be told of the results exactly, and the values: results, inputs afterwards, gradients. Or the
+    error.
+    """
     inputs = program.inputs(double)
     try:
         with torch.set_grad_enabled(program.needs_grad):

@@ -1,10 +1,14 @@
-"""Floats that a graph takes as 0-d tensors and reads with `item()`: what a compiler of tensor operations makes of them.
+"""Floats that a graph takes as 0-d tensors and reads with `item()`: what a compiler of tensor operations
+makes of them.
 
-In:  an fx graph with such placeholders (a learning rate that changed, a float argument under dynamic=True), and its inputs.
-Out: `compile_with_floats`: the graph compiled. Arithmetic on these floats, and their use as a number beside tensors, become tensor operations: one
-     compilation serves all values. Where an operator needs the number itself, the graph is compiled for each value, `LIMIT` of them.
+In:  an fx graph with such placeholders (a learning rate that changed, a float argument under dynamic=True),
+     and its inputs.
+Out: `compile_with_floats`: the graph compiled. Arithmetic on these floats, and their use as a number beside
+     tensors, become tensor operations: one compilation serves all values. Where an operator needs the number
+     itself, the graph is compiled for each value, `LIMIT` of them.
 
-    s = scale.item(); x * (s + 1)        ->   method_with_floats("__mul__", (1,), x, float_operation("add", scale, 1))
+    s = scale.item(); x * (s + 1)        ->   method_with_floats("__mul__", (1,), x, float_operation("add",
+                                              scale, 1))
     s = slope.item(); leaky_relu(x, s)   ->   a graph for slope = 0.1, one for slope = 0.2, ...
 """
 
@@ -109,7 +113,7 @@ def _replaced(arguments: Any, node: torch.fx.Node, value: float) -> Any:
     return map_arg(arguments, lambda n: value if n is node else n)
 
 
-# --- what becomes a tensor operation -------------------------------------------------------------------------------------------
+# --- what becomes a tensor operation ----------------------------------------------------------------------
 
 
 def _reads_float(node: torch.fx.Node) -> bool:
@@ -155,7 +159,9 @@ def _needed_as_numbers(
 def _as_tensor_operation(
     node: torch.fx.Node, floats: Collection[torch.fx.Node]
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any]] | None:
-    """The call (function, args, kwargs) in which these floats among the arguments may be tensors; None where there is none."""
+    """The call (function, args, kwargs) in which these floats among the arguments may be tensors; None where
+    there is none.
+    """
     if node.op not in ("call_method", "call_function"):
         return None
     if node.target is float_operation:

@@ -108,7 +108,7 @@ def _bind_options(name: str, function: Backend, options: dict[str, Any]) -> Back
     return functools.partial(function, **options)
 
 
-# --- calling a backend --------------------------------------------------------------------------------------
+# --- calling a backend ------------------------------------------------------------------------------------
 
 
 def call(
@@ -135,7 +135,9 @@ def call(
 
 
 def is_worth_running(compiled: Any, captured: torch.fx.Graph, instructions: int) -> bool:
-    """Is the frame's Python no quicker? Only asked of what our own backend compiled: others are run because the user said so."""
+    """Is the frame's Python no quicker? Only asked of what our own backend compiled: others are run because
+    the user said so.
+    """
     if isinstance(compiled, CheckedBackend):
         return True
     from codegen.autograd import launch_cost
@@ -181,7 +183,7 @@ class CheckedBackend:
         return tuple(outputs)
 
 
-# --- built in -----------------------------------------------------------------------------------------------
+# --- built in ---------------------------------------------------------------------------------------------
 
 
 @register("eager")
@@ -194,8 +196,8 @@ def eager_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callab
 def llvm_backend(
     gm: torch.fx.GraphModule, example_inputs: list[Any], *, freeze: bool = False
 ) -> Callable[..., Any]:
-    """Native code for the whole graph, and for its backward where an input wants gradients. freeze: inputs whose placeholders are marked "frozen" are
-    constants.
+    """Native code for the whole graph, and for its backward where an input wants gradients. freeze: inputs
+    whose placeholders are marked "frozen" are constants.
     """
     if reads_values(gm.graph):
         return compile_in_parts(gm, _compile_part) or EagerGraph(gm, "no part of it is worth compiling")

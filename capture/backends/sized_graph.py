@@ -1,14 +1,18 @@
 """A graph with symbolic sizes in front of launch plans, which hold numbers.
 
-In:  an fx graph some of whose placeholders are ints, and two compilers: one for all sizes at once, one for the present sizes.
+In:  an fx graph some of whose placeholders are ints, and two compilers: one for all sizes at once, one for
+     the present sizes.
 Out: `SizedGraph`: for each combination of those ints, at the first call with it, the plan that runs it.
 
-    graph(2, x[2, 4])   ->   compiled; planned for 2;   graph(3, y[3, 4])   ->   planned for 3: no compilation;   graph(2, z[2, 4])   ->   the first again
+    graph(2, x[2, 4])   ->   compiled; planned for 2;   graph(3, y[3, 4])   ->   planned for 3: no
+        compilation;   graph(2, z[2, 4])   ->   the first again
 
-The ints decide over the layout of every tensor input: its sizes and strides are expressions of them, or numbers, by the guards. Kernels take sizes at
-run time where the graph has such a form (`codegen.symbolic_graph`), and other ints are filled into the plan natively. Else each combination is a compilation:
-sizes that never come back are not worth one each. The first `PROMPT` are compiled at their first call, others run operator by operator until they were
-called `AGAIN` times, and past `LIMIT` compilations forever.
+The ints decide over the layout of every tensor input: its sizes and strides are expressions of them, or
+numbers, by the guards. Kernels take sizes at run time where the graph has such a form
+(`codegen.symbolic_graph`), and other ints are filled into the plan natively. Else each combination is a
+compilation: sizes that never come back are not worth one each. The first `PROMPT` are compiled at their first
+call, others run operator by operator until they were called `AGAIN` times, and past `LIMIT` compilations
+forever.
 """
 
 from __future__ import annotations
@@ -38,12 +42,15 @@ class ForSizes(Protocol):
     def graph_for(
         self, key: tuple[int, ...], add_template: Callable[[Any], None]
     ) -> Callable[..., Any] | None:
-        """The graph for these ints; None where it has to be compiled for them. A template that makes graphs for others may be added."""
+        """The graph for these ints; None where it has to be compiled for them. A template that makes graphs
+        for others may be added.
+        """
 
 
 class SizedGraph:
-    """`direct_call` finds the graph for the ints natively, and calls it; `ready` is the first one, until it is called. `compiled` holds what was
-    compiled for one combination of ints."""
+    """`direct_call` finds the graph for the ints natively, and calls it; `ready` is the first one, until it
+    is called. `compiled` holds what was compiled for one combination of ints.
+    """
 
     def __init__(
         self,
@@ -68,7 +75,9 @@ class SizedGraph:
         return tuple(args[i] for i in self.positions)
 
     def prepare(self, *args: Any) -> Callable[..., Any]:
-        """The graph for the ints among the arguments. With the hook off: the compiler is no program of the user."""
+        """The graph for the ints among the arguments. With the hook off: the compiler is no program of the
+        user.
+        """
         key = self.key(args)
         if key in self.ready:
             return self.ready.pop(key)

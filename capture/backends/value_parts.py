@@ -1,12 +1,16 @@
-"""Graphs with numbers that only a run knows, compiled in parts: between the operations that read values, tensor operations run as native code.
+"""Graphs with numbers that only a run knows, compiled in parts: between the operations that read values,
+tensor operations run as native code.
 
 In:  an fx graph in which some nodes give unbacked symbols (`capture/unbacked.py`).
-Out: a callable that runs the reads one by one, and what lies between them as compiled graphs: their sizes are arguments.
+Out: a callable that runs the reads one by one, and what lies between them as compiled graphs: their sizes are
+     arguments.
 
-    y = x * 2; z = y[mask]; u0 = z.size(0); z.exp() + u0     ->    y = part_0(x); z = y[mask]; u0 = z.size(0); part_1(z, u0)
+    y = x * 2; z = y[mask]; u0 = z.size(0); z.exp() + u0     ->    y = part_0(x); z = y[mask]; u0 = z.size(0);
+        part_1(z, u0)
 
-A part is compiled at its first call, when there are inputs to look at. It writes to nothing that it is given and draws nothing, so where its native code refuses
-(another layout than torch's rules foretold) it runs operator by operator.
+A part is compiled at its first call, when there are inputs to look at. It writes to nothing that it is given
+and draws nothing, so where its native code refuses (another layout than torch's rules foretold) it runs
+operator by operator.
 """
 
 from __future__ import annotations
@@ -99,7 +103,9 @@ class _Divided:
         return Unhooked(module.forward) if in_python else module.forward
 
     def _fits(self, node: torch.fx.Node) -> bool:
-        """Whether it computes tensors from tensors and ints, with sizes that follow from theirs, and writes to none."""
+        """Whether it computes tensors from tensors and ints, with sizes that follow from theirs, and writes
+        to none.
+        """
         value = node.meta.get("example_value")
         tensors = _tensors(value)
         if node.op not in ("call_function", "call_method") or tensors is None or _writes(tensors):

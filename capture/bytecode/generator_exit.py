@@ -1,7 +1,8 @@
 """Whether a generator does anything when it is let go of.
 
 In:  the decoded code, the instruction it is suspended at, and what the names of its except clauses mean.
-Out: `ignores_exit(...)`: True where GeneratorExit, raised there, leaves the frame without running any code but the tests of except clauses.
+Out: `ignores_exit(...)`: True where GeneratorExit, raised there, leaves the frame without running any code
+     but the tests of except clauses.
 
     try: yield self[i]                     try: yield 1
     except IndexError: return    -> True   finally: close()    -> False
@@ -29,7 +30,9 @@ def ignores_exit(code: Decoded, index: int, meaning: Callable[[str], object]) ->
 
 
 def _reraises(code: Decoded, index: int, meaning: Callable[[str], object]) -> int | None:
-    """Where the handler that begins at `index` raises the exception again; None where it does something with it."""
+    """Where the handler that begins at `index` raises the exception again; None where it does something with
+    it.
+    """
     steps = code.instructions
     classes: list[object] = []
     while True:

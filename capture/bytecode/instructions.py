@@ -1,7 +1,8 @@
 """Decode a code object into a list of instructions with jump targets and exception handlers as indices.
 
 In:  a code object.
-Out: `Decoded`: `instructions[i]` with `.name`, `.arg`, `.value`, `.target` (index of the instruction jumped to) and
+Out: `Decoded`: `instructions[i]` with `.name`, `.arg`, `.value`, `.target` (index of the instruction jumped
+     to) and
      `handlers[i]`, the `Handler` of the innermost try block that covers instruction i.
 
     LOAD_FAST x; POP_JUMP_FORWARD_IF_FALSE to 12  ->  Instruction("POP_JUMP_FORWARD_IF_FALSE", target=5, ...)
@@ -18,7 +19,9 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """`arg` is the raw operand, `value` the operand resolved (a constant, a name), `target` an index into the list or None."""
+    """`arg` is the raw operand, `value` the operand resolved (a constant, a name), `target` an index into the
+    list or None.
+    """
 
     index: int
     name: str
@@ -31,8 +34,9 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """An entry of the exception table: on an exception the stack is cut to `depth`, then (the offset of the instruction if `lasti` and) the
-    exception is pushed, and execution goes on at instruction `target`."""
+    """An entry of the exception table: on an exception the stack is cut to `depth`, then (the offset of the
+    instruction if `lasti` and) the exception is pushed, and execution goes on at instruction `target`.
+    """
 
     target: int
     depth: int
@@ -48,7 +52,9 @@ class Decoded:
 
 @functools.lru_cache(maxsize=4096)
 def decode(code: CodeType) -> Decoded:
-    """The instructions of `code`; `EXTENDED_ARG` and `CACHE` are folded away, jumps to them are redirected to what follows."""
+    """The instructions of `code`; `EXTENDED_ARG` and `CACHE` are folded away, jumps to them are redirected to
+    what follows.
+    """
     raw = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "EXTENDED_ARG")]
     offsets = [i.offset for i in raw]
     index_at = _index_by_offset(code, offsets)

@@ -3,8 +3,9 @@
 In:  a Bytecode with the locations of the frame's own instructions, None for those that were added.
 Out: those have the frame's first line, and each is a location that the assembler can write.
 
-The assembler gives columns of 128 and more one byte that the table of lines has no room for: the table would claim more code than there is, and
-the interpreter writes past its memory when the code is traced. Such a place keeps its line only.
+The assembler gives columns of 128 and more one byte that the table of lines has no room for: the table would
+claim more code than there is, and the interpreter writes past its memory when the code is traced. Such a
+place keeps its line only.
 """
 
 from __future__ import annotations

@@ -6,9 +6,10 @@ Out: a code object that takes those as arguments, puts the stack back and jumps.
     def f(x): print(x); return x + 1     broken behind print   ->
     def f(x): <x on entry; jump>; [print(x);] return x + 1
 
-The original instructions follow the prologue unchanged and in order, so instruction i of the original is instruction `prologue + i` of the
-resume function, and a break in a resume function makes the next one from the original again. Try blocks need no care: in CPython 3.11 they are
-ranges of instructions with a stack depth, and both are kept. Cells of the original become free variables: the resume function shares them.
+The original instructions follow the prologue unchanged and in order, so instruction i of the original is
+instruction `prologue + i` of the resume function, and a break in a resume function makes the next one from
+the original again. Try blocks need no care: in CPython 3.11 they are ranges of instructions with a stack
+depth, and both are kept. Cells of the original become free variables: the resume function shares them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from capture.bytecode.instructions import decode
 from capture.bytecode.line_places import cut_far_places
 
 CO_VARIADIC = 0x04 | 0x08
-# Kinds of stack items. HANDLED: PUSH_EXC_INFO's saved state; METHOD + name: a bound method of a built-in object, taken from it anew.
+# Kinds of stack items. HANDLED: PUSH_EXC_INFO's saved state; METHOD + name: a bound method of a built-in
+# object, taken from it anew.
 OWNER = "___owner"
 VALUE, NULL, HANDLED, METHOD = "value", "null", "handled", "method "
 
@@ -55,9 +57,11 @@ def cell_names(original: CodeType) -> tuple[str, ...]:
 
 
 def owner_name(original: CodeType) -> str | None:
-    """The first parameter, where `super()` may be called without arguments: it looks for its object in the first place of the frame.
+    """The first parameter, where `super()` may be called without arguments: it looks for its object in the
+    first place of the frame.
 
-    A resume function has it first, too: of a cell what it holds, and where it was deleted anything, to be deleted again.
+    A resume function has it first, too: of a cell what it holds, and where it was deleted anything, to be
+    deleted again.
     """
     return original.co_varnames[0] if "__class__" in original.co_freevars and original.co_argcount else None
 
@@ -68,7 +72,9 @@ STACK_ITEM = "___stack_"
 
 @functools.lru_cache(maxsize=4096)
 def resume_code(original: CodeType, target: int, stack: tuple[str, ...], names: tuple[str, ...]) -> CodeType:
-    """Arguments: one for each stack item that is not NULL (`___stack_i`; for HANDLED the exception), then the locals `names`."""
+    """Arguments: one for each stack item that is not NULL (`___stack_i`; for HANDLED the exception), then the
+    locals `names`.
+    """
     label = Label()
     owner = owner_name(original)
     is_cell = owner in original.co_cellvars
@@ -128,7 +134,9 @@ def _prologue(original: CodeType, stack: tuple[str, ...], label: Label, deleted:
 
 
 def _with_label(original: CodeType, target: int, label: Label) -> list[Any]:
-    """The original instructions, with the label before instruction `target`; making of cells is left out, cells are free variables."""
+    """The original instructions, with the label before instruction `target`; making of cells is left out,
+    cells are free variables.
+    """
     result: list[Any] = []
     index = 0
     handlers = decode(original).handlers

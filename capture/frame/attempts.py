@@ -1,6 +1,7 @@
 """How to go about a frame, from one attempt at its translation to the next.
 
-In:  why the last attempt failed: a break, sizes that an operation does not take as symbols, assertions that the graph can't hold.
+In:  why the last attempt failed: a break, sizes that an operation does not take as symbols, assertions that
+     the graph can't hold.
 Out: a translator for the next attempt, and the number of instructions after which it stops.
 """
 

@@ -130,16 +130,19 @@ frame_filter.hide_from_torch_compile(Converter.__call__.__code__)
 
 
 def forget_frames(error: BaseException, handled: BaseException | None) -> None:
-    """What is kept of an error of the translation does not hold its frames: the program's objects would live until the next collection.
-    `handled`: what the program was handling when the translation began, which is the program's own."""
+    """What is kept of an error of the translation does not hold its frames: the program's objects would live
+    until the next collection.
+    `handled`: what the program was handling when the translation began, which is the program's own.
+    """
     chain: BaseException | None = error
     while chain is not None and chain is not handled:
         chain.__traceback__, chain = None, chain.__context__
 
 
 class StateMoved(AssertionError):
-    """Translating or compiling changed what a guard reads, as the first import of a module does that registers its classes somewhere: what was
-    concluded from it may hold no more."""
+    """Translating or compiling changed what a guard reads, as the first import of a module does that
+    registers its classes somewhere: what was concluded from it may hold no more.
+    """
 
 
 FEW = 40  # instructions: Python runs them sooner than it makes and calls a resume function
@@ -164,11 +167,13 @@ class Capture:
         return self.code.outputs
 
 
-# --- steps -----------------------------------------------------------------------------------------------------------------------
+# --- steps ------------------------------------------------------------------------------------------------
 
 
 def may_recompile(frame: Any, settings: CaptureSettings) -> bool:
-    """Log why existing entries did not fit; False past the limit (with one warning), an error under fullgraph."""
+    """Log why existing entries did not fit; False past the limit (with one warning), an error under
+    fullgraph.
+    """
     with function_modes.resumed():
         return check_limit(frame, settings)
 
@@ -245,7 +250,9 @@ def finish(
 
 
 def check_divisible(code: types.CodeType, signal: GraphBreak) -> None:
-    """Raises SkipFrame where somebody may look at the frame's local variables, which are no more those of one frame behind a break."""
+    """Raises SkipFrame where somebody may look at the frame's local variables, which are no more those of one
+    frame behind a break.
+    """
     if frame_filter.asks_for_locals(code):
         raise SkipFrame(f"it may read its own local variables, and breaks: {signal.text}")
     if any(frame_filter.reads_other_locals(below) for below, *_ in signal.frames):
@@ -313,7 +320,9 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
 
 
 def is_worth_running(capture: Capture, compiled: Any) -> bool:
-    """Of a frame that breaks, what is behind the break counts: it is looked at where Python does no more there, or works on NumPy's arrays."""
+    """Of a frame that breaks, what is behind the break counts: it is looked at where Python does no more
+    there, or works on NumPy's arrays.
+    """
     output = capture.output
     if capture.value is not None or break_code.ends_the_frame(capture.tx):
         return backends.is_worth_running(compiled, output.graph, output.instructions)
@@ -327,7 +336,9 @@ def write_bytecode(before: types.CodeType, after: types.CodeType) -> None:
 
 
 def check_first_run(frame: Any, guards: GuardSet, program: Any) -> None:
-    """The guards hold for the frame that they were made from; if not, no call would ever pass them, and each would be a recompile."""
+    """The guards hold for the frame that they were made from; if not, no call would ever pass them, and each
+    would be a recompile.
+    """
     with function_modes.resumed():
         failed, _ = program.check(frame.locals, frame.globals, frame.builtins, frame.function)
     if failed != -1:
@@ -386,9 +397,12 @@ def called_directly(compiled: Any, output: OutputGraph) -> Any:
 
 
 def after_graph_failure(mutates: bool, modes: dict[str, Any], error: BaseException) -> None:
-    """A graph raised. Returning means: Python runs the frame from its start and raises the program's own error.
+    """A graph raised. Returning means: Python runs the frame from its start and raises the program's own
+    error.
 
-    The thread is in the modes again in which the graph was called. Python does not run the frame where the backend broke its contract, nor where inputs may have been changed already, nor where a hook may have raised.
+    The thread is in the modes again in which the graph was called. Python does not run the frame where the
+    backend broke its contract, nor where inputs may have been changed already, nor where a hook may have
+    raised.
     """
     put_back(modes, error)
     refused = isinstance(error, getattr(_capture, "CheckFailed", ()))  # before it did anything
@@ -407,11 +421,13 @@ def after_graph_failure(mutates: bool, modes: dict[str, Any], error: BaseExcepti
     log.get("graph")("a graph raised %s: %s; Python runs the frame", type(error).__name__, error)
 
 
-# --- other ends ------------------------------------------------------------------------------------------------------------------
+# --- other ends -------------------------------------------------------------------------------------------
 
 
 def leave_alone(frame: Any, skip: SkipFrame, settings: CaptureSettings) -> Any:
-    """What it gives is for this run: all that an idle frame calls was interpreted as part of it, none of it is worth a look of its own."""
+    """What it gives is for this run: all that an idle frame calls was interpreted as part of it, none of it
+    is worth a look of its own.
+    """
     now = UNHOOKED if skip.idle else None
     counters["frames"]["skipped"] += 1
     observe.current().on_skip(str(skip), frame.code)
@@ -433,7 +449,9 @@ def leave_alone(frame: Any, skip: SkipFrame, settings: CaptureSettings) -> Any:
 
 
 def leave_disabled(wrapper: types.FunctionType, original: Any) -> Any:
-    """The frame of a wrapper that torch.compiler.disable made. All of them share their code, so it gets no mark."""
+    """The frame of a wrapper that torch.compiler.disable made. All of them share their code, so it gets no
+    mark.
+    """
     if torch_compile_marks.disables_what_it_calls(wrapper):
         return UNHOOKED
     own = getattr(original, "__func__", original)
@@ -449,7 +467,9 @@ FILLS_LAZY_MODULE = torch.nn.modules.lazy.LazyModuleMixin._infer_parameters.__co
 
 
 def give_up(frame: Any, error: Exception, settings: CaptureSettings) -> None:
-    """Our own failure: Python runs the frame, one warning says so. Where a whole graph was asked for, it is an error."""
+    """Our own failure: Python runs the frame, one warning says so. Where a whole graph was asked for, it is
+    an error.
+    """
     code: types.CodeType = frame.code
     text = f"capture failed on {code.co_qualname}"
     if config.raise_on_error or settings.fullgraph:

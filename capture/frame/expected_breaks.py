@@ -1,11 +1,12 @@
 """Breaks that are known before their frame is translated.
 
-A break deep in a chain of calls breaks each frame of the chain in turn: the captured frame at its call, then, when Python makes that call, the
-next frame at its own, and so on. All of them were met by the first translation, which went through the whole chain; each later one is told
-where to stop.
+A break deep in a chain of calls breaks each frame of the chain in turn: the captured frame at its call, then,
+when Python makes that call, the next frame at its own, and so on. All of them were met by the first
+translation, which went through the whole chain; each later one is told where to stop.
 
 In:  the break, with the frames that it passed.
-Out: `of(code)`: how far the frame that Python enters next gets. Used once; the first frame that is not of the chain ends it.
+Out: `of(code)`: how far the frame that Python enters next gets. Used once; the first frame that is not of the
+     chain ends it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Recompilations: why the entries of a code object did not fit, and when to stop making new ones.
 
 In:  a Frame with `failures`: the entries that were tried, with the index of the guard that failed.
-Out: log lines and observer calls; False once the limit is reached (after one warning), an error under fullgraph, or what the stance says.
+Out: log lines and observer calls; False once the limit is reached (after one warning), an error under
+     fullgraph, or what the stance says.
 """
 
 from __future__ import annotations

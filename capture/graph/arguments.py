@@ -1,9 +1,11 @@
 """Arguments of graph nodes that the text of a graph can't name: the plain values that torch takes them for.
 
 In:  what a node is about to be called with, and the result of the call on fake tensors.
-Out: the same arguments with ints, floats and bools in place of `np.int64` and its kin, and torch's dtypes in place of `int` and `float`.
+Out: the same arguments with ints, floats and bools in place of `np.int64` and its kin, and torch's dtypes in
+     place of `int` and `float`.
 
-    x / np.sqrt(4)             ->   truediv(x, 2.0)        torch.tensor(0, dtype=int)   ->   torch.tensor(0, dtype=torch.int64)
+    x / np.sqrt(4)             ->   truediv(x, 2.0)        torch.tensor(0, dtype=int)   ->   torch.tensor(0,
+        dtype=torch.int64)
     torch.tensor(np.int8(1))   ->   torch.tensor(1, dtype=torch.int8)
 """
 

@@ -1,6 +1,8 @@
-"""A custom autograd function whose directions are graphs: what a node of `capture.variables.autograd_function` runs where it can't run the program's class.
+"""A custom autograd function whose directions are graphs: what a node of
+`capture.variables.autograd_function` runs where it can't run the program's class.
 
-In:  `Bodies`, two graphs and what each of them reads, and the tensors of the call (sizes that the bodies read among them).
+In:  `Bodies`, two graphs and what each of them reads, and the tensors of the call (sizes that the bodies read
+     among them).
 Out: the results of the forward; autograd calls the backward.
 """
 
@@ -16,9 +18,10 @@ import torch
 class Bodies:
     """Places count the tensors of the call, then the results and other tensors that the forward makes.
 
-    `forward_reads`, `backward_reads`: what the graphs are given (the backward: behind the gradients). `results`: how many tensors of the forward's are
-    the program's. `dirty`: tensors of the call that are written to. `constant`: results without a gradient. `gradients`: for each
-    tensor of the call, its place among what the backward returns.
+    `forward_reads`, `backward_reads`: what the graphs are given (the backward: behind the gradients).
+    `results`: how many tensors of the forward's are the program's. `dirty`: tensors of the call that are
+    written to. `constant`: results without a gradient. `gradients`: for each tensor of the call, its place
+    among what the backward returns.
     """
 
     forward: torch.fx.GraphModule

@@ -1,5 +1,5 @@
-"""Graphs that take tensors where the frame has something else: floats that change from call to call, NumPy's arrays and numbers,
-tensors of a class with operations of its own.
+"""Graphs that take tensors where the frame has something else: floats that change from call to call, NumPy's
+arrays and numbers, tensors of a class with operations of its own.
 
 In:  a graph, and for some of its places how to make the tensor.
 Out: a callable that takes what the frame has.
@@ -56,7 +56,9 @@ class _ConvertedInputs:
 def converted_inputs(
     graph: Callable[..., Any], places: tuple[tuple[int, Conversion], ...]
 ) -> Callable[..., Any]:
-    """`graph`, called with the arguments at these places converted; by the extension, which makes the tensor of a float itself."""
+    """`graph`, called with the arguments at these places converted; by the extension, which makes the tensor
+    of a float itself.
+    """
     if not hasattr(_capture, "ConvertedInputs"):
         return _ConvertedInputs(graph, places)
     made: Callable[..., Any] = _capture.ConvertedInputs(graph, places, number_as_tensor)

@@ -1,9 +1,11 @@
 """Parameters and buffers as constants: `options={"freeze": True}`.
 
 In:  the inputs of a finished graph.
-Out: those that are a module's state and not written to are marked for the backend, and guarded: the same tensor, not written to since.
+Out: those that are a module's state and not written to are marked for the backend, and guarded: the same
+     tensor, not written to since.
 
-    fast = capture.compile(model, options={"freeze": True});   fast(x)                      under torch.no_grad(): weights folded and packed
+    fast = capture.compile(model, options={"freeze": True});   fast(x)                      under
+        torch.no_grad(): weights folded and packed
     model.load_state_dict(other);   fast(x)                                                 captured once more
 
 What needs gradients while grad mode is on is no constant: training changes it with each step.

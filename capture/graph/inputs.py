@@ -1,7 +1,8 @@
 """What a graph takes: one placeholder each.
 
 In:  the source of a tensor, a number or an array, its value, and its placeholder.
-Out: a `GraphInput`, which knows what the backend is shown, and what makes the tensor of what the guard program loads.
+Out: a `GraphInput`, which knows what the backend is shown, and what makes the tensor of what the guard
+     program loads.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
 
 def version_of(value: Any) -> int | None:
-    """How often a fake tensor was written to; None where that is not counted (inference tensors) or has no meaning."""
+    """How often a fake tensor was written to; None where that is not counted (inference tensors) or has no
+    meaning.
+    """
     if not isinstance(value, torch.Tensor) or value.is_inference():
         return None
     return value._version
@@ -58,7 +61,9 @@ class FloatInput(GraphInput):
 
 
 class SubclassInput(GraphInput):
-    """A tensor of a class with operations of its own: the graph takes the plain tensor on its memory, which is `value` here."""
+    """A tensor of a class with operations of its own: the graph takes the plain tensor on its memory, which
+    is `value` here.
+    """
 
     convert = staticmethod(plain_tensor)
 

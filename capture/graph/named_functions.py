@@ -1,10 +1,12 @@
 """Graphs whose code calls the very functions that their nodes hold.
 
-torch.fx writes `torch.sin(x)` for a node with the target `torch.sin`, and finds the function by that name when the code runs: another one, where the
-program has replaced it meanwhile, or where the program's replacement was interpreted and the node is the call of the original in it.
+torch.fx writes `torch.sin(x)` for a node with the target `torch.sin`, and finds the function by that name
+when the code runs: another one, where the program has replaced it meanwhile, or where the program's
+replacement was interpreted and the node is the call of the original in it.
 
 In:  the nodes of a graph.
-Out: its code as torch.fx writes it, with a `torch` that has these functions in their places, and everything else of the real one.
+Out: its code as torch.fx writes it, with a `torch` that has these functions in their places, and everything
+     else of the real one.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Operations of the graph on Python floats that only exist when the graph runs.
 
 In:  0-d float64 tensors that stand for Python floats (an optimizer's step count), tensors, numbers.
-Out: functions that are targets of graph nodes. Run on real tensors they do what Python does, to the last bit; traced by a compiler
-     (on fake tensors) they are tensor operations of the same precision.
+Out: functions that are targets of graph nodes. Run on real tensors they do what Python does, to the last bit;
+     traced by a compiler (on fake tensors) they are tensor operations of the same precision.
 
     step = counter.item(); p.addcdiv_(m, d, value=-lr / (1 - b ** step))   ->
-    float_of(counter), float_operation("pow", b, step), ..., method_with_floats("addcdiv_", ("value",), p, m, d, value=...)
+    float_of(counter), float_operation("pow", b, step), ..., method_with_floats("addcdiv_", ("value",), p, m,
+    d, value=...)
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ def float_operation(name: str, *operands: Any) -> torch.Tensor:
 
 
 def method_with_floats(name: str, numbers: tuple[int | str, ...], *args: Any, **kwargs: Any) -> torch.Tensor:
-    """`args[0].name(*args[1:], **kwargs)` where the arguments at the places `numbers` are 0-d tensors that stand for floats."""
+    """`args[0].name(*args[1:], **kwargs)` where the arguments at the places `numbers` are 0-d tensors that
+    stand for floats.
+    """
     given = {**dict(enumerate(args)), **kwargs}  # type: ignore[misc]
     if runs_for_real(given.values()):
         given.update({place: given[place].item() for place in numbers})
@@ -98,7 +101,7 @@ def _arithmetic_dtype(tensor: torch.Tensor) -> torch.dtype:
     return torch.float64 if tensor.dtype == torch.float64 else torch.float32
 
 
-# --- traced forms: operators whose numbers can't be tensors -----------------------------------------------------------------------
+# --- traced forms: operators whose numbers can't be tensors -----------------------------------------------
 
 
 def _scaled(name: str) -> Callable[..., torch.Tensor]:
@@ -141,7 +144,9 @@ FLOAT_PLACES: dict[str, tuple[int | str, ...]] = {
 
 
 def as_method(target: Any, args: Sequence[Any], is_tensor: Callable[[Any], bool]) -> tuple[str, list[Any]]:
-    """A function of torch, an operator, or a method by name: as the tensor method that does the same, with its arguments ("": none is known)."""
+    """A function of torch, an operator, or a method by name: as the tensor method that does the same, with
+    its arguments ("": none is known).
+    """
     if isinstance(target, str):
         return target, list(args)
     operator_name = OPERATION_NAMES.get(target) or IN_PLACE_NAMES.get(target)

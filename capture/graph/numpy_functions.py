@@ -1,7 +1,8 @@
 """NumPy code on tensors: the functions that graph nodes of such code call.
 
 In:  tensors that share their memory with NumPy's arrays.
-Out: `graph_function(kind, name)`, which does on tensors what NumPy does on arrays (by `torch._numpy`), and conversions at the graph's borders.
+Out: `graph_function(kind, name)`, which does on tensors what NumPy does on arrays (by `torch._numpy`), and
+     conversions at the graph's borders.
 
     np.sin(a) + 1   ->   sin = numpy_sin(a); add = numpy_add(sin, 1)
 """
@@ -17,9 +18,9 @@ import numpy as np
 import torch
 from torch.utils._pytree import tree_map
 
-# Functions that torch._numpy carries out as NumPy does, to the dtype, shape and aliasing of the result (which is checked at each use).
-# Left out: what depends on ties (argsort), on signs that LAPACK chooses, on random streams, and what raises for values only, and what torch does otherwise
-# for NaN or signed zeros.
+# Functions that torch._numpy carries out as NumPy does, to the dtype, shape and aliasing of the result (which
+# is checked at each use). Left out: what depends on ties (argsort), on signs that LAPACK chooses, on random
+# streams, and what raises for values only, and what torch does otherwise for NaN or signed zeros.
 ELEMENTWISE = """abs absolute add arccos arccosh arcsin arcsinh arctan arctan2 arctanh bitwise_and bitwise_not bitwise_or bitwise_xor ceil
     conj conjugate copysign cos cosh deg2rad degrees divide equal exp exp2 expm1 fabs floor floor_divide fmax fmin fmod greater
     greater_equal hypot invert isfinite isinf isnan less less_equal log log10 log1p log2 logaddexp logaddexp2 logical_and
@@ -181,7 +182,7 @@ def with_strides(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor
     return torch.empty_strided(tuple(tensor.shape), strides, dtype=tensor.dtype).copy_(tensor)
 
 
-# --- borders of the graph ------------------------------------------------------------------------------------------------------
+# --- borders of the graph ---------------------------------------------------------------------------------
 
 
 def array_of(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
@@ -196,8 +197,9 @@ def scalar_of(tensor: torch.Tensor) -> np.generic:
 
 
 def stand_in(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
-    """An array of the same dtype and layout as a (fake) tensor, filled with values that any function takes: integers are good indices,
-    matrices are regular."""
+    """An array of the same dtype and layout as a (fake) tensor, filled with values that any function takes:
+    integers are good indices, matrices are regular.
+    """
     shape = tuple(tensor.shape)
     empty = torch.empty_strided(shape, tensor.stride(), dtype=tensor.dtype)
     if not tensor.dtype.is_floating_point and not tensor.dtype.is_complex:

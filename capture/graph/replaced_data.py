@@ -1,4 +1,5 @@
-"""`leaf.data = value` in a graph: from there on the leaf has the value's memory, and gradients are still the leaf's.
+"""`leaf.data = value` in a graph: from there on the leaf has the value's memory, and gradients are still the
+leaf's.
 
 In:  a leaf that autograd records, and a tensor like it.
 Out: a tensor on the memory of `value`, whose gradient goes to the leaf.

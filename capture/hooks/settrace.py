@@ -6,7 +6,8 @@ Out: functions whose `__code__` is a dispatcher: from the next call on they ask 
      code, capture where none fits, and run what they find.
 
     f(x) called, f not seen before   ->   f runs as it is;  f.__code__ = dispatcher
-    f(x) called again                ->   an entry of f's own code, else converter(frame); what the entry holds
+    f(x) called again                ->   an entry of f's own code, else converter(frame); what the entry
+                                          holds
 
 A frame that is called already can't be replaced from a trace function, hence the next call. The same results
 as with the extension: the same converter, entries, guards and continuations; slower by two Python calls a
@@ -80,7 +81,7 @@ class Frame:
         self.failures = failures
 
 
-# --- switching ----------------------------------------------------------------------------------------------
+# --- switching --------------------------------------------------------------------------------------------
 
 
 def get_callback() -> tuple[FrameConverter | None, Any]:
@@ -134,7 +135,7 @@ def forget_all() -> None:
         _dispatched.clear()
 
 
-# --- events -------------------------------------------------------------------------------------------------
+# --- events -----------------------------------------------------------------------------------------------
 
 
 def _on_event(frame: types.FrameType, event: str, arg: Any) -> Any:
@@ -177,7 +178,7 @@ def install(function: types.FunctionType) -> None:
         function.__code__ = dispatching
 
 
-# --- dispatching --------------------------------------------------------------------------------------------
+# --- dispatching ------------------------------------------------------------------------------------------
 
 
 def _dispatch(dispatcher: Dispatcher, arguments: tuple[Any, ...]) -> Any:
@@ -270,7 +271,7 @@ def _ask(frame: Frame) -> Any:
         sys.settrace(traced)
 
 
-# --- running an entry ---------------------------------------------------------------------------------------
+# --- running an entry -------------------------------------------------------------------------------------
 
 
 def _run_entry(

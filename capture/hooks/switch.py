@@ -92,7 +92,7 @@ def _functions_of(fn: Any) -> list[types.FunctionType]:
     return [function for function in candidates if isinstance(function, types.FunctionType)]
 
 
-# --- marks of code objects ----------------------------------------------------------------------------------
+# --- marks of code objects --------------------------------------------------------------------------------
 
 _left_alone: dict[
     int, types.CodeType
@@ -106,7 +106,9 @@ def leave_alone(code: types.CodeType) -> None:
 
 
 def request(function: Any) -> None:
-    """Capture this function's own frames although their kind is left alone, unless the user said so of this very code."""
+    """Capture this function's own frames although their kind is left alone, unless the user said so of this
+    very code.
+    """
     code = frame_filter.request(function)
     if code is not None and id(code) not in _left_alone:
         _capture.unskip_code(code)

@@ -70,7 +70,9 @@ class Guarding:
             self.guards.add(make_guard.object_aliasing(first, second))
 
     def guard_distinct(self, first: Variable, second: Variable) -> None:
-        """The places of two variables hold two objects. (A constant is guarded by its value, a new object is another one anyway.)"""
+        """The places of two variables hold two objects. (A constant is guarded by its value, a new object is
+        another one anyway.)
+        """
         sources = [v.source for v in (first, second)]
         if not any(s is None or isinstance(s, ConstantSource) for s in sources):
             self.guards.add(make_guard.objects_distinct(sources))  # type: ignore[arg-type]
@@ -78,7 +80,9 @@ class Guarding:
     def guard_changed_objects(
         self, known: Iterable[tuple[Any, Variable]], changed: AbstractSet[Source]
     ) -> None:
-        """What the frame changes is no other object of the same class that it read: that one would have changed with it."""
+        """What the frame changes is no other object of the same class that it read: that one would have
+        changed with it.
+        """
         if not changed:
             return
         places: dict[type, list[Source]] = {}
@@ -130,9 +134,11 @@ class Guarding:
             self.guards.add(make_guard.no_attr(variable.source, name))
 
     def guard_class_entry(self, owner: Variable, cls: type, name: str) -> None:
-        """What follows depends on what the class (of `owner`, or `owner` itself) and its bases have under the name, or on their lacking it.
+        """What follows depends on what the class (of `owner`, or `owner` itself) and its bases have under the
+        name, or on their lacking it.
 
-        Once for each class: an object is guarded to be of its class anyway. Classes written in C don't change.
+        Once for each class: an object is guarded to be of its class anyway. Classes written in C don't
+        change.
         """
         source = self.class_source(owner)
         if source is None or not cls.__flags__ & HEAP_TYPE or (id(cls), name) in self._class_entries:
@@ -158,7 +164,9 @@ class Guarding:
                 self.guards.add(make_guard.id_match(MroItemSource(source, index), base))
 
     def guard_state(self, reader: Any, args: tuple[Any, ...] = ()) -> None:
-        """What follows depends on what the built-in function says about the process: as it stood at the frame's entry."""
+        """What follows depends on what the built-in function says about the process: as it stood at the
+        frame's entry.
+        """
         changed = self.modes_at_entry
         at_entry: dict[Any, Any] = {
             torch.get_autocast_dtype: changed["autocast_dtype"]["cpu"],

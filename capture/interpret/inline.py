@@ -1,9 +1,11 @@
-"""Calls of Python functions: bind the arguments, then interpret the callee's bytecode as part of the same graph.
+"""Calls of Python functions: bind the arguments, then interpret the callee's bytecode as part of the same
+graph.
 
 In:  a FunctionVariable and its arguments.
 Out: the variable that the call returns.
 
-Functions that are to be left alone (disabled, generators of other kinds, frames that `frame_filter` bars from inlining) break the graph.
+Functions that are to be left alone (disabled, generators of other kinds, frames that `frame_filter` bars from
+inlining) break the graph.
 """
 
 from __future__ import annotations
@@ -126,7 +128,7 @@ TENSOR_METHOD_NAMES = {
 }
 
 
-# --- marked functions ------------------------------------------------------------------------------------------------------------
+# --- marked functions -------------------------------------------------------------------------------------
 
 
 def _disabled(tx: Translator, function: UserFunctionVariable, args: Any, kwargs: Any) -> Variable:
@@ -192,7 +194,9 @@ def _check_size(
 def _init_of_module(
     tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    """`nn.Module.__init__`, which torch.compile wraps in notes for itself, once it was used anywhere in the process."""
+    """`nn.Module.__init__`, which torch.compile wraps in notes for itself, once it was used anywhere in the
+    process.
+    """
     cell = existing_cells(tx, function)[function.function.__code__.co_freevars.index("init")]
     return tx.read_cell(cell, "init").call(tx, args, kwargs)
 
@@ -223,7 +227,7 @@ MARKED: tuple[tuple[Any, Any], ...] = (
 )
 
 
-# --- arguments -------------------------------------------------------------------------------------------------------------------
+# --- arguments --------------------------------------------------------------------------------------------
 
 
 def make_translator(
@@ -248,7 +252,9 @@ def make_translator(
 
 
 def _guard_globals(tx: Translator, function: UserFunctionVariable, same_module: bool) -> None:
-    """Functions of the same code, as a module that runs twice makes them, may read the globals of another namespace."""
+    """Functions of the same code, as a module that runs twice makes them, may read the globals of another
+    namespace.
+    """
     if function.source is None or isinstance(function.source, ConstantSource):
         return
     own = FunctionFieldSource(function.source, "__globals__")
@@ -291,7 +297,9 @@ def existing_signature(
 def guard_defaults(
     tx: Translator, function: UserFunctionVariable, given: int, kwargs: dict[str, Variable]
 ) -> None:
-    """Where arguments are missing (or too many): how many defaults there are, which names have none. The defaults themselves are guarded as they are read."""
+    """Where arguments are missing (or too many): how many defaults there are, which names have none. The
+    defaults themselves are guarded as they are read.
+    """
     source, code = function.source, function.code_object()
     if source is None:
         return

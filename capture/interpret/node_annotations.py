@@ -1,7 +1,8 @@
 """`torch.fx.traceback.annotate({...})` around operations: its entries go to their `node.meta["custom"]`.
 
-The manager keeps the entries in a dict of torch's module for as long as it is open. Its code is followed like any other where the frame opens it;
-one that was open before is in the real dict. They say nothing about values, so nothing is guarded for them.
+The manager keeps the entries in a dict of torch's module for as long as it is open. Its code is followed like
+any other where the frame opens it; one that was open before is in the real dict. They say nothing about
+values, so nothing is guarded for them.
 """
 
 from __future__ import annotations

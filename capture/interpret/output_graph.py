@@ -1,7 +1,8 @@
 """The graph under construction and all that goes with it: inputs, guards, side effects, state of the process.
 
 In:  operations from the interpreter (`call_function`, `call_method`), existing tensors (`add_tensor_input`).
-Out: an `fx.Graph` at the level of torch calls with fake tensors in `meta["example_value"]`, a GuardSet, and the list of inputs.
+Out: an `fx.Graph` at the level of torch calls with fake tensors in `meta["example_value"]`, a GuardSet, and
+     the list of inputs.
 
 One `OutputGraph` serves one attempt to translate one frame, inlined calls included.
 """
@@ -128,7 +129,9 @@ class OutputGraph(Placeholders):
         return held[1] if held is not None else None
 
     def object_of(self, variable: Variable) -> Any:
-        """The existing object behind a variable; None where the frame made it, or where it is a mere constant."""
+        """The existing object behind a variable; None where the frame made it, or where it is a mere
+        constant.
+        """
         return next((value for value, known in self._objects.values() if known is variable), None)
 
     def remember_object(self, value: Any, variable: Variable) -> None:
@@ -137,7 +140,9 @@ class OutputGraph(Placeholders):
             self._modules[id(value)] = variable
 
     def forget_objects(self) -> None:
-        """At the end: variables and this graph refer to each other; objects of the program shall not live on with them."""
+        """At the end: variables and this graph refer to each other; objects of the program shall not live on
+        with them.
+        """
         self._objects.clear()
         self._modules.clear()
         for generator in self.generators:
@@ -155,7 +160,9 @@ class OutputGraph(Placeholders):
         return variable
 
     def resolve_place(self, variable: Variable) -> Variable:
-        """The same for loading the object: one that came another way is loaded from there, and needs no guard."""
+        """The same for loading the object: one that came another way is loaded from there, and needs no
+        guard.
+        """
         known = self.known_object(variable.value) if isinstance(variable, LazyVariable) else None
         return variable if known is None or known.source != variable.source else known
 
@@ -163,12 +170,16 @@ class OutputGraph(Placeholders):
         return self.side_effects.pending_global(namespace, name)
 
     def check_namespace(self, namespace: dict[str, Any]) -> None:
-        """Before a name of a module is read: the frame may have changed the module's dict (`globals()`) as a dict."""
+        """Before a name of a module is read: the frame may have changed the module's dict (`globals()`) as a
+        dict.
+        """
         if self.changed_dict(namespace) is not None:
             raise GraphBreak("mutation", value="the dict of a module that the frame wrote to,")
 
     def check_no_dict_of(self, namespace: dict[str, Any]) -> None:
-        """Before a name of a module is bound or deleted: what the frame knows of the module's dict would be out of date."""
+        """Before a name of a module is bound or deleted: what the frame knows of the module's dict would be
+        out of date.
+        """
         if isinstance(self.known_object(namespace), DictVariable):
             raise GraphBreak("mutation", value="a module whose dict the frame has")
 
@@ -267,7 +278,9 @@ class OutputGraph(Placeholders):
         return self.wrap_result(value, node) if returned is None else returned
 
     def _list_returned(self, value: Any, args: list[Variable]) -> Variable | None:
-        """`torch._foreach_add_` and the like return the list that they are given; a new one of the same objects where a class of tensors is asked."""
+        """`torch._foreach_add_` and the like return the list that they are given; a new one of the same
+        objects where a class of tensors is asked.
+        """
         given = args[0] if args else None
         if not isinstance(value, (list, tuple)) or not isinstance(given, SequenceVariable):
             return None
@@ -357,7 +370,9 @@ class OutputGraph(Placeholders):
         return self.wrap_result(value[index], part)
 
     def change_state(self, tx: Translator, function: Any, args: list[Any]) -> Variable:
-        """A function that changes the mode of the thread: done now, in the graph, and for the code behind the graph."""
+        """A function that changes the mode of the thread: done now, in the graph, and for the code behind the
+        graph.
+        """
         result = function(*args)
         node = self.state_node(function, tuple(args))
         node.meta["in_context"] = any(t.code.co_name == "__enter__" for t in tx.chain())
@@ -406,7 +421,9 @@ class OutputGraph(Placeholders):
         return bool(self.mutated_inputs())
 
     def check_generators(self) -> None:
-        """One that is left inside of a `try` or `with` is Python's from the start: it ends that block when it is let go of."""
+        """One that is left inside of a `try` or `with` is Python's from the start: it ends that block when it
+        is let go of.
+        """
         for generator in self.generators:
             if generator.waits_in_try():
                 signal = GraphBreak("generator", what="leaving an open block")
@@ -414,7 +431,9 @@ class OutputGraph(Placeholders):
                 raise signal
 
     def check_aliasing(self) -> None:
-        """A write to an input that shares its memory with another input is left to Python where autograd records either: it changes both."""
+        """A write to an input that shares its memory with another input is left to Python where autograd
+        records either: it changes both.
+        """
         if not self.mutates_inputs():
             return
         inputs = self.tensor_inputs()

@@ -1,9 +1,11 @@
-"""What a graph takes: existing tensors, arrays and numbers, and numbers drawn from Python's random streams, each a placeholder.
+"""What a graph takes: existing tensors, arrays and numbers, and numbers drawn from Python's random streams,
+each a placeholder.
 
 In:  a value of the program and its source.
 Out: its variable; the placeholder in `graph`, an entry in `inputs`, the guards on what was read of it.
 
-    x: float32[3, 4] at LocalSource("x")   ->   placeholder x, a fake tensor of these sizes, a guard on the tensor's properties
+    x: float32[3, 4] at LocalSource("x")   ->   placeholder x, a fake tensor of these sizes, a guard on the
+                                                tensor's properties
 """
 
 from __future__ import annotations
@@ -98,7 +100,9 @@ class Placeholders(Guarding):
             return to_fake(self.fake_mode, value, layout)
 
     def add_float_input(self, source: Source, symbol: torch.SymFloat) -> torch.fx.Node:
-        """A float that changes: the graph takes it as a 0-d tensor and reads the number. The node that is the number."""
+        """A float that changes: the graph takes it as a 0-d tensor and reads the number. The node that is the
+        number.
+        """
         value: float = symbol.node.hint
         known = next((i for i in self.inputs if i.source == source), None)
         if known is None:
@@ -113,7 +117,9 @@ class Placeholders(Guarding):
     def add_draw(
         self, function: Any, args: tuple[Any, ...], bounds: tuple[Any, Any], owner: Source | None = None
     ) -> Variable:
-        """A number from one of Python's random streams. What the backend is shown is not drawn: nothing is, at capture."""
+        """A number from one of Python's random streams. What the backend is shown is not drawn: nothing is,
+        at capture.
+        """
         source, kind = DrawSource(len(self.draws)), type(bounds[0])
         self.draws.append(Draw(source.local, function, args, owner))
         example = kind((bounds[0] + bounds[1]) / 2)

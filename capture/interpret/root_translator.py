@@ -1,7 +1,9 @@
-"""The translator of the captured frame itself: its arguments come from the hook, and it can stop before a given instruction.
+"""The translator of the captured frame itself: its arguments come from the hook, and it can stop before a
+given instruction.
 
 In:  a Frame of the hook.
-Out: `run_to_break(n)`: the variable that the frame returns, or None when it stands before its n-th instruction.
+Out: `run_to_break(n)`: the variable that the frame returns, or None when it stands before its n-th
+     instruction.
 """
 
 from __future__ import annotations
@@ -75,7 +77,9 @@ class RootTranslator(Translator):
 
 
 def holds_torch(value: Any, depth: int = 3) -> bool:
-    """A tensor or module, or a container of such. Looks at the first few items only, and runs no code of the program."""
+    """A tensor or module, or a container of such. Looks at the first few items only, and runs no code of the
+    program.
+    """
     if issubclass(type(value), (torch.Tensor, torch.nn.Module, np.ndarray)):
         return True
     if (
@@ -92,7 +96,9 @@ PLAIN_ITERATION = (list.__iter__, tuple.__iter__, dict.__iter__, collections.Ord
 
 
 def _local_names(code: Any) -> tuple[str, ...]:
-    """Names of the frame's slots: locals, then cells that are not locals; free variables are taken from the closure."""
+    """Names of the frame's slots: locals, then cells that are not locals; free variables are taken from the
+    closure.
+    """
     return (*code.co_varnames, *(n for n in code.co_cellvars if n not in code.co_varnames))
 
 

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 
 class Scope:
-    """`frame`: the scope of the captured frame; None: this is it, others belong to inlined functions of other modules."""
+    """`frame`: the scope of the captured frame; None: this is it, others belong to inlined functions of other
+    modules.
+    """
 
     def __init__(self, globals_: dict[str, Any], frame: Scope | None = None) -> None:
         self.globals = globals_

@@ -1,7 +1,8 @@
 """Changes that the frame makes to objects that existed before it, and to objects it makes itself.
 
 In:  `will_mutate(variable)` before a container changes, `store_attr`, `store_global` for stores.
-Out: bytecode that brings the real objects to the state that the variables have, in the order of the first change of each (iterators over dicts ahead of them).
+Out: bytecode that brings the real objects to the state that the variables have, in the order of the first
+     change of each (iterators over dicts ahead of them).
 
 All new values are built before the first change is made, so that nothing is read half-changed.
 """
@@ -55,7 +56,9 @@ class Watch:
 
 
 def _held_before(owner: Any, name: str) -> Any:
-    """What the place holds in which the frame will put an attribute; the owner itself where that can't be told."""
+    """What the place holds in which the frame will put an attribute; the owner itself where that can't be
+    told.
+    """
     try:
         return raw_attribute(owner, name)
     except Undecided:
@@ -146,7 +149,9 @@ class SideEffects:
         return (id(owner), name) in self._set_anew
 
     def delete_attr(self, owner: Variable, name: str) -> None:
-        """`del owner.name` without running user code. What only the frame put there is as if it had never been."""
+        """`del owner.name` without running user code. What only the frame put there is as if it had never
+        been.
+        """
         from capture.variables.objects.user_object import Deleted
 
         value = getattr(owner, "value", None)
@@ -196,7 +201,9 @@ class SideEffects:
         return attributes | {GlobalSource(name).text for _, name in self._globals}
 
     def may_let_go(self) -> bool:
-        """Whether a place that the frame writes to held an object that may hold others (no number, text or tensor)."""
+        """Whether a place that the frame writes to held an object that may hold others (no number, text or
+        tensor).
+        """
         held: list[Any] = [namespace.get(name) for (_, name), (namespace, _) in self._globals.items()]
         for owner in self._mutated.values():
             value, names = getattr(owner, "value", None), self._attributes_of(owner)
@@ -293,7 +300,7 @@ def _call_method(code: PythonCode, owner: Variable, name: str, args: list[Variab
     code.emit("POP_TOP")
 
 
-# --- containers: snapshot before, replay after -----------------------------------------------------------------------------------
+# --- containers: snapshot before, replay after ------------------------------------------------------------
 
 
 def _apply_list(code: PythonCode, variable: Any, before: list[Variable]) -> None:

@@ -1,12 +1,13 @@
 """Symbolic interpretation of bytecode: one instruction at a time, on variables in place of objects.
 
 In:  a code object with its arguments as variables.
-Out: calls on the OutputGraph (operations, guards, side effects) and, at the end, the variable that the code returns.
+Out: calls on the OutputGraph (operations, guards, side effects) and, at the end, the variable that the code
+     returns.
 
     x = a + 1; return x * 2   ->   graph: add = a + 1; mul = add * 2   ->   TensorVariable(mul)
 
-`Translator` holds the state of one Python frame. What the instructions do is in `capture/opcodes/`; what happens where one of them can't be
-carried out is in `break_code.py`.
+`Translator` holds the state of one Python frame. What the instructions do is in `capture/opcodes/`; what
+happens where one of them can't be carried out is in `break_code.py`.
 """
 
 from __future__ import annotations
@@ -76,7 +77,9 @@ def _formatted(frames: tuple[tuple[str, int, str], ...]) -> str:
 
 
 class Translator:
-    """One frame. `index` is the instruction to run next; `returned` is set by RETURN_VALUE, `yielded` by YIELD_VALUE."""
+    """One frame. `index` is the instruction to run next; `returned` is set by RETURN_VALUE, `yielded` by
+    YIELD_VALUE.
+    """
 
     def __init__(
         self,

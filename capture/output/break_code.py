@@ -1,9 +1,12 @@
-"""What runs behind the graph of a frame that breaks: the instruction itself, in Python, and a call of what is left.
+"""What runs behind the graph of a frame that breaks: the instruction itself, in Python, and a call of what is
+left.
 
 In:  the root translator, standing before the instruction that breaks the graph (`tx.index`).
-Out: `FrameCode` whose body rebuilds what lives on, runs the instruction and hands the rest to a resume function, as a `Continuation`.
+Out: `FrameCode` whose body rebuilds what lives on, runs the instruction and hands the rest to a resume
+     function, as a `Continuation`.
 
-    y = x * 2; print(y); return y + 1    ->    y = graph_0(x)[0]; print(y); return Continuation(resume_at_return, (y,))
+    y = x * 2; print(y); return y + 1    ->    y = graph_0(x)[0]; print(y); return
+                                               Continuation(resume_at_return, (y,))
 """
 
 from __future__ import annotations
@@ -43,7 +46,9 @@ def code_for_break(tx: Translator) -> FrameCode:
 
 
 def _live_locals(tx: Translator) -> list[str]:
-    """Locals that some way onward reads: behind the instruction, at its jump target, or in its exception handler."""
+    """Locals that some way onward reads: behind the instruction, at its jump target, or in its exception
+    handler.
+    """
     point = resume.point_of(tx.code)
     names: set[str] = set()
     for target in _targets(tx):

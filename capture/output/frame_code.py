@@ -1,11 +1,15 @@
 """The code that runs in place of a captured frame, where it is more than one graph.
 
-In:  the root translator at its end (where it stands before an instruction that breaks the graph: `break_code.py`).
-Out: `FrameCode`, and from it a code object that calls the graph, replays side effects, and then does what is left of the frame.
+In:  the root translator at its end (where it stands before an instruction that breaks the graph:
+     `break_code.py`).
+Out: `FrameCode`, and from it a code object that calls the graph, replays side effects, and then does what is
+     left of the frame.
 
-    self.calls += 1; return [x * 2, x]    ->    out = graph_0(x)[0]; result = [out, x]; self.calls = 1; return result
+    self.calls += 1; return [x * 2, x]    ->    out = graph_0(x)[0]; result = [out, x]; self.calls = 1; return
+                                                result
 
-Formals: the frame's arguments in their order, then one slot for each source that the code reads (the guard program fills those).
+Formals: the frame's arguments in their order, then one slot for each source that the code reads (the guard
+program fills those).
 """
 
 from __future__ import annotations
@@ -46,7 +50,9 @@ CO_NESTED_AND_FUTURE = 0x10 | 0xFFF000
 
 @dataclass
 class FrameCode:
-    """`body` is to be completed by `assemble` once the graph is compiled; `outputs` are the nodes that it needs, `slots` the sources."""
+    """`body` is to be completed by `assemble` once the graph is compiled; `outputs` are the nodes that it
+    needs, `slots` the sources.
+    """
 
     original: types.CodeType
     argument_names: tuple[str, ...]
@@ -134,7 +140,8 @@ def assemble(frame_code: FrameCode, graph: Any, inputs: list[Source]) -> types.C
     fill_places(result, original.co_firstlineno)
     cut_far_places(result)
     frame_code.slots = list(slots)
-    # The depths are the original's: the assembler would take the least depth inside of a region for that of its handler.
+    # The depths are the original's: the assembler would take the least depth inside of a region for that of
+    # its handler.
     code = result.to_code(compute_exception_stack_depths=False)
     return code.replace(co_consts=release_constants(code.co_consts))
 
@@ -144,7 +151,9 @@ DEAD_LOCALS = object()
 
 
 def without_dead_locals(body: list[Any], arguments: list[str]) -> list[Any]:
-    """`body` with its mark replaced: where the frame's own instruction runs, nothing is kept alive that eager's frame would not keep."""
+    """`body` with its mark replaced: where the frame's own instruction runs, nothing is kept alive that
+    eager's frame would not keep.
+    """
     if DEAD_LOCALS not in body:
         return body
     place = body.index(DEAD_LOCALS)
@@ -238,7 +247,9 @@ def eager_twin(code: types.CodeType) -> types.CodeType:
 
 
 def fill_cells(tx: Translator, code: PythonCode) -> None:
-    """New cells get their contents when everything that they may hold exists. Contents may bring cells of their own."""
+    """New cells get their contents when everything that they may hold exists. Contents may bring cells of
+    their own.
+    """
     done = 0
     while new := code.built(done):
         done += len(new)

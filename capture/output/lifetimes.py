@@ -1,4 +1,5 @@
-"""Locals that nothing reads any more, but whose objects have to last as long as in Python: to the end of the function.
+"""Locals that nothing reads any more, but whose objects have to last as long as in Python: to the end of the
+function.
 
 In:  a local of the frame at a break, and the code that has been written for the break so far.
 Out: whether its object may be told of its end (by a weak reference to it, or its `__del__`).
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
 
 def end_is_noticed(variable: Variable, code: PythonCode) -> bool:
-    """Instances of the program's classes, where there is an object: of what the frame made only in thought, no one can hold a reference."""
+    """Instances of the program's classes, where there is an object: of what the frame made only in thought,
+    no one can hold a reference.
+    """
     if isinstance(variable, LazyVariable):
         cls: type = type(variable.value)
     elif isinstance(variable, ObjectVariable) and (variable.source is not None or code.has_built(variable)):

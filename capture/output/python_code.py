@@ -1,8 +1,9 @@
 """Rebuild values in bytecode.
 
 In:  variables, after translation.
-Out: instructions that leave the objects on the stack: reloaded from where they came (a formal of the frame or a slot that the guard
-     program filled), taken from the outputs of the graph, or built anew. An object that is loaded twice is built once.
+Out: instructions that leave the objects on the stack: reloaded from where they came (a formal of the frame or
+     a slot that the guard program filled), taken from the outputs of the graph, or built anew. An object that
+     is loaded twice is built once.
 
     ListVariable([x + 1, 3])  ->  LOAD_FAST ___out_0; LOAD_CONST 3; BUILD_LIST 2; COPY 1; STORE_FAST ___tmp_0
 """
@@ -32,7 +33,9 @@ PLAIN_CONSTANTS = (int, float, complex, bool, str, bytes, type(None), type(Ellip
 
 
 class HeldObject:
-    """Stands for any object among the constants of a code object while it is assembled (the assembler compares constants by value)."""
+    """Stands for any object among the constants of a code object while it is assembled (the assembler
+    compares constants by value).
+    """
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -48,7 +51,9 @@ def release_constants(constants: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 class PythonCode:
-    """A growing list of instructions. `outputs` are the graph's results it needs, `slots` the sources, in order of first use."""
+    """A growing list of instructions. `outputs` are the graph's results it needs, `slots` the sources, in
+    order of first use.
+    """
 
     def __init__(self, output: OutputGraph) -> None:
         self.output = output
@@ -129,7 +134,9 @@ class PythonCode:
         self.emit("LOAD_FAST", f"___out_{self.output_index(node)}")
 
     def load_memory(self, node: torch.fx.Node) -> None:
-        """A tensor on the memory of the node's value: for an argument the argument itself, as there may be no graph."""
+        """A tensor on the memory of the node's value: for an argument the argument itself, as there may be no
+        graph.
+        """
         held = next((i for i in self.output.tensor_inputs() if i.node is node), None)
         if held is not None and held.convert in (None, plain_tensor):
             self.load_source(held.source)
@@ -154,7 +161,9 @@ class PythonCode:
             self.store_as(variable)
 
     def move_iterator(self, iterator: Variable, position: int) -> None:
-        """Give an iterator over a sequence its position, once the sequence has its items: it goes no further than to the end of what it finds."""
+        """Give an iterator over a sequence its position, once the sequence has its items: it goes no further
+        than to the end of what it finds.
+        """
         if self._moves is None:
             if not self.has_built(iterator) and iterator.source is None:
                 self.store_as(iterator)  # it was just made and is on the stack

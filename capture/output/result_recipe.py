@@ -1,7 +1,8 @@
 """How the value of a frame that is one whole graph is made without running any bytecode.
 
 In:  the variable that the frame returns.
-Out: `Recipe`: postfix instructions for the hook over the graph's outputs and the guard program's slots; None where Python has to run.
+Out: `Recipe`: postfix instructions for the hook over the graph's outputs and the guard program's slots; None
+     where Python has to run.
 
     return x + 1, {"scale": 2}    ->   ("out", 0), ("const", 2), ("dict", ("scale",)), ("tuple", 2)
 """
@@ -34,7 +35,9 @@ class NeedsPython(Exception):
 
 @dataclass
 class Recipe:
-    """`program` names what the guard program loads by its source: which of these the graph reads is known once the graph is finished."""
+    """`program` names what the guard program loads by its source: which of these the graph reads is known
+    once the graph is finished.
+    """
 
     program: tuple[Any, ...] = ()
     outputs: list[torch.fx.Node] = field(default_factory=list)

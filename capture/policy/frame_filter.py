@@ -3,8 +3,9 @@
 In:  a code object or a function.
 Out: a reason to leave it alone, or None.
 
-User code and the modelling code of libraries is captured. torch's own modules are captured from `forward` on; the rest of torch, the standard
-library and tools that run Python frames around the user's (test runners, debuggers) are left alone, though most of it may be inlined.
+User code and the modelling code of libraries is captured. torch's own modules are captured from `forward` on;
+the rest of torch, the standard library and tools that run Python frames around the user's (test runners,
+debuggers) are left alone, though most of it may be inlined.
 """
 
 from __future__ import annotations
@@ -98,7 +99,8 @@ NOT_INLINED_MODULES = frozenset(
         "datetime",
     ]
 )
-# Of those, the modules of which a program's own functions make use: the assertions of a test case are plain Python.
+# Of those, the modules of which a program's own functions make use: the assertions of a test case are plain
+# Python.
 INLINED_STDLIB = frozenset(["unittest.case", "unittest.util"])
 NOT_INLINED_TORCH = (
     "torch._dynamo", "torch._inductor", "torch._functorch", "torch.jit", "torch.utils.data", "torch.distributed", "torch.multiprocessing",
@@ -122,15 +124,18 @@ INLINED_FUNCTIONS = frozenset(
 )
 
 
-#: file names of code without a file that is not the user's; other code made at run time (exec, notebooks) is. Graphs of torch.fx are
-#: what backends run, who may write them anew: frames of those would be captured without end.
+#: file names of code without a file that is not the user's; other code made at run time (exec, notebooks) is.
+# Graphs of torch.fx are : what backends run, who may write them anew: frames of those would be captured
+# without end.
 GENERATED = ("<frozen ", "<__array_function__ internals>", "<eval_with_key>")
 #: by address: code objects compare by value
 _requested: weakref.WeakValueDictionary[int, CodeType] = weakref.WeakValueDictionary()
 
 
 def request(function: object) -> CodeType | None:
-    """The user asked to capture this function (a bound method's, a module's forward): it is, wherever it comes from. Its code, if it has one."""
+    """The user asked to capture this function (a bound method's, a module's forward): it is, wherever it
+    comes from. Its code, if it has one.
+    """
     if isinstance(function, torch.nn.Module):
         function = type(function).forward
     code = getattr(getattr(function, "__func__", function), "__code__", None)
@@ -168,7 +173,8 @@ def _why_not_from_there(code: CodeType) -> str | None:
     return None
 
 
-#: builtins by which a function gets at its own frame, which has to be Python's then; and of attributes or imported functions
+#: builtins by which a function gets at its own frame, which has to be Python's then; and of attributes or
+# imported functions
 READS_FRAME = frozenset(("eval", "exec"))
 READS_FRAMES = frozenset(("_getframe", "currentframe"))
 #: builtins that tell the variables of the frame, where they get no arguments
@@ -187,13 +193,17 @@ def _reads_frame(code: CodeType) -> bool:
 
 
 def reads_other_locals(code: CodeType) -> bool:
-    """Whether a function of this code may ask for the variables of its callers: the code behind a break has others."""
+    """Whether a function of this code may ask for the variables of its callers: the code behind a break has
+    others.
+    """
     return "f_locals" in code.co_names
 
 
 @functools.lru_cache(maxsize=8192)
 def asks_for_locals(code: CodeType) -> bool:
-    """Whether a frame of this code may ask for its own variables: then Python runs either all of it or nothing."""
+    """Whether a frame of this code may ask for its own variables: then Python runs either all of it or
+    nothing.
+    """
     if not ASKS_FOR_LOCALS.intersection(code.co_names):
         return False
     steps = list(dis.get_instructions(code))
@@ -245,7 +255,9 @@ def saves_through_hooks() -> bool:
 
 
 def gives_compilers_other_values(code: CodeType) -> bool:
-    """Code of torch whose results depend on `torch.compiler.is_compiling()`: there the answer has to be eager's."""
+    """Code of torch whose results depend on `torch.compiler.is_compiling()`: there the answer has to be
+    eager's.
+    """
     return code.co_filename in _ASKS_FOR_COMPILERS
 
 

@@ -25,7 +25,9 @@ from capture.report.errors import UsageError
 
 @dataclass(frozen=True)
 class DimRange:
-    """Bounds that the user promises for a dynamic size, both inclusive. `strict`: it is an error where the program fixes the size."""
+    """Bounds that the user promises for a dynamic size, both inclusive. `strict`: it is an error where the
+    program fixes the size.
+    """
 
     minimum: int | None
     maximum: int | None
@@ -56,7 +58,7 @@ _constant = FunctionMarks()
 _DISABLED = "_capture_disabled"
 
 
-# --- functions ----------------------------------------------------------------------------------------------
+# --- functions --------------------------------------------------------------------------------------------
 
 
 def allow_in_graph(fn: Any) -> Any:
@@ -101,7 +103,7 @@ def is_disabled(fn: Any) -> bool:
     return isinstance(fn, types.FunctionType) and _DISABLED in fn.__dict__
 
 
-# --- tensors ------------------------------------------------------------------------------------------------
+# --- tensors ----------------------------------------------------------------------------------------------
 
 _DYNAMIC = "_capture_dynamic_dims"
 _STATIC = "_capture_static_dims"
@@ -120,8 +122,9 @@ def mark_dynamic(
 ) -> None:
     """The size of these dimensions changes: capture it as a symbol from the start, also under dynamic=False.
 
-    `min` and `max`, inclusive, promise bounds. Errors: UsageError for a dimension that the tensor hasn't; the captured call raises
-    ConstraintViolation where the program fixes the size. Source: torch._dynamo.mark_dynamic.
+    `min` and `max`, inclusive, promise bounds. Errors: UsageError for a dimension that the tensor hasn't; the
+    captured call raises ConstraintViolation where the program fixes the size. Source:
+    torch._dynamo.mark_dynamic.
     """
     if min is not None and max is not None and min > max:
         raise UsageError(f"mark_dynamic: min {min} is above max {max}")
@@ -148,7 +151,9 @@ def mark_static(tensor: torch.Tensor, dims: int | Sequence[int] | None = None) -
 
 
 def dynamic_dims(tensor: torch.Tensor) -> dict[int, DimRange]:
-    """Dimensions marked dynamic, with their bounds; those that the program marked for torch.compile count too."""
+    """Dimensions marked dynamic, with their bounds; those that the program marked for torch.compile count
+    too.
+    """
     attributes = getattr(tensor, "__dict__", _NO_DIMS)
     marked: dict[int, DimRange] = attributes.get(_DYNAMIC, _NO_DIMS)
     foreign = {dim: strict for name, strict in _DYNAMIC_OF_TORCH.items() for dim in attributes.get(name, ())}

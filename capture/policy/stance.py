@@ -1,6 +1,7 @@
 """What compiled functions do for a while: capture as usual, run eagerly, or not be captured again.
 
-In:  `set_stance("fail_on_recompile")`: for the process, from now on; as a `with` block or decorator, for that block or call.
+In:  `set_stance("fail_on_recompile")`: for the process, from now on; as a `with` block or decorator, for that
+     block or call.
 Out: `current()`, which the converters and the regions ask.
 
     with capture.set_stance("force_eager"): fast(x)     # as if `fast` were not compiled

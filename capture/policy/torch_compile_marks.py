@@ -1,10 +1,13 @@
 """What the marks of `torch.compiler` say about a function: they bind this compiler too.
 
-In:  a function that a program marked with `torch.compiler.disable`, `allow_in_graph`, `assume_constant_result` or
+In:  a function that a program marked with `torch.compiler.disable`, `allow_in_graph`,
+     `assume_constant_result` or
      `substitute_in_graph`, or what one of these returned.
-Out: `disabled_original(fn)`, `disables_what_it_calls(fn)`, `is_allowed_in_graph(fn)`, `has_constant_result(fn)`, `substitute_of(fn)`.
+Out: `disabled_original(fn)`, `disables_what_it_calls(fn)`, `is_allowed_in_graph(fn)`,
+     `has_constant_result(fn)`, `substitute_of(fn)`.
 
-torch.compile keeps some of the marks in modules of its own. They are looked at where the program has imported them, and never imported here.
+torch.compile keeps some of the marks in modules of its own. They are looked at where the program has imported
+them, and never imported here.
 """
 
 from __future__ import annotations
@@ -20,10 +23,12 @@ _FILES = os.path.join(os.path.dirname(torch.__file__), "_dynamo") + os.sep
 
 
 def disabled_original(function: Any) -> Any:
-    """What the program disabled, where `function` is the wrapper that `torch.compiler.disable` returned for it; else None.
+    """What the program disabled, where `function` is the wrapper that `torch.compiler.disable` returned for
+    it; else None.
 
-    functools.wraps copies the marks to functions without that meaning. torch disables some functions of its own when torch.compile is
-    imported; these are not the program's, but they are where it disabled a module, of which the wrapper holds a method.
+    functools.wraps copies the marks to functions without that meaning. torch disables some functions of its
+    own when torch.compile is imported; these are not the program's, but they are where it disabled a module,
+    of which the wrapper holds a method.
     """
     if not is_wrapper(function):
         return None
@@ -34,7 +39,9 @@ def disabled_original(function: Any) -> Any:
 
 
 def is_wrapper(function: Any) -> bool:
-    """Is it one of the functions that torch.compile returns for others? They share their code: a mark of the code would be one of them all."""
+    """Is it one of the functions that torch.compile returns for others? They share their code: a mark of the
+    code would be one of them all.
+    """
     if not isinstance(function, types.FunctionType):
         return False
     code = function.__code__

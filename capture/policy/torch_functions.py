@@ -1,8 +1,10 @@
-"""What torch's functions are to the interpreter: graph operations, constants, changes of state, or left alone.
+"""What torch's functions are to the interpreter: graph operations, constants, changes of state, or left
+alone.
 
 In:  a callable.
-Out: `kind_of(function)`: "graph" (becomes a node), "constant" (evaluated at translation time), "state" (evaluated, recorded in the graph, and
-     replayed for code that runs after the graph), "outside" (breaks the graph), or None (not torch's: inline it).
+Out: `kind_of(function)`: "graph" (becomes a node), "constant" (evaluated at translation time), "state"
+     (evaluated, recorded in the graph, and replayed for code that runs after the graph), "outside" (breaks
+     the graph), or None (not torch's: inline it).
 """
 
 from __future__ import annotations
@@ -80,7 +82,8 @@ CONSTANT_FUNCTIONS = [
     "torch._C._len_torch_dispatch_stack",
 ]
 
-# Of those, what reads a state that may change and that no other guard looks at -> the built-in function that says what it is.
+# Of those, what reads a state that may change and that no other guard looks at -> the built-in function that
+# says what it is.
 STATE_READERS: dict[Any, tuple[Any, tuple[Any, ...]]] = {
     torch.get_num_threads: (torch.get_num_threads, ()),
     torch.is_anomaly_enabled: (torch.is_anomaly_enabled, ()),
@@ -166,7 +169,9 @@ def _find(path: str) -> Any:
 
 @functools.cache
 def _tables() -> dict[int, tuple[str, Any]]:
-    """id of a function of torch -> (kind, the function: held, since some are made anew by each look-up and their ids would be used again)."""
+    """id of a function of torch -> (kind, the function: held, since some are made anew by each look-up and
+    their ids would be used again).
+    """
     table: dict[int, tuple[str, Any]] = {}
     for path in NAMESPACES:
         namespace = _find(path)
@@ -191,7 +196,9 @@ def _tables() -> dict[int, tuple[str, Any]]:
 
 
 def _is_operation(function: Any) -> bool:
-    """Of torch's own Python functions: the public ones. Their helpers (checks of masks and dtypes) are inlined."""
+    """Of torch's own Python functions: the public ones. Their helpers (checks of masks and dtypes) are
+    inlined.
+    """
     return (
         isinstance(function, types.FunctionType)
         and function.__module__ in OPERATION_MODULES

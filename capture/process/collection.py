@@ -1,7 +1,7 @@
 """Pausing the garbage collector where only long-lived objects are made.
 
-A full collection walks all of torch's objects (0.15 s). Importing our modules or capturing a frame makes thousands of small objects that
-stay, which is what triggers one.
+A full collection walks all of torch's objects (0.15 s). Importing our modules or capturing a frame makes
+thousands of small objects that stay, which is what triggers one.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ def paused() -> Iterator[None]:
 
 @contextlib.contextmanager
 def settled() -> Iterator[None]:
-    """The same for objects that live as long as the process: they go straight to the oldest generation. (To put what was made in front of the next
-    young collection would cost 10 ms.)"""
+    """The same for objects that live as long as the process: they go straight to the oldest generation. (To
+    put what was made in front of the next young collection would cost 10 ms.)
+    """
     with paused():
         yield
         if not gc.get_freeze_count():  # what the program has frozen stays so

@@ -1,10 +1,13 @@
-"""Modes of torch that see each operation (`TorchFunctionMode`): those around a captured frame, and those that it enters.
+"""Modes of torch that see each operation (`TorchFunctionMode`): those around a captured frame, and those that
+it enters.
 
 In:  the thread's stack of modes.
-Out: `paused()`: while a frame is translated and compiled, the modes are off the stack: it is the program's operations that they shall see. The translation keeps a
-     stack of its own, `OutputGraph.function_modes`; pushes and pops are done again by the code behind the graph.
+Out: `paused()`: while a frame is translated and compiled, the modes are off the stack: it is the program's
+     operations that they shall see. The translation keeps a stack of its own, `OutputGraph.function_modes`;
+     pushes and pops are done again by the code behind the graph.
 
-    with Mode(): y = torch.sin(x)    ->    Mode.__torch_function__ is interpreted; what it calls is in the graph
+    with Mode(): y = torch.sin(x)    ->    Mode.__torch_function__ is interpreted; what it calls is in the
+                                           graph
 """
 
 from __future__ import annotations
@@ -66,7 +69,9 @@ def _push(modes: tuple[Any, ...]) -> None:
 
 
 def are_followed() -> bool:
-    """Whether the handlers of all modes can be interpreted: those of torch's own tracers are no part of the program."""
+    """Whether the handlers of all modes can be interpreted: those of torch's own tracers are no part of the
+    program.
+    """
     return all(map(is_followed, stack()))
 
 

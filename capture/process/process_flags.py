@@ -1,9 +1,11 @@
 """Settings of torch that the program may change inside of captured code, besides the modes of its thread.
 
 In:  nothing.
-Out: `FLAGS`: name -> (how to read it, how to set it); `SETTERS` and `READERS`: torch's own functions for them.
+Out: `FLAGS`: name -> (how to read it, how to set it); `SETTERS` and `READERS`: torch's own functions for
+     them.
 
-    torch.set_default_dtype(torch.float64)    ->    a node, done at translation time too, replayed for the code behind the graph
+    torch.set_default_dtype(torch.float64)    ->    a node, done at translation time too, replayed for the
+                                                    code behind the graph
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Whether the program has put something else in the place of a built-in function (`builtins.len = ...`, `mock.patch("builtins.sum")`).
+"""Whether the program has put something else in the place of a built-in function (`builtins.len = ...`,
+`mock.patch("builtins.sum")`).
 
-The translation itself, and torch beneath it, calls these functions: while one is replaced nothing is captured, and what was captured answers where
-its own guards hold. Functions for input and output, which change nothing for a translation, are left out.
+The translation itself, and torch beneath it, calls these functions: while one is replaced nothing is
+captured, and what was captured answers where its own guards hold. Functions for input and output, which
+change nothing for a translation, are left out.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """Signals that come while a frame is captured: their handlers run behind the capture.
 
-A handler written in Python may raise anywhere (`KeyboardInterrupt` by Ctrl-C). In the middle of a capture that would leave modes on the thread's stacks and caches half filled:
-with a fake tensor mode left behind, no operation of the program works any more.
+A handler written in Python may raise anywhere (`KeyboardInterrupt` by Ctrl-C). In the middle of a capture
+that would leave modes on the thread's stacks and caches half filled: with a fake tensor mode left behind, no
+operation of the program works any more.
 
-    with deferred(): ...   ->   inside, a signal is only noted; behind it, the program's handler is called, and what that raises is the program's
+    with deferred(): ...   ->   inside, a signal is only noted; behind it, the program's handler is called,
+                                and what that raises is the program's
 """
 
 from __future__ import annotations

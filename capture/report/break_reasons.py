@@ -3,7 +3,8 @@
 In:  an id of `REASONS` and the values that its texts name.
 Out: `GraphBreak`, raised by the interpreter; `BreakReason`, what `explain()` and the logs show.
 
-    raise GraphBreak("data_dependent_jump")  ->  "a branch depends on the values of a tensor", hint "use torch.where ..."
+    raise GraphBreak("data_dependent_jump")  ->  "a branch depends on the values of a tensor", hint "use
+                                                 torch.where ..."
 """
 
 from __future__ import annotations
@@ -94,7 +95,9 @@ REASONS: dict[str, Reason] = {
 
 @dataclass(frozen=True)
 class BreakReason:
-    """id: key of `REASONS`. reason, hint: texts. user_stack: the user's frames, outermost first, ending at the line that broke."""
+    """id: key of `REASONS`. reason, hint: texts. user_stack: the user's frames, outermost first, ending at
+    the line that broke.
+    """
 
     id: str
     reason: str
@@ -111,7 +114,9 @@ class TranslationSignal(Exception):
 
 
 class GraphBreak(TranslationSignal):
-    """The graph can't go on here: the instruction is left to Python. Never reaches the user, except as `Unsupported` under fullgraph."""
+    """The graph can't go on here: the instruction is left to Python. Never reaches the user, except as
+    `Unsupported` under fullgraph.
+    """
 
     def __init__(self, reason_id: str, **values: Any) -> None:
         reason = REASONS[reason_id]
@@ -148,8 +153,10 @@ class GraphBreak(TranslationSignal):
 
 
 class SkipFrame(TranslationSignal):
-    """The frame is run by Python as a whole: as long as `guards` hold, for good where there are none. `idle`: so is all that it calls, where
-    there is nothing to capture either. `straight`: it does the same each time, so the guards need not be asked each time."""
+    """The frame is run by Python as a whole: as long as `guards` hold, for good where there are none. `idle`:
+    so is all that it calls, where there is nothing to capture either. `straight`: it does the same each time,
+    so the guards need not be asked each time.
+    """
 
     def __init__(
         self, reason: str, *, guards: GuardSet | None = None, idle: bool = False, straight: bool = False

@@ -90,7 +90,9 @@ class Config:
     def patch(
         self, name: str | Mapping[str, Any] | None = None, value: Any = None, /, **settings: Any
     ) -> Iterator[Config]:
-        """Other settings for a block, or (as a decorator) for each call of a function: by keywords, in a dict, or a name and a value."""
+        """Other settings for a block, or (as a decorator) for each call of a function: by keywords, in a
+        dict, or a name and a value.
+        """
         if name is not None:
             settings |= {name: value} if isinstance(name, str) else name
         old = {name: getattr(self, name) for name in settings if name in _TYPES}

@@ -85,8 +85,8 @@ class RecompileError(CaptureError):
 
 
 class InternalError(CaptureError):
-    """A part of capture itself failed. Raised under config.raise_on_error and under fullgraph=True; else the frame runs
-    eagerly, with a warning.
+    """A part of capture itself failed. Raised under config.raise_on_error and under fullgraph=True; else the
+    frame runs eagerly, with a warning.
     """
 
 

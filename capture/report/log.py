@@ -71,7 +71,8 @@ class _StderrHandler(logging.StreamHandler[TextIO]):
             super().emit(record)
 
 
-#: a program that logs everything (a root logger at level DEBUG) did not ask for what only the names here switch on
+#: a program that logs everything (a root logger at level DEBUG) did not ask for what only the names here
+# switch on
 logging.getLogger("capture").setLevel(logging.INFO)
 _logs = {name: Log(name) for name in LOGS}
 
@@ -101,7 +102,7 @@ def load_environment(text: str) -> None:
         raise ConfigError(f"CAPTURE_LOGS={text!r}: {error}") from None
 
 
-# --- warnings -----------------------------------------------------------------------------------------------
+# --- warnings ---------------------------------------------------------------------------------------------
 
 _warned: set[tuple[types.CodeType | None, str]] = set()
 

@@ -1,10 +1,14 @@
-"""`assert` on the values of a tensor, without a break; and what torch's own modules check of tensors that they are given (`torch.distributions`).
+"""`assert` on the values of a tensor, without a break; and what torch's own modules check of tensors that
+they are given (`torch.distributions`).
 
-In:  the condition, a tensor; the instruction behind the jump over `raise AssertionError`, or over another `raise`.
-Out: the graph goes on as if it holds, with a node that says so; the condition is an output of the graph. Where it does not hold when the
-     graph has run, nothing has happened yet: Python runs the frame from its start and raises the program's own error.
+In:  the condition, a tensor; the instruction behind the jump over `raise AssertionError`, or over another
+     `raise`.
+Out: the graph goes on as if it holds, with a node that says so; the condition is an output of the graph.
+     Where it does not hold when the graph has run, nothing has happened yet: Python runs the frame from its
+     start and raises the program's own error.
 
-That wants a graph that writes to no input, and a condition that is not written to later on: else the frame is translated again, with a break.
+That wants a graph that writes to no input, and a condition that is not written to later on: else the frame is
+translated again, with a break.
 """
 
 from __future__ import annotations
@@ -59,7 +63,9 @@ class Assertions:
 
 
 def _is_written(condition: TensorVariable, version: int | None, node: torch.fx.Node) -> bool:
-    """Since then. Of an inference tensor nobody counts the writes: it may be where another node gives the same memory."""
+    """Since then. Of an inference tensor nobody counts the writes: it may be where another node gives the
+    same memory.
+    """
     if version is not None:
         return version_of(condition.fake) != version
     memory = condition.fake.untyped_storage()._cdata

@@ -1,13 +1,16 @@
-"""What torch takes for likely of sizes that only a run of the graph knows: that none is 0 or 1, that strides are dense.
+"""What torch takes for likely of sizes that only a run of the graph knows: that none is 0 or 1, that strides
+are dense.
 
 In:  each operation, run on fake tensors; the conditions that it took for granted (`SizeEnv.assumptions`).
 Out: `Assumed`: a check around the graph that they hold. Where they do not, Python runs the frame.
 
-    y = x[mask].softmax(0)   ->   torch asked whether u0 is 1; the sizes of the result are the same either way: nothing to check
+    y = x[mask].softmax(0)   ->   torch asked whether u0 is 1; the sizes of the result are the same either
+                                  way: nothing to check
     y = x[mask].squeeze(0)   ->   with u0 == 1 the result has one dim less: u0 != 1 is checked at each run
 
-Sizes of 0 and 1 are common, so an operation that took something for granted is run once more for each of them: what gives the same sizes then holds for it too.
-Strides are not compared: the program is not told those of such tensors (`variables/tensor.py`).
+Sizes of 0 and 1 are common, so an operation that took something for granted is run once more for each of
+them: what gives the same sizes then holds for it too. Strides are not compared: the program is not told those
+of such tensors (`variables/tensor.py`).
 """
 
 from __future__ import annotations
@@ -120,7 +123,9 @@ def _is_same(
 
 
 def _sizes(value: Any, values: dict[Any, Any], arguments: list[Any]) -> Any:
-    """What the translation may conclude from a result: its structure, sizes, dtypes, and which argument it is."""
+    """What the translation may conclude from a result: its structure, sizes, dtypes, and which argument it
+    is.
+    """
     if isinstance(value, torch.Tensor):
         itself = [i for i, argument in enumerate(arguments) if argument is value]
         return [_number(size, values) for size in value.shape], value.dtype, itself
@@ -134,7 +139,7 @@ def _number(value: Any, values: dict[Any, Any]) -> Any:
     return value.node.expr.xreplace(values) if is_symbolic else value
 
 
-# --- checks behind the graph -----------------------------------------------------------------------------------------------------
+# --- checks behind the graph ------------------------------------------------------------------------------
 
 
 def _holds_elsewhere(env: SizeEnv, condition: Any, answer: bool, harmless: set[int]) -> bool:
@@ -179,7 +184,9 @@ class Assumed:
 
 
 class Retried:
-    """Calls a graph that may find that the frame is Python's: as if nothing had been drawn. `assumed`: its last results are the numbers of that."""
+    """Calls a graph that may find that the frame is Python's: as if nothing had been drawn. `assumed`: its
+    last results are the numbers of that.
+    """
 
     may_fail = True
 

@@ -5,8 +5,9 @@ Out: `SizePolicy`: the dims of a tensor that are symbols, and whether an int is 
 
     dynamic=None:  f(x[3, 4]) captured, x[5, 4] comes   ->   dim 0 of x changed: a symbol from now on
 
-A size or int that two captures of a code object found at the same place with different values counts as changing. Values are remembered for each
-converter (one way to capture) and code object; `forget_all` belongs to `capture.reset()`.
+A size or int that two captures of a code object found at the same place with different values counts as
+changing. Values are remembered for each converter (one way to capture) and code object; `forget_all` belongs
+to `capture.reset()`.
 """
 
 from __future__ import annotations
@@ -34,8 +35,10 @@ FIXED_FIELDS = (
 
 @dataclass
 class Seen:
-    """What the captures of one code object saw, by the source's text. An int, float or position of an iterator that changed is None, and so are the sizes
-    of a tensor whose number of dims changed. `written`: attributes and globals that the code sets; `counters`: the values of ints among them."""
+    """What the captures of one code object saw, by the source's text. An int, float or position of an
+    iterator that changed is None, and so are the sizes of a tensor whose number of dims changed. `written`:
+    attributes and globals that the code sets; `counters`: the values of ints among them.
+    """
 
     sizes: dict[str, list[int] | None] = field(default_factory=dict)
     ints: dict[str, int | None] = field(default_factory=dict)
@@ -46,7 +49,9 @@ class Seen:
 
 
 class SizeHistory:
-    """What the captures of one converter saw. Code objects compare by value, so they are known by identity here."""
+    """What the captures of one converter saw. Code objects compare by value, so they are known by identity
+    here.
+    """
 
     def __init__(self) -> None:
         self._seen: dict[int, tuple[weakref.ref[CodeType], Seen]] = {}
@@ -75,7 +80,9 @@ def forget_all() -> None:
 
 
 class SizePolicy:
-    """Decides for one capture. `dynamic` as in `enable(dynamic=...)`. `numbers`: nothing is symbolic, whatever is marked."""
+    """Decides for one capture. `dynamic` as in `enable(dynamic=...)`. `numbers`: nothing is symbolic,
+    whatever is marked.
+    """
 
     def __init__(self, dynamic: bool | None, seen: Seen, numbers: bool = False) -> None:
         self.dynamic = dynamic
@@ -85,9 +92,11 @@ class SizePolicy:
     def dynamic_dims(
         self, tensor: torch.Tensor, source: Source, of_module: Callable[[Source], bool]
     ) -> dict[int, marks.DimRange | None]:
-        """The dims that are symbols. A module's own tensors are not, nor is a tensor that the guards know by identity.
+        """The dims that are symbols. A module's own tensors are not, nor is a tensor that the guards know by
+        identity.
 
-        None: nothing is known of the dim, and with sizes equal to its own it shares a symbol. One that is marked or changed has its own.
+        None: nothing is known of the dim, and with sizes equal to its own it shares a symbol. One that is
+        marked or changed has its own.
         """
         if self.numbers or isinstance(source.root, ConstantSource):
             return {}
@@ -115,8 +124,9 @@ class SizePolicy:
         return [dim for dim, size in enumerate(known) if size == DYNAMIC]
 
     def is_dynamic_int(self, value: int, source: Source, of_module: Callable[[Source], bool]) -> bool:
-        """Ints that a caller passes or a closure holds, in containers and plain objects too; not those of modules, globals and defaults, but for
-        counters, which the code itself goes on with."""
+        """Ints that a caller passes or a closure holds, in containers and plain objects too; not those of
+        modules, globals and defaults, but for counters, which the code itself goes on with.
+        """
         if self.dynamic is False or value not in INT64:
             return False
         if not _is_variable(source, of_module):
@@ -136,7 +146,9 @@ class SizePolicy:
         return len(values) > VALUES_OF_FLAGS
 
     def is_dynamic_float(self, value: float, source: Source, of_module: Callable[[Source], bool]) -> bool:
-        """Floats at the places of `is_dynamic_int`; anywhere else once they had two values (a learning rate, the slope of a module)."""
+        """Floats at the places of `is_dynamic_int`; anywhere else once they had two values (a learning rate,
+        the slope of a module).
+        """
         if self.dynamic is False:
             return False
         known = self.seen.floats.setdefault(source.text, value)
@@ -145,7 +157,9 @@ class SizePolicy:
         return known is None or (bool(self.dynamic) and _is_variable(source, of_module))
 
     def is_moving_iterator(self, position: int, source: Source) -> bool:
-        """Whether an iterator that the frame is given was met at two positions, or is that of a loop that the graph broke in."""
+        """Whether an iterator that the frame is given was met at two positions, or is that of a loop that the
+        graph broke in.
+        """
         if isinstance(source.root, LocalSource) and source.root.name.startswith(STACK_ITEM):
             return True
         known = self.seen.positions.setdefault(source.text, position)

@@ -1,13 +1,14 @@
 """Sizes and ints that are symbols in one translation: where they come from, their placeholders, their guards.
 
 In:  a tensor or int that becomes an input, and the `SizePolicy`.
-Out: sizes and strides as `SymInt`s for the fake tensor; placeholders of the graph for the symbols; at the end, guards that hold exactly where the
-     capture does.
+Out: sizes and strides as `SymInt`s for the fake tensor; placeholders of the graph for the symbols; at the
+     end, guards that hold exactly where the capture does.
 
-    x[s0, 4]:  placeholder s0 (= x.size(0)), placeholder l_x_;   if x.shape[0] > 8: ...   ->   guard  8 < x.size(0)
+    x[s0, 4]:  placeholder s0 (= x.size(0)), placeholder l_x_;   if x.shape[0] > 8: ...   ->   guard  8 <
+        x.size(0)
 
-Sizes 0 and 1 are numbers; sizes that are equal now share a symbol (the guards say so), unless they are known to change. A condition that
-the guard program can't compute fixes its symbols.
+Sizes 0 and 1 are numbers; sizes that are equal now share a symbol (the guards say so), unless they are known
+to change. A condition that the guard program can't compute fixes its symbols.
 """
 
 from __future__ import annotations
@@ -78,7 +79,9 @@ class Symbols:
     # --- tensors ---
 
     def layout_of(self, value: torch.Tensor, source: Source) -> tuple[Layout | None, list[int]]:
-        """(sizes and strides with symbols, dims whose size is one), or (None, []) for a tensor whose sizes stay numbers."""
+        """(sizes and strides with symbols, dims whose size is one), or (None, []) for a tensor whose sizes
+        stay numbers.
+        """
         wanted = self.policy.dynamic_dims(value, source, self.output.is_of_module)
         dims = sorted(
             dim
@@ -118,7 +121,9 @@ class Symbols:
     # --- ints and floats ---
 
     def number_variable(self, value: Any, source: Source) -> Variable | None:
-        """The variable of an int or float that changes; None for one that stays a constant, and for what is no number."""
+        """The variable of an int or float that changes; None for one that stays a constant, and for what is
+        no number.
+        """
         make = {int: self._int_variable, float: self._float_variable}.get(type(value))
         if make is None or source in self._numbers:
             return self._numbers.get(source)
@@ -216,7 +221,9 @@ class Symbols:
         self.output.unbacked.add_computed(variable.value, self.computes(variable))
 
     def node_of(self, variable: SymbolicVariable) -> Any:
-        """The node that computes a number: one for each expression, however the program came by it. A float that guards have fixed is itself."""
+        """The node that computes a number: one for each expression, however the program came by it. A float
+        that guards have fixed is itself.
+        """
         expression = variable.value.node.expr
         if variable.function is None:
             symbol = self.environment().symbol_of(variable.value)
@@ -320,7 +327,9 @@ class Symbols:
         return [guard.with_stack(lines) for guard in self._guards_for(condition.expr)]
 
     def _guards_for(self, expression: Any) -> list[Guard]:
-        """One that can't be computed fixes its symbols, as does one that says which float it is: there are two zeros."""
+        """One that can't be computed fixes its symbols, as does one that says which float it is: there are
+        two zeros.
+        """
         symbols = expression.free_symbols
         if type(expression).__name__ == "Equality" and all(map(self._is_float_or_zero, symbols)):
             return list(map(self._fixed, self._leaves_below(symbols)))

@@ -1,12 +1,14 @@
 """Numbers and sizes that exist only when the graph runs: `x.item()`, the rows of `x[mask]`.
 
-In:  operations whose results have unbacked symbols in them (`codegen.fake_unbacked` makes these), what the program asserts of such a number.
+In:  operations whose results have unbacked symbols in them (`codegen.fake_unbacked` makes these), what the
+     program asserts of such a number.
 Out: where each symbol is read; at the end of the translation the graph's own checks of what was concluded.
 
-    y = x[mask]; return y * 2   ->   y = x[mask]; u0 = sym_size(y, 0); _assert_scalar(u0 >= 0); _assert_scalar(u0 <= 8); y * 2
+    y = x[mask]; return y * 2   ->   y = x[mask]; u0 = sym_size(y, 0); _assert_scalar(u0 >= 0);
+                                     _assert_scalar(u0 <= 8); y * 2
 
-A check that fails raises inside of the graph: nothing has happened yet, and Python runs the frame from its start. That wants a graph that writes to no
-input: else the frame is translated again, with breaks.
+A check that fails raises inside of the graph: nothing has happened yet, and Python runs the frame from its
+start. That wants a graph that writes to no input: else the frame is translated again, with breaks.
 """
 
 from __future__ import annotations
@@ -51,7 +53,8 @@ class Allowed:
         )
 
 
-#: from a node's value to a number in it: ("item", index), ("size", dim), ("stride", dim), ("offset",), ("flag", 1, 0) of a bool
+#: from a node's value to a number in it: ("item", index), ("size", dim), ("stride", dim), ("offset",),
+# ("flag", 1, 0) of a bool
 Path = tuple[tuple[Any, ...], ...]
 
 
@@ -73,7 +76,9 @@ class Unbacked:
         return self.output.symbols.env
 
     def start(self, scalar: bool) -> bool:
-        """Whether an operation that found no symbols allowed is worth another try: from now on there are some."""
+        """Whether an operation that found no symbols allowed is worth another try: from now on there are
+        some.
+        """
         allowed = self.allowed.scalars if scalar else self.allowed.sizes
         if not allowed or self.env is not None or self._is_inside():
             return False
@@ -100,8 +105,9 @@ class Unbacked:
         self.output.symbols.add_leaf(value, node)
 
     def _is_idle(self, symbol: Any) -> bool:
-        """Whether nothing follows from a symbol that is none of the result (where the view begins that an operation wrote to). What the
-        operation's rule wants of it, the operation checks itself."""
+        """Whether nothing follows from a symbol that is none of the result (where the view begins that an
+        operation wrote to). What the operation's rule wants of it, the operation checks itself.
+        """
         assert self.env is not None
         checks = self.env.deferred_runtime_asserts
         own = [check.expr.free_symbols == {symbol} for check in checks.get(symbol, ())]
@@ -150,7 +156,9 @@ class Unbacked:
             raise GraphBreak("raised", error="an error: a condition never holds")
 
     def take_assertion(self, tx: Translator, value: SymbolicVariable) -> bool:
-        """Whether `assert value` is in the graph now. Where it does not hold, Python raises the program's own error."""
+        """Whether `assert value` is in the graph now. Where it does not hold, Python raises the program's own
+        error.
+        """
         condition = is_not_zero(value) if is_assertion(tx) else None
         if not isinstance(condition, type(value)):
             return False
@@ -221,7 +229,7 @@ READERS: dict[str, tuple[Any, Callable[..., Any]]] = {
 }
 
 
-# --- checks in the graph ---------------------------------------------------------------------------------------------------------
+# --- checks in the graph ----------------------------------------------------------------------------------
 
 
 class RuntimeChecks:

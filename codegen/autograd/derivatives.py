@@ -1,16 +1,19 @@
 """Derivatives of a compiled backward: what `create_graph=True` asks for.
 
 In:  a training graph whose backward is run in grad mode.
-Out: its gradients as the results of one more node of autograd's graph, the backward of which is the next derivative.
+Out: its gradients as the results of one more node of autograd's graph, the backward of which is the next
+     derivative.
 
     (g,) = torch.autograd.grad(f(x), x, create_graph=True);  g.square().sum().backward()
 
-The module is traced once more, on fake tensors, and differentiated as often as needed by autograd itself (so what `detach`, custom functions and
-hooks do to derivatives is what they do in eager). Of that, only what comes last is compiled. It starts from the tensors that the forward
-saved: what else it reads has to be computable from these.
+The module is traced once more, on fake tensors, and differentiated as often as needed by autograd itself (so
+what `detach`, custom functions and hooks do to derivatives is what they do in eager). Of that, only what
+comes last is compiled. It starts from the tensors that the forward saved: what else it reads has to be
+computable from these.
 
     order 1: saved, tangents  ->  gradients                       (codegen/training.py)
-    order 2: saved, tangents, tangents of those gradients  ->  gradients of the inputs and of the first tangents
+    order 2: saved, tangents, tangents of those gradients  ->  gradients of the inputs and of the first
+        tangents
 """
 
 from __future__ import annotations
@@ -56,7 +59,9 @@ NO_DERIVATIVE = "the backward of a captured graph can't be differentiated: {reas
 
 
 class Recipe:
-    """How to trace a module again: its inputs without their data, and the state of the process that it was traced in."""
+    """How to trace a module again: its inputs without their data, and the state of the process that it was
+    traced in.
+    """
 
     def __init__(self, module: fx.GraphModule, inputs: Sequence[Any], parts: Parts) -> None:
         mode = fake_mode()
@@ -101,8 +106,10 @@ class Recipe:
 
 @dataclass(slots=True)
 class Differentiated:
-    """`graph`: (saved, tangents of all orders) -> a gradient or None for each input that is wanted, then for each tangent of the orders before
-    that requires grad. `differentiable`: which gradients of the order before have a derivative."""
+    """`graph`: (saved, tangents of all orders) -> a gradient or None for each input that is wanted, then for
+    each tangent of the orders before that requires grad. `differentiable`: which gradients of the order
+    before have a derivative.
+    """
 
     graph: fx.Graph
     differentiable: list[bool]
@@ -114,7 +121,9 @@ Strides = tuple[tuple[int, ...], ...]
 
 @unwatched()
 def differentiate(recipe: Recipe, required: Required, strides: Strides | None = None) -> Differentiated:
-    """The graph of order `len(required) + 1`. `strides`: of the tangents of the first order, where they are not laid out like the results."""
+    """The graph of order `len(required) + 1`. `strides`: of the tangents of the first order, where they are
+    not laid out like the results.
+    """
     mode = fake_mode()
     with recipe.surroundings():
         joint, targets = recipe.forward(mode)
@@ -146,8 +155,10 @@ def differentiate(recipe: Recipe, required: Required, strides: Strides | None = 
 
 
 def backward_for(recipe: Recipe, tangents: Sequence[torch.Tensor]) -> fx.Graph:
-    """The backward for tangents laid out like these, where the results are not: what it gives is laid out as eager's gradients are then, and nothing has to be
-    copied first. The one that there is, where it would not do: some are expanded, it makes checks, the forward saved too little."""
+    """The backward for tangents laid out like these, where the results are not: what it gives is laid out as
+    eager's gradients are then, and nothing has to be copied first. The one that there is, where it would not
+    do: some are expanded, it makes checks, the forward saved too little.
+    """
     parts = recipe.parts
     expected = [node.meta["val"] for node in parts.backward.nodes if node.op == "placeholder"]
     strides = tuple(tangent.stride() for tangent in tangents)
@@ -175,14 +186,18 @@ def backward_for(recipe: Recipe, tangents: Sequence[torch.Tensor]) -> fx.Graph:
 
 
 def laid_out_like(tensor: torch.Tensor, other: torch.Tensor) -> bool:
-    """The stride of a dim of size 1 does not matter, but in tensors of one element or none: there is nothing else to their layout."""
+    """The stride of a dim of size 1 does not matter, but in tensors of one element or none: there is nothing
+    else to their layout.
+    """
     if tensor.numel() < 2:
         return tensor.stride() == other.stride()
     return same_layout(tensor.shape, tensor.stride(), other.stride())
 
 
 def check_no_refusal(grads: Sequence[torch.Tensor | None]) -> None:
-    """A custom function marked with `once_differentiable` leaves a node that raises; it leads nowhere, so autograd does not come by here."""
+    """A custom function marked with `once_differentiable` leaves a node that raises; it leads nowhere, so
+    autograd does not come by here.
+    """
     pending = [grad.grad_fn for grad in grads if grad is not None]
     seen = set()
     while pending:
@@ -212,7 +227,7 @@ def steps_to(outputs: Sequence[fx.Node | None], available: set[fx.Node]) -> list
     return sorted(steps)
 
 
-# --- at run time ------------------------------------------------------------------------------------------------------------------
+# --- at run time ------------------------------------------------------------------------------------------
 
 
 class Order:
@@ -261,7 +276,9 @@ class NextOrder:
         self.orders: dict[tuple[bool, ...], Order | str] = {}
 
     def order(self, requires: tuple[bool, ...]) -> Order | str:
-        """For tangents that require grad so; traced when it is first asked for. Or the reason why there is none."""
+        """For tangents that require grad so; traced when it is first asked for. Or the reason why there is
+        none.
+        """
         found = self.orders.get(requires)
         if found is None:
             found = self.orders[requires] = self.make((*self.required, requires))
@@ -281,7 +298,9 @@ class NextOrder:
         tangents: Sequence[Any],
         edges: Sequence[torch.Tensor],
     ) -> Sequence[Any]:
-        """The gradients as results of a node, which leads to the inputs (`edges`: tensors with their places in autograd's graph) and to tangents."""
+        """The gradients as results of a node, which leads to the inputs (`edges`: tensors with their places
+        in autograd's graph) and to tangents.
+        """
         order: Order | str = NO_DERIVATIVE.format(reason="this build of torch is not known")
         if any(edge is None for edge in edges):
             edges = [torch.empty(0, requires_grad=True)]
@@ -322,7 +341,9 @@ join = super(torch.autograd.Function, Gradients).apply
 
 
 def apart(grads: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-    """Each gradient as a tensor of its own: it may be the tangent that was sent, or the same one for two inputs."""
+    """Each gradient as a tensor of its own: it may be the tangent that was sent, or the same one for two
+    inputs.
+    """
     seen = {id(tangent) for tangent in tangents}
     result = []
     for grad in grads:

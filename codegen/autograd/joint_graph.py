@@ -1,11 +1,13 @@
 """Forward and backward in one graph, and what each output of the module is.
 
 In:  `fx.GraphModule` at the level of torch calls and its inputs.
-Out: `Joint`: the functional ATen graph of the forward, behind it (from the node `tangents[0]` on) that of the gradients.
+Out: `Joint`: the functional ATen graph of the forward, behind it (from the node `tangents[0]` on) that of the
+     gradients.
 
     y = (x * w).sum()   ->   mul, sum | tangent_0, expand, mul_1 (for w)
 
-The backward part is what autograd itself computes: `torch.autograd.grad` runs on the fake outputs while the recorder is on.
+The backward part is what autograd itself computes: `torch.autograd.grad` runs on the fake outputs while the
+recorder is on.
 """
 
 from __future__ import annotations
@@ -26,8 +28,11 @@ from codegen.trace.trace import Trace, trace
 
 @dataclass(slots=True)
 class Replay:
-    """An output that is a view of a graph input or of another output: made outside the compiled code, so that autograd sees the view.
-    `base` is the position of the input, or of the function's result; `views` are applied from first to last, made in the grad `modes`."""
+    """An output that is a view of a graph input or of another output: made outside the compiled code, so that
+    autograd sees the view.
+    `base` is the position of the input, or of the function's result; `views` are applied from first to last,
+    made in the grad `modes`.
+    """
 
     from_input: bool
     base: int
@@ -53,8 +58,10 @@ class Replay:
 
 @dataclass(slots=True)
 class Joint:
-    """`results` are the tensors that the compiled forward computes for the caller; `outputs` say for each output of the module how it comes from
-    inputs (`("input", i)`), results (`("result", i)`), a `Replay`, or is a constant (`("constant", value)`)."""
+    """`results` are the tensors that the compiled forward computes for the caller; `outputs` say for each
+    output of the module how it comes from inputs (`("input", i)`), results (`("result", i)`), a `Replay`, or
+    is a constant (`("constant", value)`).
+    """
 
     trace: Trace
     results: list[torch.Tensor] = field(default_factory=list)
@@ -80,7 +87,9 @@ class Joint:
 
 
 def trace_joint(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -> Joint:
-    """Trace the module; where an output requires grad, its backward too. Raises UntraceableError, or what the operators raise."""
+    """Trace the module; where an output requires grad, its backward too. Raises UntraceableError, or what the
+    operators raise.
+    """
     joint = Joint(trace(module, inputs, mode))
     check_outputs(joint.trace)
     leaves = [isinstance(value, torch.Tensor) and value.requires_grad for value in inputs]
@@ -139,8 +148,10 @@ def check_switches(joint: Joint) -> None:
 
 
 def concerns_autograd(traced: Trace, value: torch.Tensor) -> bool:
-    """Whether the output has a gradient, or would have one as a view of an input, but was detached. Without grad mode, a view of an input that
-    requires grad says that it does too; autograd has nothing to do with it."""
+    """Whether the output has a gradient, or would have one as a view of an input, but was detached. Without
+    grad mode, a view of an input that requires grad says that it does too; autograd has nothing to do with
+    it.
+    """
     place = traced.recorder.find(value).memory.placeholder
     if not value.requires_grad:
         return place is not None and bool(place.meta["val"].requires_grad)
@@ -186,7 +197,9 @@ def close_forward(joint: Joint, leaves: list[bool]) -> list[torch.Tensor]:
 
 
 def check_unseen_writes(traced: Trace) -> None:
-    """What autograd saved must not change behind its back: eager's backward refuses some of these graphs, and the traced one would not notice."""
+    """What autograd saved must not change behind its back: eager's backward refuses some of these graphs, and
+    the traced one would not notice.
+    """
     if traced.recorder.memories.written_as_data:
         raise UntraceableError(
             "a write through Tensor.data, which autograd does not see, among operations that it records"
@@ -216,7 +229,9 @@ def wanted_inputs(traced: Trace, leaves: list[bool]) -> list[torch.Tensor]:
 def run_autograd(
     targets: Sequence[Any], tangents: Sequence[Any], wanted: Sequence[Any], create_graph: bool = False
 ) -> tuple[torch.Tensor | None, ...]:
-    """`torch.autograd.grad(targets, wanted, tangents, allow_unused=True)`, without its checks (they import sympy: 0.3 s)."""
+    """`torch.autograd.grad(targets, wanted, tangents, allow_unused=True)`, without its checks (they import
+    sympy: 0.3 s).
+    """
     run = torch.autograd.graph._engine_run_backward
     return run(
         tuple(targets),
@@ -274,8 +289,10 @@ def classify_outputs(joint: Joint) -> Callable[[torch.Tensor], int]:
 
 
 def own_for_autograd(tensor: torch.Tensor) -> bool:
-    """Whether autograd takes it for a tensor on memory of its own. Some operators are rewritten into others that end with a view, and what
-    `unsafe_split` gives is a view in fact."""
+    """Whether autograd takes it for a tensor on memory of its own. Some operators are rewritten into others
+    that end with a view, and what
+    `unsafe_split` gives is a view in fact.
+    """
     return tensor.requires_grad and not tensor._is_view()
 
 

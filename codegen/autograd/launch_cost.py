@@ -1,11 +1,15 @@
 """Is a graph worth running in place of the Python that it was captured from?
 
-In:  what `compile_fx` gave, the graph that the program was captured in, how many bytecode instructions led to it.
-Out: False where it has no kernel, so that it calls the same operators as eager would, and Python spends less on calling them.
+In:  what `compile_fx` gave, the graph that the program was captured in, how many bytecode instructions led to
+     it.
+Out: False where it has no kernel, so that it calls the same operators as eager would, and Python spends less
+     on calling them.
 
-    x.view(4, 3)     1.0 us in eager, 1.6 us as a graph       x[1:, ::2]     two views in eager (2.4 us), one as a graph (1.7 us)
+    x.view(4, 3)     1.0 us in eager, 1.6 us as a graph       x[1:, ::2]     two views in eager (2.4 us), one
+        as a graph (1.7 us)
 
-The constants are microseconds, rounded from timings of such functions on one x86-64 machine; their ratios decide.
+The constants are microseconds, rounded from timings of such functions on one x86-64 machine; their ratios
+decide.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@ Out: the nodes that are still reached from the source: the cut edges lead out of
 
     s -5-> a -2-> t,  s -1-> t   ->   {s, a}: cut are a -> t and s -> t, for 3
 
-By the largest flow (Ford and Fulkerson, "Maximal flow through a network", 1956), which is found in layers of equally short ways (Dinitz, "Algorithm for
-solution of a problem of maximum flow in networks with power estimation", 1970).
+By the largest flow (Ford and Fulkerson, "Maximal flow through a network", 1956), which is found in layers of
+equally short ways (Dinitz, "Algorithm for solution of a problem of maximum flow in networks with power
+estimation", 1970).
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ class _Network:
         return level
 
     def fill(self, source: Hashable, sink: Hashable, level: dict[Hashable, int]) -> None:
-        """Send what fits along ways that go one level on with each arc. Not by recursion: ways are as long as programs."""
+        """Send what fits along ways that go one level on with each arc. Not by recursion: ways are as long as
+        programs.
+        """
         place = dict.fromkeys(level, 0)  # arcs before that lead nowhere any more
         way: list[int] = []
         while True:

@@ -1,9 +1,11 @@
 """The backward of a training graph where only some of its results have a gradient.
 
 In:  the backward's graph: (saved, tangents) -> gradients.
-Out: `Tangents`: which tangents each of its nodes is made of; `Partial`: the backward without the nodes that lead back to the tangents that nobody sent.
+Out: `Tangents`: which tangents each of its nodes is made of; `Partial`: the backward without the nodes that
+     lead back to the tangents that nobody sent.
 
-    results (d, g), d.backward(), g.backward():   two parts of one node: the first frees what it alone reads, the second does without that
+    results (d, g), d.backward(), g.backward():   two parts of one node: the first frees what it alone reads,
+                                                  the second does without that
 
 A tangent is a bit of an int: the first is 1, the second is 2.
 """
@@ -49,8 +51,9 @@ class Tangents:
 
     @functools.cached_property
     def conflicts(self) -> tuple[int, ...]:
-        """For each tangent, those whose way back shares a step with its own (itself included) that reads what the forward saved: eager has
-        freed that after the first of them."""
+        """For each tangent, those whose way back shares a step with its own (itself included) that reads what
+        the forward saved: eager has freed that after the first of them.
+        """
         made = {node for node in self.graph.nodes if not self.of[node]}
         steps = {self.of[node] for node in self.graph.nodes if not made.isdisjoint(node.all_input_nodes)}
         found = [0] * self.count
@@ -71,8 +74,10 @@ class Tangents:
 
 
 class Partial:
-    """The backward for the tangents `sent`. `graph` takes the saved values at `saved`, the tangents that were sent, and zeros like each of `zeros`:
-    for steps that take what was sent together with what was not, and are no plain additions."""
+    """The backward for the tangents `sent`. `graph` takes the saved values at `saved`, the tangents that were
+    sent, and zeros like each of `zeros`: for steps that take what was sent together with what was not, and
+    are no plain additions.
+    """
 
     def __init__(self, tangents: Tangents, sent: int) -> None:
         source = tangents.graph
@@ -119,8 +124,10 @@ class Partial:
 
 
 class Kept:
-    """What a node made in Python still holds of its saved tensors after a backward that started from some of its results: autograd frees all of them
-    then (for nodes built in C, native/autograd_apply.c keeps what others need)."""
+    """What a node made in Python still holds of its saved tensors after a backward that started from some of
+    its results: autograd frees all of them then (for nodes built in C, native/autograd_apply.c keeps what
+    others need).
+    """
 
     def __init__(self, tangents: Tangents) -> None:
         self.tangents = tangents

@@ -3,10 +3,12 @@
 In:  `Joint`.
 Out: `Parts`: two closed graphs, and what passes from the first to the second.
 
-    y = relu(x * w).exp()   ->   forward: mul, relu, exp -> (y);  saved: x, w, y;  backward: mul again, le, where, mul, ...
+    y = relu(x * w).exp()   ->   forward: mul, relu, exp -> (y);  saved: x, w, y;  backward: mul again, le,
+        where, mul, ...
 
-Saved are the values that the gradients use, but for what the backward computes again (`codegen.recompute`). Nothing is made from inputs that the gradients
-do not use themselves: eager would not keep them, so that the user may have written to them since.
+Saved are the values that the gradients use, but for what the backward computes again (`codegen.recompute`).
+Nothing is made from inputs that the gradients do not use themselves: eager would not keep them, so that the
+user may have written to them since.
 """
 
 from __future__ import annotations
@@ -29,9 +31,11 @@ from codegen.trace.trace import drop_unused, is_effect
 
 @dataclass
 class Parts:
-    """The forward gives `results` first (what the module's outputs are made of), then `extra` values that only the backward needs. The
-    backward takes `saved_inputs` (positions of inputs), `saved_results` (positions in all that the forward gives), and one tangent for each
-    of `differentiable`; it gives a gradient for each input that is `wanted`, None for the others."""
+    """The forward gives `results` first (what the module's outputs are made of), then `extra` values that
+    only the backward needs. The backward takes `saved_inputs` (positions of inputs), `saved_results`
+    (positions in all that the forward gives), and one tangent for each of `differentiable`; it gives a
+    gradient for each input that is `wanted`, None for the others.
+    """
 
     forward: fx.Graph
     backward: fx.Graph
@@ -51,7 +55,9 @@ class Parts:
 
 
 def partition(joint: Joint) -> Parts:
-    """Raises UntraceableError where a value that the backward needs does not survive the forward (an input that the forward writes to)."""
+    """Raises UntraceableError where a value that the backward needs does not survive the forward (an input
+    that the forward writes to).
+    """
     nodes = list(joint.trace.graph.nodes)
     forward, backward = nodes[: joint.boundary], nodes[joint.boundary + len(joint.tangents) :]
     placeholders = [node for node in forward if node.op == "placeholder"]
@@ -108,8 +114,9 @@ def frontier_of(forward: list[fx.Node], live: list[fx.Node]) -> list[fx.Node]:
 
 
 def decomposed(forward: list[fx.Node]) -> list[fx.Node]:
-    """Operands of decompositions of matrices (svd, eig, lu): a second derivative needs results that the first one does not, or the matrix itself.
-    Eager keeps it, too."""
+    """Operands of decompositions of matrices (svd, eig, lu): a second derivative needs results that the first
+    one does not, or the matrix itself. Eager keeps it, too.
+    """
     calls = (node for node in forward if str(node.target).startswith(("aten.linalg_", "aten._linalg_")))
     operands = (argument for call in calls for argument in call.all_input_nodes)
     return [node for node in dict.fromkeys(operands) if isinstance(node.meta["val"], torch.Tensor)]

@@ -5,13 +5,16 @@ Out: what is saved, and the steps that make the rest from it.
 
     a = x @ w; b = a.float(); y = gelu(b)     a in bfloat16 is saved, b computed again: half of the bytes
 
-Two ways are tried, and the one that keeps fewer bytes is taken (the first where they are equal): what the backward reads is saved, but for what a few
-cheap steps make from what is saved already; and the cheapest cut of the graph between what can't be computed again and what the backward reads, where a
-value costs the bytes that are written and read, and a step that is done again what it computes. Recomputation as a cut: Jain and others, "Checkmate:
-Breaking the memory wall with optimal tensor rematerialization", 2020, has the problem; the largest flow solves it where each step is done once more at most.
+Two ways are tried, and the one that keeps fewer bytes is taken (the first where they are equal): what the
+backward reads is saved, but for what a few cheap steps make from what is saved already; and the cheapest cut
+of the graph between what can't be computed again and what the backward reads, where a value costs the bytes
+that are written and read, and a step that is done again what it computes. Recomputation as a cut: Jain and
+others, "Checkmate: Breaking the memory wall with optimal tensor rematerialization", 2020, has the problem;
+the largest flow solves it where each step is done once more at most.
 
-Never again: products, reductions, random draws, and nothing from inputs that the gradients do not use themselves. Nothing is saved beyond what eager
-would keep that the program could write to: inputs, results and their views.
+Never again: products, reductions, random draws, and nothing from inputs that the gradients do not use
+themselves. Nothing is saved beyond what eager would keep that the program could write to: inputs, results and
+their views.
 """
 
 from __future__ import annotations
@@ -56,7 +59,9 @@ DEAR = 3  # bytes that are read in the time of one element of another elementwis
 
 
 def base_of(node: fx.Node) -> fx.Node:
-    """What `node` is a view of, through any number of views; itself where it is none, or a part of something that need not be stored whole."""
+    """What `node` is a view of, through any number of views; itself where it is none, or a part of something
+    that need not be stored whole.
+    """
     base, is_part = node, False
     while base.target in VIEWS:
         is_part |= base.target in PARTS
@@ -65,8 +70,9 @@ def base_of(node: fx.Node) -> fx.Node:
 
 
 def choose_saved(frontier: list[fx.Node], results: list[fx.Node]) -> tuple[list[fx.Node], list[fx.Node]]:
-    """Of the values that the backward reads: those to save, and the nodes to compute again (in order). A view is made again from its
-    base: the memory is the same, and so are its writes."""
+    """Of the values that the backward reads: those to save, and the nodes to compute again (in order). A view
+    is made again from its base: the memory is the same, and so are its writes.
+    """
     plain = follow(frontier, results, set())
     other = follow(frontier, results, cheapest_cut(frontier, results))
     return min(plain, other, key=lambda way: bytes_kept(way[0], results))
@@ -83,7 +89,9 @@ def bytes_of(node: fx.Node) -> int:
 
 
 def count_of(value: torch.Tensor) -> int:
-    """Elements, for the present sizes. A size that is not known before the graph runs counts as one of some hundred: it is the same for all."""
+    """Elements, for the present sizes. A size that is not known before the graph runs counts as one of some
+    hundred: it is the same for all.
+    """
     return prod(size if isinstance(size, int) else size.node._hint or UNKNOWN for size in value.shape)
 
 
@@ -114,7 +122,9 @@ MAX_RECIPE = 8
 
 
 def recipe(node: fx.Node, available: set[fx.Node]) -> list[fx.Node] | None:
-    """The cheap nodes that compute `node` from what is available; None if there is no such way, or a long one."""
+    """The cheap nodes that compute `node` from what is available; None if there is no such way, or a long
+    one.
+    """
     order: list[fx.Node] = []
 
     def visit(current: fx.Node) -> bool:
@@ -130,7 +140,7 @@ def recipe(node: fx.Node, available: set[fx.Node]) -> list[fx.Node] | None:
     return order if visit(node) else None
 
 
-# --- the cheapest cut -------------------------------------------------------------------------------------------------------------
+# --- the cheapest cut -------------------------------------------------------------------------------------
 
 SOURCE, SINK = "source", "sink"
 

@@ -5,9 +5,10 @@ Out: `TrainingGraph`: called with the graph's placeholders, gives a tuple whose 
 
     loss, = graph(x, w);  loss.backward()   ->   forward kernels now, backward kernels when autograd asks
 
-One node of autograd's graph a call, built by `_capture.TrainingFunction`. The backward is compiled when it is first needed. Values are saved as
-eager saves them, so that its rules hold: a saved tensor that was written to since raises, a second backward without retain_graph raises, hooks run.
-Outputs that are inputs or views are made outside the function, where autograd can see what they are; so are differentiable writes to inputs.
+One node of autograd's graph a call, built by `_capture.TrainingFunction`. The backward is compiled when it is
+first needed. Values are saved as eager saves them, so that its rules hold: a saved tensor that was written to
+since raises, a second backward without retain_graph raises, hooks run. Outputs that are inputs or views are
+made outside the function, where autograd can see what they are; so are differentiable writes to inputs.
 """
 
 from __future__ import annotations
@@ -60,8 +61,9 @@ class TrainingGraph:
         self.function = make_function(self)
         self.writes = joint.writes
         self.direct = not self.writes and all(kind == ("result", i) for i, kind in enumerate(self.outputs))
-        #: the quickest way to call the graph: past this object where it has nothing to add. It raises _capture.CheckFailed where a
-        #: check in a kernel fails; the caller runs the program eagerly then, nothing has been written.
+        #: the quickest way to call the graph: past this object where it has nothing to add. It raises
+        # _capture.CheckFailed where a : check in a kernel fails; the caller runs the program eagerly then,
+        # nothing has been written.
         self.direct_call = self.function if self.direct and not self.lifted else self
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
@@ -120,8 +122,10 @@ class TrainingGraph:
     def run_backward(
         self, saved: tuple[Any, ...], tangents: Sequence[Any], edges: Sequence[torch.Tensor]
     ) -> tuple[Any, ...]:
-        """The gradients of all inputs: the first time, under create_graph, where gradients of results are missing (None) and where they are
-        no plain tensors. `edges`: under create_graph, tensors with the places of the wanted inputs in autograd's graph."""
+        """The gradients of all inputs: the first time, under create_graph, where gradients of results are
+        missing (None) and where they are no plain tensors. `edges`: under create_graph, tensors with the
+        places of the wanted inputs in autograd's graph.
+        """
         sent = sum(1 << number for number, tangent in enumerate(tangents) if tangent is not None)
         if any(value is None for value in saved):
             return self.run_partial(sent, saved, tangents)
@@ -140,7 +144,9 @@ class TrainingGraph:
         return self.without_source(grads, sent)
 
     def run_partial(self, sent: int, saved: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
-        """The gradients that come from some of the results, where a backward from others came first: what only that needed is freed (None)."""
+        """The gradients that come from some of the results, where a backward from others came first: what
+        only that needed is freed (None).
+        """
         partial = self.partial(sent)
         given = partial.arguments(saved, tangents)
         if all(map(_capture.is_plain, given)) and not torch.is_grad_enabled():
@@ -182,7 +188,9 @@ class TrainingGraph:
         return self.parts.tangents
 
     def masks(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """What `_capture.TrainingFunction` asks for before the first backward that starts from some of the results only."""
+        """What `_capture.TrainingFunction` asks for before the first backward that starts from some of the
+        results only.
+        """
         return self.tangents.conflicts, self.tangents.needs
 
     def without_source(self, grads: Sequence[Any], sent: int) -> tuple[Any, ...]:
@@ -220,8 +228,10 @@ class TrainingGraph:
 
 
 class ViewsGraph:
-    """A graph whose outputs that require grad are views of its inputs: there is nothing to compile for their backward. The others come from
-    `forward`, the views are made where autograd sees them."""
+    """A graph whose outputs that require grad are views of its inputs: there is nothing to compile for their
+    backward. The others come from
+    `forward`, the views are made where autograd sees them.
+    """
 
     def __init__(
         self, joint: Joint, graph: fx.Graph, store: Any, fallback: Callable[..., Any], kernels: bool = True
@@ -244,7 +254,9 @@ class ViewsGraph:
 
 
 def make_function(graph: TrainingGraph) -> Any:
-    """The graph's forward as a function that autograd knows. Its nodes are built natively; where that can't be, by `wrap`."""
+    """The graph's forward as a function that autograd knows. Its nodes are built natively; where that can't
+    be, by `wrap`.
+    """
     parts = graph.parts
     return _capture.TrainingFunction(
         graph.forward,
@@ -261,9 +273,12 @@ def make_function(graph: TrainingGraph) -> Any:
 
 
 def in_python(graph: TrainingGraph) -> Callable[..., tuple[Any, ...]]:
-    """What gives the values that the forward made a node of `torch.autograd.Function`: (all that the forward gave, *arguments) -> results.
+    """What gives the values that the forward made a node of `torch.autograd.Function`: (all that the forward
+    gave, *arguments) -> results.
 
-    Called past `torch.autograd.Function.apply`, whose checks are for functorch: graphs are not called under its transforms."""
+    Called past `torch.autograd.Function.apply`, whose checks are for functorch: graphs are not called under
+    its transforms.
+    """
     parts = graph.parts
     count = parts.result_count
     silent = [i for i in range(count) if i not in parts.differentiable]

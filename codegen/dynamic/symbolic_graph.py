@@ -1,14 +1,17 @@
 """One compilation for many sizes.
 
-In:  a graph some of whose placeholders are ints, whose tensors' sizes and strides are expressions of them (`meta["example_value"]`), and inputs.
-Out: `SymbolicGraph`: kernels that take sizes at run time; `plan(ints)` is a `_capture.PlanTemplate`, which gives a `CompiledGraph` for these ints, and for
-     all others by which planning would go the same way.
+In:  a graph some of whose placeholders are ints, whose tensors' sizes and strides are expressions of them
+     (`meta["example_value"]`), and inputs.
+Out: `SymbolicGraph`: kernels that take sizes at run time; `plan(ints)` is a `_capture.PlanTemplate`, which
+     gives a `CompiledGraph` for these ints, and for all others by which planning would go the same way.
 
-    graph(s0, x[s0, 4]) -> x * 2     kernel k0(x, out; s0): for i in 4*s0     plan([7]).graph(9) -> the launch plan with s0 = 9
+    graph(s0, x[s0, 4]) -> x * 2     kernel k0(x, out; s0): for i in 4*s0     plan([7]).graph(9) -> the launch
+        plan with s0 = 9
 
-What tracing and lowering decided by the present sizes are conditions: where they do not hold, `plan` gives None, and the graph has to be compiled
-for those sizes. `NotSymbolic` says why a graph has no such form: floats that depend on sizes, operators without symbolic sizes. A graph with a backward is
-two such graphs: `codegen.symbolic_training`.
+What tracing and lowering decided by the present sizes are conditions: where they do not hold, `plan` gives
+None, and the graph has to be compiled for those sizes. `NotSymbolic` says why a graph has no such form:
+floats that depend on sizes, operators without symbolic sizes. A graph with a backward is two such graphs:
+`codegen.symbolic_training`.
 """
 
 from __future__ import annotations
@@ -50,8 +53,10 @@ class NotSymbolic(Exception):
 
 @dataclass(slots=True)
 class SymbolicGraph:
-    """`symbols` are the names of the symbols that the int placeholders stand for, in order (None: one that follows from others, by the guards);
-    `conditions` are sympy expressions over them."""
+    """`symbols` are the names of the symbols that the int placeholders stand for, in order (None: one that
+    follows from others, by the guards);
+    `conditions` are sympy expressions over them.
+    """
 
     versions: KernelVersions
     placeholders: list[str]
@@ -69,7 +74,9 @@ class SymbolicGraph:
         return self.versions.general.kernels
 
     def graph_for(self, key: Sequence[int], add_template: Any) -> Any:
-        """The graph for these ints; None where it has to be compiled for them. New ints are filled natively into what `add_template` is given."""
+        """The graph for these ints; None where it has to be compiled for them. New ints are filled natively
+        into what `add_template` is given.
+        """
         template = self.plan(key)
         if template is None:
             return None
@@ -78,7 +85,9 @@ class SymbolicGraph:
 
     @compiled.unwatched()
     def plan(self, ints: Sequence[int]) -> _capture.PlanTemplate | None:
-        """The launch plan for these values of the int placeholders; None where a condition does not hold for them, or has no form."""
+        """The launch plan for these values of the int placeholders; None where a condition does not hold for
+        them, or has no form.
+        """
         try:
             return self._planned(Recorder(ints))
         except UnplannableError as reason:
@@ -140,7 +149,9 @@ SYMPY: dict[str, Any] = {
 
 
 def value_of(expression: Any, sizes: Mapping[str, Any]) -> Any:
-    """The value of a sympy expression over symbols with these values, which may be open numbers. Raises UnplannableError."""
+    """The value of a sympy expression over symbols with these values, which may be open numbers. Raises
+    UnplannableError.
+    """
     if expression.is_Symbol:
         return sizes[expression.name]
     if expression.is_Integer:
@@ -155,7 +166,7 @@ def value_of(expression: Any, sizes: Mapping[str, Any]) -> Any:
     return function(*(value_of(argument, sizes) for argument in expression.args))
 
 
-# --- compiling ----------------------------------------------------------------------------------------------------------------
+# --- compiling --------------------------------------------------------------------------------------------
 
 
 def compile_symbolic(
@@ -194,8 +205,9 @@ class Closed:
 
 
 class OpenInputs:
-    """Placeholders as fake tensors of `mode` and symbols of its environment, for these values. `names`: of the symbol of each int (None: it follows
-    from others)."""
+    """Placeholders as fake tensors of `mode` and symbols of its environment, for these values. `names`: of
+    the symbol of each int (None: it follows from others).
+    """
 
     def __init__(self, gm: fx.GraphModule, values: Sequence[Any], mode: FakeMode) -> None:
         nodes = [node for node in gm.graph.nodes if node.op == "placeholder"]
@@ -234,7 +246,9 @@ class OpenInputs:
         return self.env.wrap(expression, value_of(number.node.expr, self.hints))
 
     def graphs(self, closed: Sequence[Closed], store: Any) -> list[SymbolicGraph]:
-        """Compile graphs that were traced on these inputs. All have the conditions of all: they run one behind the other."""
+        """Compile graphs that were traced on these inputs. All have the conditions of all: they run one
+        behind the other.
+        """
         programs = [compiled.lower(item.graph) for item in closed]
         conditions = [guard.expr for guard in self.env.guards]
         for item in closed:
@@ -253,14 +267,18 @@ class OpenInputs:
         ]
 
     def _versions(self, program: Program, store: Any) -> KernelVersions:
-        """With the kernels for the present sizes, compiled here: what the compiler refuses is no graph for all sizes."""
+        """With the kernels for the present sizes, compiled here: what the compiler refuses is no graph for
+        all sizes.
+        """
         versions = KernelVersions(program, store)
         versions.version(self.present)
         return versions
 
 
 def _new_symbols(env: SizeEnv, examples: Sequence[Any], values: Sequence[Any]) -> dict[int, tuple[Any, Any]]:
-    """By the position of an int placeholder: its symbol, and the one of `env` in its place. Not of one that is an expression of others."""
+    """By the position of an int placeholder: its symbol, and the one of `env` in its place. Not of one that
+    is an expression of others.
+    """
     symbols: dict[int, tuple[Any, Any]] = {}
     for position, (example, value) in enumerate(zip(examples, values)):
         expression = example.node.expr if isinstance(example, torch.SymInt) else None
@@ -286,11 +304,13 @@ def _finished(traced: Trace) -> fx.Graph:
         return traced.finish(traced.output_nodes(traced.outputs))
 
 
-# --- what lowering takes for granted -----------------------------------------------------------------------------------------------
+# --- what lowering takes for granted ----------------------------------------------------------------------
 
 
 def assumptions(graph: fx.Graph, symbols: Iterable[Any]) -> list[Any]:
-    """Conditions under which index algebra is right: no symbol, dividend or position is negative, no divisor is zero, no stride is that of an empty dim."""
+    """Conditions under which index algebra is right: no symbol, dividend or position is negative, no divisor
+    is zero, no stride is that of an empty dim.
+    """
     import sympy  # type: ignore[import-untyped]
 
     expressions = {number.node.expr for node in graph.nodes for number in _numbers_of(node)}

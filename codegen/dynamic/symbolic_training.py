@@ -1,12 +1,14 @@
 """One compilation of forward and backward for many sizes.
 
 In:  a joint graph that was traced on symbolic sizes, cut in two.
-Out: `SymbolicTraining`: kernels of both halves take sizes at run time; `graph_for(ints)` is a `TrainingGraph` whose launch plans are filled with these ints.
+Out: `SymbolicTraining`: kernels of both halves take sizes at run time; `graph_for(ints)` is a `TrainingGraph`
+     whose launch plans are filled with these ints.
 
     graph(s0, x[s0, 4], w) -> (x * w).sum()     graph_for([7]), graph_for([9]): other plans, the same kernels
 
-What needs numbers for sizes, and is rarely asked for, gets them when it is: gradients that are missing or come in batches (the backward runs
-operator by operator), gradients of gradients (the module is traced once more on symbols, whose values are these ints then).
+What needs numbers for sizes, and is rarely asked for, gets them when it is: gradients that are missing or
+come in batches (the backward runs operator by operator), gradients of gradients (the module is traced once
+more on symbols, whose values are these ints then).
 """
 
 from __future__ import annotations
@@ -47,7 +49,9 @@ def compile_training(
     store: Any,
     fallback: Any,
 ) -> SymbolicTraining:
-    """Raises NotSymbolic. Both halves are compiled at once: what the backward says of sizes is a condition of the forward."""
+    """Raises NotSymbolic. Both halves are compiled at once: what the backward says of sizes is a condition of
+    the forward.
+    """
     if joint.enables_grad:
         raise NotSymbolic("results that require grad, and no grad mode around the graph")
     if joint.writes or any(isinstance(kind, Replay) or is_number(kind) for kind in joint.outputs):
@@ -173,7 +177,7 @@ class SizedRecipe(Recipe):
         return Differentiated(in_numbers(found.graph, self.sizes), found.differentiable, tangents)
 
 
-# --- numbers in place of symbols -------------------------------------------------------------------------------------------------
+# --- numbers in place of symbols --------------------------------------------------------------------------
 
 
 def in_numbers(graph: fx.Graph, sizes: Mapping[str, int]) -> fx.Graph:

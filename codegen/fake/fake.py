@@ -8,11 +8,13 @@ Out: ATen operators called on them compute sizes, strides and dtypes only.
     with mode:
         (x @ x.t()).shape                         # torch.Size([3, 3]), nothing was computed
 
-torch's own `FakeTensorMode` imports `torch._dynamo` in its constructor, again at its first dispatch (the decorator that
-`TorchDispatchMode` puts around `__torch_dispatch__`), and `symbolic_shapes` (0.3 s) at most operators. So `FakeMode` is a subclass that fills
-the attributes itself, opts out of that decorator, and has its own dispatch: ask our shape rules (`codegen.shapes`), else run the operator's
-meta kernel, and wrap what comes out. It still is a `FakeTensorMode` for everybody who asks by `isinstance`. Sizes are static, unless `to_fake` is
-given others: `codegen.fake_symbolic` runs what touches those.
+torch's own `FakeTensorMode` imports `torch._dynamo` in its constructor, again at its first dispatch (the
+decorator that
+`TorchDispatchMode` puts around `__torch_dispatch__`), and `symbolic_shapes` (0.3 s) at most operators. So
+`FakeMode` is a subclass that fills the attributes itself, opts out of that decorator, and has its own
+dispatch: ask our shape rules (`codegen.shapes`), else run the operator's meta kernel, and wrap what comes
+out. It still is a `FakeTensorMode` for everybody who asks by `isinstance`. Sizes are static, unless `to_fake`
+is given others: `codegen.fake_symbolic` runs what touches those.
 """
 
 from __future__ import annotations
@@ -55,7 +57,9 @@ class UnsupportedTensor(TypeError):
 
 
 class FakeMode(FakeTensorMode):
-    """A `FakeTensorMode` without `torch._dynamo` behind it. One for each translation; not shared between threads."""
+    """A `FakeTensorMode` without `torch._dynamo` behind it. One for each translation; not shared between
+    threads.
+    """
 
     def __init__(self) -> None:
         TorchDispatchMode.__init__(self)
@@ -85,7 +89,9 @@ class FakeMode(FakeTensorMode):
         self.storages: dict[int, tuple[StorageWeakRef, torch.UntypedStorage]] = {}
 
     def forget_tensors(self) -> None:
-        """Which real tensors the fake ones stand for. (`torch.utils.swap_tensors` refuses a tensor that has weak references.)"""
+        """Which real tensors the fake ones stand for. (`torch.utils.swap_tensors` refuses a tensor that has
+        weak references.)
+        """
         self.memo.clear()
         self.storages.clear()
 
@@ -116,7 +122,8 @@ class FakeMode(FakeTensorMode):
         with torch._C._DisableTorchDispatch(), torch._C._PreserveDispatchKeyGuard():
             self.in_kernel_invocation = True
             torch._C._set_meta_in_tls_dispatch_include(True)
-            # not needed here, and torch's imports torch.distributed.tensor (0.5 s) where it gets a fake tensor
+            # not needed here, and torch's imports torch.distributed.tensor (0.5 s) where it gets a fake
+            # tensor
             torch._C._dispatch_tls_set_dispatch_key_excluded(torch._C.DispatchKey.ADInplaceOrView, True)
             try:
                 return func(*args, **kwargs)
@@ -133,7 +140,9 @@ class FakeMode(FakeTensorMode):
         return self.new(Spec(tuple(fake.shape), tuple(fake.stride()), fake.dtype), fake._fake_device)
 
     def make(self, meta: torch.Tensor, device: torch.device) -> FakeTensor:
-        """`FakeTensor(self, meta, device)` in a quarter of its time: what its constructor sets in Python is copied from one made before."""
+        """`FakeTensor(self, meta, device)` in a quarter of its time: what its constructor sets in Python is
+        copied from one made before.
+        """
         template = self.templates.get(device)
         if template is None:
             first = FakeTensor(self, meta, device)
@@ -164,8 +173,10 @@ def fake_mode() -> FakeMode:
 
 @functools.cache
 def keep_dynamo_out() -> None:
-    """Many of torch's Python reference kernels (they are the meta kernels of most operators) are wrapped by `torch._disable_dynamo`, which
-    imports `torch._dynamo` at the first call unless the function carries the answer already. Give it: the function itself."""
+    """Many of torch's Python reference kernels (they are the meta kernels of most operators) are wrapped by
+    `torch._disable_dynamo`, which imports `torch._dynamo` at the first call unless the function carries the
+    answer already. Give it: the function itself.
+    """
     marker = torch._compile._disable_dynamo(lambda: None).__code__
     seen: set[int] = set()
     pending: list[Any] = [*torch._decomp.decomposition_table.values(), *torch._decomp.meta_table.values()]
@@ -189,7 +200,7 @@ def keep_dynamo_out() -> None:
         pending.extend(cell.cell_contents for name, cell in cells.items() if name in ("fn", "f", "prim"))
 
 
-# --- dispatch --------------------------------------------------------------------------------------------------------------
+# --- dispatch ---------------------------------------------------------------------------------------------
 
 Rule = Callable[[FakeMode, OpOverload, tuple[Any, ...], dict[str, Any]], Any]
 RULES: dict[OpOverload, Rule] = {}
@@ -219,7 +230,9 @@ def _is_written_list(argument: Any) -> bool:
 
 
 def counting_writes(rule: Rule, places: list[int]) -> Rule:
-    """Writes to lists of tensors (`torch._foreach_add_`) are not counted by the tensors, as they are in eager."""
+    """Writes to lists of tensors (`torch._foreach_add_`) are not counted by the tensors, as they are in
+    eager.
+    """
 
     def run(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         results = rule(mode, func, args, kwargs)
@@ -254,7 +267,8 @@ def general_rule_of(func: OpOverload) -> Rule:
     if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "Meta"):
         return run_plain
     if func.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd):
-        return run_decomposed  # its body called as a meta kernel would do, but imports torch.distributed.tensor first, 0.2 s
+        # its body called as a meta kernel would do, but imports torch.distributed.tensor first, 0.2 s
+        return run_decomposed
     if torch._C._dispatch_has_computed_kernel_for_dispatch_key(func.name(), "Meta"):
         return run_plain
     return run_on_zeros
@@ -271,7 +285,9 @@ def wrap_results(mode: FakeMode, results: Any, device: torch.device) -> Any:
 def common_device(
     mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> torch.device:
-    """The device of the results. A zero-dim CPU tensor gives way to any other; all tensors must be of this mode."""
+    """The device of the results. A zero-dim CPU tensor gives way to any other; all tensors must be of this
+    mode.
+    """
     found: torch.device | None = None
     for tensor in tensors_in((*args, *kwargs.values())):
         if not (isinstance(tensor, FakeTensor) and tensor.fake_mode is mode):
@@ -290,8 +306,9 @@ NOT_OF_ZEROS = frozenset(
 
 
 def run_shape_rule(func: OpOverload) -> Rule:
-    """Results by our own rule. Where that is not sure, the operator is run on real zeros: eager's own answer, or eager's own error. (Not where it draws
-    numbers, or where the result depends on values.)"""
+    """Results by our own rule. Where that is not sure, the operator is run on real zeros: eager's own answer,
+    or eager's own error. (Not where it draws numbers, or where the result depends on values.)
+    """
     shape_rule, general = SHAPE_RULES[func], general_rule_of(func)
     on_zeros = run_on_zeros if NOT_OF_ZEROS.isdisjoint(func.tags) else general
 
@@ -326,7 +343,9 @@ def run_plain(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: d
 
 
 def run_prim(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Elementwise prims take zero-dim CPU tensors beside others; their meta kernels tell them by the device, which is another one there."""
+    """Elementwise prims take zero-dim CPU tensors beside others; their meta kernels tell them by the device,
+    which is another one there.
+    """
     shapes = {value.shape for value in args if isinstance(value, torch.Tensor) and value.dim()}
     if len(shapes) == 1:
         (shape,) = shapes
@@ -336,7 +355,9 @@ def run_prim(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: di
 
 
 def run_with_device(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Constructors, `*_like`, `_to_copy`: the device is an argument; the meta kernel gets the meta device in its place."""
+    """Constructors, `*_like`, `_to_copy`: the device is an argument; the meta kernel gets the meta device in
+    its place.
+    """
     device = kwargs.get("device")
     positional = next((i for i, value in enumerate(args) if isinstance(value, torch.device)), None)
     if device is None and positional is not None:
@@ -359,7 +380,9 @@ def run_decomposed(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwar
 
 
 def run_on_zeros(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run the operator on real zeros and look at the result. Never for what draws random numbers or changes sizes in place."""
+    """Run the operator on real zeros and look at the result. Never for what draws random numbers or changes
+    sizes in place.
+    """
     unsafe = torch.Tag.nondeterministic_seeded in func.tags or torch.Tag.inplace_view in func.tags
     if unsafe or func.namespace not in ("aten", "prims"):
         raise UnsupportedOperatorException(func)
@@ -435,8 +458,9 @@ BAG_ARGUMENTS = ((4, "mode"), (7, "include_last_offset"))
 
 @rule(aten._embedding_bag.default, aten._embedding_bag_forward_only.default)
 def run_embedding_bag(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What torch's meta kernel has otherwise: sums of bfloat16 rows are as fast as those of float16, and leave as little behind for the backward;
-    the last two results without a backward."""
+    """What torch's meta kernel has otherwise: sums of bfloat16 rows are as fast as those of float16, and
+    leave as little behind for the backward; the last two results without a backward.
+    """
     weight, *rest = args
     device = common_device(mode, func, args, kwargs)
     is_wide = weight.dtype is not torch.bfloat16
@@ -483,7 +507,9 @@ def run_lift(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: di
 
 @rule(aten.permute.default)
 def run_permute(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """torch's own kernel asks the Python object for its layout on the way, which imports `torch.distributed.tensor` and sympy."""
+    """torch's own kernel asks the Python object for its layout on the way, which imports
+    `torch.distributed.tensor` and sympy.
+    """
     tensor, dims = args
     rank = tensor.dim()
     if len(dims) != rank or len({dim % rank for dim in dims if -rank <= dim < rank}) != rank:
@@ -500,8 +526,10 @@ def run_permute(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs:
 
 @rule(aten._unpack_dual.default)
 def run_unpack_dual(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Asked below autograd by the text of a tensor, which torch makes of each argument that an overload does not take. There no tensor has a
-    tangent; torch's own kernel fails, and the switch that it leaves behind poisons the thread."""
+    """Asked below autograd by the text of a tensor, which torch makes of each argument that an overload does
+    not take. There no tensor has a tangent; torch's own kernel fails, and the switch that it leaves behind
+    poisons the thread.
+    """
     return args[0], None
 
 

@@ -3,7 +3,8 @@
 In:  an operator, its arguments and its fake result.
 Out: the result's `.constant`, a real tensor; operators that take numbers from tensors read it.
 
-`x.view(torch.div(x.size(0), 2, rounding_mode="trunc"), -1)` needs the value of a tensor that no run computes otherwise.
+`x.view(torch.div(x.size(0), 2, rounding_mode="trunc"), -1)` needs the value of a tensor that no run computes
+otherwise.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ def tensors_in(values: Any) -> Iterator[torch.Tensor]:
 
 
 def is_still_constant(tensor: Any) -> bool:
-    """Whether it is known what the tensor holds: nothing was written to it, or to a view of it, since it was made."""
+    """Whether it is known what the tensor holds: nothing was written to it, or to a view of it, since it was
+    made.
+    """
     return tensor.constant is not None and not tensor.is_inference() and tensor._version == 0
 
 
@@ -48,7 +51,9 @@ def can_be_known(result: Any, args: tuple[Any, ...]) -> bool:
 def remember_values(
     func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], result: FakeTensor
 ) -> None:
-    """Compute the result where all tensors among the arguments are constants, or, of pointwise operators, all are numbers."""
+    """Compute the result where all tensors among the arguments are constants, or, of pointwise operators, all
+    are numbers.
+    """
     leaves = pytree.tree_leaves((args, kwargs))
     if any(isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)) for value in leaves):
         return

@@ -1,12 +1,14 @@
 """torch's questions about symbols, answered for plain numbers without importing what knows symbols.
 
 In:  a block in which torch's rules run on sizes that are ints.
-Out: in the block, `from torch.fx.experimental.symbolic_shapes import guard_or_false`, which torch's functions do when they are called, finds a stand-in,
-     where nobody has imported that module yet: it brings sympy, 0.4 s at the first convolution, attention or assignment to a slice of a process.
+Out: in the block, `from torch.fx.experimental.symbolic_shapes import guard_or_false`, which torch's functions
+     do when they are called, finds a stand-in, where nobody has imported that module yet: it brings sympy,
+     0.4 s at the first convolution, attention or assignment to a slice of a process.
 
     with PLAIN_NUMBERS: torch._check(True)      ->      expect_true(True) is True
 
-Whatever else is asked of the stand-in is asked of the module itself: it is imported, and from then on there is no stand-in.
+Whatever else is asked of the stand-in is asked of the module itself: it is imported, and from then on there
+is no stand-in.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ def real() -> Any:
     return importlib.import_module(NAME)
 
 
-# --- what plain numbers answer --------------------------------------------------------------------------------------------------
+# --- what plain numbers answer ----------------------------------------------------------------------------
 
 
 def itself(name: str, kinds: tuple[type, ...] = (bool,)) -> Callable[..., Any]:
@@ -96,14 +98,16 @@ ANSWERS = {name: itself(name) for name in CONDITIONS} | {
 STAND_IN = StandIn(NAME)
 
 
-# --- the block ------------------------------------------------------------------------------------------------------------------
+# --- the block --------------------------------------------------------------------------------------------
 
 _lock = threading.RLock()
 _inside = 0  # blocks that have begun, of all threads
 
 
 def put_in() -> None:
-    """As an import does, under its name and as an attribute of its package: another thread may import it meanwhile, in any form."""
+    """As an import does, under its name and as an attribute of its package: another thread may import it
+    meanwhile, in any form.
+    """
     if sys.modules.setdefault(NAME, STAND_IN) is STAND_IN:
         setattr(importlib.import_module(PACKAGE), LAST, STAND_IN)
 

@@ -1,18 +1,21 @@
 """Sizes as symbols: torch's `ShapeEnv`, without what it drags in.
 
 In:  ints that may change between calls (sizes of inputs, int arguments).
-Out: `SizeEnv`: a `SymInt` for each. A program that asks which of two sizes is larger gets the answer for the present values; the question becomes
-     one of `env.guards`, a condition (sympy) under which the answer stays the same.
+Out: `SizeEnv`: a `SymInt` for each. A program that asks which of two sizes is larger gets the answer for the
+     present values; the question becomes one of `env.guards`, a condition (sympy) under which the answer
+     stays the same.
 
     env = new_size_env(); n = env.new_size(5, "x.size(0)");  n > 3   ->   True, and env.guards == [s0 > 3]
 
-Unbacked symbols (`u0`, of `x.item()` or the rows of `x[mask]`) have no present value: a question about one is answered where it follows from what is known
-of it, else `env.undecided` says what is raised. Where torch goes on with a likely answer (no size is 1, strides are dense), that is one of `env.assumptions`:
-whoever runs the graph has to see that it holds.
+Unbacked symbols (`u0`, of `x.item()` or the rows of `x[mask]`) have no present value: a question about one is
+answered where it follows from what is known of it, else `env.undecided` says what is raised. Where torch goes
+on with a likely answer (no size is 1, strides are dense), that is one of `env.assumptions`: whoever runs the
+graph has to see that it holds.
 
-`ShapeEnv` imports `torch._dynamo` in its constructor, for each new symbol, and to find the user's line behind a guard. Here symbols are made
-by hand, and who drives the environment says which line is the user's (`env.user_line`). Importing this module costs 0.3 s (sympy), so it is
-imported where the first symbol is needed.
+`ShapeEnv` imports `torch._dynamo` in its constructor, for each new symbol, and to find the user's line behind
+a guard. Here symbols are made by hand, and who drives the environment says which line is the user's
+(`env.user_line`). Importing this module costs 0.3 s (sympy), so it is imported where the first symbol is
+needed.
 """
 
 from __future__ import annotations
@@ -48,7 +51,9 @@ quiet.setLevel(logging.CRITICAL)
 
 
 class SizeEnv(ShapeEnv):
-    """One for each translation. `lower_bounds` and `upper_bounds` are what the symbols were made under: the caller guards them."""
+    """One for each translation. `lower_bounds` and `upper_bounds` are what the symbols were made under: the
+    caller guards them.
+    """
 
     def __init__(self, unbacked_scalars: bool, unbacked_sizes: bool) -> None:
         with _without_validator():
@@ -177,7 +182,9 @@ class SizeEnv(ShapeEnv):
         *,
         forcing_spec: bool = False,
     ) -> Any:
-        """What is known goes before what is likely; the latter is written down, each time that it is asked for."""
+        """What is known goes before what is likely; the latter is written down, each time that it is asked
+        for.
+        """
         likely = size_oblivious or fallback_value is not None
         if not likely or not self.is_unbacked(orig_expr):
             return super().evaluate_expr(
@@ -195,14 +202,18 @@ class SizeEnv(ShapeEnv):
         return answer
 
     def holds_from(self, condition: Any, symbol: sympy.Symbol, minimum: int) -> bool | None:
-        """Whether a condition on one symbol holds for all of its values from `minimum` on; None where that is not known."""
+        """Whether a condition on one symbol holds for all of its values from `minimum` on; None where that is
+        not known.
+        """
         bounds = ValueRanges(minimum, max(minimum, self.var_to_range[symbol].upper))
         known = self._maybe_evaluate_static(condition, var_to_range=((symbol, bounds),))
         return None if known is None else bool(known)
 
     @contextmanager
     def under(self, hypothesis: dict[Any, Any]) -> Iterator[None]:
-        """Unbacked symbols have these values wherever torch would take the likely answer. Nothing is learnt meanwhile."""
+        """Unbacked symbols have these values wherever torch would take the likely answer. Nothing is learnt
+        meanwhile.
+        """
         self.hypothesis = hypothesis
         try:
             yield
@@ -223,7 +234,9 @@ class SizeEnv(ShapeEnv):
         return bool(super().guard_or_defer_runtime_assert(orig_expr, msg, fx_node))
 
     def _set_replacement(self, a: sympy.Symbol, tgt: sympy.Expr, msg: str) -> None:
-        """A size that turns out to be a number computed by Python stays a symbol of its own: the graph has no place for the other."""
+        """A size that turns out to be a number computed by Python stays a symbol of its own: the graph has no
+        place for the other.
+        """
         if a in self.opaque_symbols or self.opaque_symbols.isdisjoint(tgt.free_symbols):
             super()._set_replacement(a, tgt, msg)
 
@@ -237,8 +250,11 @@ class SizeEnv(ShapeEnv):
 
 
 def new_size_env(unbacked_scalars: bool = False, unbacked_sizes: bool = False) -> SizeEnv:
-    """A new environment. `unbacked_scalars`, `unbacked_sizes`: whether numbers that are read from tensors, and sizes that depend on values, are symbols."""
-    # The first structured trace event decides whether there is a trace at all. This one has no context, whose collection imports torch._dynamo.
+    """A new environment. `unbacked_scalars`, `unbacked_sizes`: whether numbers that are read from tensors,
+    and sizes that depend on values, are symbols.
+    """
+    # The first structured trace event decides whether there is a trace at all. This one has no context, whose
+    # collection imports torch._dynamo.
     trace_structured("capture_sizes", suppress_context=True)
     return SizeEnv(unbacked_scalars, unbacked_sizes)
 

@@ -5,11 +5,12 @@ Out: fake tensors whose sizes are expressions of those symbols.
 
     mm(x: [s0, 4], w: [4, 8])   ->   FakeTensor(size=(s0, 8))
 
-Meta kernels written in C++ want numbers, so an operator runs, in this order, by torch's own fast rule, by its decomposition, by its Python meta kernel.
-What none of them covers is unsupported: the caller takes sizes as numbers then.
+Meta kernels written in C++ want numbers, so an operator runs, in this order, by torch's own fast rule, by its
+decomposition, by its Python meta kernel. What none of them covers is unsupported: the caller takes sizes as
+numbers then.
 
-These rules accept dtypes that eager refuses, and some know row-major results only. So the first call with arguments of some kinds is tried with the present
-sizes too, for its errors and strides.
+These rules accept dtypes that eager refuses, and some know row-major results only. So the first call with
+arguments of some kinds is tried with the present sizes too, for its errors and strides.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ def is_symbolic(values: Any) -> bool:
 
 
 def run_symbolic(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run `func`. Raises UnsupportedOperatorException where nothing can run it on symbols, and what eager raises."""
+    """Run `func`. Raises UnsupportedOperatorException where nothing can run it on symbols, and what eager
+    raises.
+    """
     key = (func, kinds_of((args, kwargs)))
     is_known = func not in SHAPE_RULES or key in mode.tried
     present = None if is_known else try_present_sizes(mode, func, args, kwargs)
@@ -114,7 +117,7 @@ def run_on_symbols(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwar
     return fake.wrap_results(mode, results, fake.common_device(mode, func, args, kwargs))
 
 
-# --- errors of eager ---------------------------------------------------------------------------------------------------------
+# --- errors of eager --------------------------------------------------------------------------------------
 
 
 #: not of eager: that fake tensors can't tell
@@ -126,8 +129,10 @@ class NoPresentValue(Exception):
 
 
 def try_present_sizes(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What `func` gives for the sizes of the moment, or what it raises for them; None where nobody can tell. Errors depend on dtypes as a rule, strides on
-    the order of those of the arguments: it is asked once for each kind of arguments."""
+    """What `func` gives for the sizes of the moment, or what it raises for them; None where nobody can tell.
+    Errors depend on dtypes as a rule, strides on the order of those of the arguments: it is asked once for
+    each kind of arguments.
+    """
     try:
         present = present_of(mode, args), {name: present_of(mode, value) for name, value in kwargs.items()}
     except NoPresentValue:
@@ -159,7 +164,9 @@ def hint_of(number: Any) -> Any:
 
 
 def laid_out_as(mode: FakeMode, func: OpOverload, results: Any, present: Any) -> Any:
-    """New results with the strides that those of the present sizes have: some of torch's rules for symbols know row-major results only."""
+    """New results with the strides that those of the present sizes have: some of torch's rules for symbols
+    know row-major results only.
+    """
     if isinstance(results, (list, tuple)):
         laid_out = [laid_out_as(mode, func, *pair) for pair in zip(results, present, strict=True)]
         same = all(one is other for one, other in zip(laid_out, results))
@@ -197,7 +204,7 @@ def present_of(mode: FakeMode, value: Any) -> Any:
     return value
 
 
-# --- operators -----------------------------------------------------------------------------------------------------------------
+# --- operators --------------------------------------------------------------------------------------------
 
 
 def expanded(mode: FakeMode, tensor: torch.Tensor, sizes: list[Any], **options: Any) -> torch.Tensor:
@@ -242,7 +249,9 @@ def reshaped(mode: FakeMode, tensor: torch.Tensor, viewed: torch.Tensor) -> torc
 def view_strides(
     old: Sequence[Any], old_strides: Sequence[Any], new: Sequence[Any]
 ) -> tuple[Any, ...] | None:
-    """From the last dim to the first: each run of old dims that lie one behind the other in memory is divided into new dims."""
+    """From the last dim to the first: each run of old dims that lie one behind the other in memory is divided
+    into new dims.
+    """
     strides: list[Any] = [1] * len(new)
     dim, step = len(new) - 1, old_strides[-1] if old else 1
     elements: Any = 1  # of the run
@@ -276,7 +285,7 @@ def run_as_others(
     return results is not NotImplemented, results
 
 
-# --- functions that read their numbers in C++ --------------------------------------------------------------------------------
+# --- functions that read their numbers in C++ -------------------------------------------------------------
 
 
 def tensor_of(
@@ -295,7 +304,9 @@ def tensor_of(
 def tensor_of_sizes(
     data: Any, *, dtype: torch.dtype | None = None, device: Any = None, **settings: Any
 ) -> torch.Tensor:
-    """`torch.tensor(data)` in operators that take sizes at run time, where there are such: C++ would want their present values."""
+    """`torch.tensor(data)` in operators that take sizes at run time, where there are such: C++ would want
+    their present values.
+    """
     kinds: set[type] = set()
     shape = _shape_of(data, kinds)
     is_plain = torch.SymInt in kinds and kinds <= {int, float, torch.SymInt} and not any(settings.values())
@@ -346,7 +357,9 @@ def _shape_of(data: Any, kinds: set[type]) -> list[int]:
 
 
 def dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """Where nothing is dropped the result is the argument itself; torch's Python body gives a copy. Where everything is, no numbers are drawn."""
+    """Where nothing is dropped the result is the argument itself; torch's Python body gives a copy. Where
+    everything is, no numbers are drawn.
+    """
     if training and p == 1:
         zero = torch.zeros((), dtype=input.dtype, device=input.device)
         return input.mul_(zero) if inplace else input.mul(zero)
@@ -373,7 +386,9 @@ def of_numbers_only(*args: Any, **kwargs: Any) -> Any:
 
 
 def item_of(tensor: Any, key: Any) -> Any:
-    """`tensor[key]`: in a tuple, C++ wants the values of ints, which nobody may know, or which would be fixed by that."""
+    """`tensor[key]`: in a tuple, C++ wants the values of ints, which nobody may know, or which would be fixed
+    by that.
+    """
     if not _has_symbols(key):
         return tensor[key]
     dim = 0

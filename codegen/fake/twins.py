@@ -1,7 +1,8 @@
 """Fake twins of real tensors.
 
 In:  a tensor of the program, a `FakeMode`.
-Out: the `FakeTensor` that stands for it: its dtype, sizes, strides, offset, place in autograd, and which others share its storage.
+Out: the `FakeTensor` that stands for it: its dtype, sizes, strides, offset, place in autograd, and which
+     others share its storage.
 
     base = torch.zeros(4, 4)
     twins = [to_fake(mode, t) for t in (base, base[0])]       # on one storage without data
@@ -34,10 +35,13 @@ UNSUPPORTED = (  # what a tensor may not be: test, name
 def to_fake(
     mode: FakeMode, tensor: torch.Tensor, layout: tuple[Sequence[Any], Sequence[Any]] | None = None
 ) -> FakeTensor:
-    """The fake twin of a tensor: dtype, sizes, strides, offset, device, requires_grad, leaf or not; tensors on one storage have twins on one
-    storage. The same tensor gives the same twin for as long as the mode lives. Raises `UnsupportedTensor`.
+    """The fake twin of a tensor: dtype, sizes, strides, offset, device, requires_grad, leaf or not; tensors
+    on one storage have twins on one storage. The same tensor gives the same twin for as long as the mode
+    lives. Raises `UnsupportedTensor`.
 
-    `layout`: sizes and strides in place of the tensor's own, some of them `SymInt`s of `mode.shape_env`; the twin has a storage of its own then."""
+    `layout`: sizes and strides in place of the tensor's own, some of them `SymInt`s of `mode.shape_env`; the
+    twin has a storage of its own then.
+    """
     if isinstance(tensor, FakeTensor):
         if tensor.fake_mode is not mode:
             raise UnsupportedTensor("a fake tensor of another mode")
@@ -82,7 +86,9 @@ def make_fake(
 
 
 class NonLeaf(torch.autograd.Function):
-    """The same fake tensor with a grad_fn, as the tensor that it stands for has one. Nothing goes backward through it."""
+    """The same fake tensor with a grad_fn, as the tensor that it stands for has one. Nothing goes backward
+    through it.
+    """
 
     @staticmethod
     def forward(

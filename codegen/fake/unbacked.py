@@ -1,6 +1,7 @@
 """Operators whose results depend on values, on fake tensors: numbers and sizes that are unbacked symbols.
 
-In:  an operator that reads a number (`item`), or gives a tensor whose size depends on values (`nonzero`, a mask as an index, `unique`, ...); a mode whose
+In:  an operator that reads a number (`item`), or gives a tensor whose size depends on values (`nonzero`, a
+     mask as an index, `unique`, ...); a mode whose
      `shape_env` allows such symbols.
 Out: the symbol, or fake tensors with symbols among their sizes.
 

@@ -1,12 +1,14 @@
 """Graphs whose parameters are frozen: what depends on them alone is computed once.
 
 In:  a closed functional ATen graph, the values of some of its placeholders.
-Out: the same graph with constants (`get_attr` nodes), and products and convolutions with weights in the form that is quickest.
+Out: the same graph with constants (`get_attr` nodes), and products and convolutions with weights in the form
+     that is quickest.
 
     conv(x, w), (y - mean) * (1 / sqrt(var + eps)) * weight + bias   ->   conv(x, w', bias')
 
-The steps: fold constants -> put factors and summands of channels into the weights -> pack the weights for oneDNN (`codegen.packed_products`, `codegen.packed_convolutions`). Results differ from
-the unfrozen graph's by rounding. Constants that the graph returns stay computed by each call: the caller may write to what it gets.
+The steps: fold constants -> put factors and summands of channels into the weights -> pack the weights for
+oneDNN (`codegen.packed_products`, `codegen.packed_convolutions`). Results differ from the unfrozen graph's by
+rounding. Constants that the graph returns stay computed by each call: the caller may write to what it gets.
 """
 
 from __future__ import annotations
@@ -63,7 +65,7 @@ def freeze(graph: fx.Graph, values: Mapping[fx.Node, torch.Tensor]) -> None:
     drop_unused(graph)
 
 
-# --- constants --------------------------------------------------------------------------------------------------------------------
+# --- constants --------------------------------------------------------------------------------------------
 
 
 def fold(constants: Constants) -> None:
@@ -85,9 +87,10 @@ def _compute(constants: Constants, node: fx.Node) -> bool:
     return True
 
 
-# --- factors and summands of channels -----------------------------------------------------------------------------------------------
+# --- factors and summands of channels ---------------------------------------------------------------------
 
-#: by operator: the positions of weight and bias among its arguments, the dim of channels in the weight and in the result (from the right)
+#: by operator: the positions of weight and bias among its arguments, the dim of channels in the weight and in
+# the result (from the right)
 LINEAR: dict[Any, tuple[int, int, int, int]] = {
     aten.convolution.default: (1, 2, 0, 1),
     aten.addmm.default: (2, 0, 1, 1),
@@ -96,7 +99,9 @@ FLOATS = (torch.float32, torch.float64)
 
 
 def absorb_channels(constants: Constants, node: fx.Node) -> None:
-    """Put what is done to each channel of the result into weight and bias, as long as nothing else reads the result."""
+    """Put what is done to each channel of the result into weight and bias, as long as nothing else reads the
+    result.
+    """
     place, bias_place, weight_dim, dim = LINEAR[node.target]
     weight, bias = constants.get(node.args[place]), constants.get(node.args[bias_place])
     is_plain = node.target is aten.addmm.default or node.args[6] is False  # not a transposed convolution

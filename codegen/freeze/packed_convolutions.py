@@ -1,13 +1,15 @@
 """Convolutions with constant weights, in the form that oneDNN wants them.
 
 In:  a graph and its constants (`codegen.frozen.Constants`).
-Out: the graph; its convolutions call `mkldnn::_convolution_pointwise` on a packed weight, with the sum and the activation behind them as epilogue.
+Out: the graph; its convolutions call `mkldnn::_convolution_pointwise` on a packed weight, with the sum and
+     the activation behind them as epilogue.
 
     relu(convolution(x, w, b) + y)   ->   _convolution_pointwise.binary(x, y, packed w, b, "add", "relu")
 
-Such a convolution gives its result in the layout channels_last, and is quickest where it gets that. So what is computed from results has other strides than in
-eager: they are worked out by running the operators on fake tensors; what the graph returns is put back into eager's layout. Where an operator's meaning
-depends on the layout (as_strided, random numbers), the graph stays as it was.
+Such a convolution gives its result in the layout channels_last, and is quickest where it gets that. So what
+is computed from results has other strides than in eager: they are worked out by running the operators on fake
+tensors; what the graph returns is put back into eager's layout. Where an operator's meaning depends on the
+layout (as_strided, random numbers), the graph stays as it was.
 """
 
 from __future__ import annotations
@@ -53,12 +55,14 @@ def is_packable(constants: Constants, node: fx.Node) -> bool:
     return is_float and is_static and has_bias and node.args[6] is False and node.meta["val"].numel() > 0
 
 
-# --- layouts ----------------------------------------------------------------------------------------------------------------------
+# --- layouts ----------------------------------------------------------------------------------------------
 
 
 class Layouts:
-    """What the values of a graph look like when these convolutions give channels_last. `values`: by node, where the strides differ from eager's. `copied`: views
-    that need a row-major copy. `restored`: results in eager's memory format."""
+    """What the values of a graph look like when these convolutions give channels_last. `values`: by node,
+    where the strides differ from eager's. `copied`: views that need a row-major copy. `restored`: results in
+    eager's memory format.
+    """
 
     def __init__(self, graph: fx.Graph, chosen: set[fx.Node]) -> None:
         self.graph = graph
@@ -157,7 +161,7 @@ def _channels_last(value: Any) -> Any:
         return torch.empty(value.shape, dtype=value.dtype, memory_format=torch.channels_last)
 
 
-# --- the calls --------------------------------------------------------------------------------------------------------------------
+# --- the calls --------------------------------------------------------------------------------------------
 
 
 def pack_convolution(constants: Constants, node: fx.Node, places: dict[fx.Node, int]) -> None:

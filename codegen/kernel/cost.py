@@ -1,18 +1,23 @@
 """Is a kernel worth several threads?
 
 In:  loop IR, sizes as numbers.
-Out: an estimate of its time on one thread; from that, how many iterations of the axis that is divided are worth a thread.
+Out: an estimate of its time on one thread; from that, how many iterations of the axis that is divided are
+     worth a thread.
 
-    for i in 1_000_000: load x[i]; exp; store out[i]   ->   56 units an iteration, 175 us   ->   parts of at least 17_857 iterations
+    for i in 1_000_000: load x[i]; exp; store out[i]   ->   56 units an iteration, 175 us   ->   parts of at
+        least 17_857 iterations
 
-Measured (AVX-512, two cores, best of many calls): a region whose threads are still awake from the last one costs 2 us, so x + y gains from some 10 us on.
-A thread that sleeps takes 10 to 50 us to wake, on a machine whose cores are busy a whole slice of its scheduler: 4 to 40 ms. Eager takes that risk
-for every operation on `EAGER_ELEMENTS` and more. So a kernel over as many elements is divided once it gains with threads that are awake: there are
-no more regions than in eager. On fewer elements eager has one thread, and a kernel has to be worth more.
+Measured (AVX-512, two cores, best of many calls): a region whose threads are still awake from the last one
+costs 2 us, so x + y gains from some 10 us on. A thread that sleeps takes 10 to 50 us to wake, on a machine
+whose cores are busy a whole slice of its scheduler: 4 to 40 ms. Eager takes that risk for every operation on
+`EAGER_ELEMENTS` and more. So a kernel over as many elements is divided once it gains with threads that are
+awake: there are no more regions than in eager. On fewer elements eager has one thread, and a kernel has to be
+worth more.
 
-The estimate is of a quick processor with the data in its cache: 0.6 to 1 of what was measured for most kernels, so that what is in doubt runs on one thread. That a
-kernel may be divided costs it nothing on one thread (0.97 to 1.03 of the time in 70 kernels of `benchmarks.kernel_cases`). All of it is arithmetic of ints without comparisons:
-a plan for sizes that are open (`codegen.open_numbers`) is one for all sizes.
+The estimate is of a quick processor with the data in its cache: 0.6 to 1 of what was measured for most
+kernels, so that what is in doubt runs on one thread. That a kernel may be divided costs it nothing on one
+thread (0.97 to 1.03 of the time in 70 kernels of `benchmarks.kernel_cases`). All of it is arithmetic of ints
+without comparisons: a plan for sizes that are open (`codegen.open_numbers`) is one for all sizes.
 """
 
 from __future__ import annotations
@@ -23,7 +28,8 @@ from typing import Any
 from codegen.kernel import ir
 from codegen.kernel.ops import OPS, TORCH_DTYPES
 
-# The unit is some 3 ps: what a byte takes from the cache. A cycle has 64 of them; an operation of a vector has a 16th of its cycles for each element.
+# The unit is some 3 ps: what a byte takes from the cache. A cycle has 64 of them; an operation of a vector
+# has a 16th of its cycles for each element.
 CYCLE = 64
 LANES = 16
 PART = 1_000_000  # the least work that a thread gets: 3 us, of most kernels 5
@@ -34,12 +40,16 @@ Number = Callable[[ir.Expr], Any]
 
 
 def grain_of(kernel: ir.Kernel, extent: Any, number: Number) -> Any:
-    """The iterations of the shortest part, where `extent` of them do all the work. `number` gives the value of a size."""
+    """The iterations of the shortest part, where `extent` of them do all the work. `number` gives the value
+    of a size.
+    """
     return extent * _part(elements_of(kernel, number)) // (work_of(kernel, number) + 1) + 1
 
 
 def grain_of_rows(work: list[Any], elements: Any) -> Any:
-    """The fewest rows of a table that are worth a thread, from the work of each. `elements`: of the largest row."""
+    """The fewest rows of a table that are worth a thread, from the work of each. `elements`: of the largest
+    row.
+    """
     return len(work) * _part(elements) // (sum(work) + 1) + 1
 
 

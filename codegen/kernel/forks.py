@@ -1,6 +1,7 @@
 """Locks that no other thread holds while a process forks: in the child there would be nobody to release them.
 
-In:  the locks under which captures and compilations go on, each with its place in the order in which a thread takes them.
+In:  the locks under which captures and compilations go on, each with its place in the order in which a thread
+     takes them.
 Out: `os.fork` waits for the capture that is going on, so the child finds the tables, and LLVM, in order.
 """
 

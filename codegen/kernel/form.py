@@ -1,10 +1,13 @@
 """What a kernel does, whatever its buffers, sizes and axes are called.
 
 In:  a Kernel of loop IR.
-Out: `KernelForm`: its `key` is equal for kernels that do the same but for some `numbers`; `whole` is equal for those whose text is the same.
+Out: `KernelForm`: its `key` is equal for kernels that do the same but for some `numbers`; `whole` is equal
+     for those whose text is the same.
 
-    k0: for i_0 in 4096: p0[i_0] = g0[i_0] + 1    k7: for i_2 in 4096: t3[i_2] = x[i_2] + 1      ->   the same, compiled once
-    k1: for i_0 in 64: p1[i_0] = g1[i_0] + 1      ->   the same key, another number: a row of one table (`codegen.passes.tables`)
+    k0: for i_0 in 4096: p0[i_0] = g0[i_0] + 1    k7: for i_2 in 4096: t3[i_2] = x[i_2] + 1      ->   the
+        same, compiled once
+    k1: for i_0 in 64: p1[i_0] = g1[i_0] + 1      ->   the same key, another number: a row of one table
+                                                       (`codegen.passes.tables`)
 """
 
 from __future__ import annotations
@@ -25,7 +28,9 @@ def constant_end(index: ir.Expr) -> tuple[ir.Expr, int]:
 
 
 class KernelForm:
-    """`numbers`: how often loops run, where that is a number, and the constants at the end of indices, in the order of the text."""
+    """`numbers`: how often loops run, where that is a number, and the constants at the end of indices, in the
+    order of the text.
+    """
 
     def __init__(self, kernel: ir.Kernel) -> None:
         self.numbers: list[int] = []

@@ -1,13 +1,14 @@
 """Index arithmetic: sizes, strides and indices as polynomials with integer coefficients.
 
-In:  integers, names of axes ("i0"), symbolic sizes ("$s0"), values computed by the kernel ("%4"), and operations on them.
+In:  integers, names of axes ("i0"), symbolic sizes ("$s0"), values computed by the kernel ("%4"), and
+     operations on them.
 Out: an `Index`: an int where nothing is unknown, else a `Poly`; `to_expr` makes an `ir.Expr` of it.
 
     i0 * 32 + i1      with i1 < 32       floordiv by 32 -> i0        mod 32 -> i1
     (x // 8) * 8 + x % 8                 recombine      -> x
 
-A static size is an int and costs no object. Simplification of floordiv and mod is what lets chains fuse through reshapes: it
-needs the extents of the axes, which `Ranges` holds.
+A static size is an int and costs no object. Simplification of floordiv and mod is what lets chains fuse
+through reshapes: it needs the extents of the axes, which `Ranges` holds.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ Monomial = tuple[str, ...]  # sorted atoms; () is the constant term
 
 
 class Poly:
-    """Sum of coefficient * product of atoms. Immutable by convention; equal polynomials compare and hash equal."""
+    """Sum of coefficient * product of atoms. Immutable by convention; equal polynomials compare and hash
+    equal.
+    """
 
     __slots__ = ("_hash", "terms")
 
@@ -298,7 +301,9 @@ class Ranges:
     def _with_rest_above_zero(
         self, index: Index, quotient: Index, rest: Index, divisor: Index
     ) -> tuple[Index, Index]:
-        """4*a + (b - 1) over 2 is 2*a - 1 and b + 1 left over: atoms stand for numbers that are not negative, and `b - 1` may be."""
+        """4*a + (b - 1) over 2 is 2*a - 1 and b + 1 left over: atoms stand for numbers that are not negative,
+        and `b - 1` may be.
+        """
         top = self.upper(_make({atoms: -coef for atoms, coef in terms_of(rest).items() if coef < 0}))
         if not isinstance(top, int) or not isinstance(divisor, int):
             return 0, index
@@ -439,7 +444,7 @@ def _remove_atoms(atoms: Monomial, factors: Monomial) -> Monomial | None:
     return tuple(remaining)
 
 
-# --- to and from other notations -------------------------------------------------------------------------------------------
+# --- to and from other notations --------------------------------------------------------------------------
 
 
 def to_expr(index: Index) -> ir.Expr:
@@ -476,7 +481,9 @@ def from_size(size: Any) -> Index:
 
 
 def from_sympy(expression: Any) -> Index:
-    """A sympy expression over size symbols as an Index; raises NotImplementedError for what has no place in one."""
+    """A sympy expression over size symbols as an Index; raises NotImplementedError for what has no place in
+    one.
+    """
     if expression.is_Integer:
         return int(expression)
     if expression.is_Symbol:

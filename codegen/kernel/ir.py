@@ -13,21 +13,23 @@ A kernel is a tree of loops over buffers. `out[i] = exp(x[i] * 2)` for 1000 floa
         %3 = exp %2
         store out[i], %3
 
-and a row softmax has, inside `for r in 512 parallel:`, an accumulator for the maximum, a vector loop that updates it, a second
-accumulator and loop for the sum, and a third loop that stores.
+and a row softmax has, inside `for r in 512 parallel:`, an accumulator for the maximum, a vector loop that
+updates it, a second accumulator and loop for the sum, and a third loop that stores.
 
-Sizes and strides are `Expr`: a static size is `Const`. A size known only at run time is `Sym`, an int64 argument of the kernel.
+Sizes and strides are `Expr`: a static size is `Const`. A size known only at run time is `Sym`, an int64
+argument of the kernel.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-# Element types, named as in LLVM with a sign where torch has one. "b8" is torch.bool stored in a byte; in registers it is an i1.
+# Element types, named as in LLVM with a sign where torch has one. "b8" is torch.bool stored in a byte; in
+# registers it is an i1.
 DTYPES = ("f32", "f64", "bf16", "f16", "i64", "i32", "i16", "i8", "u8", "b8")
 
 
-# --- index and size expressions -------------------------------------------------------------------------------------------
+# --- index and size expressions ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +70,17 @@ class Binary:
 Expr = Const | Sym | AxisVar | Indirect | Binary
 
 
-# --- values and statements -------------------------------------------------------------------------------------------------
+# --- values and statements --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """An argument of a kernel: a base pointer of elements of `dtype`. Index expressions count elements from that pointer.
+    """An argument of a kernel: a base pointer of elements of `dtype`. Index expressions count elements from
+    that pointer.
 
-    `alignment` in bytes is what the emitter may assume of the pointer. Buffers of one kernel do not overlap, except where `alias_of` names
-    another buffer that has the same elements at the same indices (in-place update).
+    `alignment` in bytes is what the emitter may assume of the pointer. Buffers of one kernel do not overlap,
+    except where `alias_of` names another buffer that has the same elements at the same indices (in-place
+    update).
     """
 
     name: str
@@ -88,7 +92,9 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """SSA value `%number` = name(args): see `OPS` in `codegen/ops.py` for names. `args` are numbers of earlier values in scope."""
+    """SSA value `%number` = name(args): see `OPS` in `codegen/ops.py` for names. `args` are numbers of
+    earlier values in scope.
+    """
 
     number: int
     name: str
@@ -105,7 +111,9 @@ class ConstOp:
 
 @dataclass(frozen=True, slots=True)
 class IndexOp:
-    """The value of an index expression as an element (arange, masks). In a type narrower than i64 all of it is computed in that: it has to fit."""
+    """The value of an index expression as an element (arange, masks). In a type narrower than i64 all of it
+    is computed in that: it has to fit.
+    """
 
     number: int
     index: Expr
@@ -135,7 +143,9 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Fail the kernel (it returns `code`, the graph is run again by eager, which raises its own error) unless `condition` (b8) holds."""
+    """Fail the kernel (it returns `code`, the graph is run again by eager, which raises its own error) unless
+    `condition` (b8) holds.
+    """
 
     condition: int
     code: int
@@ -143,9 +153,11 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Accumulator:
-    """Declares `name` before a loop. combine: sum prod max min any all argmax argmin. `init` None: the identity of the operation.
+    """Declares `name` before a loop. combine: sum prod max min any all argmax argmin. `init` None: the
+    identity of the operation.
 
-    max/min propagate NaN as torch does. argmax/argmin hold (value, index): `dtype` is the value's, reading gives i64; the first of equals wins.
+    max/min propagate NaN as torch does. argmax/argmin hold (value, index): `dtype` is the value's, reading
+    gives i64; the first of equals wins.
     """
 
     name: str
@@ -165,7 +177,9 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class ScanStep:
-    """accumulator = combine(accumulator, value); `%number` = the accumulator after it, in each iteration (cumsum). Sums, products, max and min only."""
+    """accumulator = combine(accumulator, value); `%number` = the accumulator after it, in each iteration
+    (cumsum). Sums, products, max and min only.
+    """
 
     number: int
     accumulator: str
@@ -175,7 +189,9 @@ class ScanStep:
 
 @dataclass(frozen=True, slots=True)
 class ReadAccumulator:
-    """`%number` = the accumulator after the loops that update it. Legal in the block that declares it, after those loops."""
+    """`%number` = the accumulator after the loops that update it. Legal in the block that declares it, after
+    those loops.
+    """
 
     number: int
     accumulator: str
@@ -186,10 +202,11 @@ class ReadAccumulator:
 class Loop:
     """`for axis in 0..extent`.
 
-    parallel:  iterations are independent, in any order (else: a reduction loop; it may be reassociated, each update happens once).
-    vector:    the emitter runs several iterations as lanes. At most one vector loop on a path from the root to a leaf. Inside it a value is
-               uniform (the same in all lanes) or varying; an accumulator declared outside is combined across lanes at the end,
-               one declared inside is a vector.
+    parallel:  iterations are independent, in any order (else: a reduction loop; it may be reassociated, each
+               update happens once).
+    vector:    the emitter runs several iterations as lanes. At most one vector loop on a path from the root
+               to a leaf. Inside it a value is uniform (the same in all lanes) or varying; an accumulator
+               declared outside is combined across lanes at the end, one declared inside is a vector.
     unroll:    how many vectors to keep in flight (hint).
     """
 
@@ -208,9 +225,10 @@ Stmt = (
 
 @dataclass(slots=True)
 class Kernel:
-    """A function `i32 name(ptr buffers, ptr sizes, i64 begin, i64 end)`: `buffers` is an array of base pointers in the order of `buffers`, `sizes` an
-    int64 array in the order of `sizes`. The loops over the axis `split` run from begin to end: the runtime divides their range between threads, each of which
-    does the rest of the body, too. Without it begin and end are ignored. Returns 0, or the code of a failed Check.
+    """A function `i32 name(ptr buffers, ptr sizes, i64 begin, i64 end)`: `buffers` is an array of base
+    pointers in the order of `buffers`, `sizes` an int64 array in the order of `sizes`. The loops over the
+    axis `split` run from begin to end: the runtime divides their range between threads, each of which does
+    the rest of the body, too. Without it begin and end are ignored. Returns 0, or the code of a failed Check.
     """
 
     name: str
@@ -220,7 +238,7 @@ class Kernel:
     split: str | None = None
 
 
-# --- expression builders ---------------------------------------------------------------------------------------------------
+# --- expression builders ----------------------------------------------------------------------------------
 
 
 def add(left: Expr, right: Expr) -> Expr:

@@ -1,12 +1,14 @@
 """Ints that note how they come about and what was decided by them.
 
 In:  present values of the numbers that a computation starts from.
-Out: what it computes, as rows over those numbers, and the comparisons that it made: it gives the same rows for all numbers that compare the same.
+Out: what it computes, as rows over those numbers, and the comparisons that it made: it gives the same rows
+     for all numbers that compare the same.
 
-    numbers = Recorder([5]);   [n] = numbers.inputs   ->   max(8 * n, 16) is 8 * n, under the condition that 8 * n > 16
+    numbers = Recorder([5]);   [n] = numbers.inputs   ->   max(8 * n, 16) is 8 * n, under the condition that 8
+                                                           * n > 16
 
-So a planner written for ints plans for all sizes at once. (The idea is that of concolic execution: Godefroid, Klarlund, Sen, "DART: Directed Automated
-Random Testing", 2005.)
+So a planner written for ints plans for all sizes at once. (The idea is that of concolic execution: Godefroid,
+Klarlund, Sen, "DART: Directed Automated Random Testing", 2005.)
 """
 
 from __future__ import annotations
@@ -38,8 +40,10 @@ COMMUTATIVE = (ADD, MUL)
 
 
 class Recorder:
-    """`rows`: (operation, left, right) of each number, equal ones once; operands are positions of earlier rows (the value of a CONSTANT).
-    `conditions`: (comparison, left, right) that held."""
+    """`rows`: (operation, left, right) of each number, equal ones once; operands are positions of earlier
+    rows (the value of a CONSTANT).
+    `conditions`: (comparison, left, right) that held.
+    """
 
     def __init__(self, inputs: Iterable[int]) -> None:
         self.rows: list[tuple[int, int, int]] = []
@@ -78,7 +82,9 @@ class Recorder:
         return holds
 
     def needed(self, results: Iterable[OpenNumber]) -> tuple[list[tuple[int, int, int]], dict[int, int]]:
-        """The rows that the results and the conditions depend on, and by position in `rows` the position there."""
+        """The rows that the results and the conditions depend on, and by position in `rows` the position
+        there.
+        """
         wanted = {number.position for number in results}
         wanted.update(position for _, *operands in self.conditions for position in operands)
         for position in reversed(range(len(self.rows))):

@@ -1,17 +1,20 @@
 """The scalar operations of loop IR: one line an operation, its meaning beside it.
 
 In:  names in `ir.Op.name`, chosen by `codegen.lower`.
-Out: `OPS[name]` says how many arguments, of which element types, and what the result's type is. `codegen.llvm` emits each of
-     them; `reference` is the meaning: a function of torch tensors that agrees with the machine code (tests run it).
+Out: `OPS[name]` says how many arguments, of which element types, and what the result's type is.
+     `codegen.llvm` emits each of them; `reference` is the meaning: a function of torch tensors that agrees
+     with the machine code (tests run it).
 
     OPS["lt"] -> OpSpec(name="lt", arity=2, domain=NUMBERS | {"b8"}, result="b8", ...)
 
-Types. Arithmetic exists in the types of `domain` alone: bf16 and f16 are storage types that lowering casts to f32 and back at the
-boundary of each ATen operation, exactly where eager rounds; what only changes the sign takes them as they are. A `b8` register is an i1.
+Types. Arithmetic exists in the types of `domain` alone: bf16 and f16 are storage types that lowering casts to
+f32 and back at the boundary of each ATen operation, exactly where eager rounds; what only changes the sign
+takes them as they are. A `b8` register is an i1.
 
-Integers wrap around. Integer division never traps: a divisor of 0 gives 0 and the most negative number by -1 wraps (lowering adds a
-`Check` where eager raises). Floats follow IEEE: no fast-math flag but those that keep NaN, infinities and signed zero; no contraction
-of mul and add into fma other than the op `fma`.
+Integers wrap around. Integer division never traps: a divisor of 0 gives 0 and the most negative number by -1
+wraps (lowering adds a
+`Check` where eager raises). Floats follow IEEE: no fast-math flag but those that keep NaN, infinities and
+signed zero; no contraction of mul and add into fma other than the op `fma`.
 """
 
 from __future__ import annotations
@@ -50,8 +53,10 @@ IR_DTYPES = {dtype: name for name, dtype in TORCH_DTYPES.items()}
 
 @dataclass(frozen=True, slots=True)
 class OpSpec:
-    """`result`: "same" (the type of the arguments, which agree), "b8", "second" (where: the type of the 2nd and 3rd argument),
-    or "any" (cast: the type that the Op names). `cost` in rough cycles an element for a vectorised op, for fusion decisions."""
+    """`result`: "same" (the type of the arguments, which agree), "b8", "second" (where: the type of the 2nd
+    and 3rd argument), or "any" (cast: the type that the Op names). `cost` in rough cycles an element for a
+    vectorised op, for fusion decisions.
+    """
 
     name: str
     arity: int
@@ -190,8 +195,8 @@ _ROWS = [
     ),  # arithmetic (u8: logical); amount out of range: sign fill
     # of every type
     _spec("where", 3, STORAGE, "second", 1, torch.where),  # where(b8, a, b): a lane for a lane
-    # cast: float -> int truncates (out of range and NaN: what the host's conversion gives, as eager); int -> int wraps;
-    # to b8: != 0 (NaN is true); from b8: 0 or 1; to bf16/f16: round to nearest even, NaN stays NaN
+    # cast: float -> int truncates (out of range and NaN: what the host's conversion gives, as eager); int ->
+    # int wraps; to b8: != 0 (NaN is true); from b8: 0 or 1; to bf16/f16: round to nearest even, NaN stays NaN
     _spec("cast", 1, STORAGE, "any", 1, None),
 ]
 

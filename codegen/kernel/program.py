@@ -1,7 +1,8 @@
 """Program: an ATen graph as buffers and steps, between lowering and the launch plan.
 
 In:  `codegen.lower.lower_graph(aten_graph)`; steps are fused and scheduled by `codegen.passes`.
-Out: `codegen.plan.build_plan(program, addresses)` makes the launch plan that native/compiled_graph.c executes.
+Out: `codegen.plan.build_plan(program, addresses)` makes the launch plan that native/compiled_graph.c
+     executes.
 
     y = relu(x @ w)   ->   buffers: x, w (input), mm (temp), y (output)
                            steps:   ExternStep(aten.mm.default, (x, w) -> mm);  KernelStep(k0: mm -> y)
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 class BufferInfo:
     """Storage of a tensor of the graph.
 
-    kind: input (a placeholder), output (allocated for the caller), temp (workspace, or a tensor where an ExternStep touches it),
-    constant (a tensor held by the graph, in `value`), version (what an input contains after a write, while the passes run: `codegen.lower.ordered_writes`).
-    Sizes, strides, offset in elements.
+    kind: input (a placeholder), output (allocated for the caller), temp (workspace, or a tensor where an
+    ExternStep touches it), constant (a tensor held by the graph, in `value`), version (what an input contains
+    after a write, while the passes run: `codegen.lower.ordered_writes`). Sizes, strides, offset in elements.
     """
 
     name: str
@@ -53,8 +54,10 @@ class Ref:
 
 @dataclass(slots=True)
 class KernelStep:
-    """Run `kernel` for each row of a table, most often of one: the row's `buffers[i]` is what `kernel.buffers[i]` points to; sizes are the kernel's Sym
-    arguments. The rows stand one after the other; they are independent."""
+    """Run `kernel` for each row of a table, most often of one: the row's `buffers[i]` is what
+    `kernel.buffers[i]` points to; sizes are the kernel's Sym arguments. The rows stand one after the other;
+    they are independent.
+    """
 
     kernel: Kernel
     buffers: tuple[str, ...]
@@ -79,7 +82,8 @@ class KernelStep:
 
 @dataclass(slots=True)
 class ExternStep:
-    """Call an ATen operator (an OpOverload; mm, bmm, addmm, convolution have native launches). Args may hold Ref at any depth.
+    """Call an ATen operator (an OpOverload; mm, bmm, addmm, convolution have native launches). Args may hold
+    Ref at any depth.
 
     `outputs` names a new buffer for each tensor result, None for results that are not tensors or not used.
     `mutates` names buffers it writes in place.
@@ -94,8 +98,9 @@ class ExternStep:
 
 @dataclass(slots=True)
 class ViewStep:
-    """`output` is a tensor on the memory of `base` with its own sizes, strides (aliasing as in eager). `offset` counts elements from the
-    first element of `base`, wherever that lies in its storage."""
+    """`output` is a tensor on the memory of `base` with its own sizes, strides (aliasing as in eager).
+    `offset` counts elements from the first element of `base`, wherever that lies in its storage.
+    """
 
     output: str
     base: str
@@ -116,8 +121,9 @@ def root_memory(name: str, memory: Mapping[str, str]) -> str:
 
 @dataclass(slots=True)
 class Program:
-    """inputs: placeholder names in order (an int placeholder is a Sym of that name). outputs: a buffer name, an input's name, None, or a constant,
-    for each output of the graph in order."""
+    """inputs: placeholder names in order (an int placeholder is a Sym of that name). outputs: a buffer name,
+    an input's name, None, or a constant, for each output of the graph in order.
+    """
 
     buffers: dict[str, BufferInfo] = field(default_factory=dict)
     inputs: list[str] = field(default_factory=list)

@@ -5,9 +5,10 @@ Out: nothing, or a `VerificationError` that names the kernel, the statement and 
 
     store y[i], %7      ->   VerificationError: k0: store y[i]: %7 is not defined here
 
-Checked: values are defined once and used where they are in scope; types fit the operations; buffers are known and written only where
-they are writable; indices use axes of the loops around them and integer values; accumulators are updated in loops after their
-declaration and read after those; at most one vector loop on a path.
+Checked: values are defined once and used where they are in scope; types fit the operations; buffers are known
+and written only where they are writable; indices use axes of the loops around them and integer values;
+accumulators are updated in loops after their declaration and read after those; at most one vector loop on a
+path.
 """
 
 from __future__ import annotations

@@ -17,7 +17,9 @@ NO_SIZES: Mapping[str, ir.Expr] = {}
 
 
 def buffers_moved(kernel: ir.Kernel) -> list[str]:
-    """Each buffer once for its loads and once for its stores. One that is stored before it is loaded is the kernel's own scratch."""
+    """Each buffer once for its loads and once for its stores. One that is stored before it is loaded is the
+    kernel's own scratch.
+    """
     loaded, stored, scratch = dict[str, None](), dict[str, None](), set[str]()
     _walk(kernel.body, loaded, stored, scratch)
     return [name for name in (*loaded, *stored) if name not in scratch]
@@ -36,7 +38,9 @@ def _walk(body: list[ir.Stmt], loaded: dict[str, None], stored: dict[str, None],
 
 
 def flops_of(body: list[ir.Stmt], sizes: Mapping[str, ir.Expr] = NO_SIZES) -> int | None:
-    """Operations and updates of float type, each as one. None where a size is known only at run time. `sizes`: of the kernel."""
+    """Operations and updates of float type, each as one. None where a size is known only at run time.
+    `sizes`: of the kernel.
+    """
     total = 0
     dtypes: dict[int, str] = {}
     for statement in body:

@@ -86,7 +86,9 @@ def has_checks(body: list[ir.Stmt]) -> bool:
 
 
 class EagerGraph:
-    """A graph that runs operator by operator through eager, for a `reason`. The same interface as a CompiledGraph."""
+    """A graph that runs operator by operator through eager, for a `reason`. The same interface as a
+    CompiledGraph.
+    """
 
     kernels: tuple[Any, ...] = ()
     loops = llvm_ir = asm = ""
@@ -108,8 +110,10 @@ def run_eagerly(module: fx.GraphModule, args: tuple[Any, ...]) -> tuple[Any, ...
 
 @contextmanager
 def unwatched() -> Iterator[None]:
-    """The frame hook of this thread sees nothing of what is compiled in the midst of the user's program: a backward, when it is first called. Nor does the
-    garbage collector look through the objects that are made meanwhile, again and again: a fifth of the time."""
+    """The frame hook of this thread sees nothing of what is compiled in the midst of the user's program: a
+    backward, when it is first called. Nor does the garbage collector look through the objects that are made
+    meanwhile, again and again: a fifth of the time.
+    """
     set_callback = getattr(_capture, "set_callback", lambda callback, key: (None, None))
     before = set_callback(None, None)
     collects = gc.isenabled()
@@ -132,8 +136,9 @@ def assemble(
     fallback: Callable[..., Any] | None = None,
     changes: Mapping[str, int] = NO_CHANGES,
 ) -> CompiledGraph:
-    """Lower, compile and plan a functional graph. Where lowering or the kernel compiler fails, the graph is compiled without kernels, with a
-    warning that says why. `conform` and `changes` as in `plan.PlanOptions`."""
+    """Lower, compile and plan a functional graph. Where lowering or the kernel compiler fails, the graph is
+    compiled without kernels, with a warning that says why. `conform` and `changes` as in `plan.PlanOptions`.
+    """
     calibrate()
     integers = {
         n.name: n.meta["val"] for n in graph.nodes if n.op == "placeholder" and type(n.meta["val"]) is int

@@ -1,4 +1,5 @@
-"""How a launch plan calls operators: by the C ABI of libtorch_cpu or torch's own Python binding, in place of the operator object.
+"""How a launch plan calls operators: by the C ABI of libtorch_cpu or torch's own Python binding, in place of
+the operator object.
 
 In:  an OpOverload of an ExternStep.
 Out: the callable that the launch plan holds.
@@ -6,10 +7,12 @@ Out: the callable that the launch plan holds.
     aten.index_select.default   ->   torch.index_select
     aten.topk.default           ->   _capture.DirectCall("aoti_torch_cpu_topk", ...)
 
-A binding parses its arguments by generated code, the operator object by walking the schema. Both end in the same dispatcher call. A binding
-takes its operator's arguments as they are (same order, same keywords); where the operator has other overloads it may choose another one.
+A binding parses its arguments by generated code, the operator object by walking the schema. Both end in the
+same dispatcher call. A binding takes its operator's arguments as they are (same order, same keywords); where
+the operator has other overloads it may choose another one.
 
-Some operators have an entry point in the C ABI, which takes what the schema says in a fixed form (`KINDS`) and calls the operator for the CPU.
+Some operators have an entry point in the C ABI, which takes what the schema says in a fixed form (`KINDS`)
+and calls the operator for the CPU.
 """
 
 from __future__ import annotations
@@ -45,7 +48,8 @@ INSTEAD: dict[OpOverload, Callable[..., Any]] = {
     torch.ops.aten._neg_view.default: torch.neg,
 }
 
-#: by type of an argument in the schema: how entry points take it (`native/direct_call.c`). "N": by a pointer, of which only NULL is ever given.
+#: by type of an argument in the schema: how entry points take it (`native/direct_call.c`). "N": by a pointer,
+# of which only NULL is ever given.
 KINDS = {
     "Tensor": "t", "int": "i", "SymInt": "i", "float": "d", "bool": "b", "List[int]": "l", "List[SymInt]": "l", "List[bool]": "m",
     "Optional[Tensor]": "T", "Optional[int]": "I", "Optional[SymInt]": "I", "Optional[float]": "D", "Optional[bool]": "B",
@@ -57,7 +61,9 @@ TORCHS_OWN = frozenset({"aten", "prim", "prims"})
 
 
 def uncaptured(call: Callable[..., Any]) -> Callable[..., Any]:
-    """A custom operator may be written in Python: as a part of a graph it is one call, whose frames are not looked at."""
+    """A custom operator may be written in Python: as a part of a graph it is one call, whose frames are not
+    looked at.
+    """
     set_callback = _capture.set_callback
 
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -71,7 +77,9 @@ def uncaptured(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def has_other_overloads(op: OpOverload) -> bool:
-    """Apart from those that write into given tensors, which take one argument more, and those that want a keyword which `op` has not (a generator, names)."""
+    """Apart from those that write into given tensors, which take one argument more, and those that want a
+    keyword which `op` has not (a generator, names).
+    """
     schemas = (getattr(op.overloadpacket, name)._schema for name in op.overloadpacket.overloads())
     own = {argument.name for argument in op._schema.arguments}
     return any(

@@ -3,7 +3,8 @@
 In:  a functional ATen graph.
 Out: `Program` of ExternSteps. For graphs (or machines) that lowering cannot serve; slow, and right.
 
-    y = relu(x @ w)   ->   ExternStep(aten.mm.default, (x, w) -> mm); ExternStep(aten.relu.default, (mm,) -> y)
+    y = relu(x @ w)   ->   ExternStep(aten.mm.default, (x, w) -> mm); ExternStep(aten.relu.default, (mm,) ->
+                           y)
 """
 
 from __future__ import annotations

@@ -5,9 +5,11 @@ Out: settings of the C library's allocator, of the compiled graphs (native/huge_
 
     x + 1 on 1e7 floats: 25.9 ms   ->   8.3 ms
 
-glibc takes each large block from the system and gives it back when it is freed; the next one is then filled with zeros by the kernel, page by page, at three
-times the cost of the work itself. Here large blocks come from the heap, whose freed end is kept up to `KEPT` bytes. It is a setting of the whole process, eager
-operators included, and it can't be taken back. The price: memory that is free but not the system's, and gaps between blocks of different lives.
+glibc takes each large block from the system and gives it back when it is freed; the next one is then filled
+with zeros by the kernel, page by page, at three times the cost of the work itself. Here large blocks come
+from the heap, whose freed end is kept up to `KEPT` bytes. It is a setting of the whole process, eager
+operators included, and it can't be taken back. The price: memory that is free but not the system's, and gaps
+between blocks of different lives.
 """
 
 from __future__ import annotations

@@ -5,9 +5,10 @@ Out: `CompiledKernel`s: an address to call, and the texts on the way there.
 
     compile_kernels([k0, k1]) -> [CompiledKernel(address=0x7f.., name="k0"), ...]
 
-All kernels of a call that are new make one LLVM module. Kernels of one form (`codegen.kernel_form`: repeated layers) have one text. A kernel is known by its text
-without its name, so equal kernels of one process are one piece of machine code, which lives as long as a CompiledKernel of it. The store sees the object file of a whole
-module, under the module's text: the same program asks for the same modules again.
+All kernels of a call that are new make one LLVM module. Kernels of one form (`codegen.kernel_form`: repeated
+layers) have one text. A kernel is known by its text without its name, so equal kernels of one process are one
+piece of machine code, which lives as long as a CompiledKernel of it. The store sees the object file of a
+whole module, under the module's text: the same program asks for the same modules again.
 """
 
 from __future__ import annotations
@@ -74,7 +75,9 @@ class MachineCode:
 
 @dataclass(frozen=True)
 class CompiledKernel:
-    """A kernel as `i32 f(ptr buffers, ptr sizes, i64 begin, i64 end)` at `address`, for as long as this object lives."""
+    """A kernel as `i32 f(ptr buffers, ptr sizes, i64 begin, i64 end)` at `address`, for as long as this
+    object lives.
+    """
 
     name: str
     address: int
@@ -158,12 +161,13 @@ def _machine_code(
     return found
 
 
-# --- compiling -----------------------------------------------------------------------------------------------------------------
+# --- compiling --------------------------------------------------------------------------------------------
 
 
 class _Compiler:
-    """LLVM's objects for one target. The passes are the few that the emitter's explicit vectors need: a fifth of the time of the usual
-    pipeline for code as fast."""
+    """LLVM's objects for one target. The passes are the few that the emitter's explicit vectors need: a fifth
+    of the time of the usual pipeline for code as fast.
+    """
 
     def __init__(self, target: Target) -> None:
         binding = _llvm()
@@ -194,7 +198,9 @@ class _Compiler:
 
 @cache
 def _llvm() -> Any:
-    """llvmlite's binding, imported (40 to 60 ms) when the first kernel is compiled, with this machine's own target alone."""
+    """llvmlite's binding, imported (40 to 60 ms) when the first kernel is compiled, with this machine's own
+    target alone.
+    """
     from llvmlite import binding
 
     binding.initialize_native_target()
@@ -203,7 +209,9 @@ def _llvm() -> Any:
 
 
 def _llvm_target(target: Target) -> Any:
-    """LLVM's target for the architecture. Another one than this machine's serves to read the code (it can't be linked here)."""
+    """LLVM's target for the architecture. Another one than this machine's serves to read the code (it can't
+    be linked here).
+    """
     binding = _llvm()
     if binding.get_default_triple().split("-")[0] == target.architecture:
         return binding.Target.from_default_triple()
@@ -235,7 +243,7 @@ def _object_file(text: str, target: Target, store: ObjectStore | None) -> bytes:
     return data
 
 
-# --- linking -------------------------------------------------------------------------------------------------------------------
+# --- linking ----------------------------------------------------------------------------------------------
 
 
 @cache

@@ -6,7 +6,8 @@ Out: a table, most time first; it goes to the log at the end of the process.
     calls      time      share   moved     GB/s  of copy    GFLOP/s  what
       200   852 us/call    41 %  25.2 MB   29.6     88 %        19.0  k1: layer_norm ...
 
-`of copy`: the bytes that the kernel has to move, against what a copy of large tensors moves in the same time. More than 100 %: from the cache.
+`of copy`: the bytes that the kernel has to move, against what a copy of large tensors moves in the same time.
+More than 100 %: from the cache.
 """
 
 from __future__ import annotations

@@ -1,11 +1,14 @@
-"""The kernels of a program with symbolic sizes: machine code for all sizes, and for a few combinations of short ones.
+"""The kernels of a program with symbolic sizes: machine code for all sizes, and for a few combinations of
+short ones.
 
 In:  a Program whose kernels take sizes at run time, the sizes of a call.
 Out: `Version`: a program, and machine code of its kernels.
 
-    KernelVersions(program, store).version({"s0": 5000, "s1": 3})   ->   kernels for rows of 3;   with s1 = 4000: those for all sizes
+    KernelVersions(program, store).version({"s0": 5000, "s1": 3})   ->   kernels for rows of 3;   with s1 =
+        4000: those for all sizes
 
-A version is compiled at its first call; after `VERSIONS` of them, other short sizes have the kernels for all sizes.
+A version is compiled at its first call; after `VERSIONS` of them, other short sizes have the kernels for all
+sizes.
 """
 
 from __future__ import annotations
@@ -43,7 +46,9 @@ class KernelVersions:
         return self._compiled((), self.program)
 
     def version(self, sizes: Mapping[str, Any]) -> Version:
-        """For these sizes. They may be open numbers: the version is that of all sizes by which the same is decided."""
+        """For these sizes. They may be open numbers: the version is that of all sizes by which the same is
+        decided.
+        """
         fixed = tuple((name, closed(sizes[name])) for name in sorted(self._short(sizes)))
         others = sum(1 for key in self.compiled if key not in ((), fixed))
         if not fixed or others >= VERSIONS or not all(sizes[name] == number for name, number in fixed):

@@ -39,7 +39,9 @@ class HasLayout(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """`leading`: elements from one row to the next (from one column to the next where `transposed`); `step`: to the next of the batch."""
+    """`leading`: elements from one row to the next (from one column to the next where `transposed`); `step`:
+    to the next of the batch.
+    """
 
     name: str
     transposed: int

@@ -5,9 +5,10 @@ Out: `LaunchPlan`: int64 words and a table of objects.
 
     mm(x, w) -> t;  k0: t -> y     ->     WORKSPACE t; GEMM x w t; NEW y; KERNEL k0 t y
 
-Each buffer becomes a slot. A buffer that only kernels and native products touch lives in the workspace, where places are reused when their
-last reader is done; what an operator takes or the caller gets is a tensor, released after its last use. Where that is a view of a whole buffer which
-is no tensor itself, the tensor is made in the view's shape at once, and the buffer is its memory.
+Each buffer becomes a slot. A buffer that only kernels and native products touch lives in the workspace, where
+places are reused when their last reader is done; what an operator takes or the caller gets is a tensor,
+released after its last use. Where that is a view of a whole buffer which is no tensor itself, the tensor is
+made in the view's shape at once, and the buffer is its memory.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ class UnplannableError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What an instruction does: the bytes that it has to move, and its operations on floats (None: not known)."""
+    """What an instruction does: the bytes that it has to move, and its operations on floats (None: not
+    known).
+    """
 
     name: str
     bytes_moved: int
@@ -61,8 +64,11 @@ class Work:
 
 @dataclass(slots=True)
 class LaunchPlan:
-    """What `_capture.CompiledGraph` takes. `native` names the products that run without the operator. `work`: by position of the instruction.
-    `open_words` and `open_objects`: by position, those that other sizes change, where the plan was made from open numbers."""
+    """What `_capture.CompiledGraph` takes. `native` names the products that run without the operator. `work`:
+    by position of the instruction.
+    `open_words` and `open_objects`: by position, those that other sizes change, where the plan was made from
+    open numbers.
+    """
 
     words: bytes
     objects: tuple[Any, ...]
@@ -76,9 +82,12 @@ class LaunchPlan:
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """conform_inputs: arguments of another layout are copied into the expected one (gradients come in any layout) where else they are an error.
-    changes: by written input, how often its version is raised (once, where that is not said). integers: the values of the inputs that are numbers; other values are refused.
-    sizes: the values of the symbols in the program's sizes. Both may be open numbers, which stand for ints in all of the planner."""
+    """conform_inputs: arguments of another layout are copied into the expected one (gradients come in any
+    layout) where else they are an error. changes: by written input, how often its version is raised (once,
+    where that is not said). integers: the values of the inputs that are numbers; other values are refused.
+    sizes: the values of the symbols in the program's sizes. Both may be open numbers, which stand for ints in
+    all of the planner.
+    """
 
     conform_inputs: bool = False
     changes: Mapping[str, int] = field(default_factory=dict)
@@ -185,7 +194,8 @@ class Planner:
     )  # by root: those that the plan makes on its memory
     shaped: dict[str, str] = field(default_factory=dict)  # by buffer: the view that is made in its place
     last_use: dict[str, int] = field(default_factory=dict)  # of the memory of a root
-    #: some kernel, product or view computes addresses from their strides. (Else what an operator gives is taken as it is.)
+    #: some kernel, product or view computes addresses from their strides. (Else what an operator gives is
+    # taken as it is.)
     read_by_layout: set[str] = field(default_factory=set)
     offsets: dict[str, int] = field(default_factory=dict)
     slots: dict[str, int] = field(default_factory=dict)
@@ -283,7 +293,9 @@ class Planner:
                 self.last_use[self.root(item)] = len(self.program.steps)
 
     def place_in_workspace(self) -> None:
-        """Offsets for the buffers without a tensor: the largest first, each at the lowest place that is free while it lives."""
+        """Offsets for the buffers without a tensor: the largest first, each at the lowest place that is free
+        while it lives.
+        """
         born: dict[str, int] = {}
         for position, step in enumerate(self.program.steps):
             for name in made_by(step):
@@ -311,7 +323,9 @@ class Planner:
         self.instructions += 1
 
     def note_work(self, name: str, buffers: Iterable[str], flops: int | None) -> None:
-        """Of the instruction that was emitted last. A buffer that it reads and writes counts twice if it is named twice."""
+        """Of the instruction that was emitted last. A buffer that it reads and writes counts twice if it is
+        named twice.
+        """
         moved = sum(self.layouts[buffer].nbytes for buffer in buffers)
         self.work[self.instructions - 1] = Work(name, closed(moved), flops)
 
@@ -395,7 +409,9 @@ class Planner:
         self.note_work(name, moved, flops)
 
     def division(self, step: KernelStep) -> tuple[int, int]:
-        """The range [0, n) that is divided between threads, and how much of it is worth one; zeros where none is. Of a table: its rows."""
+        """The range [0, n) that is divided between threads, and how much of it is worth one; zeros where none
+        is. Of a table: its rows.
+        """
         kernel = step.kernel
         if step.rows > 1:
             numbers = [self.row_number(step, row) for row in range(step.rows)]

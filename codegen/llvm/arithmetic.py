@@ -1,11 +1,13 @@
 """Arithmetic, comparisons, bits and selection.
 
 In:  `Op` names of `codegen/ops.py` (each one's meaning stands there) with operands in equal lanes.
-Out: instructions. `EMITTERS[name](code, dtype, *operands)` gives the result's text; `dtype` is that of the operands (of the 2nd for `where`).
+Out: instructions. `EMITTERS[name](code, dtype, *operands)` gives the result's text; `dtype` is that of the
+     operands (of the 2nd for `where`).
 
     sub f32 %a, %b     ->     %t1 = fsub <16 x float> %a, %b
 
-No instruction here may trap or be poison for any operands: lanes behind the end of a row compute on whatever is in them.
+No instruction here may trap or be poison for any operands: lanes behind the end of a row compute on whatever
+is in them.
 """
 
 from __future__ import annotations
@@ -72,7 +74,7 @@ def _abs(code: Code, dtype: str, operand: str) -> str:
     return code.select(negative, dtype, _neg(code, dtype, operand), operand)
 
 
-# --- minimum and maximum ---------------------------------------------------------------------------------------------------
+# --- minimum and maximum ----------------------------------------------------------------------------------
 
 
 def smaller_or_larger(code: Code, dtype: str, which: str, left: str, right: str) -> str:
@@ -132,12 +134,13 @@ def _sign(code: Code, dtype: str, operand: str) -> str:
     return code.select(code.compare(greater, dtype, operand, zero), dtype, one, negative)
 
 
-# --- integer division --------------------------------------------------------------------------------------------------------
+# --- integer division -------------------------------------------------------------------------------------
 
 
 def _safe_divisor(code: Code, dtype: str, left: str, right: str) -> tuple[str, str]:
-    """(a divisor that never traps, the mask of lanes where the true one is 0). -1 becomes 1 where the dividend is the least number:
-    the quotient wraps to the dividend itself, and the remainder is 0."""
+    """(a divisor that never traps, the mask of lanes where the true one is 0). -1 becomes 1 where the
+    dividend is the least number: the quotient wraps to the dividend itself, and the remainder is 0.
+    """
     zero, one = code.constant(dtype, 0), code.constant(dtype, 1)
     by_zero = code.compare("icmp eq", dtype, right, zero)
     unsafe = by_zero
@@ -199,7 +202,7 @@ def _mod(code: Code, dtype: str, left: str, right: str) -> str:
     return code.select(by_zero, dtype, code.constant(dtype, 0), remainder)
 
 
-# --- comparisons -------------------------------------------------------------------------------------------------------------
+# --- comparisons ------------------------------------------------------------------------------------------
 
 _FLOAT_PREDICATES = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
 
@@ -233,7 +236,7 @@ def _signbit(code: Code, dtype: str, operand: str) -> str:
     return code.compare("icmp slt", same_size, encoded, code.constant(same_size, 0))
 
 
-# --- bits and selection --------------------------------------------------------------------------------------------------------
+# --- bits and selection -----------------------------------------------------------------------------------
 
 
 @emits("not")
@@ -255,7 +258,9 @@ def _shl(code: Code, dtype: str, operand: str, amount: str) -> str:
 
 @emits("shr")
 def _shr(code: Code, dtype: str, operand: str, amount: str) -> str:
-    """Out of range fills with the sign, which is what the largest amount gives (for u8: all but one bit are gone, then 0)."""
+    """Out of range fills with the sign, which is what the largest amount gives (for u8: all but one bit are
+    gone, then 0).
+    """
     in_range = _amount_in_range(code, dtype, amount)
     largest = code.constant(dtype, 8 * SIZES[dtype] - 1)
     safe = code.select(in_range, dtype, amount, largest)
@@ -269,7 +274,7 @@ def _where(code: Code, dtype: str, condition: str, yes: str, no: str) -> str:
     return code.select(condition, dtype, yes, no)
 
 
-# --- floats without tables -----------------------------------------------------------------------------------------------------
+# --- floats without tables --------------------------------------------------------------------------------
 
 
 def _intrinsic(name: str) -> Emitter:

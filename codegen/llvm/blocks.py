@@ -3,7 +3,8 @@
 In:  bounds, each a number or the text of an i64 value; what writes the body.
 Out: the loop, behind a test where it may be empty; no loop around a single iteration.
 
-    run_loop(emitter, 0, "%n", 16, body)     ->     br i1 (0 < %n), label %do, label %done; do: ...; loop: phi; body; br; done:
+    run_loop(emitter, 0, "%n", 16, body)     ->     br i1 (0 < %n), label %do, label %done; do: ...; loop:
+                                                    phi; body; br; done:
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ def run_loop(
     *,
     nonempty: bool = False,
 ) -> None:
-    """`body(text, offset)` is emitted for the index text + offset. Known bounds: no loop around one iteration, no test before more.
-    `nonempty`: start < stop is known."""
+    """`body(text, offset)` is emitted for the index text + offset. Known bounds: no loop around one
+    iteration, no test before more.
+    `nonempty`: start < stop is known.
+    """
     static = nonempty or (isinstance(start, int) and isinstance(stop, int))
     if isinstance(start, int) and isinstance(stop, int):
         if start >= stop:

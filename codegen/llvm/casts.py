@@ -5,8 +5,8 @@ Out: the text of the converted value, as torch converts.
 
     cast(code, "f32", "i8", x)     ->     range check, fptosi to i32, trunc to i8
 
-LLVM leaves a float out of the integer's range undefined; the host's conversion, which eager uses, gives the least number. Conversions to
-narrower integers go by way of i32, as compilers do.
+LLVM leaves a float out of the integer's range undefined; the host's conversion, which eager uses, gives the
+least number. Conversions to narrower integers go by way of i32, as compilers do.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _from_integer(code: Code, source: str, target: str, operand: str) -> str:
     return code.convert("zext" if source in UNSIGNED else "sext", source, target, operand)
 
 
-# --- half precision: i16 holds the encoding ----------------------------------------------------------------------------------------
+# --- half precision: i16 holds the encoding ---------------------------------------------------------------
 
 
 def bfloat16_to_float(code: Code, operand: str) -> str:
@@ -116,7 +116,9 @@ def _half_type(code: Code) -> str:
 
 
 def _float16_to_float_by_bits(code: Code, operand: str) -> str:
-    """Move exponent and mantissa into place and scale by 2**112, which is exact for denormals too; infinity and NaN need their exponent."""
+    """Move exponent and mantissa into place and scale by 2**112, which is exact for denormals too; infinity
+    and NaN need their exponent.
+    """
     wide = code.convert("zext", "f16", "i32", operand)
     magnitude = code.binary("and", "i32", wide, code.constant("i32", 0x7FFF))
     sign = code.binary("and", "i32", wide, code.constant("i32", 0x8000))
@@ -130,7 +132,9 @@ def _float16_to_float_by_bits(code: Code, operand: str) -> str:
 
 
 def _float_to_float16_by_bits(code: Code, operand: str) -> str:
-    """Normal results: round on the bits and move the exponent. Denormal results: adding 0.5 aligns and rounds the mantissa."""
+    """Normal results: round on the bits and move the exponent. Denormal results: adding 0.5 aligns and rounds
+    the mantissa.
+    """
     encoded = code.bits("f32", "i32", operand)
     magnitude = code.binary("and", "i32", encoded, code.constant("i32", 0x7FFFFFFF))
     sign = code.binary(

@@ -1,14 +1,16 @@
 """A kernel of loop IR as LLVM text.
 
 In:  `codegen.ir.Kernel` (verified), `Target`.
-Out: `emit(kernel, target)`: a module with the one function and what it declares. `module_of(functions)` puts several together.
+Out: `emit(kernel, target)`: a module with the one function and what it declares. `module_of(functions)` puts
+     several together.
 
     for i in 64 parallel vector:            %i = phi i64 ...
       %0 = load x[i]                        %t3 = load <16 x float>, ptr %t2
       %1 = mul %0, %0                 ->    %t4 = fmul <16 x float> %t3, %t3
       store out[i], %1                      store <16 x float> %t4, ptr %t5
 
-The walk over the statements is here; loops, memory, reductions, index arithmetic and operations have files of their own.
+The walk over the statements is here; loops, memory, reductions, index arithmetic and operations have files of
+their own.
 """
 
 from __future__ import annotations
@@ -82,9 +84,9 @@ def module_of(functions: list[tuple[dict[str, str], str]]) -> str:
 class KernelEmitter:
     """The state of the walk.
 
-    axes: where each open loop stands; lanes: of the open vector loop, else 1; mask: its lanes inside the loop, None where all are. An unrolled
-    vector loop writes each statement once for each of `copies` vectors, so that a loop inside it is shared by them; `copy` is the one being
-    written, and has values of its own.
+    axes: where each open loop stands; lanes: of the open vector loop, else 1; mask: its lanes inside the
+    loop, None where all are. An unrolled vector loop writes each statement once for each of `copies` vectors,
+    so that a loop inside it is shared by them; `copy` is the one being written, and has values of its own.
     """
 
     def __init__(self, kernel: Kernel, target: Target) -> None:
@@ -129,7 +131,7 @@ class KernelEmitter:
         stored = {roots[stmt.buffer] for stmt in statements_in(self.kernel.body) if isinstance(stmt, Store)}
         return {name for name, root in roots.items() if root in stored}
 
-    # --- look-ups ----------------------------------------------------------------------------------------------------------
+    # --- look-ups ------------------------------------------------------------------------------------------
 
     def value(self, number: int) -> Value:
         return self._values[self.copy][number]
@@ -146,7 +148,7 @@ class KernelEmitter:
             plan = self._plans[id(loop)] = plan_vector_loop(loop, self.kernel, self.target)
         return plan
 
-    # --- statements --------------------------------------------------------------------------------------------------------
+    # --- statements ----------------------------------------------------------------------------------------
 
     def block(self, statements: list[Stmt]) -> None:
         """Values and accumulators of a block end with it."""
@@ -241,10 +243,12 @@ class KernelEmitter:
         self.function.start_block(following)
         self.function.frames[-1].may_leave = True
 
-    # --- the function ------------------------------------------------------------------------------------------------------
+    # --- the function --------------------------------------------------------------------------------------
 
     def _attributes(self) -> str:
-        """Sleef's functions keep whole vectors on the stack, where the caller's lies: across cache lines they take a third longer."""
+        """Sleef's functions keep whole vectors on the stack, where the caller's lies: across cache lines they
+        take a third longer.
+        """
         attributes = self.target.attributes(only_reads(self.kernel))
         calls_sleef = any(name.startswith("@Sleef_") for name in self.function.declarations)
         return f"{attributes} alignstack({self.target.vector_bytes})" if calls_sleef else attributes

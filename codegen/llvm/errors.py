@@ -1,7 +1,8 @@
 """What the emitter raises.
 
 In:  loop IR.
-Out: `EmitError` where the IR has no meaning as machine code: a defect of what built it, never of the user's program.
+Out: `EmitError` where the IR has no meaning as machine code: a defect of what built it, never of the user's
+     program.
 """
 
 

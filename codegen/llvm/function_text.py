@@ -3,8 +3,9 @@
 In:  instructions, each with the loop level at which its operands are known.
 Out: lines in blocks, with what does not change in a loop standing before it.
 
-Level 0 is the function's body, level k the body of the k-th loop around the current statement. An instruction whose operands are
-all known at level k is put before the loop of level k+1, inside that loop's guard, so it runs only where the loop does:
+Level 0 is the function's body, level k the body of the k-th loop around the current statement. An instruction
+whose operands are all known at level k is put before the loop of level k+1, inside that loop's guard, so it
+runs only where the loop does:
 
     define(level=0, "fmul float %a, %b") in a loop     ->     %t1 = fmul ... ; br label %head ; head: ...
 
@@ -19,9 +20,11 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Frame:
-    """The body of an open loop. `pre`: instructions before the loop; `known`: texts already computed in the body, by key;
-    `pre_known`: the same for `pre`. `nonempty`: the loop runs at least once wherever it is reached. `may_leave`: the function may return from
-    the body, at a place before the current one."""
+    """The body of an open loop. `pre`: instructions before the loop; `known`: texts already computed in the
+    body, by key;
+    `pre_known`: the same for `pre`. `nonempty`: the loop runs at least once wherever it is reached.
+    `may_leave`: the function may return from the body, at a place before the current one.
+    """
 
     lines: list[str] = field(default_factory=list)
     pre: list[str] = field(default_factory=list)
@@ -61,7 +64,7 @@ class FunctionText:
         self.entry.append(f"  {slot} = alloca {type_text}, align {align}")
         return slot
 
-    # --- instructions ------------------------------------------------------------------------------------------------------
+    # --- instructions --------------------------------------------------------------------------------------
 
     def line(self, text: str) -> None:
         """An instruction at the current place."""
@@ -89,7 +92,9 @@ class FunctionText:
         return inner.pre_known, inner.pre
 
     def reachable_level(self, level: int) -> int:
-        """How far towards `level` an instruction may be moved that must not run unless the current place does (a load)."""
+        """How far towards `level` an instruction may be moved that must not run unless the current place does
+        (a load).
+        """
         reached = self.depth
         while reached > level and not self.frames[reached].may_leave:
             if reached < self.depth and not self.frames[reached + 1].nonempty:
@@ -97,18 +102,21 @@ class FunctionText:
             reached -= 1
         return reached
 
-    # --- control -----------------------------------------------------------------------------------------------------------
+    # --- control -------------------------------------------------------------------------------------------
 
     def start_block(self, label: str) -> None:
         self.frames[-1].lines.append(f"{label}:")
         self.label = label
-        # What a block computes behind a branch is not known to be computed elsewhere: callers open blocks that rejoin at once.
+        # What a block computes behind a branch is not known to be computed elsewhere: callers open blocks
+        # that rejoin at once.
 
     def branch(self, condition: str, yes: str, no: str) -> None:
         self.line(f"br i1 {condition}, label %{yes}, label %{no}")
 
     def guarded(self, condition: str | None, emit: Callable[[], None]) -> None:
-        """Run what `emit` writes only where `condition` holds (None: always). `emit` must not define what is used behind."""
+        """Run what `emit` writes only where `condition` holds (None: always). `emit` must not define what is
+        used behind.
+        """
         if condition is None:
             emit()
             return
@@ -135,8 +143,10 @@ class FunctionText:
         self.start_block(after)
 
     def loop(self, start: str, stop: str, step: int, frame: Frame, body: Callable[[str], None]) -> list[str]:
-        """The lines of `for i = start; i < stop; i += step` that runs at least once, without `frame.pre`. The caller emits
-        `frame.pre` and then these lines; the label current at the call is the block that enters the loop."""
+        """The lines of `for i = start; i < stop; i += step` that runs at least once, without `frame.pre`. The
+        caller emits
+        `frame.pre` and then these lines; the label current at the call is the block that enters the loop.
+        """
         before = self.label
         head, after, index = self.new_label("loop"), self.new_label("after"), self.temp()
         self.frames.append(frame)

@@ -1,10 +1,11 @@
 """Index expressions as instructions.
 
 In:  `Expr` of loop IR, where each axis stands.
-Out: i64 values, uniform or varying; for an access, a pointer computed as far out as its parts are known, and the step from lane to
-     lane.
+Out: i64 values, uniform or varying; for an access, a pointer computed as far out as its parts are known, and
+     the step from lane to lane.
 
-    x[r * 1024 + c] in lanes over c     ->     before the inner loop: %row = gep x, r * 1024; inside: gep %row, c; lane step 1
+    x[r * 1024 + c] in lanes over c     ->     before the inner loop: %row = gep x, r * 1024; inside: gep
+                                               %row, c; lane step 1
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from codegen.llvm.values import Code, Value
 
 @dataclass(frozen=True, slots=True)
 class AxisPlace:
-    """Where an open loop stands: its index (of lane 0) is `text`, plus `offset`; known from `level`. lanes > 1: lane k is k further."""
+    """Where an open loop stands: its index (of lane 0) is `text`, plus `offset`; known from `level`. lanes >
+    1: lane k is k further.
+    """
 
     text: str
     level: int
@@ -32,7 +35,9 @@ class AxisPlace:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """factor * atom: the factor is free of axes, the atom an axis, an indirect value or an expression that is not linear in them."""
+    """factor * atom: the factor is free of axes, the atom an axis, an indirect value or an expression that is
+    not linear in them.
+    """
 
     factor: Expr
     atom: Expr | None
@@ -40,9 +45,11 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An access: the pointer of lane 0, and how lane k lies from it: `step` elements (0: all at one place, 1: side by side), or at
-    `lane_offsets` (an i64 vector; step is None). `stride`: the distance of neighbours among those, where it is a number; `distance`: where it is the same for
-    all."""
+    """An access: the pointer of lane 0, and how lane k lies from it: `step` elements (0: all at one place, 1:
+    side by side), or at
+    `lane_offsets` (an i64 vector; step is None). `stride`: the distance of neighbours among those, where it
+    is a number; `distance`: where it is the same for all.
+    """
 
     pointer: str
     level: int
@@ -104,10 +111,12 @@ class IndexArithmetic:
         self.code = code
         self.around = surroundings
 
-    # --- values of expressions ---------------------------------------------------------------------------------------------
+    # --- values of expressions -----------------------------------------------------------------------------
 
     def value(self, expr: Expr, dtype: str = "i64") -> Value:
-        """The value of `expr`, varying where the vector axis or a varying indirect value is in it. `dtype`: a signed integer that holds each of its parts."""
+        """The value of `expr`, varying where the vector axis or a varying indirect value is in it. `dtype`: a
+        signed integer that holds each of its parts.
+        """
         if isinstance(expr, Const):
             return Value(str(expr.value), dtype, 1, 0, expr.value)
         if isinstance(expr, Sym):
@@ -161,12 +170,14 @@ class IndexArithmetic:
         return Value(text, dtype, lanes, level)
 
     def _at_least_one(self, divisor: Value) -> Value:
-        """A size of 0 divides only in loops that do not run, but the division may stand before the loop: it must not trap there."""
+        """A size of 0 divides only in loops that do not run, but the division may stand before the loop: it
+        must not trap there.
+        """
         code, dtype = self.code(divisor.level, divisor.lanes), divisor.dtype
         one = code.constant(dtype, 1)
         return Value(code.intrinsic("umax", dtype, divisor.text, one), dtype, divisor.lanes, divisor.level)
 
-    # --- addresses ---------------------------------------------------------------------------------------------------------
+    # --- addresses -----------------------------------------------------------------------------------------
 
     def address(self, base: str, element: str, index: Expr) -> Address:
         """The address of `base[index]` for elements of LLVM type `element`."""
@@ -189,7 +200,9 @@ class IndexArithmetic:
         return self._scattered(pointer, level, step, varying)
 
     def _lane_zero(self, factor: Expr, place: AxisPlace) -> list[Value]:
-        """factor * (index of lane 0) as parts of a pointer: the constant offset apart, it becomes a displacement."""
+        """factor * (index of lane 0) as parts of a pointer: the constant offset apart, it becomes a
+        displacement.
+        """
         start = Value(place.text, "i64", 1, place.level, 0 if place.text == "0" else None)
         offset = Value(str(place.offset), "i64", 1, 0, place.offset)
         return [self._scaled(factor, start), self._scaled(factor, offset)]
@@ -233,7 +246,9 @@ class IndexArithmetic:
         )
 
     def _pointer(self, base: str, element: str, parts: list[Value]) -> tuple[str, int]:
-        """base + parts, the parts known furthest out first, the constant last (it becomes the instruction's displacement)."""
+        """base + parts, the parts known furthest out first, the constant last (it becomes the instruction's
+        displacement).
+        """
         pointer, level = base, 0
         constant = sum(int(part.number) for part in parts if part.number is not None)
         for part in sorted((part for part in parts if part.number is None), key=lambda part: part.level):

@@ -1,9 +1,11 @@
-"""Accesses that take turns in memory: neighbours of one another, a vector loop over every second (third, fourth) element.
+"""Accesses that take turns in memory: neighbours of one another, a vector loop over every second (third,
+fourth) element.
 
 In:  the statements of a block.
 Out: which of them go together, and the vectors that are written or read for all of them at once.
 
-    for i in 1000 vector: store y[2*i], %1; store y[2*i + 1], %2     ->     two vectors side by side, %1 and %2 lane by lane in turns
+    for i in 1000 vector: store y[2*i], %1; store y[2*i + 1], %2     ->     two vectors side by side, %1 and
+        %2 lane by lane in turns
 
 A scatter or gather takes a cycle or more for each lane, and of half precision there is none.
 """
@@ -25,8 +27,10 @@ MOST = 4
 
 
 def interleaved_stores(statements: list[Stmt], axis: str, written: set[str]) -> dict[int, tuple[Store, ...]]:
-    """By id of the last store of each such row, all of it in the order in which the elements lie; what is not last waits. `axis`: of the vector loop.
-    `written`: buffers that stores change; where one of them is read nothing waits."""
+    """By id of the last store of each such row, all of it in the order in which the elements lie; what is not
+    last waits. `axis`: of the vector loop.
+    `written`: buffers that stores change; where one of them is read nothing waits.
+    """
     found: dict[int, tuple[Store, ...]] = {}
     open_stores: dict[tuple[str, object], dict[int, Store]] = {}
     for statement in statements:
@@ -45,7 +49,9 @@ def interleaved_stores(statements: list[Stmt], axis: str, written: set[str]) -> 
 
 
 def interleaved_loads(statements: list[Stmt], axis: str, written: set[str]) -> dict[int, tuple[Load, ...]]:
-    """By id of the first load of each such row, all of it in the order in which the elements lie; what comes later is read with it."""
+    """By id of the first load of each such row, all of it in the order in which the elements lie; what comes
+    later is read with it.
+    """
     found: dict[int, tuple[Load, ...]] = {}
     rows: dict[tuple[str, object], dict[int, Load]] = {}
     for load in statements:

@@ -3,9 +3,11 @@
 In:  a loop whose body updates `sum` accumulators of floats.
 Out: the loop in blocks: each block adds into the accumulator's slot, which then goes into a total.
 
-    for r in 5000: s += x[r]     ->     for b in 0, 128, ...: { for r in b .. b + 128: s += x[r] };  total += s;  s = 0
+    for r in 5000: s += x[r]     ->     for b in 0, 128, ...: { for r in b .. b + 128: s += x[r] };  total +=
+        s;  s = 0
 
-One running sum of n terms loses accuracy with n, blocks with about n / 128 + 128: as little as eager's own cascade.
+One running sum of n terms loses accuracy with n, blocks with about n / 128 + 128: as little as eager's own
+cascade.
 """
 
 from __future__ import annotations
@@ -27,8 +29,9 @@ Slot = tuple[str, int, str]  # dtype, lanes, the stack slot
 
 
 def sum_slots(emitter: KernelEmitter, body: list[Stmt], lanes: int, copies: int) -> list[Slot]:
-    """The slots of float sums that the statements of `body` themselves (not loops in it) add to. A sum in double precision of partial sums in single
-    precision is exact enough without blocks."""
+    """The slots of float sums that the statements of `body` themselves (not loops in it) add to. A sum in
+    double precision of partial sums in single precision is exact enough without blocks.
+    """
     own = {statement.name: statement.dtype for statement in body if isinstance(statement, Accumulator)}
     names = {statement.accumulator for statement in body if isinstance(statement, Update)} - set(own)
     slots = []
@@ -50,7 +53,9 @@ def run_summing_loop(
     slots: list[Slot],
     most: int | None = None,
 ) -> None:
-    """As `run_loop`, in blocks where there are slots and the loop is, or may be, long. `most`: a bound that `stop` does not pass."""
+    """As `run_loop`, in blocks where there are slots and the loop is, or may be, long. `most`: a bound that
+    `stop` does not pass.
+    """
     last = stop if isinstance(stop, int) else most
     short = isinstance(start, int) and last is not None and (last - start) // step <= 2 * BLOCK
     if short or not slots:

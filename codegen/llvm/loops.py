@@ -3,14 +3,16 @@
 In:  a `Loop` of loop IR, its bounds.
 Out: a plan for a vector loop (lanes, unrolling, what happens at the end), and the blocks.
 
-    for i in 1000 vector, f32, 16 lanes      elementwise      63 vectors; the last one starts at 984 and computes 8 elements again
+    for i in 1000 vector, f32, 16 lanes      elementwise      63 vectors; the last one starts at 984 and
+        computes 8 elements again
                                              reduction        62 vectors and one masked vector
     for i in 10 vector                       elementwise      vectors of 8 lanes at 0 and 2
-    for i in n vector                                         n // 16 vectors and a masked one, if there is a rest
+    for i in n vector                                         n // 16 vectors and a masked one, if there is a
+        rest
     for i in min(8, n) vector                8 lanes, where n is at least 8; else the same
 
-Computing elements twice needs no second copy of the body. It is right where the body only writes what does not depend on how often it
-runs: no reduction, no atomic addition, no buffer that is read and written.
+Computing elements twice needs no second copy of the body. It is right where the body only writes what does
+not depend on how often it runs: no reduction, no atomic addition, no buffer that is read and written.
 """
 
 from __future__ import annotations
@@ -56,7 +58,9 @@ _SCANNED_ITERATIONS = 31
 
 @dataclass(frozen=True, slots=True)
 class VectorPlan:
-    """`overlap`: the last vector is moved back so that it ends with the loop; else the rest is masked where `masked`."""
+    """`overlap`: the last vector is moved back so that it ends with the loop; else the rest is masked where
+    `masked`.
+    """
 
     lanes: int
     unroll: int
@@ -64,7 +68,7 @@ class VectorPlan:
     masked: bool
 
 
-# --- what a loop contains ------------------------------------------------------------------------------------------------------
+# --- what a loop contains ---------------------------------------------------------------------------------
 
 
 def statements_in(block: list[Stmt]) -> Iterator[Stmt]:
@@ -83,8 +87,10 @@ def _dtypes(loop: Loop) -> set[str]:
 
 
 def _full_lanes(loop: Loop, target: Target) -> int:
-    """Lanes of the widest float that the loop computes with, else of the widest integer: an index vector may take two registers. Half precision that is
-    only moved is as narrow as it lies in memory, but for wide integers beside it."""
+    """Lanes of the widest float that the loop computes with, else of the widest integer: an index vector may
+    take two registers. Half precision that is only moved is as narrow as it lies in memory, but for wide
+    integers beside it.
+    """
     dtypes = _dtypes(loop)
     widest = max(dtypes & FLOATS or dtypes or {"f32"}, key=SIZES.__getitem__)
     lanes = target.vector_bytes // SIZES[widest]
@@ -101,7 +107,9 @@ def _updated_outside(loop: Loop) -> bool:
 
 
 def _may_repeat(loop: Loop, kernel: Kernel) -> bool:
-    """Whether running an iteration twice changes nothing. Of a loop that threads divide, one of them may run it when another is elsewhere in the kernel."""
+    """Whether running an iteration twice changes nothing. Of a loop that threads divide, one of them may run
+    it when another is elsewhere in the kernel.
+    """
     roots = {buffer.name: buffer.alias_of or buffer.name for buffer in kernel.buffers}
     meanwhile = list(statements_in(kernel.body if loop.axis == kernel.split else loop.body))
     stores = [statement for statement in meanwhile if isinstance(statement, Store)]
@@ -140,12 +148,14 @@ def plan_vector_loop(loop: Loop, kernel: Kernel, target: Target) -> VectorPlan:
 
 
 def _balanced(extent: int, lanes: int, unroll: int) -> int:
-    """As many iterations of the loop with as little to do twice: 300 elements by 16 lanes are 2 times 10 vectors, not 2 times 16."""
+    """As many iterations of the loop with as little to do twice: 300 elements by 16 lanes are 2 times 10
+    vectors, not 2 times 16.
+    """
     vectors = -(-extent // lanes)
     return -(-vectors // -(-vectors // unroll))
 
 
-# --- the loops themselves -----------------------------------------------------------------------------------------------------
+# --- the loops themselves ---------------------------------------------------------------------------------
 
 
 def emit_loop(emitter: KernelEmitter, loop: Loop) -> None:
@@ -184,7 +194,9 @@ def _bound_of(extent: Expr) -> int | None:
 
 
 def _is_short(loop: Loop, extent: int) -> bool:
-    """Whether to write its iterations one after another: at most a few, of a few statements, no loop among them."""
+    """Whether to write its iterations one after another: at most a few, of a few statements, no loop among
+    them.
+    """
     if extent <= 1:
         return True
     scans = any(isinstance(statement, ScanStep) for statement in loop.body)
@@ -215,7 +227,9 @@ def _emit_vector_loop(emitter: KernelEmitter, loop: Loop, start: Bound, stop: Bo
 
 
 def _block_length(loop: Loop) -> int | None:
-    """Of a loop over a block, the last of which is shorter (min(block, what is left)): a whole one has code of its own."""
+    """Of a loop over a block, the last of which is shorter (min(block, what is left)): a whole one has code
+    of its own.
+    """
     return None if isinstance(loop.extent, Const) or _updated_outside(loop) else _bound_of(loop.extent)
 
 

@@ -1,9 +1,10 @@
 """Elementary functions.
 
-In:  `Op` names of `codegen/ops.py` that have no machine instruction; one operand or two, in vectors or scalars.
-Out: for float32 the frequent ones inline (range reduction and a polynomial, at most about 2 ulp); all others a call of the vector function
-     of Sleef that libtorch_cpu exports (at most 1 ulp, and what eager calls for many of them), or of libm where the processor has only
-     SSE2.
+In:  `Op` names of `codegen/ops.py` that have no machine instruction; one operand or two, in vectors or
+     scalars.
+Out: for float32 the frequent ones inline (range reduction and a polynomial, at most about 2 ulp); all others
+     a call of the vector function of Sleef that libtorch_cpu exports (at most 1 ulp, and what eager calls for
+     many of them), or of libm where the processor has only SSE2.
 
     exp f32 %x     ->     n = round(x / log 2); r = x - n * log 2; (1 + r + r**2 * P(r)) * 2**n
 
@@ -44,7 +45,7 @@ _LOG2_HIGH = 0.693359375  # few bits: a product with an exponent is exact
 _LOG2_LOW = -2.12194440e-4
 
 
-# --- calls -----------------------------------------------------------------------------------------------------------------
+# --- calls ------------------------------------------------------------------------------------------------
 
 
 def call_library(code: Code, name: str, dtype: str, *operands: str) -> str:
@@ -126,8 +127,9 @@ def _call_libm(code: Code, name: str, dtype: str, operands: tuple[str, ...]) -> 
 
 
 def _inverse_hyperbolic(name: str) -> Emitter:
-    """Sleef's asinh and acosh give infinity where a square in them overflows; eager, by libm, does not. float32 is computed in float64; in
-    float64 a large x has the logarithm of 2 * x."""
+    """Sleef's asinh and acosh give infinity where a square in them overflows; eager, by libm, does not.
+    float32 is computed in float64; in float64 a large x has the logarithm of 2 * x.
+    """
 
     def emit(code: Code, dtype: str, operand: str) -> str:
         if code.target.sleef is None:
@@ -167,7 +169,7 @@ def inline_f32(name: str) -> Callable[[Emitter], Emitter]:
     return enter
 
 
-# --- exponentials ------------------------------------------------------------------------------------------------------------
+# --- exponentials -----------------------------------------------------------------------------------------
 
 
 def _rounded(code: Code, x: str, factor: float) -> tuple[str, str]:
@@ -316,7 +318,9 @@ def _erf_f32(code: Code, x: str) -> str:
 
 @emits("normal_cdf")
 def _normal_cdf(code: Code, dtype: str, x: str) -> str:
-    """float32: with c = erfc(|x| / sqrt(2)) / 2 it is c on the left of 0 and 1 - c on the right. c = 2**(z * Q(z)): one polynomial and a power of two."""
+    """float32: with c = erfc(|x| / sqrt(2)) / 2 it is c on the left of 0 and 1 - c on the right. c = 2**(z *
+    Q(z)): one polynomial and a power of two.
+    """
     half = code.constant(dtype, 0.5)
     z = code.binary("fmul", dtype, x, code.constant(dtype, math.sqrt(0.5)))
     if dtype == "f64":
@@ -333,7 +337,7 @@ def _normal_cdf(code: Code, dtype: str, x: str) -> str:
     return code.select(is_left, "f32", tail, code.binary("fsub", "f32", code.constant("f32", 1), tail))
 
 
-# --- logarithm ---------------------------------------------------------------------------------------------------------------
+# --- logarithm --------------------------------------------------------------------------------------------
 
 
 @inline_f32("log")
@@ -349,7 +353,9 @@ def _log_f32(code: Code, x: str) -> str:
 
 @inline_f32("log1p")
 def _log1p_f32(code: Code, x: str) -> str:
-    """The logarithm of u = 1 + x = 2**e * (1 + f), with f from x itself: what u lost by rounding is in x * 2**-e + (2**-e - 1)."""
+    """The logarithm of u = 1 + x = 2**e * (1 + f), with f from x itself: what u lost by rounding is in x *
+    2**-e + (2**-e - 1).
+    """
     one = code.constant("f32", 1)
     u = code.binary("fadd", "f32", x, one)
     f_of_u, exponent = _log_parts(code, u)
@@ -367,7 +373,8 @@ def _log1p_f32(code: Code, x: str) -> str:
 def _log_parts(code: Code, x: str) -> tuple[str, str]:
     """(f, e as an i32) of a normal x; what comes for x <= 0, infinity and NaN is replaced behind."""
     bits = code.bits("f32", "i32", x)
-    # Subtracting the bits of sqrt(1/2) leaves the exponent of the power of two that brings x into the interval.
+    # Subtracting the bits of sqrt(1/2) leaves the exponent of the power of two that brings x into the
+    # interval.
     offset = code.binary("sub", "i32", bits, code.constant("i32", 0x3F3504F3))
     exponent = code.binary("ashr", "i32", offset, code.constant("i32", 23))
     scaled = code.binary("sub", "i32", bits, code.binary("shl", "i32", exponent, code.constant("i32", 23)))

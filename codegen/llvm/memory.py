@@ -3,9 +3,12 @@
 In:  `Load` and `Store` of loop IR, with the mask of the lanes that are inside the loop (None: all).
 Out: the access that fits how the lanes lie in memory.
 
-    lanes side by side     vector load, masked where lanes are outside          one place     scalar load, broadcast where it is used
-    every second, reverse  vector loads and a shuffle                           few lanes     scalar loads, put together
-    anywhere               gather, scatter                                      atomic add    a loop over the lanes
+    lanes side by side     vector load, masked where lanes are outside          one place     scalar load,
+        broadcast where it is used
+    every second, reverse  vector loads and a shuffle                           few lanes     scalar loads,
+        put together
+    anywhere               gather, scatter                                      atomic add    a loop over the
+        lanes
 
 A load of a buffer that the kernel does not write moves out of the loops that its index does not depend on.
 """
@@ -32,7 +35,7 @@ FEW_LANES = 8
 NONTEMPORAL = "!0"  # LLVM's mark of a store past the caches
 
 
-# --- loads -----------------------------------------------------------------------------------------------------------------
+# --- loads ------------------------------------------------------------------------------------------------
 
 
 def emit_load(emitter: KernelEmitter, load: Load) -> Value:
@@ -118,8 +121,9 @@ def _load_lanes(emitter: KernelEmitter, load: Load, address: Address, mask: Valu
 
 
 def _strided_read(emitter: KernelEmitter, address: Address, dtype: str, distance: Value) -> str:
-    """Every second element, and elements in reverse order: out of the vectors that hold them. Few elements far apart: one by one, which is
-    quicker than a gather."""
+    """Every second element, and elements in reverse order: out of the vectors that hold them. Few elements
+    far apart: one by one, which is quicker than a gather.
+    """
     function, lanes, element = emitter.function, emitter.lanes, memory_element(dtype)
     kind, align = memory_type(dtype, lanes), SIZES[dtype]
     stride = address.stride
@@ -176,8 +180,9 @@ def _masked_read(
 
 
 def _inside(emitter: KernelEmitter, load: Load, address: Address, mask: Value, active: str) -> str:
-    """The start of the buffer where no lane is wanted: far outside of it there may be no memory, and each access that the processor has to
-    suppress there takes it as long as a hundred others."""
+    """The start of the buffer where no lane is wanted: far outside of it there may be no memory, and each
+    access that the processor has to suppress there takes it as long as a hundred others.
+    """
     function = emitter.function
     code = Code(function, emitter.target, function.depth, emitter.lanes)
     wanted = mask.text if mask.lanes == 1 else any_lane(code, active)
@@ -218,7 +223,7 @@ def to_memory(code: Code, dtype: str, text: str) -> str:
     return code.define(f"zext {code.type('b8')} {text} to {memory_type('b8', code.lanes)}")
 
 
-# --- masks -----------------------------------------------------------------------------------------------------------------
+# --- masks ------------------------------------------------------------------------------------------------
 
 
 def _both(code: Code, left: str | None, right: str | None) -> str | None:
@@ -237,7 +242,7 @@ def any_lane(code: Code, mask: str) -> str:
     return code.define(f"call i1 {name}({kind} {mask})")
 
 
-# --- stores ----------------------------------------------------------------------------------------------------------------
+# --- stores -----------------------------------------------------------------------------------------------
 
 
 def emit_store(emitter: KernelEmitter, store: Store) -> None:
@@ -308,7 +313,7 @@ def _store_lanes(
     )
 
 
-# --- combinations with memory -----------------------------------------------------------------------------------------------------
+# --- combinations with memory -----------------------------------------------------------------------------
 
 
 def _combine_lanes(
@@ -371,7 +376,9 @@ def _element(emitter: KernelEmitter, dtype: str, slot: str, lane: str) -> str:
 
 
 def _combine_one(emitter: KernelEmitter, combine: str, dtype: str, pointer: str, text: str) -> None:
-    """memory = combine(memory, value); truly atomic only where the runtime divides the kernel between threads."""
+    """memory = combine(memory, value); truly atomic only where the runtime divides the kernel between
+    threads.
+    """
     function, kind = emitter.function, register_type(dtype, 1)
     if dtype == "b8" or dtype in ("bf16", "f16"):
         raise EmitError(f"{combine} to memory of {dtype}")

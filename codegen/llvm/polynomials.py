@@ -1,4 +1,5 @@
-"""Coefficients of the functions in `codegen/llvm/math.py`. Printed by scripts/fit_polynomials.py: do not edit.
+"""Coefficients of the functions in `codegen/llvm/math.py`. Printed by scripts/fit_polynomials.py: do not
+edit.
 
 Each is a float32, where the name does not say otherwise; the coefficient of the highest power comes first.
 """

@@ -1,12 +1,13 @@
 """Accumulators.
 
 In:  `Accumulator`, `Update` and `ReadAccumulator` of loop IR.
-Out: stack slots that LLVM's `sroa` turns into registers: one scalar, and for each vector loop that updates the accumulator a vector for
-     each of the unrolled copies. Reading combines them all:
+Out: stack slots that LLVM's `sroa` turns into registers: one scalar, and for each vector loop that updates
+     the accumulator a vector for each of the unrolled copies. Reading combines them all:
 
     sum over 1000 f32     ->     4 vectors of 16 partial sums; at the end added pairwise down to one lane
 
-A vector loop thus runs without a dependence between its lanes; sums are reassociated, every update happens once.
+A vector loop thus runs without a dependence between its lanes; sums are reassociated, every update happens
+once.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ _NO_INDEX = -1  # of a lane that has seen no element yet
 
 @dataclass(slots=True)
 class AccumulatorState:
-    """`lanes`: 1, or the lanes of the vector loop that it is declared in (then each lane of each copy has its own). `slots`: by
-    (lanes, copy); an argmax has a second slot for the index."""
+    """`lanes`: 1, or the lanes of the vector loop that it is declared in (then each lane of each copy has its
+    own). `slots`: by (lanes, copy); an argmax has a second slot for the index.
+    """
 
     accumulator: Accumulator
     lanes: int
@@ -58,7 +60,7 @@ def _extreme(dtype: str, *, largest: bool) -> float | int | bool:
     return (1 << (bits - 1)) - 1 if largest else -(1 << (bits - 1))
 
 
-# --- declaration -------------------------------------------------------------------------------------------------------------
+# --- declaration ------------------------------------------------------------------------------------------
 
 
 def declare_accumulator(emitter: KernelEmitter, accumulator: Accumulator, following: list[Stmt]) -> None:
@@ -129,15 +131,17 @@ def _add_slot(
     state.slots[key] = tuple(slots)
 
 
-# --- combining ---------------------------------------------------------------------------------------------------------------
+# --- combining --------------------------------------------------------------------------------------------
 
 Combine = Callable[[Code, str, str, str], str]
 
 
 def _extremum(which: str) -> Combine:
     def combine(code: Code, dtype: str, old: str, new: str) -> str:
-        """For floats one instruction of LLVM that keeps NaNs: of selects it makes a chain of masks, 1.4 times as slow. Which of -0.0 and 0.0 comes out is
-        open, as it is in eager, whose lanes meet in an order of their own."""
+        """For floats one instruction of LLVM that keeps NaNs: of selects it makes a chain of masks, 1.4 times
+        as slow. Which of -0.0 and 0.0 comes out is open, as it is in eager, whose lanes meet in an order of
+        their own.
+        """
         if dtype not in FLOATS:
             return smaller_or_larger(code, dtype, which, new, old)
         return code.intrinsic(f"{which}imum", dtype, new, old, flags="nsz ")
@@ -164,8 +168,10 @@ Pair = tuple[str, ...]
 
 
 def _better(code: Code, which: str, dtype: str, old: Pair, new: Pair, *, in_order: bool) -> str:
-    """Whether `new` replaces `old`: it has an element and is beyond it, or a NaN and `old` is none, or `old` has none. `in_order`: new comes
-    later, so that of equals the old one stays; else the one with the smaller index is first."""
+    """Whether `new` replaces `old`: it has an element and is beyond it, or a NaN and `old` is none, or `old`
+    has none. `in_order`: new comes later, so that of equals the old one stays; else the one with the smaller
+    index is first.
+    """
     predicate = {"max": "gt", "min": "lt"}[which]
     absent = code.compare("icmp eq", "i64", old[1], code.constant("i64", _NO_INDEX))
     if dtype in FLOATS:
@@ -200,7 +206,7 @@ def _combined(code: Code, accumulator: Accumulator, old: Pair, new: Pair) -> Pai
     return code.select(better, dtype, new[0], old[0]), code.select(better, "i64", new[1], old[1])
 
 
-# --- updates -----------------------------------------------------------------------------------------------------------------
+# --- updates ----------------------------------------------------------------------------------------------
 
 
 def emit_update(emitter: KernelEmitter, update: Update) -> None:
@@ -244,7 +250,7 @@ def _loaded(code: Code, accumulator: Accumulator, slots: tuple[str, ...]) -> Pai
     )
 
 
-# --- reading -----------------------------------------------------------------------------------------------------------------
+# --- reading ----------------------------------------------------------------------------------------------
 
 
 def read_accumulator(emitter: KernelEmitter, read: ReadAccumulator) -> Value:

@@ -1,9 +1,11 @@
 """Running sums, products and extremes.
 
 In:  a `ScanStep` of loop IR.
-Out: the accumulator with the value in it; in a vector loop the lanes are combined with those before them first:
+Out: the accumulator with the value in it; in a vector loop the lanes are combined with those before them
+     first:
 
-    x0 x1 x2 x3   ->   x0 x0+x1 x1+x2 x2+x3   ->   x0 x0+x1 x0+x1+x2 x0+x1+x2+x3   ->   each + what came before the vector
+    x0 x1 x2 x3   ->   x0 x0+x1 x1+x2 x2+x3   ->   x0 x0+x1 x0+x1+x2 x0+x1+x2+x3   ->   each + what came
+        before the vector
 
 What one vector waits for of the one before it is a single operation.
 """

@@ -1,17 +1,20 @@
 """Kernels that wait for memory.
 
 In:  a kernel of loop IR.
-Out: whether it reduces more than the caches hold with next to no work on each element; what to ask for before it is gathered; which results are written
-     past the caches.
+Out: whether it reduces more than the caches hold with next to no work on each element; what to ask for before
+     it is gathered; which results are written past the caches.
 
     sum of the rows of 4096 x 2048 f32: 2.0 ms with registers of 64 bytes, 1.8 ms with 32
-    gather in the rows of 2048 x 1024 f32: 3.1 ms, 2.0 ms where the next row is asked for while one is gathered
+    gather in the rows of 2048 x 1024 f32: 3.1 ms, 2.0 ms where the next row is asked for while one is
+    gathered
 
-    x * y of 4 million f32, memory that is mapped already: 2.5 ms, 1.6 ms where the caches are left out; of 16 million new ones 15.9 and 14.3
+    x * y of 4 million f32, memory that is mapped already: 2.5 ms, 1.6 ms where the caches are left out; of 16
+    million new ones 15.9 and 14.3
 
-A kernel that only reads waits for memory alone, and two loads of half a cache line keep more of it on its way than one of the whole line (measured on Zen;
-eager's sums do the same). Of a row that is read here and there the processor does not see that the next one follows. A line that is stored to is read first, unless it is written past the
-caches; so large a result has left them anyway before anybody reads it.
+A kernel that only reads waits for memory alone, and two loads of half a cache line keep more of it on its way
+than one of the whole line (measured on Zen; eager's sums do the same). Of a row that is read here and there
+the processor does not see that the next one follows. A line that is stored to is read first, unless it is
+written past the caches; so large a result has left them anyway before anybody reads it.
 """
 
 from __future__ import annotations
@@ -95,7 +98,9 @@ def _stores_to(name: str, body: list[Stmt]) -> int:
 
 
 def rows_ahead(kernel: Kernel) -> dict[int, Expr]:
-    """By number of a load that gathers within a row: the place in the next row that a vector loop over the row asks for meanwhile."""
+    """By number of a load that gathers within a row: the place in the next row that a vector loop over the
+    row asks for meanwhile.
+    """
     found: dict[int, Expr] = {}
     pending: list[tuple[list[Stmt], list[Loop]]] = [(kernel.body, [])]
     while pending:

@@ -5,7 +5,8 @@ Out: `Target`: vector width, the Sleef variant that fits, LLVM's name of the lev
 
     Target.level("x86-64-v4").lanes("f32") -> 16
 
-Code is generated for a level, not for the exact processor: stored machine code then serves every machine of that level.
+Code is generated for a level, not for the exact processor: stored machine code then serves every machine of
+that level.
 """
 
 from __future__ import annotations
@@ -20,9 +21,12 @@ from codegen.llvm.types import SIZES
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`vector_bytes`: of the widest register. `sleef`: suffix of the Sleef functions in libtorch_cpu for that width, None where there are none.
-    `fma`: fused multiply-add is one instruction. `f16c`: so are conversions of half precision. `avx512`: masks are registers.
-    `architecture`: as platform.machine() calls it."""
+    """`vector_bytes`: of the widest register. `sleef`: suffix of the Sleef functions in libtorch_cpu for that
+    width, None where there are none.
+    `fma`: fused multiply-add is one instruction. `f16c`: so are conversions of half precision. `avx512`:
+    masks are registers.
+    `architecture`: as platform.machine() calls it.
+    """
 
     cpu: str
     vector_bytes: int
@@ -50,8 +54,9 @@ class Target:
         return self.vector_bytes // (4 if dtype in ("bf16", "f16") else SIZES[dtype])
 
     def attributes(self, only_reads: bool = False) -> str:
-        """Function attributes: without them LLVM prefers 256-bit registers on AVX-512 processors (1.5 times slower). Kernels that only read memory have
-        those (`codegen.llvm.streaming`)."""
+        """Function attributes: without them LLVM prefers 256-bit registers on AVX-512 processors (1.5 times
+        slower). Kernels that only read memory have those (`codegen.llvm.streaming`).
+        """
         if self.architecture != "x86_64":
             return "nounwind"
         bits = min(self.vector_bytes * 8, 256 if only_reads else 512)
@@ -68,7 +73,8 @@ LEVELS = {
 
 _ARM = {"aarch64", "arm64"}  # platform.machine() on Linux and on macOS
 
-# What a level promises beyond the one before, in LLVM's names (features that the emitted code can make use of).
+# What a level promises beyond the one before, in LLVM's names (features that the emitted code can make use
+# of).
 _REQUIRED = {
     "x86-64-v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
     "x86-64-v3": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"),

@@ -6,7 +6,8 @@ Out: text.
     register_type("f32", 16) -> "<16 x float>"        memory_type("b8", 16) -> "<16 x i8>"
     literal("f32", 0.1)      -> "0x3FB99999A0000000"  constant("i64", 3, 8) -> "splat (i64 3)"
 
-A register holds a `b8` as i1 and a `bf16` or `f16` as the 16 bits of its encoding (loop IR does not compute in them).
+A register holds a `b8` as i1 and a `bf16` or `f16` as the 16 bits of its encoding (loop IR does not compute
+in them).
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ Out: instructions of that width at that level; `Value` is what a number of loop 
 
     code.binary("fmul", "f32", a, b)     ->     %t3 = fmul <16 x float> %t1, %t2
 
-A value is uniform (one lane: the same in every iteration of the vector loop) or varying (a lane for each iteration). A uniform value
-becomes a vector only where a varying one meets it.
+A value is uniform (one lane: the same in every iteration of the vector loop) or varying (a lane for each
+iteration). A uniform value becomes a vector only where a varying one meets it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from codegen.llvm.types import constant, register_type, vector
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """`level`: the loop level from which it is known. `number`: the Python number if it is a constant; then `text` is its literal."""
+    """`level`: the loop level from which it is known. `number`: the Python number if it is a constant; then
+    `text` is its literal.
+    """
 
     text: str
     dtype: str
@@ -45,7 +47,7 @@ class Code:
     def with_lanes(self, lanes: int) -> Code:
         return Code(self.function, self.target, self.level, lanes)
 
-    # --- operands ----------------------------------------------------------------------------------------------------------
+    # --- operands ------------------------------------------------------------------------------------------
 
     def type(self, dtype: str) -> str:
         return register_type(dtype, self.lanes)
@@ -63,7 +65,7 @@ class Code:
             return constant(value.dtype, value.number, self.lanes)
         return splat(self.function, register_type(value.dtype, 1), value.text, value.level, self.lanes)
 
-    # --- instructions ------------------------------------------------------------------------------------------------------
+    # --- instructions --------------------------------------------------------------------------------------
 
     def define(self, instruction: str) -> str:
         return self.function.define(self.level, instruction)
@@ -90,14 +92,16 @@ class Code:
         return self.convert("bitcast", source, target, operand)
 
     def intrinsic(self, name: str, dtype: str, *operands: str, flags: str = "") -> str:
-        """`llvm.<name>` overloaded on one type, all operands and the result of that type. `flags`: fast-math flags, each with a space behind it."""
+        """`llvm.<name>` overloaded on one type, all operands and the result of that type. `flags`: fast-math
+        flags, each with a space behind it.
+        """
         kind = self.type(dtype)
         full = f"@llvm.{name}.{mangled(kind)}"
         self.function.declare(full, f"{kind} {full}({', '.join([kind] * len(operands))})")
         given = ", ".join(f"{kind} {operand}" for operand in operands)
         return self.define(f"call {flags}{kind} {full}({given})")
 
-    # --- floats ------------------------------------------------------------------------------------------------------------
+    # --- floats --------------------------------------------------------------------------------------------
 
     def fma(self, dtype: str, left: str, right: str, addend: str) -> str:
         """One rounding always (a library call where the processor has no such instruction)."""

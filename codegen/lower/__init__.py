@@ -2,7 +2,8 @@
 
     lower_graph(aten_graph)  ->  Program of fused kernels in loop IR, calls of operators, views
 
-One file a family of operators; each lowering is registered by `@lowering(overload)` and says what the element at an index is.
+One file a family of operators; each lowering is registered by `@lowering(overload)` and says what the element
+at an index is.
 `graph.py` walks the graph; `codegen.passes` makes kernels.
 """
 
@@ -42,7 +43,9 @@ log = logging.getLogger("capture.codegen")
 
 
 def lower_graph(graph: fx.Graph) -> Program:
-    """The program of a functional ATen graph whose nodes carry `meta["val"]`. Never fails for an operator without lowering."""
+    """The program of a functional ATen graph whose nodes carry `meta["val"]`. Never fails for an operator
+    without lowering.
+    """
     from codegen.passes.pipeline import build_kernels
 
     wishes = Wishes()

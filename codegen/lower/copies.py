@@ -41,8 +41,9 @@ def copy(ctx: Any, target: TensorExpr, source: TensorExpr, non_blocking: bool = 
 
 
 def _makes_rows(ctx: Any, value: TensorExpr) -> bool:
-    """Whether what lies across becomes rows that are reduced, and read again after that: it is copied in tiles once, where each loop over a row would
-    jump from element to element."""
+    """Whether what lies across becomes rows that are reduced, and read again after that: it is copied in
+    tiles once, where each loop over a row would jump from element to element.
+    """
     sizes = [size for size in value.shape if isinstance(size, int)]
     if not sizes or len(sizes) < len(value.shape) or prod(sizes) < MANY:
         return False
@@ -53,7 +54,9 @@ def _makes_rows(ctx: Any, value: TensorExpr) -> bool:
 
 
 def _stride_along(value: TensorExpr, dim: int) -> Index | None:
-    """Elements from one position of `dim` to the next in the memory that `value` shows; None where it is computed."""
+    """Elements from one position of `dim` to the next in the memory that `value` shows; None where it is
+    computed.
+    """
     if isinstance(value, Stored):
         return value.strides[dim]
     if not isinstance(value, View) or not isinstance(value.transform, Affine):

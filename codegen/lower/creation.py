@@ -1,6 +1,7 @@
 """Tensors that come from numbers and positions alone.
 
-aten.arange.start_step(0, 8, 2)  ->  Map("mul", (Position(0), Fill(2)))        aten.full([4], 1.5)  ->  Fill(1.5)
+aten.arange.start_step(0, 8, 2)  ->  Map("mul", (Position(0), Fill(2)))        aten.full([4], 1.5)  ->
+    Fill(1.5)
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ def triu(ctx: Any, value: TensorExpr, diagonal: int = 0) -> TensorExpr:
     return _triangle(ctx, value, "ge", diagonal)
 
 
-# --- computed once, by eager ----------------------------------------------------------------------------------------------------------
+# --- computed once, by eager ------------------------------------------------------------------------------
 
 TABLE = 1 << 14  # elements up to which the graph holds them
 

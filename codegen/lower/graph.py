@@ -1,10 +1,11 @@
 """From an ATen graph to definitions, requests to store them, and calls of operators that have no lowering.
 
 In:  `torch.fx.Graph` of functional ATen overloads with `node.meta["val"]`.
-Out: a `Lowering`: a Program with its extern and view steps, and `stores`: which definition goes to which buffer. The passes make
-     kernels of the stores (`codegen.passes.pipeline`).
+Out: a `Lowering`: a Program with its extern and view steps, and `stores`: which definition goes to which
+     buffer. The passes make kernels of the stores (`codegen.passes.pipeline`).
 
-    relu(x @ w)  ->  ExternStep(aten.mm.default, (x, w) -> mm);  store Map("max", (Stored("mm"), Fill(0.0))) to `relu`
+    relu(x @ w)  ->  ExternStep(aten.mm.default, (x, w) -> mm);  store Map("max", (Stored("mm"), Fill(0.0)))
+        to `relu`
 """
 
 from __future__ import annotations
@@ -68,7 +69,9 @@ class Lowering:
         return sizes_of(self.val)
 
     def operand_sizes(self) -> torch.Size:
-        """The sizes of the current node's first operand, as torch has them: comparing a symbolic one makes a condition."""
+        """The sizes of the current node's first operand, as torch has them: comparing a symbolic one makes a
+        condition.
+        """
         shape: torch.Size = self.operands[0].meta["val"].shape
         return shape
 
@@ -189,7 +192,9 @@ class Lowering:
     # --- calls of operators
 
     def _opaque(self, hint: str, kind: str, val: torch.Tensor) -> Stored:
-        """A buffer for a tensor that kernels may not be able to read (complex, sparse): only extern steps touch it then."""
+        """A buffer for a tensor that kernels may not be able to read (complex, sparse): only extern steps
+        touch it then.
+        """
         strided = val.layout == torch.strided
         shape = sizes_of(val)
         name = self._unique(hint)
@@ -236,9 +241,11 @@ class Lowering:
     # --- tensors for operators and outputs
 
     def tensor_for(self, value: TensorExpr, val: Any, hint: str, copies: bool = False) -> str:
-        """The name of a buffer that holds `value` with the strides of `val`: a view of stored memory where there is one.
+        """The name of a buffer that holds `value` with the strides of `val`: a view of stored memory where
+        there is one.
 
-        `copies`: the caller will see the aliasing, so that a view in our sense that is a copy in eager has to be stored.
+        `copies`: the caller will see the aliasing, so that a view in our sense that is a copy in eager has to
+        be stored.
         """
         base: TensorExpr = value
         while isinstance(base, View) and base not in self.realized and not (copies and base in self.fresh):
@@ -264,7 +271,9 @@ class Lowering:
         return self.as_strided(value, pretend, base) is not None
 
     def as_strided(self, value: TensorExpr, place: Stored, base: TensorExpr) -> Stored | None:
-        """`value`, a chain of views over `base` which is stored at `place`, as strides and offset; None where it is no strided tensor."""
+        """`value`, a chain of views over `base` which is stored at `place`, as strides and offset; None where
+        it is no strided tensor.
+        """
         if isinstance(base, Stored):
             place = base
         ranges = Ranges()
@@ -330,7 +339,9 @@ class Lowering:
         return found is base and self._is_affine(value, base)
 
     def _view_of(self, owner: fx.Node, item: fx.Node) -> str:
-        """What is a view in eager is one here, where its definition tells that or not: laid out as the trace found."""
+        """What is a view in eager is one here, where its definition tells that or not: laid out as the trace
+        found.
+        """
         val, owner_val = item.meta["val"], owner.meta["val"]
         base = self.tensor_for(self.values[owner], owner_val, owner.name, copies=True)
         view = self.new_buffer(item.name, "output", val.dtype, sizes_of(val), strides_of(val))
@@ -340,7 +351,9 @@ class Lowering:
         return view.buffer
 
     def _another_view(self, info: BufferInfo, hint: str) -> str:
-        """A tensor of its own on the memory of an input or result, laid out as it is: in eager a view is never its base itself."""
+        """A tensor of its own on the memory of an input or result, laid out as it is: in eager a view is
+        never its base itself.
+        """
         name = self._unique(hint)
         self.program.buffers[name] = BufferInfo(
             name, "output", info.dtype, info.shape, info.strides, to_expr(0)
@@ -356,7 +369,9 @@ class Lowering:
 
 
 def _unused_results(node: fx.Node, count: int) -> set[int]:
-    """Of a call with several: those that nothing reads. Some operators give no tensor where their rule says that they do."""
+    """Of a call with several: those that nothing reads. Some operators give no tensor where their rule says
+    that they do.
+    """
     if not isinstance(node.meta.get("val"), (tuple, list)) or any(
         user.target is not operator.getitem for user in node.users
     ):
@@ -459,7 +474,9 @@ def _all_known(node: fx.Node) -> bool:
 
 
 def _is_result_with_offset(node: fx.Node) -> bool:
-    """A copy that starts inside of its memory, as that of a part of a tensor does in some operators, and that the caller will see."""
+    """A copy that starts inside of its memory, as that of a part of a tensor does in some operators, and that
+    the caller will see.
+    """
     val = node.meta["val"]
     if not isinstance(val, torch.Tensor) or val.layout is not torch.strided or _is_view(node.target):
         return False

@@ -1,6 +1,7 @@
 """Reading at computed places, and writes that read as a choice.
 
-    aten.embedding(w, ids)                ->  Gather(w, (ids, 1))        a load at an index that the kernel computes, checked
+    aten.embedding(w, ids)                ->  Gather(w, (ids, 1))        a load at an index that the kernel
+        computes, checked
     aten.select_scatter(x, y, 0, 3)       ->  Map("where", (i == 3, y, x))
 
 An index out of range fails the kernel; eager then raises its own error.
@@ -102,8 +103,9 @@ def _is_inside(ctx: Any, places: TensorExpr, size: Index) -> bool:
 def index_coordinates(
     shape: Shape, indices: Sequence[TensorExpr | None]
 ) -> tuple[Shape, tuple[int | TensorExpr, ...]] | None:
-    """The shape of `base[indices]`, and for each dim of the base what indexes it; None where one of them is a mask: then the shape depends on
-    the data."""
+    """The shape of `base[indices]`, and for each dim of the base what indexes it; None where one of them is a
+    mask: then the shape depends on the data.
+    """
     given = [dim for dim, item in enumerate(indices) if item is not None]
     items = [item for item in indices if item is not None]
     if any(item.dtype not in ("i64", "i32") for item in items):

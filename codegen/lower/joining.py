@@ -1,7 +1,8 @@
 """Operators that write into parts of a buffer, or into a buffer that exists.
 
 aten.cat([x, y], 0)     ->  a buffer, and two stores: x to its first rows, y to the others
-aten.roll(x, 3, 1)     ->  a buffer, and two stores: the last three columns of x to its first, the others behind them
+aten.roll(x, 3, 1)     ->  a buffer, and two stores: the last three columns of x to its first, the others
+                           behind them
 aten.copy_(param, new)  ->  a store of `new` to the buffer of `param`
 """
 

@@ -2,7 +2,8 @@
 
     sum over j of where(j == c, a, 0), with c and a the same for all j of n   ->   where(0 <= c < n, a, 0)
 
-The gradient of a cross entropy is one for each row, in the place of the row's class; the backward of the softmax below wants its sum.
+The gradient of a cross entropy is one for each row, in the place of the row's class; the backward of the
+softmax below wants its sum.
 """
 
 from __future__ import annotations

@@ -1,15 +1,19 @@
 """Writes to parts of an input that the graph itself reads behind them: steps in place, in an order.
 
-In:  a functional graph, whose tracer has marked what each input contained after each write (`codegen.memory.mark_contents`).
-Out: for each of these a *version* of the input's memory: a buffer by name, in truth the input itself. A write stores to the version that it makes; what reads
-     the new contents reads that version; what reads the old ones, the one before.
+In:  a functional graph, whose tracer has marked what each input contained after each write
+     (`codegen.memory.mark_contents`).
+Out: for each of these a *version* of the input's memory: a buffer by name, in truth the input itself. A write
+     stores to the version that it makes; what reads the new contents reads that version; what reads the old
+     ones, the one before.
 
-    cache[:, p] = k; return q @ cache.t()        index_put = index_put(cache, [None, p], k); mm(q, t(index_put)); copy_(cache, index_put)
+    cache[:, p] = k; return q @ cache.t()        index_put = index_put(cache, [None, p], k); mm(q,
+                                                 t(index_put)); copy_(cache, index_put)
     ->  for p: cache.1[:, p] = k[:, p];  mm(q, cache.1.t())            cache.1 is the memory of cache
 
-All that reads a version runs behind what writes it, and before what writes the next one: `codegen.passes.versions` sees to that. Where such an order can't
-be had (the old contents are needed behind the write, a result is to hold some version, a step that may fail needs one) `Unordered` is raised, and the graph is
-lowered anew: the input's new contents are then a tensor of their own, copied back at the end.
+All that reads a version runs behind what writes it, and before what writes the next one:
+`codegen.passes.versions` sees to that. Where such an order can't be had (the old contents are needed behind
+the write, a result is to hold some version, a step that may fail needs one) `Unordered` is raised, and the
+graph is lowered anew: the input's new contents are then a tensor of their own, copied back at the end.
 """
 
 from __future__ import annotations
@@ -53,13 +57,15 @@ class OrderWanted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What the memory of `input` contains after a write; `before`: the name of what it contained until then, another version or the input."""
+    """What the memory of `input` contains after a write; `before`: the name of what it contained until then,
+    another version or the input.
+    """
 
     input: str
     before: str
 
 
-# --- which inputs --------------------------------------------------------------------------------------------------------------------
+# --- which inputs -----------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -72,8 +78,10 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class OrderedWrites:
-    """`versions`: the nodes that are versions of inputs, and of which input each is one. `whole`: those of them whose values are used, but for operator calls.
-    `possible`: inputs that could have versions too."""
+    """`versions`: the nodes that are versions of inputs, and of which input each is one. `whole`: those of
+    them whose values are used, but for operator calls.
+    `possible`: inputs that could have versions too.
+    """
 
     versions: dict[fx.Node, str] = field(default_factory=dict)
     whole: frozenset[fx.Node] = frozenset()
@@ -81,8 +89,10 @@ class OrderedWrites:
 
 
 def writes_to_order(graph: fx.Graph, wishes: Wishes) -> OrderedWrites:
-    """Inputs that only get writes which nobody reads need no order. Of those that are computed anew as a whole the values are there to be used, by all but
-    operator calls, which take tensors: the last of the contents is a version then."""
+    """Inputs that only get writes which nobody reads need no order. Of those that are computed anew as a
+    whole the values are there to be used, by all but operator calls, which take tensors: the last of the
+    contents is a version then.
+    """
     contents: dict[str, list[fx.Node]] = {}
     final: dict[str, fx.Node] = {}
     for node in graph.nodes:
@@ -154,11 +164,13 @@ def _readers(node: fx.Node, versions: set[fx.Node]) -> Iterator[fx.Node]:
             yield user
 
 
-# --- their lowering ------------------------------------------------------------------------------------------------------------------
+# --- their lowering ---------------------------------------------------------------------------------------
 
 
 def write_in_order(ctx: Any, node: fx.Node, value: Any) -> TensorExpr:
-    """Stores what changes to a new version of the input; gives what stands for the contents from now on. `value`: their definition, where there is one."""
+    """Stores what changes to a new version of the input; gives what stands for the contents from now on.
+    `value`: their definition, where there is one.
+    """
     name = ctx.ordered.versions[node]
     info = ctx.program.buffers[name]
     before = ctx.latest[name]

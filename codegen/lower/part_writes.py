@@ -1,13 +1,14 @@
 """Writes to parts of an input: the rest of it is left alone.
 
-In:  the node of what an input is to contain in the end, which the tracer has made of writes through views (`codegen.memory`).
+In:  the node of what an input is to contain in the end, which the tracer has made of writes through views
+     (`codegen.memory`).
 Out: places in the memory of the input, and what is to be stored there.
 
     x[3] = y;  x[:, 2:4] += 1     copy_(x, slice_scatter(select_scatter(x, y, 0, 3), add, 1, 2, 4))
     x[3] = y alone                copy_(x, select_scatter(x, y, 0, 3))       ->   y to x[3]
 
-Places of several writes must not overlap: the stores may run in any order. Where they do, each write is a step of its own (`codegen.lower.ordered_writes`);
-where that can't be, all of the input is computed anew.
+Places of several writes must not overlap: the stores may run in any order. Where they do, each write is a
+step of its own (`codegen.lower.ordered_writes`); where that can't be, all of the input is computed anew.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ def strided(ctx: Any, value: Any) -> Stored | None:
     return ctx.as_strided(value, base, base) if isinstance(base, Stored) else None
 
 
-# --- the place that a scatter writes to --------------------------------------------------------------------------------------------
+# --- the place that a scatter writes to -------------------------------------------------------------------
 
 
 def _placed(target: Stored, shape: Shape, strides: tuple[Index, ...], distance: Index) -> Stored:
@@ -152,7 +153,7 @@ _NARROWED: dict[Any, Callable[..., Stored | None]] = {
 }
 
 
-# --- the place that a view was made from ---------------------------------------------------------------------------------------------
+# --- the place that a view was made from ------------------------------------------------------------------
 
 
 def _reshaped(ctx: Any, target: Stored, inner: fx.Node, *sizes: Any) -> Stored | None:
@@ -181,7 +182,7 @@ _TURNED: dict[Any, Callable[..., Stored | None]] = {
 }
 
 
-# --- overlap -------------------------------------------------------------------------------------------------------------------------
+# --- overlap ----------------------------------------------------------------------------------------------
 
 
 def _are_apart(places: list[Stored]) -> bool:
@@ -189,7 +190,9 @@ def _are_apart(places: list[Stored]) -> bool:
 
 
 def _is_apart(left: Stored, right: Stored) -> bool:
-    """One lies behind the other, or all their elements are a number of steps apart that is no multiple of their strides."""
+    """One lies behind the other, or all their elements are a number of steps apart that is no multiple of
+    their strides.
+    """
     numbers = [(*place.shape, *place.strides, place.offset) for place in (left, right)]
     if not all(isinstance(number, int) for place in numbers for number in place):
         return False

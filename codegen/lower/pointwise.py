@@ -2,8 +2,9 @@
 
     aten.add.Tensor(x, y, alpha=2)   ->  Map("add", (x, Map("mul", (y, Fill(2.0)))))
 
-Most are one line in a table: the overloads, the operation. The result type is that of the fake result; the type of computation is that of
-the promoted operands (f32 for bf16 and f16), and each operator rounds its result as eager does.
+Most are one line in a table: the overloads, the operation. The result type is that of the fake result; the
+type of computation is that of the promoted operands (f32 for bf16 and f16), and each operator rounds its
+result as eager does.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ def rounded(ctx: Any, value: TensorExpr) -> TensorExpr:
 
 
 def in_dtype(ctx: Any, *args: Any) -> tuple[Any, ...]:
-    """Numbers as the dtype of a half precision result has them: eager computes sums, powers and remainders with those."""
+    """Numbers as the dtype of a half precision result has them: eager computes sums, powers and remainders
+    with those.
+    """
     return tuple(map(partial(_number_in, ctx.dtype), args)) if ctx.dtype in HALVES else args
 
 
@@ -48,7 +51,9 @@ def _number_in(dtype: str, arg: Any) -> Any:
 
 
 def with_scalar(ctx: Any, left: Any, right: Any) -> list[TensorExpr]:
-    """`operands` of a product or quotient. A second one that has no dims is not rounded to half precision first: eager takes it for a number."""
+    """`operands` of a product or quotient. A second one that has no dims is not rounded to half precision
+    first: eager takes it for a number.
+    """
     is_scalar = ctx.dtype in HALVES and isinstance(right, TensorExpr) and not right.shape
     return [
         *operands(ctx, left),
@@ -58,7 +63,7 @@ def with_scalar(ctx: Any, left: Any, right: Any) -> list[TensorExpr]:
 
 OF_SIGNS = ("neg", "abs")  # bit operations, in half precision too
 
-# --- one operation -----------------------------------------------------------------------------------------------------------
+# --- one operation -----------------------------------------------------------------------------------------
 
 _UNARY_FLOAT = [
     "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc sigmoid",
@@ -181,7 +186,7 @@ def nextafter(ctx: Any, left: TensorExpr, right: TensorExpr) -> TensorExpr:
     return apply("nextafter", *operands(ctx, left, right))
 
 
-# --- sums and products ----------------------------------------------------------------------------------------------------------
+# --- sums and products ------------------------------------------------------------------------------------
 
 
 @lowering(aten.mul.Tensor, aten.mul.Scalar)
@@ -243,11 +248,13 @@ def lerp(ctx: Any, start: Any, end: Any, weight: Any) -> TensorExpr:
     return rounded(ctx, where(compare("lt", apply("abs", weight), 0.5), low, high))
 
 
-# --- division ---------------------------------------------------------------------------------------------------------------------
+# --- division ---------------------------------------------------------------------------------------------
 
 
 def _floor_quotient(left: TensorExpr, right: TensorExpr) -> TensorExpr:
-    """floor(left / right) without the error of rounding the quotient; signs of 0 and NaN as Python's and eager's. Where the quotient overflows, fmod may be NaN."""
+    """floor(left / right) without the error of rounding the quotient; signs of 0 and NaN as Python's and
+    eager's. Where the quotient overflows, fmod may be NaN.
+    """
     remainder, near = apply("fmod", left, right), apply("div", left, right)
     overflows = both(compare("eq", apply("abs", near), math.inf), compare("ne", apply("abs", left), math.inf))
     quotient = apply("div", where(overflows, left, sub(left, remainder)), right)
@@ -311,7 +318,7 @@ def fmod(ctx: Any, left: Any, right: Any) -> TensorExpr:
     return _divided(ctx, first, second, lambda a, b: apply("fmod", a, b), "rem")
 
 
-# --- powers -----------------------------------------------------------------------------------------------------------------------
+# --- powers -----------------------------------------------------------------------------------------------
 
 # The exponents that eager computes without pow.
 _POWERS: dict[float, Callable[[TensorExpr], TensorExpr]] = {
@@ -359,7 +366,7 @@ def pow_of_scalar(ctx: Any, base: Any, exponent: TensorExpr) -> TensorExpr:
     return rounded(ctx, apply("exp2", operand) if base == 2 else apply("pow", number, operand))
 
 
-# --- selection --------------------------------------------------------------------------------------------------------------------
+# --- selection --------------------------------------------------------------------------------------------
 
 
 @lowering(aten.where.self, aten.where.ScalarSelf, aten.where.ScalarOther, aten.where.Scalar)
@@ -433,7 +440,7 @@ _register_infinity("isposinf", math.inf)
 _register_infinity("isneginf", -math.inf)
 
 
-# --- derivatives that are one operator in ATen graphs ---------------------------------------------------------------------------
+# --- derivatives that are one operator in ATen graphs -----------------------------------------------------
 
 
 @lowering(aten.tanh_backward.default)
@@ -448,7 +455,7 @@ def sigmoid_backward(ctx: Any, gradient: TensorExpr, output: TensorExpr) -> Tens
     return rounded(ctx, mul(mul(grad, sub(1.0, out)), out))
 
 
-# --- copies and casts -------------------------------------------------------------------------------------------------------------
+# --- copies and casts -------------------------------------------------------------------------------------
 
 
 @lowering(aten._to_copy.default)

@@ -1,7 +1,8 @@
 """Element types as ATen computes in them.
 
 In:  the arguments of an operator: tensors, Python numbers, sizes.
-Out: their common type ("f32", ...), the type to compute in, and the arguments as tensors of that type and one shape.
+Out: their common type ("f32", ...), the type to compute in, and the arguments as tensors of that type and one
+     shape.
 
     common_dtype([f32 of 4 elements, 2.5 (a Python float)]) -> "f32"        compute_dtype("bf16") -> "f32"
 """
@@ -43,8 +44,10 @@ def _number_dtype(value: Any) -> str:
 
 
 def common_dtype(operands: Sequence[Any]) -> str:
-    """The type that ATen promotes these operands to: tensors with dimensions first, then zero-dimensional ones, then numbers, where a
-    later class matters only if it is of a higher category (bool < integer < float)."""
+    """The type that ATen promotes these operands to: tensors with dimensions first, then zero-dimensional
+    ones, then numbers, where a later class matters only if it is of a higher category (bool < integer <
+    float).
+    """
     classes: list[list[str]] = [[], [], []]
     for operand in operands:
         if isinstance(operand, TensorExpr) and not isinstance(operand, SizeValue):
@@ -69,8 +72,9 @@ def _promote(dtypes: list[str]) -> str:
 
 
 def as_operand(operand: Any, dtype: str, shape: Shape, common: str | None = None) -> TensorExpr:
-    """`operand` as a tensor of `dtype` and `shape`. A tensor of another type is first rounded to `common`, as eager does; a number is
-    converted straight to `dtype`, the type of computation."""
+    """`operand` as a tensor of `dtype` and `shape`. A tensor of another type is first rounded to `common`, as
+    eager does; a number is converted straight to `dtype`, the type of computation.
+    """
     if isinstance(operand, TensorExpr):
         rounded = operand if common is None else cast(operand, common)
         return expand(cast(rounded, dtype), shape)

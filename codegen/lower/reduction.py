@@ -2,8 +2,8 @@
 
     aten.mean.dim(x, [1])  ->  Map("div", (Reduce("sum", x, (1,)), Fill(n)))
 
-Sums of integers and bools are i64, those of bf16 and f16 accumulate in f32 and are rounded once, as in eager. Variances take two passes
-(mean, then squared deviations), which is as exact as eager's running update.
+Sums of integers and bools are i64, those of bf16 and f16 accumulate in f32 and are rounded once, as in eager.
+Variances take two passes (mean, then squared deviations), which is as exact as eager's running update.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def all_lowering(ctx: Any, value: TensorExpr, dims: Any = None, keepdim: bool = 
     return _truth("all", ctx, value, [dims] if isinstance(dims, int) else dims)
 
 
-# --- moments ---------------------------------------------------------------------------------------------------------------------
+# --- moments ----------------------------------------------------------------------------------------------
 
 
 def moments(source: TensorExpr, dims: tuple[int, ...], correction: float) -> tuple[TensorExpr, TensorExpr]:

@@ -2,7 +2,8 @@
 
     where(less(a, b), a, b)  ->  Map("where", (Map("lt", (a, b)), a, b))
 
-Numbers among the arguments become tensors of the type of the tensors beside them: constants, or computed from sizes.
+Numbers among the arguments become tensors of the type of the tensors beside them: constants, or computed from
+sizes.
 """
 
 from __future__ import annotations

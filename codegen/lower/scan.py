@@ -2,7 +2,8 @@
 
     aten.cumsum(x, 1)   ->   Scan("sum", cast x to f64, 1) as f32
 
-Sums and products are accumulated in the type that eager takes: float64 for float32, float32 for the narrower ones, and every result rounded.
+Sums and products are accumulated in the type that eager takes: float64 for float32, float32 for the narrower
+ones, and every result rounded.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ def cummin(ctx: Any, value: TensorExpr, dim: int) -> Any:
 
 
 def record_and_place(combine: str, reaches: str, value: TensorExpr, dim: int) -> Any:
-    """The best so far, and where the last element stands that is as good: of -0.0 and 0.0 the later, of NaNs the last."""
+    """The best so far, and where the last element stands that is as good: of -0.0 and 0.0 the later, of NaNs
+    the last.
+    """
     if not value.shape:
         return copy_of(value), fill((), "i64", 0)
     dim %= len(value.shape)

@@ -1,8 +1,10 @@
 """Writes to computed places.
 
-    aten.scatter_add(base, 0, index, source)   ->   a buffer with a copy of base, and Scattered(source, (index, 1), "sum") stored to it
+    aten.scatter_add(base, 0, index, source)   ->   a buffer with a copy of base, and Scattered(source,
+                                                    (index, 1), "sum") stored to it
 
-An index out of range fails the kernel; eager then raises its own error. Sums in half precision are left to eager, which rounds each addition.
+An index out of range fails the kernel; eager then raises its own error. Sums in half precision are left to
+eager, which rounds each addition.
 """
 
 from __future__ import annotations
@@ -64,7 +66,9 @@ def scattered(
     combine: str | None = None,
     into: Shape | None = None,
 ) -> Any:
-    """A copy of `base` with `source` written to it. `into`: other sizes under which the row-major result is written to."""
+    """A copy of `base` with `source` written to it. `into`: other sizes under which the row-major result is
+    written to.
+    """
     if combine is not None and ctx.dtype in NOT_ADDED:
         return NotImplemented
     result = ctx.new_buffer(ctx.name, "temp", ctx.val.dtype, ctx.shape, strides_of(ctx.val))
@@ -73,7 +77,8 @@ def scattered(
         if result.strides != row_major(result.shape):
             return NotImplemented
         place = Stored(into, result.dtype, result.buffer, row_major(into))
-    # A copy, also where the base is computed: who else reads the base must not find it in memory that is about to change.
+    # A copy, also where the base is computed: who else reads the base must not find it in memory that is
+    # about to change.
     ctx.stores.append(Store(copy_of(reshape(cast(base, ctx.dtype), ctx.shape)), result))
     ctx.stores.append(
         Store(Scattered(cast(source, ctx.dtype), place.shape, coordinates, wraps, combine), place)
@@ -104,7 +109,7 @@ def cut(value: TensorExpr, shape: Shape) -> TensorExpr:
     return value
 
 
-# --- one index for each element ---------------------------------------------------------------------------------------------------
+# --- one index for each element ---------------------------------------------------------------------------
 
 
 def scatter(
@@ -177,7 +182,7 @@ def scatter_with(
     return scatter(ctx, base, dim, indices, source, {"add": "sum", "multiply": "prod"}[reduce])
 
 
-# --- one index for each slice -------------------------------------------------------------------------------------------------------
+# --- one index for each slice -----------------------------------------------------------------------------
 
 
 @lowering(aten.index_add.default)
@@ -259,7 +264,7 @@ def embedding_backward(
     return scattered(ctx, base, reshape(source, flat), (reshape(rows, flat), 1), wraps=False, combine="sum")
 
 
-# --- several indices ------------------------------------------------------------------------------------------------------------------
+# --- several indices --------------------------------------------------------------------------------------
 
 
 @lowering(aten.index_put.default, aten._unsafe_index_put.default)

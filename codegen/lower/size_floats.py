@@ -5,7 +5,8 @@ Out: `SizeFloat`, which kernels compute in double precision from the sizes that 
 
     2.0 / ToFloat(4*s0)   ->   Map("div", (Fill(2.0), Map("cast", (SizeValue(4*s0),))))
 
-A rule that wants a Python number for such an argument raises TypeError: the graph is compiled for each of its sizes then.
+A rule that wants a Python number for such an argument raises TypeError: the graph is compiled for each of its
+sizes then.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from codegen.lower.scalar_math import apply
 from codegen.lower.tensor_expr import SizeValue, TensorExpr, cast, fill
 
 F64 = "f64"
-#: by the name of a sympy class: the operation on its two arguments. Sums and products of more have no order that is known: they would round otherwise.
+#: by the name of a sympy class: the operation on its two arguments. Sums and products of more have no order
+# that is known: they would round otherwise.
 BINARY = {"FloatTrueDiv": "div", "IntTrueDiv": "div", "Add": "add", "Mul": "mul"}
 
 

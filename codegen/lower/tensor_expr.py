@@ -5,8 +5,8 @@ Out: `codegen.passes` cuts the DAG into kernels and emits each definition at the
 
     y = (x + 1).t()  ->  View(Map("add", (Stored("x"), Fill(1.0))), Affine(permutation 1, 0))
 
-A definition has a shape of `Index` sizes and an element type of loop IR. The arguments of a `Map` have its shape: broadcasts are
-views. Nodes compare by identity; a node that is used twice is one node.
+A definition has a shape of `Index` sizes and an element type of loop IR. The arguments of a `Map` have its
+shape: broadcasts are views. Nodes compare by identity; a node that is used twice is one node.
 """
 
 from __future__ import annotations
@@ -117,9 +117,11 @@ class Checked(TensorExpr):
 
 
 class Reduce(TensorExpr):
-    """`combine` of `codegen.ir.Accumulator` over `dims` of `source`; the shape is that of the other dimensions.
+    """`combine` of `codegen.ir.Accumulator` over `dims` of `source`; the shape is that of the other
+    dimensions.
 
-    For argmax and argmin the index that is kept is the row-major number of the element within the reduced dimensions.
+    For argmax and argmin the index that is kept is the row-major number of the element within the reduced
+    dimensions.
     """
 
     __slots__ = ("combine", "dims", "source")
@@ -138,8 +140,10 @@ class Reduce(TensorExpr):
 
 
 class PartSum(TensorExpr):
-    """Not a tensor: the elements of `source`, added up over those positions along `dims` that are in one part of the rows of a kernel
-    (`codegen.passes.column_sums`). The shape is that of `source`; the buffer has a dimension for the parts and those that are not in `dims`."""
+    """Not a tensor: the elements of `source`, added up over those positions along `dims` that are in one part
+    of the rows of a kernel (`codegen.passes.column_sums`). The shape is that of `source`; the buffer has a
+    dimension for the parts and those that are not in `dims`.
+    """
 
     __slots__ = ("dims", "source")
 
@@ -150,7 +154,9 @@ class PartSum(TensorExpr):
 
 
 class Scan(TensorExpr):
-    """`combine` ("sum", "prod", "max", "min") of the elements of `source` along `dim` up to each one, converted to `dtype`."""
+    """`combine` ("sum", "prod", "max", "min") of the elements of `source` along `dim` up to each one,
+    converted to `dtype`.
+    """
 
     __slots__ = ("combine", "dim", "source")
 
@@ -164,9 +170,9 @@ class Scan(TensorExpr):
 class Gather(TensorExpr):
     """The element of `base` at computed coordinates.
 
-    `coordinates[d]` is, for dimension d of the base, the number of the dimension of the result that indexes it, or an integer tensor
-    of the result's shape. `wraps`: negative values count from the end. Values out of range fail the kernel; `trusted`: another one has
-    checked them.
+    `coordinates[d]` is, for dimension d of the base, the number of the dimension of the result that indexes
+    it, or an integer tensor of the result's shape. `wraps`: negative values count from the end. Values out of
+    range fail the kernel; `trusted`: another one has checked them.
     """
 
     __slots__ = ("base", "coordinates", "trusted", "wraps")
@@ -197,10 +203,12 @@ class Padded(TensorExpr):
 
 
 class Scattered(TensorExpr):
-    """Not a tensor: the elements of `source`, each written to a computed place of the buffer that it is stored to, one after the other.
+    """Not a tensor: the elements of `source`, each written to a computed place of the buffer that it is
+    stored to, one after the other.
 
-    The shape is that of `source`. `coordinates[d]` is, for dimension d of the buffer (of sizes `into`), the number of a dimension of the source,
-    or an integer tensor of the source's shape, as in `Gather` (so is `trusted`). `combine`: with what is there ("sum", "prod", "max", "min"), or None.
+    The shape is that of `source`. `coordinates[d]` is, for dimension d of the buffer (of sizes `into`), the
+    number of a dimension of the source, or an integer tensor of the source's shape, as in `Gather` (so is
+    `trusted`). `combine`: with what is there ("sum", "prod", "max", "min"), or None.
     """
 
     __slots__ = ("combine", "coordinates", "into", "source", "trusted", "wraps")
@@ -223,7 +231,7 @@ class Scattered(TensorExpr):
         self.trusted = False
 
 
-# --- what definitions are made of --------------------------------------------------------------------------------------------------
+# --- what definitions are made of -------------------------------------------------------------------------
 
 
 def children(value: TensorExpr) -> tuple[TensorExpr, ...]:
@@ -260,7 +268,7 @@ def topological(values: list[TensorExpr]) -> list[TensorExpr]:
     return order
 
 
-# --- index transformations of views ----------------------------------------------------------------------------------------
+# --- index transformations of views -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +281,9 @@ class Coordinate:
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """One `Coordinate` for each dimension of the base: permute, expand, slice, select, flip, diagonal, unfold, (un)squeeze."""
+    """One `Coordinate` for each dimension of the base: permute, expand, slice, select, flip, diagonal,
+    unfold, (un)squeeze.
+    """
 
     coordinates: tuple[Coordinate, ...]
 

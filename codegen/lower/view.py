@@ -95,7 +95,9 @@ def strided_slice(base: TensorExpr, dim: int, start: Index, step: Index, size: I
 
 
 def clamp_start(start: Index | None, size: Index, present: Any) -> Index:
-    """Where a slice begins. `present`: the size as torch has it; what it is compared with here is a condition of the graph."""
+    """Where a slice begins. `present`: the size as torch has it; what it is compared with here is a condition
+    of the graph.
+    """
     if start is None or not isinstance(start, int):
         return start or 0
     if start < 0:

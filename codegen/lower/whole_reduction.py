@@ -5,8 +5,8 @@ Out: the reduction of the reductions of its parts.
 
     sum of x[1000, 1000]   ->   Reduce("sum", Reduce("sum", x as [50, 20, 1000], (1, 2)), (0,))
 
-How many parts there are does not depend on the threads, so neither does the result. The dimension that is cut is the one of the largest steps in memory: then
-each part lies in one piece.
+How many parts there are does not depend on the threads, so neither does the result. The dimension that is cut
+is the one of the largest steps in memory: then each part lies in one piece.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def _parts_of(extent: Index) -> int:
 
 
 def _steps(value: TensorExpr) -> tuple[int, ...]:
-    """How far apart in memory neighbours along each dimension are; of a value that is computed from several, the one that reaches furthest."""
+    """How far apart in memory neighbours along each dimension are; of a value that is computed from several,
+    the one that reaches furthest.
+    """
     if isinstance(value, Stored):
         return tuple(map(_known, value.strides))
     if isinstance(value, Map):

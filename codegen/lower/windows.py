@@ -1,7 +1,8 @@
 """Windows laid side by side, and their sum: torch.nn.functional.unfold and fold.
 
 aten.im2col(x, [2, 2], ...)   ->   x padded, at (row * stride + i * dilation, column * stride + j * dilation)
-aten.col2im(y, ...)           ->   the sum over i and j of y moved to where its windows lie; where they don't overlap, y itself
+aten.col2im(y, ...)           ->   the sum over i and j of y moved to where its windows lie; where they don't
+                                   overlap, y itself
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The passes in order: from the stores of a lowering to the steps of a Program.
 
-    scatter in place -> split joins -> split pads -> find roots -> fuse -> sum columns beside rows -> join rows -> give buffers to what crosses kernels
+    scatter in place -> split joins -> split pads -> find roots -> fuse -> sum columns beside rows -> join
+    rows -> give buffers to what crosses kernels
     -> borrow outputs -> emit -> (in-place writes made safe) -> schedule -> order steps
 
 In:  `Lowering` after the walk over the graph.
@@ -116,8 +117,9 @@ def scratch_buffers(draft: Draft) -> dict[str, BufferInfo]:
 
 
 def _needed_kernels(group: Group, made: dict[Root, int], steps: list[KernelStep]) -> set[int]:
-    """Positions of the kernels that store a value which this one reads: of a buffer that several fill (a joined tensor), those alone. `made`: by which
-    kernel."""
+    """Positions of the kernels that store a value which this one reads: of a buffer that several fill (a
+    joined tensor), those alone. `made`: by which kernel.
+    """
     values = {dep for root in group.members for dep, _ in root.reads if dep not in group.members}
     return {
         made[dep] for dep in values if dep in made and dep.targets[0].buffer in steps[made[dep]].written()
@@ -125,7 +127,9 @@ def _needed_kernels(group: Group, made: dict[Root, int], steps: list[KernelStep]
 
 
 def _give_buffers(lowering: Lowering, groups: list[Group], dependencies: Dependencies) -> None:
-    """A root that another kernel reads has to be stored, and not in an input alone: kernels read from its first target."""
+    """A root that another kernel reads has to be stored, and not in an input alone: kernels read from its
+    first target.
+    """
     for group in groups:
         for root in group.members:
             root.targets.sort(key=lambda target: _is_old_input(lowering, target))
@@ -154,15 +158,17 @@ def _is_dense(shape: Shape, strides: tuple[Index, ...]) -> bool:
     return last < prod(size for size in shape if isinstance(size, int))
 
 
-# --- writes to inputs -------------------------------------------------------------------------------------------------------------
+# --- writes to inputs -------------------------------------------------------------------------------------
 
 
 def _make_writes_safe(
     lowering: Lowering, groups: list[Group], by_value: dict[TensorExpr, Root], dependencies: Dependencies
 ) -> tuple[list[Group], dict[int, Draft]]:
-    """A kernel may write to an input in place if everything else that reads the input, and everything that may fail, can run before it, and it
-    reads itself only the element that it is about to write. Else the new value goes to a temporary, and a kernel at the end copies it:
-    those kernels are returned, and drafts that were made on the way, by the number of the group."""
+    """A kernel may write to an input in place if everything else that reads the input, and everything that
+    may fail, can run before it, and it reads itself only the element that it is about to write. Else the new
+    value goes to a temporary, and a kernel at the end copies it: those kernels are returned, and drafts that
+    were made on the way, by the number of the group.
+    """
     copies: list[Group] = []
     drafts: dict[int, Draft] = {}
     failing: list[Root | ExternStep | ViewStep] = [call for call in lowering.steps if call_may_fail(call)]
@@ -229,7 +235,9 @@ def _is_safe(group: Group, name: str, draft: Draft, dependencies: Dependencies, 
 
 
 def _touches_own_element(draft: Draft, name: str) -> bool:
-    """True where all accesses to the buffer are to one index, in one run of statements, and no load comes after the store."""
+    """True where all accesses to the buffer are to one index, in one run of statements, and no load comes
+    after the store.
+    """
     places: set[tuple[int, ix.Index]] = set()
     stored = False
     segment = 0

@@ -40,7 +40,8 @@ def _fits(tensor: torch.Tensor, sizes: Sequence[Any]) -> bool:
     numbers = [*tensor.shape, *sizes]
     if not all(type(number) is int for number in numbers) or tensor.numel() == 0 or not any(sizes):
         return False
-    # with a size of 1 the strides of what is called row-major may be those of channels_last, which a join goes on with
+    # with a size of 1 the strides of what is called row-major may be those of channels_last, which a join
+    # goes on with
     rows = not tensor.is_contiguous() or tensor.stride() == tuple(row_major(tuple(tensor.shape)))
     return rows and all(0 <= size <= tensor.shape[-1 - position // 2] for position, size in enumerate(sizes))
 

@@ -2,10 +2,11 @@
 
     aten.native_layer_norm(x, ...)   ->   var_mean, sub, add, rsqrt, mul, ...
 
-Rewritten: what lowering fuses better in pieces (normalisations, losses, activations and their backward). Left whole: products of matrices,
-convolutions, embedding, indexing, sorts, and whatever draws random numbers (the generator has to be asked for the same
-numbers in the same order as in eager). The rules are torch's own (`torch._decomp`), but for a few common operators where those import sympy
-(0.3 s) on the way: those are written in `rewritings.py`, for float32 and float64.
+Rewritten: what lowering fuses better in pieces (normalisations, losses, activations and their backward). Left
+whole: products of matrices, convolutions, embedding, indexing, sorts, and whatever draws random numbers (the
+generator has to be asked for the same numbers in the same order as in eager). The rules are torch's own
+(`torch._decomp`), but for a few common operators where those import sympy (0.3 s) on the way: those are
+written in `rewritings.py`, for float32 and float64.
 """
 
 from __future__ import annotations
@@ -189,7 +190,9 @@ GENERAL |= {op: refused_for_bool(GENERAL[op]) for op in (aten.mv.default, aten.a
 def only_where(
     place: int, fits: Callable[[torch.Tensor], bool], rule: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Operators that refuse some layouts of the tensor at `place`, or that the rule does not round as eager does: left as they are where it does not fit."""
+    """Operators that refuse some layouts of the tensor at `place`, or that the rule does not round as eager
+    does: left as they are where it does not fit.
+    """
 
     @functools.wraps(rule)
     def rewrite(*args: Any, **kwargs: Any) -> Any:
@@ -231,7 +234,9 @@ TABLE |= {op: only_where(*how, TABLE[op]) for op, how in ONLY_WHERE.items()}
 
 
 def rule_for(op: OpOverload) -> Callable[..., Any] | None:
-    """Those for lists of tensors are made when the first such operator comes: making them costs as much as all others."""
+    """Those for lists of tensors are made when the first such operator comes: making them costs as much as
+    all others.
+    """
     if op not in TABLE and op._schema.name.startswith("aten::_foreach_"):
         from codegen.rewrite.foreach import FOREACH
 

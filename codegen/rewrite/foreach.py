@@ -1,9 +1,10 @@
 """Operators over lists of tensors, taken apart: what optimizers and clipping with `foreach=True` call.
 
-    aten._foreach_add_.List([p0, p1], [g0, g1], alpha=-0.1)   ->   aten.add_.Tensor(p0, g0, alpha=-0.1); aten.add_.Tensor(p1, g1, alpha=-0.1)
+    aten._foreach_add_.List([p0, p1], [g0, g1], alpha=-0.1)   ->   aten.add_.Tensor(p0, g0, alpha=-0.1);
+        aten.add_.Tensor(p1, g1, alpha=-0.1)
 
-On the CPU eager does the same, one tensor after the other, so that tensors which share memory see each other's writes. Lists that eager refuses are left
-to the operator itself, which raises its own error.
+On the CPU eager does the same, one tensor after the other, so that tensors which share memory see each
+other's writes. Lists that eager refuses are left to the operator itself, which raises its own error.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
 """Group normalisation of tensors whose channels lie side by side in memory (channels_last).
 
-    mean over (channels of a group, positions)   ->   sums of each channel over the positions, then those of a group
-    (x - mean) * rstd * weight + bias            ->   x * scale + offset, numbers for each channel that lie side by side, too
+    mean over (channels of a group, positions)   ->   sums of each channel over the positions, then those of a
+                                                      group
+    (x - mean) * rstd * weight + bias            ->   x * scale + offset, numbers for each channel that lie
+                                                      side by side, too
 
-A group is a few numbers out of each row of memory: a loop over all of it, or one for each group, would jump from row to row.
+A group is a few numbers out of each row of memory: a loop over all of it, or one for each group, would jump
+from row to row.
 """
 
 from __future__ import annotations

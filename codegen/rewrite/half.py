@@ -1,9 +1,11 @@
 """Forms of operators for bfloat16 and float16 that round where eager's kernels round.
 
-    linalg_cross(a, b)   ->   mul, mul, sub, each rounded to half precision        (torch's rule rounds once, at the end)
+    linalg_cross(a, b)   ->   mul, mul, sub, each rounded to half precision        (torch's rule rounds once,
+        at the end)
 
-Eager computes most operators on half precision in float32 and rounds the result. These are the exceptions: kernels whose every step is in half
-precision, and those that compute in float32 from intermediate results that they have rounded.
+Eager computes most operators on half precision in float32 and rounds the result. These are the exceptions:
+kernels whose every step is in half precision, and those that compute in float32 from intermediate results
+that they have rounded.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ def rounded(number: float, dtype: torch.dtype) -> float:
     return torch.tensor(number, dtype=dtype, device="cpu").item() if dtype in HALF else number
 
 
-# --- every step in half precision ------------------------------------------------------------------------------------------------
+# --- every step in half precision -------------------------------------------------------------------------
 
 
 @rewriting(aten.linalg_cross.default, dtypes=HALF)
@@ -124,7 +126,7 @@ def log_softmax(tensor: torch.Tensor, dim: int, half_to_float: bool) -> Any:
     return row_major(to(aten.sub(shifted, aten.log(total)), tensor.dtype))
 
 
-# --- batch norm: computed in float32 from statistics that were rounded to the dtype that they are kept in ----------------------------
+# --- batch norm: computed in float32 from statistics that were rounded to the dtype that they are kept in -
 
 
 def kept_dtype(tensor: torch.Tensor, *parameters: torch.Tensor | None) -> torch.dtype:

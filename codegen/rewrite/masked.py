@@ -2,7 +2,8 @@
 
 masked_scatter(x, mask, source)   ->   where(mask, source[cumsum(mask) - 1], x)
 
-A mask that is repeated along the last dims (an image's features among those of words) is counted once for all of them.
+A mask that is repeated along the last dims (an image's features among those of words) is counted once for all
+of them.
 """
 
 from __future__ import annotations

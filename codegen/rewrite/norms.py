@@ -1,9 +1,10 @@
 """Batch normalisation of float32 and float64 tensors.
 
-    mean, var over all dims but the channels;  (x - mean) * rsqrt(var + eps) * weight + bias;  running = momentum * new + (1 - momentum) * running
+    mean, var over all dims but the channels;  (x - mean) * rsqrt(var + eps) * weight + bias;  running =
+        momentum * new + (1 - momentum) * running
 
-The same operators as torch's rules in `torch._decomp` give, called directly: those take 4 ms a layer, in nets that have a hundred of them.
-Tensors of several dtypes, and sizes that are symbols, are left to torch's rules.
+The same operators as torch's rules in `torch._decomp` give, called directly: those take 4 ms a layer, in nets
+that have a hundred of them. Tensors of several dtypes, and sizes that are symbols, are left to torch's rules.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 In:  a call of the graph, on fake tensors, which have no values: torch picks the careful formula for them.
 Out: the same call, with a gradient that has both formulas and picks where eager picks.
 
-    prod(x)   ->   the gradient is grad * (prod / x) where no x is 0 (so NaN where x is NaN), else grad * the product of the others
+    prod(x)   ->   the gradient is grad * (prod / x) where no x is 0 (so NaN where x is NaN), else grad * the
+                   product of the others
 
 Products that are scattered look at values in their second derivative: such a graph runs through eager.
 """

@@ -1,6 +1,7 @@
 """What is computed for each pair: one element (or row) of the first operand, one of the second.
 
-cdist(x, y)   ->   sqrt(sum((x[:, None] - y[None]) ** 2, -1))           isin(x, few)   ->   any(x[..., None] == few, -1)
+cdist(x, y)   ->   sqrt(sum((x[:, None] - y[None]) ** 2, -1))           isin(x, few)   ->   any(x[..., None]
+    == few, -1)
 
 The pairs are not stored: the sums are taken over them as they are computed.
 """

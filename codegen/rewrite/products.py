@@ -31,7 +31,9 @@ def added(base: torch.Tensor, product: torch.Tensor, beta: Any, alpha: Any) -> t
 
 
 def of_nothing(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """A product without elements, or zeros where only the inner dim is 0: made of both factors, as a backward asks what leads to which result."""
+    """A product without elements, or zeros where only the inner dim is 0: made of both factors, as a backward
+    asks what leads to which result.
+    """
     return aten.sum(aten.mul(aten.unsqueeze(left, -1), aten.unsqueeze(right, -3)), [-2])
 
 

@@ -1,10 +1,11 @@
 """Recurrent networks of several layers with dropout between them, one layer at a time.
 
-In:  the arguments of `torch.lstm`, `gru`, `rnn_tanh` or `rnn_relu`, with symbolic sizes: of a padded batch, or of packed data and its batch sizes.
+In:  the arguments of `torch.lstm`, `gru`, `rnn_tanh` or `rnn_relu`, with symbolic sizes: of a padded batch,
+     or of packed data and its batch sizes.
 Out: what that function gives.
 
-On symbolic sizes torch runs a body in Python in place of the one in C++, and that (`_rnn_helper` in torch/_decomp/decompositions.py of 2.13) never drops
-anything. Of a single layer both compute the same.
+On symbolic sizes torch runs a body in Python in place of the one in C++, and that (`_rnn_helper` in
+torch/_decomp/decompositions.py of 2.13) never drops anything. Of a single layer both compute the same.
 """
 
 from __future__ import annotations

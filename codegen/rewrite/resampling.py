@@ -1,8 +1,11 @@
-"""Pooling, padding and resampling: each result element is made of a few elements of the operand, which tables name dim by dim.
+"""Pooling, padding and resampling: each result element is made of a few elements of the operand, which tables
+name dim by dim.
 
-    avg_pool2d(x, 2)   ->   x[:, :, rows, columns] over tables of (taps, outputs) for rows and columns; sum over the taps; divide
+    avg_pool2d(x, 2)   ->   x[:, :, rows, columns] over tables of (taps, outputs) for rows and columns; sum
+                            over the taps; divide
 
-A table holds, for each tap and each position of the result, the position in the operand. Backward, the gradient is added to the same places.
+A table holds, for each tap and each position of the result, the position in the operand. Backward, the
+gradient is added to the same places.
 """
 
 from __future__ import annotations
@@ -25,8 +28,9 @@ ADDITIONS = 1 << 16  # of gradients, which run in order: only on one thread also
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """For one dim: `places[tap][position]` in the operand, of `size` elements there. `weights` alike, where taps count differently (0: left
-    out)."""
+    """For one dim: `places[tap][position]` in the operand, of `size` elements there. `weights` alike, where
+    taps count differently (0: left out).
+    """
 
     size: int
     places: tuple[tuple[int, ...], ...]
@@ -54,7 +58,9 @@ def places(tables: list[Table], lead: int) -> list[torch.Tensor | None]:
 
 
 def weighted(tables: list[Table], tensor: torch.Tensor) -> torch.Tensor:
-    """`tensor`, which ends in taps and positions, times the weights; where one is 0, 0 whatever the element is."""
+    """`tensor`, which ends in taps and positions, times the weights; where one is 0, 0 whatever the element
+    is.
+    """
     for dim, table in enumerate(tables):
         if table.weights is not None:
             weights = grid(table.weights, dim, len(tables), tensor.dtype)
@@ -87,7 +93,9 @@ def spread_back(grad: torch.Tensor, tables: list[Table]) -> torch.Tensor:
 
 
 def is_usual(tensor: torch.Tensor, rank: int) -> bool:
-    """With one or two dims before those that are pooled, which have elements; row-major, or small and channels-last."""
+    """With one or two dims before those that are pooled, which have elements; row-major, or small and
+    channels-last.
+    """
     fits = tensor.dim() in (rank + 1, rank + 2) and min(tensor.shape[-rank:]) > 0
     return fits and (tensor.is_contiguous() or (is_channels_last(tensor) and tensor.numel() <= PADDING))
 
@@ -109,7 +117,7 @@ def may_add(tensor: torch.Tensor) -> bool:
     return torch.get_num_threads() == 1 or tensor.numel() <= ADDITIONS
 
 
-# --- padding -----------------------------------------------------------------------------------------------------------------------
+# --- padding ----------------------------------------------------------------------------------------------
 
 
 def reflected(size: int, left: int, right: int) -> tuple[int, ...]:
@@ -148,7 +156,7 @@ for _rank in (1, 2, 3):
     register_padding("replication_pad", _rank, replicated)
 
 
-# --- resampling ----------------------------------------------------------------------------------------------------------------------
+# --- resampling -------------------------------------------------------------------------------------------
 
 
 def scale_of(size: int, result: int, factor: float | None) -> Any:
@@ -232,7 +240,9 @@ def cubically(sizes: Any, results: Any, factors: Any, options: Any, dtype: Any) 
 
 
 def register_pair(name: str, rank: int, tables: Any, options: int, limit: int) -> None:
-    """`options`: how many arguments stand between the sizes and the factors. `limit`: of the elements of the result."""
+    """`options`: how many arguments stand between the sizes and the factors. `limit`: of the elements of the
+    result.
+    """
 
     def forward(tensor: torch.Tensor, result: list[int], *rest: Any) -> Any:
         if not is_usual(tensor, rank) or math.prod((*tensor.shape[:-rank], *result)) > limit:
@@ -258,7 +268,7 @@ for _rank, _linear in ((1, "upsample_linear1d"), (2, "upsample_bilinear2d"), (3,
 register_pair("upsample_bicubic2d", 2, cubically, 1, RESAMPLING)
 
 
-# --- windows -----------------------------------------------------------------------------------------------------------------------------
+# --- windows ----------------------------------------------------------------------------------------------
 
 
 def pooled_size(size: int, kernel: int, step: int, pad: int, spread: int, ceil: bool) -> int:
@@ -399,7 +409,9 @@ def register_average(rank: int) -> None:
 
 
 def numbered(tables: list[Table]) -> torch.Tensor:
-    """The number of each tap beside all positions of the result, -1 where it is left out: of several NaN eager takes the last."""
+    """The number of each tap beside all positions of the result, -1 where it is left out: of several NaN
+    eager takes the last.
+    """
     taps, rank = [table.taps for table in tables], len(tables)
     count = math.prod(taps)
     numbers: Any = aten.reshape(aten.arange(count, dtype=torch.int64), [count] + [1] * rank)

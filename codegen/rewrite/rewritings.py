@@ -21,8 +21,9 @@ HALF = (torch.bfloat16, torch.float16)
 
 
 class Own:
-    """A body, the position of the tensor argument that decides whether it is taken, the dtypes that it is for, and whether it is also for
-    tensors without dims or elements."""
+    """A body, the position of the tensor argument that decides whether it is taken, the dtypes that it is
+    for, and whether it is also for tensors without dims or elements.
+    """
 
     def __init__(
         self, body: Rewriting, probe: int, dtypes: tuple[torch.dtype, ...], any_size: bool = False
@@ -71,13 +72,15 @@ def row_major(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def in_rows(tensor: torch.Tensor, dim: int) -> torch.Tensor:
-    """`tensor`, of which rows along `dim` are to be read several times, without jumps from element to element where the result has such rows."""
+    """`tensor`, of which rows along `dim` are to be read several times, without jumps from element to element
+    where the result has such rows.
+    """
     last = tensor.dim() - 1
     across = dim % tensor.dim() == last and tensor.shape[last] != 1 and tensor.stride(last) not in (0, 1)
     return row_major(tensor) if across else tensor
 
 
-# --- softmax, normalisation -----------------------------------------------------------------------------------------------------
+# --- softmax, normalisation -------------------------------------------------------------------------------
 
 
 @rewriting(aten._softmax.default)
@@ -161,7 +164,7 @@ def native_layer_norm_backward(
     return for_tensor, for_weight, for_bias
 
 
-# --- losses -----------------------------------------------------------------------------------------------------------------------
+# --- losses -----------------------------------------------------------------------------------------------
 
 
 @rewriting(aten.nll_loss_forward.default)
@@ -226,7 +229,7 @@ def mse_loss_backward(
     return aten.mul(aten.mul(aten.sub(tensor, target), factor), grad)
 
 
-# --- activations --------------------------------------------------------------------------------------------------------------------
+# --- activations ------------------------------------------------------------------------------------------
 
 
 @rewriting(aten.sgn.default)

@@ -1,6 +1,8 @@
-"""Places in sorted numbers, by the steps of eager's own search: also among numbers that are not sorted, and for NaN.
+"""Places in sorted numbers, by the steps of eager's own search: also among numbers that are not sorted, and
+for NaN.
 
-bucketize(x, boundaries)   ->   first, behind = 0, n;  as often as n has bits:  middle = (first + behind) // 2, and one of the two moves there
+bucketize(x, boundaries)   ->   first, behind = 0, n;  as often as n has bits:  middle = (first + behind) //
+    2, and one of the two moves there
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Operators that are a few simpler ones, for which torch has no rule or one that is not eager's to the last bit.
+"""Operators that are a few simpler ones, for which torch has no rule or one that is not eager's to the last
+bit.
 
 angle(x)   ->   where(isnan(x), x, where(x < 0, pi, 0))
 """
@@ -24,7 +25,7 @@ def angle(tensor: torch.Tensor) -> torch.Tensor:
     return aten.where(aten.isnan(tensor), tensor, angles)
 
 
-# --- standard deviations: of equal numbers 0, to the last bit, as its gradient asks whether it is 0 ---------------------------------------
+# --- standard deviations: of equal numbers 0, to the last bit, as its gradient asks whether it is 0 -------
 
 
 def from_the_first(tensor: torch.Tensor, dims: list[int] | None) -> torch.Tensor:
@@ -113,7 +114,7 @@ def trilinear(
     return aten.sum(product, sumdim) if sumdim else product
 
 
-# --- diagonals ---------------------------------------------------------------------------------------------------------------------
+# --- diagonals --------------------------------------------------------------------------------------------
 
 
 @rewriting(aten.diagonal_copy.default, dtypes=(*NUMBERS, torch.bool), any_size=True)
@@ -121,7 +122,7 @@ def diagonal_copy(tensor: torch.Tensor, offset: int = 0, dim1: int = 0, dim2: in
     return aten.clone(aten.diagonal(tensor, offset, dim1, dim2), memory_format=torch.contiguous_format)
 
 
-# --- unpooling: each value to the place that its index names -----------------------------------------------------------------------
+# --- unpooling: each value to the place that its index names ----------------------------------------------
 
 
 def unpool(tensor: torch.Tensor, indices: torch.Tensor, output_size: list[int]) -> Any:
@@ -150,7 +151,7 @@ def max_unpool3d(
     return unpool(tensor, indices, output_size)
 
 
-# --- pieces ------------------------------------------------------------------------------------------------------------------------
+# --- pieces -----------------------------------------------------------------------------------------------
 
 
 @rewriting(aten.unsafe_split.Tensor, dtypes=(*NUMBERS, torch.bool), any_size=True)
@@ -163,7 +164,7 @@ def unsafe_split_with_sizes(tensor: torch.Tensor, sizes: list[int], dim: int = 0
     return aten.split_with_sizes(tensor, sizes, dim)
 
 
-# --- scattered reductions: sums, and means as sums divided by counts ------------------------------------------------------------------
+# --- scattered reductions: sums, and means as sums divided by counts --------------------------------------
 
 
 def _mean(total: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:

@@ -2,7 +2,8 @@
 
     digamma(x)   ->   the recurrence up to 10 and the asymptotic series, by masks
 
-Loops that eager leaves as soon as it can are unrolled to their longest; an element that is done keeps what it has.
+Loops that eager leaves as soon as it can are unrolled to their longest; an element that is done keeps what it
+has.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def mvlgamma(tensor: torch.Tensor, p: int) -> torch.Tensor:
     return row_major(aten.add(total, p * (p - 1) * math.log(math.pi) / 4))
 
 
-# --- inverse error function ---------------------------------------------------------------------------------------------------------
+# --- inverse error function -------------------------------------------------------------------------------
 
 INNER = (
     (-0.140543331, 0.914624893, -1.645349621, 0.886226899),
@@ -125,11 +126,13 @@ def erfinv(tensor: torch.Tensor) -> Any:
     return aten.where(aten.gt(magnitude, 1), math.nan, found)
 
 
-# --- modified Bessel functions ------------------------------------------------------------------------------------------------------
+# --- modified Bessel functions ----------------------------------------------------------------------------
 
 
 def chebyshev(argument: torch.Tensor, coefficients: tuple[float, ...]) -> torch.Tensor:
-    """Clenshaw's recurrence, as Cephes has it: half the difference of the last two. In float32 without the terms that it can't tell from 0."""
+    """Clenshaw's recurrence, as Cephes has it: half the difference of the last two. In float32 without the
+    terms that it can't tell from 0.
+    """
     if argument.dtype is torch.float32:
         least = 1e-9 * max(map(abs, coefficients))
         first = next(i for i, coefficient in enumerate(coefficients) if abs(coefficient) > least)

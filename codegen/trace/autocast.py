@@ -1,11 +1,15 @@
 """Graphs that are called under autocast.
 
-In:  a compiled graph whose trace was made under autocast: the casts that its operators want are operators of the graph.
-Out: the same graph, each call of which runs without autocast. What runs in place of the graph, where it can't, runs with it.
+In:  a compiled graph whose trace was made under autocast: the casts that its operators want are operators of
+     the graph.
+Out: the same graph, each call of which runs without autocast. What runs in place of the graph, where it
+     can't, runs with it.
 
-    with torch.autocast("cpu"): y = graph(x, w)   ->   x.to(bfloat16), w.to(bfloat16), mm: nothing is cast a second time
+    with torch.autocast("cpu"): y = graph(x, w)   ->   x.to(bfloat16), w.to(bfloat16), mm: nothing is cast a
+                                                       second time
 
-Gradients are traced without autocast, as they are computed in eager where the backward lies behind the region.
+Gradients are traced without autocast, as they are computed in eager where the backward lies behind the
+region.
 """
 
 from __future__ import annotations
@@ -59,7 +63,9 @@ class WithoutAutocast:
 
 
 class SizedWithoutAutocast:
-    """A compiled symbolic graph, whose graphs run without autocast. Its templates are kept here: what they make is not called as it is."""
+    """A compiled symbolic graph, whose graphs run without autocast. Its templates are kept here: what they
+    make is not called as it is.
+    """
 
     def __init__(self, graph: Any) -> None:
         self.graph = graph

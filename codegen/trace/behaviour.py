@@ -1,10 +1,12 @@
 """What an operator does to its arguments, found once for each operator.
 
 In:  an ATen overload.
-Out: `Behaviour`: how a trace records a call of it, which arguments it writes, and the operator that computes the same and writes nothing.
+Out: `Behaviour`: how a trace records a call of it, which arguments it writes, and the operator that computes
+     the same and writes nothing.
 
     add_.Tensor   ->   Behaviour("write", ((0, "self"),), add.Tensor)
-    arange.start_out   ->   Behaviour("write", ((3, "out"),), arange.start_step)        mul.Tensor   ->   Behaviour("pure")
+    arange.start_out   ->   Behaviour("write", ((3, "out"),), arange.start_step)        mul.Tensor   ->
+        Behaviour("pure")
 """
 
 from __future__ import annotations
@@ -28,8 +30,9 @@ RESIZES = frozenset(("set_", "resize_as_", "_resize_output_"))
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """`handle` records a call. `writes`: names and positions of the arguments written in place; `functional`: the operator that computes the
-    same and writes nothing."""
+    """`handle` records a call. `writes`: names and positions of the arguments written in place; `functional`:
+    the operator that computes the same and writes nothing.
+    """
 
     handle: str
     writes: tuple[tuple[int, str], ...] = ()
@@ -77,7 +80,9 @@ def behaviour_of(func: OpOverload) -> Behaviour:
 
 
 def functional_of(func: OpOverload, name: str, written: set[int]) -> OpOverload | None:
-    """`add_.Tensor` -> `add.Tensor`; `add.out` -> the overload of `add` that has the same arguments but `out`."""
+    """`add_.Tensor` -> `add.Tensor`; `add.out` -> the overload of `add` that has the same arguments but
+    `out`.
+    """
     if func in FUNCTIONAL:
         return FUNCTIONAL[func]
     module = getattr(torch.ops, func.namespace)
@@ -95,7 +100,9 @@ def functional_of(func: OpOverload, name: str, written: set[int]) -> OpOverload 
 
 
 def same_arguments(packet: Any, func: OpOverload) -> OpOverload | None:
-    """The overload that takes what `func` takes. Not always the one of the same name: `pow_.Scalar` is `pow.Tensor_Scalar` in place."""
+    """The overload that takes what `func` takes. Not always the one of the same name: `pow_.Scalar` is
+    `pow.Tensor_Scalar` in place.
+    """
     wanted = [str(a.type) for a in func._schema.arguments]
     names = sorted(packet.overloads(), key=lambda name: name != func._overloadname)
     for candidate in (getattr(packet, name) for name in names):

@@ -1,9 +1,10 @@
-"""Random numbers in a captured graph: drawn by eager's own operator, from the same generator, in the same order.
+"""Random numbers in a captured graph: drawn by eager's own operator, from the same generator, in the same
+order.
 
     noise.bernoulli_(0.5)   ->   draw(aten.bernoulli_.float, [4, 3], [3, 1], torch.float32, 0.5)
 
-The in-place operator is called on a new tensor laid out like the one that it was called on, since the order in which elements get their
-numbers follows the layout.
+The in-place operator is called on a new tensor laid out like the one that it was called on, since the order
+in which elements get their numbers follows the layout.
 """
 
 from __future__ import annotations

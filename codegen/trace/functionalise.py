@@ -4,11 +4,12 @@ In:  views and writes, in program order, told by the tracer.
 Out: for each tensor its current node; for each written graph input the node to copy into it at the end.
 
     v = x[0]; v.add_(1); return x * 2
-    ->  select = select(x, 0); add = add(select, 1); select_scatter = select_scatter(x, add, 0, 0); mul = mul(select_scatter, 2)
-        copy_(x, select_scatter)
+    ->  select = select(x, 0); add = add(select, 1); select_scatter = select_scatter(x, add, 0, 0); mul =
+        mul(select_scatter, 2) copy_(x, select_scatter)
 
-All tensors on one memory form a tree of views with the tensor that was there first as the root. A write to a view is carried to the root by
-the inverse of each view; the others see it when they are next read: their version is behind, so their view is made again.
+All tensors on one memory form a tree of views with the tensor that was there first as the root. A write to a
+view is carried to the root by the inverse of each view; the others see it when they are next read: their
+version is behind, so their view is made again.
 """
 
 from __future__ import annotations
@@ -26,13 +27,17 @@ aten = torch.ops.aten
 
 
 class UntraceableError(RuntimeError):
-    """The graph does something that this tracer has no functional form for. The graph then runs through eager, operator by operator."""
+    """The graph does something that this tracer has no functional form for. The graph then runs through
+    eager, operator by operator.
+    """
 
 
 @dataclass(slots=True)
 class Memory:
-    """What the views of one storage share. `placeholder` is set where the memory belongs to a graph input; `changes`:
-    how often eager raises its version; some operators do not tell autograd that they write (batch norm to its running statistics)."""
+    """What the views of one storage share. `placeholder` is set where the memory belongs to a graph input;
+    `changes`: how often eager raises its version; some operators do not tell autograd that they write (batch
+    norm to its running statistics).
+    """
 
     version: int = 0
     placeholder: fx.Node | None = None
@@ -43,7 +48,9 @@ class Memory:
 
 @dataclass(slots=True)
 class View:
-    """A view operator applied to `parent`: `func(parent, *args, **kwargs)`, and which of its results (None: it has one)."""
+    """A view operator applied to `parent`: `func(parent, *args, **kwargs)`, and which of its results (None:
+    it has one).
+    """
 
     func: OpOverload
     args: tuple[Any, ...]
@@ -75,7 +82,9 @@ Emit = Callable[[Any, tuple[Any, ...], dict[str, Any]], fx.Node]
 
 @dataclass(slots=True)
 class Memories:
-    """`emit(func, args, kwargs)` appends a call to the graph (arguments are nodes) and gives its node, with `meta["val"]`."""
+    """`emit(func, args, kwargs)` appends a call to the graph (arguments are nodes) and gives its node, with
+    `meta["val"]`.
+    """
 
     emit: Emit
     written: list[Tracked] = field(default_factory=list)
@@ -147,7 +156,9 @@ class Memories:
 
 
 def mark_contents(node: fx.Node, placeholder: fx.Node) -> None:
-    """`meta["contents_of"]`: after some write the input contained this. (What is an input itself, or was written to another one before, stays as it is.)"""
+    """`meta["contents_of"]`: after some write the input contained this. (What is an input itself, or was
+    written to another one before, stays as it is.)
+    """
     if node.op == "call_function":
         node.meta.setdefault("contents_of", placeholder.name)
 
@@ -160,7 +171,7 @@ def item_of(emit: Emit, node: fx.Node, index: int) -> fx.Node:
     return emit(operator.getitem, (node, index), {})
 
 
-# --- inverses of views: (parent, view, written node) -> operator and its arguments ----------------------------------------------
+# --- inverses of views: (parent, view, written node) -> operator and its arguments ------------------------
 
 SCATTERS = frozenset(
     (

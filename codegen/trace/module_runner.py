@@ -101,7 +101,9 @@ class ModuleRunner:
         return TRACED_FORMS.get(node.target, node.target)
 
     def versions(self, out: Any) -> int | None:
-        """How often `out` has been written. Some of torch's operators do not write to it where it is a tensor subclass, as fake tensors are."""
+        """How often `out` has been written. Some of torch's operators do not write to it where it is a tensor
+        subclass, as fake tensors are.
+        """
         written = isinstance(out, torch.Tensor) and out.numel()
         return self.recorder.find(out).memory.version if written else None
 

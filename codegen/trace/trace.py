@@ -5,9 +5,9 @@ Out: `Trace`: an `fx.Graph` of ATen overloads with `meta["val"]`, what its input
 
     relu(x @ w + b)   ->   mm = aten.mm(x, w); add = aten.add(mm, b); relu = aten.relu(add)
 
-The module's calls run on fake tensors below a `TorchDispatchMode` that sees every ATen call after autograd and composite operators, rewrites
-some (`decompositions.py`), records the rest. Writes in place become functional values (`memory.py`); what they leave in a graph input is
-copied there at the end of the graph.
+The module's calls run on fake tensors below a `TorchDispatchMode` that sees every ATen call after autograd
+and composite operators, rewrites some (`decompositions.py`), records the rest. Writes in place become
+functional values (`memory.py`); what they leave in a graph input is copied there at the end of the graph.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ ZERO = aten._efficientzerotensor.default
 ZERO_FACTORS = {aten.mul.Tensor: 2, aten.div.Tensor: 1}  # how many of the arguments make the result zero
 
 
-# --- the recording mode -------------------------------------------------------------------------------------------------------------
+# --- the recording mode -----------------------------------------------------------------------------------
 
 
 class Recorder(TorchDispatchMode):
@@ -166,8 +166,9 @@ class Recorder(TorchDispatchMode):
         return result
 
     def record_zeros(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Tensor:
-        """What autograd knows to be zero (a derivative of `sign`), and products of that: zero also where the other factor is infinite. torch keeps
-        such tensors without memory; a graph has ordinary zeros."""
+        """What autograd knows to be zero (a derivative of `sign`), and products of that: zero also where the
+        other factor is infinite. torch keeps such tensors without memory; a graph has ordinary zeros.
+        """
         with self:
             if func is ZERO:
                 result = aten.zeros.default(*args, **kwargs)
@@ -195,7 +196,9 @@ class Recorder(TorchDispatchMode):
         return self.laid_out(func, args, kwargs, result)
 
     def laid_out(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
-        """What a rewriting computed, with the strides that the operator itself gives where these are known and others."""
+        """What a rewriting computed, with the strides that the operator itself gives where these are known
+        and others.
+        """
         if func not in SHAPE_RULES or (func._schema.is_mutable and behaviour_of(func).handle != "mixed"):
             return result
         own = run_rule(self.mode, func, args, kwargs)
@@ -262,7 +265,9 @@ class Recorder(TorchDispatchMode):
         return result
 
     def undone(self, func: OpOverload, turned: Tracked) -> torch.Tensor | None:
-        """`func` of views of what `func` made: the same views of what that was before. (Its real part is a part of its memory again.)"""
+        """`func` of views of what `func` made: the same views of what that was before. (Its real part is a
+        part of its memory again.)
+        """
         views: list[View] = []
         while turned.view is None or turned.view.func is not func:
             if turned.view is not None:
@@ -294,7 +299,9 @@ class Recorder(TorchDispatchMode):
     def record_constant(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """`torch.tensor(...)`: each run of the graph has a tensor of its own, which may be written to or returned."""
+        """`torch.tensor(...)`: each run of the graph has a tensor of its own, which may be written to or
+        returned.
+        """
         if isinstance(args[0], FakeTensor):
             return self.record_identity(func, behaviour, args, kwargs)
         result = run_rule(self.mode, func, args, kwargs)
@@ -346,7 +353,9 @@ class Recorder(TorchDispatchMode):
         return result
 
     def check_given(self, func: OpOverload, targets: list[Any], args: tuple[Any, ...]) -> None:
-        """Tensors that are given for the results: what most operators do where such a tensor is an operand too, only eager knows."""
+        """Tensors that are given for the results: what most operators do where such a tensor is an operand
+        too, only eager knows.
+        """
         if torch.Tag.pointwise in func.tags or not any(a.is_out for a in func._schema.arguments):
             return
         memories = {id(self.find(tensor).memory) for tensor in tensors_in(args) if tensor.numel()}
@@ -380,7 +389,9 @@ class Recorder(TorchDispatchMode):
     def record_mixed(
         self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """New results, and besides some arguments are written: the functional form has those values as its last results."""
+        """New results, and besides some arguments are written: the functional form has those values as its
+        last results.
+        """
         functional = behaviour.functional
         assert functional is not None
         with self:
@@ -427,13 +438,15 @@ class Recorder(TorchDispatchMode):
         raise UntraceableError(f"a call of {func}, which has no functional form")
 
 
-# --- running the module -------------------------------------------------------------------------------------------------------------
+# --- running the module -----------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class Trace:
-    """`graph` has no output node yet. `inputs` are the fake tensors (or numbers) of the placeholders, `lifted` the module's own tensors that
-    were made placeholders after the module's; `outputs` are what the module returned."""
+    """`graph` has no output node yet. `inputs` are the fake tensors (or numbers) of the placeholders,
+    `lifted` the module's own tensors that were made placeholders after the module's; `outputs` are what the
+    module returned.
+    """
 
     recorder: Recorder
     inputs: list[Any]
@@ -453,7 +466,9 @@ class Trace:
 
     @property
     def seen_writes(self) -> list[Tracked]:
-        """Those of written inputs that require grad by now, in grad mode. (An optimizer writes to parameters without.)"""
+        """Those of written inputs that require grad by now, in grad mode. (An optimizer writes to parameters
+        without.)
+        """
         return [
             tracked
             for tracked in self.written
@@ -467,7 +482,9 @@ class Trace:
         return {memory.placeholder.name: memory.changes for memory in memories if memory.placeholder}
 
     def check_writes(self) -> None:
-        """A written input must not share its memory with another: the trace takes inputs for memories of their own."""
+        """A written input must not share its memory with another: the trace takes inputs for memories of
+        their own.
+        """
         if not self.written:
             return
         fakes = [value for value in self.inputs if isinstance(value, torch.Tensor)]
@@ -482,7 +499,9 @@ class Trace:
                 raise UntraceableError("a write to an expanded input")
 
     def copy_back(self, outside: Sequence[Tracked] = ()) -> None:
-        """Append the copies into the inputs that were written, but for those that are copied outside of the graph."""
+        """Append the copies into the inputs that were written, but for those that are copied outside of the
+        graph.
+        """
         self.check_writes()
         for tracked in self.written:
             if tracked in outside:
@@ -493,8 +512,10 @@ class Trace:
             self.recorder.append(aten.copy_.default, (placeholder, final), {}, placeholder.meta["val"])
 
     def output_node(self, value: Any, shared: Container[int] = ()) -> Any:
-        """The node of an output: the placeholder itself where the output is the input itself, views of the placeholder where it is on an
-        input's memory (which by now contains what was written). `shared`: memories that several outputs are on."""
+        """The node of an output: the placeholder itself where the output is the input itself, views of the
+        placeholder where it is on an input's memory (which by now contains what was written). `shared`:
+        memories that several outputs are on.
+        """
         if not isinstance(value, torch.Tensor):
             return value
         tracked = self.recorder.find(value)
@@ -532,7 +553,9 @@ class Trace:
 
 
 def is_symbolic_batch_norm(func: OpOverload, args: tuple[Any, ...]) -> bool:
-    """`torch.batch_norm` calls this operator where sizes are symbols; in eager another one, which says nothing of the statistics that it writes."""
+    """`torch.batch_norm` calls this operator where sizes are symbols; in eager another one, which says
+    nothing of the statistics that it writes.
+    """
     return func is aten._native_batch_norm_legit.default and any(
         type(n) is torch.SymInt for n in args[0].shape
     )
@@ -555,7 +578,9 @@ def is_effect(node: fx.Node) -> bool:
 
 
 def trace(module: fx.GraphModule, inputs: Sequence[Any], mode: FakeMode) -> Trace:
-    """Run the module's graph on the fake twins of `inputs` and record it. Raises UntraceableError, or what the operators raise."""
+    """Run the module's graph on the fake twins of `inputs` and record it. Raises UntraceableError, or what
+    the operators raise.
+    """
     recorder = Recorder(mode)
     from codegen.trace.module_runner import ModuleRunner
 

@@ -24,7 +24,9 @@ def check_drawn(func: OpOverload, value: torch.Tensor, target: torch.Tensor) -> 
 
 
 def check_out_dtypes(func: OpOverload, made: Sequence[Any], targets: Sequence[torch.Tensor]) -> None:
-    """A tensor given for a result of another dtype: some kernels convert, some raise; which ones do, only eager knows."""
+    """A tensor given for a result of another dtype: some kernels convert, some raise; which ones do, only
+    eager knows.
+    """
     if any(a.is_out for a in func._schema.arguments) and any(
         value.dtype is not target.dtype for value, target in zip(made, targets)
     ):

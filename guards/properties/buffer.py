@@ -1,7 +1,8 @@
 """What BUFFER remembers of an object with a buffer, such as a NumPy array.
 
 In:  the object.
-Out: `BufferProperties`: class, element format, shape, strides, whether it may be written to; and what differs in another object.
+Out: `BufferProperties`: class, element format, shape, strides, whether it may be written to; and what differs
+     in another object.
 
     np.ones((2, 3), np.float32)   ->   ndarray of 'f', shape (2, 3), strides (12, 4)
 """
@@ -49,7 +50,9 @@ class BufferProperties:
         return None if found == self else found.text
 
     def words(self) -> list[int]:
-        """As the guard program compares them: class, format (its characters as one number), readonly, sizes and strides."""
+        """As the guard program compares them: class, format (its characters as one number), readonly, sizes
+        and strides.
+        """
         packed = int.from_bytes(self.format.encode().ljust(8, b"\0"), "little")
         return [self.cls.id, packed, int(self.readonly), *self.shape, *self.strides]
 

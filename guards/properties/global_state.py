@@ -1,7 +1,8 @@
 """State of thread and process that changes what torch operations do.
 
 In:  nothing but the state at the moment of the call.
-Out: `GlobalState`, a tuple of named integers, compared field by field. `native/tensor_access.c` reads the same fields in the same order.
+Out: `GlobalState`, a tuple of named integers, compared field by field. `native/tensor_access.c` reads the
+     same fields in the same order.
 
     with torch.no_grad(): read_global_state().grad_mode   ->   0
 """
@@ -16,9 +17,11 @@ from guards.properties.tensor_methods import methods_are_replaced
 
 
 class GlobalState(NamedTuple):
-    """include_keys and exclude_keys are the thread's dispatch key sets: they change with autocast, inference mode, dispatch modes and functorch.
+    """include_keys and exclude_keys are the thread's dispatch key sets: they change with autocast, inference
+    mode, dispatch modes and functorch.
 
-    The dtype and cache flag of an autocast that is off do not count: 0. methods_replaced: see `guards.tensor_methods`.
+    The dtype and cache flag of an autocast that is off do not count: 0. methods_replaced: see
+    `guards.tensor_methods`.
     """
 
     grad_mode: int
@@ -59,7 +62,8 @@ def read_global_state() -> GlobalState:
     )
 
 
-# Names in the order of c10::ScalarType (torch/headeronly/core/ScalarType.h); a test compares it with tensors as native code reads them.
+# Names in the order of c10::ScalarType (torch/headeronly/core/ScalarType.h); a test compares it with tensors
+# as native code reads them.
 _SCALAR_TYPES = [
     "uint8",
     "int8",

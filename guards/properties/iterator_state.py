@@ -1,13 +1,16 @@
-"""What the built-in iterators hold: numbers that say how far they have come, and the objects that they walk over.
+"""What the built-in iterators hold: numbers that say how far they have come, and the objects that they walk
+over.
 
 In:  an iterator of one of the classes in `ITERATORS`.
-Out: `numbers_of(iterator)`, `parts_of(iterator)`, `part_of(iterator, index)`; they raise Unresolved where there is none, as `native/guard_iterators.c` fails.
+Out: `numbers_of(iterator)`, `parts_of(iterator)`, `part_of(iterator, index)`; they raise Unresolved where
+     there is none, as `native/guard_iterators.c` fails.
 
     enumerate(it, 5)       ->   numbers (5,), part 0 is iter(it)
     iter([1, 2])           ->   numbers (0,), part 0 is the list
     zip(a, b)              ->   numbers (2, strict), parts 0 and 1 are iter(a), iter(b)
 
-Views of dicts are told in the same way (their part is the dict), and deques (their number is `maxlen`, -1 without).
+Views of dicts are told in the same way (their part is the dict), and deques (their number is `maxlen`, -1
+without).
 """
 
 from __future__ import annotations

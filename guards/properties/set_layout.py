@@ -1,6 +1,8 @@
-"""Where the elements of a set lie in its table. That decides the order in which it gives them, and with their hashes the order of all that is made from it.
+"""Where the elements of a set lie in its table. That decides the order in which it gives them, and with their
+hashes the order of all that is made from it.
 
-    {8, 0}   ->   (7, 2, 0, 8, 1, 0): mask, fill (of elements and of places left behind), then place and hash of each element
+    {8, 0}   ->   (7, 2, 0, 8, 1, 0): mask, fill (of elements and of places left behind), then place and hash
+                  of each element
 
 Read from the memory of the object, as `native/guard_checks.c` reads it.
 """

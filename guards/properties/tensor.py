@@ -48,7 +48,9 @@ _DEVICE_TYPES = {
 
 @dataclass(frozen=True)
 class TensorProperties:
-    """`is_leaf` None: not checked. `dispatch_keys` is the raw key set of the tensor alone (the thread's part is in GLOBAL_STATE)."""
+    """`is_leaf` None: not checked. `dispatch_keys` is the raw key set of the tensor alone (the thread's part
+    is in GLOBAL_STATE).
+    """
 
     type: ObjectRef
     dtype: torch.dtype
@@ -119,7 +121,9 @@ class TensorProperties:
 
 
 def hides_properties(tensor: torch.Tensor) -> bool:
-    """Whether attributes of the tensor may be the program's own: those of the plain tensor on its memory are torch's."""
+    """Whether attributes of the tensor may be the program's own: those of the plain tensor on its memory are
+    torch's.
+    """
     kind = type(tensor)
     return (
         kind not in (torch.Tensor, torch.nn.Parameter)
@@ -147,7 +151,9 @@ def _dims(values: tuple[int | None, ...]) -> str:
 
 
 def storage_key(tensor: torch.Tensor) -> int:
-    """A number that two tensors share when they share memory: the storage's data pointer, or the storage itself where it holds nothing."""
+    """A number that two tensors share when they share memory: the storage's data pointer, or the storage
+    itself where it holds nothing.
+    """
     with torch._C.DisableTorchFunctionSubclass():
         if tensor.layout is not torch.strided:
             return tensor._cdata

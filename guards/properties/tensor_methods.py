@@ -1,7 +1,9 @@
-"""Whether torch's own methods of tensors are what they were: what is known of `x.sum()` is known of torch's method.
+"""Whether torch's own methods of tensors are what they were: what is known of `x.sum()` is known of torch's
+method.
 
 In:  nothing but the contents of the classes of tensors at the moment of the call.
-Out: a flag. It is a field of `guards.global_state`; `native/tensor_methods.c` looks through the same table, `PRISTINE`.
+Out: a flag. It is a field of `guards.global_state`; `native/tensor_methods.c` looks through the same table,
+     `PRISTINE`.
 
     torch.Tensor.sum = mine; methods_are_replaced()   ->   True
 

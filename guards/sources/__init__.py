@@ -1,7 +1,8 @@
 """Sources: where a value comes from. This module names them all; they are defined by family.
 
 In:  made by the symbolic interpreter for every value that it takes from the frame.
-Out: read by guards (what to check), by `guards.program` (how to load it), by failure texts and by whoever writes bytecode that reloads it.
+Out: read by guards (what to check), by `guards.program` (how to load it), by failure texts and by whoever
+     writes bytecode that reloads it.
 
     self.linear.weight   ->   AttrSource(AttrSource(LocalSource("self"), "linear"), "weight")
 """

@@ -33,10 +33,12 @@ _MODULE_DICT: Any = vars(ModuleType)["__dict__"]
 
 @dataclass(frozen=True, eq=False)
 class AttrSource(DerivedSource):
-    """An attribute, raw: slot or member, instance dict, the type's MRO, then `_parameters`, `_buffers`, `_modules` of an nn.Module.
+    """An attribute, raw: slot or member, instance dict, the type's MRO, then `_parameters`, `_buffers`,
+    `_modules` of an nn.Module.
 
-    Also slots, dataclass fields, members of built-in types (`slice.start`, `range.stop`, `partial.func`, `method.__self__`) and attributes of
-    classes. The raw entry of a class is not bound: a method is the plain function.
+    Also slots, dataclass fields, members of built-in types (`slice.start`, `range.stop`, `partial.func`,
+    `method.__self__`) and attributes of classes. The raw entry of a class is not bound: a method is the plain
+    function.
     """
 
     name: str
@@ -51,7 +53,9 @@ class AttrSource(DerivedSource):
 
 @dataclass(frozen=True, eq=False)
 class TypeAttrSource(DerivedSource):
-    """`parent` is a class; the raw entry of its MRO. With `after`, of the part of the MRO behind that class, as `super(after, obj).name`."""
+    """`parent` is a class; the raw entry of its MRO. With `after`, of the part of the MRO behind that class,
+    as `super(after, obj).name`.
+    """
 
     name: str
     after: ObjectRef | None = None
@@ -85,7 +89,9 @@ class TypeAttrSource(DerivedSource):
 
 @dataclass(frozen=True, eq=False)
 class ModuleAttrSource(DerivedSource):
-    """A name in the dict of a Python module (`__getattr__` of the module does not count); not of a class of its own, which may look elsewhere."""
+    """A name in the dict of a Python module (`__getattr__` of the module does not count); not of a class of
+    its own, which may look elsewhere.
+    """
 
     name: str
 
@@ -166,7 +172,9 @@ CLASS_NAMES = ("__name__", "__qualname__")
 
 @dataclass(frozen=True, eq=False)
 class ClassNameSource(DerivedSource):
-    """`parent` is a class written in Python; its `__name__` or `__qualname__`, past properties of the metaclass."""
+    """`parent` is a class written in Python; its `__name__` or `__qualname__`, past properties of the
+    metaclass.
+    """
 
     field: str
 
@@ -194,7 +202,9 @@ class CellContentsSource(DerivedSource):
 
 @dataclass(frozen=True, eq=False)
 class BuiltinSelfSource(DerivedSource):
-    """`parent` is a method of a built-in object, `[].append`; the object. `definition` says which method (`definition_of`)."""
+    """`parent` is a method of a built-in object, `[].append`; the object. `definition` says which method
+    (`definition_of`).
+    """
 
     definition: int
 
@@ -209,7 +219,9 @@ class BuiltinSelfSource(DerivedSource):
 
 
 def definition_of(method: Any) -> int | None:
-    """The address of the C struct that defines a method of a built-in object; all `append` of lists have one. None: it is no such method."""
+    """The address of the C struct that defines a method of a built-in object; all `append` of lists have one.
+    None: it is no such method.
+    """
     if type(method) is not BuiltinMethodType:
         return None
     return ctypes.c_void_p.from_address(id(method) + object.__basicsize__).value

@@ -3,7 +3,8 @@
 In:  nothing.
 Out: `Source`, and `DerivedSource` for places inside another object.
 
-Two sources are equal when they name the same place. `resolve` finds the value in a frame without running user code; no source knows any bytecode.
+Two sources are equal when they name the same place. `resolve` finds the value in a frame without running user
+code; no source knows any bytecode.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ class Source:
 
     @cached_property
     def references(self) -> tuple[ObjectRef, ...]:
-        """Objects that the place is named by (the key of a dict, the class behind which `super` looks), here and on the way."""
+        """Objects that the place is named by (the key of a dict, the class behind which `super` looks), here
+        and on the way.
+        """
         above = self.base.references if self.base is not None else ()
         own = tuple(
             value

@@ -21,7 +21,9 @@ from guards.values import ObjectRef, is_constant
 
 @dataclass(frozen=True, eq=False)
 class ItemSource(DerivedSource):
-    """An item of a list or tuple (or a subclass: the stored item, past any `__getitem__`). `label` is its name in a named tuple, for texts alone."""
+    """An item of a list or tuple (or a subclass: the stored item, past any `__getitem__`). `label` is its
+    name in a named tuple, for texts alone.
+    """
 
     index: int
     label: str | None = field(default=None, compare=False)
@@ -57,7 +59,9 @@ class DequeItemSource(DerivedSource):
 
 @dataclass(frozen=True, eq=False)
 class DictItemSource(DerivedSource):
-    """A value of a dict by key. The key is a constant, or any hashable object (then matched by identity, and not kept alive)."""
+    """A value of a dict by key. The key is a constant, or any hashable object (then matched by identity, and
+    not kept alive).
+    """
 
     key: Any
 
@@ -81,7 +85,9 @@ class DictItemSource(DerivedSource):
 
 @dataclass(frozen=True, eq=False)
 class DictKeySource(DerivedSource):
-    """A key of a dict by its position in iteration order. Guard the dict with `dict_keys` or at least `length_match`."""
+    """A key of a dict by its position in iteration order. Guard the dict with `dict_keys` or at least
+    `length_match`.
+    """
 
     position: int
 
@@ -118,7 +124,8 @@ def _dict_position(owner: Any, position: int) -> tuple[Any, Any]:
 
 @dataclass(frozen=True, eq=False)
 class IteratorPartSource(DerivedSource):
-    """What a built-in iterator walks over, or another of its arguments, by index (Unresolved when it is exhausted).
+    """What a built-in iterator walks over, or another of its arguments, by index (Unresolved when it is
+    exhausted).
 
     Guard how far it has come with `guard.iterator_state`.
     """
@@ -133,7 +140,7 @@ class IteratorPartSource(DerivedSource):
         return part_of(owner, self.index)
 
 
-# --- tensors and references ------------------------------------------------------------------------------------------------
+# --- tensors and references -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

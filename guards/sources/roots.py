@@ -85,7 +85,9 @@ class GlobalSource(Source):
 
 @dataclass(frozen=True, eq=False)
 class BuiltinSource(Source):
-    """A name of the frame's builtins. That no global hides it is a guard of its own: `guard.builtin_not_hidden`."""
+    """A name of the frame's builtins. That no global hides it is a guard of its own:
+    `guard.builtin_not_hidden`.
+    """
 
     name: str
 
@@ -123,7 +125,9 @@ class FunctionSource(Source):
 
 @dataclass(frozen=True, eq=False)
 class ConstantSource(Source):
-    """An object that the program holds by a strong reference: modules, classes of libraries, functions of torch."""
+    """An object that the program holds by a strong reference: modules, classes of libraries, functions of
+    torch.
+    """
 
     value: Any
     name: str | None = field(default=None, compare=False)
@@ -144,7 +148,9 @@ class ConstantSource(Source):
 
 @dataclass(frozen=True, eq=False)
 class GlobalStateSource(Source):
-    """State of the thread or the process that has no object (grad mode, default dtype, ...). Only for guards: it has no value to load."""
+    """State of the thread or the process that has no object (grad mode, default dtype, ...). Only for guards:
+    it has no value to load.
+    """
 
     name: str = "torch"
 
@@ -158,7 +164,8 @@ class GlobalStateSource(Source):
 
 @dataclass(frozen=True, eq=False)
 class StateSource(Source):
-    """What a built-in function says about the state of the process: `torch.get_num_threads()`. For `guard.constant_match` alone.
+    """What a built-in function says about the state of the process: `torch.get_num_threads()`. For
+    `guard.constant_match` alone.
 
     The function must be one that runs no code of the program, changes nothing and is cheap.
     """

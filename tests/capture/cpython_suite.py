@@ -1,7 +1,8 @@
 """CPython's own tests, each with torch operations in it so that its frame is captured.
 
 In:  the name of a module of the interpreter's `test` package.
-Out: its test cases, to be run as they are or with their methods captured; the outcome of each as a list of words.
+Out: its test cases, to be run as they are or with their methods captured; the outcome of each as a list of
+     words.
 
     def test_len(self):          def test_len(self):
         self.assertEqual(...) ->     _tensor = _torch.ones(2) + 1

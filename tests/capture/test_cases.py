@@ -1,4 +1,6 @@
-"""Every case, eager against captured: values, printed text, exceptions, changed arguments, graphs and operations."""
+"""Every case, eager against captured: values, printed text, exceptions, changed arguments, graphs and
+operations.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ from capture.report.config import config
 from capture.report.counters import counters
 from tests.capture.cases.registry import CASES, Case
 
-# Importing a module of cases enters them in the table; those of dynamic sizes have a table and a test of their own.
+# Importing a module of cases enters them in the table; those of dynamic sizes have a table and a test of
+# their own.
 for _path in sorted((Path(__file__).parent / "cases").glob("*/*.py")):
     if _path.stem not in ("__init__", "dynamic_registry", "unbacked_registry") and not _path.stem.startswith(
         "dynamic"

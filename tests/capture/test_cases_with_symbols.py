@@ -1,4 +1,6 @@
-"""The cases once more, with every size, int and float a symbol: the results are eager's, natively too. A part of them; all are slow."""
+"""The cases once more, with every size, int and float a symbol: the results are eager's, natively too. A part
+of them; all are slow.
+"""
 
 from __future__ import annotations
 

@@ -87,7 +87,9 @@ def test_native(name: str, run: Any) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_graph_counts(name: str) -> None:
-    """Of a forward pass in training mode; a row of the golden table. CAPTURE_UPDATE_GOLDEN=1 writes the row anew."""
+    """Of a forward pass in training mode; a row of the golden table. CAPTURE_UPDATE_GOLDEN=1 writes the row
+    anew.
+    """
     captured(forward, name, "eager")
     graphs = counters["graphs"]
     row = f"{name}: {graphs['compiled']} graphs, {graphs['calls_captured']} operations"
@@ -99,7 +101,9 @@ def test_graph_counts(name: str) -> None:
 
 
 def test_graph_counts_where_torch_compile_was_used() -> None:
-    """It wraps `nn.Module.__init__` for the rest of the process; a slice of a ModuleList is a module made in the frame."""
+    """It wraps `nn.Module.__init__` for the rest of the process; a slice of a ModuleList is a module made in
+    the frame.
+    """
     import torch._dynamo.mutation_guard as mutation_guard
 
     class Sliced(torch.nn.Module):

@@ -1,4 +1,6 @@
-"""Architectures of the transformers package: values and gradients as in eager mode, graph counts as in the golden table."""
+"""Architectures of the transformers package: values and gradients as in eager mode, graph counts as in the
+golden table.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ def test_native_training_step(name: str) -> None:
 
 
 def test_masks_by_vmap() -> None:
-    """A mask function of the library's users: padding is looked up with tensors of no dims, under a mode that keeps them tensors."""
+    """A mask function of the library's users: padding is looked up with tensors of no dims, under a mode that
+    keeps them tensors.
+    """
     from transformers.masking_utils import and_masks, causal_mask_function, padding_mask_function, sdpa_mask
 
     def masked(scores: torch.Tensor, padding: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,5 @@
-"""Architectures of the transformers package with small random weights: `ARCHITECTURES[name]()` gives (module, keyword arguments).
+"""Architectures of the transformers package with small random weights: `ARCHITECTURES[name]()` gives (module,
+keyword arguments).
 
 Each row of the tables names the configuration, the model and what its configuration is given besides.
 """

@@ -1,11 +1,14 @@
-"""Runs loop IR and programs on torch tensors, slowly and plainly: the meaning that lowering is tested against.
+"""Runs loop IR and programs on torch tensors, slowly and plainly: the meaning that lowering is tested
+against.
 
 In:  a kernel or a Program, and its inputs.
 Out: what its outputs are.
 
-    run_kernel(k0, {"x": memory of x, "out": memory of out})      run_program(lower_graph(graph), [x, w]) -> [y]
+    run_kernel(k0, {"x": memory of x, "out": memory of out})      run_program(lower_graph(graph), [x, w]) ->
+        [y]
 
-A vector loop runs all its iterations at once: axis variable and values are tensors of one element for each lane.
+A vector loop runs all its iterations at once: axis variable and values are tensors of one element for each
+lane.
 """
 
 from __future__ import annotations
@@ -234,7 +237,7 @@ def run_kernel(kernel: ir.Kernel, memory: dict[str, Tensor], sizes: dict[str, in
     _Run(kernel, memory, sizes or {}).block(kernel.body)
 
 
-# --- programs -----------------------------------------------------------------------------------------------------------------------
+# --- programs ---------------------------------------------------------------------------------------------
 
 
 def flat_memory(tensor: Tensor) -> Tensor:

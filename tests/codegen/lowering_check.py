@@ -2,8 +2,8 @@
 
     program = check(lambda x: torch.softmax(x, 1), torch.randn(4, 8))        assert len(kernels(program)) == 1
 
-Same values (within rounding of the element type; exactly for integers and bools), shapes, strides, element types, memory shared with
-the inputs, and the same changes of the inputs.
+Same values (within rounding of the element type; exactly for integers and bools), shapes, strides, element
+types, memory shared with the inputs, and the same changes of the inputs.
 """
 
 from __future__ import annotations
@@ -105,7 +105,9 @@ def check(
 
 
 def check_fails(function: Callable[..., Any], record_inputs: list[Tensor], *inputs: Tensor) -> None:
-    """With `inputs` eager raises, and so the program must fail (it is recorded with `record_inputs`, which are fine)."""
+    """With `inputs` eager raises, and so the program must fail (it is recorded with `record_inputs`, which
+    are fine).
+    """
     program, _ = lowered(function, *record_inputs)
     with pytest.raises((RuntimeError, IndexError, ZeroDivisionError)):
         function(*inputs)

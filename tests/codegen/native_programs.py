@@ -1,4 +1,5 @@
-"""Runs programs with machine code in place of the loop interpreter: each kernel compiled and called through ctypes.
+"""Runs programs with machine code in place of the loop interpreter: each kernel compiled and called through
+ctypes.
 
 run_native(lower_graph(graph), [x, w]) -> [y]
 """

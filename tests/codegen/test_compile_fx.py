@@ -1,4 +1,5 @@
-"""compile_fx against eager: values, dtypes, sizes, strides, requires_grad, identity, aliasing, writes, gradients, random state.
+"""compile_fx against eager: values, dtypes, sizes, strides, requires_grad, identity, aliasing, writes,
+gradients, random state.
 
 Each program of `graph_programs` runs with kernels and without (every operator called as it is).
 """
@@ -43,7 +44,9 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def graph_of(function: Any, args: list[Any]) -> fx.GraphModule:
-    """A graph at the level of torch calls, as the frame hook makes them: recorded by running on the real inputs."""
+    """A graph at the level of torch calls, as the frame hook makes them: recorded by running on the real
+    inputs.
+    """
     return CallRecorder(function).record(args)
 
 
@@ -483,7 +486,9 @@ def test_defaults_of_operators_are_those_of_the_schema() -> None:
 
 
 def test_a_result_that_eager_leaves_out() -> None:
-    """Attention without its weights: their tensor is undefined, where the operator's rule says that it is empty."""
+    """Attention without its weights: their tensor is undefined, where the operator's rule says that it is
+    empty.
+    """
     attention = torch.nn.MultiheadAttention(8, 2, batch_first=True).eval().requires_grad_(False)
     weights = (
         attention.in_proj_weight,
@@ -502,7 +507,9 @@ def test_a_result_that_eager_leaves_out() -> None:
 
 @pytest.mark.parametrize("collects", [True, False])
 def test_no_collection_while_a_backward_is_compiled(collects: bool) -> None:
-    """The first call of a backward makes many objects that stay: the collector would look through all of them again and again."""
+    """The first call of a backward makes many objects that stay: the collector would look through all of them
+    again and again.
+    """
     x = torch.randn(8, 8, requires_grad=True)
     (result,) = compile_fx(fx.symbolic_trace(lambda x: (torch.softmax(x, -1).sin(),)), [x])(x)
     compiling = [0]

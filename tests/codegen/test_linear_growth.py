@@ -1,4 +1,6 @@
-"""The first step of a network takes time in proportion to its layers: no pass looks at all of a graph for each part of it."""
+"""The first step of a network takes time in proportion to its layers: no pass looks at all of a graph for
+each part of it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Constants by hypothesis: the native comparison, the twin's and the hashable identity say the same, and what that is."""
+"""Constants by hypothesis: the native comparison, the twin's and the hashable identity say the same, and what
+that is.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Every row of `cases`: guards hold under the changes that they should survive, and fail under the others, in C and in Python alike."""
+"""Every row of `cases`: guards hold under the changes that they should survive, and fail under the others, in
+C and in Python alike.
+"""
 
 from __future__ import annotations
 

@@ -34,7 +34,9 @@ class Hook:
     def call_with(
         self, callback: Callable[[Any], Any], fn: Callable[..., Any], *args: Any, **kwargs: Any
     ) -> Any:
-        """The same with another callback. No frame but fn's is seen: no context manager here, its __exit__ would be."""
+        """The same with another callback. No frame but fn's is seen: no context manager here, its __exit__
+        would be.
+        """
         previous = _capture.set_callback(callback, self.key)
         try:
             return fn(*args, **kwargs)

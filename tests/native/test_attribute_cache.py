@@ -1,4 +1,6 @@
-"""What the machine remembers of a look-up never outlives its truth: random changes of objects, classes and dicts, with one program all along."""
+"""What the machine remembers of a look-up never outlives its truth: random changes of objects, classes and
+dicts, with one program all along.
+"""
 
 from __future__ import annotations
 

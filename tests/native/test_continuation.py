@@ -24,7 +24,9 @@ def original_captured(n):
 
 @pytest.fixture
 def chain(hook):
-    """`original(n)` breaks at each step of a loop that adds up n, n - 1, ...; `depths` are the heights of the stack at the steps."""
+    """`original(n)` breaks at each step of a loop that adds up n, n - 1, ...; `depths` are the heights of the
+    stack at the steps.
+    """
     names = {"depths": set(), "inspect": inspect, "Continuation": _capture.Continuation}
     exec(CHAIN, names)
     _capture.mark_resume(names["resume"].__code__)
@@ -88,7 +90,9 @@ def test_run_continuations_and_arguments():
 
 
 def test_what_the_rest_does_not_need_is_freed(hook):
-    """Neither the frame that broke nor the loop that goes on keeps values alive that the program has let go of."""
+    """Neither the frame that broke nor the loop that goes on keeps values alive that the program has let go
+    of.
+    """
 
     class Thing:
         pass

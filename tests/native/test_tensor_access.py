@@ -1,4 +1,6 @@
-"""What native code reads of a tensor equals what torch says, by offsets and by accessors; new tensors and views; the state of the thread."""
+"""What native code reads of a tensor equals what torch says, by offsets and by accessors; new tensors and
+views; the state of the thread.
+"""
 
 from __future__ import annotations
 

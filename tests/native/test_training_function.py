@@ -20,7 +20,9 @@ Function = Callable[..., Any]
 
 @pytest.fixture(scope="module", autouse=True)
 def nothing_left() -> Iterator[None]:
-    """A node holds its function where the collector does not see it: what hangs on a dead node goes in the next round. Other tests count blocks."""
+    """A node holds its function where the collector does not see it: what hangs on a dead node goes in the
+    next round. Other tests count blocks.
+    """
     yield
     for _ in range(2):
         gc.collect()

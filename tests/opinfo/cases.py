@@ -3,7 +3,8 @@
 In:  an entry of `op_db`, a dtype, how many samples.
 Out: `Case`s: a function to capture, its arguments, and whether to go backward.
 
-    cases(OPERATORS["add"], torch.float32, 2)   ->   forward, backward, inplace, inplace backward, out= of two samples; wrong inputs
+    cases(OPERATORS["add"], torch.float32, 2)   ->   forward, backward, inplace, inplace backward, out= of two
+                                                     samples; wrong inputs
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ READ_AT_MOST = 300  # samples of an operator, of which some are chosen
 
 @dataclass
 class Case:
-    """`make()` gives the function; each run gets copies of `args` and `kwargs`. `process` takes the result before going backward."""
+    """`make()` gives the function; each run gets copies of `args` and `kwargs`. `process` takes the result
+    before going backward.
+    """
 
     name: str
     make: Callable[[], Callable[..., Any]]
@@ -83,7 +86,9 @@ def supported_dtypes(entry: OpInfo, dtypes: Iterable[str] = DTYPES) -> list[str]
 
 
 def tolerance(entry: OpInfo, dtype: str) -> tuple[float, float]:
-    """The operator's own: the default of its dtype, or the widest that the database gives for one of its tests."""
+    """The operator's own: the default of its dtype, or the widest that the database gives for one of its
+    tests.
+    """
     relative, absolute = TOLERANCES.get(dtype, SINGLE)
     for decorate in entry.decorators:
         for decorator in getattr(decorate, "decorators", [decorate]):
@@ -102,7 +107,9 @@ def has_backward(entry: OpInfo, dtype: str) -> bool:
 
 
 def cases(entry: OpInfo, dtype: str, samples: int, kinds: Sequence[str] = ("plain",)) -> Iterator[Case]:
-    """The programs, in an order that is always the same. Raises what the database raises while it makes its samples."""
+    """The programs, in an order that is always the same. Raises what the database raises while it makes its
+    samples.
+    """
     for kind in kinds:
         yield from KINDS[kind](entry, dtype, samples)
 
@@ -224,7 +231,9 @@ def without_elements(value: Any) -> Any:
 
 
 def sequence(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
-    """One captured function is called with one sample after the other: other sizes, layouts, dtypes, arguments; then with all of them again."""
+    """One captured function is called with one sample after the other: other sizes, layouts, dtypes,
+    arguments; then with all of them again.
+    """
     programs = [
         case
         for number, sample in enumerate(chosen(entry.sample_inputs("cpu", ALL_DTYPES[dtype]), 4 * samples))
@@ -295,7 +304,9 @@ def inference(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
 
 
 def batched(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
-    """Under torch.func.vmap, the batch in front of every tensor; and its directional derivative (torch.func.jvp)."""
+    """Under torch.func.vmap, the batch in front of every tensor; and its directional derivative
+    (torch.func.jvp).
+    """
     for number, sample in enumerate(chosen(entry.sample_inputs("cpu", ALL_DTYPES[dtype]), samples)):
         given = (sample.input, *sample.args)
         if not isinstance(sample.input, torch.Tensor) or sample.input.layout is not torch.strided:
@@ -429,7 +440,9 @@ def chosen(samples: Any, count: int) -> list[Any]:
 
 
 def copied(value: Any, grad: bool | None = None, memo: dict[int, Any] | None = None) -> Any:
-    """The same with tensors of their own on storages of their own, laid out alike; leaves. `grad` None: those require grad that did."""
+    """The same with tensors of their own on storages of their own, laid out alike; leaves. `grad` None: those
+    require grad that did.
+    """
     memo = {} if memo is None else memo
     if isinstance(value, torch.Tensor):
         if id(value) not in memo:

@@ -1,4 +1,5 @@
-"""Operators that are known to differ from eager, with the cause. Each row is a fault to be mended; the table docs/operators.md shows them as wrong.
+"""Operators that are known to differ from eager, with the cause. Each row is a fault to be mended; the table
+docs/operators.md shows them as wrong.
 
 ("expand", "float32"): "why"
 """

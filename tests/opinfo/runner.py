@@ -41,8 +41,10 @@ BROKEN = ("capture failed", "the graph runs without kernels of its own", "backen
 
 @dataclass
 class Result:
-    """`status`: the worst of the programs. `externs`: operators called as they are. `reasons`: why something was left to Python.
-    `wrong`: differences, each with the name of its program."""
+    """`status`: the worst of the programs. `externs`: operators called as they are. `reasons`: why something
+    was left to Python.
+    `wrong`: differences, each with the name of its program.
+    """
 
     operator: str
     dtype: str
@@ -73,7 +75,7 @@ class Outcome:
     random_state: torch.Tensor
 
 
-# --- running ---------------------------------------------------------------------------------------------------------------
+# --- running ----------------------------------------------------------------------------------------------
 
 
 def run_operator(
@@ -154,7 +156,9 @@ def run(case: Case, fn: Any) -> Outcome:
 
 
 def go_backward(value: Any, leaves: Any = None) -> None:
-    """With tangents that differ from element to element, laid out as the results are. `leaves`: backward through their gradients, too."""
+    """With tangents that differ from element to element, laid out as the results are. `leaves`: backward
+    through their gradients, too.
+    """
     results = [item for item in tensors_in(value) if item.requires_grad and item.grad_fn is not None]
     generator = torch.Generator().manual_seed(3)
     tangents = [
@@ -176,7 +180,7 @@ def tensors_in(value: Any) -> Iterator[torch.Tensor]:
             yield from tensors_in(item)
 
 
-# --- comparing -------------------------------------------------------------------------------------------------------------
+# --- comparing --------------------------------------------------------------------------------------------
 
 
 def difference(eager: Outcome, captured: Outcome, allowed: tuple[float, float], undefined: bool) -> str:
@@ -212,8 +216,10 @@ def is_narrow(case: Case) -> bool:
 
 
 def error_of(eager: Outcome, case: Case) -> float:
-    """The largest error of eager's own results against the same in double precision: sums may be in another order, and in half precision which steps
-    eager's kernels round differs between the vectors and the rest of one tensor."""
+    """The largest error of eager's own results against the same in double precision: sums may be in another
+    order, and in half precision which steps eager's kernels round differs between the vectors and the rest of
+    one tensor.
+    """
     wide = replace(case, args=widened(case.args), kwargs=widened(case.kwargs))
     exact = run(wide, wide.make())
     if exact.error is not None:
@@ -261,7 +267,7 @@ def shared_with(value: torch.Tensor, outcome: Outcome) -> tuple[int | None, int 
     return same, next(within, None)
 
 
-# --- what was compiled -------------------------------------------------------------------------------------------------------
+# --- what was compiled ------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager

@@ -5,8 +5,8 @@ Out: a `Result` for each, as it comes.
 
     for result in run_all([("add", "float32"), ("abs", "bool")], samples=2, processes=2): ...
 
-A child writes a line after each pair; one that ends before it has written the line crashed on that pair. The rest of its share goes to a
-new child.
+A child writes a line after each pair; one that ends before it has written the line crashed on that pair. The
+rest of its share goes to a new child.
 """
 
 from __future__ import annotations
@@ -92,7 +92,9 @@ def start(pairs: deque[Pair], samples: int, kinds: Sequence[str]) -> Child:
 
 
 def read(child: Child) -> Result | None:
-    """The next result; None where the child has ended. A line of the child is read whole: it writes them whole."""
+    """The next result; None where the child has ended. A line of the child is read whole: it writes them
+    whole.
+    """
     line = child.output.readline()
     child.last_line = time.monotonic()
     if not line.endswith("\n"):
@@ -123,7 +125,9 @@ def failed(operator: str, dtype: str, error: Exception) -> Result:
 
 
 def main(samples: int, kinds: Sequence[str]) -> None:
-    """A child: pairs as JSON from stdin, a line of JSON for each result to what stdout was; nothing else may write there."""
+    """A child: pairs as JSON from stdin, a line of JSON for each result to what stdout was; nothing else may
+    write there.
+    """
     lines = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     for operator, dtype in json.load(sys.stdin):

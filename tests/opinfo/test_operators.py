@@ -1,7 +1,7 @@
 """A share of PyTorch's operator database against eager, another one each day; `make opinfo` runs all of it.
 
-Each day also has one of the other kinds of programs: operators on tensors with gaps, as methods, with symbolic sizes, with lazy bits, one sample after the
-other by one captured function, amid other operations.
+Each day also has one of the other kinds of programs: operators on tensors with gaps, as methods, with
+symbolic sizes, with lazy bits, one sample after the other by one captured function, amid other operations.
 
 The share's number is in the test's name. CAPTURE_OPINFO_SHARE=<number> runs that one again.
 """

@@ -1,6 +1,7 @@
 """What each bytecode instruction does to a Translator, one file a family.
 
-`HANDLERS[name](tx, instruction)`. Every opcode of `dis.opmap` is either there or in `UNSUPPORTED`, with the reason why it breaks the graph.
+`HANDLERS[name](tx, instruction)`. Every opcode of `dis.opmap` is either there or in `UNSUPPORTED`, with the
+reason why it breaks the graph.
 """
 
 from __future__ import annotations

@@ -57,8 +57,10 @@ def _call_function_ex(tx: Translator, instruction: Instruction) -> None:
 
 
 def call(tx: Translator, function: Variable, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-    """Where a rule takes other arguments than the program gives, the function is asked for its TypeError; if it has none, it knows a form that
-    we don't, and the graph breaks. Exceptions of built-in functions are as those raise them."""
+    """Where a rule takes other arguments than the program gives, the function is asked for its TypeError; if
+    it has none, it knows a form that we don't, and the graph breaks. Exceptions of built-in functions are as
+    those raise them.
+    """
     try:
         return function.call(tx, args, kwargs)
     except TypeError as error:

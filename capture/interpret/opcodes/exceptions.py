@@ -35,8 +35,10 @@ if TYPE_CHECKING:
 
 
 class PreviousException(Variable):
-    """What PUSH_EXC_INFO saves below the exception: what was being handled before. `exception` is the one handled from there on, until
-    POP_EXCEPT; a copy that is left on the stack behind that (cleanup code makes one) is a value that nothing reads."""
+    """What PUSH_EXC_INFO saves below the exception: what was being handled before. `exception` is the one
+    handled from there on, until POP_EXCEPT; a copy that is left on the stack behind that (cleanup code makes
+    one) is a value that nothing reads.
+    """
 
     def __init__(self, exception: Variable) -> None:
         super().__init__(None)
@@ -85,7 +87,9 @@ def _caught_classes(tx: Translator, classes: Variable) -> tuple[type, ...]:
 
 @opcode("CHECK_EG_MATCH")
 def _check_eg_match(tx: Translator, instruction: Instruction) -> None:
-    """`except* classes`: what it takes of the exception is handled in its block, the rest stays for the next one."""
+    """`except* classes`: what it takes of the exception is handled in its block, the rest stays for the next
+    one.
+    """
     classes, exception = tx.pop(), tx.top()
     if any(issubclass(kind, BaseExceptionGroup) for kind in _caught_classes(tx, classes)):
         text = "catching ExceptionGroup with except* is not allowed. Use except instead."
@@ -145,7 +149,7 @@ def _raise_varargs(tx: Translator, instruction: Instruction) -> None:
     raise ObservedException(exception)
 
 
-# --- with --------------------------------------------------------------------------------------------------------------------
+# --- with -------------------------------------------------------------------------------------------------
 
 
 @opcode("BEFORE_WITH")

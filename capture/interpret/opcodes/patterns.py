@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from capture.bytecode.instructions import Instruction
     from capture.interpret.translator import Translator
 
-# Py_TPFLAGS: what a class says of itself to a match statement; subclasses and classes registered with an abstract one have them too
+# Py_TPFLAGS: what a class says of itself to a match statement; subclasses and classes registered with an
+# abstract one have them too
 IS_SEQUENCE, IS_MAPPING, MATCHES_ITSELF = 1 << 5, 1 << 6, 1 << 22
 
 

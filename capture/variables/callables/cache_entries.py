@@ -1,8 +1,9 @@
 """What a function under `functools.lru_cache` holds, read without a call.
 
 In:  the function, the arguments of a call.
-Out: the dict that is its cache, the key that it keeps for the call, what it finds there: the result itself, or the link of the list that
-     holds it where the cache is bounded. As long as that is found, a call gives the same object; `cache_clear()` and eviction take it away.
+Out: the dict that is its cache, the key that it keeps for the call, what it finds there: the result itself,
+     or the link of the list that holds it where the cache is bounded. As long as that is found, a call gives
+     the same object; `cache_clear()` and eviction take it away.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ def is_plain_key(value: Any) -> bool:
 
 
 def _parts(function: Any) -> tuple[dict[Any, Any], object, bool] | None:
-    """Its cache, what it puts between positional arguments and keywords, whether it tells types apart. None in an interpreter that has them elsewhere."""
+    """Its cache, what it puts between positional arguments and keywords, whether it tells types apart. None
+    in an interpreter that has them elsewhere.
+    """
     found = gc.get_referents(function)[-6:]
     if len(found) != 6:
         return None

@@ -1,7 +1,9 @@
-"""`functools.lru_cache` around a function, made by the frame: its cache is new in each call of the frame, so all of it is known.
+"""`functools.lru_cache` around a function, made by the frame: its cache is new in each call of the frame, so
+all of it is known.
 
 In:  the call of `lru_cache` or `cache`, and calls of what it gives.
-Out: results, computed once for each key. Once it holds results, the function can't be rebuilt: the graph then breaks before it is made.
+Out: results, computed once for each key. Once it holds results, the function can't be rebuilt: the graph then
+     breaks before it is made.
 
     @cache
     def f(n): return x * n          f(2) + f(2)   ->   mul = x * 2; mul + mul
@@ -119,7 +121,7 @@ def _key_part(tx: Translator, value: Variable) -> Any:
     return key
 
 
-# --- making one --------------------------------------------------------------------------------------------------------------------
+# --- making one -------------------------------------------------------------------------------------------
 
 
 class CacheDecorator(Variable):

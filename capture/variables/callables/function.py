@@ -144,7 +144,9 @@ class UserFunctionVariable(FunctionVariable):
 
 
 class NestedFunctionVariable(FunctionVariable):
-    """A function made by the frame: code, the globals of the function that makes it, defaults and cells as variables."""
+    """A function made by the frame: code, the globals of the function that makes it, defaults and cells as
+    variables.
+    """
 
     mutable = True  # functions made twice are two objects
 
@@ -366,7 +368,9 @@ def method_of_value(tx: Translator, owner: Variable, name: str) -> Variable:
 
 
 def missing_method(owner: Variable, name: str) -> Exception:
-    """What to raise for a method that the tables of a built-in type lack: AttributeError, or a break if Python has it."""
+    """What to raise for a method that the tables of a built-in type lack: AttributeError, or a break if
+    Python has it.
+    """
     cls = owner.python_type()
     if not hasattr(cls, name):
         return raise_new(AttributeError, f"'{cls.__name__}' object has no attribute '{name}'")

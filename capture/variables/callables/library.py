@@ -1,4 +1,6 @@
-"""Callables that the standard library makes: itemgetter and its kin, functions with a cache, the choice of singledispatch."""
+"""Callables that the standard library makes: itemgetter and its kin, functions with a cache, the choice of
+singledispatch.
+"""
 
 from __future__ import annotations
 
@@ -148,7 +150,9 @@ _UNKNOWN = object()
 
 
 def _key_value(tx: Translator, value: Variable) -> Any:
-    """What the program calls the function with, where that is known and hashed without code of the program: a constant, or what another cache holds."""
+    """What the program calls the function with, where that is known and hashed without code of the program: a
+    constant, or what another cache holds.
+    """
     value = tx.output.resolve(realize(tx, value))
     if value.is_constant():
         return value.as_constant()

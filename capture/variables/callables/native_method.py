@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 def call_descriptor_method(
     tx: Translator, descriptor: Any, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    """A method written in C called with its owner as first argument: `object.__setattr__(x, ...)`, `list.append(x, 1)`."""
+    """A method written in C called with its owner as first argument: `object.__setattr__(x, ...)`,
+    `list.append(x, 1)`.
+    """
     if not args:
         raise raise_new(TypeError, f"unbound method {descriptor.__qualname__}() needs an argument")
     owner, rest = args[0], args[1:]
@@ -174,7 +176,9 @@ TYPE_METHODS: dict[Any, Any] = {
 
 
 class BuiltinMethodVariable(Variable):
-    """A method written in C, bound to an object: `object.__setattr__`, `Exception.__init__`, `dict.__getitem__` of a subclass."""
+    """A method written in C, bound to an object: `object.__setattr__`, `Exception.__init__`,
+    `dict.__getitem__` of a subclass.
+    """
 
     def __init__(self, owner: Variable, descriptor: Any, name: str) -> None:
         super().__init__(None)
@@ -195,7 +199,8 @@ class BuiltinMethodVariable(Variable):
         return call_descriptor_method(tx, self.descriptor, [self.owner, *args], kwargs)
 
     def reconstruct(self, code: PythonCode) -> None:
-        # by the descriptor: the class may have another of the name. Without a class, methods that want theirs crash CPython 3.11.
+        # by the descriptor: the class may have another of the name. Without a class, methods that want theirs
+        # crash CPython 3.11.
         code.call_object(
             self.descriptor.__get__, [self.owner, ConstantVariable(self.descriptor.__objclass__)]
         )

@@ -1,4 +1,5 @@
-"""Library functions written in plain Python, inlined in place of the C ones when their arguments are not constants.
+"""Library functions written in plain Python, inlined in place of the C ones when their arguments are not
+constants.
 
 Each gives the same values, exceptions and order of calls as the function that it stands for.
 """

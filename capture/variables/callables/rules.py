@@ -1,4 +1,6 @@
-"""Callables of the standard library, and functions that a frame calls for an effect or for what the interpreter knows."""
+"""Callables of the standard library, and functions that a frame calls for an effect or for what the
+interpreter knows.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""heapq, bisect and functools.cmp_to_key, written in plain Python as in the standard library's own reference versions."""
+"""heapq, bisect and functools.cmp_to_key, written in plain Python as in the standard library's own reference
+versions.
+"""
 
 from __future__ import annotations
 

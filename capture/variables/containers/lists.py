@@ -95,7 +95,9 @@ class DequeVariable(MutableSequence):
 
 
 def change(tx: Translator, sequence: Variable, moves: bool = True) -> None:
-    """To be called before a sequence is changed. `moves`: items come, go or change places in the sense of a deque's iterator."""
+    """To be called before a sequence is changed. `moves`: items come, go or change places in the sense of a
+    deque's iterator.
+    """
     if isinstance(sequence, DequeVariable):
         sequence.guard_limit(tx)
         sequence.changes += moves

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 class DictVariable(Variable):
     """`entries`: hash key -> (key, value), in order.
 
-    Of an existing dict (`original`), entries are guarded as they are used: a look-up guards that one key, a walk over the
-    dict or its length guards all keys in order (`_all_keys`).
+    Of an existing dict (`original`), entries are guarded as they are used: a look-up guards that one key, a
+    walk over the dict or its length guards all keys in order (`_all_keys`).
     """
 
     mutable = True
@@ -89,7 +89,9 @@ class DictVariable(Variable):
         return self.value_changes
 
     def replay_stops_iterators(self, output: OutputGraph) -> bool:
-        """Whether what the frame did to the real dict ends the walk of an iterator over it; new values of old keys do not."""
+        """Whether what the frame did to the real dict ends the walk of an iterator over it; new values of old
+        keys do not.
+        """
         stops = bool(self.key_changes) or self.held_by_subclass
         return stops and self.source is not None and output.side_effects.is_mutated(self)
 
@@ -102,11 +104,15 @@ class DictVariable(Variable):
             tx.output.guard_dict_keys(self.source, self.original)
 
     def side_changed(self, output: Any) -> bool:
-        """Whether the frame has changed the dict already (then single look-ups no longer speak of the dict at entry)."""
+        """Whether the frame has changed the dict already (then single look-ups no longer speak of the dict at
+        entry).
+        """
         return bool(output.side_effects.is_mutated(self))
 
     def key_of(self, tx: Translator, key: Variable) -> Any:
-        """The hash key; of an existing dict with keys whose `__eq__` only Python can ask, a break unless it is one of those objects."""
+        """The hash key; of an existing dict with keys whose `__eq__` only Python can ask, a break unless it
+        is one of those objects.
+        """
         foreign = {k.variable: k for k in self.entries if isinstance(k, ForeignKey)}
         if not foreign:
             return hash_key(tx, key, self.entries)
@@ -274,7 +280,7 @@ class DictVariable(Variable):
         return [*(v for entry in self.entries.values() for v in entry), *self.attributes.values()]
 
 
-# --- dict methods: functions (dict, tx, *args, **kwargs) -----------------------------------------------------------------------
+# --- dict methods: functions (dict, tx, *args, **kwargs) --------------------------------------------------
 
 
 def _get(self: DictVariable, tx: Translator, key: Variable, default: Variable = NONE) -> Variable:

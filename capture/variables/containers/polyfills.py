@@ -1,7 +1,9 @@
-"""Methods of OrderedDict, defaultdict and deque that call the class of an instance, or its own methods: what they do for a subclass.
+"""Methods of OrderedDict, defaultdict and deque that call the class of an instance, or its own methods: what
+they do for a subclass.
 
 In:  an instance whose class stands on top of one of these.
-Out: what CPython's C code gives; `METHODS` has the function for each, by the built-in class and the method's name.
+Out: what CPython's C code gives; `METHODS` has the function for each, by the built-in class and the method's
+     name.
 
 `OrderedDict.pop`, `popitem` and `clear` are not among them: they pass by the methods of a subclass.
 """

@@ -20,7 +20,9 @@ BOUNDS = ("start", "stop", "step")
 
 
 class RangeVariable(Variable):
-    """`parts`: start, stop and step of an existing range some of whose bounds change. Whoever asks for more than one of them fixes them by guards."""
+    """`parts`: start, stop and step of an existing range some of whose bounds change. Whoever asks for more
+    than one of them fixes them by guards.
+    """
 
     def __init__(
         self, value: range, source: Source | None = None, parts: list[Variable] | None = None

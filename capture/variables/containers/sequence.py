@@ -170,7 +170,7 @@ def _product(tx: Translator, items: list[Variable]) -> Variable:
     return result
 
 
-# --- methods: functions (sequence, tx, *args, **kwargs) -> Variable -------------------------------------------------------------
+# --- methods: functions (sequence, tx, *args, **kwargs) -> Variable ---------------------------------------
 
 
 def checked_index(result: Variable) -> Variable:

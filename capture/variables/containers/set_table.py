@@ -1,11 +1,13 @@
 """The order of a set: that in which its elements lie in a table, which depends on how it has come about.
 
-So beside each set whose elements are known there is a real one with the same history: what the program does to its set is done to this one too.
+So beside each set whose elements are known there is a real one with the same history: what the program does
+to its set is done to this one too.
 
     {8, 0}                ->   8, 0
     {8, 0} | {16}         ->   8, 0, 16      (of the set {0, 8} it would be 0, 8, 16)
 
-Where sets of before the frame had a part in it, guards have to say that theirs lie as they do now (`guard_order`).
+Where sets of before the frame had a part in it, guards have to say that theirs lie as they do now
+(`guard_order`).
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ if TYPE_CHECKING:
 
 
 class SetTable:
-    """`held`: the real set (a dict or a list where it is an argument only). `origins`: existing sets that its order comes from, with their sources."""
+    """`held`: the real set (a dict or a list where it is an argument only). `origins`: existing sets that its
+    order comes from, with their sources.
+    """
 
     def __init__(self, held: Any, origins: tuple[tuple[Source, Any], ...] = ()) -> None:
         self.held = held
@@ -85,13 +89,17 @@ class SetTable:
         return True
 
     def order_of_making(self) -> list[Any]:
-        """The elements, such that a set to which they are added in turn gives them in this set's order, if there is such an order."""
+        """The elements, such that a set to which they are added in turn gives them in this set's order, if
+        there is such an order.
+        """
         wanted = list(self.held)
         backwards = wanted[::-1]
         return backwards if list(set(wanted)) != wanted == list(set(backwards)) else wanted
 
     def is_made_by_adding(self) -> bool:
-        """Whether `order_of_making` gives a set whose elements lie in the same places, so that what is done to it later gives the same order too."""
+        """Whether `order_of_making` gives a set whose elements lie in the same places, so that what is done
+        to it later gives the same order too.
+        """
         made = set(self.order_of_making())
         return layout_of(frozenset(made) if type(self.held) is frozenset else made) == layout_of(self.held)
 

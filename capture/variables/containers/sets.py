@@ -151,7 +151,9 @@ def as_entries(tx: Translator, value: Variable) -> dict[Any, Variable]:
 
 
 def operand(tx: Translator, value: Variable) -> tuple[dict[Any, Variable], SetTable | None]:
-    """The items of what is given to an operation of sets, and an object that Python would walk over in the same way."""
+    """The items of what is given to an operation of sets, and an object that Python would walk over in the
+    same way.
+    """
     from capture.variables.containers.mapping import DictVariable
 
     value = _past_overrides(value)

@@ -1,4 +1,6 @@
-"""Views of dicts: `keys()`, `values()`, `items()`, and types.MappingProxyType. Each shows its dict as it is now."""
+"""Views of dicts: `keys()`, `values()`, `items()`, and types.MappingProxyType. Each shows its dict as it is
+now.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,9 @@ class DictViewVariable(Variable):
 
 
 def combine_views(symbol: str, tx: Translator, left: Variable, right: Variable) -> Variable:
-    """An operator of sets, one of whose sides at least is a view; what it gives lies in the set in Python's order."""
+    """An operator of sets, one of whose sides at least is a view; what it gives lies in the set in Python's
+    order.
+    """
     if symbol == "&":
         return _intersection(tx, left, right)
     result = SetVariable.from_items(tx, left.iterate(tx).unpack(tx))

@@ -142,7 +142,9 @@ def _dict_entries(
 
 
 def _is_mixed(key: Any) -> bool:
-    """A member of IntEnum and the like: equal to values that are no members, which a look-up in a guard does not decide."""
+    """A member of IntEnum and the like: equal to values that are no members, which a look-up in a guard does
+    not decide.
+    """
     return isinstance(key, enum.Enum) and isinstance(key, (int, str, float))
 
 

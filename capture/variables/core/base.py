@@ -1,8 +1,9 @@
 """What the symbolic interpreter knows about a Python value.
 
-A `Variable` stands for one Python object of the frame. It says where the object comes from (`source`, None for an object
-that the frame itself makes), what is known of it, and how operations on it are carried out at translation time. An operation that it
-can't carry out raises `GraphBreak`; a Python exception that the program itself would see is `ObservedException`.
+A `Variable` stands for one Python object of the frame. It says where the object comes from (`source`, None
+for an object that the frame itself makes), what is known of it, and how operations on it are carried out at
+translation time. An operation that it can't carry out raises `GraphBreak`; a Python exception that the
+program itself would see is `ObservedException`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ class NotConstant(Exception):
 
 
 class ObservedException(Exception):
-    """An exception of the user's program, on its way up the symbolic frames. `variable` is an ExceptionVariable."""
+    """An exception of the user's program, on its way up the symbolic frames. `variable` is an
+    ExceptionVariable.
+    """
 
     def __init__(self, variable: Variable) -> None:
         super().__init__(variable)
@@ -33,7 +36,8 @@ class ObservedException(Exception):
 class Variable:
     """Base of all variables; the defaults break the graph."""
 
-    #: replaces the object's own identity in `is`: two Variables of one existing object are one Variable (see wrap.py)
+    #: replaces the object's own identity in `is`: two Variables of one existing object are one Variable (see
+    # wrap.py)
     mutable: ClassVar[bool] = False
 
     #: whether `is` can be decided

@@ -1,4 +1,6 @@
-"""Look-up on types as Python does it: raw entries of the MRO, and binding them to an object (functions, properties, descriptors)."""
+"""Look-up on types as Python does it: raw entries of the MRO, and binding them to an object (functions,
+properties, descriptors).
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def forget_pending() -> None:
 
 
 def lookup_type(cls: type, name: str) -> Any:
-    """The raw entry of the MRO, MISSING if there is none. Runs no user code. What the frame itself has changed is known behind a break only."""
+    """The raw entry of the MRO, MISSING if there is none. Runs no user code. What the frame itself has
+    changed is known behind a break only.
+    """
     pending = _pending.get(name, ())
     for base in type.__dict__["__mro__"].__get__(cls):
         if base in pending:
@@ -64,7 +68,9 @@ NATIVE_MODULES = frozenset(("builtins", "collections", "functools", "types"))
 
 
 def reads_attributes_plainly(reader: Any) -> bool:
-    """Whether a `__getattribute__` is object's, or that of a built-in base that does the same. (Other C types keep attributes their own way.)"""
+    """Whether a `__getattribute__` is object's, or that of a built-in base that does the same. (Other C types
+    keep attributes their own way.)
+    """
     if reader is object.__getattribute__:
         return True
     return (
@@ -75,7 +81,9 @@ def reads_attributes_plainly(reader: Any) -> bool:
 
 
 def class_value(tx: Translator, owner: Variable, value: Any, name: str, field: str | None = None) -> Variable:
-    """A raw value found on the class of `owner` (or a field of it, such as a property's `fget`), with its source."""
+    """A raw value found on the class of `owner` (or a field of it, such as a property's `fget`), with its
+    source.
+    """
     from capture.variables.core.wrap import wrap
 
     source: Source | None = None
@@ -90,7 +98,9 @@ def class_value(tx: Translator, owner: Variable, value: Any, name: str, field: s
 
 
 def class_attribute(tx: Translator, owner: Variable, cls: type, name: str) -> Variable | None:
-    """`owner.name` where the name is found on the type: bound as Python binds it. None where the class lacks it."""
+    """`owner.name` where the name is found on the type: bound as Python binds it. None where the class lacks
+    it.
+    """
     found = lookup_type(cls, name)
     if found is MISSING:
         return None
@@ -133,7 +143,9 @@ def bind(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> V
 
 
 def call_descriptor(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> Variable:
-    """`type(found).__get__(found, owner, cls)` for a `__get__` written in Python; of a class, `__get__(found, None, cls)`."""
+    """`type(found).__get__(found, owner, cls)` for a `__get__` written in Python; of a class, `__get__(found,
+    None, cls)`.
+    """
     from capture.variables.core.wrap import wrap_class
 
     getter = lookup_type(type(found), "__get__")

@@ -1,4 +1,5 @@
-"""Values that are known at translation time and compared by a guard: numbers, strings, None, dtypes, devices, enum members, ...
+"""Values that are known at translation time and compared by a guard: numbers, strings, None, dtypes, devices,
+enum members, ...
 
 Operations on them are carried out by Python itself, at translation time.
 """
@@ -41,7 +42,9 @@ def is_long(value: int) -> bool:
 
 
 class ConstantVariable(Variable):
-    """One literal; immutable. Identity is not kept beyond what the language gives (small ints, None, enum members)."""
+    """One literal; immutable. Identity is not kept beyond what the language gives (small ints, None, enum
+    members).
+    """
 
     def __init__(self, value: Any, source: Source | None = None) -> None:
         super().__init__(source)
@@ -148,7 +151,9 @@ def is_written(cls: type, name: str) -> bool:
 
 
 def enum_state(tx: Translator, member: enum.Enum, name: str) -> Variable | None:
-    """What the member itself holds, `name` and `value` among it: anyone may set it anew. None where its class answers."""
+    """What the member itself holds, `name` and `value` among it: anyone may set it anew. None where its class
+    answers.
+    """
     from capture.variables.core.class_lookup import MISSING, lookup_type
 
     found = lookup_type(type(member), name)
@@ -206,7 +211,9 @@ def refusal(name: str, value: Variable) -> GraphBreak:
 
 
 def argument_value(value: Variable) -> Any:
-    """What a function without side effects gets for an argument: a constant, or a list or dict of literals made for it alone."""
+    """What a function without side effects gets for an argument: a constant, or a list or dict of literals
+    made for it alone.
+    """
     from capture.variables.containers.lists import ListVariable
     from capture.variables.containers.mapping import DictVariable
     from capture.variables.objects.native_base import plain_argument
@@ -228,7 +235,9 @@ def is_foldable(value: Variable) -> bool:
 
 
 def fold(function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-    """Call `function` on constants now. An exception becomes the program's own; a non-constant argument breaks the graph."""
+    """Call `function` on constants now. An exception becomes the program's own; a non-constant argument
+    breaks the graph.
+    """
     from capture.variables.core.wrap import constant
 
     try:

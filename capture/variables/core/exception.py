@@ -1,7 +1,8 @@
 """Exceptions of the user's program as values, and raising them symbolically.
 
-An exception that the program raises inside of the captured frame and that has to exist as an object behind a break is not rebuilt: it
-would lack its traceback. `born` says at which instruction of the frame it was raised; the graph breaks there, and Python raises it.
+An exception that the program raises inside of the captured frame and that has to exist as an object behind a
+break is not rebuilt: it would lack its traceback. `born` says at which instruction of the frame it was
+raised; the graph breaks there, and Python raises it.
 """
 
 from __future__ import annotations
@@ -270,12 +271,16 @@ class AmbientException(Variable):
 
 
 def handled_exception(tx: Translator) -> Variable | None:
-    """The exception whose `except` block runs, in this frame or around its call; None: not known, the captured frame handles none."""
+    """The exception whose `except` block runs, in this frame or around its call; None: not known, the
+    captured frame handles none.
+    """
     return next((t.handled[-1] for t in tx.chain() if t.handled), None)
 
 
 def chain_context(tx: Translator, exception: Variable) -> None:
-    """What is being handled becomes the `__context__` of an exception that is raised; a chain that would close on itself is cut."""
+    """What is being handled becomes the `__context__` of an exception that is raised; a chain that would
+    close on itself is cut.
+    """
     handled = handled_exception(tx)
     if handled is None or handled is exception or not isinstance(exception, ExceptionVariable):
         return

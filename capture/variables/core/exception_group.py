@@ -82,7 +82,7 @@ def _class_for(cls: type, exceptions: list[Variable]) -> type:
     return cls
 
 
-# --- taking apart ------------------------------------------------------------------------------------------------------------------
+# --- taking apart -----------------------------------------------------------------------------------------
 
 
 def _tester(tx: Translator, condition: Variable) -> Test:
@@ -153,7 +153,7 @@ GROUP_METHODS: dict[str, Callable[..., Variable]] = {
 }
 
 
-# --- except* -----------------------------------------------------------------------------------------------------------------------
+# --- except* ----------------------------------------------------------------------------------------------
 
 
 def match_and_rest(tx: Translator, exception: Variable, classes: Variable) -> tuple[Variable, Variable]:
@@ -175,7 +175,9 @@ def match_and_rest(tx: Translator, exception: Variable, classes: Variable) -> tu
 
 
 def to_raise(tx: Translator, original: Variable, results: list[Variable]) -> Variable:
-    """Behind all `except*` clauses: what they raised, with what of the original exception they raised again or left."""
+    """Behind all `except*` clauses: what they raised, with what of the original exception they raised again
+    or left.
+    """
     results = [result for result in results if not result.is_exactly(None)]
     if not results:
         return NONE
@@ -196,7 +198,9 @@ def to_raise(tx: Translator, original: Variable, results: list[Variable]) -> Var
 
 
 def _is_part(result: Variable, original: ExceptionGroupVariable) -> bool:
-    """Whether a result was split off the original group and not raised anew: it shares its traceback, cause, context and notes."""
+    """Whether a result was split off the original group and not raised anew: it shares its traceback, cause,
+    context and notes.
+    """
     if not isinstance(result, ExceptionVariable):
         raise GraphBreak("raised", error=result)
     notes = [value.attributes.get("__notes__") for value in (result, original)]

@@ -1,8 +1,10 @@
 """`id(x)`: a number that most programs only use to tell objects apart, so that it need not be known.
 
-    seen = {id(x): y}; seen.get(id(x))    ->   the key is known by the variable of x; the number itself is asked for by bytecode where it leaves the graph
+    seen = {id(x): y}; seen.get(id(x))    ->   the key is known by the variable of x; the number itself is
+                                               asked for by bytecode where it leaves the graph
 
-Where the number does matter (it is looked up among numbers that were there before), `as_constant` gives it; the object is guarded by identity then.
+Where the number does matter (it is looked up among numbers that were there before), `as_constant` gives it;
+the object is guarded by identity then.
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ class IdentityVariable(Variable):
 
 
 class IdentityKey:
-    """Hash key of an `IdentityVariable`: equal to that of the same object, and to no number that was known before."""
+    """Hash key of an `IdentityVariable`: equal to that of the same object, and to no number that was known
+    before.
+    """
 
     __slots__ = ("hash", "number")
 

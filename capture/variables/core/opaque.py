@@ -1,4 +1,6 @@
-"""Objects that can be passed around but not used: every operation on one breaks the graph, for a stated reason."""
+"""Objects that can be passed around but not used: every operation on one breaks the graph, for a stated
+reason.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 In:  a value and the source it came from (None: a value that no guard has to follow, held by the code itself).
 Out: its Variable, with the guards that make what was concluded from the value hold.
 
-One existing object has one variable, however it was reached; a second way to it is guarded to lead to the same object.
+One existing object has one variable, however it was reached; a second way to it is guarded to lead to the
+same object.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def guard_type(output: OutputGraph, value: Any, source: Source | None) -> None:
         output.guards.add(make_guard.type_match(source, value))
 
 
-# --- constants -------------------------------------------------------------------------------------------------------------------
+# --- constants --------------------------------------------------------------------------------------------
 
 
 @wraps(*LITERALS, *TORCH_CONSTANTS)
@@ -136,7 +137,7 @@ def wrap_by_identity(output: OutputGraph, value: Any, source: Source | None) -> 
     return ConstantVariable(value, None)
 
 
-# --- tensors ---------------------------------------------------------------------------------------------------------------------
+# --- tensors ----------------------------------------------------------------------------------------------
 
 
 @wraps(torch.Tensor, torch.nn.Parameter)

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 class DictIterator(IteratorVariable):
-    """An existing iterator over keys, values or items of an existing dict that has the keys which it had at the start of the walk."""
+    """An existing iterator over keys, values or items of an existing dict that has the keys which it had at
+    the start of the walk.
+    """
 
     moves_first = True
 

@@ -1,4 +1,6 @@
-"""Generators made by inlined generator functions: a suspended translator, run to its next yield when an item is wanted."""
+"""Generators made by inlined generator functions: a suspended translator, run to its next yield when an item
+is wanted.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +110,9 @@ class GeneratorVariable(IteratorVariable):
         return self._throw_here(tx, exception)
 
     def _throw_into(self, tx: Translator, inner: GeneratorVariable, exception: Variable) -> Variable | None:
-        """`yield from inner` passes exceptions on; where `inner` ends, the frame goes on behind it with its result."""
+        """`yield from inner` passes exceptions on; where `inner` ends, the frame goes on behind it with its
+        result.
+        """
         item = inner.throw(tx, exception)
         if item is not None:
             return item

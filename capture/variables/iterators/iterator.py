@@ -1,6 +1,7 @@
 """Iterators: over sequences, and those of Python's built-in functions.
 
-Each has `next_item(tx) -> Variable | None` (None: exhausted). One with a source existed before the frame: `replay` moves the real one.
+Each has `next_item(tx) -> Variable | None` (None: exhausted). One with a source existed before the frame:
+`replay` moves the real one.
 """
 
 from __future__ import annotations
@@ -76,7 +77,9 @@ class IteratorVariable(Variable):
 
 
 class SequenceIterator(IteratorVariable):
-    """Over a fixed list of items; `made_by` is the Python function, `origin` the value from which another one like it can be made."""
+    """Over a fixed list of items; `made_by` is the Python function, `origin` the value from which another one
+    like it can be made.
+    """
 
     def __init__(self, items: list[Variable], made_by: Any = iter, origin: Any = None) -> None:
         super().__init__(None)
@@ -118,8 +121,8 @@ class SequenceIterator(IteratorVariable):
 
 
 class EntriesIterator(SequenceIterator):
-    """`iter(d)` or `reversed(d)` of a dict, of one of its views, or of a set: Python refuses to go on once keys have come or gone,
-    and gives the values that are there when their turn comes.
+    """`iter(d)` or `reversed(d)` of a dict, of one of its views, or of a set: Python refuses to go on once
+    keys have come or gone, and gives the values that are there when their turn comes.
 
     `owner`: what holds the keys; `origin`: what was iterated over.
     """
@@ -182,7 +185,9 @@ def advanced(made_by: Any, iterable: Any, count: int) -> Any:
 
 
 class IndexIterator(IteratorVariable):
-    """`iter(sequence)`: reads by index, so it sees what is appended meanwhile, as Python's does. `position` None: exhausted."""
+    """`iter(sequence)`: reads by index, so it sees what is appended meanwhile, as Python's does. `position`
+    None: exhausted.
+    """
 
     def __init__(self, sequence: Any, source: Source | None = None, position: int | None = 0) -> None:
         super().__init__(source)
@@ -286,7 +291,9 @@ class RangeIterator(IteratorVariable):
 
 
 class ComposedIterator(IteratorVariable):
-    """zip, enumerate, map, filter: `step(tx)` gives the next item or None; rebuilt by calling `made_by` (or `cls`) on the iterators left."""
+    """zip, enumerate, map, filter: `step(tx)` gives the next item or None; rebuilt by calling `made_by` (or
+    `cls`) on the iterators left.
+    """
 
     def __init__(
         self,
@@ -398,7 +405,7 @@ class RepeatIterator(IteratorVariable):
         return [self.item]
 
 
-# --- where iterators that existed before the frame are by its end ----------------------------------------------------------------
+# --- where iterators that existed before the frame are by its end -----------------------------------------
 
 
 def set_state(code: PythonCode, iterator: Variable, position: int) -> None:

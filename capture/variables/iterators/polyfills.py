@@ -1,4 +1,6 @@
-"""The classes of `itertools` in plain Python. Each takes the iterators of its arguments when it is made, as they do, and items as they are asked for."""
+"""The classes of `itertools` in plain Python. Each takes the iterators of its arguments when it is made, as
+they do, and items as they are asked for.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Existing iterators of Python's built-in classes: how far they have come is guarded, what they walk over is wrapped in its turn.
+"""Existing iterators of Python's built-in classes: how far they have come is guarded, what they walk over is
+wrapped in its turn.
 
 One that the same frame meets at another place each time is left to Python: each call would be captured anew.
 """

@@ -1,12 +1,16 @@
-"""Arithmetic on numbers that are not known at translation time: which operations there are, and what each becomes.
+"""Arithmetic on numbers that are not known at translation time: which operations there are, and what each
+becomes.
 
 In:  a function of Python and variables of numbers, at least one symbolic.
-Out: `compute` -> the variable of the result, or None where there is no rule (whoever asks then takes the present values, with guards).
+Out: `compute` -> the variable of the result, or None where there is no rule (whoever asks then takes the
+     present values, with guards).
 
-Integer arithmetic is algebra: the result is an expression of the same symbols, and torch's `ShapeEnv` knows what follows from it. Anything else is
-opaque: Python computes the present value, a new symbol stands for it, and a decision on it becomes a guard that computes it again.
+Integer arithmetic is algebra: the result is an expression of the same symbols, and torch's `ShapeEnv` knows
+what follows from it. Anything else is opaque: Python computes the present value, a new symbol stands for it,
+and a decision on it becomes a guard that computes it again.
 
-    n // 2 + 1   ->   s0//2 + 1             int(n ** 0.5)   ->   a new symbol;   int(n ** 0.5) > 2   ->   guard   2 < trunc(x.size(0) ** 0.5)
+    n // 2 + 1   ->   s0//2 + 1             int(n ** 0.5)   ->   a new symbol;   int(n ** 0.5) > 2   ->
+        guard   2 < trunc(x.size(0) ** 0.5)
 
 So floats are never real numbers here, as they are in sympy: they are rounded as Python rounds them.
 """
@@ -37,7 +41,8 @@ from capture.variables.numbers.symbolic import (
 EXACT = 2**53  # ints up to here are floats
 INT64 = range(-(2**63), 2**63)
 
-# Functions of Python, and what stands for them in a graph and in bytecode: the same on plain numbers, and defined on symbols.
+# Functions of Python, and what stands for them in a graph and in bytecode: the same on plain numbers, and
+# defined on symbols.
 STAND_INS: dict[Any, Any] = {
     float: torch.sym_float,
     int: torch.sym_int,
@@ -97,7 +102,9 @@ def is_number(variable: Variable) -> bool:
 
 
 def compute(function: Any, args: list[Variable]) -> Variable | None:
-    """`function(*args)` of numbers, one of them symbolic; None where there is no rule (take the present values then)."""
+    """`function(*args)` of numbers, one of them symbolic; None where there is no rule (take the present
+    values then).
+    """
     if not any(map(is_symbolic, args)) or not all(map(is_number, args)):
         return None
     target = STAND_INS.get(function, function)
@@ -134,17 +141,21 @@ def _symbols(args: list[Variable]) -> Any:
     return next(a.symbols for a in args if isinstance(a, SymbolicVariable))
 
 
-# --- where Python raises --------------------------------------------------------------------------------------------------------
+# --- where Python raises ----------------------------------------------------------------------------------
 
 
 def _is_defined(target: Any, args: list[Variable]) -> bool:
-    """Whether Python computes this without an exception: on what that depends (is the divisor zero, is there a root) is guarded."""
+    """Whether Python computes this without an exception: on what that depends (is the divisor zero, is there
+    a root) is guarded.
+    """
     condition = DOMAINS.get(target)
     return condition is None or condition(*args)
 
 
 def _is_known_to_be_defined(target: Any, args: list[Variable]) -> bool:
-    """The same; of a number that the graph computes it is not known, and the graph will raise what Python raises."""
+    """The same; of a number that the graph computes it is not known, and the graph will raise what Python
+    raises.
+    """
     algebraic = (target in ALGEBRA or target in BITS) and all(a.python_type() is int for a in args)
     simple = algebraic or target in (operator.pow, math.pow)
     if simple or not any(map(is_unbacked, args)):
@@ -154,7 +165,9 @@ def _is_known_to_be_defined(target: Any, args: list[Variable]) -> bool:
 
 
 def _divides_in_the_graph(target: Any, args: list[Variable]) -> bool:
-    """Whether a quotient of ints has to be computed where Python would: by a number that only a run knows, which may be zero."""
+    """Whether a quotient of ints has to be computed where Python would: by a number that only a run knows,
+    which may be zero.
+    """
     if target not in DIVISIONS or not is_unbacked(args[1]):
         return False
     try:
@@ -201,11 +214,13 @@ DOMAINS: dict[Any, Callable[..., bool]] = {
 }
 
 
-# --- algebra --------------------------------------------------------------------------------------------------------------------
+# --- algebra ----------------------------------------------------------------------------------------------
 
 
 def _algebraic(target: Any, args: list[Variable], values: list[Any]) -> Any:
-    """The result of integer arithmetic as an expression of the symbols; None where it is no int, or no expression."""
+    """The result of integer arithmetic as an expression of the symbols; None where it is no int, or no
+    expression.
+    """
     try:
         if target in BITS:
             return BITS[target](values[0], values[1]) if isinstance(values[1], int) else None
@@ -221,7 +236,9 @@ def _algebraic(target: Any, args: list[Variable], values: list[Any]) -> Any:
 
 
 def _rounded_quotient(target: Any, variable: Variable) -> Any:
-    """`floor(a / b)`: of ints below 2**53, a quotient rounds to a float on the same side of every integer as itself."""
+    """`floor(a / b)`: of ints below 2**53, a quotient rounds to a float on the same side of every integer as
+    itself.
+    """
     if (
         target not in ROUNDING
         or not isinstance(variable, SymbolicVariable)
@@ -237,7 +254,7 @@ def _rounded_quotient(target: Any, variable: Variable) -> Any:
     return ROUNDING[target](above, below)
 
 
-# --- the rest ----------------------------------------------------------------------------------------------------------------------
+# --- the rest ---------------------------------------------------------------------------------------------
 
 
 def _opaque(target: Any, args: list[Variable]) -> Variable | None:
@@ -260,7 +277,9 @@ def _opaque(target: Any, args: list[Variable]) -> Variable | None:
 
 
 def _computed_in_the_graph(target: Any, args: list[Variable], key: Any) -> Variable | None:
-    """The same of a number that only a run of the graph knows. What Python raises, the graph raises: its node stays, whether read or not."""
+    """The same of a number that only a run of the graph knows. What Python raises, the graph raises: its node
+    stays, whether read or not.
+    """
     try:
         kind = type(target(*map(_sample, args)))
     except (ArithmeticError, ValueError, TypeError):
@@ -292,7 +311,9 @@ def present_value(variable: Variable) -> Any:
 
 
 def extreme(function: Any, args: list[Variable]) -> Variable | None:
-    """`max` or `min` of numbers, one of them symbolic. Of one type it is an expression; of ints and floats, guards say which it is."""
+    """`max` or `min` of numbers, one of them symbolic. Of one type it is an expression; of ints and floats,
+    guards say which it is.
+    """
     if len(args) < 2 or not any(map(is_symbolic, args)) or not all(map(is_number, args)):
         return None
     one_type = len({variable.python_type() for variable in args}) == 1

@@ -1,7 +1,8 @@
 """Python floats that are computed in the graph: a node that holds a 0-d float64 tensor.
 
-They come from an optimizer's step counters. Arithmetic on them, and their use as a number in tensor operations, stay in the graph; a decision on
-one breaks it. (Floats that the frame is given are `SymbolicVariable`s.)
+They come from an optimizer's step counters. Arithmetic on them, and their use as a number in tensor
+operations, stay in the graph; a decision on one breaks it. (Floats that the frame is given are
+`SymbolicVariable`s.)
 """
 
 from __future__ import annotations
@@ -37,12 +38,15 @@ if TYPE_CHECKING:
 
 
 class GraphFloatVariable(Variable):
-    """A value as optimizers compute them from step counts: dividing by it and raising it to a power does not make Python raise."""
+    """A value as optimizers compute them from step counts: dividing by it and raising it to a power does not
+    make Python raise.
+    """
 
     def __init__(self, node: torch.fx.Node, drawn: bool = False) -> None:
         super().__init__()
         self.node = node
-        self.drawn = drawn  # from a random stream: it may be any number, so what Python refuses for some breaks the graph
+        # from a random stream: it may be any number, so what Python refuses for some breaks the graph
+        self.drawn = drawn
 
     def python_type(self) -> type:
         return float
@@ -61,7 +65,9 @@ class GraphFloatVariable(Variable):
 
 
 def float_from(tx: Translator, tensor: TensorVariable) -> Variable:
-    """`tensor.item()` of an optimizer's counter, kept in the graph. Breaks for anything but a float on the CPU."""
+    """`tensor.item()` of an optimizer's counter, kept in the graph. Breaks for anything but a float on the
+    CPU.
+    """
     fake = tensor.fake
     if fake.dtype not in (torch.float32, torch.float64) or fake.numel() != 1 or fake.device.type != "cpu":
         raise GraphBreak("data_dependent_value", what="Tensor.item()")
@@ -96,8 +102,9 @@ def operate(tx: Translator, symbol: str, function: Any, operands: list[Variable]
 
 
 def _is_safe(tx: Translator, name: str, value: Variable, operands: list[Variable]) -> bool:
-    """Whether a guard on the sign of a number that changes from call to call is enough: a divisor, or the base of a power (OneCycleLR gives
-    Adam another `beta1` at each step, of which it computes `beta1**step`)."""
+    """Whether a guard on the sign of a number that changes from call to call is enough: a divisor, or the
+    base of a power (OneCycleLR gives Adam another `beta1` at each step, of which it computes `beta1**step`).
+    """
     if value.python_type() is not float or (name == "pow" and value is operands[1]):
         return False
     is_positive = compute(operator.gt, [value, ConstantVariable(0.0)])
@@ -146,7 +153,9 @@ NUMBERS_ALONE = ("alpha", "value")
 
 
 def is_in_lists(target: Any, args: list[Variable]) -> bool:
-    """Whether an operation on lists of tensors (`torch._foreach_mul_`) has GraphFloatVariables among its numbers."""
+    """Whether an operation on lists of tensors (`torch._foreach_mul_`) has GraphFloatVariables among its
+    numbers.
+    """
     if not getattr(target, "__name__", "").startswith(FOREACH):
         return False
     lists = (a.items for a in args if isinstance(a, SequenceVariable))

@@ -1,11 +1,15 @@
-"""`max` and `min` of numbers in tensors: the object that they return is one of their arguments, and which one only a run of the graph knows.
+"""`max` and `min` of numbers in tensors: the object that they return is one of their arguments, and which one
+only a run of the graph knows.
 
 In:  0-d tensors of one dtype, and Python's numbers beside them.
-Out: its value, which stays in the graph; outside of the graph the object itself, picked by a comparison that the graph makes.
+Out: its value, which stays in the graph; outside of the graph the object itself, picked by a comparison that
+     the graph makes.
 
-    m = max(a, b); return m * x, m   ->   m = larger_of(a, b); mul = m * x; gt = b > a   and behind the graph   (mul, b if gt else a)
+    m = max(a, b); return m * x, m   ->   m = larger_of(a, b); mul = m * x; gt = b > a   and behind the graph
+        (mul, b if gt else a)
 
-What would tell the value from the object breaks the graph: writing to it, views of it, reading it after an argument was written to, gradients.
+What would tell the value from the object breaks the graph: writing to it, views of it, reading it after an
+argument was written to, gradients.
 """
 
 from __future__ import annotations
@@ -59,7 +63,9 @@ class Options:
             )
 
     def build(self, code: PythonCode, value: torch.fx.Node) -> None:
-        """Leave the object on the stack. `value`: the node of the value, which need not stay if nothing reads it."""
+        """Leave the object on the stack. `value`: the node of the value, which need not stay if nothing reads
+        it.
+        """
         graph = code.output.graph
         with graph.inserting_after(value):
             wins = graph.call_function(self.comparison, self.proxies)
@@ -104,8 +110,9 @@ class ChosenTensor(TensorVariable):
 
 
 class ChosenNumber(Variable):
-    """A 0-d tensor or a number, or what was computed of such; the node has its value as a tensor. `bound`: of the whole numbers that it may
-    be, None where it may be another float."""
+    """A 0-d tensor or a number, or what was computed of such; the node has its value as a tensor. `bound`: of
+    the whole numbers that it may be, None where it may be another float.
+    """
 
     identity_known = False
     never_none = True
@@ -138,11 +145,13 @@ class ChosenNumber(Variable):
         return [] if self.options is None else [self.options.best, self.options.other]
 
 
-# --- choosing ----------------------------------------------------------------------------------------------------------------------
+# --- choosing ---------------------------------------------------------------------------------------------
 
 
 def extreme(tx: Translator, function: Any, items: Sequence[Variable]) -> Variable | None:
-    """`max(*items)` or `min(*items)`; None where no tensor is among them, or where the choice can't stay in the graph."""
+    """`max(*items)` or `min(*items)`; None where no tensor is among them, or where the choice can't stay in
+    the graph.
+    """
     concerned = any(isinstance(item, (TensorVariable, ChosenNumber)) for item in items)
     if len(items) < 2 or not concerned or not all(map(_may_be_chosen, items)) or _is_overridden(tx):
         return None
@@ -234,7 +243,7 @@ def _whole(tensor: TensorVariable, *bounds: int | None) -> int | None:
     return max(known) if len(known) == len(bounds) and max(known) <= EXACT[tensor.fake.dtype] else None
 
 
-# --- arithmetic --------------------------------------------------------------------------------------------------------------------
+# --- arithmetic -------------------------------------------------------------------------------------------
 
 
 #: operators that give the same for a number and for a 0-d tensor beside a tensor with axes
@@ -279,11 +288,13 @@ def _may_be_operand(value: Variable) -> bool:
     return _may_be_chosen(value)
 
 
-# --- in the graph ------------------------------------------------------------------------------------------------------------------
+# --- in the graph -----------------------------------------------------------------------------------------
 
 
 def check_use(choices: list[torch.Tensor], node: torch.fx.Node) -> None:
-    """Nothing writes to a chosen value or shares its memory: that would be the memory of one of the arguments."""
+    """Nothing writes to a chosen value or shares its memory: that would be the memory of one of the
+    arguments.
+    """
     memories = {choice.untyped_storage()._cdata for choice in choices}
     for result in torch.utils._pytree.tree_leaves(node.meta["example_value"]):
         shares = isinstance(result, torch.Tensor) and result.untyped_storage()._cdata in memories

@@ -1,14 +1,17 @@
-"""Draws from Python's random streams: `random.random()`, `uniform`, `randint`, `randrange` of the module, and of generators (`random_object`).
+"""Draws from Python's random streams: `random.random()`, `uniform`, `randint`, `randrange` of the module, and
+of generators (`random_object`).
 
 In:  a call of one of them in the frame, with constants.
-Out: a number that is unknown at capture. The real function makes it when the frame's code starts, in the order in which the program asks; arithmetic
-     on it and its use beside tensors are captured, a decision on it breaks the graph, and no guard reads it.
+Out: a number that is unknown at capture. The real function makes it when the frame's code starts, in the
+     order in which the program asks; arithmetic on it and its use beside tensors are captured, a decision on
+     it breaks the graph, and no guard reads it.
 
     y = x * 2; return y * random.random()   ->   draw_0 = random.random(); return graph_0(x, draw_0)[0]
 
-A draw so moves ahead of the graph. That can't be seen: what else draws, or reads and sets the state, breaks the graph, which ends what a draw is
-moved over; behind an operation that may run code of the program a draw breaks it. Where Python runs the frame after all (the graph raised), the stream
-is put back first. Nothing is drawn at capture.
+A draw so moves ahead of the graph. That can't be seen: what else draws, or reads and sets the state, breaks
+the graph, which ends what a draw is moved over; behind an operation that may run code of the program a draw
+breaks it. Where Python runs the frame after all (the graph raised), the stream is put back first. Nothing is
+drawn at capture.
 """
 
 from __future__ import annotations
@@ -75,7 +78,7 @@ class Draw:
     owner: Source | None = None
 
 
-# --- which functions draw -------------------------------------------------------------------------------------------------------
+# --- which functions draw ---------------------------------------------------------------------------------
 
 
 MOST = 2**53  # an int up to here is a float without loss
@@ -119,7 +122,9 @@ READ_STATE, SET_STATE = random.getstate, random.setstate
 
 
 def bounds_of(function: Any) -> Callable[..., Bounds] | None:
-    """None for what is no such function. Each bound method of the module is one object, whose identity is guarded."""
+    """None for what is no such function. Each bound method of the module is one object, whose identity is
+    guarded.
+    """
     return next((bounds for known, bounds in BOUNDS if known is function), None)
 
 
@@ -166,14 +171,16 @@ class DrawFunction(Variable):
         return tx.output.add_draw(self.value, values, bounds)
 
 
-# --- what a draw must not be moved over -----------------------------------------------------------------------------------------
+# --- what a draw must not be moved over -------------------------------------------------------------------
 
 
 OWN_OPERATIONS = (float_of, float_operation, larger_of, method_with_floats, smaller_of)
 
 
 def may_run_python(output: OutputGraph) -> bool:
-    """Whether what is captured so far may run code of the program, which may draw too: custom operators, functions marked as nodes, modes."""
+    """Whether what is captured so far may run code of the program, which may draw too: custom operators,
+    functions marked as nodes, modes.
+    """
     return (
         bool(output.function_modes)
         or any(isinstance(item, SubclassInput) for item in output.inputs)
@@ -208,7 +215,7 @@ PLAIN_MODULES = frozenset(
 )
 
 
-# --- what was drawn -------------------------------------------------------------------------------------------------------------
+# --- what was drawn ---------------------------------------------------------------------------------------
 
 
 class DrawnVariable(GraphFloatVariable):
@@ -229,7 +236,7 @@ class DrawnVariable(GraphFloatVariable):
         code.emit("LOAD_FAST", self.draw.local)
 
 
-# --- in the frame's code --------------------------------------------------------------------------------------------------------
+# --- in the frame's code ----------------------------------------------------------------------------------
 
 
 SAVED = "___random_state"

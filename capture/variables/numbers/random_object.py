@@ -1,11 +1,13 @@
 """Generators of Python's `random.Random`: one stream each.
 
 In:  an existing generator, or `random.Random(seed)` in the frame.
-Out: of one that the frame seeds or makes, the numbers themselves: its state is known, and a real generator in that state follows the program. Of another,
-     numbers that are drawn when the frame's code starts, as those of the module (`drawn_numbers`).
+Out: of one that the frame seeds or makes, the numbers themselves: its state is known, and a real generator in
+     that state follows the program. Of another, numbers that are drawn when the frame's code starts, as those
+     of the module (`drawn_numbers`).
 
     r = random.Random(3); return x * r.random()     ->   x * 0.23796462709189137
-    return x * self.rng.random()                    ->   draw_0 = self.rng.random(); return graph_0(x, draw_0)[0]
+    return x * self.rng.random()                    ->   draw_0 = self.rng.random(); return graph_0(x,
+                                                         draw_0)[0]
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ def _bytes(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
     return fold(bytes, list(args), kwargs)
 
 
-# --- functions of torch ----------------------------------------------------------------------------------------------------------
+# --- functions of torch -----------------------------------------------------------------------------------
 
 
 @rule(torch.sym_sqrt)
@@ -154,7 +154,9 @@ def _sym_sqrt(tx: Translator, value: Variable) -> Variable:
 
 @rule(torch.arange)
 def _arange(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
-    """`float(n)`, or 1.0 beside an n that is no constant, says that the result holds floats; how many is a matter of ints."""
+    """`float(n)`, or 1.0 beside an n that is no constant, says that the result holds floats; how many is a
+    matter of ints.
+    """
     of_sizes = any(isinstance(realize(tx, value), SymbolicVariable) for value in (*args, *kwargs.values()))
     whole = [_whole_number(tx, value, of_sizes) for value in args]
     keywords = {name: _whole_number(tx, value, of_sizes) for name, value in kwargs.items()}

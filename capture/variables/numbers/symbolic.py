@@ -1,8 +1,9 @@
 """Numbers that are not known at translation time: sizes, changing ints, and what is computed from them.
 
-A `SymbolicVariable` holds a `SymInt`, `SymFloat` or `SymBool` and remembers how it came about, a function of other variables: that is its node in
-the graph where an operation takes it, and its bytecode where Python needs it. Asking for its value (`as_constant`, or a comparison that a branch
-depends on) is answered for the present values, and guarded.
+A `SymbolicVariable` holds a `SymInt`, `SymFloat` or `SymBool` and remembers how it came about, a function of
+other variables: that is its node in the graph where an operation takes it, and its bytecode where Python
+needs it. Asking for its value (`as_constant`, or a comparison that a branch depends on) is answered for the
+present values, and guarded.
 """
 
 from __future__ import annotations
@@ -160,7 +161,8 @@ def decide(kind: type, value: Any) -> Any:
         raise SizesAsNumbers(f"{value}: {error}") from error
 
 
-# Operations in which a float decides over the layout of the result: sympy would compute that without rounding.
+# Operations in which a float decides over the layout of the result: sympy would compute that without
+# rounding.
 FLOAT_DECIDES: frozenset[Any] = frozenset(
     [torch.arange, torch.range, torch.nn.functional.interpolate, torch.nn.functional.upsample]
     + [torch.nn.functional.fractional_max_pool2d, torch.nn.functional.fractional_max_pool3d]
@@ -187,7 +189,7 @@ def as_number(proxy: Any, variable: Variable) -> Any:
     return variable.as_constant() if isinstance(variable, SymbolicVariable) else proxy
 
 
-# --- sizes of fake tensors -----------------------------------------------------------------------------------------------------
+# --- sizes of fake tensors --------------------------------------------------------------------------------
 
 
 def from_symbolic(value: Any) -> Variable:

@@ -1,4 +1,5 @@
-"""Numbers that the program reads from tensors, kept in the graph: `x.item()`, `x.tolist()`, `int(x)`, `float(x)`, `bool(x)`.
+"""Numbers that the program reads from tensors, kept in the graph: `x.item()`, `x.tolist()`, `int(x)`,
+`float(x)`, `bool(x)`.
 
 In:  the method and the tensor, where the settings allow it.
 Out: a `SymbolicVariable` of which nothing is known, or a list of such; None where the read is left to Python.

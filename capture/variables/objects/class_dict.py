@@ -1,6 +1,7 @@
 """`C.__dict__` of a class: what the class itself has, looked up name by name.
 
-"scale" in type(self).__dict__      ->   known, under a guard on what the class and its bases have of that name
+"scale" in type(self).__dict__      ->   known, under a guard on what the class and its bases have of that
+                                         name
 """
 
 from __future__ import annotations

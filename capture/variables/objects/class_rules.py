@@ -53,7 +53,9 @@ def _is_plain_check(classes: Any) -> bool:
 
 
 def _guard_registrations(tx: Translator, kinds: Any) -> None:
-    """An abstract base class answers for classes that were registered with it: any registration changes the token."""
+    """An abstract base class answers for classes that were registered with it: any registration changes the
+    token.
+    """
     if isinstance(kinds, (tuple, types.UnionType)):
         for kind in kinds if isinstance(kinds, tuple) else typing.get_args(kinds):
             _guard_registrations(tx, kind)
@@ -158,7 +160,9 @@ def _isinstance_tensor(probe: torch.Tensor, cls: type, kinds: Any) -> bool:
 
 
 def _is_marked(tx: Translator, tensor: TensorVariable, kinds: Any) -> bool:
-    """Whether a plain tensor says that it is one of torch's own kinds: that is all that `nn.Buffer(x)` makes of `x`."""
+    """Whether a plain tensor says that it is one of torch's own kinds: that is all that `nn.Buffer(x)` makes
+    of `x`.
+    """
     parts = kinds if isinstance(kinds, tuple) else typing.get_args(kinds) or (kinds,)
     return any(
         _is_marked(tx, tensor, part)

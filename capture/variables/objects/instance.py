@@ -30,7 +30,9 @@ IS_ABSTRACT = 1 << 20  # Py_TPFLAGS_IS_ABSTRACT
 
 
 def new_instance(tx: Translator, cls: ClassVariable) -> ObjectVariable:
-    """`object.__new__(cls)`. Objects with a finalizer are left to Python: when it runs depends on when the object is let go of."""
+    """`object.__new__(cls)`. Objects with a finalizer are left to Python: when it runs depends on when the
+    object is let go of.
+    """
     for name in ("__new__", "__init__", "__del__"):
         tx.output.guard_class_entry(cls, cls.cls, name)
     if lookup_type(cls.cls, "__del__") is not MISSING:

@@ -1,7 +1,8 @@
 """`locals()`, `vars()`, `dir()`: the variables of the frame that asks.
 
-A frame has one dict for them, which each call brings up to date. What the program stores into it changes no variable.
-A captured frame that asks may not break: the code behind a break has variables of its own (`frame_filter.asks_for_locals`).
+A frame has one dict for them, which each call brings up to date. What the program stores into it changes no
+variable. A captured frame that asks may not break: the code behind a break has variables of its own
+(`frame_filter.asks_for_locals`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The built-in part of an instance of a class written on top of a built-in one (`class Name(str)`, `class Config(dict)`).
+"""The built-in part of an instance of a class written on top of a built-in one (`class Name(str)`, `class
+Config(dict)`).
 
-Such an instance is an `ObjectVariable` whose `base_value` is the variable that an instance of the built-in class would be. What the class does
-not define itself is asked of that part.
+Such an instance is an `ObjectVariable` whose `base_value` is the variable that an instance of the built-in
+class would be. What the class does not define itself is asked of that part.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def new_base_value(
     return made
 
 
-# --- operations that the class leaves to its base ------------------------------------------------------------------------------------
+# --- operations that the class leaves to its base ---------------------------------------------------------
 
 
 #: methods that functions written in C ask a number or a text for
@@ -75,7 +76,9 @@ ASKED_BY_FUNCTIONS = (
 
 
 def plain_operand(value: Variable, *methods: str) -> Variable:
-    """The built-in part of an instance whose class does not change what these methods do; any other value as it is."""
+    """The built-in part of an instance whose class does not change what these methods do; any other value as
+    it is.
+    """
     base = getattr(value, "base_value", None)
     if base is None or not isinstance(base, Variable):
         return value
@@ -108,7 +111,7 @@ def defines_operators(cls: type) -> bool:
     )
 
 
-# --- output -----------------------------------------------------------------------------------------------------------------------------
+# --- output -----------------------------------------------------------------------------------------------
 
 
 def make_native(code: PythonCode, owner: ObjectVariable) -> None:

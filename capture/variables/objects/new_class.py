@@ -1,13 +1,15 @@
 """Class statements inside of captured code.
 
 In:  `__build_class__(body, name, *bases)`, the body not run yet.
-Out: a ClassVariable. The body is interpreted like a function; the class is made at once, as a stand-in that the interpreter looks things up
-     on: functions and values of the frame have stand-ins of their own in it, each of which is known to be the frame's variable.
+Out: a ClassVariable. The body is interpreted like a function; the class is made at once, as a stand-in that
+     the interpreter looks things up on: functions and values of the frame have stand-ins of their own in it,
+     each of which is known to be the frame's variable.
 
-    class A: def f(self): return y      ->   a real class A, whose f is known as the function of the frame, with the frame's cell of y
+    class A: def f(self): return y      ->   a real class A, whose f is known as the function of the frame,
+                                             with the frame's cell of y
 
-Each run of the program would make another class. So nothing that is one, or is an instance of one, can be rebuilt: where the class has to exist
-behind the graph, the graph breaks before the statement.
+Each run of the program would make another class. So nothing that is one, or is an instance of one, can be
+rebuilt: where the class has to exist behind the graph, the graph breaks before the statement.
 """
 
 from __future__ import annotations
@@ -128,7 +130,7 @@ for _kind in (property, staticmethod, classmethod):
     rule(_kind)(_descriptor_of(_kind))
 
 
-# --- stand-ins -------------------------------------------------------------------------------------------------------------------
+# --- stand-ins --------------------------------------------------------------------------------------------
 
 
 class StandIn:
@@ -187,7 +189,7 @@ def _is_of_the_program(hook: Any) -> bool:
     return isinstance(function, types.FunctionType) and function.__module__ != "typing"
 
 
-# --- the ways to make a class ----------------------------------------------------------------------------------------------------
+# --- the ways to make a class -----------------------------------------------------------------------------
 
 
 def _bases(values: list[Variable]) -> tuple[Any, ...]:

@@ -1,7 +1,8 @@
 """What `copy.copy`, `copy.deepcopy` and `pickle` ask of an object: how to make one like it.
 
 In:  an instance whose class has no `__reduce__` of its own.
-Out: (function that makes a bare instance, its arguments, state, list items, dict items), as `object.__reduce_ex__` gives.
+Out: (function that makes a bare instance, its arguments, state, list items, dict items), as
+     `object.__reduce_ex__` gives.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """`threading.local()`: an object whose `__dict__` is another one on each thread.
 
-In:  an existing object of exactly that class (what a class on top of it does in `__init__` is run on each thread that looks at it).
-Out: its attributes, read from this thread's dict and stored there; guards find the dict of the thread that runs them.
+In:  an existing object of exactly that class (what a class on top of it does in `__init__` is run on each
+     thread that looks at it).
+Out: its attributes, read from this thread's dict and stored there; guards find the dict of the thread that
+     runs them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Instances of user-defined classes (and any other object reached by attribute): Python's attribute protocol, symbolically.
+"""Instances of user-defined classes (and any other object reached by attribute): Python's attribute protocol,
+symbolically.
 
-`attributes` is what the frame has stored on the object and not yet replayed; under it lies the object itself, if it existed before the frame.
+`attributes` is what the frame has stored on the object and not yet replayed; under it lies the object itself,
+if it existed before the frame.
 """
 
 from __future__ import annotations
@@ -80,7 +82,9 @@ class ObjectVariable(Variable):
         return super().as_proxy()
 
     def defines_operators(self) -> bool:
-        """Whether its class answers for itself where a built-in function gets the object; guarded, as a class may come to do so."""
+        """Whether its class answers for itself where a built-in function gets the object; guarded, as a class
+        may come to do so.
+        """
         for name in ASKED_BY_FUNCTIONS:
             self.class_entry(name)
         return defines_operators(self.cls)
@@ -151,7 +155,9 @@ class ObjectVariable(Variable):
                 tx.output.guard_class_entry(descriptor, type(found), method)
 
     def descriptor_entry(self, tx: Translator, name: str, method: str) -> Any:
-        """What the class has under the name that is stored or deleted; guarded, with whether that has the method of a descriptor."""
+        """What the class has under the name that is stored or deleted; guarded, with whether that has the
+        method of a descriptor.
+        """
         found = self.class_entry(name)
         if found is not MISSING and type(found).__flags__ & HEAP_TYPE:
             tx.output.guard_class_entry(class_value(tx, self, found, name), type(found), method)
@@ -177,7 +183,9 @@ class ObjectVariable(Variable):
         return reads_attributes_plainly(lookup_type(self.cls, "__getattribute__"))
 
     def attribute_source(self, name: str) -> Source | None:
-        """Of an entry of the instance dict; past a `__getattribute__` written in Python or a data descriptor, by way of the dict itself."""
+        """Of an entry of the instance dict; past a `__getattribute__` written in Python or a data descriptor,
+        by way of the dict itself.
+        """
         if self.source is None:
             return None
         return (

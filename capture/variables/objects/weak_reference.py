@@ -53,8 +53,10 @@ class WeakReferenceVariable(Variable):
 
 
 def may_have_ended(tx: Translator, target: Any) -> bool:
-    """Whether the frame may have let go of the last reference to an existing object, which lives on only because its end is put off to the next
-    break: a local that no longer holds it, or a write to a place that held some object."""
+    """Whether the frame may have let go of the last reference to an existing object, which lives on only
+    because its end is put off to the next break: a local that no longer holds it, or a write to a place that
+    held some object.
+    """
     *_, root = frames = list(tx.chain())
     held = [
         value
@@ -75,7 +77,9 @@ def _is_object(tx: Translator, variable: Variable | None, target: Any) -> bool:
 
 
 class NewWeakReference(Variable):
-    """`weakref.ref(x)`, made by the frame. It is called where a local of the captured frames holds `x`, which therefore lives."""
+    """`weakref.ref(x)`, made by the frame. It is called where a local of the captured frames holds `x`, which
+    therefore lives.
+    """
 
     identity_known = False
     never_none = True

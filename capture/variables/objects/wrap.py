@@ -91,7 +91,9 @@ def wrap_nn_module(output: OutputGraph, value: torch.nn.Module, source: Source |
 
 
 def with_namespace(output: OutputGraph, owner: ObjectVariable) -> Variable:
-    """The object, and its `__dict__` under the same roof: who reaches that dict in another way sees what is stored on the object."""
+    """The object, and its `__dict__` under the same roof: who reaches that dict in another way sees what is
+    stored on the object.
+    """
     namespace = instance_dict(owner.value)
     known = output.known_object(namespace) if namespace is not None else None
     if namespace is None:
@@ -139,7 +141,8 @@ def wrap_native_subclass(output: OutputGraph, value: Any, base: type, source: So
     return with_namespace(output, result)
 
 
-#: asked by the real type: `isinstance` runs code of a class that has a `__class__` or a `__getattribute__` of its own
+#: asked by the real type: `isinstance` runs code of a class that has a `__class__` or a `__getattribute__` of
+# its own
 BASE_RULES: tuple[tuple[Any, Any], ...] = (
     (lambda v: isinstance_raw(v, type), wrap_type),
     (lambda v: isinstance_raw(v, enum.Enum), wrap_enum),

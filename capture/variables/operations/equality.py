@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 
 def same_object(tx: Translator, left: Variable, right: Variable) -> bool:
-    """`left is right`. One existing object is one Variable, so identity of variables decides, except for constants."""
+    """`left is right`. One existing object is one Variable, so identity of variables decides, except for
+    constants.
+    """
     left, right = tx.output.resolve(left), tx.output.resolve(right)
     if left is right:
         return True
@@ -66,7 +68,9 @@ def equal_or_same(tx: Translator, left: Variable, right: Variable) -> bool:
 
 
 def is_one_of_numbers(items: list[Variable], value: Variable) -> bool | None:
-    """`value in items`, of ints some of which are symbolic: one guard, which leaves open which of them it is. None: something else is among them."""
+    """`value in items`, of ints some of which are symbolic: one guard, which leaves open which of them it is.
+    None: something else is among them.
+    """
     numbers = [value, *items]
     if not any(map(is_symbolic, numbers)) or not all(
         n.is_constant() and n.python_type() is int for n in numbers
@@ -141,11 +145,15 @@ class ByIdentity:
 
 
 class ForeignKey(ByIdentity):
-    """Hash key of an existing dict's key whose class has its own `__hash__` or `__eq__`: found again only as the same object."""
+    """Hash key of an existing dict's key whose class has its own `__hash__` or `__eq__`: found again only as
+    the same object.
+    """
 
 
 class ByUser:
-    """Hash key of an object with its own `__hash__`: that is asked once, `__eq__` (by way of the program) as often as Python asks."""
+    """Hash key of an object with its own `__hash__`: that is asked once, `__eq__` (by way of the program) as
+    often as Python asks.
+    """
 
     __slots__ = ("hash", "tx", "variable")
 
@@ -174,7 +182,9 @@ def names_objects(key: Any) -> bool:
 
 
 def equals_others(key: Any) -> bool:
-    """Whether a dict may have the hash key, or a part of it, as another object: members of enums on top of str or int equal plain ones."""
+    """Whether a dict may have the hash key, or a part of it, as another object: members of enums on top of
+    str or int equal plain ones.
+    """
     if type(key) is tuple:
         return any(map(equals_others, key))
     return isinstance(key, enum.Enum) and type(key).__eq__ is not object.__eq__
@@ -201,7 +211,9 @@ def hashes_by_identity(cls: type) -> bool:
 
 
 def hash_key(tx: Translator, variable: Variable, among: Iterable[Any] = ()) -> Any:
-    """A key such that two variables are the same dict key exactly if their keys are equal. `among`: the keys that it will be compared with."""
+    """A key such that two variables are the same dict key exactly if their keys are equal. `among`: the keys
+    that it will be compared with.
+    """
     from capture.variables.containers.sequence import TupleVariable
     from capture.variables.objects.user_object import ObjectVariable
 

@@ -1,4 +1,6 @@
-"""Methods that built-in containers have in common: operators called by name (`d.__or__(e)`, `super().__eq__(other)`), `__reduce__`."""
+"""Methods that built-in containers have in common: operators called by name (`d.__or__(e)`,
+`super().__eq__(other)`), `__reduce__`.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ OPERATOR_METHODS: dict[str, tuple[str, bool, bool]] = (
 
 
 def call_operator(tx: Translator, owner: Variable, name: str, args: list[Variable]) -> Variable | None:
-    """`owner.__add__(other)` and the like, and what `copy` asks for; None where the class has no such operator."""
+    """`owner.__add__(other)` and the like, and what `copy` asks for; None where the class has no such
+    operator.
+    """
     from capture.variables.operations.operators import binary_operator, in_place_operator
     from capture.variables.operations.rich_comparison import compare
 

@@ -1,7 +1,8 @@
-"""Unary, binary and in-place operators on variables, and items: `-a`, `a + b`, `a += b`, `a[i]`. Comparisons are in `comparison.py`.
+"""Unary, binary and in-place operators on variables, and items: `-a`, `a + b`, `a += b`, `a[i]`. Comparisons
+are in `comparison.py`.
 
-One order of attempts for each: tensors go to the graph; sequences, mappings and sets have rules of their own; constants are computed; user
-classes' dunder methods are inlined; the rest breaks the graph.
+One order of attempts for each: tensors go to the graph; sequences, mappings and sets have rules of their own;
+constants are computed; user classes' dunder methods are inlined; the rest breaks the graph.
 """
 
 from __future__ import annotations
@@ -126,14 +127,18 @@ SEQUENCES = frozenset({str, bytes, list, tuple, collections.deque})
 
 
 def formats(template: Variable, value: ObjectVariable) -> bool:
-    """Whether `template % value` is the template's to answer, as it is for all but a text that has its own `__rmod__`."""
+    """Whether `template % value` is the template's to answer, as it is for all but a text that has its own
+    `__rmod__`.
+    """
     kind = template.python_type()
     own = issubclass(value.cls, kind) and value.has_class_attribute("__rmod__", below=kind)
     return kind in (str, bytes) and template.is_constant() and not own
 
 
 def _has_operator(tx: Translator, value: Variable, method: str) -> bool:
-    """Whether the program may have written the operator: any object, or a tensor of a class that has it (guarded)."""
+    """Whether the program may have written the operator: any object, or a tensor of a class that has it
+    (guarded).
+    """
     if isinstance(value, TensorVariable):
         if value.cls not in (torch.Tensor, torch.nn.Parameter):
             tx.output.guard_class_entry(value, value.cls, method)
@@ -213,7 +218,9 @@ def in_place_operator(tx: Translator, symbol: str, left: Variable, right: Variab
 def _answer_before_sequence(
     tx: Translator, symbol: str, function: Any, left: Variable, right: Variable
 ) -> Variable | None:
-    """Python asks the right operand first where it is a number in the eyes of its class: `items += array` adds. None where it does not answer."""
+    """Python asks the right operand first where it is a number in the eyes of its class: `items += array`
+    adds. None where it does not answer.
+    """
     if isinstance(right, NumpyVariable):
         return numpy_array.operator_on_arrays(tx, symbol, function, [left, right])
     reflected = f"__r{BINARY[symbol][2]}__"
@@ -233,7 +240,9 @@ def _entry(value: Variable, name: str) -> Any:
 
 
 def user_operator(tx: Translator, symbol: str, name: str, left: Variable, right: Variable) -> Variable:
-    """Python's protocol: the right operand's reflected method first if its class is a proper subclass of the left's that has its own."""
+    """Python's protocol: the right operand's reflected method first if its class is a proper subclass of the
+    left's that has its own.
+    """
     attempts = [(left, f"__{name}__", right), (right, f"__r{name}__", left)]
     kinds = left.python_type(), right.python_type()
     if kinds[0] is kinds[1]:
@@ -252,7 +261,8 @@ def user_operator(tx: Translator, symbol: str, name: str, left: Variable, right:
         else:
             other = plain_argument(other)
             if not (owner.is_constant() and other.is_constant() and hasattr(owner.python_type(), method)):
-                continue  # a tensor or a container meets an unknown object: its own method gives NotImplemented
+                # a tensor or a container meets an unknown object: its own method gives NotImplemented
+                continue
             result = owner.call_method(tx, method, [other], {})
         if not result.is_exactly(NotImplemented):
             return result
@@ -264,7 +274,9 @@ def user_operator(tx: Translator, symbol: str, name: str, left: Variable, right:
 
 
 def is_operand_of_tensors(value: Variable) -> bool:
-    """Whether a tensor's own operator takes it. Of an instance of a class on top of a number it takes the number, whatever its class defines."""
+    """Whether a tensor's own operator takes it. Of an instance of a class on top of a number it takes the
+    number, whatever its class defines.
+    """
     if not isinstance(value, ObjectVariable):
         return True
     is_number = value.base_value is not None and value.base_value.python_type() in (int, float, complex)

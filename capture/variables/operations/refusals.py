@@ -1,10 +1,12 @@
 """What a built-in function or operator raises: asked of itself, so that the text is CPython's.
 
 In:  a function written in C and arguments that our rule refuses, or for which the rule raises an exception.
-Out: the exception that the function raises for copies of them; None where it raises none, or where that can't be known without the program's objects.
+Out: the exception that the function raises for copies of them; None where it raises none, or where that can't
+     be known without the program's objects.
 
     [1].pop(5)         ->   IndexError: pop index out of range
-    [x].append(x, x)   ->   TypeError: list.append() takes exactly one argument (2 given); what x is doesn't matter
+    [x].append(x, x)   ->   TypeError: list.append() takes exactly one argument (2 given); what x is doesn't
+                            matter
 """
 
 from __future__ import annotations
@@ -37,8 +39,8 @@ if TYPE_CHECKING:
     from capture.interpret.translator import Translator
     from capture.report.break_reasons import GraphBreak
 
-#: classes whose constructors and methods touch nothing but their arguments; an instance without contents stands for any other where a
-#: method refuses the number of its arguments
+#: classes whose constructors and methods touch nothing but their arguments; an instance without contents
+# stands for any other where a : method refuses the number of its arguments
 CLASSES: frozenset[type] = frozenset([
     list, tuple, dict, set, frozenset, str, bytes, bytearray, int, float, complex, bool, object,
     collections.deque, collections.OrderedDict, collections.defaultdict,
@@ -70,7 +72,9 @@ def corrected(
     args: Sequence[Variable],
     kwargs: dict[str, Variable] | None = None,
 ) -> GraphBreak | ObservedException:
-    """What to raise in place of `signal`: what the function itself raises for these arguments, where that is known."""
+    """What to raise in place of `signal`: what the function itself raises for these arguments, where that is
+    known.
+    """
     real = real_function(tx, function)
     if real is None:
         return signal
@@ -106,7 +110,9 @@ def error_of(function: Any, values: Sequence[Any], keywords: dict[str, Any]) -> 
 
 
 def real_function(tx: Translator, function: Variable | Any, empty: bool = False) -> Any:
-    """The function itself, where a call touches nothing but its arguments, else None. `empty`: of a method, that of an empty instance."""
+    """The function itself, where a call touches nothing but its arguments, else None. `empty`: of a method,
+    that of an empty instance.
+    """
     if isinstance(function, ValueMethod):
         try:
             kind = function.owner.python_type()
@@ -136,7 +142,9 @@ def _touches_its_arguments_only(value: Any) -> bool:
 
 
 def copy_of(tx: Translator, variable: Variable, memo: dict[Variable, Any]) -> Any:
-    """A real object of the same contents; NotConstant where it holds anything but literals in built-in containers."""
+    """A real object of the same contents; NotConstant where it holds anything but literals in built-in
+    containers.
+    """
     variable = variable.realize() if isinstance(variable, LazyVariable) else variable
     if variable in memo:
         return memo[variable]

@@ -1,7 +1,8 @@
 """Rich comparisons and membership, on variables: `left < right`, `item in container`.
 
-One order of attempts, as for other operators: tensors go to the graph; sequences, mappings and sets have rules of their own; constants are
-computed; user classes' methods are inlined; the rest breaks the graph. What is equal or the same object is in `compare.py`.
+One order of attempts, as for other operators: tensors go to the graph; sequences, mappings and sets have
+rules of their own; constants are computed; user classes' methods are inlined; the rest breaks the graph. What
+is equal or the same object is in `compare.py`.
 """
 
 from __future__ import annotations
@@ -106,7 +107,9 @@ def _as_set(tx: Translator, value: Variable) -> Variable:
 
 
 def _equal_otherwise(tx: Translator, left: Variable, right: Variable) -> bool:
-    """Methods are equal where what they are made of is; values of unlike built-in types never are; the rest by identity."""
+    """Methods are equal where what they are made of is; values of unlike built-in types never are; the rest
+    by identity.
+    """
     if isinstance(left, BoundMethodVariable) and isinstance(right, BoundMethodVariable):
         return same_object(tx, left.owner, right.owner) and equal(tx, left.function, right.function)
     if isinstance(left, BuiltinVariable) and isinstance(right, BuiltinVariable):

@@ -1,9 +1,11 @@
 """`torch.nn.Parameter(x)` of an argument, in captured code.
 
 In:  the call, with a tensor that existed before the frame and that the frame has not written to.
-Out: a tensor that the graph takes. The frame's code makes it before it calls the graph: nothing tells when, since it shares the memory of `x`.
+Out: a tensor that the graph takes. The frame's code makes it before it calls the graph: nothing tells when,
+     since it shares the memory of `x`.
 
-    w = nn.Parameter(x); return w * 2, w   ->   made_0 = nn.Parameter(x, True); return graph_0(made_0)[0], made_0
+    w = nn.Parameter(x); return w * 2, w   ->   made_0 = nn.Parameter(x, True); return graph_0(made_0)[0],
+                                                made_0
 """
 
 from __future__ import annotations
@@ -123,7 +125,7 @@ def add_parameter(output: OutputGraph, held: GraphInput, requires_grad: bool) ->
     return MadeParameter(node, fake, source)
 
 
-# --- in the frame's code ---------------------------------------------------------------------------------------------------------
+# --- in the frame's code ----------------------------------------------------------------------------------
 
 
 def making_code(made: list[MadeSource], load: Callable[[Source], Instr]) -> list[Any]:

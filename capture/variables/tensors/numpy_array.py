@@ -1,12 +1,14 @@
 """NumPy arrays and numbers as values of the graph.
 
 In:  arrays from outside, `tensor.numpy()`, NumPy's functions that make arrays.
-Out: nodes that do on tensors what NumPy does (`capture.numpy_functions`); arrays again where a value leaves the graph.
+Out: nodes that do on tensors what NumPy does (`capture.numpy_functions`); arrays again where a value leaves
+     the graph.
 
     np.sin(x.numpy()).sum()   ->   detach, numpy_sin, numpy_sum   ->   np.float32
 
-Each operation is carried out twice at translation time: on fake tensors, and by NumPy itself on a stand-in of the same dtype and layout. That says
-whether the result is an array or a number, of what dtype, and what it shares its memory with; where the two differ, the graph breaks.
+Each operation is carried out twice at translation time: on fake tensors, and by NumPy itself on a stand-in of
+the same dtype and layout. That says whether the result is an array or a number, of what dtype, and what it
+shares its memory with; where the two differ, the graph breaks.
 """
 
 from __future__ import annotations
@@ -60,7 +62,9 @@ CONSTANT_ATTRIBUTES = ("shape", "ndim", "size", "itemsize", "nbytes", "strides")
 
 
 class NumpyVariable(Variable):
-    """`tensor` shares the array's memory in the graph; `example` is NumPy's own result of the same operations on stand-ins."""
+    """`tensor` shares the array's memory in the graph; `example` is NumPy's own result of the same operations
+    on stand-ins.
+    """
 
     mutable = True
 
@@ -87,7 +91,9 @@ class NumpyVariable(Variable):
         return f"{what} {self.source.text if self.source else self.tensor.node.name}"
 
     def as_constant(self) -> Any:
-        """The number that it is now: the arguments from which it was computed are guarded to stay what they are."""
+        """The number that it is now: the arguments from which it was computed are guarded to stay what they
+        are.
+        """
         if self.present is None or self.output is None:
             raise NotConstant(self)
         for source, value in self.origins.items():
@@ -157,7 +163,7 @@ class NumpyVariable(Variable):
         code.call_object(numpy_functions.array_of if is_array else numpy_functions.scalar_of, [self.tensor])
 
 
-# --- operations ------------------------------------------------------------------------------------------------------------------
+# --- operations -------------------------------------------------------------------------------------------
 
 
 def is_among(values: Any) -> bool:
@@ -193,7 +199,9 @@ def operation(
 
 
 def _present(tx: Translator, kind: str, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Any:
-    """What NumPy gives for the numbers as they are now; None where arrays are among the arguments, or where NumPy raises."""
+    """What NumPy gives for the numbers as they are now; None where arrays are among the arguments, or where
+    NumPy raises.
+    """
     if any(isinstance(v, SequenceVariable) for v in (*args, *kwargs.values())):
         return None
     values = [v.present if isinstance(v, NumpyVariable) else _example_of(v) for v in args]
@@ -344,7 +352,7 @@ def _differs(name: str) -> GraphBreak:
     return GraphBreak("torch_op_failed", name=f"numpy's {name}", error="on tensors it differs from NumPy")
 
 
-# --- where arrays come from, and tensors made of them -----------------------------------------------------------------------
+# --- where arrays come from, and tensors made of them -----------------------------------------------------
 
 
 def wrap_array(output: OutputGraph, value: np.ndarray[Any, Any], source: Source | None) -> Variable:
@@ -424,7 +432,9 @@ def operator_on_arrays(
 def _operator_on_tensor(
     tx: Translator, symbol: str, function: Callable[..., Any], operands: list[Variable]
 ) -> Variable:
-    """A tensor and one of NumPy's numbers, which torch takes for a plain Python number: its type decides less than that of a 0-d tensor."""
+    """A tensor and one of NumPy's numbers, which torch takes for a plain Python number: its type decides less
+    than that of a 0-d tensor.
+    """
     tensor, number = sorted(operands, key=lambda v: isinstance(v, NumpyVariable))
     assert isinstance(tensor, TensorVariable)
     assert isinstance(number, NumpyVariable)

@@ -1,8 +1,9 @@
-"""Calls that become one node with a graph of their own: bodies of function transforms, branches of `torch.cond`, checkpointed regions.
+"""Calls that become one node with a graph of their own: bodies of function transforms, branches of
+`torch.cond`, checkpointed regions.
 
 In:  a function of the program and its arguments.
-Out: `Body`: the operations that the call made, taken out of the graph under construction and put into a module. Tensors from outside of the call
-     that it reads are further arguments.
+Out: `Body`: the operations that the call made, taken out of the graph under construction and put into a
+     module. Tensors from outside of the call that it reads are further arguments.
 
     graph: y; mul = arg_0 * y; sum = mul.sum()    ->    body(arg_0, y): mul, sum         and graph: y
 """
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
 
 @dataclass
 class Body:
-    """`module(*arguments, *lifted)` gives the tensors among the result in order; `structure` rebuilds the result from them."""
+    """`module(*arguments, *lifted)` gives the tensors among the result in order; `structure` rebuilds the
+    result from them.
+    """
 
     module: torch.fx.GraphModule
     lifted: list[torch.fx.Node]
@@ -74,7 +77,7 @@ def repeated(column: torch.Tensor, size: Any) -> torch.Tensor:
     return column.expand(size, *column.shape[1:]).clone(memory_format=torch.contiguous_format)
 
 
-# --- between variables and plain values -----------------------------------------------------------------------------------------
+# --- between variables and plain values -------------------------------------------------------------------
 
 
 def plain(tx: Translator, value: Variable, tensor: Callable[[TensorVariable], Any]) -> Any:
@@ -116,11 +119,13 @@ def as_variable(tx: Translator, value: Any, tensor: Callable[[torch.Tensor], Var
     return tx.wrap_constant(value)
 
 
-# --- outlining -------------------------------------------------------------------------------------------------------------------
+# --- outlining --------------------------------------------------------------------------------------------
 
 
 def outline(tx: Translator, function: Variable, args: Any, kwargs: Any, *, may_write: bool = False) -> Body:
-    """Interpret `function(*args, **kwargs)`, trees of fake tensors and constants, into a body. `may_write`: also to tensors from outside."""
+    """Interpret `function(*args, **kwargs)`, trees of fake tensors and constants, into a body. `may_write`:
+    also to tensors from outside.
+    """
     graph = tx.output.graph
     last = next(reversed(graph.nodes), None)
     states, modes = len(tx.output.state_changes), read_modes()
@@ -235,7 +240,9 @@ def call_node(
     example: Any,
     given: Iterable[TensorVariable] = (),
 ) -> Variable:
-    """A node that calls `run` on tensors and gives those of the tree `example`, in order. One of `given` among them is that very tensor."""
+    """A node that calls `run` on tensors and gives those of the tree `example`, in order. One of `given`
+    among them is that very tensor.
+    """
 
     def target(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         try:

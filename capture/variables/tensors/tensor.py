@@ -1,7 +1,7 @@
 """Tensors of the graph.
 
-A `TensorVariable` is a graph node with its fake tensor. Sizes, dtypes and the like are read from the fake tensor and are constants (the
-guard on the input fixes them); everything that needs data breaks the graph.
+A `TensorVariable` is a graph node with its fake tensor. Sizes, dtypes and the like are read from the fake
+tensor and are constants (the guard on the input fixes them); everything that needs data breaks the graph.
 """
 
 from __future__ import annotations
@@ -142,7 +142,9 @@ OUTSIDE = frozenset(
 
 
 class TensorVariable(Variable):
-    """`node` is the node that holds its present value (an in-place operation moves it on); `fake` is its fake tensor."""
+    """`node` is the node that holds its present value (an in-place operation moves it on); `fake` is its fake
+    tensor.
+    """
 
     cls: type = torch.Tensor  # of subclasses: variables/tensor_subclass.py
     is_choice = False  # of two tensors: variables/choice.py
@@ -232,7 +234,9 @@ class TensorVariable(Variable):
         return None
 
     def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
-        """`tensor.grad = ...` of an existing tensor, and the program's own attributes: stored behind the graph."""
+        """`tensor.grad = ...` of an existing tensor, and the program's own attributes: stored behind the
+        graph.
+        """
         if tx.output.function_modes and not tensor_attributes.is_free_name(name):
             raise GraphBreak("set_attr", value=self, name=name)  # a mode sees it
         if name == "data":
@@ -335,7 +339,7 @@ TORCH_ATTRIBUTES = {
 }
 
 
-# --- attributes and methods with rules of their own --------------------------------------------------------------------------
+# --- attributes and methods with rules of their own -------------------------------------------------------
 
 
 def _fits_as_grad(owner: TensorVariable, value: Variable) -> bool:
@@ -350,7 +354,9 @@ def _fits_as_grad(owner: TensorVariable, value: Variable) -> bool:
 
 
 def _data(self: TensorVariable, tx: Translator) -> Variable:
-    """Shares the memory, not the version that autograd looks at. (The fake one shares both: so writes to inputs are seen.)"""
+    """Shares the memory, not the version that autograd looks at. (The fake one shares both: so writes to
+    inputs are seen.)
+    """
     detached = tx.output.call_method(tx, "detach", [self], {})
     assert isinstance(detached, TensorVariable)
     detached.node.op, detached.node.target = "call_function", getattr
@@ -359,7 +365,9 @@ def _data(self: TensorVariable, tx: Translator) -> Variable:
 
 
 def _set_data(self: TensorVariable, tx: Translator, value: Variable) -> None:
-    """Of an existing tensor: the variable stands for one on the memory of `value` from here on, and the tensor gets it behind the graph."""
+    """Of an existing tensor: the variable stands for one on the memory of `value` from here on, and the
+    tensor gets it behind the graph.
+    """
     plain = isinstance(value, TensorVariable) and self.cls is value.cls is torch.Tensor
     if not plain or self.source is None or torch._C._functorch.peek_interpreter_stack() is not None:
         raise GraphBreak("set_attr", value=self, name="data")
@@ -394,7 +402,9 @@ def _is_same_memory(left: torch.Tensor, right: torch.Tensor) -> bool:
 
 
 def _is_made_by_graph(tx: Translator, value: TensorVariable) -> bool:
-    """Its memory is no input's: writes by way of the leaf would be writes to that, which nothing would notice."""
+    """Its memory is no input's: writes by way of the leaf would be writes to that, which nothing would
+    notice.
+    """
     memory = value.fake.untyped_storage()._cdata
     inputs = (i.node.meta["example_value"] for i in tx.output.tensor_inputs())
     return all(fake.untyped_storage()._cdata != memory for fake in inputs)
@@ -464,7 +474,9 @@ def _iter(self: TensorVariable, tx: Translator) -> Variable:
 
 
 def _detach_in_place(self: TensorVariable, tx: Translator) -> Variable:
-    """Of a result: from here on, the variable stands for the detached tensor. Of an input it changes what the caller holds."""
+    """Of a result: from here on, the variable stands for the detached tensor. Of an input it changes what the
+    caller holds.
+    """
     if self.source is not None or self.fake._is_view():
         raise GraphBreak("method", name="detach_", value=self)
     detached = tx.output.call_method(tx, "detach", [self], {})

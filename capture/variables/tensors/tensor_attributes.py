@@ -1,8 +1,8 @@
 """Attributes that a program hangs on tensors: `x.scale = 3`.
 
 In:  stores, loads and deletions on a TensorVariable, of names that `torch.Tensor` itself does not know.
-Out: variables. The real tensor gets its attributes behind the graph: an existing one as a side effect, a result when it is taken out of the
-     graph's outputs.
+Out: variables. The real tensor gets its attributes behind the graph: an existing one as a side effect, a
+     result when it is taken out of the graph's outputs.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def load(owner: TensorVariable, tx: Translator, name: str) -> Variable | None:
 
 
 def guard_name(tx: Translator, name: str) -> None:
-    """What a program puts on the class `torch.Tensor`, or may put there under a free name, may change. Of torch's own names `guards.tensor_methods` takes care."""
+    """What a program puts on the class `torch.Tensor`, or may put there under a free name, may change. Of
+    torch's own names `guards.tensor_methods` takes care.
+    """
     from capture.variables.core.wrap import wrap_class
 
     found = lookup_type(torch.Tensor, name)

@@ -1,6 +1,7 @@
 """Attributes of `torch.Tensor` that torch computes, as the objects that they are on the class.
 
-In:  `torch.Tensor.shape`, `torch.Tensor.shape.__get__` (which is what a `__torch_function__` gets for `x.shape`).
+In:  `torch.Tensor.shape`, `torch.Tensor.shape.__get__` (which is what a `__torch_function__` gets for
+     `x.shape`).
 Out: constants that can be compared and called.
 """
 

@@ -1,14 +1,16 @@
 """Hooks on the gradients of tensors.
 
-In:  `y.register_hook(hook)` where autograd records `y`, a result of the graph; `p.register_hook(hook)` of a leaf that existed before the frame.
-Out: for a result, a node that registers what the hook does, interpreted once and taken out as a body; whoever differentiates the graph meets it there.
-     For a leaf, the registration itself, done behind the graph.
+In:  `y.register_hook(hook)` where autograd records `y`, a result of the graph; `p.register_hook(hook)` of a
+     leaf that existed before the frame.
+Out: for a result, a node that registers what the hook does, interpreted once and taken out as a body; whoever
+     differentiates the graph meets it there. For a leaf, the registration itself, done behind the graph.
 
     y.register_hook(lambda grad: grad * z)    ->    register_hook(y, z), on a body that multiplies
 
-The body is what the hook does at present. So variables of the frame that it holds have to be settled, and what it reaches must not change in the rest
-of the frame; a hook with side effects breaks the graph, and so does one that holds objects made by the frame. A hook that reads variables or existing
-objects of the program, which may change before the gradients come, is registered as it is, in a graph that eager runs.
+The body is what the hook does at present. So variables of the frame that it holds have to be settled, and
+what it reaches must not change in the rest of the frame; a hook with side effects breaks the graph, and so
+does one that holds objects made by the frame. A hook that reads variables or existing objects of the program,
+which may change before the gradients come, is registered as it is, in a graph that eager runs.
 """
 
 from __future__ import annotations
@@ -129,8 +131,10 @@ class Removal(Variable):
 
 @rule(RemovableHandle.remove)
 def _remove(tx: Translator, handle: Variable) -> Variable:
-    """A handle of a tensor's hook has one dict; its id, which is another one at each call, is not looked at. Some of a module's look the same: a frame
-    that looks at hooks of modules behind it is broken here (`check_hooks_known`)."""
+    """A handle of a tensor's hook has one dict; its id, which is another one at each call, is not looked at.
+    Some of a module's look the same: a frame that looks at hooks of modules behind it is broken here
+    (`check_hooks_known`).
+    """
     effects = tx.output.side_effects
     exists = isinstance(handle, ObjectVariable) and handle.value is not None and handle.source is not None
     if not exists or effects.is_mutated(handle) or handle.get_attr(tx, "extra_dict_ref").truth(tx):
@@ -140,7 +144,7 @@ def _remove(tx: Translator, handle: Variable) -> Variable:
     return NONE
 
 
-# --- on leaves -----------------------------------------------------------------------------------------------------------------------
+# --- on leaves --------------------------------------------------------------------------------------------
 
 
 def _on_leaf(self: TensorVariable, tx: Translator, method: str, hook: Variable) -> Variable:
@@ -156,7 +160,7 @@ def _register_post_accumulate(self: TensorVariable, tx: Translator, hook: Variab
     return _on_leaf(self, tx, "register_post_accumulate_grad_hook", hook)
 
 
-# --- on results ----------------------------------------------------------------------------------------------------------------------
+# --- on results -------------------------------------------------------------------------------------------
 
 
 def _register_hook(self: TensorVariable, tx: Translator, hook: Variable) -> Variable:
@@ -235,7 +239,7 @@ class Kept(Watch):
         raise signal
 
 
-# --- what a hook holds ---------------------------------------------------------------------------------------------------------------
+# --- what a hook holds ------------------------------------------------------------------------------------
 
 
 def _is_settled(tx: Translator, hook: Variable) -> bool:

@@ -1,9 +1,13 @@
-"""Tensors of a class on top of `torch.Tensor` that says itself what operations do (`__torch_function__`), or adds methods and attributes.
+"""Tensors of a class on top of `torch.Tensor` that says itself what operations do (`__torch_function__`), or
+adds methods and attributes.
 
-In:  existing tensors of such a class; `as_subclass`, the class's constructor, results of operations that are made to be of the class.
-Out: a `TensorVariable` whose attributes and methods are looked up in the class first. In the graph it is the plain tensor on the same memory.
+In:  existing tensors of such a class; `as_subclass`, the class's constructor, results of operations that are
+     made to be of the class.
+Out: a `TensorVariable` whose attributes and methods are looked up in the class first. In the graph it is the
+     plain tensor on the same memory.
 
-Classes with a `__torch_dispatch__` of their own stand for tensors that they are not; those are left to Python.
+Classes with a `__torch_dispatch__` of their own stand for tensors that they are not; those are left to
+Python.
 """
 
 from __future__ import annotations
@@ -187,7 +191,7 @@ def converted(tx: Translator, value: Variable, cls: type) -> Variable:
     return value
 
 
-# --- what makes such tensors ----------------------------------------------------------------------------------------------------------
+# --- what makes such tensors ------------------------------------------------------------------------------
 
 
 def _as_subclass(self: TensorVariable, tx: Translator, cls: Variable) -> Variable:
@@ -220,7 +224,9 @@ def is_subclass(cls: type) -> bool:
 def make_instance(
     tx: Translator, cls: ClassVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    """`type.__call__` of such a class: torch's own `__new__` takes a tensor and gives one of the class on the same memory."""
+    """`type.__call__` of such a class: torch's own `__new__` takes a tensor and gives one of the class on the
+    same memory.
+    """
     for name in ("__new__", "__init__"):
         tx.output.guard_class_entry(cls, cls.cls, name)
     maker, initializer = lookup_type(cls.cls, "__new__"), lookup_type(cls.cls, "__init__")

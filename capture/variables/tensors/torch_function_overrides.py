@@ -1,12 +1,15 @@
-"""Operations that the program carries out itself: `__torch_function__` of tensor subclasses, of other objects, of modes.
+"""Operations that the program carries out itself: `__torch_function__` of tensor subclasses, of other
+objects, of modes.
 
-In:  an operation as the program wrote it (a function of torch, an operator, an attribute of a tensor) and its arguments.
+In:  an operation as the program wrote it (a function of torch, an operator, an attribute of a tensor) and its
+     arguments.
 Out: what the handlers return, interpreted; None where nobody overrides this operation.
 
     x.sin(), x of a class A    ->   A.__torch_function__(torch.Tensor.sin, (A,), (x,))
 
-Which function, types and arguments a handler gets differs between operations and is decided in torch's C++. So torch is asked: the operation is called on
-stand-ins, under a mode that notes what it is given and stops there.
+Which function, types and arguments a handler gets differs between operations and is decided in torch's C++.
+So torch is asked: the operation is called on stand-ins, under a mode that notes what it is given and stops
+there.
 """
 
 from __future__ import annotations
@@ -57,7 +60,9 @@ def overrides(cls: type) -> bool:
 
 
 def concerns(output: OutputGraph, args: Iterable[Variable], kwargs: dict[str, Variable]) -> bool:
-    """Whether a mode sees the operation, or some argument, or part of one, has operations of its own, and these count at present."""
+    """Whether a mode sees the operation, or some argument, or part of one, has operations of its own, and
+    these count at present.
+    """
     if output.function_modes and not torch._C._is_torch_function_all_disabled():
         return True
     return any(map(_is_overriding, args)) or (bool(kwargs) and any(map(_is_overriding, kwargs.values())))
@@ -78,7 +83,9 @@ def _is_enabled() -> bool:
 def call(
     tx: Translator, function: Callable[..., Any], args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable | None:
-    """`function(*args, **kwargs)` by the handlers of its arguments, one after the other until one of them takes it."""
+    """`function(*args, **kwargs)` by the handlers of its arguments, one after the other until one of them
+    takes it.
+    """
     stand_ins = StandIns(tx)
     seen = _ask_torch(function, stand_ins, args, kwargs)
     if seen is None:
@@ -108,7 +115,7 @@ def call(
     raise GraphBreak("subclass", value=" and ".join(takers))
 
 
-# --- asking torch -------------------------------------------------------------------------------------------------------------------
+# --- asking torch -----------------------------------------------------------------------------------------
 
 
 class _Seen(BaseException):
@@ -225,7 +232,7 @@ def _never_called(cls: type, *args: Any) -> Any:
     raise AssertionError(f"torch asked a stand-in of {cls.__name__} before the mode that notes its questions")
 
 
-# --- the same questions, asked by the program --------------------------------------------------------------------------------------------
+# --- the same questions, asked by the program -------------------------------------------------------------
 
 
 @rule(has_torch_function, has_torch_function_unary, has_torch_function_variadic)

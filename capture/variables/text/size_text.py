@@ -1,9 +1,11 @@
 """Texts that say what a size is: `f"{x.shape[0]} rows"`.
 
 In:  a function of Python that gives a text, and its arguments, symbolic numbers or shapes among them.
-Out: `text_of` -> the text where it is known, else a `SizeTextVariable`: the sizes stay symbolic as long as nothing looks at the characters.
+Out: `text_of` -> the text where it is known, else a `SizeTextVariable`: the sizes stay symbolic as long as
+     nothing looks at the characters.
 
-    message = f"{x.shape}"; print(message)   ->   x.shape is no constant: the graph breaks at print, and the text is made there
+    message = f"{x.shape}"; print(message)   ->   x.shape is no constant: the graph breaks at print, and the
+                                                  text is made there
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""String formatting of values that are not plain constants (shapes in tuples, exceptions, ...): what has a known text is a constant."""
+"""String formatting of values that are not plain constants (shapes in tuples, exceptions, ...): what has a
+known text is a constant.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ def _written_text(result: Variable, name: str) -> str:
 
 
 def _plain_text(value: Variable) -> Variable:
-    """Of an instance of a built-in class's subclass that does not say what its text is: the value with that text."""
+    """Of an instance of a built-in class's subclass that does not say what its text is: the value with that
+    text.
+    """
     base = plain_operand(value, "__repr__", "__str__")
     return base if base.python_type() in (int, float, complex, str, bytes, list, tuple, dict) else value
 
@@ -195,7 +199,9 @@ def format_template(
 
 
 class _Fields:
-    """The values that a template's fields name. `{}` are counted in the order of the template, nested ones included."""
+    """The values that a template's fields name. `{}` are counted in the order of the template, nested ones
+    included.
+    """
 
     def __init__(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> None:
         self.tx = tx

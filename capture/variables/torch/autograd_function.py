@@ -1,13 +1,15 @@
 """Calls of custom autograd functions (`torch.autograd.Function`).
 
 In:  `Function.apply(...)` met in a frame.
-Out: one node that calls `apply`, where autograd records it; its forward inlined, where nothing needs gradients.
+Out: one node that calls `apply`, where autograd records it; its forward inlined, where nothing needs
+     gradients.
 
     y = Scaled.apply(x, 3.0)     ->     scaled_apply = Scaled_apply(l_x_, 3.0); getitem = scaled_apply[0]
 
-The node runs the user's Python, which a compiler sees once only, so forward and backward are interpreted here on trial: that finds the guards that they
-need, and breaks the graph where one of them has side effects. What depends on more than its arguments (tensors from elsewhere, modes, classes with
-operations of their own) runs the operations that the trial found, as two graphs.
+The node runs the user's Python, which a compiler sees once only, so forward and backward are interpreted here
+on trial: that finds the guards that they need, and breaks the graph where one of them has side effects. What
+depends on more than its arguments (tensors from elsewhere, modes, classes with operations of their own) runs
+the operations that the trial found, as two graphs.
 """
 
 from __future__ import annotations
@@ -113,7 +115,9 @@ def _parts(tx: Translator, result: Variable) -> list[Variable]:
 
 
 def _interpret(tx: Translator, polyfill: Any, arguments: list[Variable]) -> Variable:
-    """Without gradients. What raises may do so for lack of a method of the real context, so it is left to Python."""
+    """Without gradients. What raises may do so for lack of a method of the real context, so it is left to
+    Python.
+    """
     before = torch.is_grad_enabled()
     tx.output.change_state(tx, torch._C._set_grad_enabled, [False])
     try:
@@ -134,7 +138,7 @@ def _forward(
     return ctx, result
 
 
-# --- without gradients ---------------------------------------------------------------------------------------------------------------
+# --- without gradients ------------------------------------------------------------------------------------
 
 
 def _inlined(tx: Translator, function: ClassVariable, args: list[Variable], needs: list[bool]) -> Variable:
@@ -174,7 +178,7 @@ def _returned(tx: Translator, result: Variable, args: list[Variable], dirty: lis
     return tx.output.call_method(tx, name, [result, *rest], {})
 
 
-# --- on trial ------------------------------------------------------------------------------------------------------------------------
+# --- on trial ---------------------------------------------------------------------------------------------
 
 
 class Trial:
@@ -304,7 +308,7 @@ FUNCTIONS = (
 )
 
 
-# --- the node ------------------------------------------------------------------------------------------------------------------------
+# --- the node ---------------------------------------------------------------------------------------------
 
 
 def _as_node(tx: Translator, function: ClassVariable, args: list[Variable], trial: Trial) -> Variable:

@@ -1,4 +1,5 @@
-"""Calls, in captured code, of what was compiled before: by `capture.compile`, `capture.enable(...)(f)` or `torch.compile`.
+"""Calls, in captured code, of what was compiled before: by `capture.compile`, `capture.enable(...)(f)` or
+`torch.compile`.
 
 In:  the wrapper, or the compiled module, and its arguments.
 Out: the call of what it wraps: it becomes a part of the graph that is being made, for that graph's backend.
@@ -64,11 +65,13 @@ def _original(tx: Translator, module: Variable) -> Variable:
     return module.get_attr(tx, "_capture_original")
 
 
-# --- compiled by the frame itself ---------------------------------------------------------------------------------------------------
+# --- compiled by the frame itself -------------------------------------------------------------------------
 
 
 class CompiledVariable(Variable):
-    """`capture.compile(function, **settings)`: a call of it is a part of the graph too. `function` None: the decorator."""
+    """`capture.compile(function, **settings)`: a call of it is a part of the graph too. `function` None: the
+    decorator.
+    """
 
     mutable = True
 
@@ -95,7 +98,8 @@ class CompiledVariable(Variable):
         return [*([] if self.function is None else [self.function]), *self.settings.values()]
 
 
-#: settings that change nothing about a call inside of a graph, whatever they are; of the others, their values decide
+#: settings that change nothing about a call inside of a graph, whatever they are; of the others, their values
+# decide
 WITHOUT_MEANING_INSIDE = frozenset(("backend", "fullgraph", "dynamic", "options"))
 
 

@@ -1,8 +1,8 @@
 """torch's own context managers: what they do to the thread, and what they leave in the graph.
 
 In:  `__enter__` and `__exit__` of autocast, inference mode, DisableTorchFunctionSubclass.
-Out: the mode of the thread is changed for the rest of the translation; one node in the graph for each way in and out; a record for the
-     code behind the graph.
+Out: the mode of the thread is changed for the rest of the translation; one node in the graph for each way in
+     and out; a record for the code behind the graph.
 
     with torch.autocast("cpu"): y = x @ x   ->   a = _enter_autocast("cpu", ...); y = x @ x; _exit_autocast(a)
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 NONE = ConstantVariable(None)
 
 
-# --- managers written in C -------------------------------------------------------------------------------------------------------
+# --- managers written in C --------------------------------------------------------------------------------
 
 
 class NativeContextVariable(Variable):
@@ -99,7 +99,9 @@ class InferenceContextVariable(NativeContextVariable):
         return result
 
     def reconstruct(self, code: PythonCode) -> None:
-        """A manager that lives on keeps the one that it left: made again, that would change the mode of the thread."""
+        """A manager that lives on keeps the one that it left: made again, that would change the mode of the
+        thread.
+        """
         if self.is_left:
             code.call_object(left_inference_mode, [ConstantVariable(value) for value in self.args])
         else:
@@ -132,7 +134,7 @@ def _deterministic(tx: Translator, mode: Variable, *, warn_only: Variable = FALS
     return tx.output.change_state(tx, set_deterministic, [mode.as_constant(), warn_only.as_constant()])
 
 
-# --- autocast: written in Python, a node in place of all that its methods change ---------------------------------------------------
+# --- autocast: written in Python, a node in place of all that its methods change --------------------------
 
 
 def enter_autocast(

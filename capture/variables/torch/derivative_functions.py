@@ -1,4 +1,5 @@
-"""Functions that `torch.func.vjp` and `torch.func.linearize` return besides the results: each call is a node on the body that was interpreted then.
+"""Functions that `torch.func.vjp` and `torch.func.linearize` return besides the results: each call is a node
+on the body that was interpreted then.
 
 out, pull = vjp(f, x); pull(g)    ->    vjp(x), on a body that is f; vjp_gradients(x, g), on the same body
 """

@@ -1,4 +1,6 @@
-"""Functions of torch that call functions of the program: `torch.cond`, `map`, `torch.utils.checkpoint`. Each is one node with bodies of its own."""
+"""Functions of torch that call functions of the program: `torch.cond`, `map`, `torch.utils.checkpoint`. Each
+is one node with bodies of its own.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from capture.interpret.translator import Translator
 
 
-# --- cond ------------------------------------------------------------------------------------------------------------------------
+# --- cond -------------------------------------------------------------------------------------------------
 
 
 @rule(torch.cond)
@@ -89,7 +91,9 @@ def _choose(
     pred: torch.Tensor,
     *tensors: torch.Tensor,
 ) -> Any:
-    """What the node does. `middle`: how many of the tensors behind the `count` operands are the left branch's."""
+    """What the node does. `middle`: how many of the tensors behind the `count` operands are the left
+    branch's.
+    """
     operands, lifted = tensors[:count], tensors[count:]
     chosen = left(*operands, *lifted[:middle]) if pred else right(*operands, *lifted[middle:])
     sources = [tensor for tensor in outline.tensors_of(tensors) if tensor.requires_grad]
@@ -118,7 +122,7 @@ class WithOtherBranch(torch.autograd.Function):
 join = super(torch.autograd.Function, WithOtherBranch).apply
 
 
-# --- checkpoint ----------------------------------------------------------------------------------------------------------------------
+# --- checkpoint -------------------------------------------------------------------------------------------
 
 
 @rule(torch.utils.checkpoint.checkpoint)
@@ -186,7 +190,7 @@ def _checkpointed(options: dict[str, Any], writes: bool, function: Callable[...,
     return run
 
 
-# --- map ---------------------------------------------------------------------------------------------------------------------------------
+# --- map --------------------------------------------------------------------------------------------------
 
 
 @rule(map_slices)

@@ -1,4 +1,5 @@
-"""Whether a function reads more than its arguments: variables of the program, which may have other values when it is called later.
+"""Whether a function reads more than its arguments: variables of the program, which may have other values
+when it is called later.
 
 def double(grad): return grad * 2           ->  False
 def scaled(grad): return grad * SCALE       ->  True
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
 
 
 def function_that_reads_late(tx: Translator, hook: Variable) -> Callable[..., Any] | None:
-    """The hook as an object of Python, where it reads variables or objects of the program: made anew where the frame made it from constants and from
-    objects that exist."""
+    """The hook as an object of Python, where it reads variables or objects of the program: made anew where
+    the frame made it from constants and from objects that exist.
+    """
     hook = hook.realize() if isinstance(hook, LazyVariable) else hook
     try:
         function = _as_function(tx, hook)

@@ -1,9 +1,11 @@
 """Modules whose parameters get their sizes from the first input (`nn.LazyLinear`).
 
 In:  a call of such a module, met in a frame.
-Out: `Uninitialized`: translation is given up; whoever asked for it runs the module's own initialization and starts again.
+Out: `Uninitialized`: translation is given up; whoever asked for it runs the module's own initialization and
+     starts again.
 
-Python initializes the module in that call, so doing it ahead of the frame changes nothing as long as the frame has drawn no random numbers before.
+Python initializes the module in that call, so doing it ahead of the frame changes nothing as long as the
+frame has drawn no random numbers before.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ class Uninitialized(BaseException):
         self.module, self.args_given, self.kwargs_given = module, args, kwargs
 
     def initialize(self) -> None:
-        """What the module's hook does before the first call. Where that raises (it may want values), the call is Python's."""
+        """What the module's hook does before the first call. Where that raises (it may want values), the call
+        is Python's.
+        """
         undo = _restorer(self.module)
         try:
             self.module._infer_parameters(self.module, self.args_given, self.kwargs_given)
@@ -67,7 +71,9 @@ def _restorer(module: torch.nn.Module) -> Callable[[], None]:
 
 
 def check_initialized(tx: Translator, module: Any, args: list[Variable], kwargs: dict[str, Variable]) -> None:
-    """Raises Uninitialized for a lazy module that this call would initialize, where that can be done ahead of the frame."""
+    """Raises Uninitialized for a lazy module that this call would initialize, where that can be done ahead of
+    the frame.
+    """
     if not isinstance_raw(module, LazyModuleMixin) or module in _left_to_python:
         return
     if not module.has_uninitialized_params() or tx.output.fake_mode.has_drawn:
@@ -92,5 +98,7 @@ def _without_data(value: Variable) -> Any:
 
 
 def _present(size: Any) -> Any:
-    """A symbol's value at this call. (Translation starts again: there is nothing that a guard would protect.) None where only a run knows it."""
+    """A symbol's value at this call. (Translation starts again: there is nothing that a guard would protect.)
+    None where only a run knows it.
+    """
     return size.node.hint if isinstance(size, torch.SymInt) else size

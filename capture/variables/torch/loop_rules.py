@@ -1,7 +1,8 @@
-"""Loops of torch that call functions of the program: `while_loop`, `scan`, `associative_scan`; regions that are to be compiled once. One node each, which
-runs the loop in Python on bodies that were interpreted once.
+"""Loops of torch that call functions of the program: `while_loop`, `scan`, `associative_scan`; regions that
+are to be compiled once. One node each, which runs the loop in Python on bodies that were interpreted once.
 
-    scan(lambda carry, row: (carry + row, carry * row), zeros, x)    ->    scan(zeros, x), on a body that calls add and mul
+    scan(lambda carry, row: (carry + row, carry * row), zeros, x)    ->    scan(zeros, x), on a body that
+        calls add and mul
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ RunBody = Callable[..., tuple[torch.Tensor, ...]]
 
 
 def check_alike(what: str, before: Any, after: Any, *, gradients_too: bool = False) -> None:
-    """What a loop carries keeps its form. `gradients_too`: also whether it requires grad, since nobody knows how often the loop runs."""
+    """What a loop carries keeps its form. `gradients_too`: also whether it requires grad, since nobody knows
+    how often the loop runs.
+    """
     pairs = zip(outline.tensors_of(before), outline.tensors_of(after))
     alike = outline.Structure(before).matches(outline.Structure(after)) and all(
         (a.shape, a.dtype) == (b.shape, b.dtype) and (not gradients_too or a.requires_grad >= b.requires_grad)
@@ -57,7 +60,7 @@ def only_tensors(what: str, tree: Any) -> Tensors:
     return leaves
 
 
-# --- while_loop ---------------------------------------------------------------------------------------------------------------------
+# --- while_loop -------------------------------------------------------------------------------------------
 
 
 @rule(while_loop, torch.while_loop)
@@ -93,7 +96,7 @@ def _loop(
     return results.fill([tensor.clone() for tensor in carried] if first else carried)
 
 
-# --- scan ---------------------------------------------------------------------------------------------------------------------------
+# --- scan -------------------------------------------------------------------------------------------------
 
 
 def slices_of(what: str, trees: Any, dim: Any) -> tuple[int, Any]:
@@ -170,7 +173,9 @@ def steps_of(size: int, reverse: bool) -> list[int]:
 
 
 def up_to_long(what: str, run: Callable[..., Any], dim: int, place: int = 0) -> Callable[..., Any]:
-    """`run` for a node: a compiler takes short loops apart. The argument at `place` has the size that says how many steps there are."""
+    """`run` for a node: a compiler takes short loops apart. The argument at `place` has the size that says
+    how many steps there are.
+    """
 
     def limited(*tensors: torch.Tensor) -> Any:
         size = tensors[place].shape[dim]
@@ -181,7 +186,7 @@ def up_to_long(what: str, run: Callable[..., Any], dim: int, place: int = 0) -> 
     return limited
 
 
-# --- associative_scan ---------------------------------------------------------------------------------------------------------------
+# --- associative_scan -------------------------------------------------------------------------------------
 
 
 @rule(associative_scan)
@@ -193,7 +198,9 @@ def _associative_scan(
     reverse: Variable = FALSE,
     combine_mode: Variable = ConstantVariable("pointwise"),
 ) -> Variable:
-    """In the order of the elements: torch combines pairs first, which an associative function can't tell but for rounding."""
+    """In the order of the elements: torch combines pairs first, which an associative function can't tell but
+    for rounding.
+    """
     if combine_mode.as_constant() != "generic":
         raise GraphBreak(
             "call", value="associative_scan with pointwise functions, which is for other devices"
@@ -235,7 +242,7 @@ def _combine(
     return structure.fill([torch.stack(column).movedim(0, dim) for column in stacked])
 
 
-# --- regions --------------------------------------------------------------------------------------------------------------------------
+# --- regions ----------------------------------------------------------------------------------------------
 
 
 @rule(invoke_subgraph_placeholder)

@@ -1,7 +1,9 @@
-"""Forward hooks of nn.Modules, found by their places: the ids under which a module keeps them are other ones in each module.
+"""Forward hooks of nn.Modules, found by their places: the ids under which a module keeps them are other ones
+in each module.
 
 In:  a module with hooks, as `ModuleVariable.call` finds it.
-Out: a call with guards on the hooks and their order, not on their ids; None where ids matter or the frame changed hooks (`_call_impl` is interpreted then).
+Out: a call with guards on the hooks and their order, not on their ids; None where ids matter or the frame
+     changed hooks (`_call_impl` is interpreted then).
 """
 
 from __future__ import annotations
@@ -89,7 +91,9 @@ def _source_of(module: ModuleVariable, name: str) -> Source | None:
 
 
 def _in_order(tx: Translator, module: ModuleVariable, name: str, name_of_marks: str) -> Variable | None:
-    """A tuple of (hook, does it take keywords); the latter have their ids, the same objects, in a second dict."""
+    """A tuple of (hook, does it take keywords); the latter have their ids, the same objects, in a second
+    dict.
+    """
     held, marks = _held(module, name), _held(module, name_of_marks)
     source, source_of_marks = _source_of(module, name), _source_of(module, name_of_marks)
     if not _unchanged(tx, held, source) or not _unchanged(tx, marks, source_of_marks):

@@ -1,4 +1,5 @@
-"""A call of an nn.Module with forward hooks, as `nn.Module._call_impl` does it, but without a look at the ids of the hooks.
+"""A call of an nn.Module with forward hooks, as `nn.Module._call_impl` does it, but without a look at the ids
+of the hooks.
 
 Ids are numbers that the whole process counts: two modules with the same hooks never have the same ones.
 """
@@ -12,7 +13,9 @@ from torch.nn.modules import module as nn_module
 
 
 def call_with_hooks(module: Any, before: tuple[tuple[Any, bool], ...], args: Any, kwargs: Any) -> Any:
-    """Of a module that has no backward hooks, nor any that are called behind an exception. `before`: hook, does it take keywords."""
+    """Of a module that has no backward hooks, nor any that are called behind an exception. `before`: hook,
+    does it take keywords.
+    """
     result, started = None, []
     try:
         for hook, takes_keywords in before:

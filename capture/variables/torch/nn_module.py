@@ -1,4 +1,6 @@
-"""nn.Module instances: an ObjectVariable that also looks into `_parameters`, `_buffers` and `_modules`, and whose call goes to `forward`."""
+"""nn.Module instances: an ObjectVariable that also looks into `_parameters`, `_buffers` and `_modules`, and
+whose call goes to `forward`.
+"""
 
 from __future__ import annotations
 

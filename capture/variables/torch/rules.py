@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 @rule(_lazy_property_and_property)
 def _lazy_property_of_class(tx: Translator, wrapped: Variable) -> Variable:
-    """A lazy property asked of its class. Whoever asks wants to know that it is one, so one object does for all."""
+    """A lazy property asked of its class. Whoever asks wants to know that it is one, so one object does for
+    all.
+    """
     made = _lazy_property_and_property(wrapped.real_value())
     return tx.wrap(made, ConstantSource(made))
 
@@ -38,5 +40,7 @@ def _buffer(tx: Translator, data: Variable, *, persistent: Variable = ConstantVa
 
 @late_rule("torch._dynamo._trace_wrapped_higher_order_op", "ModIndex.apply")
 def _index_of_tensors(tx: Translator, cls: Variable, tensor: Variable, indices: Variable) -> Variable:
-    """What `TransformGetItemToIndex` makes of `tensor[...]`: the operator, with a backward that is written apart for torch's own tracers."""
+    """What `TransformGetItemToIndex` makes of `tensor[...]`: the operator, with a backward that is written
+    apart for torch's own tracers.
+    """
     return tx.output.call_function(tx, torch.ops.aten.index, [tensor, indices], {})

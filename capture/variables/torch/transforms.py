@@ -1,12 +1,14 @@
 """Function transforms: `torch.func.vmap`, `grad`, `jacrev` and their kin, nested too.
 
 In:  `vmap(f, in_dims)(x)` and the like.
-Out: one node, which carries out the transform on a body: what `f` does, in a graph of its own (`capture.outline`).
+Out: one node, which carries out the transform on a body: what `f` does, in a graph of its own
+     (`capture.outline`).
 
-    vmap(grad(lambda row: row.sin().sum()))(x)    ->    vmap(x), on a body that calls grad, on a body that calls sin and sum
+    vmap(grad(lambda row: row.sin().sum()))(x)    ->    vmap(x), on a body that calls grad, on a body that
+                                                        calls sin and sum
 
-At translation time the transform itself runs, on fake tensors, with the interpreter in place of `f`: so torch's own rules decide about levels,
-structures and errors.
+At translation time the transform itself runs, on fake tensors, with the interpreter in place of `f`: so
+torch's own rules decide about levels, structures and errors.
 """
 
 from __future__ import annotations
@@ -117,8 +119,9 @@ def transformed(
     kwargs: dict[str, Variable],
     keep: list[outline.Body] | None = None,
 ) -> Variable:
-    """A node for `apply(function)(*args, **kwargs)`. A call that comes again (for each chunk of a batch) has a body of its own, since the function
-    may do something else by then. `keep`: where to leave the bodies."""
+    """A node for `apply(function)(*args, **kwargs)`. A call that comes again (for each chunk of a batch) has
+    a body of its own, since the function may do something else by then. `keep`: where to leave the bodies.
+    """
     bodies = keep if keep is not None else []
     given, nodes = given_values(tx, args, kwargs)
 
@@ -212,7 +215,7 @@ def run_bodies(
     return apply(function)(*args, **kwargs)
 
 
-# --- rules -----------------------------------------------------------------------------------------------------------------------
+# --- rules ------------------------------------------------------------------------------------------------
 
 
 def _make_rule(transform: Any) -> None:
@@ -237,9 +240,10 @@ def _jvp(
     return transformed(tx, "jvp", apply, func, TupleVariable([primals, tangents]), {})
 
 
-# --- transforms that were applied outside ---------------------------------------------------------------------------------------------
+# --- transforms that were applied outside -----------------------------------------------------------------
 
-#: what makes a function of a function, the name of that function inside of it, and the names by which it holds the options
+#: what makes a function of a function, the name of that function inside of it, and the names by which it
+# holds the options
 MAKERS: list[tuple[Any, str, tuple[str, ...]]] = [
     (torch.vmap, "wrapped", ("in_dims", "out_dims", "randomness", "chunk_size")),
     (torch.func.grad, "wrapper", ("argnums", "has_aux")),

@@ -78,7 +78,9 @@ def as_manager(device: torch.device) -> OnDevice:
 
 
 def input_where_unmasked(op: Any, input: Any, mask: Any, *args: Any) -> Any:
-    """`torch.masked._ops._combine_input_and_mask` of a plain tensor: without the class that it makes for masked tensors."""
+    """`torch.masked._ops._combine_input_and_mask` of a plain tensor: without the class that it makes for
+    masked tensors.
+    """
     if mask is None:
         return input
     neutral = masked._reduction_identity(op.__name__, input, *args)
@@ -86,7 +88,9 @@ def input_where_unmasked(op: Any, input: Any, mask: Any, *args: Any) -> Any:
 
 
 def group_tensors(lists: Any, with_indices: bool, /) -> dict[Any, tuple[list[list[Any]], list[int]]]:
-    """`torch._C._group_tensors_by_device_and_dtype`: the items of all lists, by the device and dtype of those in the first; the key met last comes first."""
+    """`torch._C._group_tensors_by_device_and_dtype`: the items of all lists, by the device and dtype of those
+    in the first; the key met last comes first.
+    """
     indices: dict[Any, list[int]] = {}
     for index, tensor in enumerate(lists[0]):
         indices.setdefault((tensor.device, tensor.dtype), []).append(index)

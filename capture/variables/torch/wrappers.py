@@ -1,6 +1,8 @@
-"""torch's own Python wrappers around a user's call: optimizer steps, profiler ranges, functions kept from torch.compile.
+"""torch's own Python wrappers around a user's call: optimizer steps, profiler ranges, functions kept from
+torch.compile.
 
-In:  calls of these functions and classes, found by the function, or by the code that all wrappers made by one decorator share.
+In:  calls of these functions and classes, found by the function, or by the code that all wrappers made by one
+     decorator share.
 Out: their meaning without what they do for torch.compile alone (some import it, which takes seconds).
 """
 
@@ -88,7 +90,9 @@ def is_kept_from_torch_compile(function: types.FunctionType) -> bool:
 def kept_from_torch_compile(
     tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    """A break as it is one there; but torch.compile also disables parts of optimizers, once it was used anywhere in the process."""
+    """A break as it is one there; but torch.compile also disables parts of optimizers, once it was used
+    anywhere in the process.
+    """
     original = function.function.__dict__["_torchdynamo_orig_callable"]
     if not (original.__module__ or "").startswith("torch.optim."):
         raise GraphBreak("call_disabled", name=original.__qualname__)
@@ -96,7 +100,9 @@ def kept_from_torch_compile(
 
 
 def is_tagged_by_torch_compile(function: types.FunctionType) -> bool:
-    """torch.compile, once used anywhere in the process, wraps `nn.Module.__init__` and `__setstate__` to note which modules are made by then."""
+    """torch.compile, once used anywhere in the process, wraps `nn.Module.__init__` and `__setstate__` to note
+    which modules are made by then.
+    """
     return function.__module__ == "torch._dynamo.mutation_guard" and function.__name__.startswith("patched_")
 
 

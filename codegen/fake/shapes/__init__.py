@@ -1,4 +1,6 @@
-"""Shape rules: what an ATen operator's results look like, from what its arguments look like. One table, `RULES`; see `spec.py`."""
+"""Shape rules: what an ATen operator's results look like, from what its arguments look like. One table,
+`RULES`; see `spec.py`.
+"""
 
 from __future__ import annotations
 

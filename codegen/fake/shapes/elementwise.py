@@ -16,7 +16,9 @@ Operand = Any  # a tensor or a number
 
 
 def combine(higher: torch.dtype | None, lower: torch.dtype | None) -> torch.dtype | None:
-    """A lower category (zero-dim tensors below tensors, numbers below both) counts only where its kind of number is higher."""
+    """A lower category (zero-dim tensors below tensors, numbers below both) counts only where its kind of
+    number is higher.
+    """
     if higher is None or lower is None:
         return higher or lower
     if higher.is_complex:
@@ -78,8 +80,10 @@ def broadcast(operands: Sequence[Operand]) -> tuple[int, ...] | None:
 def operand_strides(
     operands: Sequence[Operand], shape: tuple[int, ...], compute: torch.dtype
 ) -> list[tuple[int, ...]]:
-    """The strides of each tensor, seen through the broadcast: 0 for a dim that it does not have or does not vary over. An operand of another
-    dtype than the one to compute in is seen as its converted copy is laid out."""
+    """The strides of each tensor, seen through the broadcast: 0 for a dim that it does not have or does not
+    vary over. An operand of another dtype than the one to compute in is seen as its converted copy is laid
+    out.
+    """
     seen = []
     for operand in operands:
         if isinstance(operand, torch.Tensor):
@@ -93,7 +97,9 @@ def operand_strides(
 def elementwise(
     operands: Sequence[Operand], dtype: torch.dtype, compute: torch.dtype | None = None, asis: int = 0
 ) -> Any:
-    """`dtype` of the result, `compute` of the operands (the result's, if not given), but for the first `asis` of them, which are not converted."""
+    """`dtype` of the result, `compute` of the operands (the result's, if not given), but for the first `asis`
+    of them, which are not converted.
+    """
     shape = broadcast(operands)
     if shape is None:
         return NotImplemented
@@ -118,8 +124,11 @@ def has_bool(operands: Sequence[Operand]) -> bool:
 
 
 def promote_rule(count: int, kind: str, parameters: bool = False, swapped: bool = False) -> Any:
-    """swapped: the last operand comes first. parameters: numbers are not broadcast. kind: the dtype of the result. "float": the common one, integers become the default dtype. "bool": a truth value. "any": the common one.
-    "number": the same; truth values are not sure. "floating": the same; only floats are sure. `alpha` of sums is sure where it is no float among integers."""
+    """swapped: the last operand comes first. parameters: numbers are not broadcast. kind: the dtype of the
+    result. "float": the common one, integers become the default dtype. "bool": a truth value. "any": the
+    common one. "number": the same; truth values are not sure. "floating": the same; only floats are sure.
+    `alpha` of sums is sure where it is no float among integers.
+    """
 
     def run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         operands = args[:count][::-1] if swapped else args[:count]

@@ -28,7 +28,9 @@ INDEX = (torch.int64, torch.int32)
 
 
 def plain(*tensors: torch.Tensor | None) -> bool:
-    """Row-major, and not channels-last as well (sizes of 1 can make it both: then eager's choice is not ours to guess)."""
+    """Row-major, and not channels-last as well (sizes of 1 can make it both: then eager's choice is not ours
+    to guess).
+    """
     return all(
         tensor is None or (is_contiguous(tensor) and not is_channels_last(tensor)) for tensor in tensors
     )
@@ -69,7 +71,9 @@ def convolution(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def convolution_layout(tensor: torch.Tensor, weight: torch.Tensor) -> Callable[..., Spec] | None:
-    """What eager gives results and gradients. (torch's meta kernel takes a large convolution by a kernel of one pixel for row-major.)"""
+    """What eager gives results and gradients. (torch's meta kernel takes a large convolution by a kernel of
+    one pixel for row-major.)
+    """
     if plain(tensor, weight):
         return contiguous
     if tensor.dim() != 4 or weight.dim() != 4 or tensor.dtype is not torch.float32:
@@ -137,7 +141,9 @@ def adaptive_avg_pool2d(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def in_suggested_format(tensor: torch.Tensor) -> Any:
-    """As `empty_like(tensor, tensor.suggest_memory_format())`: channels last where the tensor is, else row-major."""
+    """As `empty_like(tensor, tensor.suggest_memory_format())`: channels last where the tensor is, else
+    row-major.
+    """
     shape, rank = tuple(tensor.shape), tensor.dim()
     if suggest_memory_format(tensor) is torch.contiguous_format:
         both = is_channels_last(tensor) and not is_contiguous(tensor)  # by a stride of a dim of size 1

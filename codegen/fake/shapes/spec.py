@@ -1,10 +1,12 @@
-"""What comes in: an operator's arguments (fake tensors, numbers). What goes out: a `Spec` for each new tensor.
+"""What comes in: an operator's arguments (fake tensors, numbers). What goes out: a `Spec` for each new
+tensor.
 
     RULES[aten.mm.default]((x, w), {})   ->   Spec((3, 5), (5, 1), torch.float32)
 
-torch has the same knowledge in its meta kernels, most of them written in Python on top of `symbolic_shapes`: 60-120 us a call and 0.3 s for
-the first. These rules cover the usual operators on tensors of static size at 1-5 us. A rule that is not sure answers `NotImplemented`
-(an unusual layout, an argument that eager would refuse): then torch's meta kernel decides, and raises eager's error.
+torch has the same knowledge in its meta kernels, most of them written in Python on top of `symbolic_shapes`:
+60-120 us a call and 0.3 s for the first. These rules cover the usual operators on tensors of static size at
+1-5 us. A rule that is not sure answers `NotImplemented` (an unusual layout, an argument that eager would
+refuse): then torch's meta kernel decides, and raises eager's error.
 """
 
 from __future__ import annotations
@@ -66,7 +68,9 @@ def is_contiguous(tensor: torch.Tensor) -> bool:
 
 
 def like(tensor: torch.Tensor, dtype: torch.dtype | None = None) -> Spec:
-    """As `empty_like` with `torch.preserve_format`: strides kept where dense and not overlapping, else packed in the order of their size."""
+    """As `empty_like` with `torch.preserve_format`: strides kept where dense and not overlapping, else packed
+    in the order of their size.
+    """
     shape, strides = tuple(tensor.shape), tensor.stride()
     if not is_dense(shape, strides):
         strides = packed(shape, fastest_first(shape, (strides,)), empty=1)
@@ -88,9 +92,11 @@ def is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
 def iterated_strides(
     shape: tuple[int, ...], operands: Sequence[Sequence[int]], same_shape: bool
 ) -> tuple[int, ...]:
-    """The strides that TensorIterator gives an output it allocates. `operands`: the inputs' strides broadcast to `shape`, 0 where expanded.
-    `same_shape`: no input is broadcast (a number is, unless the shape is ()): then inputs that agree on a dense layout decide, else the dims
-    are ordered by the first inputs' strides."""
+    """The strides that TensorIterator gives an output it allocates. `operands`: the inputs' strides broadcast
+    to `shape`, 0 where expanded.
+    `same_shape`: no input is broadcast (a number is, unless the shape is ()): then inputs that agree on a
+    dense layout decide, else the dims are ordered by the first inputs' strides.
+    """
     if same_shape and operands:
         if all(same_layout(shape, strides, row_major(shape)) for strides in operands):
             return row_major(shape)
@@ -108,12 +114,16 @@ def iterated_strides(
 
 
 def same_layout(shape: Sequence[int], left: Sequence[int], right: Sequence[int]) -> bool:
-    """Every element has the same place: the stride of a dim of size 1 does not matter, nor any where there are no elements."""
+    """Every element has the same place: the stride of a dim of size 1 does not matter, nor any where there
+    are no elements.
+    """
     return 0 in shape or all(size == 1 or a == b for size, a, b in zip(shape, left, right))
 
 
 def packed(shape: Sequence[int], order: Sequence[int], *, empty: int) -> tuple[int, ...]:
-    """Strides without gaps, the first dim of `order` the fastest. A dim without elements counts as `empty` of them."""
+    """Strides without gaps, the first dim of `order` the fastest. A dim without elements counts as `empty` of
+    them.
+    """
     strides, step = [0] * len(shape), 1
     for dim in order:
         strides[dim] = step
@@ -137,7 +147,9 @@ def fastest_first(shape: Sequence[int], operands: Sequence[Sequence[int]]) -> li
 
 
 def compare(first: int, second: int, shape: Sequence[int], operands: Sequence[Sequence[int]]) -> int:
-    """1: `second` is faster than `first`, which stands before it; -1: the order is right; 0: the operands do not say."""
+    """1: `second` is faster than `first`, which stands before it; -1: the order is right; 0: the operands do
+    not say.
+    """
     for strides in operands:
         left, right = strides[first], strides[second]
         if left == 0 or right == 0:

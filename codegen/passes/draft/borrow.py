@@ -1,7 +1,8 @@
 """A dear value that several phases of a kernel need, kept in memory that the kernel fills later anyway.
 
 In:  a group; exp(x - amax) is summed in one phase and divided in the next.
-Out: the member `exp` is stored to the place of `out` first; the last phase loads it from there and overwrites it.
+Out: the member `exp` is stored to the place of `out` first; the last phase loads it from there and overwrites
+     it.
 
     phase: e = exp(x - m); sum += e             phase: e = exp(x - m); out = e; sum += e
     phase: out = exp(x - m) / sum         ->    phase: out = out / sum
@@ -17,7 +18,9 @@ DEAR = 8  # cycles an element above which a store and a load are cheaper than co
 
 
 def borrow_outputs(group: Group, inputs: set[str]) -> None:
-    """Give targets to dear members that have none, where a later member has one to lend. `inputs`: buffers that must keep their contents."""
+    """Give targets to dear members that have none, where a later member has one to lend. `inputs`: buffers
+    that must keep their contents.
+    """
     lent: set[str] = set()
     stages = group.stages()
     for member in list(group.members.values()):
@@ -31,7 +34,9 @@ def borrow_outputs(group: Group, inputs: set[str]) -> None:
 
 
 def _place_to_borrow(group: Group, member: Member, stages: dict[Root, int], taken: set[str]) -> Stored | None:
-    """The target of the member that reads `member` last, in a phase after all other readers, at the same element."""
+    """The target of the member that reads `member` last, in a phase after all other readers, at the same
+    element.
+    """
     readers = [
         other for other in group.members.values() if any(dep is member.root for dep, _ in other.root.reads)
     ]
@@ -58,8 +63,9 @@ def _reads_in_place(lender: Member, member: Member) -> bool:
 
 
 def _is_last(lender: Member, member: Member, group: Group, stages: dict[Root, int]) -> bool:
-    """Whether nobody needs `member` once the lender has overwritten an element of it: not even a member that computes the lender, or another
-    reader, again at elements of its own choice."""
+    """Whether nobody needs `member` once the lender has overwritten an element of it: not even a member that
+    computes the lender, or another reader, again at elements of its own choice.
+    """
     readers = _all_readers(member.root, group)
     late = [root for root in readers if root is not lender.root and stages[root] >= stages[lender.root]]
     return all(

@@ -1,14 +1,18 @@
 """Sums down the columns of what a kernel works on row by row, in that kernel: memory is read once.
 
-In:  the groups of fusion. layer_norm's backward: {sums of each row, dx} over the rows, and {sums of each column}, which read the same memory.
-Out: the rows are divided into parts. The kernel of the rows adds up each part in a buffer with one row for each part, of which one is in use at a
-     time and stays in the cache; the other group adds up the parts.
+In:  the groups of fusion. layer_norm's backward: {sums of each row, dx} over the rows, and {sums of each
+     column}, which read the same memory.
+Out: the rows are divided into parts. The kernel of the rows adds up each part in a buffer with one row for
+     each part, of which one is in use at a time and stays in the cache; the other group adds up the parts.
 
-    for i in 4096: { a = sum of dy[i, :] * w; dx[i, :] = ... }      for j: { s = 0; for i in 4096: s += dy[i, j];  db[j] = s }
-    ->  for p in 32: for e in 128: { a = sum of dy[p*128 + e, :] * w; dx[p*128 + e, :] = ...; part[p, :] += dy[p*128 + e, :] }
+    for i in 4096: { a = sum of dy[i, :] * w; dx[i, :] = ... }      for j: { s = 0; for i in 4096: s += dy[i,
+        j];  db[j] = s }
+    ->  for p in 32: for e in 128: { a = sum of dy[p*128 + e, :] * w; dx[p*128 + e, :] = ...; part[p, :] +=
+        dy[p*128 + e, :] }
         for j: { s = 0; for p in 32: s += part[p, j];  db[j] = s }
 
-Threads take parts. One of up to 128 rows keeps the rounding error as small as blocks do (`codegen.passes.long_sums`).
+Threads take parts. One of up to 128 rows keeps the rounding error as small as blocks do
+(`codegen.passes.long_sums`).
 """
 
 from __future__ import annotations
@@ -56,7 +60,9 @@ def sum_columns_beside_rows(lowering: Lowering, groups: list[Group], dependencie
 
 
 def _column_sums(group: Group) -> list[Root]:
-    """The members that have loops of their own, where all of these are sums of floats for each position of the outer axes."""
+    """The members that have loops of their own, where all of these are sums of floats for each position of
+    the outer axes.
+    """
     found = [root for root, member in group.members.items() if member.inner]
     sums = all(
         isinstance(root.value, Reduce) and root.value.combine == "sum" and root.value.dtype in ("f32", "f64")
@@ -85,7 +91,7 @@ class _Near:
         yield from found.values()
 
 
-# --- where the sums stand among the rows ------------------------------------------------------------------------------------------
+# --- where the sums stand among the rows ------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +229,9 @@ def _places(group: Group, member: Member) -> Iterator[Index]:
 
 
 def _may_run_together(dependencies: Dependencies, columns: Group, sums: list[Root], rows: Group) -> bool:
-    """True where the rows and what is added up need none of the sums, and what is added up comes from the rows or from before them."""
+    """True where the rows and what is added up need none of the sums, and what is added up comes from the
+    rows or from before them.
+    """
     needed = [item for root in sums for item in dependencies.before(root)]
     needed = [item for item in needed if not isinstance(item, Root) or item not in rows.members]
     return not dependencies.need_group([*rows.members, *needed], columns) and not dependencies.need_group(
@@ -231,12 +239,14 @@ def _may_run_together(dependencies: Dependencies, columns: Group, sums: list[Roo
     )
 
 
-# --- parts ------------------------------------------------------------------------------------------------------------------------
+# --- parts ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """A part has `size` positions of the outer axis number `position` and all of those behind it. `whole`: that divides the axis."""
+    """A part has `size` positions of the outer axis number `position` and all of those behind it. `whole`:
+    that divides the axis.
+    """
 
     position: int
     size: int

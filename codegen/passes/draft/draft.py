@@ -3,7 +3,8 @@
 In:  `codegen.passes.emit` writes it.
 Out: `codegen.passes.axes` splits and merges its axes, `codegen.passes.schedule` makes loops.
 
-    outer (i0)   row statements ..., Phase(axes (r1)): load x[i0*1024 + r1], update max; row statements ..., Phase(...)
+    outer (i0)   row statements ..., Phase(axes (r1)): load x[i0*1024 + r1], update max; row statements ...,
+                 Phase(...)
 
 Indices are still polynomials (`codegen.index_algebra`), so that axes can be replaced.
 """
@@ -51,7 +52,9 @@ INDEXED = (DraftLoad, DraftStore, DraftIndex)
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The innermost loop of a phase runs `length` times and adds into partial sums of the accumulators `sums`."""
+    """The innermost loop of a phase runs `length` times and adds into partial sums of the accumulators
+    `sums`.
+    """
 
     sums: tuple[str, ...]
     length: ir.Expr
@@ -85,7 +88,9 @@ def _with_index(statement: Statement, change: Callable[[Index], Index]) -> State
 
 @dataclass(slots=True)
 class Draft:
-    """`dtypes`: the element type of each value. `buffers`: element type of each buffer, in the order of first use."""
+    """`dtypes`: the element type of each value. `buffers`: element type of each buffer, in the order of first
+    use.
+    """
 
     name: str
     outer: tuple[str, ...]

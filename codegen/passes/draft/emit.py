@@ -1,12 +1,15 @@
 """Group -> Draft: the statements that compute the members, each value once.
 
 In:  a group whose members have coordinates over common axes.
-Out: a `Draft`: phases (loops over inner axes) in an order that respects the reductions, and row statements between them.
+Out: a `Draft`: phases (loops over inner axes) in an order that respects the reductions, and row statements
+     between them.
 
-    softmax: row: acc a0 | phase r0: load x, update a0 | row: read a0, acc a1 | phase r0: load x, sub, exp, update a1 | ...
+    softmax: row: acc a0 | phase r0: load x, update a0 | row: read a0, acc a1 | phase r0: load x, sub, exp,
+    update a1 | ...
 
-A value that depends on outer axes alone is a row statement, wherever it was asked for. A member's value is reused where it was computed
-at the same indices in the same phase; in a later phase it is loaded back if it has been stored, else computed again.
+A value that depends on outer axes alone is a row statement, wherever it was asked for. A member's value is
+reused where it was computed at the same indices in the same phase; in a later phase it is loaded back if it
+has been stored, else computed again.
 """
 
 from __future__ import annotations
@@ -55,8 +58,9 @@ def emit_group(name: str, group: Group, roots: dict[TensorExpr, Root]) -> Draft:
 
 
 def _phases(group: Group) -> list[list[Member]]:
-    """Members that share a loop, in order: by how many reductions deep they depend, row values first. A member that is neither stored nor a
-    reduction is emitted where it is asked for."""
+    """Members that share a loop, in order: by how many reductions deep they depend, row values first. A
+    member that is neither stored nor a reduction is emitted where it is asked for.
+    """
     stages = group.stages()
     phases: dict[tuple[int, bool, tuple[str, ...]], list[Member]] = {}
     for root, member in sorted(group.members.items(), key=lambda item: item[0].number):

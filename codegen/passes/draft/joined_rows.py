@@ -6,9 +6,9 @@ Out: groups with the rows as outer axes, and loops of its own for each part.
     for i in 4096: for j in 256: o[i, j] = x[i, j]; o[i, 256 + j] = y[i, j] * 2
     ->  for i in 4096: { for j in 256: o[i, j] = x[i, j];  for j in 256: o[i, 256 + j] = y[i, j] * 2 }
 
-Two loops that each write every other piece of memory, and one loop that writes at two places by turns, both take longer:
-cat([x, y * 2], 1) of 4096 x 256 f32 takes 0.37 ms instead of 0.70, 0.57 instead of 0.93 where the cache holds none of it.
-Parts that compute something together stay in one loop.
+Two loops that each write every other piece of memory, and one loop that writes at two places by turns, both
+take longer: cat([x, y * 2], 1) of 4096 x 256 f32 takes 0.37 ms instead of 0.70, 0.57 instead of 0.93 where
+the cache holds none of it. Parts that compute something together stay in one loop.
 """
 
 from __future__ import annotations
@@ -88,11 +88,13 @@ def _join(lowering: Lowering, groups: list[Group], dependencies: Dependencies, p
             groups.remove(walk.group)
 
 
-# --- what a row is ----------------------------------------------------------------------------------------------------------------
+# --- what a row is ----------------------------------------------------------------------------------------
 
 
 def _row_dims(targets: list[Stored]) -> tuple[int, ...]:
-    """The dims outside of what each part writes without a gap; none where the parts differ in them, or are short."""
+    """The dims outside of what each part writes without a gap; none where the parts differ in them, or are
+    short.
+    """
     dims, _ = _run(targets[0])
     size = TORCH_DTYPES[targets[0].dtype].itemsize
     runs = [run for _, run in map(_run, targets) if isinstance(run, int)]
@@ -119,11 +121,13 @@ def _runs_across(part: _Part) -> bool:
     return isinstance(run, int) and run < SHORT and part.root.cycles > DEAR
 
 
-# --- which groups -----------------------------------------------------------------------------------------------------------------
+# --- which groups -----------------------------------------------------------------------------------------
 
 
 def _walk(lowering: Lowering, group: Group, part: Root, dims: tuple[int, ...]) -> _Walk | None:
-    """None where the group does more than compute element by element into memory of its own, or has no axis for each of the dims."""
+    """None where the group does more than compute element by element into memory of its own, or has no axis
+    for each of the dims.
+    """
     buffers = lowering.program.buffers
     changes_inputs = any(
         is_input_memory(buffers[target.buffer]) for root in group.members for target in root.targets
@@ -146,11 +150,13 @@ def _may_join(dependencies: Dependencies, group: Group, others: list[Group]) -> 
     )
 
 
-# --- which loops ------------------------------------------------------------------------------------------------------------------
+# --- which loops ------------------------------------------------------------------------------------------
 
 
 def _loops(group: Group, stored: set[TensorExpr]) -> list[list[Root]]:
-    """The members in the loops that they need: those that compute something together share one. `stored`: the values of the members of all groups."""
+    """The members in the loops that they need: those that compute something together share one. `stored`: the
+    values of the members of all groups.
+    """
     if len(group.members) == 1:
         return [list(group.members)]
     elsewhere = stored - {root.value for root in group.members}

@@ -1,8 +1,9 @@
 """What may fail while a graph runs: nothing may be written to an input before.
 
-A graph that fails is run again by eager, from the start, on inputs that have to be as they were. So all steps that can fail come before those
-that write to inputs (`codegen.passes.pipeline`, `order`). Indices that are inputs themselves are checked by kernels of their own:
-else the loss at the end of a network, whose targets may be out of range, would stand between the running means of its layers and their memory.
+A graph that fails is run again by eager, from the start, on inputs that have to be as they were. So all steps
+that can fail come before those that write to inputs (`codegen.passes.pipeline`, `order`). Indices that are
+inputs themselves are checked by kernels of their own: else the loss at the end of a network, whose targets
+may be out of range, would stand between the running means of its layers and their memory.
 
     x[i] with i an input   ->   a kernel that checks i; the kernel that gathers trusts it
 """
@@ -112,7 +113,7 @@ def reads_memory(value: TensorExpr) -> bool:
     return any(isinstance(item, Stored) for item in topological([value]))
 
 
-# --- checks of their own ----------------------------------------------------------------------------------------------------------
+# --- checks of their own ----------------------------------------------------------------------------------
 
 
 def hoist_checks(lowering: Lowering) -> None:

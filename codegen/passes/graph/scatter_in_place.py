@@ -1,12 +1,14 @@
 """Writes to computed places of an input, without a copy of the input.
 
-In:  the stores of a lowering that ends with `copy_(x, index_put(x, [i], v))`: a copy of x to a buffer, v scattered into that, the buffer to x.
+In:  the stores of a lowering that ends with `copy_(x, index_put(x, [i], v))`: a copy of x to a buffer, v
+     scattered into that, the buffer to x.
 Out: v scattered into x.
 
     cache[:, pos] = k        ->        for p in pos: cache[:, p] = k[:, p]
 
-Done where nothing else wants the result, and the indices have been checked before (`codegen.passes.failures`). What reads inputs that the graph writes to is
-computed first, into a buffer of its own: an index may come twice, and `x[i] += 1` adds to what was there at the start.
+Done where nothing else wants the result, and the indices have been checked before
+(`codegen.passes.failures`). What reads inputs that the graph writes to is computed first, into a buffer of
+its own: an index may come twice, and `x[i] += 1` adds to what was there at the start.
 """
 
 from __future__ import annotations

@@ -63,7 +63,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class _Join:
-    """`parts`: side by side along `dim` of `whole`, in the order of their `stores`. `readers`: the stores of what is computed of it."""
+    """`parts`: side by side along `dim` of `whole`, in the order of their `stores`. `readers`: the stores of
+    what is computed of it.
+    """
 
     whole: Stored
     dim: int
@@ -123,7 +125,9 @@ def _shorter(target: Stored, whole: Stored) -> list[int]:
 
 
 def _divides(lowering: Lowering, join: _Join, reader: Store) -> bool:
-    """Whether each part of the reader can be computed of one part of the join, and of the same part of all else."""
+    """Whether each part of the reader can be computed of one part of the join, and of the same part of all
+    else.
+    """
     values = topological([reader.value])
     if any(not isinstance(value, ELEMENTWISE) for value in values):
         return False

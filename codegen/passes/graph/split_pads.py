@@ -6,7 +6,8 @@ Out: `lowering.stores`: in place of a result with a padded part, a store of each
     gx = pad(cross(y[:, :3], g), to 700 columns)        (the backward of x[:, :3])
     ->  gx[:, :3] = cross(y[:, :3], g);  gx[:, 3:] = 0
 
-A loop over all of the result would compute what it throws away. Borders that are thin, around what is just moved, are quicker in one loop with a mask.
+A loop over all of the result would compute what it throws away. Borders that are thin, around what is just
+moved, are quicker in one loop with a mask.
 """
 
 from __future__ import annotations

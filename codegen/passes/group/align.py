@@ -126,7 +126,9 @@ def _reduction_over(root: Root, coordinates: Indices, inner: tuple[str, ...]) ->
 
 
 def rebase(group: Group, root: Root) -> Group | None:
-    """A group of plain elementwise members as one whose outer axes are the kept axes of the reduction `root`, which reads one of them."""
+    """A group of plain elementwise members as one whose outer axes are the kept axes of the reduction `root`,
+    which reads one of them.
+    """
     reading = next(((group.members[dep], access) for dep, access in root.reads if dep in group.members), None)
     if (
         reading is None
@@ -180,7 +182,9 @@ def open_group(number: int, root: Root) -> Group:
 
 
 def reads_fit(group: Group, candidate: Member) -> bool:
-    """True where all reads of members stay within the same iteration of the outer loops, and row values are read at their own place."""
+    """True where all reads of members stay within the same iteration of the outer loops, and row values are
+    read at their own place.
+    """
     root = candidate.root
     mapping = dict(zip(_axis_names(root), candidate.coordinates, strict=True))
     for dep, access in root.reads:
@@ -213,11 +217,12 @@ def _same_row(group: Group, have: Index, want: Index, inner: tuple[str, ...]) ->
     return bool(atoms_of(want) & set(inner)) and not (atoms_of(want) & outer) and not (atoms_of(have) & outer)
 
 
-# --- axes as digits ---------------------------------------------------------------------------------------------------------------
+# --- axes as digits ---------------------------------------------------------------------------------------
 
 
 def refine(indices: list[Index], ranges: Ranges) -> dict[str, Index]:
-    """Split axes so that divisions of them by a factor of their extent go away: x // 8 -> x_0 where x = x_0 * 8 + x_1.
+    """Split axes so that divisions of them by a factor of their extent go away: x // 8 -> x_0 where x = x_0 *
+    8 + x_1.
 
     Returns what replaces each split axis; the new axes are entered in `ranges`.
     """

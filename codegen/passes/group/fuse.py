@@ -1,9 +1,11 @@
 """Fusion: roots -> groups, each of which becomes one kernel.
 
 In:  roots in topological order, and the operator calls between them.
-Out: groups. A root joins the group of something it reads, or one beside it over the same domain, where its coordinates fit
-     (`codegen.passes.align`), where it pays, and where no other step would have to run both before and after the group. Beside each other stand
-     roots that read the same memory, those that fill memory in turns, and those of unlike forms; what is alike but for its memory becomes a table (`codegen.passes.tables`).
+Out: groups. A root joins the group of something it reads, or one beside it over the same domain, where its
+     coordinates fit (`codegen.passes.align`), where it pays, and where no other step would have to run both
+     before and after the group. Beside each other stand roots that read the same memory, those that fill
+     memory in turns, and those of unlike forms; what is alike but for its memory becomes a table
+     (`codegen.passes.tables`).
 
     amax, exp, sum, out of a softmax      ->  one group with the rows as outer axis
     y = relu(x); z = mm(y, w); u = y + z  ->  {relu}, {u}: mm stands between them
@@ -33,8 +35,11 @@ MAX_BESIDE = 8  # groups that a root is tried beside without reading what they r
 IN_TURNS = 4  # parts of a stack whose elements take turns in memory
 COLUMN_LIMIT = 1024  # rows up to which a kernel may run down columns, a vector of neighbours at a time
 NEAR = 500_000  # elements up to which it does so; more are no longer near when it comes down once more
-ALONE = 60_000  # the same where nothing is read twice: a kernel along the rows, and the sums beside it (`codegen.passes.column_sums`), run faster
-SINGLE_ROW_LIMIT = 32768  # elements up to which work after a full reduction shares its kernel, which cannot be split between threads
+# the same where nothing is read twice: a kernel along the rows, and the sums beside it
+# (`codegen.passes.column_sums`), run faster
+ALONE = 60_000
+# elements up to which work after a full reduction shares its kernel, which cannot be split between threads
+SINGLE_ROW_LIMIT = 32768
 
 
 Reading = tuple[str | Root, frozenset[Index] | Indices]
@@ -73,7 +78,9 @@ class Dependencies:
             yield from (writer for writer in self.writers.get(name, ()) if writer is not item)
 
     def needs_group_elsewhere(self, root: Root, group: Group) -> bool:
-        """True where something outside of `group` that `root` needs, itself needs `group`. While groups are made: before `run_after`."""
+        """True where something outside of `group` that `root` needs, itself needs `group`. While groups are
+        made: before `run_after`.
+        """
         return any(
             not self._is_in(item, group) and self.reach.needs(item, group) for item in self.before(root)
         )
@@ -177,8 +184,9 @@ class Neighbours:
             )
 
     def of(self, root: Root) -> Iterator[Group]:
-        """Groups that `root` reads, then those over the same domain that read what it reads, then others over the same domain; of each kind the
-        latest first."""
+        """Groups that `root` reads, then those over the same domain that read what it reads, then others over
+        the same domain; of each kind the latest first.
+        """
         group_of = self.dependencies.group_of
         read = {group_of[dep].number: group_of[dep] for dep, _ in root.reads if dep in group_of}
         sharing = {
@@ -200,7 +208,9 @@ class Neighbours:
                 yield group
 
     def _in_turns(self, root: Root) -> Iterator[Group]:
-        """Groups that store between the elements that `root` stores: together they write whole pieces of memory."""
+        """Groups that store between the elements that `root` stores: together they write whole pieces of
+        memory.
+        """
         for target in root.targets:
             steps = [stride for stride, size in zip(target.strides, target.shape, strict=True) if size != 1]
             for group, offset in self.filling.get((target.buffer, target.shape, target.strides), ()):
@@ -262,8 +272,9 @@ def reads_what_is_made(group: Group, root: Root) -> bool:
 
 
 def _spoils_reads(lowering: Lowering, group: Group, root: Root) -> bool:
-    """True where the root, a member of `group`, writes to a buffer that a member reads; but for a change in place: each iteration reads the element of an
-    input, and then writes it."""
+    """True where the root, a member of `group`, writes to a buffer that a member reads; but for a change in
+    place: each iteration reads the element of an input, and then writes it.
+    """
     for target in root.targets:
         readers = [member for member in group.members.values() if target.buffer in member.root.loads]
         if not any(member.root is not root for member in readers):
@@ -306,7 +317,9 @@ def _joined(group: Group, root: Root) -> Group | None:
 
 
 def pays(group: Group, member: Member) -> bool:
-    """Whether the loops of the group suit the member: it must not walk down long columns, nor make long work one that threads can't divide."""
+    """Whether the loops of the group suit the member: it must not walk down long columns, nor make long work
+    one that threads can't divide.
+    """
     if not group.has_inner:
         return True
     if not member.inner:

@@ -2,8 +2,9 @@
 
     softmax: outer axes (o0: rows); members: amax (inner axis r0), exp (r0), sum (r0), out (r0)
 
-A member of a group computes its root at `coordinates`, expressions over the outer axes of the group, which all members share, and
-its own inner axes (for a reduction: the reduced ones). Members meet only within one iteration of the outer loops.
+A member of a group computes its root at `coordinates`, expressions over the outer axes of the group, which
+all members share, and its own inner axes (for a reduction: the reduced ones). Members meet only within one
+iteration of the outer loops.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from codegen.passes.group.roots import Root
 
 @dataclass(eq=False, slots=True)
 class Member:
-    """`coordinates` index the domain of the root. `inner`: axes that only this member, and those in the same loop, run over."""
+    """`coordinates` index the domain of the root. `inner`: axes that only this member, and those in the same
+    loop, run over.
+    """
 
     root: Root
     coordinates: Indices
@@ -40,9 +43,11 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The outer axes of a group fall into parts, each of which adds up the columns of its rows (`codegen.passes.column_sums`).
+    """The outer axes of a group fall into parts, each of which adds up the columns of its rows
+    (`codegen.passes.column_sums`).
 
-    `rows`: the axes of the rows of a part, the last of the outer axes; `row`: the number of the row in its part, `number`: of the part, of `count`.
+    `rows`: the axes of the rows of a part, the last of the outer axes; `row`: the number of the row in its
+    part, `number`: of the part, of `count`.
     `length`: how many rows the part has, where the last one is shorter.
     """
 
@@ -93,7 +98,9 @@ class Group:
         return stages
 
     def inner_axes(self, extents: Shape) -> tuple[Indices, tuple[str, ...]]:
-        """Inner axes of these extents: those of a member that runs over the same, so that the two may share a loop, or new ones."""
+        """Inner axes of these extents: those of a member that runs over the same, so that the two may share a
+        loop, or new ones.
+        """
         wanted = tuple(extent for extent in extents if extent != 1)
         names = self._known_inner(wanted)
         if names is None:

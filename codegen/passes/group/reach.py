@@ -1,12 +1,14 @@
-"""What each group needs, through whatever chain of roots and operator calls: kept up to date while groups grow.
+"""What each group needs, through whatever chain of roots and operator calls: kept up to date while groups
+grow.
 
-In:  `open(group, root)` and `join(group, root)`, in the order of fusion; roots are told after everything that they need.
+In:  `open(group, root)` and `join(group, root)`, in the order of fusion; roots are told after everything that
+     they need.
 Out: `needs(item, group)`: whether `item` can't run before `group`.
 
     k0: a; mm(a) -> b; k1: b     ->   needs(mm, k0), needs(k1's root, k0)
 
-Each group and each call has one int, whose bit n says that it needs group n. A question is one look at a bit, where a walk through all that comes
-before took longer the longer the program was.
+Each group and each call has one int, whose bit n says that it needs group n. A question is one look at a bit,
+where a walk through all that comes before took longer the longer the program was.
 """
 
 from __future__ import annotations
@@ -63,7 +65,9 @@ class Reach:
         return mask
 
     def _walk(self, step: ExternStep | ViewStep) -> None:
-        """`steps` of a call, and before it of all calls that it needs. Not by recursion: chains of calls are as long as programs."""
+        """`steps` of a call, and before it of all calls that it needs. Not by recursion: chains of calls are
+        as long as programs.
+        """
         pending = [step]
         while pending:
             top = pending[-1]

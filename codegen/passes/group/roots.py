@@ -1,10 +1,11 @@
 """Which definitions become members of kernels, and what each of them reads.
 
 In:  the stores of a `Lowering`.
-Out: `Root`s in topological order. A root is a definition that is stored, reduces, or is too dear to be computed again by each
-     of its users. All other definitions are inlined where they are used.
+Out: `Root`s in topological order. A root is a definition that is stored, reduces, or is too dear to be
+     computed again by each of its users. All other definitions are inlined where they are used.
 
-    exp = exp(x - amax(x)); out = exp / sum(exp)   ->   roots: amax, exp, sum, out      (x - amax is inlined into exp)
+    exp = exp(x - amax(x)); out = exp / sum(exp)   ->   roots: amax, exp, sum, out      (x - amax is inlined
+        into exp)
 """
 
 from __future__ import annotations
@@ -39,8 +40,10 @@ CHEAP = 6  # cycles an element up to which a definition is computed again by eac
 
 @dataclass(eq=False, slots=True)
 class Root:
-    """`targets`: where it is stored (none: stored only if another kernel reads it). `reads` and `loads` (elements of buffers) are in terms of
-    `axes`. `cycles` an element to compute it from memory and other roots. `form`: see `codegen.passes.alike`."""
+    """`targets`: where it is stored (none: stored only if another kernel reads it). `reads` and `loads`
+    (elements of buffers) are in terms of
+    `axes`. `cycles` an element to compute it from memory and other roots. `form`: see `codegen.passes.alike`.
+    """
 
     number: int
     value: TensorExpr
@@ -63,7 +66,9 @@ class Root:
 
 
 class _Costs:
-    """Cycles an element to compute a definition from memory and roots, and how many tensors of its own size it reads."""
+    """Cycles an element to compute a definition from memory and roots, and how many tensors of its own size
+    it reads.
+    """
 
     def __init__(self) -> None:
         self.cycles: dict[TensorExpr, int] = {}

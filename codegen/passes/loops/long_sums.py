@@ -1,7 +1,9 @@
-"""Sums of many floats in blocks, so that the rounding error grows as slowly as eager's (which adds up in a tree).
+"""Sums of many floats in blocks, so that the rounding error grows as slowly as eager's (which adds up in a
+tree).
 
 In:  a draft whose phases have their axes in order.
-Out: phases with a `Block`: the innermost loop adds into a partial sum, which is added to the sum after each run of it.
+Out: phases with a `Block`: the innermost loop adds into a partial sum, which is added to the sum after each
+     run of it.
 
     for i in 10_000_000: a += x[i]
     ->  for b in 2500: { p = 0; for i in 4000: p += x[b*4000 + i];  a (f64) += p }
@@ -69,7 +71,9 @@ def _block_size(extent: Index) -> int:
 
 
 def _split(draft: Draft, phase: Phase, sums: tuple[str, ...], size: int) -> Block:
-    """The innermost axis as blocks of `size`; where that does not divide it, the last block is shorter. Other phases keep the axis whole."""
+    """The innermost axis as blocks of `size`; where that does not divide it, the last block is shorter. Other
+    phases keep the axis whole.
+    """
     whole = phase.axes[-1]
     extent = draft.ranges.extents[whole]
     high, low = _fresh(draft, f"{whole}_b"), _fresh(draft, f"{whole}_e")
@@ -107,7 +111,9 @@ def widen(draft: Draft, sums: tuple[str, ...]) -> None:
 
 
 def add_partial_sums(draft: Draft, phase: Phase, runs: ir.Loop, innermost: ir.Loop) -> None:
-    """The loops of a blocked phase: `innermost` updates partial sums, declared and put away in `runs`, the loop around it."""
+    """The loops of a blocked phase: `innermost` updates partial sums, declared and put away in `runs`, the
+    loop around it.
+    """
     assert phase.block is not None
     own = set(phase.block.sums)
     dtypes = {s.accumulator: draft.dtypes[s.value] for s in phase.body if isinstance(s, ir.Update)}

@@ -1,13 +1,16 @@
 """Reductions down the columns of a narrow matrix: several rows at a time as one long row.
 
 In:  a draft with one phase that reduces over rows of few elements, each row right behind the one before.
-Out: the loop that reduces blocks of rows into a scratch buffer, and the draft, which has only that buffer and the last rows left to reduce.
+Out: the loop that reduces blocks of rows into a scratch buffer, and the draft, which has only that buffer and
+     the last rows left to reduce.
 
     for j in 3: { a = 0; for i in 1000: a += x[i*3 + j];  y[j] = a }
     ->  for f in 48 vector: { p = 0; for b in 62: p += x[b*48 + f];  part[f] = p }
-        for j in 3 vector: { a = 0; for k in 16: a += part[k*3 + j]; for t in 8: a += x[(992 + t)*3 + j];  y[j] = a }
+        for j in 3 vector: { a = 0; for k in 16: a += part[k*3 + j]; for t in 8: a += x[(992 + t)*3 + j];
+            y[j] = a }
 
-Every third element would be a gather, a row of three a fifth of a vector: here all of memory is read in whole vectors.
+Every third element would be a gather, a row of three a fifth of a vector: here all of memory is read in whole
+vectors.
 """
 
 from __future__ import annotations
@@ -36,7 +39,9 @@ DTYPES = ("f32", "f64", "i64", "i32")
 
 
 def reduce_blocks_of_rows(draft: Draft) -> list[ir.Stmt]:
-    """The loop over the blocks; without statements, and the draft as it was, where the columns are not narrow."""
+    """The loop over the blocks; without statements, and the draft as it was, where the columns are not
+    narrow.
+    """
     if len(draft.phases()) != 1 or draft.in_order or not draft.outer:
         return []
     (phase,) = draft.phases()

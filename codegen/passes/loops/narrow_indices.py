@@ -1,14 +1,15 @@
 """Positions in the narrowest integers that hold them.
 
 In:  the loops of a kernel, whose index values are i64.
-Out: the same with those values in i8, i16 or i32 that fit, no narrower than what the kernel moves, and comparisons that are the same everywhere decided.
+Out: the same with those values in i8, i16 or i32 that fit, no narrower than what the kernel moves, and
+     comparisons that are the same everywhere decided.
 
     for j in 703 vector:                                      for j in 703 vector:
       %1 = index j + -1 : i64; %2 = lt %1, 700 : b8     ->      %1 = index j + -1 : i16; %2 = lt %1, 700 : b8
       %3 = load x[j + -1] if %2 (b8)                            %3 = load x[j + -1] if %2 (b8)
 
-As many lanes as the data have then fit a register of positions: eight times as many here. Only values that nothing but such arithmetic reads are changed:
-what is stored, added up or part of an address stays i64.
+As many lanes as the data have then fit a register of positions: eight times as many here. Only values that
+nothing but such arithmetic reads are changed: what is stored, added up or part of an address stays i64.
 """
 
 from __future__ import annotations
@@ -49,9 +50,11 @@ def _all(body: list[ir.Stmt]) -> Iterator[ir.Stmt]:
 
 
 class _Values:
-    """What is known of the i64 values of a kernel. `ranges`: by number, the least and the largest; those that are not in it may be anything. `wide`: those
-    that have to stay. `group`: of values that have one type, a member on the way to the one that stands for all; `beside`: constants that an operation takes
-    with a value. `decided`: comparisons."""
+    """What is known of the i64 values of a kernel. `ranges`: by number, the least and the largest; those that
+    are not in it may be anything. `wide`: those that have to stay. `group`: of values that have one type, a
+    member on the way to the one that stands for all; `beside`: constants that an operation takes with a
+    value. `decided`: comparisons.
+    """
 
     def __init__(self) -> None:
         self.ranges: dict[int, Interval] = {}
@@ -173,11 +176,13 @@ def _fits(found: Interval, dtype: str) -> bool:
     return least <= found[0] and found[1] <= largest
 
 
-# --- ranges ----------------------------------------------------------------------------------------------------------------------
+# --- ranges -----------------------------------------------------------------------------------------------
 
 
 def expression_range(index: ir.Expr, extents: dict[str, Interval]) -> Interval | None:
-    """The least and the largest value of an index expression; None where they are not known, or a part of it needs more than an i32."""
+    """The least and the largest value of an index expression; None where they are not known, or a part of it
+    needs more than an i32.
+    """
     if isinstance(index, ir.Const):
         return (index.value, index.value)
     if isinstance(index, ir.AxisVar):
@@ -231,7 +236,7 @@ _RANGES: dict[str, Callable[..., Interval | None]] = {
 }
 
 
-# --- what the data are ------------------------------------------------------------------------------------------------------------
+# --- what the data are ------------------------------------------------------------------------------------
 
 
 def _size_of_data(body: list[ir.Stmt], values: _Values) -> int:
@@ -246,7 +251,7 @@ def _size_of_data(body: list[ir.Stmt], values: _Values) -> int:
     return max((TORCH_DTYPES[dtype].itemsize for dtype in floats or dtypes), default=1)
 
 
-# --- the new statements -----------------------------------------------------------------------------------------------------------
+# --- the new statements -----------------------------------------------------------------------------------
 
 
 class _Rewriting:

@@ -16,8 +16,9 @@ from codegen.passes.draft.draft import INDEXED, Draft, DraftIndex, DraftLoad, Dr
 
 
 class Nest:
-    """Blocks of one perfect nest: `blocks[d]` is what runs inside the first d loops. `depth_of` says where a value is defined; a nest inside
-    another begins with the values that are known outside."""
+    """Blocks of one perfect nest: `blocks[d]` is what runs inside the first d loops. `depth_of` says where a
+    value is defined; a nest inside another begins with the values that are known outside.
+    """
 
     def __init__(self, draft: Draft, axes: tuple[str, ...]) -> None:
         self.draft = draft

@@ -1,14 +1,17 @@
-"""Sums down the columns of a wide matrix: a few rows at a time over the full width, with the sums of all columns in memory.
+"""Sums down the columns of a wide matrix: a few rows at a time over the full width, with the sums of all
+columns in memory.
 
 In:  a draft whose last outer axis runs in lanes over columns, with one phase that adds up rows.
-Out: loops that read memory in the order in which it lies. (One strip of columns at a time jumps from row to row: half the speed.)
+Out: loops that read memory in the order in which it lies. (One strip of columns at a time jumps from row to
+     row: half the speed.)
 
     for j vector: { a = 0; for i in 4096: a += x[i, j];  y[j] = a }
     ->  for j vector: part[j] = 0
         for b in 512: for j vector: { a = 0; for e in 8: a += x[b*8 + e, j];  part[j] += a }
         for j vector: y[j] = part[j]
 
-`part` is a scratch buffer of the kernel. Many blocks are added up in two levels, so that the rounding error stays as small as eager's.
+`part` is a scratch buffer of the kernel. Many blocks are added up in two levels, so that the rounding error
+stays as small as eager's.
 """
 
 from __future__ import annotations
@@ -179,7 +182,9 @@ def row_blocks(draft: Draft) -> RowBlocks | None:
 
 
 def _only_adds(draft: Draft, phase: Phase) -> bool:
-    """Every accumulator is a sum of float32, and nothing before the sums is stored or depends on computed places."""
+    """Every accumulator is a sum of float32, and nothing before the sums is stored or depends on computed
+    places.
+    """
     at = draft.body.index(phase)
     before = draft.body[:at]
     sums = [s for s in draft.statements() if isinstance(s, ir.Accumulator)]

@@ -3,7 +3,8 @@
 In:  a `Draft` with its axes arranged.
 Out: `ir.Kernel`.
 
-    rows with contiguous reductions:   for row parallel: [for column vector: update], [for column vector: store]
+    rows with contiguous reductions:   for row parallel: [for column vector: update], [for column vector:
+                                       store]
     columns (kept axis contiguous):    for column parallel vector: [for row: update], [for row: store]
     elementwise:                       for i parallel: for j parallel vector: store   (transposed: in tiles)
 
@@ -117,7 +118,9 @@ def _computed(index: Index) -> set[int]:
 
 
 def _columns_in_flight(draft: Draft) -> int:
-    """Vectors side by side of a loop over columns. Many: each step down a row then takes a long piece of memory. Accumulators stay in registers."""
+    """Vectors side by side of a loop over columns. Many: each step down a row then takes a long piece of
+    memory. Accumulators stay in registers.
+    """
     loads = max(sum(isinstance(s, DraftLoad) for s in phase.body) for phase in draft.phases())
     accumulators = sum(isinstance(s, ir.Accumulator) for s in draft.statements())
     return max(4, 16 // max(1, loads, accumulators)) if _flight(draft) > 1 else 4
@@ -158,7 +161,7 @@ def _inner_loop(draft: Draft, phase: Phase, name: str, vector: bool) -> ir.Loop:
     return ir.Loop(name, extent, parallel=not phase.reduces, vector=vector, unroll=unroll)
 
 
-# --- which axis runs in lanes ---------------------------------------------------------------------------------------------------
+# --- which axis runs in lanes -----------------------------------------------------------------------------
 
 
 def _long_axis_last(axes: tuple[str, ...], draft: Draft, lanes: int = MIN_LANES) -> tuple[str, ...]:
@@ -170,7 +173,9 @@ def _long_axis_last(axes: tuple[str, ...], draft: Draft, lanes: int = MIN_LANES)
 
 
 def _near_axis_last(axes: tuple[str, ...], draft: Draft, lanes: int) -> tuple[str, ...]:
-    """The innermost axis of at least `lanes` iterations last: its elements lie nearest to each other; where none is that long, the longest one."""
+    """The innermost axis of at least `lanes` iterations last: its elements lie nearest to each other; where
+    none is that long, the longest one.
+    """
     near = next((name for name in reversed(axes) if _at_least(draft.ranges.extents[name], lanes)), None)
     return _long_axis_last(axes, draft, lanes) if near is None else _with_last(axes, near)
 
@@ -188,8 +193,9 @@ def _at_least(extent: Index, limit: int) -> bool:
 
 
 def _runs_down_columns(draft: Draft) -> str | None:
-    """The outer axis whose neighbours lie side by side in memory, if the phases should take it as lanes and walk their own axes one by
-    one; None: the innermost axis of each phase runs in lanes."""
+    """The outer axis whose neighbours lie side by side in memory, if the phases should take it as lanes and
+    walk their own axes one by one; None: the innermost axis of each phase runs in lanes.
+    """
     phases = draft.phases()
     if not phases or not draft.outer:
         return None
@@ -216,7 +222,9 @@ def _runs_down_columns(draft: Draft) -> str | None:
 
 
 def _lengths(draft: Draft) -> dict[tuple[str, ...], int]:
-    """How much each nest of a phase counts: its iterations; where one of those numbers is not known, all alike."""
+    """How much each nest of a phase counts: its iterations; where one of those numbers is not known, all
+    alike.
+    """
     numbers = {phase.axes: _product(phase.axes, draft) for phase in draft.phases()}
     known = {axes: number for axes, number in numbers.items() if isinstance(number, int)}
     return known if len(known) == len(numbers) else dict.fromkeys(numbers, 1)
@@ -233,8 +241,9 @@ def _product(axes: tuple[str, ...], draft: Draft) -> Index:
 
 
 def _contiguous(phase: Phase, axes: tuple[str, ...], draft: Draft) -> int:
-    """How many accesses of the phase have stride 1 along the best of `axes` that is long enough. Those count that take the most memory: what is
-    read again and again (a column's mean) comes from the cache either way."""
+    """How many accesses of the phase have stride 1 along the best of `axes` that is long enough. Those count
+    that take the most memory: what is read again and again (a column's mean) comes from the cache either way.
+    """
     accesses = [s for s in phase.body if isinstance(s, (DraftLoad, DraftStore))]
     nest = {*draft.outer, *phase.axes}
     depends = _axes_behind(draft)
@@ -262,7 +271,7 @@ def _axes_of(index: Index, depends: dict[int, set[str]]) -> set[str]:
     return set(atoms).union(*(depends.get(number, set()) for number in _computed(index)))
 
 
-# --- the kernel -------------------------------------------------------------------------------------------------------------------
+# --- the kernel -------------------------------------------------------------------------------------------
 
 
 def _kernel(draft: Draft, body: list[ir.Stmt]) -> ir.Kernel:
@@ -278,8 +287,9 @@ def _kernel(draft: Draft, body: list[ir.Stmt]) -> ir.Kernel:
 
 
 def _split_axis(draft: Draft, body: list[ir.Stmt]) -> str | None:
-    """The axis that threads may divide between them: that of the one loop around everything, where it is parallel; of row blocks, whose sums are shared by
-    all rows, the columns."""
+    """The axis that threads may divide between them: that of the one loop around everything, where it is
+    parallel; of row blocks, whose sums are shared by all rows, the columns.
+    """
     if any(isinstance(statement, ir.Store) for statement in body):
         return None
     if draft.scratch:

@@ -3,10 +3,12 @@
 In:  the draft of a kernel that takes sizes at run time.
 Out: `OpenDraft`: which of its sizes count where they are short, and the kernel for numbers in their place.
 
-    for i in s0: for j in s1: x[i*s1 + j] + y[j]     s1 = 3   ->   for j in 3: for i in s0 vector: x[i*3 + j] + y[j]
+    for i in s0: for j in s1: x[i*s1 + j] + y[j]     s1 = 3   ->   for j in 3: for i in s0 vector: x[i*3 + j]
+        + y[j]
 
-How loops are best run depends on sizes that count lanes: rows of 3 waste most of a vector, a reduction over 10 wants no loop. A size that is long
-enough makes no difference, and a kernel with little to do none that is worth a compilation.
+How loops are best run depends on sizes that count lanes: rows of 3 waste most of a vector, a reduction over
+10 wants no loop. A size that is long enough makes no difference, and a kernel with little to do none that is
+worth a compilation.
 """
 
 from __future__ import annotations
@@ -29,15 +31,18 @@ Number = Callable[[ir.Expr], Any]
 
 @dataclass(frozen=True, slots=True)
 class OpenDraft:
-    """`work`: the iterations of each nest. `extents`: of the axes that lanes run along or that are reduced, as expressions of sizes; with the names of
-    the sizes in each."""
+    """`work`: the iterations of each nest. `extents`: of the axes that lanes run along or that are reduced,
+    as expressions of sizes; with the names of the sizes in each.
+    """
 
     draft: Draft
     work: tuple[ir.Expr, ...]
     extents: tuple[tuple[ir.Expr, frozenset[str]], ...]
 
     def short_sizes(self, number: Number) -> set[str]:
-        """The sizes to fix, where `number` gives the value of an expression (which may be an open number: what is decided here is noted)."""
+        """The sizes to fix, where `number` gives the value of an expression (which may be an open number:
+        what is decided here is noted).
+        """
         if not any(number(work) >= WORTH for work in self.work):
             return set()
         found: set[str] = set()
@@ -51,7 +56,9 @@ class OpenDraft:
         return any(name in found for _, found in self.extents for name in names)
 
     def kernel_for(self, sizes: Mapping[str, int]) -> tuple[ir.Kernel, Draft]:
-        """The kernel for these values of some sizes, and its draft, which is used up (its scratch buffers tell what the kernel needs)."""
+        """The kernel for these values of some sizes, and its draft, which is used up (its scratch buffers
+        tell what the kernel needs).
+        """
         draft = copy_of(self.draft)
         numbers: dict[str, Index] = {f"${name}": size for name, size in sizes.items()}
         ranges = draft.ranges

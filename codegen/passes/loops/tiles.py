@@ -1,11 +1,12 @@
 """Tiles for elementwise kernels that read across the grain: a transposed operand.
 
 In:  a draft without phases whose last axis runs in lanes, while a load is contiguous along another axis.
-Out: the last axis in blocks of a few, the other axis inside the block: the lines of memory that the lanes touch are used up before they leave
-     the cache.
+Out: the last axis in blocks of a few, the other axis inside the block: the lines of memory that the lanes
+     touch are used up before they leave the cache.
 
     for i in 1024: for j in 1024 vector: out[i*1024 + j] = x[j*1024 + i]
-    ->  for i_s in 16: for j_b in 128: for i_r in 64: for j_e in 8 vector: i = i_s*64 + i_r;  out[i*1024 + j_b*8 + j_e] = x[j_b*8192 + j_e*1024 + i]
+    ->  for i_s in 16: for j_b in 128: for i_r in 64: for j_e in 8 vector: i = i_s*64 + i_r;  out[i*1024 +
+        j_b*8 + j_e] = x[j_b*8192 + j_e*1024 + i]
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ def tile_transposed(draft: Draft) -> ir.Expr | None:
 
 
 def _in_strips(draft: Draft, across: str, high: str) -> tuple[str, ...]:
-    """The loop over `across` inside of the one over tiles, in strips: the lines that a tile fills in part are still in the cache when the next tile
-    fills the rest."""
+    """The loop over `across` inside of the one over tiles, in strips: the lines that a tile fills in part are
+    still in the cache when the next tile fills the rest.
+    """
     extent = draft.ranges.extents[across]
     if not isinstance(extent, int):
         return high, across

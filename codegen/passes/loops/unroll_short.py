@@ -1,12 +1,15 @@
-"""Two to four elements side by side, and many such rows: all elements of a row in one iteration, lanes across the rows.
+"""Two to four elements side by side, and many such rows: all elements of a row in one iteration, lanes across
+the rows.
 
 In:  a draft without reductions whose last axis is that short.
 Out: the same without that axis: what depends on it once for each of its positions.
 
     for i in 1000: for c in 3: y[i*3 + c] = x[i*3 + c] * s[i]
-    ->  for i in 1000 vector: y[i*3] = x[i*3] * s[i];  y[i*3 + 1] = x[i*3 + 1] * s[i];  y[i*3 + 2] = x[i*3 + 2] * s[i]
+    ->  for i in 1000 vector: y[i*3] = x[i*3] * s[i];  y[i*3 + 1] = x[i*3 + 1] * s[i];  y[i*3 + 2] = x[i*3 +
+        2] * s[i]
 
-Stores and loads that take turns are whole vectors then (`codegen.llvm.interleaved`); lanes along either axis alone would lie apart in memory.
+Stores and loads that take turns are whole vectors then (`codegen.llvm.interleaved`); lanes along either axis
+alone would lie apart in memory.
 """
 
 from __future__ import annotations

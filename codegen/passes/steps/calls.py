@@ -1,9 +1,11 @@
 """What operator calls read and write, and which must keep their order.
 
 In:  ExternStep and ViewStep.
-Out: names of buffers; for calls with effects (random numbers, writes, anything that is no ATen operator), the one that comes before.
+Out: names of buffers; for calls with effects (random numbers, writes, anything that is no ATen operator), the
+     one that comes before.
 
-    draw -> n0; k0: n0 -> t; draw -> n1     the second draw needs the first, so that the generator is asked in eager's order
+    draw -> n0; k0: n0 -> t; draw -> n1     the second draw needs the first, so that the generator is asked in
+                                            eager's order
 """
 
 from __future__ import annotations

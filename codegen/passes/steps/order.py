@@ -1,10 +1,11 @@
 """Steps in an order in which each finds what it reads.
 
 In:  operator calls and views in the order of the graph; kernels.
-Out: one list, kernels that are alike joined to tables. Writers come before readers, except that a write to an input comes after everything that
-     reads the input's old value.
+Out: one list, kernels that are alike joined to tables. Writers come before readers, except that a write to an
+     input comes after everything that reads the input's old value.
 
-    [mm -> t0], [k0: t0 -> y], [k1: x -> t1], [mm(t1) -> t2]   ->   mm, k1, mm, k0 in an order that respects t0, t1
+    [mm -> t0], [k0: t0 -> y], [k1: x -> t1], [mm(t1) -> t2]   ->   mm, k1, mm, k0 in an order that respects
+        t0, t1
 """
 
 from __future__ import annotations
@@ -33,8 +34,10 @@ NO_VERSIONS: Mapping[str, Version] = {}
 
 @dataclass(frozen=True, slots=True)
 class PlacedKernel:
-    """`reads`: the buffers whose contents it needs from elsewhere (one of those it may also write to, in another place). `makers`: positions of the kernels
-    that have to run before. `versions`: those of inputs' memory that it writes, which the step calls by the inputs' names."""
+    """`reads`: the buffers whose contents it needs from elsewhere (one of those it may also write to, in
+    another place). `makers`: positions of the kernels that have to run before. `versions`: those of inputs'
+    memory that it writes, which the step calls by the inputs' names.
+    """
 
     step: KernelStep
     reads: set[str]

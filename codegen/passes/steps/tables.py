@@ -1,12 +1,15 @@
-"""Kernels that are the same but for their memory, the lengths of their loops and where they begin: one kernel that runs over a table.
+"""Kernels that are the same but for their memory, the lengths of their loops and where they begin: one kernel
+that runs over a table.
 
 In:  steps, and which of them each needs.
 Out: fewer steps. The kernel's `buffers` and `sizes` are those of each row, one row after the other.
 
-    k0: p0 -= 0.1 * g0 (4096)   k1: p1 -= 0.1 * g1 (4096)   k2: p2 -= 0.1 * g2 (64)   ->   k0 over 3 rows, its loop of `n_0` iterations
+    k0: p0 -= 0.1 * g0 (4096)   k1: p1 -= 0.1 * g1 (4096)   k2: p2 -= 0.1 * g2 (64)   ->   k0 over 3 rows, its
+        loop of `n_0` iterations
 
-Rows run in any order, also at the same time: steps are joined that stand equally deep in the graph of what needs what, so that none of them needs another,
-and no circle can arise. Kernels with work for several threads of their own are left alone. Compile time does not grow with the rows.
+Rows run in any order, also at the same time: steps are joined that stand equally deep in the graph of what
+needs what, so that none of them needs another, and no circle can arise. Kernels with work for several threads
+of their own are left alone. Compile time does not grow with the rows.
 """
 
 from __future__ import annotations
@@ -26,7 +29,9 @@ Needs = list[set[int]]
 def join_tables(
     steps: list[Step], needs: Needs, order: Sequence[int]
 ) -> tuple[list[Step], Needs, list[list[int]]]:
-    """Steps, what each needs, and the positions of those that it is made of. `order`: positions of the steps, each after those that it needs."""
+    """Steps, what each needs, and the positions of those that it is made of. `order`: positions of the steps,
+    each after those that it needs.
+    """
     depth = [0] * len(steps)
     alike: dict[Any, list[int]] = {}
     found: dict[int, tuple[KernelStep, KernelForm]] = {}

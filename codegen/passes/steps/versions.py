@@ -1,11 +1,13 @@
 """The order of steps in an input's memory: what reads it, what writes to it.
 
-In:  versions (`codegen.lower.ordered_writes`); roots, or steps, with the buffers that they read and write, versions by their names.
+In:  versions (`codegen.lower.ordered_writes`); roots, or steps, with the buffers that they read and write,
+     versions by their names.
 Out: for each writer of a version what has to run before: all that reads or writes the version before it.
 
     x.1[3] = y;  s = sum(x.1);  x.2[3] = 0        x.1 before s, s before x.2
 
-`check_order` walks through the finished order and looks whether each step finds the version that it reads. At the end the versions get the input's name.
+`check_order` walks through the finished order and looks whether each step finds the version that it reads. At
+the end the versions get the input's name.
 """
 
 from __future__ import annotations
@@ -101,8 +103,9 @@ class MemoryOrder:
         return Unordered(inputs_of(self.versions), "old contents are wanted behind a write")
 
     def keeps_apart(self, group: Group, root: Root) -> bool:
-        """Whether the root and a member do different things in the memory of one input (parts of one version may be written together), or one of them may fail,
-        which has to be known before anything is written."""
+        """Whether the root and a member do different things in the memory of one input (parts of one version
+        may be written together), or one of them may fail, which has to be known before anything is written.
+        """
         if not self.versions:
             return False
         both = [*group.members, root]
@@ -155,11 +158,13 @@ class MemoryOrder:
         return (name for name in root.loads if name not in own)
 
 
-# --- steps -------------------------------------------------------------------------------------------------------------------------------
+# --- steps ------------------------------------------------------------------------------------------------
 
 
 def memory_of_views(steps: Sequence[Step]) -> dict[str, str]:
-    """By what lies on the memory of another buffer: that. What an operator gives that may be its argument's memory counts."""
+    """By what lies on the memory of another buffer: that. What an operator gives that may be its argument's
+    memory counts.
+    """
     memory: dict[str, str] = {}
     for step in steps:
         if isinstance(step, ViewStep):
@@ -206,7 +211,9 @@ def check_order(
     writes: Sequence[set[str]],
     memory: Mapping[str, str],
 ) -> None:
-    """Raises AssertionError where a step would find another version than it reads. `steps`: in order, the positions of what runs together."""
+    """Raises AssertionError where a step would find another version than it reads. `steps`: in order, the
+    positions of what runs together.
+    """
     left = {name: sum(name in written for written in writes) for name in versions}
     now = {name: name for name in inputs_of(versions)}
     input_of = {name: version.input for name, version in versions.items()} | now

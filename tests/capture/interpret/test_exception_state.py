@@ -98,7 +98,9 @@ def test_what_the_caller_handles_is_guarded():
 
 @pytest.mark.parametrize("breaks", [lambda x: print(end=""), lambda x: print(x.sum(), end="")])
 def test_what_a_handler_handles_keeps_its_traceback(breaks, capsys):
-    """A function that a handler calls is translated meanwhile: translation's own errors have the program's exception as their context."""
+    """A function that a handler calls is translated meanwhile: translation's own errors have the program's
+    exception as their context.
+    """
     import traceback
 
     captured = capture.compile(breaks, backend="eager")

@@ -1,4 +1,6 @@
-"""One object in two places when the frame is captured, two objects later: what was concluded from the first must not outlive it."""
+"""One object in two places when the frame is captured, two objects later: what was concluded from the first
+must not outlive it.
+"""
 
 from __future__ import annotations
 

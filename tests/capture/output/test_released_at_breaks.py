@@ -1,4 +1,6 @@
-"""What only the captured part of a frame uses is gone when the breaking instruction runs, as it would be in eager."""
+"""What only the captured part of a frame uses is gone when the breaking instruction runs, as it would be in
+eager.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Which frames are captured: code without a file, code that was asked for, functions that read their own frame."""
+"""Which frames are captured: code without a file, code that was asked for, functions that read their own
+frame.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +89,9 @@ def test_functions_that_read_their_own_frame_are_left_alone(backend, read):
 
 
 def test_frame_whose_guards_never_fit_again_is_analysed_a_few_times():
-    """What resumes behind the break has nothing to capture, and its guards name objects that live for one call."""
+    """What resumes behind the break has nothing to capture, and its guards name objects that live for one
+    call.
+    """
 
     class Marker:
         pass
@@ -107,7 +111,9 @@ def test_frame_whose_guards_never_fit_again_is_analysed_a_few_times():
 
 
 def test_a_state_that_translation_itself_moves_is_looked_at_again():
-    """The first import of a module with abstract classes moves their registry's token; a backend may be what imports it."""
+    """The first import of a module with abstract classes moves their registry's token; a backend may be what
+    imports it.
+    """
     from abc import ABC
     from collections.abc import Sequence
 

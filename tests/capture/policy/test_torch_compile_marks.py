@@ -1,4 +1,6 @@
-"""Functions marked through `torch.compiler` are treated as torch.compile would treat them. (Each mark imports torch.compile: by the test.)"""
+"""Functions marked through `torch.compiler` are treated as torch.compile would treat them. (Each mark imports
+torch.compile: by the test.)
+"""
 
 from __future__ import annotations
 

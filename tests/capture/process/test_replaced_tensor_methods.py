@@ -1,4 +1,6 @@
-"""A program that replaces one of torch's own methods of tensors: what is captured steps aside, and is there again when torch's is back."""
+"""A program that replaces one of torch's own methods of tensors: what is captured steps aside, and is there
+again when torch's is back.
+"""
 
 from __future__ import annotations
 

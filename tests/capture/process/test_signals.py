@@ -1,4 +1,6 @@
-"""Signals while a frame is captured: the program's handler runs behind the capture, and finds the thread as the program left it."""
+"""Signals while a frame is captured: the program's handler runs behind the capture, and finds the thread as
+the program left it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Each reason for a break: a program that meets it, eager against captured, and `Unsupported` under fullgraph."""
+"""Each reason for a break: a program that meets it, eager against captured, and `Unsupported` under
+fullgraph.
+"""
 
 from __future__ import annotations
 

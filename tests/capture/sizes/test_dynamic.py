@@ -1,4 +1,6 @@
-"""Sizes and ints that change: every case, call by call, eager against captured, with the graphs it takes in all; and what the symbols leave behind."""
+"""Sizes and ints that change: every case, call by call, eager against captured, with the graphs it takes in
+all; and what the symbols leave behind.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,7 @@ def test_case(case: DynamicCase) -> None:
         assert backend.operations == case.ops
 
 
-# --- what the graph gets -------------------------------------------------------------------------------------------------------
+# --- what the graph gets ----------------------------------------------------------------------------------
 
 
 def graphs_of(function: Any, *args: Any, **settings: Any) -> list[tuple[torch.fx.GraphModule, list[Any]]]:
@@ -136,7 +138,7 @@ def by_a_view(x: torch.Tensor) -> torch.Tensor:
 FIXING = (by_another_tensor, by_a_branch, by_a_loop, by_a_view)
 
 
-# --- marks ---------------------------------------------------------------------------------------------------------------------
+# --- marks ------------------------------------------------------------------------------------------------
 
 
 def test_mark_dynamic() -> None:
@@ -215,7 +217,7 @@ def test_mark_static() -> None:
     assert [type(v) for v in graphs_of(lambda x: x * 3, x, dynamic=True)[0][1]] == [torch.Tensor]
 
 
-# --- modules -------------------------------------------------------------------------------------------------------------------
+# --- modules ----------------------------------------------------------------------------------------------
 
 
 class Scaled(torch.nn.Module):
@@ -314,7 +316,7 @@ def test_the_storage_offset_is_guarded() -> None:
     )
 
 
-# --- native code ----------------------------------------------------------------------------------------------------------------
+# --- native code ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -529,7 +531,7 @@ def test_lengths_of_padded_sequences(compilations: list[tuple[int, ...]]) -> Non
     assert not compilations
 
 
-# --- hooks, texts, imports --------------------------------------------------------------------------------------------------------
+# --- hooks, texts, imports --------------------------------------------------------------------------------
 
 
 def test_settrace_hook() -> None:
@@ -623,7 +625,9 @@ def counts_globally(x: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize("make", [CountingModule, lambda: counts_globally])
 def test_a_counter_becomes_a_symbol(make: Any) -> None:
-    """Ints of modules and globals are constants, but for those that the code itself goes on with: flags have few values, counters many."""
+    """Ints of modules and globals are constants, but for those that the code itself goes on with: flags have
+    few values, counters many.
+    """
     expected, counted, x = make(), make(), torch.ones(2)
     captured = capture.compile(counted, backend="eager")
     counters.clear()

@@ -1,4 +1,6 @@
-"""Numbers and sizes that exist only when the graph runs: every case, eager against captured, call after call; graphs, operations, refusals."""
+"""Numbers and sizes that exist only when the graph runs: every case, eager against captured, call after call;
+graphs, operations, refusals.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +103,7 @@ def test_switched_off(case: UnbackedCase) -> None:
         check_calls(case, capture.compile(case.function, backend="eager"))
 
 
-# --- settings ------------------------------------------------------------------------------------------------------------------------
+# --- settings ---------------------------------------------------------------------------------------------
 
 
 def reads_both(x: torch.Tensor, mask: torch.Tensor) -> Any:
@@ -131,7 +133,7 @@ def test_from_the_environment() -> None:
         assert config.capture_scalar_outputs
 
 
-# --- gradients -----------------------------------------------------------------------------------------------------------------------
+# --- gradients --------------------------------------------------------------------------------------------
 
 
 def loss_of_rows(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -151,7 +153,7 @@ def test_gradients(backend: str) -> None:
         assert torch.allclose(*gradients, atol=1e-5)
 
 
-# --- parts as native code -------------------------------------------------------------------------------------------------------------
+# --- parts as native code ---------------------------------------------------------------------------------
 
 
 def in_parts(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -217,7 +219,7 @@ def test_parts_keep_order_and_memory(program: Any) -> None:
         assert all(torch.allclose(a.double(), b.double()) for a, b in zip(*results))
 
 
-# --- what backends get ---------------------------------------------------------------------------------------------------------------
+# --- what backends get ------------------------------------------------------------------------------------
 
 
 def test_the_graph() -> None:

@@ -1,4 +1,6 @@
-"""Worlds that change between two calls, as cases: `make()` gives (function, change); call, change, call again, eagerly and captured."""
+"""Worlds that change between two calls, as cases: `make()` gives (function, change); call, change, call
+again, eagerly and captured.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Gradients of gradients of compiled graphs, against eager: values, which of them can be differentiated further, errors."""
+"""Gradients of gradients of compiled graphs, against eager: values, which of them can be differentiated
+further, errors.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Which graphs are left to Python: those without kernels that Python calls as quickly. Their backend is called all the same."""
+"""Which graphs are left to Python: those without kernels that Python calls as quickly. Their backend is
+called all the same.
+"""
 
 from __future__ import annotations
 

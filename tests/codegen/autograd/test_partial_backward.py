@@ -1,5 +1,6 @@
-"""Backwards that start from some of a graph's results: as in eager, inputs that only lead to the others get none, and the others can still be
-asked for their gradients."""
+"""Backwards that start from some of a graph's results: as in eager, inputs that only lead to the others get
+none, and the others can still be asked for their gradients.
+"""
 
 from __future__ import annotations
 
@@ -132,7 +133,7 @@ def test_gradients_before_a_break() -> None:
         assert a.grad is None and b.grad is not None
 
 
-# --- one backward after the other -------------------------------------------------------------------------------------------------
+# --- one backward after the other -------------------------------------------------------------------------
 
 
 def apart(x: torch.Tensor, v: torch.Tensor, w: torch.Tensor) -> None:

@@ -1,4 +1,6 @@
-"""Results of graphs with symbolic sizes share memory with the arguments where they do in eager, and are them where they are."""
+"""Results of graphs with symbolic sizes share memory with the arguments where they do in eager, and are them
+where they are.
+"""
 
 from __future__ import annotations
 

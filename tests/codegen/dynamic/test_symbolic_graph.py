@@ -207,7 +207,7 @@ def test_plans_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert graph.direct_call.kept == 3
 
 
-# --- refusals -----------------------------------------------------------------------------------------------------------------
+# --- refusals ---------------------------------------------------------------------------------------------
 
 
 def test_what_was_decided_by_a_size_is_a_condition() -> None:
@@ -235,7 +235,9 @@ def test_views_that_autograd_sees_are_compiled_for_each_size() -> None:
 
 
 def test_sums_of_rows_have_one_level_of_blocks() -> None:
-    """Blocks of rows are short enough to be added up in one loop, and their sums are kept in double precision."""
+    """Blocks of rows are short enough to be added up in one loop, and their sums are kept in double
+    precision.
+    """
     module, inputs = captured(lambda x: x.sum(-1), torch.ones(5, 300))
     graph = compile_for_sizes(module, inputs)
     assert isinstance(graph, SymbolicGraph)

@@ -1,4 +1,6 @@
-"""Forward and backward compiled once for many sizes: gradients, what new sizes cost, what runs operator by operator, when it refuses."""
+"""Forward and backward compiled once for many sizes: gradients, what new sizes cost, what runs operator by
+operator, when it refuses.
+"""
 
 from __future__ import annotations
 
@@ -196,7 +198,7 @@ def test_autocast_casts_once(gradient: bool) -> None:
             assert torch.is_autocast_enabled("cpu")
 
 
-# --- what new sizes cost -----------------------------------------------------------------------------------------------------------
+# --- what new sizes cost ----------------------------------------------------------------------------------
 
 
 def symbolic(function: Any, *args: Any) -> tuple[SizedGraph, SymbolicTraining]:
@@ -230,7 +232,7 @@ def test_graphs_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert graph.direct_call.kept == 3
 
 
-# --- what is rarely asked for ------------------------------------------------------------------------------------------------------
+# --- what is rarely asked for -----------------------------------------------------------------------------
 
 
 def squares(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -329,7 +331,7 @@ def test_floats_of_sizes_are_those_of_python() -> None:
             assert one.dtype == other.dtype and torch.equal(one, other)
 
 
-# --- refusals ---------------------------------------------------------------------------------------------------------------------
+# --- refusals ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

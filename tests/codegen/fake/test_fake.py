@@ -1,4 +1,6 @@
-"""Fake tensors have the sizes, strides and dtypes of the real ones, and nothing barred is imported on the way."""
+"""Fake tensors have the sizes, strides and dtypes of the real ones, and nothing barred is imported on the
+way.
+"""
 
 from __future__ import annotations
 
@@ -284,7 +286,9 @@ assert not barred, barred
 
 
 def test_directional_derivatives_leave_the_thread_as_it_was() -> None:
-    """In there torch makes texts of tensors, for overloads that do not take them; where that fails, the thread's switches stay as they were inside."""
+    """In there torch makes texts of tensors, for overloads that do not take them; where that fails, the
+    thread's switches stay as they were inside.
+    """
 
     def program(x: torch.Tensor, tangent: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         places = torch.zeros(1, 2, 1, dtype=torch.long)

@@ -1,4 +1,6 @@
-"""The strides that operators give their results, over random layouts: gaps, overlaps, dims of size 0 and 1 in any order."""
+"""The strides that operators give their results, over random layouts: gaps, overlaps, dims of size 0 and 1 in
+any order.
+"""
 
 from __future__ import annotations
 

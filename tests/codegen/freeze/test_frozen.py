@@ -105,7 +105,7 @@ def test_factors_that_overflow_stay_outside() -> None:
     assert graph.kernels
 
 
-# --- packed weights --------------------------------------------------------------------------------------------------------------------
+# --- packed weights ---------------------------------------------------------------------------------------
 
 
 def test_products_are_packed_with_their_activation() -> None:
@@ -177,7 +177,7 @@ def test_what_follows_a_packed_convolution_has_eagers_layout(
     frozen_graph(lambda *args: CHAINS[name](block(*args)), *args, frozen=range(1, 7))
 
 
-# --- what stays ------------------------------------------------------------------------------------------------------------------------
+# --- what stays -------------------------------------------------------------------------------------------
 
 
 def test_results_that_are_constants_are_made_anew_by_each_call() -> None:

@@ -16,7 +16,9 @@ from codegen.launch.plan import PLAN_VERSION
 
 
 def program(choices: random.Random, a: Any, b: Any) -> list[Any]:
-    """Arithmetic and decisions, the same ones for the same `choices` as long as all comparisons come out the same."""
+    """Arithmetic and decisions, the same ones for the same `choices` as long as all comparisons come out the
+    same.
+    """
     numbers = [a, b, 1, 2, 64]
     for _ in range(12):
         left, right = choices.choice(numbers), choices.choice(numbers)

@@ -33,7 +33,7 @@ def test_an_overload_that_could_be_taken_for_another_is_called_by_the_operator()
         assert callable_of(op) is op._op
 
 
-# --- entry points -----------------------------------------------------------------------------------------------------------------
+# --- entry points -----------------------------------------------------------------------------------------
 
 
 def direct_operators() -> list[tuple[OpOverload, Any]]:
@@ -353,7 +353,9 @@ def test_what_is_no_operator_is_itself() -> None:
 
 
 def test_overloads_that_want_a_keyword_are_told_apart() -> None:
-    """torch's binding of `rand` can't choose the overload with a generator, or with names, where none is given."""
+    """torch's binding of `rand` can't choose the overload with a generator, or with names, where none is
+    given.
+    """
     assert callable_of(aten.rand.default) == torch.rand
     assert callable_of(aten.randn_like.default) == torch.randn_like
     assert callable_of(aten.rand.generator) is aten.rand.generator._op

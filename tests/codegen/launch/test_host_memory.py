@@ -1,4 +1,6 @@
-"""keep_memory_mapped: large blocks come from the heap, in a process of its own, as the setting is for good. huge_pages: large results are marked for them."""
+"""keep_memory_mapped: large blocks come from the heap, in a process of its own, as the setting is for good.
+huge_pages: large results are marked for them.
+"""
 
 from __future__ import annotations
 

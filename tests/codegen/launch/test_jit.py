@@ -1,4 +1,6 @@
-"""Machine code: shared between equal kernels, kept alive by its users, stored between processes, safe from threads."""
+"""Machine code: shared between equal kernels, kept alive by its users, stored between processes, safe from
+threads.
+"""
 
 from __future__ import annotations
 

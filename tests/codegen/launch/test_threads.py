@@ -1,4 +1,6 @@
-"""Kernels divided between torch's threads: the bits of one thread, errors, and the surroundings in which there is one thread only."""
+"""Kernels divided between torch's threads: the bits of one thread, errors, and the surroundings in which
+there is one thread only.
+"""
 
 from __future__ import annotations
 
@@ -250,7 +252,7 @@ def test_workers_of_a_data_loader() -> None:
         assert torch.allclose(batch, torch.full((1, 200, 1000), index * 2.0 + 1).exp())
 
 
-# --- when it pays -------------------------------------------------------------------------------------------------------------------
+# --- when it pays -----------------------------------------------------------------------------------------
 
 
 def test_small_work_is_not_divided(monkeypatch: pytest.MonkeyPatch) -> None:

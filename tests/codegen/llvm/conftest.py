@@ -36,7 +36,9 @@ class Runner:
         end: int = 0,
         ranges: list[tuple[int, int]] | None = None,
     ) -> int:
-        """Runs `kernel` on tensors by buffer name (in place); returns what it returns. `ranges`: calls with these (begin, end) in turn."""
+        """Runs `kernel` on tensors by buffer name (in place); returns what it returns. `ranges`: calls with
+        these (begin, end) in turn.
+        """
         (compiled,) = compile_kernels([kernel], target=self.target)
         arguments = [tensors[buffer.name] for buffer in kernel.buffers]
         numbers = [(sizes or {})[name] for name in kernel.sizes]

@@ -1,6 +1,8 @@
-"""Small graphs for every processor level: golden loop IR and LLVM text, the levels of this machine run, aarch64 assembled.
+"""Small graphs for every processor level: golden loop IR and LLVM text, the levels of this machine run,
+aarch64 assembled.
 
-The golden LLVM text is of x86-64-v3: narrow enough to read, with fused multiply-adds and Sleef. The loop IR does not depend on the level.
+The golden LLVM text is of x86-64-v3: narrow enough to read, with fused multiply-adds and Sleef. The loop IR
+does not depend on the level.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Every way in which lanes lie in memory: side by side, one place, strided, indirect; masks; additions to memory; storage types."""
+"""Every way in which lanes lie in memory: side by side, one place, strided, indirect; masks; additions to
+memory; storage types.
+"""
 
 from __future__ import annotations
 
@@ -157,7 +159,7 @@ def test_axis_inside_division(run) -> None:
     assert torch.equal(out.view(7, 6), x[:, :6])
 
 
-# --- masks -----------------------------------------------------------------------------------------------------------------
+# --- masks ------------------------------------------------------------------------------------------------
 
 
 def masked_kernel(
@@ -230,7 +232,7 @@ def test_masked_lanes_do_not_touch_memory(run) -> None:
     assert bool((one == 1.0).all())
 
 
-# --- additions to memory -----------------------------------------------------------------------------------------------------
+# --- additions to memory ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -259,7 +261,7 @@ def test_atomic_add(run, dtype: str, split: str | None, masked: bool) -> None:
         assert torch.equal(total[0], kept.sum().to(x.dtype))
 
 
-# --- aliases and errors --------------------------------------------------------------------------------------------------------
+# --- aliases and errors -----------------------------------------------------------------------------------
 
 
 def test_load_behind_a_store_sees_it(run) -> None:

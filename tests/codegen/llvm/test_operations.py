@@ -1,4 +1,6 @@
-"""Every operation of codegen/ops.py in every type it takes, on special and random values, against its meaning in torch."""
+"""Every operation of codegen/ops.py in every type it takes, on special and random values, against its meaning
+in torch.
+"""
 
 from __future__ import annotations
 
@@ -116,7 +118,9 @@ def assert_identical(
 
 
 def ulp_error(actual: torch.Tensor, exact: torch.Tensor, beside_one: bool = False) -> torch.Tensor:
-    """|actual - exact| in units of the last place of `exact` (of 1) in the type of `actual`; 0 where both are NaN or the same infinity."""
+    """|actual - exact| in units of the last place of `exact` (of 1) in the type of `actual`; 0 where both are
+    NaN or the same infinity.
+    """
     info = torch.finfo(actual.dtype)
     rounded = exact.to(actual.dtype)
     _, exponent = torch.frexp(torch.ones_like(exact) if beside_one else exact.abs().clamp(min=info.tiny))

@@ -1,4 +1,6 @@
-"""Accumulators: every combination and type, around and inside vector loops, nested, unrolled, with NaN and equal elements."""
+"""Accumulators: every combination and type, around and inside vector loops, nested, unrolled, with NaN and
+equal elements.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Running sums, products and extremes: in lanes, in order, down columns, with a rest; what lies behind the end counts for nothing."""
+"""Running sums, products and extremes: in lanes, in order, down columns, with a rest; what lies behind the
+end counts for nothing.
+"""
 
 from __future__ import annotations
 

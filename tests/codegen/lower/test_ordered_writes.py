@@ -1,4 +1,6 @@
-"""Writes to inputs that the graph reads behind them are steps in place: the same results and contents as in eager mode, and no copy of the input."""
+"""Writes to inputs that the graph reads behind them are steps in place: the same results and contents as in
+eager mode, and no copy of the input.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ def check(function: Callable[..., Any], *inputs: Any, dynamic: bool = False) -> 
     torch.testing.assert_close(results[1], results[0])
 
 
-# --- steps of a decoder with a static cache -----------------------------------------------------------------------------------------
+# --- steps of a decoder with a static cache ---------------------------------------------------------------
 
 
 def copied_whole(k: Tensor, v: Tensor, p: Any, new: Tensor, q: Tensor) -> Tensor:
@@ -154,7 +156,7 @@ def test_threads_with_caches_of_their_own() -> None:
     torch.testing.assert_close([found[n] for n in range(4)], expected)
 
 
-# --- what may come between a write and a read -----------------------------------------------------------------------------------------
+# --- what may come between a write and a read -------------------------------------------------------------
 
 
 def several_writes(x: Tensor, y: Tensor) -> Any:
@@ -316,7 +318,7 @@ def test_old_contents_beside_an_operator_on_the_new_ones() -> None:
     compare(program, torch.randn(8, 8), torch.randn(8))
 
 
-# --- the order is looked at ------------------------------------------------------------------------------------------------------------
+# --- the order is looked at -------------------------------------------------------------------------------
 
 VERSIONS = {"x_1": Version("x", "x"), "x_2": Version("x", "x_1")}
 READS, WRITES = [{"x"}, set(), {"x_1"}, set()], [set(), {"x_1"}, set(), {"x_2"}]
@@ -344,7 +346,7 @@ def test_reads_through_views_count() -> None:
         check_order(VERSIONS, [[0], [2], [1], [3]], [{"x"}, set(), {"v"}, set()], WRITES, {"v": "x_1"})
 
 
-# --- random programs -------------------------------------------------------------------------------------------------------------------
+# --- random programs --------------------------------------------------------------------------------------
 
 PARTS = [
     "[1]", "[:, p]", "[:, :, 2]", "[:, p:p+2]", "[1:3]", "[:, ::2]", "[-1]", "[p - 1, p]", "[...]", "[0, 2, 1]", ".transpose(0, 2)[1]",

@@ -118,7 +118,9 @@ REMAINDERS = {
 @pytest.mark.parametrize("name", REMAINDERS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16], ids=str)
 def test_remainders_are_eagers_to_the_bit(name, dtype):
-    """Quotients that overflow and denormals as well. The level with libm's fmod is exact where eager gives NaN."""
+    """Quotients that overflow and denormals as well. The level with libm's fmod is exact where eager gives
+    NaN.
+    """
     if name == "floor" and dtype in (torch.bfloat16, torch.float16):
         pytest.skip("eager rounds the steps on the way to a quotient of half precision")
     if Target.host().sleef is None:

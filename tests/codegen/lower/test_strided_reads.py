@@ -1,4 +1,6 @@
-"""Reads across the grain: every second element, in reverse order, far apart; on sizes around the number of lanes."""
+"""Reads across the grain: every second element, in reverse order, far apart; on sizes around the number of
+lanes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Batch norm on float32 and float64: values, strides, statistics and gradients like eager's; no rule of torch's on the way."""
+"""Batch norm on float32 and float64: values, strides, statistics and gradients like eager's; no rule of
+torch's on the way.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Gradients by formulas that eager picks by looking at the values: NaN, infinities, zeros; and their derivatives."""
+"""Gradients by formulas that eager picks by looking at the values: NaN, infinities, zeros; and their
+derivatives.
+"""
 
 from __future__ import annotations
 

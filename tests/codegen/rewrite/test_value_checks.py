@@ -26,7 +26,8 @@ def asserted_only(x: torch.Tensor) -> None:
     torch._assert_async((x > 1).all())
 
 
-PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = {  # good arguments, bad ones
+# good arguments, bad ones
+PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = {
     "quantile": (torch.quantile, (HALVES, torch.tensor([0.5])), (HALVES, torch.tensor([1.01]))),
     "Tensor.nanquantile": (lambda x, q: x.nanquantile(q), (HALVES, torch.tensor(0.5)), (HALVES, torch.tensor(-0.01))),
     "input of binary_cross_entropy": (F.binary_cross_entropy, (HALVES, HALVES), (TWOS, HALVES)),

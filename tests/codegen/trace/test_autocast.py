@@ -1,4 +1,6 @@
-"""Graphs under autocast: compiled natively, with the dtypes of eager's autocast and its values to bfloat16's precision."""
+"""Graphs under autocast: compiled natively, with the dtypes of eager's autocast and its values to bfloat16's
+precision.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Graphs that switch grad mode inside, called in either mode: what requires grad, gradients, and the mode afterwards."""
+"""Graphs that switch grad mode inside, called in either mode: what requires grad, gradients, and the mode
+afterwards.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,9 @@ def remembering() -> fx.GraphModule:
 
 
 def test_a_detached_view_made_without_grad():
-    """What a program keeps of this call for the next one (memories, hidden states): in which mode it was sliced makes no difference."""
+    """What a program keeps of this call for the next one (memories, hidden states): in which mode it was
+    sliced makes no difference.
+    """
     module = remembering()
     x, w = torch.randn(4, 3), torch.randn(3, 3, requires_grad=True)
     compiled = compile_fx(module, [x, w])

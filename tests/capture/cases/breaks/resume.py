@@ -1,4 +1,6 @@
-"""Going on after a break, wherever it is: nested blocks, handlers of handlers, loops with else, generators, inner frames."""
+"""Going on after a break, wherever it is: nested blocks, handlers of handlers, loops with else, generators,
+inner frames.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The standard library: functools, operator, math, copy, strings, numbers, built-in functions; functions as values."""
+"""The standard library: functools, operator, math, copy, strings, numbers, built-in functions; functions as
+values.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ import torch
 
 from tests.capture.cases.registry import case
 
-# --- functools, operator -------------------------------------------------------------------------------------------------------------
+# --- functools, operator -----------------------------------------------------------------------------------
 
 
 def scale(x, k=1, *, bias=0):
@@ -132,7 +134,7 @@ def simple_namespace(x):
     return x * n.k, n.z, hasattr(n, "q")
 
 
-# --- numbers, strings ----------------------------------------------------------------------------------------------------------------
+# --- numbers, strings -------------------------------------------------------------------------------------
 
 
 @case(1, 1)

@@ -1,4 +1,6 @@
-"""The standard library: operator, math, text, typing, contextlib, heapq, bisect, numbers; torch's dtypes and devices."""
+"""The standard library: operator, math, text, typing, contextlib, heapq, bisect, numbers; torch's dtypes and
+devices.
+"""
 
 from __future__ import annotations
 

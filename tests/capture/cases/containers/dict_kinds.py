@@ -1,4 +1,6 @@
-"""What is kin to dict: OrderedDict, defaultdict, ChainMap, Counter, UserDict, mapping proxies, classes on top of them."""
+"""What is kin to dict: OrderedDict, defaultdict, ChainMap, Counter, UserDict, mapping proxies, classes on top
+of them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Iterators that existed before the frame: what they give is guarded, and the real ones have moved behind it as in Python."""
+"""Iterators that existed before the frame: what they give is guarded, and the real ones have moved behind it
+as in Python.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Memory that is shared or written: inputs that overlap, `Tensor.data`, custom functions that give views, attributes that come and go."""
+"""Memory that is shared or written: inputs that overlap, `Tensor.data`, custom functions that give views,
+attributes that come and go.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Effects: arguments changed in place, aliases and views, order of effects across breaks, closures and globals, state restored."""
+"""Effects: arguments changed in place, aliases and views, order of effects across breaks, closures and
+globals, state restored.
+"""
 
 from __future__ import annotations
 

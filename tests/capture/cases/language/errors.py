@@ -1,4 +1,6 @@
-"""Errors of built-in functions and operators: those that CPython raises, with its texts; containers that change meanwhile."""
+"""Errors of built-in functions and operators: those that CPython raises, with its texts; containers that
+change meanwhile.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Exceptions raised, handled and chained: user classes, finally, groups, what CPython says about wrong arguments."""
+"""Exceptions raised, handled and chained: user classes, finally, groups, what CPython says about wrong
+arguments.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Objects that nothing reads behind a break live to the end of the function, as weak references and finalizers find out."""
+"""Objects that nothing reads behind a break live to the end of the function, as weak references and
+finalizers find out.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,7 @@ def argument(x, reference, node):
     return x + (reference() is not None)
 
 
-# --- weak references that the frame makes ----------------------------------------------------------------------------------------
+# --- weak references that the frame makes -----------------------------------------------------------------
 
 
 @case(graphs=1, ops=2)

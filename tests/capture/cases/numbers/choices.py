@@ -1,4 +1,6 @@
-"""`max` and `min` of tensors: the value stays in the graph, and the object that they return is the one that Python would return."""
+"""`max` and `min` of tensors: the value stays in the graph, and the object that they return is the one that
+Python would return.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,7 @@ def across_a_break(a, b):
     return m, a * m, b
 
 
-# --- what would tell the value from the object breaks --------------------------------------------------------------------------
+# --- what would tell the value from the object breaks -----------------------------------------------------
 
 
 @case(graphs=2, args=vectors)

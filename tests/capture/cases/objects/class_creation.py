@@ -1,4 +1,6 @@
-"""Classes and objects as they are made: metaclasses, `__new__`, `__init_subclass__`, `__set_name__`, abstract bases, checks."""
+"""Classes and objects as they are made: metaclasses, `__new__`, `__init_subclass__`, `__set_name__`, abstract
+bases, checks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Objects of user classes: attributes by name, dicts, identity, bound methods, references, classes on top of numbers."""
+"""Objects of user classes: attributes by name, dicts, identity, bound methods, references, classes on top of
+numbers.
+"""
 
 from __future__ import annotations
 

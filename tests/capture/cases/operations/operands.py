@@ -1,4 +1,6 @@
-"""Which operand is asked: instances of classes on top of numbers, texts and containers; objects that stand for an index; TorchScript."""
+"""Which operand is asked: instances of classes on top of numbers, texts and containers; objects that stand
+for an index; TorchScript.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Ints and floats that change: arguments, contents of closures and objects, attributes of modules (see dynamic_registry)."""
+"""Ints and floats that change: arguments, contents of closures and objects, attributes of modules (see
+dynamic_registry).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ def adding(n):
     return lambda x: x + n
 
 
-# --- ints ------------------------------------------------------------------------------------------------------------------------
+# --- ints -------------------------------------------------------------------------------------------------
 
 
 @calls([(adding(n), tensor(3, 4)) for n in (2, 3, 5, 7)], graphs=2, dynamic=None)
@@ -61,7 +63,7 @@ def a_default_is_a_constant(x):
     return with_default(x)
 
 
-# --- floats ----------------------------------------------------------------------------------------------------------------------
+# --- floats -----------------------------------------------------------------------------------------------
 
 
 @calls(with_int(1.5, 2.5, -0.0, float("inf")), graphs=1, ops=3)

@@ -3,7 +3,8 @@
     @calls(rows(2, 3, 5), graphs=1)
     def doubled(x): return x * 2
 
-`rows(...)` are 4-wide matrices with that many rows. `dynamic=True` is the default here; None is automatic. `ops`: nodes of all graphs together.
+`rows(...)` are 4-wide matrices with that many rows. `dynamic=True` is the default here; None is automatic.
+`ops`: nodes of all graphs together.
 """
 
 from __future__ import annotations

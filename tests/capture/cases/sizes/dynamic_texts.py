@@ -1,4 +1,6 @@
-"""What is said of sizes, and asked of them, without fixing them; operations that take sizes as data (see dynamic_registry)."""
+"""What is said of sizes, and asked of them, without fixing them; operations that take sizes as data (see
+dynamic_registry).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ import torch.nn.functional as F
 
 from tests.capture.cases.sizes.dynamic_registry import calls, rows, tensor
 
-# --- texts ------------------------------------------------------------------------------------------------------------------------
+# --- texts -------------------------------------------------------------------------------------------------
 
 
 @calls(rows(5, 6, 9), graphs=1, ops=1)
@@ -86,7 +88,7 @@ def questions_about_a_text(x):
     return x + 1, isinstance(text, str), text[0], list(text), text in "abc5", text == "5", bool(text)
 
 
-# --- which of several sizes -----------------------------------------------------------------------------------------------------------
+# --- which of several sizes -------------------------------------------------------------------------------
 
 
 @calls(rows(5, 6, 9, 3), graphs=2)
@@ -134,7 +136,7 @@ def a_range_that_is_run_through(x, r):
     return x, len(r), list(r), 1 in r, r[-1]
 
 
-# --- sizes as data -----------------------------------------------------------------------------------------------------------------
+# --- sizes as data ----------------------------------------------------------------------------------------
 
 
 @calls(rows(2, 3, 5), graphs=1)
@@ -178,7 +180,7 @@ def roots_by_torch(x):
     return x * torch.sym_sqrt(n), x.new_zeros(math.floor(torch.sym_sqrt(n)))
 
 
-# --- images ------------------------------------------------------------------------------------------------------------------------
+# --- images -----------------------------------------------------------------------------------------------
 
 IMAGES = [(tensor(1, 1, n, 4),) for n in (4, 5, 6)]
 

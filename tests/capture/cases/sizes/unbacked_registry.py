@@ -1,9 +1,11 @@
-"""Programs that read numbers from tensors, or make tensors as large as the values say: the calls, and how many graphs and operations they take.
+"""Programs that read numbers from tensors, or make tensors as large as the values say: the calls, and how
+many graphs and operations they take.
 
     @reads(masks, ops=7)
     def doubled(x, mask): return x[mask] * 2
 
-The arguments are made anew for each call. `refused`: the reason under fullgraph=True; `graphs` and `ops` are then those of the first call without it.
+The arguments are made anew for each call. `refused`: the reason under fullgraph=True; `graphs` and `ops` are
+then those of the first call without it.
 `reruns`: for how many calls the graph finds out that the frame is Python's.
 """
 

@@ -1,4 +1,6 @@
-"""Tensors of classes with operations, methods and attributes of their own; other objects with `__torch_function__`."""
+"""Tensors of classes with operations, methods and attributes of their own; other objects with
+`__torch_function__`.
+"""
 
 from __future__ import annotations
 
@@ -294,7 +296,7 @@ def attributes_overridden(x):
     return x.shape, x.dtype, x.ndim, x.sin()
 
 
-# --- parameters -----------------------------------------------------------------------------------------------------------------------
+# --- parameters -------------------------------------------------------------------------------------------
 
 
 class Weight(nn.Parameter):
@@ -344,7 +346,7 @@ def buffer_of_a_subclass(x, layer):
     return layer(x) + layer.offset
 
 
-# --- objects that are no tensors ------------------------------------------------------------------------------------------------------
+# --- objects that are no tensors --------------------------------------------------------------------------
 
 
 class Wrapper:

@@ -1,4 +1,6 @@
-"""Cases: autograd inside of captured code: custom functions, checkpoints, functional transforms, hooks, gradients read and written."""
+"""Cases: autograd inside of captured code: custom functions, checkpoints, functional transforms, hooks,
+gradients read and written.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Cases: `torch.distributions` inside of captured code: sampling, densities, checks of arguments; policies of reinforcement learning."""
+"""Cases: `torch.distributions` inside of captured code: sampling, densities, checks of arguments; policies of
+reinforcement learning.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Modes that see each operation of torch: entered inside of the captured function. (Those around it: test_function_modes.py.)"""
+"""Modes that see each operation of torch: entered inside of the captured function. (Those around it:
+test_function_modes.py.)
+"""
 
 from __future__ import annotations
 

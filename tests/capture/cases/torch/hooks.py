@@ -1,4 +1,6 @@
-"""Hooks on the gradients of what a frame computes: in the graph where they are plain functions of their argument."""
+"""Hooks on the gradients of what a frame computes: in the graph where they are plain functions of their
+argument.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What forward may do to its module: attributes, buffers, parameters and children set, replaced, deleted, copied."""
+"""What forward may do to its module: attributes, buffers, parameters and children set, replaced, deleted,
+copied.
+"""
 
 from __future__ import annotations
 

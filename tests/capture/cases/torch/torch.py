@@ -1,4 +1,6 @@
-"""Cases: parts of torch around plain operations: random numbers, numpy, subclasses, unusual tensors, custom operators, library modules."""
+"""Cases: parts of torch around plain operations: random numbers, numpy, subclasses, unusual tensors, custom
+operators, library modules.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Cases: states of torch that are neither grad mode nor autocast: kernels of attention, hooks on saved tensors."""
+"""Cases: states of torch that are neither grad mode nor autocast: kernels of attention, hooks on saved
+tensors.
+"""
 
 from __future__ import annotations
 

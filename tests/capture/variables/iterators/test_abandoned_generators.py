@@ -1,4 +1,6 @@
-"""Generators that a frame leaves before their end: captured whole where letting go of them does nothing, else Python's."""
+"""Generators that a frame leaves before their end: captured whole where letting go of them does nothing, else
+Python's.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Draws from Python's random stream in captured code: eager's numbers, eager's stream behind each call, no break for arithmetic on them."""
+"""Draws from Python's random stream in captured code: eager's numbers, eager's stream behind each call, no
+break for arithmetic on them.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ def check(function: Callable[..., Any], calls: list[tuple[Any, ...]], backend: A
         assert same(outcomes(capture.compile(function, backend=backend), calls), expected)
 
 
-# --- whole graphs ---------------------------------------------------------------------------------------------------------------
+# --- whole graphs -----------------------------------------------------------------------------------------
 
 
 def scaled(x):
@@ -174,7 +176,7 @@ def test_gradients() -> None:
     assert same(run(capture.compile(in_a_loop)), run(in_a_loop))
 
 
-# --- breaks, with eager's numbers -----------------------------------------------------------------------------------------------
+# --- breaks, with eager's numbers -------------------------------------------------------------------------
 
 
 def break_behind(x):
@@ -306,7 +308,7 @@ def test_as_eager(function: Any, backend: str) -> None:
         check(function, [(X,)] * 4, backend)
 
 
-# --- where the order could be seen ----------------------------------------------------------------------------------------------
+# --- where the order could be seen ------------------------------------------------------------------------
 
 
 def test_a_graph_that_raises_takes_its_draws_back() -> None:

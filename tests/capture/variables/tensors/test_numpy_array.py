@@ -1,4 +1,6 @@
-"""Every function of NumPy that stays in the graph gives what NumPy gives: type, dtype, shape, values; NaN, infinities and signed zeros too."""
+"""Every function of NumPy that stays in the graph gives what NumPy gives: type, dtype, shape, values; NaN,
+infinities and signed zeros too.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""torch.cond and map: captured only, since eager mode runs them by torch.compile. What they have to give is written in plain Python."""
+"""torch.cond and map: captured only, since eager mode runs them by torch.compile. What they have to give is
+written in plain Python.
+"""
 
 from __future__ import annotations
 

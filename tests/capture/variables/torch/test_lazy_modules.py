@@ -1,4 +1,6 @@
-"""Lazy modules: the first call initializes them, ahead of the frame; values, random state and graphs as if they had been initialized before."""
+"""Lazy modules: the first call initializes them, ahead of the frame; values, random state and graphs as if
+they had been initialized before.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""while_loop, scan, associative_scan and regions: captured only, since eager mode runs them by torch.compile. What they have to give is written in plain
-Python."""
+"""while_loop, scan, associative_scan and regions: captured only, since eager mode runs them by torch.compile.
+What they have to give is written in plain Python.
+"""
 
 from __future__ import annotations
 

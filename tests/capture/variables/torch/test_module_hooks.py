@@ -1,4 +1,6 @@
-"""Modules with forward hooks: the ids of the hooks differ in each module, and are guarded only where the program reads them."""
+"""Modules with forward hooks: the ids of the hooks differ in each module, and are guarded only where the
+program reads them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Sums down columns in the kernel that works on the rows: values against eager's, when there is one pass, and when there is none."""
+"""Sums down columns in the kernel that works on the rows: values against eager's, when there is one pass, and
+when there is none.
+"""
 
 from __future__ import annotations
 
@@ -162,7 +164,9 @@ def test_a_product_between() -> None:
 
 
 def test_a_product_beside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A linear layer's backward: the activation's gradient goes into products, and its columns are the bias's."""
+    """A linear layer's backward: the activation's gradient goes into products, and its columns are the
+    bias's.
+    """
     monkeypatch.setattr(fuse, "ALONE", 1000)
 
     def function(g: Tensor, y: Tensor, w: Tensor, x: Tensor) -> Any:

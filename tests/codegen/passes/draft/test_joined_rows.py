@@ -1,4 +1,6 @@
-"""The parts of a joined result in one kernel, row by row: values against eager's, how many kernels there are, and what shares a loop."""
+"""The parts of a joined result in one kernel, row by row: values against eager's, how many kernels there are,
+and what shares a loop.
+"""
 
 from __future__ import annotations
 

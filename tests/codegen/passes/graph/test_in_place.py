@@ -129,7 +129,9 @@ def test_a_mean_with_a_constant_weight_is_one_formula():
 
 
 def test_a_write_by_an_operator_call_waits_for_those_who_read_the_old_value():
-    """Complex numbers have no kernels: the call that writes to `x` stands beside a kernel that needs another call on `x`."""
+    """Complex numbers have no kernels: the call that writes to `x` stands beside a kernel that needs another
+    call on `x`.
+    """
 
     def signs(x):
         length = x.abs()

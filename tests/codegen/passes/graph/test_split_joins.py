@@ -1,4 +1,6 @@
-"""What is computed of a joined result, computed of its parts: values against eager's, and which buffers are left."""
+"""What is computed of a joined result, computed of its parts: values against eager's, and which buffers are
+left.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Padded results, computed in pieces where most of one would be thrown away: values against eager's, and the loops."""
+"""Padded results, computed in pieces where most of one would be thrown away: values against eager's, and the
+loops.
+"""
 
 from __future__ import annotations
 
