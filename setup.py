@@ -19,8 +19,8 @@ SANITIZE = ["-fsanitize=address,undefined"] if os.environ.get("CAPTURE_SANITIZE"
 
 # -O2 after the interpreter's own flags wins over its -O3: the hook is branches and pointer loads, not loops.
 COMPILE_FLAGS = ["-std=c11", "-O2", "-g", "-Wall", "-Wextra", "-Wno-unused-parameter", "-fvisibility=hidden"]
-# C++ exceptions of torch pass through the callbacks that it calls (native/autograd_apply.c): their cleanups
-# run.
+# C++ exceptions of torch pass through the callbacks that it calls (native/autograd/autograd_apply.c): their
+# cleanups run.
 COMPILE_FLAGS.append("-fexceptions")
 
 setup(

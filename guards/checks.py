@@ -1,7 +1,7 @@
 """The Python twin's checks: one function a kind of guard.
 
 In:  a guard and the values at its sources, in a frame.
-Out: whether it holds. Same answers as native/guard_checks.c; runs no user code.
+Out: whether it holds. Same answers as native/guards/guard_checks.c; runs no user code.
 """
 
 from __future__ import annotations

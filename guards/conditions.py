@@ -139,7 +139,7 @@ def float_bits(value: float) -> int:
     return int.from_bytes(struct.pack("<d", value), "little", signed=True)
 
 
-MAX_DEPTH = 64  # of the evaluation stack; native/guard_program.c has the same
+MAX_DEPTH = 64  # of the evaluation stack; native/guards/guard_program.c has the same
 
 
 @dataclass(frozen=True)

@@ -245,8 +245,8 @@ def set_layout(source: Source, value: set[Any] | frozenset[Any]) -> Guard:
 
 
 def iterator_state(source: Source, iterator: Any) -> Guard:
-    """A built-in iterator, view or deque (`guards.iterator_state`) that has come as far as this one;
-    GuardError where that can't be told.
+    """A built-in iterator, view or deque (`guards.properties.iterator_state`) that has come as far as this
+    one; GuardError where that can't be told.
     """
     try:
         return Guard((source,), GuardKind.ITERATOR_STATE, numbers_of(iterator))
@@ -414,7 +414,7 @@ def no_tensor_aliasing(sources: Sequence[Source]) -> Guard:
 
 
 def shape_expression(expression: ShapeExpression) -> Guard:
-    """A condition over sizes, strides and ints: see `guards.shapes`."""
+    """A condition over sizes, strides and ints: see `guards.conditions`."""
     return Guard(expression.sources, GuardKind.SHAPE_EXPRESSION, expression)
 
 

@@ -1,4 +1,4 @@
-"""The instruction set of guard programs, as in native/guard_instructions.h (a test compares the two).
+"""The instruction set of guard programs, as in native/guards/guard_instructions.h (a test compares the two).
 
 In:  nothing.
 Out: `INSTRUCTIONS`, `OPCODES`, and `Assembler`, which turns instructions into words.

@@ -18,7 +18,8 @@ INTRODUCTION = """# Graph breaks
 A graph ends where something can't be captured: the instruction runs in Python, and a new graph begins behind it. The result is the same, only slower.
 `capture.explain(fn)(*args)` and `CAPTURE_LOGS=graph_breaks` show each break with its line; `fullgraph=True` makes it an error, `capture.Unsupported`.
 
-Words in braces are filled in with what was met. This page is made by `scripts/make_graph_breaks.py` from `capture/break_reasons.py`.
+Words in braces are filled in with what was met. This page is made by `scripts/make_graph_breaks.py` from
+`capture/report/break_reasons.py`.
 
 | id | what was met | what helps |
 |---|---|---|

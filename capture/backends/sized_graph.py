@@ -9,10 +9,10 @@ Out: `SizedGraph`: for each combination of those ints, at the first call with it
 
 The ints decide over the layout of every tensor input: its sizes and strides are expressions of them, or
 numbers, by the guards. Kernels take sizes at run time where the graph has such a form
-(`codegen.symbolic_graph`), and other ints are filled into the plan natively. Else each combination is a
-compilation: sizes that never come back are not worth one each. The first `PROMPT` are compiled at their first
-call, others run operator by operator until they were called `AGAIN` times, and past `LIMIT` compilations
-forever.
+(`codegen.dynamic.symbolic_graph`), and other ints are filled into the plan natively. Else each combination is
+a compilation: sizes that never come back are not worth one each. The first `PROMPT` are compiled at their
+first call, others run operator by operator until they were called `AGAIN` times, and past `LIMIT`
+compilations forever.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ log = logging.getLogger("capture.sizes")
 
 
 class ForSizes(Protocol):
-    """`codegen.symbolic_graph.SymbolicGraph` and the like."""
+    """`codegen.dynamic.symbolic_graph.SymbolicGraph` and the like."""
 
     def graph_for(
         self, key: tuple[int, ...], add_template: Callable[[Any], None]

@@ -1,7 +1,7 @@
 """Graphs with numbers that only a run knows, compiled in parts: between the operations that read values,
 tensor operations run as native code.
 
-In:  an fx graph in which some nodes give unbacked symbols (`capture/unbacked.py`).
+In:  an fx graph in which some nodes give unbacked symbols (`capture/sizes/unbacked.py`).
 Out: a callable that runs the reads one by one, and what lies between them as compiled graphs: their sizes are
      arguments.
 

@@ -1,5 +1,5 @@
 """A custom autograd function whose directions are graphs: what a node of
-`capture.variables.autograd_function` runs where it can't run the program's class.
+`capture.variables.torch.autograd_function` runs where it can't run the program's class.
 
 In:  `Bodies`, two graphs and what each of them reads, and the tensors of the call (sizes that the bodies read
      among them).

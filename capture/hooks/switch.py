@@ -7,7 +7,7 @@ Out: `switch(state)` makes it the state of this thread and returns the one befor
     have no fitting entry
     switch(OFF)                               ->   State("pep523", converter, key)
 
-"pep523" is the extension's evaluator. "settrace" is `capture/settrace_hook.py`, which needs no extension.
+"pep523" is the extension's evaluator. "settrace" is `capture/hooks/settrace.py`, which needs no extension.
 """
 
 from __future__ import annotations

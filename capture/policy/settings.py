@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CaptureSettings:
-    """One way to capture. Equal settings share cache entries: `capture/keys.py` has one canonical object for
-    them.
+    """One way to capture. Equal settings share cache entries: `capture/hooks/converters.py` has one canonical
+    object for them.
 
     backend is the callable with its options bound in. dynamic None: config.dynamic decides. `tag` sets apart
     what must not share entries with anything else (explain, a compiled function).
@@ -41,8 +41,8 @@ class CaptureSettings:
 
     @property
     def key(self) -> CaptureSettings:
-        """By which entries know these settings. Only the object that `capture/keys.py` gives a converter is
-        ever used as a key.
+        """By which entries know these settings. Only the object that `capture/hooks/converters.py` gives a
+        converter is ever used as a key.
         """
         return self
 

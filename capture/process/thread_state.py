@@ -1,7 +1,8 @@
 """State of the thread that translation changes while it follows the program, and puts back.
 
 In:  `with ThreadState(): ...` or `state = ThreadState.capture(); ...; state.restore()`.
-Out: grad mode, autocast, torch's settings (`capture.process_flags`) and its random state are as before.
+Out: grad mode, autocast, torch's settings (`capture.process.process_flags`) and its random state are as
+     before.
 """
 
 from __future__ import annotations

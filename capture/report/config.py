@@ -105,7 +105,7 @@ class Config:
                 setattr(self, name, value)
 
     def load_environment(self, environment: Mapping[str, str] = os.environ) -> None:
-        """Take every `CAPTURE_<NAME>` that is set. `CAPTURE_LOGS` belongs to `capture/log.py`."""
+        """Take every `CAPTURE_<NAME>` that is set. `CAPTURE_LOGS` belongs to `capture/report/log.py`."""
         for name, kind in _TYPES.items():
             text = environment.get(f"CAPTURE_{name.upper()}")
             if text is not None:

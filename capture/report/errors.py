@@ -6,7 +6,8 @@ Out: an exception whose text carries both.
     with capture.enable(fullgraph=True): f(x)    ->    Unsupported: call of print, which is not captured
     [call] ...
 
-Signals inside the interpreter (`capture/break_reasons.py`) are not errors and have a hierarchy of their own.
+Signals inside the interpreter (`capture/report/break_reasons.py`) are not errors and have a hierarchy of
+their own.
 """
 
 from __future__ import annotations

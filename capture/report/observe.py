@@ -1,6 +1,6 @@
 """Observers: who wants to know what a capture finds.
 
-In:  calls of `capture/convert_frame.py` on `current()` while it captures a frame.
+In:  calls of `capture/frame/convert.py` on `current()` while it captures a frame.
 Out: `Recorder` objects keep what they are told; `explain()` makes its report from one.
 
     with observing(recorder): fn(x)      ->   recorder.on_graph(gm, code), recorder.on_break(reason, code),

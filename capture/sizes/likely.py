@@ -10,7 +10,7 @@ Out: `Assumed`: a check around the graph that they hold. Where they do not, Pyth
 
 Sizes of 0 and 1 are common, so an operation that took something for granted is run once more for each of
 them: what gives the same sizes then holds for it too. Strides are not compared: the program is not told those
-of such tensors (`variables/tensor.py`).
+of such tensors (`capture/variables/tensors/tensor.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Numbers and sizes that exist only when the graph runs: `x.item()`, the rows of `x[mask]`.
 
-In:  operations whose results have unbacked symbols in them (`codegen.fake_unbacked` makes these), what the
+In:  operations whose results have unbacked symbols in them (`codegen.fake.unbacked` makes these), what the
      program asserts of such a number.
 Out: where each symbol is read; at the end of the translation the graph's own checks of what was concluded.
 

@@ -1,4 +1,5 @@
-"""How existing values become variables: the wrappers of `capture.wrap`'s table, one file a family."""
+"""How existing values become variables: the wrappers of `capture.variables.core.wrap`'s table, one file a
+family."""
 
 from __future__ import annotations
 

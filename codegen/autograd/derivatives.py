@@ -11,7 +11,7 @@ what `detach`, custom functions and hooks do to derivatives is what they do in e
 comes last is compiled. It starts from the tensors that the forward saved: what else it reads has to be
 computable from these.
 
-    order 1: saved, tangents  ->  gradients                       (codegen/training.py)
+    order 1: saved, tangents  ->  gradients                       (codegen/autograd/training.py)
     order 2: saved, tangents, tangents of those gradients  ->  gradients of the inputs and of the first
         tangents
 """

@@ -125,8 +125,8 @@ class Partial:
 
 class Kept:
     """What a node made in Python still holds of its saved tensors after a backward that started from some of
-    its results: autograd frees all of them then (for nodes built in C, native/autograd_apply.c keeps what
-    others need).
+    its results: autograd frees all of them then (for nodes built in C, native/autograd/autograd_apply.c keeps
+    what others need).
     """
 
     def __init__(self, tangents: Tangents) -> None:

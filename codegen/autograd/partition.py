@@ -6,9 +6,9 @@ Out: `Parts`: two closed graphs, and what passes from the first to the second.
     y = relu(x * w).exp()   ->   forward: mul, relu, exp -> (y);  saved: x, w, y;  backward: mul again, le,
         where, mul, ...
 
-Saved are the values that the gradients use, but for what the backward computes again (`codegen.recompute`).
-Nothing is made from inputs that the gradients do not use themselves: eager would not keep them, so that the
-user may have written to them since.
+Saved are the values that the gradients use, but for what the backward computes again
+(`codegen.autograd.recompute`). Nothing is made from inputs that the gradients do not use themselves: eager
+would not keep them, so that the user may have written to them since.
 """
 
 from __future__ import annotations

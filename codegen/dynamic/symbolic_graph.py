@@ -11,7 +11,7 @@ Out: `SymbolicGraph`: kernels that take sizes at run time; `plan(ints)` is a `_c
 What tracing and lowering decided by the present sizes are conditions: where they do not hold, `plan` gives
 None, and the graph has to be compiled for those sizes. `NotSymbolic` says why a graph has no such form:
 floats that depend on sizes, operators without symbolic sizes. A graph with a backward is two such graphs:
-`codegen.symbolic_training`.
+`codegen.dynamic.symbolic_training`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Fake tensors: what a tensor looks like without its data.
 
-In:  `torch._subclasses.FakeTensor`s of one `FakeMode` (`codegen.fake_twins` makes them of real tensors).
+In:  `torch._subclasses.FakeTensor`s of one `FakeMode` (`codegen.fake.twins` makes them of real tensors).
 Out: ATen operators called on them compute sizes, strides and dtypes only.
 
     mode = fake_mode()
@@ -12,9 +12,9 @@ torch's own `FakeTensorMode` imports `torch._dynamo` in its constructor, again a
 decorator that
 `TorchDispatchMode` puts around `__torch_dispatch__`), and `symbolic_shapes` (0.3 s) at most operators. So
 `FakeMode` is a subclass that fills the attributes itself, opts out of that decorator, and has its own
-dispatch: ask our shape rules (`codegen.shapes`), else run the operator's meta kernel, and wrap what comes
-out. It still is a `FakeTensorMode` for everybody who asks by `isinstance`. Sizes are static, unless `to_fake`
-is given others: `codegen.fake_symbolic` runs what touches those.
+dispatch: ask our shape rules (`codegen.fake.shapes`), else run the operator's meta kernel, and wrap what
+comes out. It still is a `FakeTensorMode` for everybody who asks by `isinstance`. Sizes are static, unless
+`to_fake` is given others: `codegen.fake.symbolic` runs what touches those.
 """
 
 from __future__ import annotations

@@ -7,8 +7,9 @@ Out: the same graph with constants (`get_attr` nodes), and products and convolut
     conv(x, w), (y - mean) * (1 / sqrt(var + eps)) * weight + bias   ->   conv(x, w', bias')
 
 The steps: fold constants -> put factors and summands of channels into the weights -> pack the weights for
-oneDNN (`codegen.packed_products`, `codegen.packed_convolutions`). Results differ from the unfrozen graph's by
-rounding. Constants that the graph returns stay computed by each call: the caller may write to what it gets.
+oneDNN (`codegen.freeze.packed_products`, `codegen.freeze.packed_convolutions`). Results differ from the
+unfrozen graph's by rounding. Constants that the graph returns stay computed by each call: the caller may
+write to what it gets.
 """
 
 from __future__ import annotations

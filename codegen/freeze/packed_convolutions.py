@@ -1,6 +1,6 @@
 """Convolutions with constant weights, in the form that oneDNN wants them.
 
-In:  a graph and its constants (`codegen.frozen.Constants`).
+In:  a graph and its constants (`codegen.freeze.frozen.Constants`).
 Out: the graph; its convolutions call `mkldnn::_convolution_pointwise` on a packed weight, with the sum and
      the activation behind them as epilogue.
 

@@ -1,6 +1,6 @@
 """Products with constant weights, in the form that oneDNN wants them.
 
-In:  a graph and its constants (`codegen.frozen.Constants`).
+In:  a graph and its constants (`codegen.freeze.frozen.Constants`).
 Out: the graph; products of matrices call `mkldnn::_linear_pointwise` on a packed weight, an activation behind
      them is its epilogue.
 

@@ -17,7 +17,7 @@ worth more.
 The estimate is of a quick processor with the data in its cache: 0.6 to 1 of what was measured for most
 kernels, so that what is in doubt runs on one thread. That a kernel may be divided costs it nothing on one
 thread (0.97 to 1.03 of the time in 70 kernels of `benchmarks.kernel_cases`). All of it is arithmetic of ints
-without comparisons: a plan for sizes that are open (`codegen.open_numbers`) is one for all sizes.
+without comparisons: a plan for sizes that are open (`codegen.kernel.open_numbers`) is one for all sizes.
 """
 
 from __future__ import annotations

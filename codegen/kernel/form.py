@@ -7,7 +7,7 @@ Out: `KernelForm`: its `key` is equal for kernels that do the same but for some 
     k0: for i_0 in 4096: p0[i_0] = g0[i_0] + 1    k7: for i_2 in 4096: t3[i_2] = x[i_2] + 1      ->   the
         same, compiled once
     k1: for i_0 in 64: p1[i_0] = g1[i_0] + 1      ->   the same key, another number: a row of one table
-                                                       (`codegen.passes.tables`)
+                                                       (`codegen.passes.steps.tables`)
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Loop IR: what a kernel does, after scheduling and before LLVM.
 
-In:  built by `codegen.passes.schedule` from the fused program.
-Out: read by `codegen.verifier`, `codegen.printer` and `codegen.llvm.emit`.
+In:  built by `codegen.passes.loops.schedule` from the fused program.
+Out: read by `codegen.kernel.verifier`, `codegen.kernel.printer` and `codegen.llvm.emit`.
 
 A kernel is a tree of loops over buffers. `out[i] = exp(x[i] * 2)` for 1000 float32 values reads:
 
@@ -92,7 +92,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """SSA value `%number` = name(args): see `OPS` in `codegen/ops.py` for names. `args` are numbers of
+    """SSA value `%number` = name(args): see `OPS` in `codegen/kernel/ops.py` for names. `args` are numbers of
     earlier values in scope.
     """
 

@@ -17,7 +17,7 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-# Keep equal to native/plan_template.c.
+# Keep equal to native/graph/plan_template.c.
 INPUT, CONSTANT, ADD, SUB, MUL, FLOORDIV, MOD = range(7)
 LT, LE, EQ, NE = range(4)
 

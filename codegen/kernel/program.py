@@ -1,8 +1,8 @@
 """Program: an ATen graph as buffers and steps, between lowering and the launch plan.
 
 In:  `codegen.lower.lower_graph(aten_graph)`; steps are fused and scheduled by `codegen.passes`.
-Out: `codegen.plan.build_plan(program, addresses)` makes the launch plan that native/compiled_graph.c
-     executes.
+Out: `codegen.launch.plan.build_plan(program, addresses)` makes the launch plan that
+     native/graph/compiled_graph.c executes.
 
     y = relu(x @ w)   ->   buffers: x, w (input), mm (temp), y (output)
                            steps:   ExternStep(aten.mm.default, (x, w) -> mm);  KernelStep(k0: mm -> y)

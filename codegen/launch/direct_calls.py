@@ -48,8 +48,8 @@ INSTEAD: dict[OpOverload, Callable[..., Any]] = {
     torch.ops.aten._neg_view.default: torch.neg,
 }
 
-#: by type of an argument in the schema: how entry points take it (`native/direct_call.c`). "N": by a pointer,
-# of which only NULL is ever given.
+#: by type of an argument in the schema: how entry points take it (`native/graph/direct_call.c`). "N": by a
+# pointer, of which only NULL is ever given.
 KINDS = {
     "Tensor": "t", "int": "i", "SymInt": "i", "float": "d", "bool": "b", "List[int]": "l", "List[SymInt]": "l", "List[bool]": "m",
     "Optional[Tensor]": "T", "Optional[int]": "I", "Optional[SymInt]": "I", "Optional[float]": "D", "Optional[bool]": "B",

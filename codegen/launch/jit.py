@@ -5,7 +5,7 @@ Out: `CompiledKernel`s: an address to call, and the texts on the way there.
 
     compile_kernels([k0, k1]) -> [CompiledKernel(address=0x7f.., name="k0"), ...]
 
-All kernels of a call that are new make one LLVM module. Kernels of one form (`codegen.kernel_form`: repeated
+All kernels of a call that are new make one LLVM module. Kernels of one form (`codegen.kernel.form`: repeated
 layers) have one text. A kernel is known by its text without its name, so equal kernels of one process are one
 piece of machine code, which lives as long as a CompiledKernel of it. The store sees the object file of a
 whole module, under the module's text: the same program asks for the same modules again.

@@ -1,4 +1,4 @@
-"""From a Program to the launch plan that `native/compiled_graph.c` executes.
+"""From a Program to the launch plan that `native/graph/compiled_graph.c` executes.
 
 In:  `Program` (buffers and steps) and the address of each kernel's machine code.
 Out: `LaunchPlan`: int64 words and a table of objects.
@@ -31,7 +31,7 @@ from codegen.launch.direct_calls import callable_of
 from codegen.launch.matmul_launch import MatmulLaunch, native_matmul
 
 PLAN_VERSION = 3
-# Keep equal to native/compiled_graph.h and launch_call.c.
+# Keep equal to native/graph/compiled_graph.h and launch_call.c.
 NEW, WORKSPACE, CONSTANT, POINTER, VIEW, KERNEL, GEMM, BIAS, CALL, DROP, BUMP = range(1, 12)
 INPUT_TENSOR, INPUT_INTEGER, INPUT_UNUSED, INPUT_CONFORM = range(4)
 ARG_SLOT, ARG_OBJECT, ARG_LIST, ARG_TUPLE = range(4)

@@ -1,6 +1,6 @@
 """Loop IR -> LLVM text.
 
-In:  `codegen.ir.Kernel`.
+In:  `codegen.kernel.ir.Kernel`.
 Out: `emit(kernel, target) -> str`; `Target` says for which processors.
 """
 

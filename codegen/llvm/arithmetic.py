@@ -1,6 +1,6 @@
 """Arithmetic, comparisons, bits and selection.
 
-In:  `Op` names of `codegen/ops.py` (each one's meaning stands there) with operands in equal lanes.
+In:  `Op` names of `codegen/kernel/ops.py` (each one's meaning stands there) with operands in equal lanes.
 Out: instructions. `EMITTERS[name](code, dtype, *operands)` gives the result's text; `dtype` is that of the
      operands (of the 2nd for `where`).
 

@@ -1,6 +1,6 @@
 """A kernel of loop IR as LLVM text.
 
-In:  `codegen.ir.Kernel` (verified), `Target`.
+In:  `codegen.kernel.ir.Kernel` (verified), `Target`.
 Out: `emit(kernel, target)`: a module with the one function and what it declares. `module_of(functions)` puts
      several together.
 

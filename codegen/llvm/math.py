@@ -1,6 +1,6 @@
 """Elementary functions.
 
-In:  `Op` names of `codegen/ops.py` that have no machine instruction; one operand or two, in vectors or
+In:  `Op` names of `codegen/kernel/ops.py` that have no machine instruction; one operand or two, in vectors or
      scalars.
 Out: for float32 the frequent ones inline (range reduction and a polynomial, at most about 2 ulp); all others
      a call of the vector function of Sleef that libtorch_cpu exports (at most 1 ulp, and what eager calls for

@@ -1,6 +1,6 @@
 """Element types of loop IR as LLVM types and literals.
 
-In:  names of `codegen.ir.DTYPES`, Python numbers.
+In:  names of `codegen.kernel.ir.DTYPES`, Python numbers.
 Out: text.
 
     register_type("f32", 16) -> "<16 x float>"        memory_type("b8", 16) -> "<16 x i8>"

@@ -1,7 +1,7 @@
 """Writes to parts of an input that the graph itself reads behind them: steps in place, in an order.
 
 In:  a functional graph, whose tracer has marked what each input contained after each write
-     (`codegen.memory.mark_contents`).
+     (`codegen.trace.functionalise.mark_contents`).
 Out: for each of these a *version* of the input's memory: a buffer by name, in truth the input itself. A write
      stores to the version that it makes; what reads the new contents reads that version; what reads the old
      ones, the one before.
@@ -11,9 +11,9 @@ Out: for each of these a *version* of the input's memory: a buffer by name, in t
     ->  for p: cache.1[:, p] = k[:, p];  mm(q, cache.1.t())            cache.1 is the memory of cache
 
 All that reads a version runs behind what writes it, and before what writes the next one:
-`codegen.passes.versions` sees to that. Where such an order can't be had (the old contents are needed behind
-the write, a result is to hold some version, a step that may fail needs one) `Unordered` is raised, and the
-graph is lowered anew: the input's new contents are then a tensor of their own, copied back at the end.
+`codegen.passes.steps.versions` sees to that. Where such an order can't be had (the old contents are needed
+behind the write, a result is to hold some version, a step that may fail needs one) `Unordered` is raised, and
+the graph is lowered anew: the input's new contents are then a tensor of their own, copied back at the end.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Writes to parts of an input: the rest of it is left alone.
 
 In:  the node of what an input is to contain in the end, which the tracer has made of writes through views
-     (`codegen.memory`).
+     (`codegen.trace.functionalise`).
 Out: places in the memory of the input, and what is to be stored there.
 
     x[3] = y;  x[:, 2:4] += 1     copy_(x, slice_scatter(select_scatter(x, y, 0, 3), add, 1, 2, 4))

@@ -19,7 +19,7 @@ _LOGICAL = {"add": "or", "mul": "and", "max": "or", "min": "and"}
 
 
 def apply(op: str, *args: Any) -> TensorExpr:
-    """`op` of `codegen.ops` on tensors of one shape and type."""
+    """`op` of `codegen.kernel.ops` on tensors of one shape and type."""
     model = next(arg for arg in reversed(args) if isinstance(arg, TensorExpr))
     operands = tuple(arg if isinstance(arg, TensorExpr) else _number(arg, model) for arg in args)
     if model.dtype == "b8" and op in _LOGICAL:

@@ -83,7 +83,7 @@ class SizeValue(TensorExpr):
 
 
 class Map(TensorExpr):
-    """`op` of `codegen.ops` on the elements of `args` at the same index."""
+    """`op` of `codegen.kernel.ops` on the elements of `args` at the same index."""
 
     __slots__ = ("args", "op")
 
@@ -117,7 +117,7 @@ class Checked(TensorExpr):
 
 
 class Reduce(TensorExpr):
-    """`combine` of `codegen.ir.Accumulator` over `dims` of `source`; the shape is that of the other
+    """`combine` of `codegen.kernel.ir.Accumulator` over `dims` of `source`; the shape is that of the other
     dimensions.
 
     For argmax and argmin the index that is kept is the row-major number of the element within the reduced
@@ -141,8 +141,8 @@ class Reduce(TensorExpr):
 
 class PartSum(TensorExpr):
     """Not a tensor: the elements of `source`, added up over those positions along `dims` that are in one part
-    of the rows of a kernel (`codegen.passes.column_sums`). The shape is that of `source`; the buffer has a
-    dimension for the parts and those that are not in `dims`.
+    of the rows of a kernel (`codegen.passes.draft.column_sums`). The shape is that of `source`; the buffer
+    has a dimension for the parts and those that are not in `dims`.
     """
 
     __slots__ = ("dims", "source")

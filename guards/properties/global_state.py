@@ -1,8 +1,8 @@
 """State of thread and process that changes what torch operations do.
 
 In:  nothing but the state at the moment of the call.
-Out: `GlobalState`, a tuple of named integers, compared field by field. `native/tensor_access.c` reads the
-     same fields in the same order.
+Out: `GlobalState`, a tuple of named integers, compared field by field. `native/tensors/tensor_access.c` reads
+     the same fields in the same order.
 
     with torch.no_grad(): read_global_state().grad_mode   ->   0
 """
@@ -21,7 +21,7 @@ class GlobalState(NamedTuple):
     mode, dispatch modes and functorch.
 
     The dtype and cache flag of an autocast that is off do not count: 0. methods_replaced: see
-    `guards.tensor_methods`.
+    `guards.properties.tensor_methods`.
     """
 
     grad_mode: int

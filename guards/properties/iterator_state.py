@@ -3,7 +3,7 @@ over.
 
 In:  an iterator of one of the classes in `ITERATORS`.
 Out: `numbers_of(iterator)`, `parts_of(iterator)`, `part_of(iterator, index)`; they raise Unresolved where
-     there is none, as `native/guard_iterators.c` fails.
+     there is none, as `native/guards/guard_iterators.c` fails.
 
     enumerate(it, 5)       ->   numbers (5,), part 0 is iter(it)
     iter([1, 2])           ->   numbers (0,), part 0 is the list

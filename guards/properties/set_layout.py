@@ -4,7 +4,7 @@ hashes the order of all that is made from it.
     {8, 0}   ->   (7, 2, 0, 8, 1, 0): mask, fill (of elements and of places left behind), then place and hash
                   of each element
 
-Read from the memory of the object, as `native/guard_checks.c` reads it.
+Read from the memory of the object, as `native/guards/guard_checks.c` reads it.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 method.
 
 In:  nothing but the contents of the classes of tensors at the moment of the call.
-Out: a flag. It is a field of `guards.global_state`; `native/tensor_methods.c` looks through the same table,
-     `PRISTINE`.
+Out: a flag. It is a field of `guards.properties.global_state`; `native/tensors/tensor_methods.c` looks
+     through the same table, `PRISTINE`.
 
     torch.Tensor.sum = mine; methods_are_replaced()   ->   True
 

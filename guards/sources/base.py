@@ -1,4 +1,4 @@
-"""Source: where a value comes from, as plain data. The kinds are in `guards.source`.
+"""Source: where a value comes from, as plain data. The kinds are in `guards.sources`.
 
 In:  nothing.
 Out: `Source`, and `DerivedSource` for places inside another object.

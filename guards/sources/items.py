@@ -191,7 +191,7 @@ class ShapeSource(DerivedSource):
 
 @dataclass(frozen=True, eq=False)
 class FloatSource(DerivedSource):
-    """The value of an exact float that is no nan, as a number of a condition (see `guards.shapes`)."""
+    """The value of an exact float that is no nan, as a number of a condition (see `guards.conditions`)."""
 
     is_int: ClassVar[bool] = True  # its bits, in a guard program
 

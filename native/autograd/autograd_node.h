@@ -2,8 +2,9 @@
  *
  * The object that autograd sees is a `torch::autograd::generated::IndexBackward0`, the simplest of torch's
  * own nodes that has a list of saved tensors: its memory layout, its destructor and its SavedVariables are
- * torch's; the virtual functions `apply` and `release_variables` are ours (native/autograd_apply.c). So a
- * saved tensor is checked for writes, goes through the user's saved-tensor hooks and is freed as eager's.
+ * torch's; the virtual functions `apply` and `release_variables` are ours (native/autograd/autograd_apply.c).
+ * So a saved tensor is checked for writes, goes through the user's saved-tensor hooks and is freed as
+ * eager's.
  */
 #ifndef CAPTURE_AUTOGRAD_NODE_H
 #define CAPTURE_AUTOGRAD_NODE_H

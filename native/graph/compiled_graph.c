@@ -3,12 +3,12 @@
  * In:  the graph's arguments, in the order of its placeholders.
  * Out: a tuple of its outputs: new tensors, the arguments themselves, constants.
  *
- *     graph = CompiledGraph(words, objects, fallback)      codegen/plan.py writes `words`
+ *     graph = CompiledGraph(words, objects, fallback)      codegen/launch/plan.py writes `words`
  *     graph(x, y)  ->  (x * y + 1,)                        takes pointers, allocates, calls machine code,
  * wraps
  *
  * Several threads may run one graph: all state of a run is in `Run`; the workspace that is kept between calls
- * goes to the first, others get one of their own. The plan is trusted: only codegen/plan.py writes it.
+ * goes to the first, others get one of their own. The plan is trusted: only codegen/launch/plan.py writes it.
  */
 #include "graph/compiled_graph.h"
 

@@ -1,4 +1,4 @@
-/* The launch plan of a compiled graph: what codegen/plan.py writes compiled_graph_type.c reads and
+/* The launch plan of a compiled graph: what codegen/launch/plan.py writes compiled_graph_type.c reads and
  * compiled_graph.c runs.
  *
  * A slot is a tensor of the graph while it runs: a pointer that kernels take, and a tensor object where
@@ -14,7 +14,7 @@
 
 #define PLAN_VERSION 3
 
-/* Opcodes; operands in the order in which plan.py writes them. Keep equal to codegen/plan.py. */
+/* Opcodes; operands in the order in which plan.py writes them. Keep equal to codegen/launch/plan.py. */
 enum {
     OP_NEW = 1,   /* slot spec                       a new tensor */
     OP_WORKSPACE, /* slot offset                     a place in the workspace, in bytes */

@@ -194,7 +194,7 @@ static bool read_none(PyObject *argument, Arguments *to)
     return argument == Py_None && add_word(to, 0);
 }
 
-/* By the character of the kind; upper case: may be None. Keep equal to codegen/direct_calls.py. */
+/* By the character of the kind; upper case: may be None. Keep equal to codegen/launch/direct_calls.py. */
 static bool (*const READERS[128])(PyObject *, Arguments *) = {
     ['t'] = read_tensor, ['T'] = read_maybe_tensor, ['i'] = read_int,   ['I'] = read_maybe_int,
     ['b'] = read_bool,   ['B'] = read_maybe_bool,   ['d'] = read_float, ['D'] = read_maybe_float,

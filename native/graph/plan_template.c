@@ -1,11 +1,13 @@
 /* _capture.PlanTemplate: a launch plan whose sizes are open.
  *
  * In:  a CompiledGraph that was planned for some ints; how each word of its plan that depends on them is
- * computed; conditions under which the plan is right for other ints (codegen/open_numbers.py records both).
+ *      computed; conditions under which the plan is right for other ints (codegen/kernel/open_numbers.py
+ *      records both).
  * Out: graph(*ints) -> the CompiledGraph for these ints, or None where a condition does not hold.
  *
- *     rows: 0: input 0   1: constant 8   2: row 0 * row 1     open words: (17, 2)     graph(5): the plan with
- * word 17 = 40, some microseconds
+ *     rows:       0: input 0   1: constant 8   2: row 0 * row 1
+ *     open words: (17, 2)
+ *     graph(5):   the plan with word 17 = 40; it takes some microseconds
  */
 #include "graph/plan_template.h"
 
@@ -14,7 +16,7 @@
 #include "capture_native.h"
 #include "graph/compiled_graph.h"
 
-/* Keep equal to codegen/open_numbers.py. */
+/* Keep equal to codegen/kernel/open_numbers.py. */
 enum { ROW_INPUT, ROW_CONSTANT, ROW_ADD, ROW_SUB, ROW_MUL, ROW_FLOORDIV, ROW_MOD };
 enum { CHECK_LT, CHECK_LE, CHECK_EQ, CHECK_NE };
 

@@ -1,7 +1,7 @@
 /* State of the built-in iterators: numbers that say how far they have come, and the objects that they walk
- * over (guards/iterator_state.py has the same from Python). So have views of dicts, which only show one, and
- * deques, whose number is the most that they hold. The structs are those of CPython 3.11, which its headers
- * do not give. */
+ * over (guards/properties/iterator_state.py has the same from Python). So have views of dicts, which only
+ * show one, and deques, whose number is the most that they hold. The structs are those of CPython 3.11, which
+ * its headers do not give. */
 #include "guards/dict_access.h"
 #include "guards/guard_program.h"
 

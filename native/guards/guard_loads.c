@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Numbers as in guards.source.FUNCTION_FIELDS. */
+/* Numbers as in guards.sources.FUNCTION_FIELDS. */
 static const size_t FUNCTION_FIELDS[] = {
     offsetof(PyFunctionObject, func_code),       offsetof(PyFunctionObject, func_defaults),
     offsetof(PyFunctionObject, func_kwdefaults), offsetof(PyFunctionObject, func_closure),

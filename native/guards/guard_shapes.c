@@ -1,5 +1,5 @@
 /* Conditions over sizes, ints and the floats that are computed from them: postfix code on a stack of 64-bit
- * words. The encoder (guards/shapes.py) knows which word is an int and which a double; each operator does
+ * words. The encoder (guards/conditions.py) knows which word is an int and which a double; each operator does
  * what Python does, by the same C functions. */
 #include "guards/guard_program.h"
 

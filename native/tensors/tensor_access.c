@@ -366,7 +366,7 @@ static PyMethodDef methods[] = {
      "Byte offsets found by calibrate(), and the property that it did not find (or None)."},
     {"tensor_bump_version", bump_version, METH_O, "Raise the version counter, as a write in place does."},
     {"global_state", global_state, METH_NOARGS,
-     "The fields of guards.global_state.GlobalState as native code reads them."},
+     "The fields of guards.properties.global_state.GlobalState as native code reads them."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -103,7 +103,7 @@ static inline void *tensor_handle(PyObject *tensor)
  * where it can't be told. Never raises. */
 PyObject *tensor_grad(PyObject *tensor);
 
-/* State of thread and process, in the order of guards/global_state.py. */
+/* State of thread and process, in the order of guards/properties/global_state.py. */
 #define GLOBAL_STATE_FIELDS 14
 void tensor_global_state(int64_t out[GLOBAL_STATE_FIELDS]);
 /* Whether it is so now: the same fields, without those that the thread's dispatch keys imply. */

@@ -14,7 +14,7 @@ int load_tensor_methods(void)
     PyObject *table = module == NULL ? NULL : PyObject_GetAttrString(module, "PRISTINE");
     Py_XDECREF(module);
     if (table != NULL && !PyDict_CheckExact(table)) {
-        PyErr_SetString(PyExc_TypeError, "guards.tensor_methods.PRISTINE is not a dict");
+        PyErr_SetString(PyExc_TypeError, "guards.properties.tensor_methods.PRISTINE is not a dict");
         Py_CLEAR(table);
     }
     pristine = table;

@@ -1,4 +1,5 @@
-/* Whether torch's own methods of tensors are what they were: guards/tensor_methods.py, which holds the table.
+/* Whether torch's own methods of tensors are what they were: guards/properties/tensor_methods.py, which holds
+ * the table.
  */
 #ifndef CAPTURE_TENSOR_METHODS_H
 #define CAPTURE_TENSOR_METHODS_H

@@ -156,7 +156,7 @@ void enter_autograd(uint64_t before)
     local_keys()[1] = before;
 }
 
-/* In the order of guards.global_state.GlobalState. */
+/* In the order of guards.properties.global_state.GlobalState. */
 enum {
     GRAD_MODE,
     INCLUDE_KEYS,

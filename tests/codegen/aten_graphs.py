@@ -3,7 +3,7 @@
     graph, results = record(lambda x: torch.relu(x) + 1, [x])
 
 Every ATen call below autograd becomes a node whose `meta["val"]` is the real result; operators of
-`codegen.decompositions` are rewritten first.
+`codegen.rewrite.decompositions` are rewritten first.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Functions written in C: those with a rule (`capture.rules`), pure ones on constants, and those that a
-polyfill stands for.
+"""Functions written in C: those with a rule (`capture.variables.core.rules`), pure ones on constants, and
+those that a polyfill stands for.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 A rule is `rule(tx, *args, **kwargs) -> Variable`, registered with `@rule(len)`; the files here are the
 families, `families.py` imports them all. What is pure and gets constants needs no rule: it is simply called
-(`variables.builtin`). What can be written in Python is a polyfill that is inlined (`capture.polyfills`).
+(`variables.builtin`). What can be written in Python is a polyfill that is inlined
+(`capture.variables.callables.polyfills`).
 """
 
 from __future__ import annotations

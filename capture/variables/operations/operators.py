@@ -1,5 +1,5 @@
 """Unary, binary and in-place operators on variables, and items: `-a`, `a + b`, `a += b`, `a[i]`. Comparisons
-are in `comparison.py`.
+are in `rich_comparison.py`.
 
 One order of attempts for each: tensors go to the graph; sequences, mappings and sets have rules of their own;
 constants are computed; user classes' dunder methods are inlined; the rest breaks the graph.

@@ -2,7 +2,7 @@
 
 One order of attempts, as for other operators: tensors go to the graph; sequences, mappings and sets have
 rules of their own; constants are computed; user classes' methods are inlined; the rest breaks the graph. What
-is equal or the same object is in `compare.py`.
+is equal or the same object is in `equality.py`.
 """
 
 from __future__ import annotations

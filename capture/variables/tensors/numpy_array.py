@@ -1,8 +1,8 @@
 """NumPy arrays and numbers as values of the graph.
 
 In:  arrays from outside, `tensor.numpy()`, NumPy's functions that make arrays.
-Out: nodes that do on tensors what NumPy does (`capture.numpy_functions`); arrays again where a value leaves
-     the graph.
+Out: nodes that do on tensors what NumPy does (`capture.graph.numpy_functions`); arrays again where a value
+     leaves the graph.
 
     np.sin(x.numpy()).sum()   ->   detach, numpy_sin, numpy_sum   ->   np.float32
 

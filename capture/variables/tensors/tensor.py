@@ -146,9 +146,9 @@ class TensorVariable(Variable):
     tensor.
     """
 
-    cls: type = torch.Tensor  # of subclasses: variables/tensor_subclass.py
-    is_choice = False  # of two tensors: variables/choice.py
-    is_alias = False  # another object on the memory of its node's value: variables/tensor_subclass.py
+    cls: type = torch.Tensor  # of subclasses: tensors/tensor_subclass.py
+    is_choice = False  # of two tensors: numbers/max_min.py
+    is_alias = False  # another object on the memory of its node's value: tensors/tensor_subclass.py
 
     def __init__(self, node: torch.fx.Node, fake: torch.Tensor, source: Source | None = None) -> None:
         super().__init__(source)

@@ -48,7 +48,7 @@ def load(owner: TensorVariable, tx: Translator, name: str) -> Variable | None:
 
 def guard_name(tx: Translator, name: str) -> None:
     """What a program puts on the class `torch.Tensor`, or may put there under a free name, may change. Of
-    torch's own names `guards.tensor_methods` takes care.
+    torch's own names `guards.properties.tensor_methods` takes care.
     """
     from capture.variables.core.wrap import wrap_class
 

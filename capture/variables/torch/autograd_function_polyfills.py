@@ -8,7 +8,8 @@ import torch
 
 
 class FunctionContext:
-    """The `ctx` of a custom function. What it is told is kept for `capture.variables.autograd_function`."""
+    """The `ctx` of a custom function. What it is told is kept for
+    `capture.variables.torch.autograd_function`."""
 
     def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
         self.needs_input_grad = needs_input_grad

@@ -2,7 +2,7 @@
 
 In:  `vmap(f, in_dims)(x)` and the like.
 Out: one node, which carries out the transform on a body: what `f` does, in a graph of its own
-     (`capture.outline`).
+     (`capture.variables.tensors.subgraph`).
 
     vmap(grad(lambda row: row.sin().sum()))(x)    ->    vmap(x), on a body that calls grad, on a body that
                                                         calls sin and sum

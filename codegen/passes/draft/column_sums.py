@@ -12,7 +12,7 @@ Out: the rows are divided into parts. The kernel of the rows adds up each part i
         for j: { s = 0; for p in 32: s += part[p, j];  db[j] = s }
 
 Threads take parts. One of up to 128 rows keeps the rounding error as small as blocks do
-(`codegen.passes.long_sums`).
+(`codegen.passes.loops.long_sums`).
 """
 
 from __future__ import annotations

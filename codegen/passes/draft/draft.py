@@ -1,12 +1,12 @@
 """A kernel before its loops are arranged: statements with the axes they depend on.
 
-In:  `codegen.passes.emit` writes it.
-Out: `codegen.passes.axes` splits and merges its axes, `codegen.passes.schedule` makes loops.
+In:  `codegen.passes.draft.emit` writes it.
+Out: `codegen.passes.loops.axes` splits and merges its axes, `codegen.passes.loops.schedule` makes loops.
 
     outer (i0)   row statements ..., Phase(axes (r1)): load x[i0*1024 + r1], update max; row statements ...,
                  Phase(...)
 
-Indices are still polynomials (`codegen.index_algebra`), so that axes can be replaced.
+Indices are still polynomials (`codegen.kernel.index_algebra`), so that axes can be replaced.
 """
 
 from __future__ import annotations

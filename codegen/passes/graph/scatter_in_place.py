@@ -7,8 +7,8 @@ Out: v scattered into x.
     cache[:, pos] = k        ->        for p in pos: cache[:, p] = k[:, p]
 
 Done where nothing else wants the result, and the indices have been checked before
-(`codegen.passes.failures`). What reads inputs that the graph writes to is computed first, into a buffer of
-its own: an index may come twice, and `x[i] += 1` adds to what was there at the start.
+(`codegen.passes.graph.failures`). What reads inputs that the graph writes to is computed first, into a buffer
+of its own: an index may come twice, and `x[i] += 1` adds to what was there at the start.
 """
 
 from __future__ import annotations

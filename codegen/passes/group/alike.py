@@ -6,7 +6,7 @@ Out: a number for each; equal numbers: equal but for the memory that they read.
     p0 - g0 * 0.1   and   p1 - g1 * 0.1   ->   the same form, where the four buffers have one layout
 
 Work of one form on memory that it does not share is no matter for one loop body (it would hold every buffer
-of an optimizer step): it is one kernel that runs over a table of buffers (`codegen.passes.tables`).
+of an optimizer step): it is one kernel that runs over a table of buffers (`codegen.passes.steps.tables`).
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 In:  roots in topological order, and the operator calls between them.
 Out: groups. A root joins the group of something it reads, or one beside it over the same domain, where its
-     coordinates fit (`codegen.passes.align`), where it pays, and where no other step would have to run both
-     before and after the group. Beside each other stand roots that read the same memory, those that fill
+     coordinates fit (`codegen.passes.group.align`), where it pays, and where no other step would have to run
+     both before and after the group. Beside each other stand roots that read the same memory, those that fill
      memory in turns, and those of unlike forms; what is alike but for its memory becomes a table
-     (`codegen.passes.tables`).
+     (`codegen.passes.steps.tables`).
 
     amax, exp, sum, out of a softmax      ->  one group with the rows as outer axis
     y = relu(x); z = mm(y, w); u = y + z  ->  {relu}, {u}: mm stands between them
@@ -36,7 +36,7 @@ IN_TURNS = 4  # parts of a stack whose elements take turns in memory
 COLUMN_LIMIT = 1024  # rows up to which a kernel may run down columns, a vector of neighbours at a time
 NEAR = 500_000  # elements up to which it does so; more are no longer near when it comes down once more
 # the same where nothing is read twice: a kernel along the rows, and the sums beside it
-# (`codegen.passes.column_sums`), run faster
+# (`codegen.passes.draft.column_sums`), run faster
 ALONE = 60_000
 # elements up to which work after a full reduction shares its kernel, which cannot be split between threads
 SINGLE_ROW_LIMIT = 32768

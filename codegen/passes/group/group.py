@@ -44,7 +44,7 @@ class Member:
 @dataclass(frozen=True, slots=True)
 class Parts:
     """The outer axes of a group fall into parts, each of which adds up the columns of its rows
-    (`codegen.passes.column_sums`).
+    (`codegen.passes.draft.column_sums`).
 
     `rows`: the axes of the rows of a part, the last of the outer axes; `row`: the number of the row in its
     part, `number`: of the part, of `count`.

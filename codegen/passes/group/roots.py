@@ -42,7 +42,8 @@ CHEAP = 6  # cycles an element up to which a definition is computed again by eac
 class Root:
     """`targets`: where it is stored (none: stored only if another kernel reads it). `reads` and `loads`
     (elements of buffers) are in terms of
-    `axes`. `cycles` an element to compute it from memory and other roots. `form`: see `codegen.passes.alike`.
+    `axes`. `cycles` an element to compute it from memory and other roots. `form`: see
+    `codegen.passes.group.alike`.
     """
 
     number: int

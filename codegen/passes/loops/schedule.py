@@ -8,7 +8,7 @@ Out: `ir.Kernel`.
     columns (kept axis contiguous):    for column parallel vector: [for row: update], [for row: store]
     elementwise:                       for i parallel: for j parallel vector: store   (transposed: in tiles)
 
-Long sums are cut into blocks before (`codegen.passes.long_sums`).
+Long sums are cut into blocks before (`codegen.passes.loops.long_sums`).
 """
 
 from __future__ import annotations

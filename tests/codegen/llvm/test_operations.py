@@ -1,5 +1,5 @@
-"""Every operation of codegen/ops.py in every type it takes, on special and random values, against its meaning
-in torch.
+"""Every operation of codegen/kernel/ops.py in every type it takes, on special and random values, against its
+meaning in torch.
 """
 
 from __future__ import annotations
