@@ -30,7 +30,8 @@ from codegen.autograd.derivatives import Recipe, call_by_call
 from codegen.autograd.joint_graph import Joint, check_sharing, trace_joint
 from codegen.autograd.partition import partition
 from codegen.autograd.training import TrainingGraph, ViewsGraph
-from codegen.fake.fake import UnsupportedTensor, fake_mode
+from codegen.fake.fake import fake_mode
+from codegen.kernel.errors import NotSymbolic, UnsupportedTensor, UntraceableError
 from codegen.launch.compiled import (
     CompiledGraph,
     EagerGraph,
@@ -41,7 +42,6 @@ from codegen.launch.compiled import (
     unwatched,
 )
 from codegen.trace import autocast
-from codegen.trace.functionalise import UntraceableError
 
 if TYPE_CHECKING:
     from codegen.dynamic.symbolic_graph import SymbolicGraph
@@ -109,7 +109,7 @@ def compile_for_sizes(
     has no such form: the log
     `capture.codegen` says why.
     """
-    from codegen.dynamic.symbolic_graph import NotSymbolic, compile_symbolic
+    from codegen.dynamic.compile_symbolic import compile_symbolic  # lazy: import time
 
     try:
         check_inputs(example_inputs)

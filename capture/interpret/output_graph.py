@@ -334,7 +334,7 @@ class OutputGraph(Placeholders):
         """What stands for a function that reads its numbers in C++, where some of them may be symbols."""
         if self.symbols.env is None:
             return target
-        from codegen.fake.symbolic import FAKE_FORMS
+        from codegen.rewrite.symbolic_functions import FAKE_FORMS  # lazy: import time
 
         return FAKE_FORMS.get(target, target)
 

@@ -66,14 +66,14 @@ class Symbols:
         if self.env is None:
             from capture.sizes import undecided  # lazy: imports sympy
             from codegen.fake.size_env import new_size_env  # lazy: imports sympy
+            from codegen.fake.symbolic import use_sizes  # lazy: import time
 
             allowed = self.output.unbacked.allowed
             self.env = new_size_env(allowed.scalars, allowed.sizes)
             self.env.owner = self
             self.env.undecided = undecided.Undecided
             self.env.user_line = self.output.user_line
-            self.output.fake_mode.shape_env = self.env
-            self.output.fake_mode.static_shapes = False
+            use_sizes(self.output.fake_mode, self.env)
         return self.env
 
     # --- tensors ---

@@ -1,3 +1,3 @@
-"""In:   A traced graph and what needs gradients.
-Out:  A forward and a backward.
+"""In:  a traced graph and what needs gradients.
+Out: a forward and a backward.
 """

@@ -44,11 +44,12 @@ from codegen.autograd.partition import Parts, copy_graph
 from codegen.fake.fake import FakeMode, fake_mode
 from codegen.fake.shapes.spec import Spec, is_dense, same_layout
 from codegen.fake.twins import make_fake, to_fake
+from codegen.kernel.errors import UntraceableError
 from codegen.launch.compiled import CompiledGraph, assemble, unwatched
 from codegen.trace import autocast
-from codegen.trace.functionalise import UntraceableError
 from codegen.trace.module_runner import fetch
-from codegen.trace.trace import is_effect, trace
+from codegen.trace.nodes import is_effect
+from codegen.trace.trace import trace
 
 log = logging.getLogger("capture.codegen")
 

@@ -21,8 +21,9 @@ from torch import fx
 
 from codegen.fake.fake import FakeMode
 from codegen.fake.shapes.spec import like
+from codegen.kernel.errors import UntraceableError
 from codegen.trace import autocast
-from codegen.trace.functionalise import Tracked, UntraceableError, View
+from codegen.trace.functionalise import Tracked, View
 from codegen.trace.trace import Trace, trace
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from codegen.trace.trace import drop_unused, is_effect
+from codegen.trace.nodes import drop_unused, is_effect
 
 
 class Tangents:

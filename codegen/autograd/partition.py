@@ -25,8 +25,8 @@ from torch import fx
 from codegen.autograd.joint_graph import Joint
 from codegen.autograd.partial_backward import Tangents
 from codegen.autograd.recompute import choose_saved
-from codegen.trace.functionalise import UntraceableError
-from codegen.trace.trace import drop_unused, is_effect
+from codegen.kernel.errors import UntraceableError
+from codegen.trace.nodes import drop_unused, is_effect
 
 
 @dataclass

@@ -1,3 +1,3 @@
-"""In:   A graph with symbolic sizes.
-Out:  One compilation that serves all sizes.
+"""In:  a graph with symbolic sizes.
+Out: one compilation that serves all sizes.
 """

@@ -28,27 +28,23 @@ import _capture
 import torch
 from torch import fx
 
-from codegen.autograd.joint_graph import Joint, check_sharing, trace_joint
-from codegen.fake.fake import FakeMode, FakeTensor, fake_mode
+from codegen.fake.fake import FakeMode, FakeTensor
 from codegen.fake.size_env import new_size_env
+from codegen.fake.symbolic import use_sizes
 from codegen.fake.twins import make_fake, to_fake
+from codegen.kernel.errors import NotSymbolic, UnplannableError
 from codegen.kernel.open_numbers import Recorder
 from codegen.kernel.program import Program
 from codegen.launch import compiled
 from codegen.launch.compiled import CompiledGraph
 from codegen.launch.kernel_versions import KernelVersions, Version
-from codegen.launch.plan import LaunchPlan, PlanOptions, UnplannableError, build_plan
-from codegen.trace.trace import Symbolic, Trace
+from codegen.launch.plan import LaunchPlan, PlanOptions, build_plan
+from codegen.trace.nodes import Symbolic
 
 if TYPE_CHECKING:
-    from codegen.dynamic.symbolic_training import SymbolicTraining
     from codegen.fake.size_env import SizeEnv
 
 log = logging.getLogger("capture.codegen")
-
-
-class NotSymbolic(Exception):
-    """The graph has to be compiled for each combination of its ints."""
 
 
 @dataclass(slots=True)
@@ -169,32 +165,6 @@ def value_of(expression: Any, sizes: Mapping[str, Any]) -> Any:
 # --- compiling --------------------------------------------------------------------------------------------
 
 
-def compile_symbolic(
-    gm: fx.GraphModule, example_inputs: Sequence[Any], *, store: Any, fallback: Any
-) -> SymbolicGraph | SymbolicTraining:
-    """Raises NotSymbolic, and what tracing raises."""
-    opened = OpenInputs(gm, example_inputs, fake_mode())
-    with torch._C._EnablePythonDispatcher():
-        joint = trace_joint(gm, opened.fakes, opened.mode)
-        check_sharing(joint.trace, example_inputs)
-        check_form(joint)
-        if joint.is_training:
-            from codegen.dynamic.symbolic_training import compile_training
-
-            return compile_training(gm, example_inputs, joint, opened, store, fallback)
-        graph = _finished(joint.trace)
-    [result] = opened.graphs([Closed(graph, opened.placeholders)], store)
-    result.changes, result.fallback = joint.trace.changes, fallback
-    return result
-
-
-def check_form(joint: Joint) -> None:
-    if joint.trace.lifted or joint.has_views:
-        raise NotSymbolic("views of inputs that require grad, or tensors that the module holds")
-    if joint.trace.seen_writes:
-        raise NotSymbolic("a write that autograd sees")
-
-
 @dataclass(frozen=True, slots=True)
 class Closed:
     """A graph to be compiled; `placeholders`: the names of its ints."""
@@ -213,8 +183,7 @@ class OpenInputs:
         nodes = [node for node in gm.graph.nodes if node.op == "placeholder"]
         examples = [node.meta.get("example_value") for node in nodes]
         self.mode, self.env = mode, new_size_env()
-        mode.shape_env = self.env
-        mode.static_shapes = False
+        use_sizes(mode, self.env)
         own = _new_symbols(self.env, examples, values)
         self.symbols: dict[Any, Any] = dict(own.values())
         self.hints = {old.name: values[i] for i, (old, _) in own.items()}
@@ -296,12 +265,6 @@ def _new_symbols(env: SizeEnv, examples: Sequence[Any], values: Sequence[Any]) -
             raise NotSymbolic(f"a size that is {made}")
         symbols[position] = expression, env.symbol_of(made)
     return symbols
-
-
-def _finished(traced: Trace) -> fx.Graph:
-    with traced.recorder.mode:
-        traced.copy_back()
-        return traced.finish(traced.output_nodes(traced.outputs))
 
 
 # --- what lowering takes for granted ----------------------------------------------------------------------

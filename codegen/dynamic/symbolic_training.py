@@ -25,10 +25,11 @@ from codegen.autograd.derivatives import Differentiated, Recipe, call_by_call
 from codegen.autograd.joint_graph import Joint, Replay
 from codegen.autograd.partition import partition
 from codegen.autograd.training import TrainingGraph
-from codegen.dynamic.symbolic_graph import Closed, NotSymbolic, OpenInputs, value_of
+from codegen.dynamic.symbolic_graph import Closed, OpenInputs, value_of
 from codegen.fake.fake import FakeMode, fake_mode
 from codegen.fake.shapes.spec import Spec
-from codegen.trace.trace import Symbolic
+from codegen.kernel.errors import NotSymbolic
+from codegen.trace.nodes import Symbolic
 
 if TYPE_CHECKING:
     import _capture

@@ -1,3 +1,3 @@
-"""In:   Operators on tensors without data.
-Out:  What their results look like.
+"""In:  operators on tensors without data.
+Out: what their results look like.
 """

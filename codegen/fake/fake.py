@@ -12,9 +12,9 @@ torch's own `FakeTensorMode` imports `torch._dynamo` in its constructor, again a
 decorator that
 `TorchDispatchMode` puts around `__torch_dispatch__`), and `symbolic_shapes` (0.3 s) at most operators. So
 `FakeMode` is a subclass that fills the attributes itself, opts out of that decorator, and has its own
-dispatch: ask our shape rules (`codegen.fake.shapes`), else run the operator's meta kernel, and wrap what
-comes out. It still is a `FakeTensorMode` for everybody who asks by `isinstance`. Sizes are static, unless
-`to_fake` is given others: `codegen.fake.symbolic` runs what touches those.
+dispatch: ask our shape rules (`codegen.fake.shapes`), else run the operator's meta kernel, and wrap what comes
+out. It still is a `FakeTensorMode` for everybody who asks by `isinstance`. Sizes are static, unless `to_fake`
+is given others: the rules of `codegen.fake.symbolic` run what touches those.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import functools
 import traceback
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch._ops import OpOverload
@@ -43,8 +43,9 @@ from codegen.fake.known_values import can_be_known, is_still_constant, remember_
 from codegen.fake.plain_numbers import PLAIN_NUMBERS
 from codegen.fake.shapes import RULES as SHAPE_RULES
 from codegen.fake.shapes import Spec
+from codegen.kernel.errors import UnsupportedTensor
 
-__all__ = ["FakeMode", "FakeTensor", "UnsupportedTensor", "fake_mode"]
+__all__ = ["FakeMode", "FakeTensor", "fake_mode"]
 
 aten = torch.ops.aten
 META = torch.device("meta")
@@ -52,8 +53,22 @@ CPU = torch.device("cpu")
 ON_CPU = (None, CPU, "cpu")
 
 
-class UnsupportedTensor(TypeError):
-    """A tensor of a kind that has no fake twin here: sparse, quantised, a subclass, ... The text says which."""
+class SymbolicRules(Protocol):
+    """What a mode asks where sizes and numbers may be symbols."""
+
+    def is_symbolic(self, values: Any) -> bool: ...
+
+    def run_symbolic(
+        self, mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any: ...
+
+    def read_scalar(
+        self, mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any: ...
+
+    def with_unbacked_sizes(
+        self, mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any: ...
 
 
 class FakeMode(FakeTensorMode):
@@ -68,6 +83,7 @@ class FakeMode(FakeTensorMode):
         self.fake_tensor_converter = FakeTensorConverter(copy_data=False, export=False)
         self.static_shapes = True
         self.shape_env = None
+        self.symbolic: SymbolicRules | None = None  # where it has symbols: `codegen.fake.symbolic.use_sizes`
         self.allow_scalar_outputs = False
         self._allow_unsafe_data_ptr_access = True
         self.allow_meta = False
@@ -105,11 +121,11 @@ class FakeMode(FakeTensorMode):
         if not isinstance(func, OpOverload):
             raise UnsupportedOperatorException(func)
         self.has_drawn |= draws(func)
-        if self.shape_env is not None:
-            from codegen.fake.symbolic import is_symbolic, run_symbolic
-
-            if is_symbolic(args) or (kwargs and is_symbolic(kwargs.values())):
-                return run_symbolic(self, func, args, kwargs or {})
+        symbolic = self.symbolic
+        if symbolic is not None and (
+            symbolic.is_symbolic(args) or (kwargs and symbolic.is_symbolic(kwargs.values()))
+        ):
+            return symbolic.run_symbolic(self, func, args, kwargs or {})
         with PLAIN_NUMBERS:
             result = rule_of(func)(self, func, args, kwargs or {})
         if can_be_known(result, args):
@@ -246,11 +262,9 @@ def counting_writes(rule: Rule, places: list[int]) -> Rule:
 
 def run_rule(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The operator on fake tensors of `mode`, which is the innermost mode."""
-    if mode.shape_env is not None:
-        from codegen.fake.symbolic import is_symbolic
-
-        if is_symbolic(args) or is_symbolic(kwargs.values()):
-            return func(*args, **kwargs)
+    symbolic = mode.symbolic
+    if symbolic is not None and (symbolic.is_symbolic(args) or symbolic.is_symbolic(kwargs.values())):
+        return func(*args, **kwargs)
     with PLAIN_NUMBERS:
         return rule_of(func)(mode, func, args, kwargs)
 
@@ -432,20 +446,16 @@ def raise_data_dependent(
     if func in (aten._local_scalar_dense.default, aten.item.default) and is_still_constant(args[0]):
         with torch._C._DisableTorchDispatch():
             return args[0].constant.item()
-    if mode.shape_env is not None:
-        from codegen.fake.unbacked import read_scalar
-
-        return read_scalar(mode, func, args, kwargs)
+    if mode.symbolic is not None:
+        return mode.symbolic.read_scalar(mode, func, args, kwargs)
     raise DataDependentOutputException(func)
 
 
 def raise_dynamic_shape(
     mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    if mode.shape_env is not None:
-        from codegen.fake.unbacked import with_unbacked_sizes
-
-        return with_unbacked_sizes(mode, func, args, kwargs)
+    if mode.symbolic is not None:
+        return mode.symbolic.with_unbacked_sizes(mode, func, args, kwargs)
     raise DynamicOutputShapeException(func)
 
 

@@ -12,7 +12,7 @@ Raises what says so where the environment does not allow it, or no rule is known
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch._meta_registrations import meta_index_Tensor
@@ -20,9 +20,8 @@ from torch._ops import OpOverload
 from torch._subclasses.fake_impls import op_implementations_dict
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
 
-if TYPE_CHECKING:
-    from codegen.fake.fake import FakeMode
-    from codegen.fake.size_env import SizeEnv
+from codegen.fake.fake import FakeMode
+from codegen.fake.size_env import SizeEnv
 
 aten = torch.ops.aten
 SCALARS = (aten.item.default, aten._local_scalar_dense.default)

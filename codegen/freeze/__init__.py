@@ -1,3 +1,3 @@
-"""In:   A graph whose parameters do not change.
-Out:  The graph with constants computed and weights packed.
+"""In:  a graph whose parameters do not change.
+Out: the graph with constants computed and weights packed.
 """

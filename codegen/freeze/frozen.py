@@ -7,9 +7,8 @@ Out: the same graph with constants (`get_attr` nodes), and products and convolut
     conv(x, w), (y - mean) * (1 / sqrt(var + eps)) * weight + bias   ->   conv(x, w', bias')
 
 The steps: fold constants -> put factors and summands of channels into the weights -> pack the weights for
-oneDNN (`codegen.freeze.packed_products`, `codegen.freeze.packed_convolutions`). Results differ from the
-unfrozen graph's by rounding. Constants that the graph returns stay computed by each call: the caller may
-write to what it gets.
+oneDNN (`packed_products.py`, `packed_convolutions.py`). Results differ from the unfrozen graph's by
+rounding. Constants that the graph returns stay computed by each call: the caller may write to what it gets.
 """
 
 from __future__ import annotations
@@ -21,35 +20,12 @@ import torch
 from torch import fx
 from torch._ops import OpOverload
 
-from codegen.fake.twins import to_fake
+from codegen.freeze.constants import Constants
 from codegen.freeze.packed_convolutions import pack_convolutions
 from codegen.freeze.packed_products import pack_products
-from codegen.trace.trace import drop_unused, is_effect
+from codegen.trace.nodes import drop_unused, is_effect
 
 aten = torch.ops.aten
-
-
-class Constants:
-    """What is known of a graph's nodes."""
-
-    def __init__(self, graph: fx.Graph, values: Mapping[fx.Node, torch.Tensor]) -> None:
-        self.graph = graph
-        self.values = {node: value.detach() for node, value in values.items()}
-
-    def get(self, value: Any) -> torch.Tensor | None:
-        return self.values.get(value) if isinstance(value, fx.Node) else None
-
-    def add(self, tensor: torch.Tensor, twin: fx.Node, before: fx.Node) -> fx.Node:
-        """A node of the tensor. `twin`: some tensor node; `before`: where it is needed first."""
-        root: Any = self.graph.owning_module
-        name = f"frozen_{len(root._buffers)}"
-        root.register_buffer(name, tensor)
-        with self.graph.inserting_before(before):
-            node = self.graph.get_attr(name)
-        like = tensor if tensor.layout is torch.strided else tensor.to_dense()
-        node.meta["val"] = to_fake(twin.meta["val"].fake_mode, like)
-        self.values[node] = tensor
-        return node
 
 
 def freeze(graph: fx.Graph, values: Mapping[fx.Node, torch.Tensor]) -> None:

@@ -1,6 +1,6 @@
 """Convolutions with constant weights, in the form that oneDNN wants them.
 
-In:  a graph and its constants (`codegen.freeze.frozen.Constants`).
+In:  a graph and its constants (`codegen.freeze.constants.Constants`).
 Out: the graph; its convolutions call `mkldnn::_convolution_pointwise` on a packed weight, with the sum and
      the activation behind them as epilogue.
 
@@ -15,16 +15,14 @@ layout (as_strided, random numbers), the graph stays as it was.
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import fx
 from torch._ops import OpOverload
 
-from codegen.trace.trace import is_effect
-
-if TYPE_CHECKING:
-    from codegen.freeze.frozen import Constants
+from codegen.freeze.constants import Constants
+from codegen.trace.nodes import is_effect
 
 aten, mkldnn = torch.ops.aten, torch.ops.mkldnn
 VIEWS = (aten.view.default, aten._unsafe_view.default)

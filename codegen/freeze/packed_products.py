@@ -1,6 +1,6 @@
 """Products with constant weights, in the form that oneDNN wants them.
 
-In:  a graph and its constants (`codegen.freeze.frozen.Constants`).
+In:  a graph and its constants (`codegen.freeze.constants.Constants`).
 Out: the graph; products of matrices call `mkldnn::_linear_pointwise` on a packed weight, an activation behind
      them is its epilogue.
 
@@ -12,13 +12,12 @@ A small product is quicker without: the operator itself takes some 10 us.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import fx
 
-if TYPE_CHECKING:
-    from codegen.freeze.frozen import Constants
+from codegen.freeze.constants import Constants
 
 aten = torch.ops.aten
 MIN_ROWS = 32

@@ -1,3 +1,3 @@
-"""In:   Nothing: this is the language that the other layers speak.
-Out:  Loop IR, Programs, index algebra, printers and checks of them.
+"""In:  nothing: this is the language that the other layers speak.
+Out: loop IR, Programs, index algebra, printers and checks of them.
 """

@@ -1,8 +1,7 @@
 """Program: an ATen graph as buffers and steps, between lowering and the launch plan.
 
-In:  `codegen.lower.lower_graph(aten_graph)`; steps are fused and scheduled by `codegen.passes`.
-Out: `codegen.launch.plan.build_plan(program, addresses)` makes the launch plan that
-     native/graph/compiled_graph.c executes.
+In:  `codegen.passes.pipeline.lower_graph(aten_graph)`.
+Out: `codegen.launch.plan.build_plan(program, addresses)` makes the launch plan that the extension executes.
 
     y = relu(x @ w)   ->   buffers: x, w (input), mm (temp), y (output)
                            steps:   ExternStep(aten.mm.default, (x, w) -> mm);  KernelStep(k0: mm -> y)
@@ -10,17 +9,14 @@ Out: `codegen.launch.plan.build_plan(program, addresses)` makes the launch plan 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch
 
 from codegen.kernel.ir import Expr, Kernel
-
-if TYPE_CHECKING:
-    from codegen.passes.loops.short_sizes import OpenDraft
 
 
 @dataclass(slots=True)
@@ -52,6 +48,16 @@ class Ref:
     name: str
 
 
+class OpenKernel(Protocol):
+    """What makes kernels for short sizes of one that takes sizes at run time (`codegen.passes.loops.short_sizes`)."""
+
+    def short_sizes(self, number: Callable[[Expr], Any]) -> set[str]: ...
+
+    def depends_on(self, names: Iterable[str]) -> bool: ...
+
+    def kernel_for(self, sizes: Mapping[str, int]) -> tuple[Kernel, dict[str, BufferInfo]]: ...
+
+
 @dataclass(slots=True)
 class KernelStep:
     """Run `kernel` for each row of a table, most often of one: the row's `buffers[i]` is what
@@ -62,7 +68,7 @@ class KernelStep:
     kernel: Kernel
     buffers: tuple[str, ...]
     sizes: tuple[Expr, ...] = ()
-    open: OpenDraft | None = None  # what makes the kernel for short sizes
+    open: OpenKernel | None = None  # what makes the kernel for short sizes
 
     @property
     def rows(self) -> int:

@@ -1,3 +1,3 @@
-"""In:   A Program and its kernels.
-Out:  Machine code and the launch plan that runs it.
+"""In:  a Program and its kernels.
+Out: machine code and the launch plan that runs it.
 """

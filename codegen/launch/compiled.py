@@ -159,7 +159,7 @@ strict = False  # True: failures of lowering and of the kernel compiler are erro
 
 
 def lower(graph: fx.Graph) -> Program:
-    from codegen.lower import lower_graph
+    from codegen.passes.pipeline import lower_graph
 
     return lower_graph(graph)
 

@@ -26,9 +26,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from codegen.kernel import forks
+from codegen.kernel.errors import CompilationFailed
 from codegen.kernel.form import KernelForm
 from codegen.kernel.ir import Kernel
-from codegen.llvm import Target, emit_function, module_of
+from codegen.llvm.emit import emit_function, module_of
+from codegen.llvm.target import Target
 
 log = logging.getLogger("capture.codegen.jit")
 
@@ -44,14 +46,6 @@ class ObjectStore(Protocol):
     def get(self, parts: tuple[str, ...]) -> bytes | None: ...
 
     def put(self, parts: tuple[str, ...], data: bytes) -> None: ...
-
-
-class CompilationFailed(RuntimeError):
-    """LLVM refused a text that the emitter wrote: a defect of this package. `text` is the module."""
-
-    def __init__(self, message: str, text: str) -> None:
-        super().__init__(message)
-        self.text = text
 
 
 class MachineCode:

@@ -72,10 +72,10 @@ class KernelVersions:
         steps: list[Step] = []
         for step in self.program.steps:
             if isinstance(step, KernelStep) and step.open is not None and step.open.depends_on(fixed):
-                kernel, draft = step.open.kernel_for(fixed)
+                kernel, scratch = step.open.kernel_for(fixed)
                 if pipeline.VERIFY:
                     verify(kernel)
-                buffers |= pipeline.scratch_buffers(draft)
+                buffers |= scratch
                 names = tuple(buffer.name for buffer in kernel.buffers)
                 step = KernelStep(kernel, names, tuple(map(ir.Sym, kernel.sizes)))
             steps.append(step)

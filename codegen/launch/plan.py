@@ -23,6 +23,7 @@ from typing import Any
 import torch
 
 from codegen.kernel.cost import elements_of, grain_of, grain_of_rows, work_of
+from codegen.kernel.errors import UnplannableError
 from codegen.kernel.ir import Binary, Const, Expr, Loop, Stmt, Sym
 from codegen.kernel.open_numbers import OpenNumber, closed, open_places
 from codegen.kernel.program import BufferInfo, ExternStep, KernelStep, Program, Ref, Step, ViewStep
@@ -45,10 +46,6 @@ SCALAR_TYPES: dict[torch.dtype, int] = {
 
 
 SIZES = (Const, Sym, Binary)
-
-
-class UnplannableError(ValueError):
-    """The program has something that a launch plan cannot say (a symbolic size)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,3 @@
-"""Loop IR -> LLVM text.
-
-In:  `codegen.kernel.ir.Kernel`.
-Out: `emit(kernel, target) -> str`; `Target` says for which processors.
+"""In:  kernels in loop IR (`codegen.kernel.ir.Kernel`), a `target.Target`.
+Out: `emit.emit(kernel, target)`: LLVM text.
 """
-
-from codegen.llvm.emit import EmitError, emit, emit_function, module_of
-from codegen.llvm.target import LEVELS, Target
-
-__all__ = ["LEVELS", "EmitError", "Target", "emit", "emit_function", "module_of"]

@@ -18,12 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from codegen.kernel.errors import EmitError
 from codegen.kernel.ir import (
     Accumulator,
     Buffer,
     Check,
     ConstOp,
-    Expr,
     IndexOp,
     Kernel,
     Load,
@@ -36,10 +36,9 @@ from codegen.kernel.ir import (
     Update,
 )
 from codegen.kernel.ops import OPS
-from codegen.llvm import math as _math
+from codegen.llvm import math  # noqa: F401 (fills the table of emitters)
 from codegen.llvm.arithmetic import EMITTERS
 from codegen.llvm.casts import cast
-from codegen.llvm.errors import EmitError
 from codegen.llvm.function_text import FunctionText
 from codegen.llvm.index import AxisPlace, IndexArithmetic
 from codegen.llvm.interleaved import (

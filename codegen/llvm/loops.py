@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from codegen.kernel.errors import EmitError
 from codegen.kernel.ir import (
     Accumulator,
     AxisVar,
@@ -39,7 +40,6 @@ from codegen.kernel.ir import (
     Update,
 )
 from codegen.llvm.blocks import Bound, run_loop
-from codegen.llvm.errors import EmitError
 from codegen.llvm.index import AxisPlace, terms_of
 from codegen.llvm.long_sums import run_summing_loop, sum_slots
 from codegen.llvm.math import SLEEF

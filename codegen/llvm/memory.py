@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from codegen.kernel.errors import EmitError
 from codegen.kernel.ir import Const, Load, Store
-from codegen.llvm.errors import EmitError
 from codegen.llvm.function_text import Frame
 from codegen.llvm.index import Address
 from codegen.llvm.reduce import COMBINE

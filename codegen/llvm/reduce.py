@@ -17,9 +17,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from codegen.kernel.errors import EmitError
 from codegen.kernel.ir import Accumulator, Loop, ReadAccumulator, ScanStep, Stmt, Update
 from codegen.llvm.arithmetic import smaller_or_larger
-from codegen.llvm.errors import EmitError
 from codegen.llvm.types import FLOATS, SIZES, UNSIGNED, constant, register_type
 from codegen.llvm.values import Code, Value
 

@@ -27,7 +27,7 @@ from codegen.lower.ordered_writes import OrderedWrites, OrderWanted, Version, re
 from codegen.lower.registry import LOWERINGS
 from codegen.lower.size_floats import SizeFloat, size_float
 from codegen.lower.tensor_expr import Shape, Stored, TensorExpr, View
-from codegen.trace.trace import Symbolic
+from codegen.trace.nodes import Symbolic
 
 MAX_DEPTH = 150  # definitions that are nested deeper are stored: the passes recurse over them
 

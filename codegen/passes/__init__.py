@@ -1,3 +1,3 @@
-"""From definitions to kernels. `pipeline.build_kernels` is the list of passes in order; each has a file of
-its own.
+"""In:  a functional ATen graph, walked by `codegen.lower`.
+Out: `pipeline.lower_graph` -> Program: kernels in loop IR, calls of operators, views, in an order to run.
 """

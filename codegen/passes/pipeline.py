@@ -10,16 +10,18 @@ Out: its Program with KernelSteps, in an order in which every step finds what it
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from itertools import starmap
 from math import prod
+
+from torch import fx
 
 from codegen.kernel import index_algebra as ix
 from codegen.kernel import ir
 from codegen.kernel.index_algebra import Index
 from codegen.kernel.ops import TORCH_DTYPES
 from codegen.kernel.program import (
-    BufferInfo,
     ExternStep,
     KernelStep,
     Program,
@@ -27,8 +29,9 @@ from codegen.kernel.program import (
     is_input_memory,
 )
 from codegen.kernel.verifier import verify
+from codegen.lower import families  # noqa: F401 (fills the table of lowerings)
 from codegen.lower.graph import Lowering
-from codegen.lower.ordered_writes import Unordered
+from codegen.lower.ordered_writes import OrderWanted, Unordered, Wishes, writes_to_order
 from codegen.lower.tensor_expr import Scattered, Shape, Stored, TensorExpr, copy_of
 from codegen.passes.draft.borrow import borrow_outputs
 from codegen.passes.draft.column_sums import sum_columns_beside_rows
@@ -49,6 +52,26 @@ from codegen.passes.steps.order import FailingSteps, PlacedKernel, order_steps
 from codegen.passes.steps.versions import name_inputs
 
 VERIFY = False  # tests turn it on: check every kernel
+
+
+log = logging.getLogger("capture.codegen")
+
+
+def lower_graph(graph: fx.Graph) -> Program:
+    """The program of a functional ATen graph whose nodes carry `meta["val"]`. Never fails for an operator
+    without lowering.
+    """
+    wishes = Wishes()
+    while True:
+        lowering = Lowering(writes_to_order(graph, wishes))
+        try:
+            lowering.run(graph)
+            return build_kernels(lowering)
+        except Unordered as found:
+            log.debug("no writes in order to %s: %s", ", ".join(sorted(found.inputs)), found)
+            wishes.refused |= found.inputs
+        except OrderWanted as found:
+            wishes.wanted.add(found.name)
 
 
 def build_kernels(lowering: Lowering) -> Program:
@@ -75,7 +98,7 @@ def build_kernels(lowering: Lowering) -> Program:
             draft.name = f"k{len(steps)}"
             opened = open_draft(draft)
             kernel = schedule(draft)
-            lowering.program.buffers |= scratch_buffers(draft)
+            lowering.program.buffers |= draft.scratch_buffers()
             steps.append(replace(_kernel_step(kernel), open=opened))
             emitted.append(group)
     needed = [dependencies.order.needed_buffers(group) for group in emitted]
@@ -104,16 +127,6 @@ def _kernel_step(kernel: ir.Kernel) -> KernelStep:
     return KernelStep(
         kernel, tuple(buffer.name for buffer in kernel.buffers), tuple(map(ir.Sym, kernel.sizes))
     )
-
-
-def scratch_buffers(draft: Draft) -> dict[str, BufferInfo]:
-    """By name, what the kernel of a scheduled draft needs for itself."""
-    found = {}
-    for name, length in draft.scratch.items():
-        shape, strides = (ix.to_expr(length),), (ir.Const(1),)
-        dtype = TORCH_DTYPES[draft.buffers[name]]
-        found[name] = BufferInfo(name, "temp", dtype, shape, strides, ir.Const(0))
-    return found
 
 
 def _needed_kernels(group: Group, made: dict[Root, int], steps: list[KernelStep]) -> set[int]:

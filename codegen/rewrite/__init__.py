@@ -1,3 +1,3 @@
-"""In:   An ATen operator.
-Out:  Simpler operators with the same result.
+"""In:  an ATen operator.
+Out: simpler operators with the same result.
 """

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from codegen.trace.functionalise import UntraceableError
+from codegen.kernel.errors import UntraceableError
 
 
 class Product(torch.autograd.Function):

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from codegen.trace.functionalise import UntraceableError
+from codegen.kernel.errors import UntraceableError
 
 
 def by_layers(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

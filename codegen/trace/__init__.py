@@ -1,3 +1,3 @@
-"""In:   A module of torch calls.
-Out:  A functional graph of ATen operators.
+"""In:  a module of torch calls.
+Out: a functional graph of ATen operators.
 """

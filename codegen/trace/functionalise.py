@@ -23,13 +23,9 @@ import torch
 from torch import fx
 from torch._ops import OpOverload
 
+from codegen.kernel.errors import UntraceableError
+
 aten = torch.ops.aten
-
-
-class UntraceableError(RuntimeError):
-    """The graph does something that this tracer has no functional form for. The graph then runs through
-    eager, operator by operator.
-    """
 
 
 @dataclass(slots=True)

@@ -15,12 +15,12 @@ import torch.nn.functional as F
 from torch import fx
 
 from codegen.fake.twins import to_fake
+from codegen.kernel.errors import UntraceableError
 from codegen.rewrite import circular_padding
 from codegen.rewrite.own_gradients import OWN_GRADIENTS
 from codegen.rewrite.value_checks import CHECKS_OF_VALUES
 from codegen.trace import autocast
-from codegen.trace.functionalise import UntraceableError
-from codegen.trace.trace import Recorder
+from codegen.trace.recorder import Recorder
 
 #: the tensors of a trace are of a subclass: these only return then
 LEAVE_OUT_ALONE = (torch.linalg.matrix_rank,)
@@ -96,7 +96,7 @@ class ModuleRunner:
             return OWN_FORMS[node.target]
         if self.recorder.mode.shape_env is None:
             return node.target
-        from codegen.fake.symbolic import TRACED_FORMS
+        from codegen.rewrite.symbolic_functions import TRACED_FORMS  # lazy: import time
 
         return TRACED_FORMS.get(node.target, node.target)
 

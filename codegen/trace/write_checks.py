@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-from codegen.trace.functionalise import UntraceableError
+from codegen.kernel.errors import UntraceableError
 
 
 def check_drawn(func: OpOverload, value: torch.Tensor, target: torch.Tensor) -> None:

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from codegen.kernel.ir import Kernel
 from codegen.kernel.program import ExternStep, KernelStep, Program
-from codegen.lower import lower_graph
 from codegen.passes import pipeline
+from codegen.passes.pipeline import lower_graph
 from tests.codegen.aten_graphs import record
 from tests.codegen.loop_interpreter import CheckFailed, run_program
 from tests.codegen.native_programs import run_native

@@ -33,7 +33,7 @@ from capture.variables.core.constant import (
 from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.numbers.graph_float import GraphFloatVariable
 from capture.variables.numbers.symbolic import SYMBOLIC, SymbolicVariable, from_symbolic
-from codegen.fake.fake import UnsupportedTensor
+from codegen.kernel.errors import UnsupportedTensor
 from guards import guard as make_guard
 from guards.sources import ConstantSource, Source
 

@@ -28,7 +28,7 @@ from capture.variables.objects.weak_reference import WeakReferenceVariable
 from capture.variables.tensors.tensor_subclass import is_followed
 from capture.variables.text.rules import ExpressionVariable
 from capture.variables.torch.nn_module import ModuleVariable
-from codegen.fake.fake import UnsupportedTensor
+from codegen.kernel.errors import UnsupportedTensor
 from guards.lookup import instance_dict, isinstance_raw
 from guards.sources import ConstantSource, Source
 

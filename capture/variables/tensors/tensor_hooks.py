@@ -44,7 +44,7 @@ from capture.variables.torch import wrapper_polyfills as written
 from capture.variables.torch.hook_reads import function_that_reads_late
 from capture.variables.torch.nn_module import ModuleVariable
 from codegen.fake.fake import FakeTensor
-from codegen.trace.functionalise import UntraceableError
+from codegen.kernel.errors import UntraceableError
 
 if TYPE_CHECKING:
     from capture.interpret.translator import Translator

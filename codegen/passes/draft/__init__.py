@@ -1,3 +1,3 @@
-"""In:   A group.
-Out:  A draft: its statements before the loops are arranged.
+"""In:  a group.
+Out: a draft: its statements before the loops are arranged.
 """

@@ -1,6 +1,6 @@
 """A kernel before its loops are arranged: statements with the axes they depend on.
 
-In:  `codegen.passes.draft.emit` writes it.
+In:  `emit.py` writes it.
 Out: `codegen.passes.loops.axes` splits and merges its axes, `codegen.passes.loops.schedule` makes loops.
 
     outer (i0)   row statements ..., Phase(axes (r1)): load x[i0*1024 + r1], update max; row statements ...,
@@ -15,7 +15,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from codegen.kernel import ir
-from codegen.kernel.index_algebra import Index, Ranges
+from codegen.kernel.index_algebra import Index, Ranges, to_expr
+from codegen.kernel.ops import TORCH_DTYPES
+from codegen.kernel.program import BufferInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,3 +147,12 @@ class Draft:
         for phase in self.phases():
             phase.map_indices(change)
         self.body = [item if isinstance(item, Phase) else _with_index(item, change) for item in self.body]
+
+    def scratch_buffers(self) -> dict[str, BufferInfo]:
+        """By name, what the kernel of a scheduled draft needs for itself."""
+        found = {}
+        for name, length in self.scratch.items():
+            shape, strides = (to_expr(length),), (ir.Const(1),)
+            dtype = TORCH_DTYPES[self.buffers[name]]
+            found[name] = BufferInfo(name, "temp", dtype, shape, strides, ir.Const(0))
+        return found

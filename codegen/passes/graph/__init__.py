@@ -1,3 +1,3 @@
-"""In:   Definitions.
-Out:  Definitions: fewer copies, smaller pieces.
+"""In:  definitions.
+Out: definitions: fewer copies, smaller pieces.
 """

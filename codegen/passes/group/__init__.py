@@ -1,3 +1,3 @@
-"""In:   Definitions.
-Out:  Groups: what becomes one kernel.
+"""In:  definitions.
+Out: groups: what becomes one kernel.
 """

@@ -1,3 +1,3 @@
-"""In:   A draft.
-Out:  Loop IR.
+"""In:  a draft.
+Out: loop IR.
 """

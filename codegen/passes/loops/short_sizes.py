@@ -19,6 +19,7 @@ from typing import Any
 
 from codegen.kernel import ir
 from codegen.kernel.index_algebra import Index, Poly, atoms_of, product, to_expr
+from codegen.kernel.program import BufferInfo
 from codegen.passes.draft.draft import Draft, DraftLoad, DraftStore, Phase
 from codegen.passes.loops.axes import arrange_axes, stride_of
 from codegen.passes.loops.schedule import schedule
@@ -55,10 +56,8 @@ class OpenDraft:
     def depends_on(self, names: Iterable[str]) -> bool:
         return any(name in found for _, found in self.extents for name in names)
 
-    def kernel_for(self, sizes: Mapping[str, int]) -> tuple[ir.Kernel, Draft]:
-        """The kernel for these values of some sizes, and its draft, which is used up (its scratch buffers
-        tell what the kernel needs).
-        """
+    def kernel_for(self, sizes: Mapping[str, int]) -> tuple[ir.Kernel, dict[str, BufferInfo]]:
+        """The kernel for these values of some sizes, and the scratch buffers that it needs."""
         draft = copy_of(self.draft)
         numbers: dict[str, Index] = {f"${name}": size for name, size in sizes.items()}
         ranges = draft.ranges
@@ -66,7 +65,7 @@ class OpenDraft:
         draft.map_indices(lambda index: ranges.recombine(ranges.substitute(index, numbers)))
         if draft.part_length is not None:
             draft.part_length = _in_numbers(draft.part_length, sizes)
-        return schedule(draft), draft
+        return schedule(draft), draft.scratch_buffers()
 
 
 def _in_numbers(expr: ir.Expr, sizes: Mapping[str, int]) -> ir.Expr:

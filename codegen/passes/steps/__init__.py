@@ -1,3 +1,3 @@
-"""In:   Kernels and calls.
-Out:  The steps of a Program in an order that keeps all reads right.
+"""In:  kernels and calls.
+Out: the steps of a Program in an order that keeps all reads right.
 """

@@ -11,7 +11,7 @@ from torch import fx
 from codegen import compile_fx
 from codegen.autograd.joint_graph import Joint, Replay, trace_joint
 from codegen.fake.fake import fake_mode
-from codegen.trace.functionalise import UntraceableError
+from codegen.kernel.errors import UntraceableError
 
 
 def joint_of(function: Any, *inputs: Any) -> Joint:

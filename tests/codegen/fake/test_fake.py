@@ -15,8 +15,9 @@ import torch.nn.functional as F
 from torch._subclasses.fake_tensor import DataDependentOutputException
 
 import capture
-from codegen.fake.fake import FakeTensor, UnsupportedTensor, fake_mode
+from codegen.fake.fake import FakeTensor, fake_mode
 from codegen.fake.twins import to_fake
+from codegen.kernel.errors import UnsupportedTensor
 
 
 def describe(value: Any) -> Any:
@@ -270,7 +271,7 @@ def test_nothing_barred_is_imported() -> None:
 import sys, torch
 import torch.nn.functional as F
 from torch._subclasses.fake_tensor import DataDependentOutputException
-from codegen.fake import fake_mode
+from codegen.fake.fake import fake_mode
 from codegen.fake.twins import to_fake
 mode = fake_mode()
 w, x = (to_fake(mode, t) for t in (torch.randn(4, 4, requires_grad=True), torch.randn(3, 4)))

@@ -19,10 +19,11 @@ import torch
 
 from cache.store import KernelStore
 from codegen.kernel import ir
+from codegen.kernel.errors import CompilationFailed
 from codegen.kernel.ir import AxisVar, Buffer, Const, ConstOp, Kernel, Load, Loop, Op, Store
 from codegen.launch import jit
-from codegen.launch.jit import CompilationFailed, CompiledKernel, compile_kernels, external_names
-from codegen.llvm import LEVELS, Target
+from codegen.launch.jit import CompiledKernel, compile_kernels, external_names
+from codegen.llvm.target import LEVELS, Target
 
 SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 

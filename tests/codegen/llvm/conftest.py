@@ -10,7 +10,7 @@ import torch
 
 from codegen.kernel.ir import Kernel
 from codegen.launch.jit import CompiledKernel, compile_kernels
-from codegen.llvm import LEVELS, Target
+from codegen.llvm.target import LEVELS, Target
 
 SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 

@@ -25,7 +25,8 @@ from codegen.kernel.ir import (
     Sym,
     Update,
 )
-from codegen.llvm import Target, emit
+from codegen.llvm.emit import emit
+from codegen.llvm.target import Target
 
 I = AxisVar("i")  # noqa: E741
 

@@ -13,8 +13,9 @@ import capture
 from codegen.kernel import ir
 from codegen.kernel.ir import AxisVar, Buffer, Const, Kernel, Load, Loop, Op, Store
 from codegen.kernel.ops import TORCH_DTYPES
-from codegen.llvm import Target, emit
+from codegen.llvm.emit import emit
 from codegen.llvm.interleaved import interleaved_loads, interleaved_stores
+from codegen.llvm.target import Target
 
 i, j = AxisVar("i"), AxisVar("j")
 

@@ -18,8 +18,8 @@ from torch import Tensor
 
 from codegen.kernel.printer import print_program
 from codegen.launch.jit import _compiler
-from codegen.llvm import Target, emit
-from codegen.llvm.target import LEVELS
+from codegen.llvm.emit import emit
+from codegen.llvm.target import LEVELS, Target
 from tests.codegen.lowering_check import check, kernels, lowered
 
 

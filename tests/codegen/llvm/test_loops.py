@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from codegen.kernel import ir
+from codegen.kernel.errors import EmitError
 from codegen.kernel.ir import (
     AxisVar,
     Buffer,
@@ -22,8 +23,9 @@ from codegen.kernel.ir import (
     Sym,
 )
 from codegen.kernel.ops import TORCH_DTYPES
-from codegen.llvm import EmitError, Target, emit
+from codegen.llvm.emit import emit
 from codegen.llvm.loops import plan_vector_loop
+from codegen.llvm.target import Target
 
 GUARD = 40  # elements behind the end that must stay as they are
 

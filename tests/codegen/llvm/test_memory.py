@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from codegen.kernel import ir
+from codegen.kernel.errors import EmitError
 from codegen.kernel.ir import (
     AxisVar,
     Buffer,
@@ -23,7 +24,8 @@ from codegen.kernel.ir import (
     Sym,
 )
 from codegen.kernel.ops import TORCH_DTYPES
-from codegen.llvm import EmitError, Target, emit
+from codegen.llvm.emit import emit
+from codegen.llvm.target import Target
 
 DTYPES = sorted(TORCH_DTYPES)
 LENGTHS = [1, 3, 4, 15, 16, 17, 40]

@@ -14,8 +14,10 @@ import capture
 from codegen.kernel import ir
 from codegen.kernel.ir import AxisVar, Buffer, Const, ConstOp, Kernel, Load, Loop, Op, Store
 from codegen.kernel.ops import TORCH_DTYPES
-from codegen.llvm import Target, emit, streaming
+from codegen.llvm import streaming
+from codegen.llvm.emit import emit
 from codegen.llvm.streaming import RESULT_BYTES, written_past_caches
+from codegen.llvm.target import Target
 
 i = AxisVar("i")
 MANY = RESULT_BYTES // 4

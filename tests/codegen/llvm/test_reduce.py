@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from codegen.kernel import ir
+from codegen.kernel.errors import EmitError
 from codegen.kernel.ir import (
     Accumulator,
     AxisVar,
@@ -26,7 +27,8 @@ from codegen.kernel.ir import (
     Update,
 )
 from codegen.kernel.ops import TORCH_DTYPES
-from codegen.llvm import EmitError, Target, emit
+from codegen.llvm.emit import emit
+from codegen.llvm.target import Target
 
 LENGTHS = [1, 2, 3, 4, 5, 15, 16, 17, 33, 64, 65, 100, 130, 200]
 NUMBERS = ["f32", "f64", "i64", "i32", "i16", "i8", "u8"]

@@ -8,9 +8,10 @@ import torch
 import capture
 from codegen.kernel import ir
 from codegen.kernel.ops import OPS
-from codegen.llvm import Target, emit
+from codegen.llvm.emit import emit
 from codegen.llvm.math import SLEEF
 from codegen.llvm.streaming import CYCLES
+from codegen.llvm.target import Target
 from tests.codegen.lowering_check import kernels, lowered
 
 LARGE, SMALL = torch.zeros(4096, 1024), torch.zeros(64, 1024)

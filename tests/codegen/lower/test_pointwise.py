@@ -11,8 +11,8 @@ import capture
 from codegen.kernel.ir import Op
 from codegen.launch import compiled
 from codegen.launch.jit import compile_kernels
-from codegen.llvm import Target
 from codegen.llvm.loops import statements_in
+from codegen.llvm.target import Target
 from tests.codegen.lowering_check import check, check_fails, kernels
 
 aten = torch.ops.aten

@@ -16,9 +16,9 @@ from torch._ops import OpOverload
 
 import capture
 from codegen.fake.fake import fake_mode
+from codegen.kernel.errors import UntraceableError
 from codegen.trace.behaviour import behaviour_of, functional_of
 from codegen.trace.draws import draw
-from codegen.trace.functionalise import UntraceableError
 from codegen.trace.trace import Trace, trace
 
 aten = torch.ops.aten

@@ -1,0 +1,183 @@
+"""Functions that have another form where some of their numbers are symbols.
+
+In:  a function of torch, or `x[...]`, and arguments with symbols among them.
+Out: `FAKE_FORMS`: what gives the layout of the result; `TRACED_FORMS`: what is traced in place of the function.
+
+    x[s0 - 1]   ->   x.select(0, s0 - 1)        torch.tensor([s0, 2])   ->   stack([full((), s0), full((), 2)])
+
+Without them C++ reads the numbers, which fixes them, or a body in Python computes another result than the one in
+C++.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch
+
+from codegen.fake.symbolic import SYMBOLIC
+from codegen.kernel.errors import UntraceableError
+from codegen.rewrite import recurrent_layers
+
+
+def tensor_of(
+    data: Any, *, dtype: torch.dtype | None = None, device: Any = None, **settings: Any
+) -> torch.Tensor:
+    """`torch.tensor(data)` as far as its layout goes."""
+    kinds: set[type] = set()
+    shape = _shape_of(data, kinds)
+    if not kinds & set(SYMBOLIC):
+        return torch.tensor(data, dtype=dtype, device=device, **settings)
+    if not kinds <= NUMBERS.keys():
+        raise TypeError(f"numbers of {kinds - NUMBERS.keys()} beside symbols")
+    return torch.empty(shape, dtype=dtype or _dtype_of(kinds), device=device, **settings)
+
+
+def tensor_of_sizes(
+    data: Any, *, dtype: torch.dtype | None = None, device: Any = None, **settings: Any
+) -> torch.Tensor:
+    """`torch.tensor(data)` in operators that take sizes at run time, where there are such: C++ would want
+    their present values.
+    """
+    kinds: set[type] = set()
+    shape = _shape_of(data, kinds)
+    is_plain = torch.SymInt in kinds and kinds <= {int, float, torch.SymInt} and not any(settings.values())
+    made = dtype or _dtype_of(kinds) if is_plain else None
+    is_exact = made in FLOATS or (made is torch.int64 and float not in kinds)
+    leaves = _leaves(data) if is_exact else []
+    if not 0 < len(leaves) <= FEW:
+        return torch.tensor(data, dtype=dtype, device=device, **settings)
+    # to floats by way of doubles, as torch.tensor reads Python's numbers
+    between = torch.int64 if made is torch.int64 else torch.float64
+    numbers = [torch.full((), leaf, dtype=between, device=device) for leaf in leaves]
+    return torch.stack(numbers).reshape(shape).to(made)
+
+
+FLOATS = (torch.float64, torch.float32)
+FEW = 64  # numbers that are worth an operator each
+
+
+def _leaves(data: Any) -> list[Any]:
+    return [leaf for item in data for leaf in _leaves(item)] if isinstance(data, (list, tuple)) else [data]
+
+
+def _dtype_of(kinds: set[type]) -> torch.dtype:
+    kind = max((NUMBERS[kind] for kind in kinds), key=ORDER.index)
+    return torch.get_default_dtype() if kind is float else torch.int64 if kind is int else torch.bool
+
+
+#: which of them together decide the dtype: the last one in ORDER
+NUMBERS: dict[type, type] = {
+    bool: bool,
+    torch.SymBool: bool,
+    int: int,
+    torch.SymInt: int,
+    float: float,
+    torch.SymFloat: float,
+}
+ORDER = (bool, int, float)
+
+
+def _shape_of(data: Any, kinds: set[type]) -> list[int]:
+    if not isinstance(data, (list, tuple)):
+        kinds.add(type(data))
+        return []
+    shapes = [_shape_of(item, kinds) for item in data]
+    if any(shape != shapes[0] for shape in shapes):
+        raise ValueError(f"expected sequence of equal length, got {data}")
+    return [len(data), *(shapes[0] if shapes else [])]
+
+
+def dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Where nothing is dropped the result is the argument itself; torch's Python body gives a copy. Where
+    everything is, no numbers are drawn.
+    """
+    if training and p == 1:
+        zero = torch.zeros((), dtype=input.dtype, device=input.device)
+        return input.mul_(zero) if inplace else input.mul(zero)
+    if training and p != 0:
+        return torch.nn.functional.dropout(input, p, training, inplace)
+    return input
+
+
+def interpolate(input: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+    """torch's Python body takes tensors of any dtype; there are kernels of floats and uint8 only."""
+    if not (input.is_floating_point() or input.dtype is torch.uint8):
+        raise UntraceableError(f"interpolation of {input.dtype}, which eager refuses")
+    return torch.nn.functional.interpolate(input, *args, **kwargs)
+
+
+def multilabel_margin_loss(input: torch.Tensor, target: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+    """Of one sample the loss has no dim; torch's Python body gives it one."""
+    loss = torch.nn.functional.multilabel_margin_loss(input, target, *args, **kwargs)
+    return loss.squeeze(0) if input.dim() < 2 else loss
+
+
+def of_numbers_only(*args: Any, **kwargs: Any) -> Any:
+    raise UntraceableError("a multilabel_margin_loss, whose Python body counts labels behind the last one")
+
+
+def item_of(tensor: Any, key: Any) -> Any:
+    """`tensor[key]`: in a tuple, C++ wants the values of ints, which nobody may know, or which would be fixed
+    by that.
+    """
+    if not _has_symbols(key):
+        return tensor[key]
+    dim = 0
+    for position, item in enumerate(key):
+        if item is Ellipsis:
+            dim = tensor.dim() - sum(later is not None for later in key[position + 1 :])
+        elif isinstance(item, (int, torch.SymInt)):
+            tensor = tensor.select(dim, item)
+        else:
+            tensor = tensor.unsqueeze(dim) if item is None else tensor[(slice(None),) * dim + (item,)]
+            dim += 1
+    return tensor
+
+
+def set_item(tensor: Any, key: Any, value: Any) -> None:
+    """`tensor[key] = value`"""
+    if not _has_symbols(key):
+        tensor[key] = value
+        return
+    place = item_of(tensor, key)
+    if not isinstance(value, torch.Tensor):
+        place.fill_(value)
+    else:
+        place.copy_(value)
+
+
+def _has_symbols(key: Any) -> bool:
+    """Whether symbols are among the items of a tuple, and nothing but what makes views."""
+    if type(key) is not tuple or any(type(item) is bool for item in key):
+        return False
+    if not all(
+        item is None or item is Ellipsis or isinstance(item, (int, slice, torch.SymInt)) for item in key
+    ):
+        return False
+    return any(isinstance(item, torch.SymInt) and not item.node.expr.is_number for item in key)
+
+
+#: functions whose Python bodies give another result than those in C++
+RESULTS_AS_IN_EAGER: dict[Any, Any] = {
+    torch.nn.functional.dropout: dropout,
+    torch.dropout: lambda input, p, train: dropout(input, p, train),
+    **recurrent_layers.FORMS,
+}
+#: what is traced in place of a function, on symbols
+TRACED_FORMS: dict[Any, Any] = {
+    torch.tensor: tensor_of_sizes,
+    torch.nn.functional.interpolate: interpolate,
+    torch.nn.functional.multilabel_margin_loss: of_numbers_only,
+    torch._C._nn.multilabel_margin_loss: of_numbers_only,
+    **RESULTS_AS_IN_EAGER,
+}
+#: by function: what gives the layout of its result where some of its numbers are symbols
+FAKE_FORMS: dict[Any, Any] = {
+    torch.tensor: tensor_of,
+    operator.getitem: item_of,
+    operator.setitem: set_item,
+    torch.nn.functional.multilabel_margin_loss: multilabel_margin_loss,
+    **RESULTS_AS_IN_EAGER,
+}

@@ -1,0 +1,44 @@
+"""Nodes of a traced graph: what all parts that read or change such a graph ask.
+
+In:  nodes of a functional ATen graph.
+Out: whether a node has an effect; the graph without the nodes that nobody uses; numbers that depend on sizes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+from torch._ops import OpOverload
+
+from codegen.trace.behaviour import is_check
+from codegen.trace.draws import draw
+
+
+@dataclass(frozen=True, slots=True)
+class Symbolic:
+    """A number that depends on sizes, as an argument of a node. (fx takes a bare one for a mistake.)"""
+
+    value: Any
+
+
+def as_argument(value: Any) -> Any:
+    return Symbolic(value) if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)) else value
+
+
+def drop_unused(graph: fx.Graph) -> None:
+    for node in reversed(graph.nodes):
+        if node.op in ("call_function", "get_attr") and not node.users and not is_effect(node):
+            graph.erase_node(node)
+
+
+def is_effect(node: fx.Node) -> bool:
+    """Writes, draws random numbers, or raises: stays, and stays in order."""
+    target = node.target
+    if target is draw or is_check(target):
+        return True
+    return isinstance(target, OpOverload) and (
+        target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags
+    )

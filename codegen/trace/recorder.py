@@ -1,0 +1,447 @@
+"""The mode that records ATen calls as nodes of a graph.
+
+In:  calls on fake tensors, below autograd and composite operators.
+Out: a functional graph: some calls are rewritten (`codegen.rewrite.decompositions`), the others are recorded; writes in place
+     become functional values (`functionalise.py`).
+
+    x.add_(1); y = silu(x)   ->   add = add(x, 1); sigmoid = sigmoid(add); mul = mul(add, sigmoid)
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch
+from torch import fx
+from torch._ops import OpOverload
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from codegen.fake.fake import FakeMode, FakeTensor, run_rule
+from codegen.fake.known_values import can_be_known, remember_values, tensors_in
+from codegen.fake.plain_numbers import PLAIN_NUMBERS
+from codegen.fake.shapes import RULES as SHAPE_RULES
+from codegen.kernel.errors import UntraceableError
+from codegen.rewrite.decompositions import rule_for
+from codegen.trace.behaviour import (
+    Behaviour,
+    behaviour_of,
+    has_argument,
+    in_order,
+    written_tensors,
+)
+from codegen.trace.draws import draw
+from codegen.trace.functionalise import Memories, Memory, Tracked, View, item_of
+from codegen.trace.nodes import as_argument
+from codegen.trace.write_checks import check_cast, check_drawn, check_out_dtypes
+
+aten = torch.ops.aten
+
+
+#: operators whose kernels call products of matrices, which autocast sees too
+CASTS_INSIDE = frozenset(
+    (aten.linalg_pinv.atol_rtol_tensor, aten.linalg_pinv.atol_rtol_float, aten._trilinear.default)
+)
+#: operators that eager refuses under deterministic algorithms
+NOT_DETERMINISTIC = frozenset((aten.put_.default, aten.put.default))
+ZERO = aten._efficientzerotensor.default
+ZERO_FACTORS = {aten.mul.Tensor: 2, aten.div.Tensor: 1}  # how many of the arguments make the result zero
+
+
+# --- the recording mode -----------------------------------------------------------------------------------
+
+
+class Recorder(TorchDispatchMode):
+    """Records the ATen calls on the fake tensors of `mode` as nodes of `graph`."""
+
+    def __init__(self, mode: FakeMode) -> None:
+        super().__init__()
+        self.mode = mode
+        self.root = torch.nn.Module()
+        self.graph = fx.Graph(self.root)  # type: ignore[arg-type]  # any module will do
+        self.memories = Memories(self.emit)
+        self.tracked: dict[
+            int, Tracked
+        ] = {}  # by id; `Tracked.tensor` keeps the tensor, so the id stays its own
+        self.constants: dict[int, fx.Node] = {}
+        self.zeros: set[int] = set()  # ids of tracked tensors that autograd knows to be zero
+        self.under_autocast = False  # the call that runs; inside of it torch says no
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # the decorator that this switches off imports torch._dynamo at its first call
+
+    # --- tensors and nodes
+
+    def placeholder(self, name: str, value: Any) -> fx.Node:
+        """A new input of the graph; a tensor is tracked."""
+        node = self.graph.placeholder(name)
+        node.meta["val"] = value
+        if isinstance(value, torch.Tensor):
+            self.tracked[id(value)] = Tracked(value, node, Memory(placeholder=node))
+        return node
+
+    def constant(self, tensor: torch.Tensor, fake: FakeTensor) -> fx.Node:
+        """The node of a tensor that the graph holds."""
+        known = self.constants.get(id(tensor))
+        if known is not None:
+            return known
+        name = f"constant_{len(self.constants)}"
+        self.root.register_buffer(name, tensor)
+        node = self.graph.get_attr(name)
+        node.meta["val"] = fake
+        self.constants[id(tensor)] = node
+        return node
+
+    def track(self, tensor: torch.Tensor, node: fx.Node) -> None:
+        self.tracked[id(tensor)] = Tracked(tensor, node, Memory())
+
+    def find(self, tensor: torch.Tensor) -> Tracked:
+        tracked = self.tracked.get(id(tensor))
+        if tracked is None:
+            raise UntraceableError(
+                f"a tensor of size {tuple(tensor.shape)} that is neither an input nor computed in the graph"
+            )
+        return tracked
+
+    def node_of(self, value: Any) -> Any:
+        """The same value with nodes in place of tensors."""
+        if isinstance(value, torch.Tensor):
+            return self.memories.current(self.find(value))
+        if isinstance(value, (list, tuple)):
+            return type(value)(self.node_of(item) for item in value)
+        return value
+
+    def emit(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> fx.Node:
+        """Append a call whose arguments are nodes; its value is computed here."""
+        values = fx.node.map_arg((args, kwargs), lambda node: node.meta["val"])
+        if func is operator.getitem:
+            value = values[0][0][values[0][1]]
+        else:
+            value = run_rule(self.mode, func, *values)
+        return self.append(func, args, kwargs, value)
+
+    def append(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], value: Any) -> fx.Node:
+        if self.mode.shape_env is not None:
+            args, kwargs = fx.node.map_aggregate((args, kwargs), as_argument)
+        node = self.graph.create_node("call_function", func, args, kwargs)
+        node.meta["val"] = value
+        return node
+
+    # --- calls
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if not isinstance(func, OpOverload):
+            raise UntraceableError(f"a call of {func}, which is no ATen operator")
+        if func in CASTS_INSIDE and self.under_autocast:
+            raise UntraceableError(f"a call of {func} under autocast, which casts inside of it")
+        if func in NOT_DETERMINISTIC and torch._C._get_deterministic_algorithms():
+            raise UntraceableError(f"a call of {func} under deterministic algorithms")
+        factors = ZERO_FACTORS.get(func, 0) if self.zeros else 0
+        if func is ZERO or any(id(factor) in self.zeros for factor in args[:factors]):
+            return self.record_zeros(func, args, kwargs or {})
+        behaviour = behaviour_of(func)
+        result = getattr(self, "record_" + behaviour.handle)(func, behaviour, args, kwargs or {})
+        if can_be_known(result, args):
+            remember_values(func, args, kwargs or {}, result)
+        return result
+
+    def record_zeros(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Tensor:
+        """What autograd knows to be zero (a derivative of `sign`), and products of that: zero also where the
+        other factor is infinite. torch keeps such tensors without memory; a graph has ordinary zeros.
+        """
+        with self:
+            if func is ZERO:
+                result = aten.zeros.default(*args, **kwargs)
+            else:
+                product = run_rule(self.mode, func, args, kwargs)
+                result = aten.zeros.default(product.shape, dtype=product.dtype, device=product.device)
+        self.zeros.add(id(result))
+        return result
+
+    def record_rewrite(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        rule = rule_for(func)
+        assert rule is not None, func
+        outside, call = self.memories.silent, self.memories.call
+        self.memories.call = call or object()
+        self.memories.silent = outside or not func._schema.is_mutable or is_symbolic_batch_norm(func, args)
+        try:
+            with self, PLAIN_NUMBERS:
+                result = rule(*args, **kwargs)
+        finally:
+            self.memories.silent, self.memories.call = outside, call
+        if result is NotImplemented:
+            return self.record_pure(func, behaviour, args, kwargs)
+        return self.laid_out(func, args, kwargs, result)
+
+    def laid_out(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+        """What a rewriting computed, with the strides that the operator itself gives where these are known
+        and others.
+        """
+        if func not in SHAPE_RULES or (func._schema.is_mutable and behaviour_of(func).handle != "mixed"):
+            return result
+        own = run_rule(self.mode, func, args, kwargs)
+        if isinstance(result, torch.Tensor):
+            return self.restrided(result, own)
+        return tuple(self.restrided(*pair) for pair in zip(result, own, strict=True))
+
+    def restrided(self, result: Any, own: Any) -> Any:
+        if result is None or own is None or own.stride() == result.stride():
+            return result
+        with self:
+            place = torch.empty_strided(own.shape, own.stride(), dtype=own.dtype, device=own.device)
+            return aten.copy.default(place, result)
+
+    def record_query(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """A question about a tensor (its device, its layout): nothing to compute when the graph runs."""
+        return run_rule(self.mode, func, args, kwargs)
+
+    def record_check(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Raises where the values are not as they should be, when the graph runs."""
+        self.append(func, self.node_of(args), {k: self.node_of(v) for k, v in kwargs.items()}, None)
+
+    def record_composite(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Called by a rewriting below autograd, where composite operators are not taken apart by themselves."""
+        with self:
+            return func.decompose(*args, **kwargs)
+
+    def record_pure(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        result = run_rule(self.mode, func, args, kwargs)
+        node = self.append(func, self.node_of(args), {k: self.node_of(v) for k, v in kwargs.items()}, result)
+        if isinstance(result, torch.Tensor):
+            if result.layout is not torch.strided:
+                raise UntraceableError(f"a result of {func} with the layout {result.layout}")
+            self.track(result, node)
+        elif isinstance(result, (list, tuple)):
+            for i, item in enumerate(result):
+                if isinstance(item, torch.Tensor):
+                    self.track(item, item_of(self.emit, node, i))
+        return result
+
+    def record_view(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        parent = self.find(args[0])
+        if func in UNDOES_ITSELF:
+            plain = self.undone(func, parent)
+            if plain is not None:
+                return plain
+        result = run_rule(self.mode, func, args, kwargs)
+        node = self.append(func, (self.memories.current(parent), *args[1:]), kwargs, result)
+        if isinstance(result, torch.Tensor):
+            self.track_view(result, node, parent, View(func, args[1:], kwargs))
+        else:
+            for i, item in enumerate(result):
+                self.track_view(item, item_of(self.emit, node, i), parent, View(func, args[1:], kwargs, i))
+        return result
+
+    def undone(self, func: OpOverload, turned: Tracked) -> torch.Tensor | None:
+        """`func` of views of what `func` made: the same views of what that was before. (Its real part is a
+        part of its memory again.)
+        """
+        views: list[View] = []
+        while turned.view is None or turned.view.func is not func:
+            if turned.view is not None:
+                if turned.view.index is not None:
+                    return None
+                views.append(turned.view)
+            if turned.parent is None:
+                return None
+            turned = turned.parent
+        if turned.parent is None:
+            return None
+        with self:
+            tensor = aten.alias.default(turned.parent.tensor)
+            for view in reversed(views):
+                tensor = view.func(tensor, *view.args, **view.kwargs)
+        return tensor
+
+    def track_view(self, tensor: torch.Tensor, node: fx.Node, parent: Tracked, view: View | None) -> None:
+        self.tracked[id(tensor)] = Tracked(tensor, node, parent.memory, parent.memory.version, parent, view)
+
+    def record_identity(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        result = run_rule(self.mode, func, args, kwargs)
+        parent = self.find(args[0])
+        self.track_view(result, self.memories.current(parent), parent, None)
+        return result
+
+    def record_constant(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """`torch.tensor(...)`: each run of the graph has a tensor of its own, which may be written to or
+        returned.
+        """
+        if isinstance(args[0], FakeTensor):
+            return self.record_identity(func, behaviour, args, kwargs)
+        result = run_rule(self.mode, func, args, kwargs)
+        self.track(result, self.emit(aten.clone.default, (self.constant(args[0], result),), {}))
+        return result
+
+    def record_draw(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        target = run_rule(self.mode, func, args, kwargs)
+        given = (func, list(target.shape), list(target.stride()), target.dtype, *args[1:])
+        node = self.append(draw, given, kwargs, self.mode.like(target))
+        self.memories.write(self.find(target), node)
+        return target
+
+    def record_write(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        functional = behaviour.functional
+        assert functional is not None
+        targets = written_tensors(behaviour, args, kwargs)
+        self.check_given(func, targets, args)
+        rest = {name: value for name, value in kwargs.items() if has_argument(functional, name)}
+        if has_argument(functional, "dtype") and not has_argument(func, "dtype"):  # a constructor
+            rest |= {"dtype": targets[0].dtype, "device": targets[0].device}
+        if behaviour_of(functional).handle in ("rewrite", "composite"):
+            with self:
+                made = functional(*in_order(func, args), **rest)
+            made = made if isinstance(made, (tuple, list)) else (made,)
+            if any(value.shape != target.shape for value, target in zip(made, targets)):
+                self.run_writing(func, targets, args, kwargs)
+            check_out_dtypes(func, made, targets)
+            self.write_results(targets, made)
+            return returned(func, targets)
+        result = self.run_writing(func, targets, args, kwargs)
+        args = in_order(func, args)
+        node = self.emit(
+            functional, self.node_of(args), {name: self.node_of(value) for name, value in rest.items()}
+        )
+        value = node.meta["val"]
+        check_out_dtypes(func, value if isinstance(value, (tuple, list)) else (value,), targets)
+        if len(targets) == 1 and isinstance(value, torch.Tensor):
+            check_cast(value, targets[0])
+            check_drawn(func, value, targets[0])
+            self.memories.write(self.find(targets[0]), node)
+        else:
+            for i, target in enumerate(targets):
+                self.memories.write(self.find(target), item_of(self.emit, node, i))
+        return result
+
+    def check_given(self, func: OpOverload, targets: list[Any], args: tuple[Any, ...]) -> None:
+        """Tensors that are given for the results: what most operators do where such a tensor is an operand
+        too, only eager knows.
+        """
+        if torch.Tag.pointwise in func.tags or not any(a.is_out for a in func._schema.arguments):
+            return
+        memories = {id(self.find(tensor).memory) for tensor in tensors_in(args) if tensor.numel()}
+        if any(id(self.find(target).memory) in memories for target in targets):
+            raise UntraceableError(f"a call of {func} that writes to one of its operands")
+
+    def run_writing(
+        self, func: OpOverload, targets: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """The call on the fake tensors: raises eager's errors, and resizes what it writes to."""
+        layouts = [(target.shape, target.stride()) for target in targets]
+        result = run_rule(self.mode, func, args, kwargs)
+        for target, layout in zip(targets, layouts):
+            if layout != (target.shape, target.stride()):
+                self.start_anew(func, target, layout[0])
+        return result
+
+    def start_anew(self, func: OpOverload, target: torch.Tensor, size: torch.Size) -> None:
+        """`target` was resized to hold the result: nothing is lost where it was empty and is the graph's own."""
+        tracked = self.find(target)
+        if tracked.memory.placeholder is not None or tracked.parent is not None or size.numel():
+            raise UntraceableError(f"a call of {func} that resizes the tensor that it writes to")
+        self.track(target, tracked.node)
+
+    def write_results(self, targets: list[Any], made: Any) -> None:
+        """The tensors that were computed go to those that were given."""
+        for target, value in zip(targets, made):
+            check_cast(value, target)
+            self.memories.write(self.find(target), self.memories.current(self.find(value)))
+
+    def record_mixed(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """New results, and besides some arguments are written: the functional form has those values as its
+        last results.
+        """
+        functional = behaviour.functional
+        assert functional is not None
+        with self:
+            made = functional(*args, **kwargs)
+        targets = written_tensors(behaviour, args, kwargs)
+        count = len(made) - len(targets)
+        self.write_results(targets, made[count:])
+        results = made[0] if count == 1 else tuple(made[:count])
+        return self.laid_out(func, args, kwargs, results)
+
+    def record_relayout(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """`x.t_()`: from now on the tensor is a view of what it was, which a twin stands for."""
+        functional, tensor = behaviour.functional, args[0]
+        assert functional is not None
+        former = self.find(tensor)
+        if former.memory.placeholder is not None and former.parent is None:
+            raise UntraceableError(f"a call of {func} that changes the layout of an input")
+        twin = run_rule(self.mode, aten.alias.default, (tensor,), {})
+        former.tensor = twin
+        self.tracked[id(twin)] = former
+        for node in self.graph.nodes:  # what was computed has the former layout
+            node.meta["val"] = with_twin(node.meta.get("val"), tensor, twin)
+        if functional is aten.detach.default:
+            self.track_view(tensor, self.memories.current(former), former, None)
+            return run_rule(self.mode, func, args, kwargs)
+        value = run_rule(self.mode, functional, (twin, *args[1:]), kwargs)
+        node = self.append(functional, (self.memories.current(former), *args[1:]), kwargs, value)
+        self.track_view(tensor, node, former, View(functional, args[1:], kwargs))
+        return run_rule(self.mode, func, args, kwargs)
+
+    def record_resize(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """To the size that it has: nothing to do."""
+        if kwargs.get("memory_format") is None and list(args[0].shape) == list(args[1]):
+            return args[0]
+        raise UntraceableError(f"a resize of a tensor of size {list(args[0].shape)} to {list(args[1])}")
+
+    def record_refuse(
+        self, func: OpOverload, behaviour: Behaviour, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        raise UntraceableError(f"a call of {func}, which has no functional form")
+
+
+def is_symbolic_batch_norm(func: OpOverload, args: tuple[Any, ...]) -> bool:
+    """`torch.batch_norm` calls this operator where sizes are symbols; in eager another one, which says
+    nothing of the statistics that it writes.
+    """
+    return func is aten._native_batch_norm_legit.default and any(
+        type(n) is torch.SymInt for n in args[0].shape
+    )
+
+
+#: `x.conj().conj()` is `x`
+UNDOES_ITSELF = (aten._conj.default, aten._neg_view.default)
+
+
+def returned(func: OpOverload, targets: list[Any]) -> Any:
+    """What an operator returns that was given the tensors for its results."""
+    count = len(func._schema.returns)
+    return tuple(targets) if count > 1 else targets[0] if count else None
+
+
+def with_twin(value: Any, tensor: torch.Tensor, twin: torch.Tensor) -> Any:
+    """`value` with `twin` in the places of `tensor`."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(with_twin(item, tensor, twin) for item in value)
+    return twin if value is tensor else value
