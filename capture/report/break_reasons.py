@@ -30,7 +30,7 @@ class Reason:
 REASONS: dict[str, Reason] = {
     "data_dependent_jump": Reason(
         "a branch depends on the values of a tensor",
-        "torch.where or torch.cond keep both sides in the graph",
+        "use torch.where or torch.cond, which keep both sides in the graph",
     ),
     "data_dependent_value": Reason(
         "{what} needs the values of a tensor",
@@ -41,49 +41,72 @@ REASONS: dict[str, Reason] = {
         "use an operation with a fixed shape (torch.where, masked_fill, nonzero_static)",
     ),
     "unbacked_decision": Reason(
-        "a decision on {what}, a number that only a run of the graph knows",
-        "torch._check says what is known of it; torch.where or torch.cond keep both sides in the graph",
+        "the program decides on {what}, a number that only a run of the graph knows",
+        "say with torch._check what is known of it, or use torch.where or torch.cond",
     ),
-    "call": Reason("call of {value}, which is not captured", "move the call out of the captured code"),
+    "call": Reason("the call of {value} is not captured", "move the call out of the captured code"),
     "call_skipped": Reason(
-        "call of {name}, which is left alone ({why})", "move the call out of the captured code"
+        "the call of {name} is left to Python ({why})", "move the call out of the captured code"
     ),
-    "call_disabled": Reason("call of {name}, for which capture is disabled", "remove capture.disable"),
-    "explicit": Reason("capture.graph_break() was called", "remove the call"),
-    "builtin": Reason("{name}() of {value} is not captured", "move the call out of the captured code"),
-    "method": Reason("method {name} of {value} is not captured", "move the call out of the captured code"),
-    "get_attr": Reason("attribute {name} of {value} is not captured", "read the attribute outside"),
-    "set_attr": Reason("setting attribute {name} of {value} is not captured", "set it outside"),
-    "property": Reason("attribute {name} of {value} runs code that is not captured", "read it outside"),
-    "iterate": Reason("iteration over {value} is not captured", "iterate over a list, tuple or range"),
-    "truth_value": Reason("the truth value of {value} is not known", "compare explicitly"),
+    "call_disabled": Reason("capture is disabled for {name}", "remove capture.disable"),
+    "explicit": Reason("the program calls capture.graph_break()", "remove the call"),
+    "builtin": Reason(
+        "the call {name}() of {value} is not captured", "move the call out of the captured code"
+    ),
+    "method": Reason(
+        "the method {name} of {value} is not captured", "move the call out of the captured code"
+    ),
+    "get_attr": Reason(
+        "the attribute {name} of {value} is not captured", "read the attribute outside of the captured code"
+    ),
+    "set_attr": Reason(
+        "a store to the attribute {name} of {value} is not captured", "set it outside of the captured code"
+    ),
+    "property": Reason(
+        "the attribute {name} of {value} runs code that is not captured",
+        "read it outside of the captured code",
+    ),
+    "iterate": Reason("the iteration over {value} is not captured", "iterate over a list, tuple or range"),
+    "truth_value": Reason("the truth value of {value} is not known", "compare with a value explicitly"),
     "unknown_type": Reason("the type of {value} is not known", "use a plain Python value"),
-    "not_constant": Reason("what {value} is has to be known here", "use a plain Python value"),
+    "not_constant": Reason("the value of {value} must be known here", "use a plain Python value"),
     "not_a_graph_argument": Reason(
-        "{value} is no argument for an operation of the graph", "pass tensors, numbers, or containers of them"
+        "{value} can't be an argument of an operation in the graph",
+        "pass tensors, numbers, or containers of them",
     ),
-    "operator": Reason("operator {name} on {value} is not captured", "compute it outside"),
-    "compare": Reason("comparison {name} of {value} is not captured", "compare outside"),
-    "opcode": Reason("instruction {name} is not captured", "move this statement out of the captured code"),
-    "torch_op_failed": Reason("{name} raised {error}", "the call is run by Python, which raises its error"),
+    "operator": Reason(
+        "the operator {name} on {value} is not captured", "compute it outside of the captured code"
+    ),
+    "compare": Reason(
+        "the comparison {name} of {value} is not captured", "compare outside of the captured code"
+    ),
+    "opcode": Reason(
+        "the instruction {name} is not captured", "move this statement out of the captured code"
+    ),
+    "torch_op_failed": Reason("{name} raised {error}", "Python runs the call and raises its own error"),
     "unsupported_tensor": Reason("{why}", "keep such tensors out of the captured code"),
     "unsupported_torch_function": Reason(
-        "torch function {name} changes state or is no operation", "call it outside of the captured code"
+        "the torch function {name} changes state or is no operation",
+        "call it outside of the captured code",
     ),
-    "raised": Reason("the program raises {error}", "the statement is run by Python, which raises it"),
-    "with_context": Reason("context manager {value} is not captured", "open it outside of the captured code"),
-    "inline_depth": Reason("calls are nested deeper than {limit}", "raise config.inline_depth"),
+    "raised": Reason("the program raises {error}", "Python runs the statement and raises it"),
+    "with_context": Reason(
+        "the context manager {value} is not captured", "open it outside of the captured code"
+    ),
+    "inline_depth": Reason("calls are nested more than {limit} deep", "raise config.inline_depth"),
     "too_many_instructions": Reason(
-        "more than {limit} instructions were interpreted", "shorten the loop or raise config.max_instructions"
+        "the frame needs more than {limit} instructions", "shorten the loop or raise config.max_instructions"
     ),
     "too_many_places": Reason(
-        "more than {limit} values of the program would have to be guarded",
+        "the graph would need guards on more than {limit} values of the program",
         "keep large collections of numbers in a tensor",
     ),
-    "reconstruct": Reason("{value} can't be rebuilt after a break", "keep it from crossing the break"),
-    "mutation": Reason("change of {value} is not captured", "change it outside of the captured code"),
+    "reconstruct": Reason(
+        "{value} can't be rebuilt behind a graph break", "don't use it on both sides of the break"
+    ),
+    "mutation": Reason("a change of {value} is not captured", "change it outside of the captured code"),
     "finalizer": Reason("{value} has a __del__ method", "make the object outside of the captured code"),
-    "import": Reason("import of {name} inside of the code", "import at the top of the module"),
+    "import": Reason("the code imports {name}", "import it at the top of the module"),
     "generator": Reason("{what} of a generator is not captured", "use a list"),
     "aliasing": Reason("{what}", "pass tensors that do not share memory"),
     "subclass": Reason(

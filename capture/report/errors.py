@@ -3,7 +3,7 @@
 In:  values that say what happened and what to do.
 Out: an exception whose text carries both.
 
-    with capture.enable(fullgraph=True): f(x)    ->    Unsupported: call of print, which is not captured
+    with capture.enable(fullgraph=True): f(x)    ->    Unsupported: the call of print is not captured
     [call] ...
 
 Signals inside the interpreter (`capture/report/break_reasons.py`) are not errors and have a hierarchy of
