@@ -16,8 +16,14 @@ from typing import Any
 
 import torch
 
-from guards import guard as g
+from guards.guard import Guard
 from guards.guard_set import GuardSet
+from guards.kinds.attributes import FunctionGuard, module_guards
+from guards.kinds.constants import ConstantGuard
+from guards.kinds.containers import LengthGuard
+from guards.kinds.identity import ExactTypeGuard, IdentityGuard
+from guards.kinds.state import GlobalStateGuard
+from guards.kinds.tensors import SharedStorageGuard, TensorGuard
 from guards.program import encode
 from guards.sources import (
     AttrSource,
@@ -54,7 +60,7 @@ class LayerModel(torch.nn.Module):
         self.inner = torch.nn.ReLU()
 
 
-def nanoseconds(guards: list[g.Guard], slots: list[Source], arguments: tuple[Any, ...]) -> float:
+def nanoseconds(guards: list[Guard], slots: list[Source], arguments: tuple[Any, ...]) -> float:
     """Of one run of the program of these guards, best of several repetitions."""
     function = FunctionType(frame_function.__code__, GLOBALS)
     program = encode(GuardSet(guards), slots, function.__code__)
@@ -62,38 +68,38 @@ def nanoseconds(guards: list[g.Guard], slots: list[Source], arguments: tuple[Any
     return min(program.time(*frame, RUNS) for _ in range(REPETITIONS)) / RUNS * 1e9
 
 
-Row = Callable[[tuple[Any, ...]], list[g.Guard]]
+Row = Callable[[tuple[Any, ...]], list[Guard]]
 ROWS: dict[str, tuple[int, Row]] = {
-    "type of an argument": (1, lambda a: [g.type_match(X, a[1])]),
-    "identity of an item": (COPIES, lambda a: [g.id_match(ItemSource(ITEMS, i), a[2][i]) for i in range(COPIES)]),
-    "int of an item": (COPIES, lambda a: [g.constant_match(ItemSource(ITEMS, i), i) for i in range(COPIES)]),
-    "list type and length": (1, lambda a: [g.type_match(ITEMS, a[2]), g.length_match(ITEMS, a[2])]),
-    "tensor": (1, lambda a: [g.tensor_match(X, a[1])]),
-    "global, int": (COPIES, lambda a: [g.constant_match(GlobalSource(f"name{i * 7}"), i * 7) for i in range(COPIES)]),
-    "attribute of an object": (COPIES, lambda a: [g.constant_match(AttrSource(ItemSource(ITEMS, COPIES), f"field{i}"), i) for i in range(COPIES)]),
-    "item of a dict": (COPIES, lambda a: [g.constant_match(DictItemSource(ItemSource(ITEMS, COPIES + 1), i), i) for i in range(COPIES)]),
-    "parameter, identity": (COPIES, lambda a: [g.id_match(AttrSource(MODEL, f"weight{i}"), getattr(a[0], f"weight{i}")) for i in range(COPIES)]),
-    "parameter, tensor": (COPIES, lambda a: [g.tensor_match(AttrSource(MODEL, f"weight{i}"), getattr(a[0], f"weight{i}")) for i in range(COPIES)]),
-    "submodule": (1, lambda a: [g.type_match(AttrSource(MODEL, "inner"), a[0].inner)]),
-    "method of a class": (1, lambda a: [g.function_match(AttrSource(MODEL, "children"), torch.nn.Module.children)]),
-    "module": (1, lambda a: g.module_match(MODEL, a[0])),
-    "global state": (1, lambda a: [g.global_state()]),
-    "aliasing of tensors": (COPIES, lambda a: [g.no_tensor_aliasing([AttrSource(MODEL, f"weight{i}") for i in range(COPIES)])]),
+    "type of an argument": (1, lambda a: [ExactTypeGuard.of(X, a[1])]),
+    "identity of an item": (COPIES, lambda a: [IdentityGuard.of(ItemSource(ITEMS, i), a[2][i]) for i in range(COPIES)]),
+    "int of an item": (COPIES, lambda a: [ConstantGuard.of(ItemSource(ITEMS, i), i) for i in range(COPIES)]),
+    "list type and length": (1, lambda a: [ExactTypeGuard.of(ITEMS, a[2]), LengthGuard.of(ITEMS, a[2])]),
+    "tensor": (1, lambda a: [TensorGuard.of(X, a[1])]),
+    "global, int": (COPIES, lambda a: [ConstantGuard.of(GlobalSource(f"name{i * 7}"), i * 7) for i in range(COPIES)]),
+    "attribute of an object": (COPIES, lambda a: [ConstantGuard.of(AttrSource(ItemSource(ITEMS, COPIES), f"field{i}"), i) for i in range(COPIES)]),
+    "item of a dict": (COPIES, lambda a: [ConstantGuard.of(DictItemSource(ItemSource(ITEMS, COPIES + 1), i), i) for i in range(COPIES)]),
+    "parameter, identity": (COPIES, lambda a: [IdentityGuard.of(AttrSource(MODEL, f"weight{i}"), getattr(a[0], f"weight{i}")) for i in range(COPIES)]),
+    "parameter, tensor": (COPIES, lambda a: [TensorGuard.of(AttrSource(MODEL, f"weight{i}"), getattr(a[0], f"weight{i}")) for i in range(COPIES)]),
+    "submodule": (1, lambda a: [ExactTypeGuard.of(AttrSource(MODEL, "inner"), a[0].inner)]),
+    "method of a class": (1, lambda a: [FunctionGuard.of(AttrSource(MODEL, "children"), torch.nn.Module.children)]),
+    "module": (1, lambda a: module_guards(MODEL, a[0])),
+    "global state": (1, lambda a: [GlobalStateGuard.of()]),
+    "aliasing of tensors": (COPIES, lambda a: [SharedStorageGuard.none([AttrSource(MODEL, f"weight{i}") for i in range(COPIES)])]),
 }  # fmt: skip
 
 
-def mixed(a: tuple[Any, ...]) -> list[g.Guard]:
+def mixed(a: tuple[Any, ...]) -> list[Guard]:
     """Thirty guards as a small model has them."""
     names = [AttrSource(MODEL, f"weight{i}") for i in range(8)]
     return [
-        g.global_state(),
-        *g.module_match(MODEL, a[0]),
-        *(g.tensor_match(name, getattr(a[0], name.name)) for name in names),
-        g.tensor_match(X, a[1]),
-        g.no_tensor_aliasing([X, *names]),
-        *(g.constant_match(GlobalSource(f"name{i}"), i) for i in range(8)),
-        *(g.constant_match(ItemSource(ITEMS, i), i) for i in range(4)),
-        g.length_match(ITEMS, a[2]),
+        GlobalStateGuard.of(),
+        *module_guards(MODEL, a[0]),
+        *(TensorGuard.of(name, getattr(a[0], name.name)) for name in names),
+        TensorGuard.of(X, a[1]),
+        SharedStorageGuard.none([X, *names]),
+        *(ConstantGuard.of(GlobalSource(f"name{i}"), i) for i in range(8)),
+        *(ConstantGuard.of(ItemSource(ITEMS, i), i) for i in range(4)),
+        LengthGuard.of(ITEMS, a[2]),
     ]
 
 

@@ -129,11 +129,6 @@ FLOAT_FORMS = {
 }  # what an operator is on floats
 
 
-def shape_operator_numbers() -> dict[str, int]:
-    """Operators by number in a guard program: the two loads, then `OPERATORS` in order."""
-    return {name: number for number, name in enumerate(("load", "const", *OPERATORS))}
-
-
 def float_bits(value: float) -> int:
     """A float as it lies in 64 bits: what a guard program keeps on its stack."""
     return int.from_bytes(struct.pack("<d", value), "little", signed=True)

@@ -1,22 +1,21 @@
 """GuardSet: the guards of one cache entry.
 
 In:  guards in the order in which the symbolic interpreter met them (`add`).
-Out: the same without duplicates and in the order in which they are checked (`ordered`), and the objects that
-     the entry must not outlive (`weak_objects`).
+Out: the guards without duplicates, in the order of the checks (`ordered`), and the objects that the entry must
+     not outlive (`weak_objects`).
 
     add(len(x) == 2), add(type(x) is list), add(x[0] == 1)   ->   type(x) is list, len(x) == 2, x[0] == 1
 
-A guard of a part (x[0]) is checked behind the guards of the whole (x): those make its load meaningful, and
-its failure text true.
+The guards of a whole (x) are checked before the guards of its parts (x[0]): they make the load of a part
+meaningful, and its failure text true.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from guards.guard import Guard
-from guards.kinds import GuardKind
 from guards.sources import ConstantSource, LocalSource, Source
 from guards.values import ObjectRef
 
@@ -31,9 +30,7 @@ class GuardSet:
         self.add(*guards)
 
     def add(self, *guards: Guard | Iterable[Guard]) -> None:
-        """Add guards, or lists of guards as `module_match` returns them. A guard that is there already is
-        ignored.
-        """
+        """Add guards, or lists of guards. A guard that is there already is ignored."""
         for item in guards:
             for guard in (item,) if isinstance(item, Guard) else item:
                 if guard not in self._guards:
@@ -54,7 +51,7 @@ class GuardSet:
         return self.ordered()[index]
 
     def copy(self) -> GuardSet:
-        """A set of its own with the same guards (what an inlined call may throw away again)."""
+        """A new set with the same guards. (What an inlined call adds may be thrown away again.)"""
         copied = GuardSet(self._guards)
         copied.watch(self._watched)
         return copied
@@ -67,7 +64,7 @@ class GuardSet:
         return self._ordered
 
     def watch(self, sources: Iterable[Source]) -> None:
-        """Count the objects that these sources name (keys of dicts, classes) among `weak_objects`: the
+        """Count the objects that these sources name (keys of dicts, classes) among `weak_objects`. The
         graph's inputs are loaded through them.
         """
         self._watched += tuple(sources)
@@ -79,16 +76,16 @@ class GuardSet:
             yield from source.references
 
     def weak_objects(self) -> list[Any]:
-        """Objects whose death makes the guards meaningless: remove the entry then. (Identity is by address,
-        which may be used again.)
+        """Objects whose death makes the guards meaningless, because another object may get their address.
 
-        An object that is dead already appears as None: don't install the entry.
+        The entry has to be removed when one of them dies. None stands for an object that is dead already: the
+        entry must not be installed.
         """
         references = {ref.id: ref for ref in self._references() if ref.is_weak}
         return [ref.get() for ref in references.values()]
 
     def strong_objects(self) -> list[Any]:
-        """Objects that the guards keep alive since their type allows no weak reference."""
+        """Objects that the guards keep alive, because their type allows no weak reference."""
         references = {ref.id: ref for ref in self._references() if not ref.is_weak}
         return [ref.get() for ref in references.values()]
 
@@ -98,47 +95,27 @@ class GuardSet:
         return "\n".join(guard.text for guard in self)
 
 
-# A guard of the first kind makes those of the second on the same source needless.
-_IMPLIED: dict[GuardKind, frozenset[GuardKind]] = {
-    GuardKind.CONSTANT: frozenset({GuardKind.TYPE, GuardKind.NOT_NONE, GuardKind.BOOL, GuardKind.INT_RANGE}),
-    GuardKind.TENSOR_MATCH: frozenset({GuardKind.TYPE, GuardKind.NOT_NONE}),
-    GuardKind.ID: frozenset({GuardKind.NOT_NONE}),  # not TYPE: `__class__` of the same object can be assigned
-    GuardKind.TYPE: frozenset({GuardKind.NOT_NONE}),
-    GuardKind.LENGTH: frozenset({GuardKind.BOOL}),
-}
-
-
 def _without_implied(guards: Iterable[Guard]) -> list[Guard]:
-    by_source: dict[Source, set[GuardKind]] = {}
+    implied: dict[Source, set[type[Guard]]] = {}
     guards = list(guards)
     for guard in guards:
-        for kind in _IMPLIED.get(guard.kind, ()):
-            by_source.setdefault(guard.source, set()).add(kind)
-    return [guard for guard in guards if guard.kind not in by_source.get(guard.source, ())]
+        if guard.implies:
+            implied.setdefault(guard.source, set()).update(guard.implies)
+    return [guard for guard in guards if type(guard) not in implied.get(guard.source, ())]
 
 
-_BETWEEN_SOURCES = frozenset(
-    {
-        GuardKind.TENSOR_ALIASING,
-        GuardKind.OBJECTS_DISTINCT,
-        GuardKind.SHAPE_EXPRESSION,
-        GuardKind.OBJECT_ALIASING,
-    }
-)
-
-
-def _order_key(guards: list[Guard]) -> Any:
-    """Global state first; then by depth of the source (wholes before parts), arguments before globals, by
-    cost; guards between sources last.
-    """
+def _order_key(guards: list[Guard]) -> Callable[[Guard], tuple[int, int, int, int, int]]:
+    """By stage; then by depth of the source (wholes before parts), arguments before globals, and cost."""
     position = {guard: index for index, guard in enumerate(guards)}
 
     def key(guard: Guard) -> tuple[int, int, int, int, int]:
         chain = guard.source.chain()
-        stage = 0 if guard.kind is GuardKind.GLOBAL_STATE else 2 if guard.kind in _BETWEEN_SOURCES else 1
-        root_rank = (
-            0 if isinstance(chain[0], LocalSource) else 2 if isinstance(chain[0], ConstantSource) else 1
-        )
-        return stage, len(chain), root_rank, guard.kind.cost, position[guard]
+        return guard.stage, len(chain), _root_rank(chain[0]), guard.cost, position[guard]
 
     return key
+
+
+def _root_rank(root: Source) -> int:
+    if isinstance(root, LocalSource):
+        return 0
+    return 2 if isinstance(root, ConstantSource) else 1

@@ -1,8 +1,7 @@
 """The Python twin of a guard program.
 
 In:  the same guard set and slots as `guards.program.encode`, and a frame's names.
-Out: `check` -> (-1, slots), or the index of the first guard that fails and None. For the settrace hook, for
-     tests and for failure texts.
+Out: `check` gives what `GuardProgram.check` gives. The settrace hook and the tests use it.
 
     PythonProgram(guards, slots, code).check_namespace(frame)   ->   (-1, (tensor,))
 """
@@ -13,7 +12,6 @@ from collections.abc import Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
-from guards.checks import guard_holds
 from guards.guard_set import GuardSet
 from guards.lookup import Unresolved
 from guards.namespace import UNBOUND, FrameNamespace
@@ -42,16 +40,16 @@ class PythonProgram:
         builtins: dict[str, Any],
         function: FunctionType,
     ) -> tuple[int, tuple[Any, ...] | None]:
-        """As `_capture.GuardProgram.check`; `null` of the constructor marks unbound locals."""
+        """As `_capture.GuardProgram.check`. The constructor's `null` marks unbound locals."""
         frame = FrameNamespace.from_localsplus(
             self.code, localsplus, self.null, (globals_, builtins), function
         )
         return self.check_namespace(frame)
 
     def check_namespace(self, frame: FrameNamespace) -> tuple[int, tuple[Any, ...] | None]:
-        """The same for a frame whose names are put together already."""
+        """As `check`, for a frame whose names are known."""
         for index, guard in enumerate(self.guard_set):
-            if not guard_holds(guard, frame):
+            if not guard.holds_in(frame):
                 return index, None
         values: list[Any] = []
         for slot, source in enumerate(self.slots):

@@ -48,8 +48,8 @@ from capture.variables.core.base import Variable
 from capture.variables.core.class_lookup import forget_pending
 from capture.variables.torch.lazy_module import Uninitialized
 from codegen.kernel import forks
+from guards.assembler import ProgramTooLarge
 from guards.failure import explain_failure
-from guards.instructions import ProgramTooLarge
 from guards.namespace import FrameNamespace
 from guards.program import encode
 

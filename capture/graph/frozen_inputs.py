@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 import torch
 
 from capture.graph.inputs import GraphInput, version_of
-from guards import guard as make_guard
+from guards.kinds.identity import IdentityGuard
+from guards.kinds.tensors import UnwrittenTensorGuard
 
 if TYPE_CHECKING:
     from capture.interpret.output_graph import OutputGraph
@@ -30,8 +31,8 @@ def freeze_inputs(output: OutputGraph, inputs: Iterable[GraphInput]) -> None:
     for item in inputs:
         if is_state(output, item) and not (grad_mode and item.value.requires_grad):
             item.node.meta["frozen"] = True
-            output.guards.add(make_guard.id_match(item.source, item.value))
-            output.guards.add(make_guard.tensor_unwritten(item.source, item.value))
+            output.guards.add(IdentityGuard.of(item.source, item.value))
+            output.guards.add(UnwrittenTensorGuard.of(item.source, item.value))
 
 
 def is_state(output: OutputGraph, item: GraphInput) -> bool:

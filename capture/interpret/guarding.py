@@ -16,10 +16,15 @@ from capture.process.thread_state import read_modes
 from capture.variables.core.class_lookup import MISSING, lookup_type
 from capture.variables.objects.type_object import ClassVariable
 from capture.variables.operations.equality import equals_others, names_objects
-from guards import conditions as shapes
-from guards import guard as make_guard
+from guards import conditions
 from guards.guard import Guard
 from guards.guard_set import GuardSet
+from guards.kinds.attributes import ClassLacksGuard, NoAttributeGuard
+from guards.kinds.constants import ConstantGuard
+from guards.kinds.containers import DictContainsGuard, DictKeysGuard
+from guards.kinds.identity import DistinctObjectsGuard, IdentityGuard, SameObjectGuard
+from guards.kinds.sizes import ShapeGuard
+from guards.kinds.state import GlobalStateGuard
 from guards.sources import (
     HEAP_TYPE,
     ConstantSource,
@@ -47,7 +52,7 @@ MOST_PAIRS = 64
 def _no_forward_mode() -> Guard:
     """No level of forward-mode differentiation is open: a tensor with a tangent looks like any other."""
     level = ModuleAttrSource(ConstantSource(forward_ad), "_current_level")
-    return make_guard.constant_match(level, forward_ad._current_level)
+    return ConstantGuard.of(level, forward_ad._current_level)
 
 
 class Guarding:
@@ -56,18 +61,18 @@ class Guarding:
     side_effects: SideEffects
 
     def __init__(self) -> None:
-        self.guards = GuardSet([make_guard.global_state(len(function_modes.at_entry())), _no_forward_mode()])
+        self.guards = GuardSet([GlobalStateGuard.of(len(function_modes.at_entry())), _no_forward_mode()])
         self.modes_at_entry = read_modes()
         self._class_entries: dict[tuple[int, str], type] = {}  # guarded already; keeps the classes alive
 
     def guard_same_object(self, first: Source, second: Source) -> None:
         if isinstance(first, ConstantSource):
             if not isinstance(second, ConstantSource):
-                self.guards.add(make_guard.id_match(second, first.value))
+                self.guards.add(IdentityGuard.of(second, first.value))
         elif isinstance(second, ConstantSource):
-            self.guards.add(make_guard.id_match(first, second.value))
+            self.guards.add(IdentityGuard.of(first, second.value))
         else:
-            self.guards.add(make_guard.object_aliasing(first, second))
+            self.guards.add(SameObjectGuard.of(first, second))
 
     def guard_distinct(self, first: Variable, second: Variable) -> None:
         """The places of two variables hold two objects. (A constant is guarded by its value, a new object is
@@ -75,7 +80,7 @@ class Guarding:
         """
         sources = [v.source for v in (first, second)]
         if not any(s is None or isinstance(s, ConstantSource) for s in sources):
-            self.guards.add(make_guard.objects_distinct(sources))  # type: ignore[arg-type]
+            self.guards.add(DistinctObjectsGuard.of(sources))  # type: ignore[arg-type]
 
     def guard_changed_objects(
         self, known: Iterable[tuple[Any, Variable]], changed: AbstractSet[Source]
@@ -92,30 +97,30 @@ class Guarding:
         for sources in places.values():
             written = [source for source in sources if source in changed]
             if len(written) * len(sources) > MOST_PAIRS:
-                self.guards.add(make_guard.objects_distinct(sources))
+                self.guards.add(DistinctObjectsGuard.of(sources))
                 continue
             for index, source in enumerate(written):
                 for other in sources:
                     constant = isinstance(source, ConstantSource) and isinstance(other, ConstantSource)
                     if other is not source and other not in written[:index] and not constant:
-                        self.guards.add(make_guard.objects_distinct([source, other]))
+                        self.guards.add(DistinctObjectsGuard.of([source, other]))
 
     def guard_identity(self, variable: Variable, value: Any) -> None:
         if variable.source is not None and not isinstance(variable.source, ConstantSource):
-            self.guards.add(make_guard.id_match(variable.source, value))
+            self.guards.add(IdentityGuard.of(variable.source, value))
 
     def guard_storage_offset(self, source: Source, tensor: torch.Tensor) -> None:
         if not isinstance(source, ConstantSource):
-            offset = shapes.load(ShapeSource(source, "storage_offset"))
+            offset = conditions.load(ShapeSource(source, "storage_offset"))
             self.guards.add(
-                make_guard.shape_expression(
-                    shapes.apply("eq", offset, shapes.constant(tensor.storage_offset()))  # type: ignore[arg-type]
+                ShapeGuard.of(
+                    conditions.apply("eq", offset, conditions.constant(tensor.storage_offset()))  # type: ignore[arg-type]
                 )
             )
 
     def guard_dict_keys(self, source: Source | None, mapping: Any) -> None:
         if source is not None:
-            self.guards.add(make_guard.dict_keys(source, mapping))
+            self.guards.add(DictKeysGuard.of(source, mapping))
 
     def guard_dict_contains(self, variable: Any, key: Any, mapping: Any) -> None:
         if names_objects(key) or equals_others(key) or variable.side_changed(self):
@@ -124,14 +129,14 @@ class Guarding:
         elif variable.source is not None:
             try:
                 present = dict.__contains__(mapping, key)  # past a method of the program
-                self.guards.add(make_guard.dict_contains(variable.source, key, present))
+                self.guards.add(DictContainsGuard.of(variable.source, key, present))
             except TypeError:
                 variable.keys_guarded = True
                 self.guard_dict_keys(variable.source, mapping)
 
     def guard_no_attribute(self, variable: Variable, name: str) -> None:
         if variable.source is not None and not isinstance(variable.source, ConstantSource):
-            self.guards.add(make_guard.no_attr(variable.source, name))
+            self.guards.add(NoAttributeGuard.of(variable.source, name))
 
     def guard_class_entry(self, owner: Variable, cls: type, name: str) -> None:
         """What follows depends on what the class (of `owner`, or `owner` itself) and its bases have under the
@@ -146,9 +151,9 @@ class Guarding:
         self._class_entries[id(cls), name] = cls
         found = lookup_type(cls, name)
         if found is MISSING:
-            self.guards.add(make_guard.class_lacks(source, name))
+            self.guards.add(ClassLacksGuard.of(source, name))
         else:
-            self.guards.add(make_guard.id_match(TypeAttrSource(source, name), found))
+            self.guards.add(IdentityGuard.of(TypeAttrSource(source, name), found))
 
     def guard_bases(self, owner: Variable, cls: type) -> None:
         """What follows depends on the bases of the class (of `owner`, or `owner` itself)."""
@@ -161,7 +166,7 @@ class Guarding:
         bases = cls.__mro__[1:]
         if len(bases) > 1:  # one that has `object` alone can't get others
             for index, base in enumerate(bases, 1):
-                self.guards.add(make_guard.id_match(MroItemSource(source, index), base))
+                self.guards.add(IdentityGuard.of(MroItemSource(source, index), base))
 
     def guard_state(self, reader: Any, args: tuple[Any, ...] = ()) -> None:
         """What follows depends on what the built-in function says about the process: as it stood at the
@@ -174,7 +179,7 @@ class Guarding:
             **process_flags.read_from(changed["flags"]),
         }
         value = at_entry[reader] if reader in at_entry else reader(*args)
-        self.guards.add(make_guard.constant_match(StateSource(reader, args), value))
+        self.guards.add(ConstantGuard.of(StateSource(reader, args), value))
 
     def class_source(self, variable: Variable) -> Source | None:
         """Where the class of an object can be reached; of a class, the class itself."""

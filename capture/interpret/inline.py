@@ -51,7 +51,8 @@ from capture.variables.torch.compiled_callable import (
 )
 from capture.variables.torch.nn_module import MODULE_METHODS, ModuleVariable
 from capture.variables.torch.wrappers import BY_CODE, OF_TORCH_COMPILE
-from guards import guard as make_guard
+from guards.kinds.containers import DictContainsGuard, LengthGuard
+from guards.kinds.identity import IdentityGuard, SameObjectGuard
 from guards.sources import (
     CellContentsSource,
     ConstantSource,
@@ -259,9 +260,9 @@ def _guard_globals(tx: Translator, function: UserFunctionVariable, same_module: 
         return
     own = FunctionFieldSource(function.source, "__globals__")
     if same_module:
-        tx.output.guards.add(make_guard.object_aliasing(own, GlobalsSource()))
+        tx.output.guards.add(SameObjectGuard.of(own, GlobalsSource()))
     else:
-        tx.output.guards.add(make_guard.id_match(own, function.function.__globals__))
+        tx.output.guards.add(IdentityGuard.of(own, function.function.__globals__))
 
 
 def _named(code: CodeType, function: FunctionVariable) -> CodeType:
@@ -307,19 +308,17 @@ def guard_defaults(
     if given != code.co_argcount:
         place = FunctionFieldSource(source, "__defaults__")
         is_none = defaults is None
-        tx.output.guards.add(
-            make_guard.id_match(place, None) if is_none else make_guard.length_match(place, defaults)
-        )
+        tx.output.guards.add(IdentityGuard.of(place, None) if is_none else LengthGuard.of(place, defaults))
     keyword_only = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     missing = [name for name in keyword_only if name not in kwargs and name not in (keyword_defaults or ())]
     if not missing:
         return
     place = FunctionFieldSource(source, "__kwdefaults__")
     if keyword_defaults is None:
-        tx.output.guards.add(make_guard.id_match(place, None))
+        tx.output.guards.add(IdentityGuard.of(place, None))
         return
     for name in missing:
-        tx.output.guards.add(make_guard.dict_contains(place, name, False))
+        tx.output.guards.add(DictContainsGuard.of(place, name, False))
 
 
 def _field(source: Source | None, name: str) -> Source:

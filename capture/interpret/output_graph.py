@@ -52,8 +52,9 @@ from capture.variables.numbers.symbolic import as_number, is_symbolic, proxy_for
 from capture.variables.tensors import torch_function_overrides as overrides
 from capture.variables.tensors.tensor import TensorVariable
 from capture.variables.torch.nn_module import ModuleVariable
-from guards import guard as make_guard
 from guards.guard_set import GuardSet
+from guards.kinds.constants import ConstantGuard
+from guards.kinds.tensors import SharedStorageGuard
 from guards.lookup import is_nn_module
 from guards.properties.tensor import storage_key
 from guards.sources import AttrSource, ConstantSource, FunctionModeSource, Source, StateSource
@@ -105,7 +106,7 @@ class OutputGraph(Placeholders):
         """Whether the frame's caller handles no exception; if so, that is guarded."""
         if self._around is not None:
             return False
-        self.guards.add(make_guard.constant_match(StateSource(sys.exception), None))
+        self.guards.add(ConstantGuard.of(StateSource(sys.exception), None))
         return True
 
     # --- budget ---
@@ -509,7 +510,7 @@ class OutputGraph(Placeholders):
             if i.source not in unguarded
         ]
         if len(tensors) > 1:
-            self.guards.add(make_guard.tensor_aliasing([s for s, _ in tensors], [t for _, t in tensors]))
+            self.guards.add(SharedStorageGuard.of([s for s, _ in tensors], [t for _, t in tensors]))
         self.guard_changed_objects(self._objects.values(), self.side_effects.changed_sources())
         return self.guards
 

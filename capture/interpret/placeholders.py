@@ -33,7 +33,9 @@ from capture.variables.tensors.tensor import TensorVariable
 from capture.variables.tensors.tensor_subclass import SubclassVariable
 from codegen.fake.fake import fake_mode
 from codegen.fake.twins import check_supported, to_fake
-from guards import guard as make_guard
+from guards.kinds.identity import ExactTypeGuard
+from guards.kinds.sizes import dynamic_stride_guards
+from guards.kinds.tensors import BufferGuard, TensorGuard
 from guards.sources import ConstantSource, Source
 
 if TYPE_CHECKING:
@@ -65,8 +67,8 @@ class Placeholders(Guarding):
         fake = self._fake_of(value, layout)
         node = self._placeholder(input_name(source), fake)
         self.inputs.append(GraphInput(source, node, value))
-        self.guards.add(make_guard.tensor_match(source, value, dims, check_leaf=True))
-        for guard in make_guard.dynamic_strides(source, value, dims) if dims else ():
+        self.guards.add(TensorGuard.of(source, value, dims, check_leaf=True))
+        for guard in dynamic_stride_guards(source, value, dims) if dims else ():
             self.guards.add(guard)
         variable = TensorVariable(node, fake, source)
         variable.value = value
@@ -80,8 +82,8 @@ class Placeholders(Guarding):
         layout, dims = self.symbols.layout_of(plain, source)
         node = self._placeholder(input_name(source), self._fake_of(plain, layout))
         self.inputs.append(SubclassInput(source, node, plain))
-        self.guards.add(make_guard.tensor_match(source, value, dims, check_leaf=True))
-        for guard in make_guard.dynamic_strides(source, plain, dims) if dims else ():
+        self.guards.add(TensorGuard.of(source, value, dims, check_leaf=True))
+        for guard in dynamic_stride_guards(source, plain, dims) if dims else ():
             self.guards.add(guard)
         variable = SubclassVariable(type(value), node, node.meta["example_value"], source)
         variable.value = value
@@ -132,7 +134,7 @@ class Placeholders(Guarding):
         fake = self._fake_of(tensor)
         node = self._placeholder(input_name(source), fake)
         self.inputs.append(ArrayInput(source, node, tensor))
-        self.guards.add(make_guard.buffer_match(source, array))
+        self.guards.add(BufferGuard.of(source, array))
         return TensorVariable(node, fake)
 
     def add_numpy_number(self, number: Any, source: Source) -> TensorVariable:
@@ -141,7 +143,7 @@ class Placeholders(Guarding):
         fake = self._fake_of(tensor)
         node = self._placeholder(input_name(source), fake)
         self.inputs.append(NumpyNumberInput(source, node, tensor))
-        self.guards.add(make_guard.type_match(source, number))
+        self.guards.add(ExactTypeGuard.of(source, number))
         return TensorVariable(node, fake)
 
     def add_made_input(self, source: MadeSource, fake: torch.Tensor, value: torch.Tensor) -> torch.fx.Node:

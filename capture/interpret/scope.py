@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from capture.variables.core.base import Deleted, Variable
 from capture.variables.core.exception import raise_new
 from capture.variables.core.wrap import wrap
-from guards import guard as make_guard
+from guards.kinds.containers import DictContainsGuard
 from guards.sources import (
     BuiltinSource,
     ConstantSource,
@@ -78,7 +78,7 @@ class Scope:
 
     def _guard_presence(self, output: OutputGraph, name: str) -> None:
         namespace: Source = GlobalsSource() if self.root else ConstantSource(self.globals)
-        output.guards.add(make_guard.dict_contains(namespace, name, name in self.globals))
+        output.guards.add(DictContainsGuard.of(namespace, name, name in self.globals))
 
     def load_globals(self, code: PythonCode) -> None:
         code.load_constant(self.globals)

@@ -24,9 +24,12 @@ import torch.fx
 from capture.policy.marks import DimRange
 from capture.report.errors import ConstraintViolation
 from capture.sizes.policy import SizePolicy
-from guards import conditions as shapes
-from guards import guard as make_guard
+from guards import conditions
 from guards.guard import Guard
+from guards.kinds.constants import ConstantGuard, IntRangeGuard
+from guards.kinds.identity import ExactTypeGuard
+from guards.kinds.sizes import ShapeGuard
+from guards.properties.tensor import free_strides
 from guards.sources import ShapeSource, Source
 
 if TYPE_CHECKING:
@@ -90,7 +93,7 @@ class Symbols:
         )
         if not dims:
             return None, []
-        inner = make_guard.free_strides(value, dims)
+        inner = free_strides(value, dims)
         sizes: list[Any] = list(value.shape)
         for dim in dims:
             sizes[dim] = self._new_size(ShapeSource(source, "size", dim), sizes[dim], wanted[dim])
@@ -155,7 +158,7 @@ class Symbols:
         symbol = env.symbol_of(number)
         self.floats[symbol] = source
         self.leaves[symbol] = SymbolicVariable(self, number, source=source)
-        self.output.guards.add(make_guard.type_match(source, value))
+        self.output.guards.add(ExactTypeGuard.of(source, value))
         return self.leaves[symbol]
 
     # --- values ---
@@ -308,17 +311,16 @@ class Symbols:
 
     def _guards_of(self, symbol: Any, sources: list[Source]) -> list[Guard]:
         assert self.env is not None
-        first = shapes.load(sources[0])
-        result = [
-            make_guard.shape_expression(shapes.apply("eq", first, shapes.load(other)))
-            for other in sources[1:]
+        first = conditions.load(sources[0])
+        result: list[Guard] = [
+            ShapeGuard.of(conditions.apply("eq", first, conditions.load(other))) for other in sources[1:]
         ]
         minimum, maximum = self.env.bounds[symbol]
-        if minimum is not None and minimum in shapes.INT64:
-            result.append(make_guard.shape_expression(shapes.apply("le", shapes.constant(minimum), first)))
-        if maximum is not None and maximum in shapes.INT64:  # as every size is
-            result.append(make_guard.shape_expression(shapes.apply("le", first, shapes.constant(maximum))))
-        result += [make_guard.int_range(source, None, None) for source in sources if not source.is_int]
+        if minimum is not None and minimum in conditions.INT64:
+            result.append(ShapeGuard.of(conditions.apply("le", conditions.constant(minimum), first)))
+        if maximum is not None and maximum in conditions.INT64:  # as every size is
+            result.append(ShapeGuard.of(conditions.apply("le", first, conditions.constant(maximum))))
+        result += [IntRangeGuard.of(source, None, None) for source in sources if not source.is_int]
         return result
 
     def _condition(self, condition: Any) -> list[Guard]:
@@ -334,22 +336,22 @@ class Symbols:
         if type(expression).__name__ == "Equality" and all(map(self._is_float_or_zero, symbols)):
             return list(map(self._fixed, self._leaves_below(symbols)))
         try:
-            condition = shapes.from_sympy(expression, {s: self._expression(s) for s in symbols})
+            condition = conditions.from_sympy(expression, {s: self._expression(s) for s in symbols})
         except ValueError:
             return list(map(self._fixed, self._leaves_below(symbols)))
-        return [make_guard.shape_expression(condition)] if condition.sources else []
+        return [ShapeGuard.of(condition)] if condition.sources else []
 
     def _is_float_or_zero(self, symbol: Any) -> bool:
         assert self.env is not None
         value = self.env.backed_var_to_val[symbol]
         return symbol in self.floats or bool(value.is_Float and float(value) == 0.0)
 
-    def _expression(self, symbol: Any) -> shapes.ShapeExpression:
+    def _expression(self, symbol: Any) -> conditions.ShapeExpression:
         """Where the value of a symbol is read, or how it is computed from what is read. Raises ValueError."""
         from capture.variables.numbers.conditions import expression_of
 
         return (
-            shapes.load(self.sources[symbol][0])
+            conditions.load(self.sources[symbol][0])
             if symbol in self.sources
             else expression_of(self.leaves[symbol])
         )
@@ -358,10 +360,10 @@ class Symbols:
         """Its value is the present one."""
         assert self.env is not None
         if symbol in self.floats:
-            return make_guard.constant_match(self.floats[symbol], self.leaves[symbol].value.node.hint)  # type: ignore[attr-defined]
+            return ConstantGuard.of(self.floats[symbol], self.leaves[symbol].value.node.hint)  # type: ignore[attr-defined]
         value = int(self.env.backed_var_to_val[symbol])
-        return make_guard.shape_expression(
-            shapes.apply("eq", shapes.load(self.sources[symbol][0]), shapes.constant(value))
+        return ShapeGuard.of(
+            conditions.apply("eq", conditions.load(self.sources[symbol][0]), conditions.constant(value))
         )
 
     def _leaves_below(self, symbols: Iterable[Any]) -> list[Any]:

@@ -8,6 +8,7 @@ Out: `TensorProperties`, plain data; None in `sizes` or `strides` is free.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,6 +139,28 @@ def _fixed_strides(
     """Strides that do not change with a dynamic size: those not larger than the stride of every dynamic dim."""
     limit = min((strides[dim] for dim in dynamic), default=None)
     return tuple(stride if limit is None or stride <= limit else None for stride in strides)
+
+
+def free_strides(tensor: torch.Tensor, dynamic_dims: Iterable[int]) -> dict[int, int | None]:
+    """The dims whose stride `tensor_match` leaves free, each with the dim inside of it: its stride is the
+    size times the stride of that one.
+
+    None where no dim is inside of it in this way (a slice of a larger tensor): the stride stays what it is.
+    """
+    sizes, strides = tuple(tensor.shape), tensor.stride()
+    free = [
+        d for d, s in enumerate(TensorProperties.of(tensor, tuple(dynamic_dims)).strides or ()) if s is None
+    ]
+    return {dim: _dim_inside(sizes, strides, dim) for dim in free}
+
+
+def _dim_inside(sizes: tuple[int, ...], strides: tuple[int, ...], dim: int) -> int | None:
+    """A dim of a smaller stride where there is one. Of dims of size 1, whose strides are equal, the later is
+    inside: none goes in a circle.
+    """
+    inside = [d for d, size in enumerate(sizes) if d != dim and strides[dim] == size * strides[d]]
+    smaller = [d for d in inside if strides[d] < strides[dim]]
+    return next((d for d in smaller or inside if d in smaller or d > dim), None)
 
 
 def _fits(pattern: tuple[int | None, ...], values: tuple[int, ...] | None) -> bool:

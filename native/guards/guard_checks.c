@@ -42,12 +42,6 @@ int guard_check_length(PyObject *object, int64_t length)
     return raw_length(object) == length;
 }
 
-int guard_check_bool(PyObject *object, int64_t expected)
-{
-    Py_ssize_t length = raw_length(object);
-    return length >= 0 && (length > 0) == expected;
-}
-
 #define KEY_WORDS 3
 
 int guard_check_dict_keys(PyObject *object, const int64_t *operands)

@@ -1,4 +1,4 @@
-/* The instruction set of guard programs; guards/instructions.py has the same table, a test compares them.
+/* The instruction set of guard programs. `_capture.guard_instructions` tells it to guards/assembler.py.
  *
  * An instruction is a head word and operand words (int64).
  * Head: bits 0-7 opcode, 8-23 field A, 24-39 field B, 40-62 index of the guard that fails.
@@ -55,15 +55,11 @@
     X(CHECK_TYPE, "-s", "a")                                                                                 \
     X(CHECK_ID, "-s", "a")                                                                                   \
     X(CHECK_SAME, "ss", "")                                                                                  \
-    X(CHECK_NOT_NONE, "-s", "")                                                                              \
     X(CHECK_LENGTH, "-s", "i")                                                                               \
-    X(CHECK_BOOL, "-s", "i")                                                                                 \
-    X(CHECK_GRAD_NONE, "-s", "i")                                                                            \
     X(CHECK_INT, "-s", "i") /* an exact int with this value */                                               \
     X(CHECK_CONSTANT, "-s", "o")                                                                             \
     X(CHECK_CONTENTS, "-s", "o")                                                                             \
     X(CHECK_INT_RANGE, "-s", "ii")                                                                           \
-    X(CHECK_WEAKREF, "-s", "")                                                                               \
     X(CHECK_ITERATOR, "-s", "*i")                                                                            \
     X(CHECK_TENSOR, "-s", "aiiiiii*i") /* see guards/properties/tensor.py */                                 \
     X(CHECK_UNWRITTEN, "-s", "ii")     /* version, address of the first element */                           \
@@ -101,7 +97,8 @@ enum {
 #undef X
 };
 
-/* Operators of CHECK_SHAPE with their number of operands: the two loads, then guards.conditions.OPERATORS. */
+/* Operators of CHECK_SHAPE with their number of operands: the two loads, then those of
+ * guards.conditions.OPERATORS. `_capture.shape_operators` tells their numbers to guards/kinds/sizes.py. */
 /* clang-format off: a table */
 #define SHAPE_OPERATORS(X)                                                                                   \
     X(LOAD, 0)                                                                                               \

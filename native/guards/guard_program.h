@@ -55,7 +55,6 @@ int init_guard_loads(void);
 
 /* guard_checks.c: 1 where the check holds. `operands` are those behind the head word. */
 int guard_check_length(PyObject *object, int64_t length);
-int guard_check_bool(PyObject *object, int64_t expected);
 int guard_check_iterator(PyObject *object, const int64_t *operands);
 int guard_check_unwritten(PyObject *tensor, const int64_t *operands);
 int guard_check_tensor(PyObject *object, const int64_t *operands);

@@ -17,6 +17,12 @@ static const InstructionShape SHAPES[OP_COUNT] = {
 #undef X
 };
 
+static const char *const SHAPE_NAMES[SHAPE_COUNT] = {
+#define X(name, arity) #name,
+    SHAPE_OPERATORS(X)
+#undef X
+};
+
 GuardWidth guard_widths[OP_COUNT];
 
 void init_guard_widths(void)
@@ -264,13 +270,14 @@ PyObject *guard_instruction_table(void)
 
 PyObject *guard_shape_operators(void)
 {
-    return Py_BuildValue("("
-#define X(name, arity) "s"
-                         SHAPE_OPERATORS(X)
-#undef X
-                             ")",
-#define X(name, arity) #name,
-                         SHAPE_OPERATORS(X)
-#undef X
-                             NULL);
+    PyObject *table = PyTuple_New(SHAPE_COUNT);
+    for (int i = 0; table != NULL && i < SHAPE_COUNT; i++) {
+        PyObject *row = Py_BuildValue("(si)", SHAPE_NAMES[i], (int)shape_arity[i]);
+        if (row == NULL) {
+            Py_CLEAR(table);
+        } else {
+            PyTuple_SET_ITEM(table, i, row);
+        }
+    }
+    return table;
 }

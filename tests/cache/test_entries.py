@@ -11,8 +11,8 @@ import pytest
 
 import cache
 from cache.entries import CacheEntry, entries, has_captured, install, limit_reached, recompiles
-from guards.guard import type_match
 from guards.guard_set import GuardSet
+from guards.kinds.identity import ExactTypeGuard
 from guards.program import encode
 from guards.sources import LocalSource
 
@@ -145,7 +145,7 @@ def test_stop_capturing():
     names = {}
     exec("def fn(x): return 'eager'\ndef new(x): return 'captured'", names)
     fn, code = names["fn"], names["fn"].__code__
-    for_int = encode(GuardSet([type_match(LocalSource("x"), 1)]), (), code)
+    for_int = encode(GuardSet([ExactTypeGuard.of(LocalSource("x"), 1)]), (), code)
     asked = []
     cache.stop_capturing(code, KEY)
     install(code, CacheEntry(for_int, KEY, code=names["new"].__code__))

@@ -13,8 +13,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guards.guard import GuardError, constant_match
+from guards.guard import GuardError
 from guards.guard_set import GuardSet
+from guards.kinds.constants import ConstantGuard
 from guards.program import encode
 from guards.values import constant_identity, constants_equal, is_constant
 from tests.guards.world import World, X
@@ -36,7 +37,7 @@ constants = st.recursive(
 
 def native_equal(expected: Any, actual: Any) -> bool:
     world = World({"x": actual})
-    program = encode(GuardSet([constant_match(X, expected)]), [], world.function.__code__)
+    program = encode(GuardSet([ConstantGuard.of(X, expected)]), [], world.function.__code__)
     return bool(program.check(*world.arguments)[0] == -1)
 
 
@@ -97,4 +98,4 @@ class IntSubclass(int):
 def test_no_constant(value: Any) -> None:
     assert not is_constant(value)
     with pytest.raises(GuardError, match="no constant"):
-        constant_match(X, value)
+        ConstantGuard.of(X, value)

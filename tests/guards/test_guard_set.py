@@ -8,11 +8,16 @@ from typing import Any
 
 import torch
 
-from guards import guard as g
 from guards.conditions import apply, constant, from_sympy, load, size
-from guards.failure import describe, explain_failure
+from guards.failure import explain_failure
+from guards.guard import Guard
 from guards.guard_set import GuardSet
-from guards.kinds import GuardKind
+from guards.kinds.attributes import HasAttributeGuard, NoAttributeGuard
+from guards.kinds.constants import ConstantGuard
+from guards.kinds.containers import DictContainsGuard, LengthGuard, SetContentsGuard
+from guards.kinds.identity import ExactTypeGuard, IdentityGuard
+from guards.kinds.state import GlobalStateGuard
+from guards.kinds.tensors import TensorGuard, UnwrittenTensorGuard
 from guards.program import encode
 from guards.sources import (
     AttrSource,
@@ -29,32 +34,32 @@ def test_wholes_before_parts_and_cheap_before_dear() -> None:
     x = [1, torch.ones(2)]
     guards = GuardSet(
         [
-            g.tensor_match(ItemSource(X, 1), x[1]),
-            g.constant_match(ItemSource(X, 0), 1),
-            g.length_match(X, x),
-            g.type_match(X, x),
-            g.global_state(),
+            TensorGuard.of(ItemSource(X, 1), x[1]),
+            ConstantGuard.of(ItemSource(X, 0), 1),
+            LengthGuard.of(X, x),
+            ExactTypeGuard.of(X, x),
+            GlobalStateGuard.of(),
         ]
     )
     kinds = [
-        GuardKind.GLOBAL_STATE,
-        GuardKind.TYPE,
-        GuardKind.LENGTH,
-        GuardKind.CONSTANT,
-        GuardKind.TENSOR_MATCH,
+        GlobalStateGuard,
+        ExactTypeGuard,
+        LengthGuard,
+        ConstantGuard,
+        TensorGuard,
     ]
-    assert [guard.kind for guard in guards] == kinds
+    assert [type(guard) for guard in guards] == kinds
 
 
 def test_duplicates_and_implied_guards_go() -> None:
     tensor = torch.ones(2)
     guards = GuardSet(
         [
-            g.type_match(X, 1),
-            g.constant_match(X, 1),
-            g.constant_match(LocalSource("x"), 1),
-            g.type_match(Y, tensor),
-            g.tensor_match(Y, tensor),
+            ExactTypeGuard.of(X, 1),
+            ConstantGuard.of(X, 1),
+            ConstantGuard.of(LocalSource("x"), 1),
+            ExactTypeGuard.of(Y, tensor),
+            TensorGuard.of(Y, tensor),
         ]
     )
     assert [guard.text for guard in guards] == ["x == 1", "y: float32[2] strides [1] on cpu"]
@@ -65,11 +70,11 @@ def test_constants_that_compare_equal_are_two_guards() -> None:
         len(
             GuardSet(
                 [
-                    g.constant_match(X, 1),
-                    g.constant_match(X, True),
-                    g.constant_match(X, 1.0),
-                    g.constant_match(X, -0.0),
-                    g.constant_match(X, 0.0),
+                    ConstantGuard.of(X, 1),
+                    ConstantGuard.of(X, True),
+                    ConstantGuard.of(X, 1.0),
+                    ConstantGuard.of(X, -0.0),
+                    ConstantGuard.of(X, 0.0),
                 ]
             )
         )
@@ -83,7 +88,7 @@ class Big:
 
 def test_identity_guards_hold_weakly() -> None:
     big, small = Big(), [1]
-    guards = GuardSet([g.id_match(X, big), g.id_match(Y, small), g.type_match(X, big)])
+    guards = GuardSet([IdentityGuard.of(X, big), IdentityGuard.of(Y, small), ExactTypeGuard.of(X, big)])
     assert {id(item) for item in guards.weak_objects()} == {id(big), id(Big)}
     assert [id(item) for item in guards.strong_objects()] == [id(small)]
     dead = weakref.ref(big)
@@ -96,7 +101,7 @@ def test_identity_guards_hold_weakly() -> None:
 def test_a_key_object_is_not_kept() -> None:
     key = torch.ones(2)
     source = DictItemSource(X, key)
-    guards = GuardSet([g.not_none(source)])
+    guards = GuardSet([ConstantGuard.of(source, 1)])
     assert guards.weak_objects()[0] is key
     assert source == DictItemSource(X, key) != DictItemSource(X, torch.ones(2))
     dead = weakref.ref(key)
@@ -118,7 +123,7 @@ def test_identity_does_not_imply_the_type() -> None:
         pass
 
     world = World({"x": Big()})
-    guards = GuardSet([g.type_match(X, world.x), g.id_match(X, world.x)])
+    guards = GuardSet([ExactTypeGuard.of(X, world.x), IdentityGuard.of(X, world.x)])
     program = encode(guards, [], world.function.__code__)
     assert program.check(*world.arguments)[0] == -1
     world.x.__class__ = Other
@@ -133,7 +138,7 @@ def test_sources_by_place() -> None:
     assert GradSource(AttrSource(X, "w")).chain() == [X, AttrSource(X, "w"), GradSource(AttrSource(X, "w"))]
 
 
-def explained(guard: g.Guard, world: World, change: Any) -> str:
+def explained(guard: Guard, world: World, change: Any) -> str:
     guards = GuardSet([guard])
     change(world)
     return explain_failure(guards, 0, world.namespace).text
@@ -142,35 +147,35 @@ def explained(guard: g.Guard, world: World, change: Any) -> str:
 def test_failure_texts() -> None:
     tensor = torch.ones(2, 3)
     world = World({"x": tensor})
-    text = explained(g.tensor_match(X, tensor), world, lambda w: w.names.update(x=torch.ones(4, 3)))
+    text = explained(TensorGuard.of(X, tensor), world, lambda w: w.names.update(x=torch.ones(4, 3)))
     assert text == "x: was [x: float32[2, 3] strides [3, 1] on cpu], now [sizes [4, 3], was [2, 3]]"
     world = World({"x": [1, 2]})
     assert (
-        explained(g.length_match(X, [1, 2]), world, lambda w: w.x.append(3))
+        explained(LengthGuard.of(X, [1, 2]), world, lambda w: w.x.append(3))
         == "x: was [len(x) == 2], now [length 3]"
     )
-    assert explained(g.constant_match(ItemSource(X, 9), 1), world, lambda w: None).endswith(
+    assert explained(ConstantGuard.of(ItemSource(X, 9), 1), world, lambda w: None).endswith(
         "now [index 9 is out of range]"
     )
     with torch.no_grad():
-        state = g.global_state()
+        state = GlobalStateGuard.of()
     assert (
         explained(state, world, lambda w: None)
         == "global state of torch: was [grad_mode=0], now [grad_mode=1]"
     )
-    assert explained(g.type_match(X, 1), world, lambda w: None).endswith("now [<class 'list'>]")
+    assert explained(ExactTypeGuard.of(X, 1), world, lambda w: None).endswith("now [<class 'list'>]")
 
 
 def test_every_text_names_its_source() -> None:
     for guard in (
-        g.has_attr(X, [], "a"),
-        g.no_attr(X, "a"),
-        g.dict_contains(X, "k", False),
-        g.set_contents(X, {1}),
-        g.grad_none(X, torch.ones(1)),
-        g.tensor_unwritten(X, torch.ones(1)),
+        HasAttributeGuard.of(X, [], "a"),
+        NoAttributeGuard.of(X, "a"),
+        DictContainsGuard.of(X, "k", False),
+        SetContentsGuard.of(X, {1}),
+        IdentityGuard.of(GradSource(X), None),
+        UnwrittenTensorGuard.of(X, torch.ones(1)),
     ):
-        assert "x" in describe(guard)
+        assert "x" in guard.text
 
 
 def test_shape_expression_text_and_sympy() -> None:

@@ -4,12 +4,16 @@ C and in Python alike.
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from guards import kinds
+from guards.guard import Guard, PlaceGuard
 from guards.guard_set import GuardSet
-from guards.kinds import GuardKind
 from tests.guards.cases import CASES
 from tests.guards.world import Case, Change, World, verdict
 
@@ -43,10 +47,18 @@ def test_fails(case: Case, change: Change) -> None:
     assert _run(case, change) >= 0
 
 
+def _kinds(base: type[Guard]) -> Iterator[type[Guard]]:
+    """The classes of all families."""
+    for family in pkgutil.iter_modules(kinds.__path__):
+        importlib.import_module(f"guards.kinds.{family.name}")
+    for kind in base.__subclasses__():
+        yield from (kind, *_kinds(kind))
+
+
 def test_every_kind_has_a_case() -> None:
     seen = set()
     for case in CASES:
         world = World(case.make())
         with world.stack:  # some cases enter a context, autocast for one
-            seen |= {guard.kind for guard in case.guards(world)}
-    assert seen == set(GuardKind)
+            seen |= {type(guard) for guard in case.guards(world)}
+    assert seen == set(_kinds(Guard)) - {PlaceGuard}

@@ -9,8 +9,9 @@ import weakref
 import _capture
 import pytest
 
-from guards import guard as g
 from guards.guard_set import GuardSet
+from guards.kinds.constants import ConstantGuard
+from guards.kinds.identity import ExactTypeGuard
 from guards.program import encode
 from guards.sources import AttrSource, LocalSource
 
@@ -166,8 +167,8 @@ def test_guards_choose_the_entry_most_recently_hit_first(hook):
     def fn(x):
         raise AssertionError
 
-    for_int = hook.replace(fn, lambda x: ("int", x), program(fn, g.type_match(LocalSource("x"), 1)))
-    for_str = hook.replace(fn, lambda x: ("str", x), program(fn, g.type_match(LocalSource("x"), "")))
+    for_int = hook.replace(fn, lambda x: ("int", x), program(fn, ExactTypeGuard.of(LocalSource("x"), 1)))
+    for_str = hook.replace(fn, lambda x: ("str", x), program(fn, ExactTypeGuard.of(LocalSource("x"), "")))
     assert _capture.entries(fn.__code__) == [for_str, for_int]
     assert hook.call(fn, 1) == ("int", 1)
     assert _capture.entries(fn.__code__) == [for_int, for_str]
@@ -190,7 +191,7 @@ def test_graph_takes_slots(hook):
     owner = Owner()
     owner.weight = "weight"
     slots = [LocalSource("x"), AttrSource(LocalSource("self"), "weight")]
-    guards = program(fn, g.type_match(LocalSource("self"), owner), slots=slots)
+    guards = program(fn, ExactTypeGuard.of(LocalSource("self"), owner), slots=slots)
     calls = []
 
     def graph(*args):
@@ -227,7 +228,7 @@ def test_slots_live_while_the_graph_runs(hook):
         return (alive() is not None,)
 
     guards = program(
-        fn, g.type_match(LocalSource("self"), owner), slots=[AttrSource(LocalSource("self"), "value")]
+        fn, ExactTypeGuard.of(LocalSource("self"), owner), slots=[AttrSource(LocalSource("self"), "value")]
     )
     hook.graph(fn, graph, guards=guards)
     assert hook.call(fn, owner) is True
@@ -251,7 +252,7 @@ def test_code_takes_slots_behind_its_parameters(hook, width):
     body = "; ".join(f"v{i} = value" for i in range(width))
     exec(f"def replacement(self, rest, value):\n    del self.value\n    {body}\n    return rest, v0", names)
     guards = program(
-        fn, g.type_match(LocalSource("self"), owner), slots=[AttrSource(LocalSource("self"), "value")]
+        fn, ExactTypeGuard.of(LocalSource("self"), owner), slots=[AttrSource(LocalSource("self"), "value")]
     )
     with pytest.raises(ValueError, match="and one for each slot"):
         hook.replace(fn, lambda self, rest: 0, guards)
@@ -267,7 +268,7 @@ def test_answer_of_the_callback_loads_its_slots(hook):
     def fn(x):
         return "eager"
 
-    guards = program(fn, g.type_match(LocalSource("x"), 1), slots=[LocalSource("x")])
+    guards = program(fn, ExactTypeGuard.of(LocalSource("x"), 1), slots=[LocalSource("x")])
     entry = _capture.Entry(guards, hook.key, graph=lambda x: (x,), result=(("out", 0),))
     hook.answers[fn.__code__] = entry
     assert hook.call(fn, 5) == 5
@@ -399,7 +400,7 @@ def resume_new(x, n): return Continuation(resume, (x, n - 1)) if n else x
 
     def guards(name):
         fn = names[name]
-        return program(fn, g.type_match(LocalSource("x"), thing), slots=slots)
+        return program(fn, ExactTypeGuard.of(LocalSource("x"), thing), slots=slots)
 
     for name in ("by_code", "by_wide"):
         hook.replace(names[name], names[name + "_new"], guards(name))
@@ -495,7 +496,7 @@ def test_frames_that_fit_nothing_for_long_ask_no_guards_but_now_and_then(hook):
     def special(x):
         return "special"
 
-    entry = hook.replace(function, special, program(function, g.constant_match(LocalSource("x"), 7)))
+    entry = hook.replace(function, special, program(function, ConstantGuard.of(LocalSource("x"), 7)))
     stop = _capture.Entry(None, hook.key)
     _capture.add_entry(function.__code__, stop)
 
@@ -523,7 +524,7 @@ def test_frames_left_to_python_for_long_ask_no_guards_but_now_and_then(hook):
     code = function.__code__
 
     def left(value, **how):
-        entry = _capture.Entry(program(function, g.constant_match(LocalSource("x"), value)), hook.key, **how)
+        entry = _capture.Entry(program(function, ConstantGuard.of(LocalSource("x"), value)), hook.key, **how)
         _capture.add_entry(code, entry)
         return entry
 
@@ -532,7 +533,7 @@ def test_frames_left_to_python_for_long_ask_no_guards_but_now_and_then(hook):
 
     asked, sampled, other = left(1), left(2, sampled=True), left(3, sampled=True, unhooked=True)
     assert (asked.sampled, sampled.sampled, other.sampled) == (False, True, True)
-    entry = hook.replace(function, special, program(function, g.constant_match(LocalSource("x"), 7)))
+    entry = hook.replace(function, special, program(function, ConstantGuard.of(LocalSource("x"), 7)))
     assert calls(1, 200) == [1] * 200 and calls(7, 1) == ["special"], "not one to be sampled"
     assert calls(2, 63) == [2] * 63 and calls(7, 1) == ["special"], "too few in a row"
     assert calls(2, 63) == [2] * 63 and calls(3, 1) == [3], "with the hook, and without"

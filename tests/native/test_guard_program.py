@@ -16,7 +16,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guards import guard as g
+from guards.assembler import Assembler, instructions
 from guards.conditions import (
     OPERATORS,
     ShapeExpression,
@@ -24,10 +24,13 @@ from guards.conditions import (
     apply,
     constant,
     load,
-    shape_operator_numbers,
 )
 from guards.guard_set import GuardSet
-from guards.instructions import INSTRUCTIONS, OPCODES, Assembler
+from guards.kinds.attributes import module_guards
+from guards.kinds.containers import LengthGuard
+from guards.kinds.identity import ExactTypeGuard, IdentityGuard
+from guards.kinds.sizes import ShapeGuard
+from guards.kinds.tensors import TensorGuard
 from guards.program import encode
 from guards.sources import (
     AttrSource,
@@ -43,12 +46,24 @@ from tests.guards.world import World, X, Y
 ROOT = Path(__file__).parents[2]
 
 
-def test_tables_agree() -> None:
-    assert _capture.guard_instructions == tuple(map(tuple, INSTRUCTIONS))
+def test_each_instruction_is_encoded() -> None:
+    """Every instruction of the extension's table is in some program."""
+    header = ("LOAD_", "CHECK_", "STORE_")
+    python = "".join(path.read_text() for path in (ROOT / "guards").rglob("*.py"))
+    assert all(name.startswith(header) and f'"{name}"' in python for name in instructions())
+
+
+def test_instructions_are_numbered_as_in_the_extension() -> None:
+    for number, (name, fields, operands) in enumerate(_capture.guard_instructions):
+        assert instructions()[name] == (number, operands)
+        assert len(fields) == 2
+        assert set(fields) <= set("dDsS-")
 
 
 def test_shape_operators_agree() -> None:
-    assert _capture.shape_operators == tuple(name.upper() for name in shape_operator_numbers())
+    """The extension has the operators of `conditions`, with as many operands, behind its two loads."""
+    native = {name.lower(): arity for name, arity in _capture.shape_operators}
+    assert native == {"load": 0, "const": 0, **{name: o.arity for name, o in OPERATORS.items()}}
 
 
 # --- slots --------------------------------------------------------------------------------------------------------------------
@@ -63,7 +78,7 @@ def test_slots_hold_what_the_sources_name() -> None:
         AttrSource(X, "bias"),
         ShapeSource(ItemSource(Y, 0), "size", 0),
     ]
-    failed, slots = encode(GuardSet([g.type_match(X, layer)]), sources, world.function.__code__).check(
+    failed, slots = encode(GuardSet([ExactTypeGuard.of(X, layer)]), sources, world.function.__code__).check(
         *world.arguments
     )
     assert failed == -1
@@ -85,7 +100,7 @@ def test_integer_slots_follow_the_size() -> None:
 
 def test_a_slot_that_cannot_be_loaded_fails_behind_the_guards() -> None:
     world = World({"x": [1]})
-    program = encode(GuardSet([g.type_match(X, [1])]), [X, ItemSource(X, 3)], world.function.__code__)
+    program = encode(GuardSet([ExactTypeGuard.of(X, [1])]), [X, ItemSource(X, 3)], world.function.__code__)
     assert program.check(*world.arguments) == (2, None)
 
 
@@ -101,7 +116,7 @@ def build(*instructions: tuple[str, dict[str, Any]], registers: int = 2, slots: 
 
 LOAD_X = ("LOAD_LOCAL", {"a": 0, "operands": [0]})
 MALFORMED = {
-    "read before written": [("CHECK_NOT_NONE", {"b": 1})],
+    "read before written": [("CHECK_FUNCTION", {"b": 1})],
     "register out of range": [("LOAD_LOCAL", {"a": 9, "operands": [0]})],
     "slot out of range": [LOAD_X, ("STORE_SLOT", {"b": 0, "operands": [4]})],
     "unused field": [("LOAD_GLOBALS", {"a": 0, "b": 1})],
@@ -139,7 +154,7 @@ def test_unfilled_slot_is_refused() -> None:
 @settings(max_examples=400, deadline=None)
 @given(
     st.lists(
-        st.one_of(st.integers(0, len(OPCODES)), st.integers(-(2**63), 2**63 - 1), st.integers(0, 4)),
+        st.one_of(st.integers(0, len(instructions())), st.integers(-(2**63), 2**63 - 1), st.integers(0, 4)),
         max_size=12,
     )
 )
@@ -175,7 +190,7 @@ def test_operators_as_in_python(operator: str, a: int, b: int, expected: int) ->
     except ShapeOverflow:
         result = None
     for candidate in {expected, result if result is not None else expected}:
-        guard = g.shape_expression(apply("eq", value, constant(candidate)))
+        guard = ShapeGuard.of(apply("eq", value, constant(candidate)))
         program = encode(GuardSet([guard]), [], world.function.__code__)
         assert (program.check(*world.arguments)[0] == -1) == (result == candidate)
 
@@ -183,7 +198,7 @@ def test_operators_as_in_python(operator: str, a: int, b: int, expected: int) ->
 def test_constant_condition_alone() -> None:
     world = World({})
     for value in (0, 1):
-        guard = g.Guard((X,), g.GuardKind.SHAPE_EXPRESSION, ShapeExpression((), (("const", value),)))
+        guard = ShapeGuard((X,), ShapeExpression((), (("const", value),)))
         assert (
             encode(GuardSet([guard]), [], world.function.__code__).check(*world.arguments)[0] == -1
         ) == bool(value)
@@ -200,9 +215,9 @@ def test_checks_leave_reference_counts_alone() -> None:
     item = DictItemSource(Y, "k")
     guards = GuardSet(
         [
-            *g.module_match(X, layer),
-            g.id_match(ItemSource(item, 0), value),
-            g.grad_none(ItemSource(item, 1), world.y["k"][1]),
+            *module_guards(X, layer),
+            IdentityGuard.of(ItemSource(item, 0), value),
+            TensorGuard.of(GradSource(ItemSource(item, 1)), world.y["k"][1].grad),
         ]
     )
     sources = [AttrSource(X, "weight"), ItemSource(item, 0), GradSource(ItemSource(item, 1))]
@@ -234,7 +249,7 @@ def test_programs_free_what_they_hold() -> None:
     held = Held()
     world = World({"x": torch.ones(300, 2)})
     program = encode(
-        GuardSet([g.length_match(ConstantSource(held), held)]),
+        GuardSet([LengthGuard.of(ConstantSource(held), held)]),
         [ShapeSource(X, "size", 0)],
         world.function.__code__,
     )

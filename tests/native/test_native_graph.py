@@ -11,8 +11,8 @@ import torch
 import torch.fx
 
 from codegen import compile_fx
-from guards import guard as g
 from guards.guard_set import GuardSet
+from guards.kinds.tensors import TensorGuard
 from guards.program import encode
 from guards.sources import LocalSource
 
@@ -42,7 +42,7 @@ def compiled():
 def entry(hook, compiled):
     sources = [LocalSource(name) for name in ("x", "y", "note")]
     guards = encode(
-        GuardSet([g.tensor_match(source, torch.ones(4)) for source in sources[:2]]), sources, eager.__code__
+        GuardSet([TensorGuard.of(source, torch.ones(4)) for source in sources[:2]]), sources, eager.__code__
     )
     yield hook.graph(eager, compiled, RECIPE, guards, inputs=2)
     _capture.clear_entries(eager.__code__)

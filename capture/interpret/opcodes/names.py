@@ -15,7 +15,7 @@ from capture.variables.containers.sequence import SequenceVariable
 from capture.variables.containers.sets import SetVariable
 from capture.variables.core.exception import raise_new
 from capture.variables.tensors.tensor import TensorVariable
-from guards import guard as make_guard
+from guards.kinds.identity import IdentityGuard
 from guards.sources import ConstantSource, DictItemSource
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def _import_name(tx: Translator, instruction: Instruction) -> None:
     name = instruction.value
     if tx.scope.builtins.get("__import__") is not IMPORT:
         raise GraphBreak("import", name=name)
-    tx.output.guards.add(make_guard.id_match(tx.scope.builtin_source("__import__"), IMPORT))
+    tx.output.guards.add(IdentityGuard.of(tx.scope.builtin_source("__import__"), IMPORT))
     if level:
         name = importlib.util.resolve_name("." * level + name, tx.scope.globals.get("__package__") or "")
     if name not in sys.modules:

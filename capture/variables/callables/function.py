@@ -13,7 +13,7 @@ from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable, raise_type_error
 from capture.variables.core.exception import raise_new
-from guards import guard as make_guard
+from guards.kinds.attributes import NoAttributeGuard
 from guards.sources import (
     FUNCTION_FIELDS,
     AttrSource,
@@ -133,7 +133,7 @@ class UserFunctionVariable(FunctionVariable):
             return wrap(tx.output, self.function.__dict__, DictSource(self.source) if self.source else None)
         if not hasattr(self.function, name):
             if self.source is not None:
-                tx.output.guards.add(make_guard.no_attr(self.source, name))
+                tx.output.guards.add(NoAttributeGuard.of(self.source, name))
             raise raise_new(AttributeError, f"'function' object has no attribute '{name}'")
         return wrap(
             tx.output, getattr(self.function, name), AttrSource(self.source, name) if self.source else None

@@ -14,7 +14,8 @@ from capture.variables.callables import cache_entries
 from capture.variables.callables.polyfills import MADE_CALLABLES
 from capture.variables.core.base import Variable, realize
 from capture.variables.objects.user_object import ObjectVariable
-from guards import guard as make_guard
+from guards.kinds.containers import LengthGuard
+from guards.kinds.identity import IdentityGuard
 from guards.sources import ConstantSource, DictItemSource
 from guards.values import constants_equal, is_constant
 
@@ -141,7 +142,7 @@ class CachedFunctionVariable(Variable):
         if entry is None:
             return None
         source = DictItemSource(ConstantSource(entry.cache), entry.key)
-        tx.output.guards.add(make_guard.id_match(source, entry.found))
+        tx.output.guards.add(IdentityGuard.of(source, entry.found))
         result = self.function(*args, **kwargs)
         return tx.wrap(result, ConstantSource(result))
 
@@ -176,7 +177,7 @@ def dispatch(
     registry = dispatcher.__closure__[names.index("registry")].cell_contents
     chosen = dispatcher(args[0].real_value())
     source = ConstantSource(registry)
-    tx.output.guards.add(make_guard.length_match(source, registry))
+    tx.output.guards.add(LengthGuard.of(source, registry))
     key = next(k for k, v in registry.items() if v is chosen)
     return tx.wrap(chosen, DictItemSource(source, key))
 

@@ -30,7 +30,7 @@ from capture.variables.numbers.random_draws import DrawFunction, bounds_of
 from capture.variables.objects.wrap import wrap_object
 from capture.variables.tensors.tensor_descriptor import AccessorVariable, TensorDescriptorVariable
 from capture.variables.torch.torch_function import TorchFunctionVariable
-from guards import guard as make_guard
+from guards.kinds.attributes import FunctionGuard
 from guards.sources import (
     HEAP_TYPE,
     AttrSource,
@@ -52,7 +52,7 @@ def wrap_function(output: OutputGraph, value: types.FunctionType, source: Source
         guard_identity(output, value, source)
         return TorchFunctionVariable(value, source)
     if source is not None and not isinstance(source, ConstantSource):
-        output.guards.add(make_guard.function_match(source, value, defaults=False, closure=False))
+        output.guards.add(FunctionGuard.of(source, value, defaults=False, closure=False))
     return UserFunctionVariable(value, source)
 
 

@@ -21,7 +21,7 @@ from capture.variables.core.exception import raise_new
 from capture.variables.iterators.rules import next_item
 from capture.variables.operations.equality import equal_or_same, sort_items
 from capture.variables.text.strings import to_repr
-from guards import guard as make_guard
+from guards.kinds.iterators import IteratorStateGuard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +76,7 @@ class DequeVariable(MutableSequence):
     def guard_limit(self, tx: Translator) -> None:
         """What follows depends on `maxlen`."""
         if type(self.original) is collections.deque and self.source is not None:
-            tx.output.guards.add(make_guard.iterator_state(self.source, self.original))
+            tx.output.guards.add(IteratorStateGuard.of(self.source, self.original))
         elif self.original is not None:
             tx.output.guard_identity(self, self.original)
 

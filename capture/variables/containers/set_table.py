@@ -18,8 +18,8 @@ import _capture
 
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.operations.equality import names_objects
-from guards import guard as make_guard
 from guards.guard import GuardError
+from guards.kinds.containers import SetLayoutGuard
 from guards.properties.set_layout import layout_of
 from guards.sources import ConstantSource
 
@@ -80,7 +80,7 @@ class SetTable:
     def guard_order(self, output: OutputGraph) -> bool:
         """From here on the order counts. False where no guard can hold it."""
         try:
-            guards = [make_guard.set_layout(source, value) for source, value in self.origins]
+            guards = [SetLayoutGuard.of(source, value) for source, value in self.origins]
         except GuardError:
             return False
         for guard in guards:

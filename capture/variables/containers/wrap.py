@@ -25,7 +25,8 @@ from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.core.wrap import constant, guard_identity, guard_type, wrap, wraps
 from capture.variables.objects.native_base import LITERAL_BASES
 from capture.variables.operations.equality import ByIdentity, ForeignKey, hashes_by_identity
-from guards import guard as make_guard
+from guards.kinds.constants import ContentsGuard
+from guards.kinds.containers import LengthGuard, SetContentsGuard
 from guards.lookup import dict_items
 from guards.sources import (
     AttrSource,
@@ -61,7 +62,7 @@ def _items(output: OutputGraph, value: Any, base: Any, source: Source | None) ->
     """The items that `base` sees, each by its index."""
     if source is None:
         return [wrap(output, item, None) for item in base.__iter__(value)]
-    output.guards.add(make_guard.length_match(source, value))
+    output.guards.add(LengthGuard.of(source, value))
     place = DequeItemSource if base is collections.deque else ItemSource
     return [LazyVariable(output, item, place(source, i)) for i, item in enumerate(base.__iter__(value))]
 
@@ -174,7 +175,7 @@ def set_of(output: OutputGraph, value: Any, base: Any, source: Source | None) ->
     if not all(is_guardable_constant(i) or hashes_by_identity(type(i)) for i in items):
         return OpaqueVariable(value, source, "iterate", value="a set of objects with their own __hash__")
     if source is not None:
-        output.guards.add(make_guard.set_contents(source, value))
+        output.guards.add(SetContentsGuard.of(source, value))
     entries: dict[Any, Variable] = {}
     for item in items:
         variable = constant(item) if is_guardable_constant(item) else wrap(output, item, ConstantSource(item))
@@ -205,7 +206,7 @@ def contents(output: OutputGraph, value: Any, base: Any, source: Source) -> Vari
     """The built-in part of an instance of a class on top of `base`."""
     if base in LITERAL_BASES:
         if not isinstance(source, ConstantSource):
-            output.guards.add(make_guard.contents_match(source, value))
+            output.guards.add(ContentsGuard.of(source, value))
         return ConstantVariable(PLAIN_VALUE[base](value))
     if issubclass(base, dict):
         result = dict_of(output, value, base, source)

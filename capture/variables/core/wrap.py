@@ -34,7 +34,8 @@ from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.numbers.graph_float import GraphFloatVariable
 from capture.variables.numbers.symbolic import SYMBOLIC, SymbolicVariable, from_symbolic
 from codegen.kernel.errors import UnsupportedTensor
-from guards import guard as make_guard
+from guards.kinds.constants import ConstantGuard
+from guards.kinds.identity import ExactTypeGuard, IdentityGuard
 from guards.sources import ConstantSource, Source
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def _wrapper_by_base(value: Any) -> Any:
 
 def guard_type(output: OutputGraph, value: Any, source: Source | None) -> None:
     if source is not None:
-        output.guards.add(make_guard.type_match(source, value))
+        output.guards.add(ExactTypeGuard.of(source, value))
 
 
 # --- constants --------------------------------------------------------------------------------------------
@@ -126,14 +127,14 @@ def wrap_literal(output: OutputGraph, value: Any, source: Source | None) -> Vari
         symbolic = output.symbols.number_variable(value, source)
         if symbolic is not None:
             return symbolic
-        output.guards.add(make_guard.constant_match(source, value))
+        output.guards.add(ConstantGuard.of(source, value))
     return ConstantVariable(value, None)
 
 
 @wraps(torch.finfo, torch.iinfo, types.CodeType, torch._C._SDPBackend)
 def wrap_by_identity(output: OutputGraph, value: Any, source: Source | None) -> Variable:
     if source is not None and not isinstance(source, ConstantSource):
-        output.guards.add(make_guard.id_match(source, value))
+        output.guards.add(IdentityGuard.of(source, value))
     return ConstantVariable(value, None)
 
 
@@ -151,4 +152,4 @@ def wrap_tensor(output: OutputGraph, value: torch.Tensor, source: Source | None)
 
 def guard_identity(output: OutputGraph, value: Any, source: Source | None) -> None:
     if source is not None and not isinstance(source, ConstantSource):
-        output.guards.add(make_guard.id_match(source, value))
+        output.guards.add(IdentityGuard.of(source, value))

@@ -29,8 +29,8 @@ from capture.variables.iterators.iterator import (
     ReverseIterator,
 )
 from capture.variables.objects.user_object import ObjectVariable
-from guards import guard as make_guard
 from guards.guard import GuardError
+from guards.kinds.iterators import IteratorStateGuard
 from guards.properties.iterator_state import ITERATORS, VIEWS, numbers_of, parts_of
 from guards.sources import IteratorPartSource, Source
 
@@ -102,7 +102,7 @@ def wrap_iterator(output: OutputGraph, value: Any, source: Source | None) -> Var
     if source is None or (kind in MOVED and not hasattr(_capture, "move_iterator")):
         return refused()
     try:
-        guard = make_guard.iterator_state(source, value)
+        guard = IteratorStateGuard.of(source, value)
     except GuardError:
         return refused(" that is exhausted, or counts in large numbers")
     numbers = numbers_of(value)

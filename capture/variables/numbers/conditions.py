@@ -18,7 +18,7 @@ import torch
 from capture.graph.number_operations import bit_length
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.numbers.symbolic import SymbolicVariable
-from guards import conditions as shapes
+from guards import conditions
 from guards.conditions import ShapeExpression
 from guards.sources import FloatSource
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 def expression_of(variable: Variable) -> ShapeExpression:
     """Raises ValueError where there is none."""
     if isinstance(variable, ConstantVariable):
-        return shapes.constant(variable.value)
+        return conditions.constant(variable.value)
     assert isinstance(variable, SymbolicVariable)
     if variable.function is None:
         assert variable.source is not None
         is_float = variable.python_type() is float
-        return shapes.load(FloatSource(variable.source) if is_float else variable.source)
+        return conditions.load(FloatSource(variable.source) if is_float else variable.source)
     rule = RULES.get(variable.function)
     if rule is None:
         raise ValueError(f"no form for {variable.function}")
@@ -42,34 +42,40 @@ def expression_of(variable: Variable) -> ShapeExpression:
 
 
 def _apply(name: str) -> Callable[..., ShapeExpression]:
-    return lambda *operands: shapes.apply(name, *operands)
+    return lambda *operands: conditions.apply(name, *operands)
 
 
 def _swapped(name: str) -> Callable[..., ShapeExpression]:
-    return lambda left, right: shapes.apply(name, right, left)
+    return lambda left, right: conditions.apply(name, right, left)
 
 
 def _to_int(name: str) -> Callable[..., ShapeExpression]:
-    return lambda operand: shapes.apply(name, operand) if operand.is_float else operand
+    return lambda operand: conditions.apply(name, operand) if operand.is_float else operand
 
 
 def _to_float(operand: ShapeExpression) -> ShapeExpression:
-    return operand if operand.is_float else shapes.apply("float", operand)
+    return operand if operand.is_float else conditions.apply("float", operand)
 
 
 def _absolute(operand: ShapeExpression) -> ShapeExpression:
     return (
-        shapes.apply("fabs", operand)
+        conditions.apply("fabs", operand)
         if operand.is_float
-        else shapes.apply("max", operand, shapes.apply("neg", operand))
+        else conditions.apply("max", operand, conditions.apply("neg", operand))
     )
 
 
 def _power(base: ShapeExpression, exponent: ShapeExpression) -> ShapeExpression:
     natural = exponent.code[0][1] if len(exponent.code) == 1 and not exponent.sources else None  # type: ignore[misc]
     if base.is_float or type(natural) is not int or natural < 0:
-        return shapes.apply("fpow", base, exponent)
-    return shapes.apply("mul", *[base] * natural) if natural > 1 else base if natural else shapes.constant(1)
+        return conditions.apply("fpow", base, exponent)
+    return (
+        conditions.apply("mul", *[base] * natural)
+        if natural > 1
+        else base
+        if natural
+        else conditions.constant(1)
+    )
 
 
 RULES: dict[Any, Callable[..., ShapeExpression]] = {
@@ -81,7 +87,7 @@ RULES: dict[Any, Callable[..., ShapeExpression]] = {
     operator.truediv: _apply("fdiv"),
     operator.neg: _apply("neg"),
     operator.pos: lambda operand: operand,
-    operator.invert: lambda operand: shapes.apply("sub", shapes.constant(-1), operand),
+    operator.invert: lambda operand: conditions.apply("sub", conditions.constant(-1), operand),
     operator.lt: _apply("lt"),
     operator.le: _apply("le"),
     operator.eq: _apply("eq"),
@@ -106,7 +112,7 @@ RULES: dict[Any, Callable[..., ShapeExpression]] = {
     math.floor: _to_int("floor"),
     math.ceil: _to_int("ceil"),
     math.isqrt: _apply("isqrt"),
-    math.fabs: lambda operand: shapes.apply("fabs", operand),
-    math.pow: lambda base, exponent: shapes.apply("fpow", base, exponent),
+    math.fabs: lambda operand: conditions.apply("fabs", operand),
+    math.pow: lambda base, exponent: conditions.apply("fpow", base, exponent),
     **{getattr(math, name): _apply(name) for name in ("exp", "log", "log2", "log10", "sin", "cos", "tanh")},
 }

@@ -23,7 +23,7 @@ from capture.variables.objects.type_object import ClassVariable
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.tensors import tensor_attributes
 from capture.variables.tensors.tensor import TensorVariable
-from guards import guard as make_guard
+from guards.kinds.identity import ExactTypeGuard
 from guards.sources import HEAP_TYPE, ConstantSource
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _guard_metaclasses(tx: Translator, kinds: Any, method: str) -> None:
         for kind in kinds if isinstance(kinds, tuple) else typing.get_args(kinds):
             _guard_metaclasses(tx, kind, method)
     elif isinstance(kinds, type) and type(kinds) is not type and kinds.__flags__ & HEAP_TYPE:
-        tx.output.guards.add(make_guard.type_match(ConstantSource(kinds), kinds))
+        tx.output.guards.add(ExactTypeGuard.of(ConstantSource(kinds), kinds))
         tx.output.guard_class_entry(wrap_class(tx.output, type(kinds)), type(kinds), method)
 
 

@@ -9,7 +9,7 @@ from capture.variables.containers.mapping import DictVariable
 from capture.variables.core.base import Deleted, LazyVariable, Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
-from guards import guard as make_guard
+from guards.kinds.containers import DictKeysGuard
 from guards.lookup import instance_dict
 from guards.sources import DictSource
 
@@ -72,9 +72,7 @@ class InstanceDictVariable(DictVariable):
     def guard_keys(self, tx: Translator) -> None:
         owner = self.owner
         if owner.value is not None and owner.source is not None:
-            tx.output.guards.add(
-                make_guard.dict_keys(DictSource(owner.source), instance_dict(owner.value) or {})
-            )
+            tx.output.guards.add(DictKeysGuard.of(DictSource(owner.source), instance_dict(owner.value) or {}))
 
     def find(self, tx: Translator, key: Variable) -> Variable | None:
         name = key.as_constant()

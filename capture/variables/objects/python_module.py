@@ -13,7 +13,8 @@ from capture.variables.core.base import Variable
 from capture.variables.core.class_lookup import MISSING, is_data_descriptor, lookup_type
 from capture.variables.core.exception import raise_new
 from capture.variables.core.wrap import wrap
-from guards import guard as make_guard
+from guards.kinds.attributes import HasAttributeGuard
+from guards.kinds.containers import DictContainsGuard
 from guards.sources import ConstantSource, DictItemSource, DictSource, ModuleAttrSource
 
 if TYPE_CHECKING:
@@ -52,9 +53,9 @@ class PythonModuleVariable(Variable):
         except AttributeError as error:
             if self.source is not None and self.module.__name__.partition(".")[0] == "torch":
                 # what `__getattr__` of torch's modules says of a name is always the same
-                tx.output.guards.add(make_guard.dict_contains(DictSource(self.source), name, False))
+                tx.output.guards.add(DictContainsGuard.of(DictSource(self.source), name, False))
             elif self.source is not None:
-                tx.output.guards.add(make_guard.has_attr(self.source, self.module, name))
+                tx.output.guards.add(HasAttributeGuard.of(self.source, self.module, name))
             raise raise_new(AttributeError, *error.args) from None
         if isinstance(value, types.ModuleType) or name in namespace:
             return wrap(tx.output, value, self.attribute_source(name))

@@ -34,7 +34,8 @@ from capture.variables.objects.native_base import (
     make_native,
 )
 from capture.variables.objects.object_methods import OBJECT_METHOD_NAMES, OBJECT_METHODS
-from guards import guard as make_guard
+from guards.kinds.attributes import HasAttributeGuard
+from guards.kinds.containers import DictContainsGuard
 from guards.lookup import instance_dict
 from guards.sources import HEAP_TYPE, AttrSource, DictItemSource, DictSource
 
@@ -203,7 +204,7 @@ class ObjectVariable(Variable):
         if self.shows_entry(name) or self.source is None:
             tx.output.guard_no_attribute(self, name)
         else:
-            tx.output.guards.add(make_guard.dict_contains(DictSource(self.source), name, False))
+            tx.output.guards.add(DictContainsGuard.of(DictSource(self.source), name, False))
 
     def dict_variable(self) -> Variable:
         from capture.variables.objects.instance_dict import InstanceDictVariable
@@ -236,7 +237,7 @@ class ObjectVariable(Variable):
                 value = found.__get__(self.real_value() if pending is None else None)
             except (AttributeError, TypeError, NotConstant):
                 if pending is None and self.source is not None:
-                    tx.output.guards.add(make_guard.has_attr(self.source, self.value, name))
+                    tx.output.guards.add(HasAttributeGuard.of(self.source, self.value, name))
                 raise raise_new(
                     AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'"
                 ) from None

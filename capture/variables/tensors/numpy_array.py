@@ -30,7 +30,7 @@ from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.core.wrap import wrap_class
 from capture.variables.tensors.tensor import TensorVariable
-from guards import guard as make_guard
+from guards.kinds.constants import ConstantGuard
 from guards.sources import ConstantSource
 from guards.values import NUMPY_NUMBERS
 
@@ -97,7 +97,7 @@ class NumpyVariable(Variable):
         if self.present is None or self.output is None:
             raise NotConstant(self)
         for source, value in self.origins.items():
-            self.output.guards.add(make_guard.constant_match(source, value))
+            self.output.guards.add(ConstantGuard.of(source, value))
         return self.present
 
     def is_constant(self) -> bool:

@@ -18,7 +18,7 @@ from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.rules import rule
 from capture.variables.torch import module_polyfills as written
-from guards.guard import length_match
+from guards.kinds.containers import LengthGuard
 from guards.lookup import dict_items, instance_dict
 from guards.sources import AttrSource, ConstantSource, DictKeySource, DictValueSource
 
@@ -72,7 +72,7 @@ def _unchanged(tx: Translator, held: Any, source: Source | None) -> bool:
     if not isinstance(held, dict) or tx.output.changed_dict(held) is not None:
         return False
     if source is not None:
-        tx.output.guards.add(length_match(source, held))
+        tx.output.guards.add(LengthGuard.of(source, held))
     return True
 
 

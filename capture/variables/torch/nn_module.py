@@ -18,7 +18,7 @@ from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.tensors.tensor import TensorVariable
 from capture.variables.torch.lazy_module import check_initialized
 from capture.variables.torch.module_hooks import call_with_hooks
-from guards.guard import dict_contains, length_match
+from guards.kinds.containers import DictContainsGuard, LengthGuard
 from guards.lookup import instance_dict
 from guards.sources import AttrSource, ConstantSource
 
@@ -69,7 +69,7 @@ class ModuleVariable(ObjectVariable):
             held = namespace.get(registry) if namespace is not None else None
             if held is not None and tx.output.changed_dict(held) is None:
                 assert self.source is not None
-                tx.output.guards.add(dict_contains(AttrSource(self.source, registry), name, False))
+                tx.output.guards.add(DictContainsGuard.of(AttrSource(self.source, registry), name, False))
         return None
 
     def has_registered(self, tx: Translator, name: str) -> bool:
@@ -119,11 +119,11 @@ class ModuleVariable(ObjectVariable):
             if changed is not None:
                 hooks = changed.entries
             elif hooks is not None and self.source is not None:
-                tx.output.guards.add(length_match(AttrSource(self.source, name), hooks))
+                tx.output.guards.add(LengthGuard.of(AttrSource(self.source, name), hooks))
             found = found or bool(hooks)
         for name in GLOBAL_HOOKS:
             hooks = getattr(torch.nn.modules.module, name)
-            tx.output.guards.add(length_match(ConstantSource(hooks, name), hooks))
+            tx.output.guards.add(LengthGuard.of(ConstantSource(hooks, name), hooks))
             found = found or bool(hooks)
         if found:
             tx.output.side_effects.check_hooks_known()

@@ -1,0 +1,52 @@
+"""The guard of the process's state: what changes the meaning of torch's operations.
+
+In:  the state at the moment of the call.
+Out: `GlobalStateGuard`.
+
+    with torch.no_grad(): GlobalStateGuard.of()   ->   global state: grad_mode=0, ...
+"""
+
+from __future__ import annotations
+
+from guards.encoder import Encoder
+from guards.guard import Guard, Stage
+from guards.namespace import FrameNamespace
+from guards.properties.global_state import GlobalState, read_global_state
+from guards.sources import GlobalStateSource
+
+
+class GlobalStateGuard(Guard):
+    """Grad mode, inference mode, autocast, default dtype, deterministic flags, modes of torch functions and
+    of dispatch, functorch: all are as at capture.
+    """
+
+    cost = 40
+    stage = Stage.STATE
+    payload: GlobalState
+
+    @classmethod
+    def of(cls, function_modes: int | None = None) -> GlobalStateGuard:
+        """Make it before a FakeTensorMode or another mode is entered. `function_modes` replaces the number of
+        torch function modes.
+        """
+        state = read_global_state()
+        if function_modes is not None:
+            state = state._replace(function_modes=function_modes)
+        return cls((GlobalStateSource(),), state)
+
+    def holds_in(self, frame: FrameNamespace) -> bool:
+        return read_global_state() == self.payload
+
+    def encode(self, encoder: Encoder) -> None:
+        encoder.emit("CHECK_GLOBAL_STATE", operands=list(self.payload))
+
+    @property
+    def text(self) -> str:
+        fields = self.payload._asdict().items()
+        return "global state: " + ", ".join(f"{name}={value}" for name, value in fields)
+
+    def failure(self, frame: FrameNamespace) -> tuple[str, str]:
+        old, new = self.payload, read_global_state()
+        changed = [name for name, a, b in zip(old._fields, old, new) if a != b]
+        before = ", ".join(f"{name}={getattr(old, name)}" for name in changed)
+        return before, ", ".join(f"{name}={getattr(new, name)}" for name in changed)
