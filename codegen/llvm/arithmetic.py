@@ -1,13 +1,13 @@
 """Arithmetic, comparisons, bits and selection.
 
-In:  `Op` names of `codegen/kernel/ops.py` (each one's meaning stands there) with operands in equal lanes.
-Out: instructions. `EMITTERS[name](code, dtype, *operands)` gives the result's text; `dtype` is that of the
-     operands (of the 2nd for `where`).
+In:  `Op` names of `codegen/kernel/ops.py` (which defines what each one means), with operands of equal lanes.
+Out: instructions. `EMITTERS[name](code, dtype, *operands)` returns the text of the result; `dtype` is the
+     type of the operands (of the second one for `where`).
 
     sub f32 %a, %b     ->     %t1 = fsub <16 x float> %a, %b
 
-No instruction here may trap or be poison for any operands: lanes behind the end of a row compute on whatever
-is in them.
+No instruction here may trap or give poison for any operands: lanes behind the end of a row compute with
+whatever values they hold.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from codegen.kernel.ops import HALVES
 from codegen.llvm.types import FLOATS, SIZES, UNSIGNED
 from codegen.llvm.values import Code
 
-SIGN_OF_HALVES = -(1 << 15)  # the bit of the sign in the encoding, as an i16
+SIGN_OF_HALVES = -(1 << 15)  # the sign bit of the encoding, as an i16
 
 Emitter = Callable[..., str]
 EMITTERS: dict[str, Emitter] = {}
 
 
 def emits(name: str) -> Callable[[Emitter], Emitter]:
-    """Enters a function as the emitter of the operation `name`."""
+    """Decorator: makes the function the emitter of the operation `name`."""
 
     def enter(function: Emitter) -> Emitter:
         EMITTERS[name] = function
@@ -78,7 +78,7 @@ def _abs(code: Code, dtype: str, operand: str) -> str:
 
 
 def smaller_or_larger(code: Code, dtype: str, which: str, left: str, right: str) -> str:
-    """`which` is min or max; where either is NaN, or they are equal, the right one."""
+    """`which` is min or max. The result is the right operand where either is NaN or both are equal."""
     if dtype in FLOATS:
         predicate = "fcmp olt" if which == "min" else "fcmp ogt"
     else:
@@ -90,14 +90,14 @@ _LITERAL = re.compile(r"(?:splat \((?:float|double) )?0x([0-9A-Fa-f]{16})\)?")
 
 
 def is_number(operand: str) -> bool:
-    """Whether it is a constant, and not NaN."""
+    """Whether the operand is a constant that is not NaN."""
     found = _LITERAL.fullmatch(operand)
     return found is not None and int(found[1], 16) & (2**63 - 1) <= 0x7FF0 << 48
 
 
 def _extremum(which: str) -> Emitter:
     def emit(code: Code, dtype: str, left: str, right: str) -> str:
-        if dtype in FLOATS and is_number(right):  # beside a NaN the left one
+        if dtype in FLOATS and is_number(right):  # where the left one is NaN, it is the result
             predicate = "fcmp ult" if which == "min" else "fcmp ugt"
             return code.select(code.compare(predicate, dtype, left, right), dtype, left, right)
         result = smaller_or_larger(code, dtype, which, left, right)
@@ -105,7 +105,7 @@ def _extremum(which: str) -> Emitter:
             return result
         return code.select(
             code.is_nan(dtype, left), dtype, left, result
-        )  # a NaN on the right is the result already
+        )  # where the right one is NaN, it is the result already
 
     return emit
 
@@ -115,7 +115,7 @@ def _extremum_of_numbers(which: str) -> Emitter:
         result = smaller_or_larger(code, dtype, which, left, right)
         return code.select(
             code.is_nan(dtype, right), dtype, left, result
-        )  # NaN on the left: the right one already
+        )  # where the left one is NaN, the right one is the result already
 
     return emit
 
@@ -138,8 +138,10 @@ def _sign(code: Code, dtype: str, operand: str) -> str:
 
 
 def _safe_divisor(code: Code, dtype: str, left: str, right: str) -> tuple[str, str]:
-    """(a divisor that never traps, the mask of lanes where the true one is 0). -1 becomes 1 where the
-    dividend is the least number: the quotient wraps to the dividend itself, and the remainder is 0.
+    """(a divisor that never traps, the mask of lanes where the real divisor is 0).
+
+    A divisor of -1 becomes 1 where the dividend is the least number: the quotient then wraps to the dividend
+    itself, and the remainder is 0.
     """
     zero, one = code.constant(dtype, 0), code.constant(dtype, 1)
     by_zero = code.compare("icmp eq", dtype, right, zero)
@@ -166,7 +168,9 @@ def _division(code: Code, dtype: str, left: str, right: str) -> tuple[str, str, 
 
 
 def _rounds_up(code: Code, dtype: str, remainder: str, divisor: str) -> str:
-    """Where truncation gave more than the floor: the remainder is not 0 and has not the divisor's sign."""
+    """Where truncation gave more than the floor: the remainder is not 0 and its sign is not the divisor's
+    sign.
+    """
     zero = code.constant(dtype, 0)
     differs = code.compare("icmp slt", dtype, code.binary("xor", dtype, remainder, divisor), zero)
     return code.binary("and", "b8", differs, code.compare("icmp ne", dtype, remainder, zero))
@@ -258,8 +262,8 @@ def _shl(code: Code, dtype: str, operand: str, amount: str) -> str:
 
 @emits("shr")
 def _shr(code: Code, dtype: str, operand: str, amount: str) -> str:
-    """Out of range fills with the sign, which is what the largest amount gives (for u8: all but one bit are
-    gone, then 0).
+    """An amount out of range fills the result with the sign, as the largest amount does. For u8 the largest
+    amount leaves one bit, so the result is set to 0.
     """
     in_range = _amount_in_range(code, dtype, amount)
     largest = code.constant(dtype, 8 * SIZES[dtype] - 1)

@@ -1,10 +1,10 @@
 """A counted loop as LLVM blocks.
 
-In:  bounds, each a number or the text of an i64 value; what writes the body.
-Out: the loop, behind a test where it may be empty; no loop around a single iteration.
+In:  bounds, each a number or the text of an i64 value; a function that writes the body.
+Out: the loop, behind a test where it may be empty; a single iteration gets no loop.
 
-    run_loop(emitter, 0, "%n", 16, body)     ->     br i1 (0 < %n), label %do, label %done; do: ...; loop:
-                                                    phi; body; br; done:
+    run_loop(emitter, 0, "%n", 16, body)
+    ->  br i1 (0 < %n), label %do, label %done; do: ...; loop: phi; body; br; done:
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ def run_loop(
     *,
     nonempty: bool = False,
 ) -> None:
-    """`body(text, offset)` is emitted for the index text + offset. Known bounds: no loop around one
-    iteration, no test before more.
-    `nonempty`: start < stop is known.
+    """Calls `body(text, offset)` to emit the body for the index text + offset.
+
+    Known bounds: one iteration gets no loop, more iterations get no test before the loop. `nonempty`: start <
+    stop is known.
     """
     static = nonempty or (isinstance(start, int) and isinstance(stop, int))
     if isinstance(start, int) and isinstance(stop, int):
@@ -44,7 +45,7 @@ def run_loop(
     frame = Frame(nonempty=static)
 
     def blocks() -> None:
-        # The frame's `pre` is complete only when the loop's lines are.
+        # The frame's `pre` is complete only when the loop's lines are complete.
         outer = function.frames[-1].lines
         lines = function.loop(str(start), str(stop), step, frame, lambda index: body(index, 0))
         outer += frame.pre + lines

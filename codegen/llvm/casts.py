@@ -1,12 +1,13 @@
 """Conversions between element types.
 
-In:  a value's text, its dtype and the one wanted.
-Out: the text of the converted value, as torch converts.
+In:  a value's text, its dtype and the wanted dtype.
+Out: the text of the converted value, converted as torch does it.
 
     cast(code, "f32", "i8", x)     ->     range check, fptosi to i32, trunc to i8
 
-LLVM leaves a float out of the integer's range undefined; the host's conversion, which eager uses, gives the
-least number. Conversions to narrower integers go by way of i32, as compilers do.
+LLVM does not define the conversion of a float that is out of the integer's range. Eager uses the conversion
+of the processor, which gives the least number. Conversions to narrower integers go through i32, as compilers
+do it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _INTEGERS = frozenset({"i64", "i32", "i16", "i8", "u8"})
 
 
 def cast(code: Code, source: str, target: str, operand: str) -> str:
-    """`operand` of dtype `source` as `target`."""
+    """`operand` of dtype `source`, converted to `target`."""
     if source == target:
         return operand
     if source in _HALF:
@@ -45,9 +46,9 @@ def _from_float(code: Code, source: str, target: str, operand: str) -> str:
 
 
 def _truncate(code: Code, source: str, target: str, operand: str) -> str:
-    """Towards zero; the least number where it does not fit, NaN included."""
+    """Truncates towards zero. The result is the least number where the value does not fit, or is NaN."""
     limit = 2.0 ** (8 * SIZES[target] - 1)
-    # Every float above -limit - 1 truncates into range; for wide integers -limit is the float next to it.
+    # Every float above -limit - 1 truncates into the range; for wide integers -limit is the next float.
     above = "fcmp ogt" if source == "f64" and target == "i32" else "fcmp oge"
     least = -limit - 1 if above == "fcmp ogt" else -limit
     fits = code.binary(
@@ -85,7 +86,7 @@ def bfloat16_to_float(code: Code, operand: str) -> str:
 
 
 def float_to_bfloat16(code: Code, operand: str) -> str:
-    """Round to nearest even on the bits; NaN becomes the quiet NaN that torch writes."""
+    """Rounds to nearest even, on the bits; NaN becomes the quiet NaN that torch writes."""
     encoded = code.bits("f32", "i32", operand)
     sixteen = code.constant("i32", 16)
     odd = code.binary("and", "i32", code.binary("lshr", "i32", encoded, sixteen), code.constant("i32", 1))
@@ -99,7 +100,7 @@ def float16_to_float(code: Code, operand: str) -> str:
     if code.target.f16c:
         half = code.define(f"bitcast {code.type('f16')} {operand} to {_half_type(code)}")
         wide = code.define(f"fpext {_half_type(code)} {half} to {code.type('f32')}")
-        # LLVM would do floor(wide(x)) as wide(floor(x)), that lane by lane
+        # LLVM would compute floor(wide(x)) as wide(floor(x)), which it does lane by lane.
         return code.intrinsic("arithmetic.fence", "f32", wide)
     return _float16_to_float_by_bits(code, operand)
 
@@ -116,8 +117,8 @@ def _half_type(code: Code) -> str:
 
 
 def _float16_to_float_by_bits(code: Code, operand: str) -> str:
-    """Move exponent and mantissa into place and scale by 2**112, which is exact for denormals too; infinity
-    and NaN need their exponent.
+    """Moves exponent and mantissa to their place and scales by 2**112, which is exact for denormals too.
+    Infinity and NaN need the exponent of a float32.
     """
     wide = code.convert("zext", "f16", "i32", operand)
     magnitude = code.binary("and", "i32", wide, code.constant("i32", 0x7FFF))
@@ -132,8 +133,8 @@ def _float16_to_float_by_bits(code: Code, operand: str) -> str:
 
 
 def _float_to_float16_by_bits(code: Code, operand: str) -> str:
-    """Normal results: round on the bits and move the exponent. Denormal results: adding 0.5 aligns and rounds
-    the mantissa.
+    """Normal results: rounds on the bits and moves the exponent. Denormal results: an addition of 0.5 aligns
+    and rounds the mantissa.
     """
     encoded = code.bits("f32", "i32", operand)
     magnitude = code.binary("and", "i32", encoded, code.constant("i32", 0x7FFFFFFF))

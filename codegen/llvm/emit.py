@@ -1,16 +1,16 @@
 """A kernel of loop IR as LLVM text.
 
 In:  `codegen.kernel.ir.Kernel` (verified), `Target`.
-Out: `emit(kernel, target)`: a module with the one function and what it declares. `module_of(functions)` puts
-     several together.
+Out: `emit(kernel, target)`: a module with the one function and the declarations it needs.
+     `module_of(functions)` joins several functions into one module.
 
     for i in 64 parallel vector:            %i = phi i64 ...
       %0 = load x[i]                        %t3 = load <16 x float>, ptr %t2
       %1 = mul %0, %0                 ->    %t4 = fmul <16 x float> %t3, %t3
       store out[i], %1                      store <16 x float> %t4, ptr %t5
 
-The walk over the statements is here; loops, memory, reductions, index arithmetic and operations have files of
-their own.
+This file walks over the statements. Loops, memory, reductions, index arithmetic and operations have their own
+files.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def emit(kernel: Kernel, target: Target) -> str:
 
 
 def emit_function(kernel: Kernel, target: Target, symbol: str | None = None) -> tuple[dict[str, str], str]:
-    """(declarations by name, definition) of `kernel` under the name `symbol`, for `module_of`."""
+    """(declarations by name, definition) of `kernel` with the name `symbol`, for `module_of`."""
     emitter = KernelEmitter(kernel, target)
     emitter.block(kernel.body)
     text = emitter.text(symbol or kernel.name)
@@ -70,7 +70,7 @@ def emit_function(kernel: Kernel, target: Target, symbol: str | None = None) -> 
 
 
 def module_of(functions: list[tuple[dict[str, str], str]]) -> str:
-    """One module of several functions, each external name declared once."""
+    """One module of several functions; each external name is declared once."""
     declarations: dict[str, str] = {}
     for names, _ in functions:
         declarations.update(names)
@@ -83,9 +83,10 @@ def module_of(functions: list[tuple[dict[str, str], str]]) -> str:
 class KernelEmitter:
     """The state of the walk.
 
-    axes: where each open loop stands; lanes: of the open vector loop, else 1; mask: its lanes inside the
-    loop, None where all are. An unrolled vector loop writes each statement once for each of `copies` vectors,
-    so that a loop inside it is shared by them; `copy` is the one being written, and has values of its own.
+    axes: where each open loop stands; lanes: the lanes of the open vector loop, else 1; mask: which of them
+    are inside the loop, None if all are. An unrolled vector loop writes each statement once for each of
+    `copies` vectors, so that all copies share a loop inside it. `copy` is the copy that is being written; it
+    has its own values.
     """
 
     def __init__(self, kernel: Kernel, target: Target) -> None:
@@ -107,7 +108,8 @@ class KernelEmitter:
         self.written = self._written_buffers()
         self.ahead = rows_ahead(kernel)
         self.past_caches = written_past_caches(kernel) if target.architecture == "x86_64" else set()
-        self.leaves_out_caches = False  # in the version of a loop whose stores to those are aligned
+        # set while the version of a loop is written whose stores to them are aligned
+        self.leaves_out_caches = False
         self._buffers = {buffer.name: buffer for buffer in kernel.buffers}
         self._plans: dict[int, VectorPlan] = {}
         self._failures: dict[int, str] = {}
@@ -150,7 +152,7 @@ class KernelEmitter:
     # --- statements ----------------------------------------------------------------------------------------
 
     def block(self, statements: list[Stmt]) -> None:
-        """Values and accumulators of a block end with it."""
+        """Emits the statements. Values and accumulators of a block end with the block."""
         values, accumulators = [dict(known) for known in self._values], dict(self.accumulators)
         rows, read = self._interleaved(statements)
         with_others = (
@@ -187,7 +189,7 @@ class KernelEmitter:
         )
 
     def block_in_copies(self, statements: list[Stmt], axis: str, places: list[AxisPlace]) -> None:
-        """The body of a vector loop, for each of the places of its axis."""
+        """Emits the body of a vector loop for each of the `places` of its axis."""
         outer, self._copy_places = self._values, (axis, places)
         self.copies, self._values = len(places), [dict(outer[0]) for _ in places]
         self._turn_to(0)
@@ -230,7 +232,7 @@ class KernelEmitter:
         self.define(step.number, emit_scan_step(self, step))
 
     def check(self, check: Check) -> None:
-        """Leave the function if a lane that is inside the loop fails."""
+        """Leaves the function if the condition is false in a lane that is inside the loop."""
         condition = self.value(check.condition)
         code = self._code(self.function.depth, condition.lanes)
         failed = code.binary("xor", "b8", condition.text, code.constant("b8", True))
@@ -245,16 +247,16 @@ class KernelEmitter:
     # --- the function --------------------------------------------------------------------------------------
 
     def _attributes(self) -> str:
-        """Sleef's functions keep whole vectors on the stack, where the caller's lies: across cache lines they
-        take a third longer.
+        """Aligns the stack if the kernel calls Sleef: its functions keep whole vectors on the stack that
+        follows the caller's, and take a third longer where a vector crosses a cache line.
         """
         attributes = self.target.attributes(only_reads(self.kernel))
         calls_sleef = any(name.startswith("@Sleef_") for name in self.function.declarations)
         return f"{attributes} alignstack({self.target.vector_bytes})" if calls_sleef else attributes
 
     def text(self, symbol: str) -> str:
-        """The definition, once all statements are emitted."""
-        # what other threads read behind the kernel has to be in memory by then
+        """The definition, after all statements are emitted."""
+        # Other threads read the results after the kernel: they have to be in memory by then.
         fence = ["  call void @llvm.x86.sse.sfence()"] if NONTEMPORAL in self.function.declarations else []
         if fence:
             self.function.declare("@llvm.x86.sse.sfence", "void @llvm.x86.sse.sfence()")

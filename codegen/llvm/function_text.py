@@ -1,15 +1,15 @@
 """The text of one LLVM function while it is being written.
 
 In:  instructions, each with the loop level at which its operands are known.
-Out: lines in blocks, with what does not change in a loop standing before it.
+Out: lines in blocks; instructions that do not change in a loop stand before it.
 
-Level 0 is the function's body, level k the body of the k-th loop around the current statement. An instruction
-whose operands are all known at level k is put before the loop of level k+1, inside that loop's guard, so it
-runs only where the loop does:
+Level 0 is the function's body, level k is the body of the k-th loop around the current statement. An
+instruction with all operands known at level k is put before the loop of level k+1, inside that loop's guard,
+so it runs only if the loop does:
 
     define(level=0, "fmul float %a, %b") in a loop     ->     %t1 = fmul ... ; br label %head ; head: ...
 
-`Loop` frames of one vector loop (main part and masked rest) share the code before them.
+The `Frame`s of one vector loop (main part and masked rest) share the code before them.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Frame:
-    """The body of an open loop. `pre`: instructions before the loop; `known`: texts already computed in the
-    body, by key;
-    `pre_known`: the same for `pre`. `nonempty`: the loop runs at least once wherever it is reached.
-    `may_leave`: the function may return from the body, at a place before the current one.
+    """The body of an open loop.
+
+    `pre`: instructions before the loop; `known`: texts already computed in the body, by key; `pre_known`: the
+    same for `pre`. `nonempty`: the loop runs at least once wherever it is reached. `may_leave`: the function
+    may return from the body at a place before the current one.
     """
 
     lines: list[str] = field(default_factory=list)
@@ -67,7 +68,7 @@ class FunctionText:
     # --- instructions --------------------------------------------------------------------------------------
 
     def line(self, text: str) -> None:
-        """An instruction at the current place."""
+        """Adds an instruction at the current place."""
         self.frames[-1].lines.append("  " + text)
 
     def define(self, level: int, instruction: str) -> str:
@@ -80,7 +81,7 @@ class FunctionText:
         return name
 
     def define_here(self, instruction: str) -> str:
-        """A new value that depends on memory or control: computed here, never shared."""
+        """A new value that depends on memory or control flow: it is computed here and never shared."""
         name = self.temp()
         self.line(f"{name} = {instruction}")
         return name
@@ -92,8 +93,8 @@ class FunctionText:
         return inner.pre_known, inner.pre
 
     def reachable_level(self, level: int) -> int:
-        """How far towards `level` an instruction may be moved that must not run unless the current place does
-        (a load).
+        """The outermost level, towards `level`, to which an instruction may move that must run only if the
+        current place runs (a load).
         """
         reached = self.depth
         while reached > level and not self.frames[reached].may_leave:
@@ -107,15 +108,16 @@ class FunctionText:
     def start_block(self, label: str) -> None:
         self.frames[-1].lines.append(f"{label}:")
         self.label = label
-        # What a block computes behind a branch is not known to be computed elsewhere: callers open blocks
-        # that rejoin at once.
+        # A value that a block computes behind a branch is not known elsewhere. Callers therefore open only
+        # blocks that join again at once.
 
     def branch(self, condition: str, yes: str, no: str) -> None:
         self.line(f"br i1 {condition}, label %{yes}, label %{no}")
 
     def guarded(self, condition: str | None, emit: Callable[[], None]) -> None:
-        """Run what `emit` writes only where `condition` holds (None: always). `emit` must not define what is
-        used behind.
+        """Runs what `emit` writes only where `condition` holds (None: always).
+
+        `emit` must not define a value that is used after it.
         """
         if condition is None:
             emit()
@@ -130,7 +132,7 @@ class FunctionText:
         self.frames[-1].known = outer_known
 
     def either(self, condition: str, first: Callable[[], None], second: Callable[[], None]) -> None:
-        """One of two. Neither may define what is used behind."""
+        """Runs one of the two. Neither may define a value that is used after it."""
         yes, no, after = self.new_label("whole"), self.new_label("part"), self.new_label("done")
         self.branch(condition, yes, no)
         known = dict(self.frames[-1].known)
@@ -143,9 +145,10 @@ class FunctionText:
         self.start_block(after)
 
     def loop(self, start: str, stop: str, step: int, frame: Frame, body: Callable[[str], None]) -> list[str]:
-        """The lines of `for i = start; i < stop; i += step` that runs at least once, without `frame.pre`. The
-        caller emits
-        `frame.pre` and then these lines; the label current at the call is the block that enters the loop.
+        """The lines of `for i = start; i < stop; i += step` that runs at least once, without `frame.pre`.
+
+        The caller emits `frame.pre` and then these lines. The label that is current at the call is the block
+        that enters the loop.
         """
         before = self.label
         head, after, index = self.new_label("loop"), self.new_label("after"), self.temp()

@@ -1,11 +1,11 @@
 """Index expressions as instructions.
 
-In:  `Expr` of loop IR, where each axis stands.
-Out: i64 values, uniform or varying; for an access, a pointer computed as far out as its parts are known, and
-     the step from lane to lane.
+In:  an `Expr` of loop IR, and where each axis stands.
+Out: i64 values, uniform or varying. An access gives a pointer, each part computed in the outermost loop in
+     which it is known, and the step from lane to lane.
 
-    x[r * 1024 + c] in lanes over c     ->     before the inner loop: %row = gep x, r * 1024; inside: gep
-                                               %row, c; lane step 1
+    x[r * 1024 + c] in lanes over c
+    ->  before the inner loop: %row = gep x, r * 1024; inside: gep %row, c; lane step 1
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from codegen.llvm.values import Code, Value
 
 @dataclass(frozen=True, slots=True)
 class AxisPlace:
-    """Where an open loop stands: its index (of lane 0) is `text`, plus `offset`; known from `level`. lanes >
-    1: lane k is k further.
+    """Where an open loop stands: the index of lane 0 is `text` plus `offset`, known from `level` on.
+
+    lanes > 1: the index of lane k is k larger.
     """
 
     text: str
@@ -35,8 +36,8 @@ class AxisPlace:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """factor * atom: the factor is free of axes, the atom an axis, an indirect value or an expression that is
-    not linear in them.
+    """factor * atom. The factor contains no axis; the atom is an axis, an indirect value or an expression
+    that is not linear in them.
     """
 
     factor: Expr
@@ -45,10 +46,11 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An access: the pointer of lane 0, and how lane k lies from it: `step` elements (0: all at one place, 1:
-    side by side), or at
-    `lane_offsets` (an i64 vector; step is None). `stride`: the distance of neighbours among those, where it
-    is a number; `distance`: where it is the same for all.
+    """An access: the pointer of lane 0, and where lane k lies relative to it.
+
+    Lane k is `step` elements further for each lane (0: all at one place, 1: contiguous), or at `lane_offsets`
+    (an i64 vector; step is None). `stride`: the distance between neighbouring lanes if it is a number;
+    `distance`: the same as a value, if it is equal for all lanes.
     """
 
     pointer: str
@@ -60,7 +62,7 @@ class Address:
 
 
 class Surroundings(Protocol):
-    """What index arithmetic asks of the emitter."""
+    """What index arithmetic needs from the emitter."""
 
     axes: dict[str, AxisPlace]
     sizes: dict[str, str]
@@ -70,14 +72,16 @@ class Surroundings(Protocol):
 
 
 def is_invariant(expr: Expr) -> bool:
-    """No axis and no indirect value in it: known when the kernel starts."""
+    """Whether the expression has no axis and no indirect value: it is known when the kernel starts."""
     if isinstance(expr, Binary):
         return is_invariant(expr.left) and is_invariant(expr.right)
     return isinstance(expr, Const | Sym)
 
 
 def is_nonnegative(expr: Expr) -> bool:
-    """Axes and sizes count from 0; what a kernel computes (Indirect) may be anything."""
+    """Whether it can't be negative. Axes and sizes count from 0; a value that the kernel computes (Indirect)
+    may be anything.
+    """
     if isinstance(expr, Binary):
         return is_nonnegative(expr.left) and is_nonnegative(expr.right)
     return isinstance(expr, Sym | AxisVar) or (isinstance(expr, Const) and expr.value >= 0)
@@ -114,8 +118,9 @@ class IndexArithmetic:
     # --- values of expressions -----------------------------------------------------------------------------
 
     def value(self, expr: Expr, dtype: str = "i64") -> Value:
-        """The value of `expr`, varying where the vector axis or a varying indirect value is in it. `dtype`: a
-        signed integer that holds each of its parts.
+        """The value of `expr`; it varies if the vector axis or a varying indirect value is in it.
+
+        `dtype`: a signed integer type that holds each part of the expression.
         """
         if isinstance(expr, Const):
             return Value(str(expr.value), dtype, 1, 0, expr.value)
@@ -170,8 +175,10 @@ class IndexArithmetic:
         return Value(text, dtype, lanes, level)
 
     def _at_least_one(self, divisor: Value) -> Value:
-        """A size of 0 divides only in loops that do not run, but the division may stand before the loop: it
-        must not trap there.
+        """The divisor, but 1 instead of 0.
+
+        A size of 0 divides only in loops that do not run, but the division may stand before the loop: it must
+        not trap there.
         """
         code, dtype = self.code(divisor.level, divisor.lanes), divisor.dtype
         one = code.constant(dtype, 1)
@@ -200,8 +207,8 @@ class IndexArithmetic:
         return self._scattered(pointer, level, step, varying)
 
     def _lane_zero(self, factor: Expr, place: AxisPlace) -> list[Value]:
-        """factor * (index of lane 0) as parts of a pointer: the constant offset apart, it becomes a
-        displacement.
+        """factor * (index of lane 0) as parts of a pointer. The constant offset is a part of its own, because
+        it becomes a displacement.
         """
         start = Value(place.text, "i64", 1, place.level, 0 if place.text == "0" else None)
         offset = Value(str(place.offset), "i64", 1, 0, place.offset)
@@ -246,8 +253,8 @@ class IndexArithmetic:
         )
 
     def _pointer(self, base: str, element: str, parts: list[Value]) -> tuple[str, int]:
-        """base + parts, the parts known furthest out first, the constant last (it becomes the instruction's
-        displacement).
+        """base + parts. The part that is known in the outermost loop comes first, the constant last (it
+        becomes the displacement of the instruction).
         """
         pointer, level = base, 0
         constant = sum(int(part.number) for part in parts if part.number is not None)

@@ -1,13 +1,13 @@
-"""Accesses that take turns in memory: neighbours of one another, a vector loop over every second (third,
-fourth) element.
+"""Interleaved accesses: loads or stores that together cover contiguous memory.
 
 In:  the statements of a block.
-Out: which of them go together, and the vectors that are written or read for all of them at once.
+Out: which accesses belong together, and the vectors that are written or read for all of them at once.
 
-    for i in 1000 vector: store y[2*i], %1; store y[2*i + 1], %2     ->     two vectors side by side, %1 and
-        %2 lane by lane in turns
+    for i in 1000 vector: store y[2*i], %1; store y[2*i + 1], %2
+    ->  one store of two vectors: the lanes of %1 and %2 in turns
 
-A scatter or gather takes a cycle or more for each lane, and of half precision there is none.
+A vector loop over every second (third, fourth) element would else need a scatter or gather. These take a
+cycle or more for each lane, and there is none for half precision.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ MOST = 4
 
 
 def interleaved_stores(statements: list[Stmt], axis: str, written: set[str]) -> dict[int, tuple[Store, ...]]:
-    """By id of the last store of each such row, all of it in the order in which the elements lie; what is not
-    last waits. `axis`: of the vector loop.
-    `written`: buffers that stores change; where one of them is read nothing waits.
+    """Groups of stores, by id of the last store of the group, each in the order of the elements in memory.
+
+    The other stores of a group wait for the last one. `axis`: the axis of the vector loop. `written`: buffers
+    that stores change; a load of one of them ends all waiting.
     """
     found: dict[int, tuple[Store, ...]] = {}
     open_stores: dict[tuple[str, object], dict[int, Store]] = {}
@@ -49,8 +50,9 @@ def interleaved_stores(statements: list[Stmt], axis: str, written: set[str]) -> 
 
 
 def interleaved_loads(statements: list[Stmt], axis: str, written: set[str]) -> dict[int, tuple[Load, ...]]:
-    """By id of the first load of each such row, all of it in the order in which the elements lie; what comes
-    later is read with it.
+    """Groups of loads, by id of the first load of the group, each in the order of the elements in memory.
+
+    The first load reads the elements of the later ones too.
     """
     found: dict[int, tuple[Load, ...]] = {}
     rows: dict[tuple[str, object], dict[int, Load]] = {}
@@ -58,7 +60,7 @@ def interleaved_loads(statements: list[Stmt], axis: str, written: set[str]) -> d
         if isinstance(load, Load) and load.mask is None and load.buffer not in written:
             stride, start, rest = _place(load.index, axis)
             known = all(not isinstance(term.atom, Indirect | Binary) for term in terms_of(load.index))
-            if 3 <= stride <= MOST and known:  # every second element is read out of two vectors anyway
+            if 3 <= stride <= MOST and known:  # every second element is read from two vectors anyway
                 rows.setdefault((load.buffer, (stride, rest)), {}).setdefault(start, load)
     for (_, (stride, _)), row in rows.items():  # type: ignore[misc]
         for first in sorted(row):
@@ -70,7 +72,7 @@ def interleaved_loads(statements: list[Stmt], axis: str, written: set[str]) -> d
 
 
 def _place(index: Expr, axis: str) -> tuple[int, int, object]:
-    """Elements from one iteration to the next (0: not a number), where it starts, and all else in the index."""
+    """Elements from one iteration to the next (0: not a number), the start, and the rest of the index."""
     stride = start = 0
     rest: list[tuple[Expr, Expr]] = []
     for term in terms_of(index):
@@ -86,7 +88,7 @@ def _place(index: Expr, axis: str) -> tuple[int, int, object]:
 
 
 def emit_interleaved(emitter: KernelEmitter, stores: tuple[Store, ...]) -> None:
-    """All of them, where each iteration of the vector loop is wanted."""
+    """Emits all stores of a group; each iteration of the vector loop is wanted."""
     function, lanes = emitter.function, emitter.lanes
     dtype = emitter.buffer(stores[0].buffer).dtype
     code = Code(function, emitter.target, function.depth, lanes)
@@ -100,7 +102,7 @@ def emit_interleaved(emitter: KernelEmitter, stores: tuple[Store, ...]) -> None:
 
 
 def emit_interleaved_loads(emitter: KernelEmitter, loads: tuple[Load, ...]) -> None:
-    """All of them, where each iteration of the vector loop is wanted."""
+    """Emits all loads of a group; each iteration of the vector loop is wanted."""
     function, lanes, count = emitter.function, emitter.lanes, len(loads)
     dtype, element = loads[0].dtype, memory_element(loads[0].dtype)
     code = Code(function, emitter.target, function.depth, lanes)
@@ -114,7 +116,7 @@ def emit_interleaved_loads(emitter: KernelEmitter, loads: tuple[Load, ...]) -> N
 
 
 def _in_turns(code: Code, element: str, parts: list[str]) -> str:
-    """One vector with lane 0 of each part, then lane 1 of each, ..."""
+    """One vector with lane 0 of each part, then lane 1 of each, and so on."""
     count, lanes = len(parts), code.lanes
     total = 1 << (count - 1).bit_length()
     parts = parts + ["poison"] * (total - count)

@@ -1,13 +1,13 @@
 """Loops that add up many floats.
 
 In:  a loop whose body updates `sum` accumulators of floats.
-Out: the loop in blocks: each block adds into the accumulator's slot, which then goes into a total.
+Out: the loop in blocks: each block adds to the accumulator's slot, which is then added to a total.
 
-    for r in 5000: s += x[r]     ->     for b in 0, 128, ...: { for r in b .. b + 128: s += x[r] };  total +=
-        s;  s = 0
+    for r in 5000: s += x[r]
+    ->  for b in 0, 128, ...: { for r in b .. b + 128: s += x[r] };  total += s;  s = 0
 
-One running sum of n terms loses accuracy with n, blocks with about n / 128 + 128: as little as eager's own
-cascade.
+The error of one running sum of n terms grows with n. The error of the blocks grows with about n / 128 + 128,
+which is as small as that of eager's cascade.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ Slot = tuple[str, int, str]  # dtype, lanes, the stack slot
 
 
 def sum_slots(emitter: KernelEmitter, body: list[Stmt], lanes: int, copies: int) -> list[Slot]:
-    """The slots of float sums that the statements of `body` themselves (not loops in it) add to. A sum in
-    double precision of partial sums in single precision is exact enough without blocks.
+    """The slots of float sums that the statements of `body` themselves (not loops in it) add to.
+
+    A sum in double precision of partial sums in single precision is exact enough without blocks.
     """
     own = {statement.name: statement.dtype for statement in body if isinstance(statement, Accumulator)}
     names = {statement.accumulator for statement in body if isinstance(statement, Update)} - set(own)
@@ -53,8 +54,9 @@ def run_summing_loop(
     slots: list[Slot],
     most: int | None = None,
 ) -> None:
-    """As `run_loop`, in blocks where there are slots and the loop is, or may be, long. `most`: a bound that
-    `stop` does not pass.
+    """As `run_loop`, but in blocks if there are slots and the loop is, or may be, long.
+
+    `most`: an upper bound of `stop`.
     """
     last = stop if isinstance(stop, int) else most
     short = isinstance(start, int) and last is not None and (last - start) // step <= 2 * BLOCK
@@ -89,7 +91,7 @@ def _store(emitter: KernelEmitter, dtype: str, lanes: int, slot: str, text: str)
 
 
 def _total_of(emitter: KernelEmitter, dtype: str, lanes: int, slot: str) -> str:
-    """A slot with what is in `slot`, which becomes 0."""
+    """A new slot with the value of `slot`; `slot` becomes 0."""
     total = emitter.function.stack_slot(_code(emitter, lanes).type(dtype))
     _store(emitter, dtype, lanes, total, _load(emitter, dtype, lanes, slot))
     _store(emitter, dtype, lanes, slot, _code(emitter, lanes).constant(dtype, 0))

@@ -3,16 +3,18 @@
 In:  a `Loop` of loop IR, its bounds.
 Out: a plan for a vector loop (lanes, unrolling, what happens at the end), and the blocks.
 
-    for i in 1000 vector, f32, 16 lanes      elementwise      63 vectors; the last one starts at 984 and
-        computes 8 elements again
-                                             reduction        62 vectors and one masked vector
-    for i in 10 vector                       elementwise      vectors of 8 lanes at 0 and 2
-    for i in n vector                                         n // 16 vectors and a masked one, if there is a
-        rest
-    for i in min(8, n) vector                8 lanes, where n is at least 8; else the same
+    for i in 1000 vector, f32, 16 lanes
+        elementwise      63 vectors; the last one starts at 984 and computes 8 elements again
+        reduction        62 vectors and one masked vector
+    for i in 10 vector
+        elementwise      vectors of 8 lanes at 0 and 2
+    for i in n vector
+        either           n // 16 vectors, and a masked one if there is a rest
+    for i in min(8, n) vector
+        either           8 lanes if n is at least 8; else as above
 
-Computing elements twice needs no second copy of the body. It is right where the body only writes what does
-not depend on how often it runs: no reduction, no atomic addition, no buffer that is read and written.
+Computing elements twice needs no second copy of the body. It is correct if the result of the body does not
+depend on how often it runs: no reduction, no atomic addition, no buffer that is read and written.
 """
 
 from __future__ import annotations
@@ -51,14 +53,14 @@ from codegen.llvm.values import Code
 if TYPE_CHECKING:
     from codegen.llvm.emit import KernelEmitter
 
-_UNROLLED_STATEMENTS = 12  # a short loop around more than that stays a loop
+_UNROLLED_STATEMENTS = 12  # a short loop around more statements than this stays a loop
 _UNROLLED_ITERATIONS = 4
 _SCANNED_ITERATIONS = 31
 
 
 @dataclass(frozen=True, slots=True)
 class VectorPlan:
-    """`overlap`: the last vector is moved back so that it ends with the loop; else the rest is masked where
+    """`overlap`: the last vector is moved back so that it ends with the loop; else the rest is masked if
     `masked`.
     """
 
@@ -87,9 +89,10 @@ def _dtypes(loop: Loop) -> set[str]:
 
 
 def _full_lanes(loop: Loop, target: Target) -> int:
-    """Lanes of the widest float that the loop computes with, else of the widest integer: an index vector may
-    take two registers. Half precision that is only moved is as narrow as it lies in memory, but for wide
-    integers beside it.
+    """Lanes of the widest float that the loop computes with, else of the widest integer.
+
+    An index vector may take two registers. Half precision that is only moved is as narrow as it is in memory,
+    except if wide integers are beside it.
     """
     dtypes = _dtypes(loop)
     widest = max(dtypes & FLOATS or dtypes or {"f32"}, key=SIZES.__getitem__)
@@ -98,7 +101,7 @@ def _full_lanes(loop: Loop, target: Target) -> int:
 
 
 def _updated_outside(loop: Loop) -> bool:
-    """Whether the loop reduces into an accumulator around it."""
+    """Whether the loop reduces into an accumulator that is declared outside of it."""
     inside = {statement.name for statement in statements_in(loop.body) if isinstance(statement, Accumulator)}
     return any(
         isinstance(statement, Update | ScanStep) and statement.accumulator not in inside
@@ -107,8 +110,9 @@ def _updated_outside(loop: Loop) -> bool:
 
 
 def _may_repeat(loop: Loop, kernel: Kernel) -> bool:
-    """Whether running an iteration twice changes nothing. Of a loop that threads divide, one of them may run
-    it when another is elsewhere in the kernel.
+    """Whether running an iteration twice changes nothing.
+
+    If threads divide the loop, one thread may run the iteration while another is elsewhere in the kernel.
     """
     roots = {buffer.name: buffer.alias_of or buffer.name for buffer in kernel.buffers}
     meanwhile = list(statements_in(kernel.body if loop.axis == kernel.split else loop.body))
@@ -119,7 +123,7 @@ def _may_repeat(loop: Loop, kernel: Kernel) -> bool:
 
 
 def _unroll(loop: Loop) -> int:
-    """The hint; without one, a reduction keeps enough vectors in flight to hide the latency of its additions."""
+    """The hint. Without one, a reduction keeps enough vectors in flight to hide the latency."""
     if loop.unroll > 1 or not _updated_outside(loop):
         return loop.unroll
     statements = list(statements_in(loop.body))
@@ -134,22 +138,22 @@ def plan_vector_loop(loop: Loop, kernel: Kernel, target: Target) -> VectorPlan:
         return VectorPlan(lanes, unroll, overlap=False, masked=True)
     extent = max(loop.extent.value, 1)
     if extent < lanes:
-        # The largest power of two within, or, where nothing may be repeated, the smallest that holds all.
+        # The largest power of two that fits; if nothing may be repeated, the smallest one that holds all.
         lanes = 1 << (extent.bit_length() - 1)
         if extent != lanes and not may_repeat:
             lanes *= 2
     unroll = max(1, min(unroll, extent // lanes))
     if may_repeat:
         unroll = _balanced(extent, lanes, unroll)
-    if loop.axis == kernel.split:  # the runtime chooses the bounds, they are no numbers here
+    if loop.axis == kernel.split:  # the launch chooses the bounds: they are not constants here
         return VectorPlan(lanes, unroll, overlap=may_repeat, masked=True)
     whole = extent % (lanes * unroll) == 0
     return VectorPlan(lanes, unroll, overlap=may_repeat and not whole, masked=extent % lanes != 0)
 
 
 def _balanced(extent: int, lanes: int, unroll: int) -> int:
-    """As many iterations of the loop with as little to do twice: 300 elements by 16 lanes are 2 times 10
-    vectors, not 2 times 16.
+    """The unrolling with as many iterations but fewer repeated elements: 300 elements in 16 lanes are 2 times
+    10 vectors, not 2 times 16.
     """
     vectors = -(-extent // lanes)
     return -(-vectors // -(-vectors // unroll))
@@ -184,7 +188,7 @@ def emit_loop(emitter: KernelEmitter, loop: Loop) -> None:
 
 
 def _bound_of(extent: Expr) -> int | None:
-    """What the extent does not pass, where that is known."""
+    """An upper bound of the extent, if one is known."""
     if isinstance(extent, Const):
         return extent.value
     if not isinstance(extent, Binary) or extent.op != "min":
@@ -194,8 +198,8 @@ def _bound_of(extent: Expr) -> int | None:
 
 
 def _is_short(loop: Loop, extent: int) -> bool:
-    """Whether to write its iterations one after another: at most a few, of a few statements, no loop among
-    them.
+    """Whether to write the iterations one after another: at most a few, of a few statements, with no loop
+    among them.
     """
     if extent <= 1:
         return True
@@ -227,8 +231,8 @@ def _emit_vector_loop(emitter: KernelEmitter, loop: Loop, start: Bound, stop: Bo
 
 
 def _block_length(loop: Loop) -> int | None:
-    """Of a loop over a block, the last of which is shorter (min(block, what is left)): a whole one has code
-    of its own.
+    """The length of a whole block, for a loop over blocks with a shorter last one (extent min(block, rest)):
+    a whole block has its own code.
     """
     return None if isinstance(loop.extent, Const) or _updated_outside(loop) else _bound_of(loop.extent)
 
@@ -248,7 +252,7 @@ def _emit_in_lanes(emitter: KernelEmitter, loop: Loop, start: Bound, stop: Bound
 
 
 def _past_caches(emitter: KernelEmitter, loop: Loop) -> list[Store]:
-    """Stores of the loop that leave out the caches where they are aligned."""
+    """Stores of the loop that bypass the caches if they are aligned."""
     if not emitter.past_caches or not isinstance(loop.extent, Const) or _updated_outside(loop):
         return []
     if any(isinstance(statement, Loop) for statement in loop.body):
@@ -263,7 +267,7 @@ def _past_caches(emitter: KernelEmitter, loop: Loop) -> list[Store]:
 
 
 def _steps_by_one(index: Expr, axis: str) -> bool:
-    """Whether neighbours on the axis lie side by side, at a place that is known before the loop."""
+    """Whether neighbours on the axis are contiguous, at a place that is known before the loop."""
     terms = terms_of(index)
     factors = [term.factor for term in terms if term.atom == AxisVar(axis)]
     return factors == [Const(1)] and all(isinstance(term.atom, AxisVar | None) for term in terms)
@@ -326,7 +330,7 @@ def _emit_overlapping(
 def _emit_main_and_rest(
     emitter: KernelEmitter, loop: Loop, plan: VectorPlan, start: Bound, stop: Bound
 ) -> None:
-    """Whole vectors, `unroll` at a time; then what is left, one vector at a time."""
+    """Whole vectors, `unroll` at a time; then the rest, one vector at a time."""
     function, stride = emitter.function, plan.lanes * plan.unroll
 
     def main(text: str, offset: int) -> None:

@@ -1,10 +1,10 @@
 """Elementary functions.
 
-In:  `Op` names of `codegen/kernel/ops.py` that have no machine instruction; one operand or two, in vectors or
+In:  `Op` names of `codegen/kernel/ops.py` that have no machine instruction; one operand or two, vectors or
      scalars.
-Out: for float32 the frequent ones inline (range reduction and a polynomial, at most about 2 ulp); all others
-     a call of the vector function of Sleef that libtorch_cpu exports (at most 1 ulp, and what eager calls for
-     many of them), or of libm where the processor has only SSE2.
+Out: instructions. The frequent functions of float32 are inline (range reduction and a polynomial, at most
+     about 2 ulp). All others call the vector function of Sleef that libtorch_cpu exports (at most 1 ulp;
+     eager calls many of them too), or libm if the processor has only SSE2.
 
     exp f32 %x     ->     n = round(x / log 2); r = x - n * log 2; (1 + r + r**2 * P(r)) * 2**n
 
@@ -21,7 +21,7 @@ from codegen.llvm.arithmetic import EMITTERS, Emitter, emits
 from codegen.llvm.types import register_type
 from codegen.llvm.values import Code
 
-# The error bound that is part of a Sleef function's name.
+# The error bound is part of a Sleef function's name.
 SLEEF = {
     **dict.fromkeys(
         ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos"), "u10"
@@ -35,7 +35,7 @@ SLEEF = {
     "fmod": "",
 }
 
-# Adding it rounds a float32 to an integer, which then stands in the low bits.
+# Adding this number rounds a float32 to an integer, which is then in the low bits.
 _ROUNDING = 12582912.0
 _ROUNDING_BITS = 0x4B400000
 _ROUNDING_F64 = 1.5 * 2.0**52
@@ -49,7 +49,7 @@ _LOG2_LOW = -2.12194440e-4
 
 
 def call_library(code: Code, name: str, dtype: str, *operands: str) -> str:
-    """The function `name` of Sleef in the width of the processor, or of libm for each lane."""
+    """Calls Sleef's function `name` in the width of the processor, or libm's for each lane."""
     if code.target.sleef is None:
         return _call_libm(code, name, dtype, operands)
     width = code.target.lanes(dtype)
@@ -127,8 +127,9 @@ def _call_libm(code: Code, name: str, dtype: str, operands: tuple[str, ...]) -> 
 
 
 def _inverse_hyperbolic(name: str) -> Emitter:
-    """Sleef's asinh and acosh give infinity where a square in them overflows; eager, by libm, does not.
-    float32 is computed in float64; in float64 a large x has the logarithm of 2 * x.
+    """Sleef's asinh and acosh give infinity if a square in them overflows; eager uses libm, which does not.
+
+    float32 is computed in float64; in float64 a large x uses the logarithm of 2 * x.
     """
 
     def emit(code: Code, dtype: str, operand: str) -> str:
@@ -157,7 +158,7 @@ for _name in SLEEF:
 
 
 def inline_f32(name: str) -> Callable[[Emitter], Emitter]:
-    """Enters a function (code, operand) as the float32 form of `name`; float64 stays a call."""
+    """Decorator: makes a function (code, operand) the float32 form of `name`; float64 stays a call."""
 
     def enter(function: Emitter) -> Emitter:
         def emit(code: Code, dtype: str, operand: str) -> str:
@@ -181,7 +182,7 @@ def _rounded(code: Code, x: str, factor: float) -> tuple[str, str]:
 
 
 def _limited(code: Code, x: str, low: float | None, high: float | None) -> str:
-    """x within [low, high]; NaN stays."""
+    """x limited to [low, high]; NaN stays NaN."""
     if low is not None:
         bound = code.constant("f32", low)
         x = code.select(code.compare("fcmp olt", "f32", x, bound), "f32", bound, x)
@@ -208,7 +209,7 @@ def _power_of_two(code: Code, exponent: str) -> str:
 
 
 def _scaled(code: Code, x: str, n: str, exponent: str) -> str:
-    """x * 2**n rounded once, for results that overflow or are denormal too."""
+    """x * 2**n, rounded once, also for results that overflow or are denormal."""
     if code.target.avx512 and code.lanes == 16:
         name, kind = "@llvm.x86.avx512.mask.scalef.ps.512", "<16 x float>"
         code.function.declare(name, f"{kind} {name}({kind}, {kind}, {kind}, i16, i32)")
@@ -229,7 +230,7 @@ def exp_f32(code: Code, x: str) -> str:
 
 
 def exp_f64(code: Code, x: str) -> str:
-    """As in float32, with more of everything; without fused multiply-add it is a call."""
+    """As in float32, with higher degree and precision."""
 
     def number(value: float) -> str:
         return code.constant("f64", value)
@@ -284,7 +285,7 @@ def _sigmoid(code: Code, dtype: str, x: str) -> str:
 
 @inline_f32("tanh")
 def _tanh_f32(code: Code, x: str) -> str:
-    """Near 0 a polynomial, further out 1 - 2 / (exp(2 * |x|) + 1)."""
+    """Near 0 a polynomial; further out 1 - 2 / (exp(2 * |x|) + 1)."""
     magnitude = code.intrinsic("fabs", "f32", x)
     limited = _limited(code, magnitude, None, 10)
     first, _, exponent = _exp_parts(code, code.binary("fadd", "f32", limited, limited))
@@ -301,7 +302,7 @@ def _tanh_f32(code: Code, x: str) -> str:
 
 @inline_f32("erf")
 def _erf_f32(code: Code, x: str) -> str:
-    """Near 0 a polynomial, further out 1 - exp(x * Q(x))."""
+    """Near 0 a polynomial; further out 1 - exp(x * Q(x))."""
     magnitude = code.intrinsic("fabs", "f32", x)
     limited = _limited(code, magnitude, None, 4)
     logarithm = code.binary("fmul", "f32", code.polynomial("f32", polynomials.ERF_FAR, limited), limited)
@@ -318,8 +319,9 @@ def _erf_f32(code: Code, x: str) -> str:
 
 @emits("normal_cdf")
 def _normal_cdf(code: Code, dtype: str, x: str) -> str:
-    """float32: with c = erfc(|x| / sqrt(2)) / 2 it is c on the left of 0 and 1 - c on the right. c = 2**(z *
-    Q(z)): one polynomial and a power of two.
+    """float32: c on the left of 0 and 1 - c on the right, with c = erfc(|x| / sqrt(2)) / 2.
+
+    c is computed as 2**(z * Q(z)): one polynomial and a power of two.
     """
     half = code.constant(dtype, 0.5)
     z = code.binary("fmul", dtype, x, code.constant(dtype, math.sqrt(0.5)))
@@ -353,15 +355,16 @@ def _log_f32(code: Code, x: str) -> str:
 
 @inline_f32("log1p")
 def _log1p_f32(code: Code, x: str) -> str:
-    """The logarithm of u = 1 + x = 2**e * (1 + f), with f from x itself: what u lost by rounding is in x *
-    2**-e + (2**-e - 1).
+    """The logarithm of u = 1 + x = 2**e * (1 + f), with f computed from x itself.
+
+    f = x * 2**-e + (2**-e - 1) still has the bits that u lost by rounding.
     """
     one = code.constant("f32", 1)
     u = code.binary("fadd", "f32", x, one)
     f_of_u, exponent = _log_parts(code, u)
     scale = _power_of_two(code, code.binary("sub", "i32", code.constant("i32", 0), exponent))
     f_of_x = code.multiply_add("f32", x, scale, code.binary("fsub", "f32", scale, one))
-    # far out there is nothing to lose, and 2**-e may be no normal number
+    # A large x loses nothing in u, and 2**-e may not be a normal number.
     is_far = code.compare("fcmp ogt", "f32", x, code.constant("f32", 2.0**32))
     f = code.select(is_far, "f32", f_of_u, f_of_x)
     e = code.convert("sitofp", "i32", "f32", exponent)
@@ -371,7 +374,7 @@ def _log1p_f32(code: Code, x: str) -> str:
 
 
 def _log_parts(code: Code, x: str) -> tuple[str, str]:
-    """(f, e as an i32) of a normal x; what comes for x <= 0, infinity and NaN is replaced behind."""
+    """(f, e as an i32) of a normal x; the caller replaces the result for x <= 0, infinity and NaN."""
     bits = code.bits("f32", "i32", x)
     # Subtracting the bits of sqrt(1/2) leaves the exponent of the power of two that brings x into the
     # interval.

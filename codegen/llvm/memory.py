@@ -1,14 +1,14 @@
 """Loads and stores.
 
 In:  `Load` and `Store` of loop IR, with the mask of the lanes that are inside the loop (None: all).
-Out: the access that fits how the lanes lie in memory.
+Out: the kind of access that fits the place of the lanes in memory.
 
-    lanes side by side     vector load, masked where lanes are outside          one place     scalar load,
-        broadcast where it is used
-    every second, reverse  vector loads and a shuffle                           few lanes     scalar loads,
-        put together
-    anywhere               gather, scatter                                      atomic add    a loop over the
-        lanes
+    contiguous lanes       vector load, masked if lanes are outside
+    one place              scalar load, broadcast where it is used
+    every second, reverse  vector loads and a shuffle
+    few lanes              scalar loads, put together
+    anywhere               gather, scatter
+    atomic add             a loop over the lanes
 
 A load of a buffer that the kernel does not write moves out of the loops that its index does not depend on.
 """
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from codegen.llvm.emit import KernelEmitter
 
 
-PAIRED = (-1, 2)  # strides whose elements lie in one or two vectors
+PAIRED = (-1, 2)  # strides whose elements are in one or two vectors
 FEW_LANES = 8
-NONTEMPORAL = "!0"  # LLVM's mark of a store past the caches
+NONTEMPORAL = "!0"  # LLVM's mark of a store that bypasses the caches
 
 
 # --- loads ------------------------------------------------------------------------------------------------
@@ -71,14 +71,15 @@ def _load_one_place(
 
 
 def _masked_scalar_load(code: Code, load: Load, pointer: str, mask: str, *, here: bool) -> str:
-    """One element, without a branch of our own: a masked load of a vector of one."""
+    """One element, without a branch: a masked load of a vector with one lane."""
     function, kind = code.function, memory_type(load.dtype, 1)
     single = f"<1 x {kind}>"
     intrinsic = f"@llvm.masked.load.{mangled(single)}.p0"
     function.declare(intrinsic, f"{single} {intrinsic}(ptr, <1 x i1>, {single})")
     bit = code.define(f"insertelement <1 x i1> poison, i1 {mask}, i64 0")
     other = f"<{kind} {_memory_literal(load)}>"
-    call = f"call {single} {intrinsic}(ptr align {SIZES[load.dtype]} {pointer}, <1 x i1> {bit}, {single} {other})"
+    arguments = f"ptr align {SIZES[load.dtype]} {pointer}, <1 x i1> {bit}, {single} {other}"
+    call = f"call {single} {intrinsic}({arguments})"
     loaded = function.define_here(call) if here else code.define(call)
     return code.define(f"extractelement {single} {loaded}, i64 0")
 
@@ -86,7 +87,7 @@ def _masked_scalar_load(code: Code, load: Load, pointer: str, mask: str, *, here
 def _load_one_place_masked_by_lane(
     emitter: KernelEmitter, load: Load, address: Address, mask: Value
 ) -> Value:
-    """All lanes want the same element, some of them perhaps not: load it if any does."""
+    """All lanes read the same element, and some lanes may be masked off: loads it if any lane is active."""
     code = Code(emitter.function, emitter.target, emitter.function.depth, mask.lanes)
     scalar = code.with_lanes(1)
     wanted = any_lane(code, _both(code, emitter.mask, mask.text) or "")
@@ -121,8 +122,8 @@ def _load_lanes(emitter: KernelEmitter, load: Load, address: Address, mask: Valu
 
 
 def _strided_read(emitter: KernelEmitter, address: Address, dtype: str, distance: Value) -> str:
-    """Every second element, and elements in reverse order: out of the vectors that hold them. Few elements
-    far apart: one by one, which is quicker than a gather.
+    """Every second element, or elements in reverse order, are shuffled out of the vectors that hold them. Few
+    elements with a large stride are loaded one by one, which is faster than a gather.
     """
     function, lanes, element = emitter.function, emitter.lanes, memory_element(dtype)
     kind, align = memory_type(dtype, lanes), SIZES[dtype]
@@ -180,8 +181,10 @@ def _masked_read(
 
 
 def _inside(emitter: KernelEmitter, load: Load, address: Address, mask: Value, active: str) -> str:
-    """The start of the buffer where no lane is wanted: far outside of it there may be no memory, and each
-    access that the processor has to suppress there takes it as long as a hundred others.
+    """The pointer, or the start of the buffer if no lane is wanted.
+
+    There may be no memory far outside of the buffer, and each access that the processor has to suppress there
+    takes as long as a hundred others.
     """
     function = emitter.function
     code = Code(function, emitter.target, function.depth, emitter.lanes)
@@ -191,7 +194,7 @@ def _inside(emitter: KernelEmitter, load: Load, address: Address, mask: Value, a
 
 
 def _ask_for_next_row(emitter: KernelEmitter, load: Load) -> None:
-    """One request for each cache line that so many lanes side by side would take."""
+    """One prefetch for each cache line that this many contiguous lanes would take."""
     if load.number not in emitter.ahead:
         return
     function, element = emitter.function, memory_element(load.dtype)
@@ -319,7 +322,9 @@ def _store_lanes(
 def _combine_lanes(
     emitter: KernelEmitter, combine: str, address: Address, value: Value, mask: Value | None
 ) -> None:
-    """Side by side at once; else lane after lane, in their order: several lanes may mean the same element."""
+    """Contiguous lanes are combined at once. Else one lane after another, in their order: several lanes may
+    mean the same element.
+    """
     function, lanes = emitter.function, emitter.lanes
     code = Code(function, emitter.target, function.depth, lanes)
     active = _both(code, emitter.mask, None if mask is None else code.operand(mask))
@@ -376,9 +381,7 @@ def _element(emitter: KernelEmitter, dtype: str, slot: str, lane: str) -> str:
 
 
 def _combine_one(emitter: KernelEmitter, combine: str, dtype: str, pointer: str, text: str) -> None:
-    """memory = combine(memory, value); truly atomic only where the runtime divides the kernel between
-    threads.
-    """
+    """memory = combine(memory, value). It is atomic only if the launch divides the kernel between threads."""
     function, kind = emitter.function, register_type(dtype, 1)
     if dtype == "b8" or dtype in ("bf16", "f16"):
         raise EmitError(f"{combine} to memory of {dtype}")

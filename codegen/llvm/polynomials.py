@@ -1,7 +1,7 @@
-"""Coefficients of the functions in `codegen/llvm/math.py`. Printed by scripts/fit_polynomials.py: do not
-edit.
+"""Coefficients of the functions in `codegen/llvm/math.py`.
 
-Each is a float32, where the name does not say otherwise; the coefficient of the highest power comes first.
+scripts/fit_polynomials.py prints them: do not edit. Each is a float32 unless the name says otherwise; the
+coefficient of the highest power comes first.
 """
 
 # (exp(r) - 1 - r) / r**2, |r| <= log(2) / 2

@@ -2,12 +2,11 @@
 
 In:  `Accumulator`, `Update` and `ReadAccumulator` of loop IR.
 Out: stack slots that LLVM's `sroa` turns into registers: one scalar, and for each vector loop that updates
-     the accumulator a vector for each of the unrolled copies. Reading combines them all:
+     the accumulator a vector for each of the unrolled copies. A read combines them all:
 
     sum over 1000 f32     ->     4 vectors of 16 partial sums; at the end added pairwise down to one lane
 
-A vector loop thus runs without a dependence between its lanes; sums are reassociated, every update happens
-once.
+So a vector loop has no dependence between its lanes. Sums are reassociated; every update happens once.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ if TYPE_CHECKING:
     from codegen.llvm.emit import KernelEmitter
 
 ARG = {"argmax": "max", "argmin": "min"}
-_NO_INDEX = -1  # of a lane that has seen no element yet
+_NO_INDEX = -1  # the index in a lane that has seen no element yet
 
 
 @dataclass(slots=True)
 class AccumulatorState:
-    """`lanes`: 1, or the lanes of the vector loop that it is declared in (then each lane of each copy has its
-    own). `slots`: by (lanes, copy); an argmax has a second slot for the index.
+    """`lanes`: 1, or the lanes of the vector loop that declares it (then each lane of each copy has its own
+    value). `slots`: by (lanes, copy); an argmax has a second slot for the index.
     """
 
     accumulator: Accumulator
@@ -42,7 +41,7 @@ class AccumulatorState:
 
 
 def identity(combine: str, dtype: str) -> float | int | bool:
-    """What an accumulator starts with."""
+    """The start value of an accumulator."""
     which = ARG.get(combine, combine)
     if which in ("max", "min"):
         return _extreme(dtype, largest=which == "min")
@@ -64,7 +63,7 @@ def _extreme(dtype: str, *, largest: bool) -> float | int | bool:
 
 
 def declare_accumulator(emitter: KernelEmitter, accumulator: Accumulator, following: list[Stmt]) -> None:
-    """`following`: the statements behind it in its block; their vector loops tell which slots are needed."""
+    """`following`: the statements after it in its block; their vector loops decide which slots are needed."""
     if accumulator.dtype in ("bf16", "f16"):
         raise EmitError(f"accumulator {accumulator.name} of {accumulator.dtype}: accumulate in f32")
     if emitter.copy == 0:
@@ -138,9 +137,9 @@ Combine = Callable[[Code, str, str, str], str]
 
 def _extremum(which: str) -> Combine:
     def combine(code: Code, dtype: str, old: str, new: str) -> str:
-        """For floats one instruction of LLVM that keeps NaNs: of selects it makes a chain of masks, 1.4 times
-        as slow. Which of -0.0 and 0.0 comes out is open, as it is in eager, whose lanes meet in an order of
-        their own.
+        """Floats use one LLVM instruction that keeps NaNs: selects become a chain of masks, 1.4 times as
+        slow. The sign of the result is open for -0.0 and 0.0, as in eager, whose lanes meet in their own
+        order.
         """
         if dtype not in FLOATS:
             return smaller_or_larger(code, dtype, which, new, old)
@@ -168,9 +167,11 @@ Pair = tuple[str, ...]
 
 
 def _better(code: Code, which: str, dtype: str, old: Pair, new: Pair, *, in_order: bool) -> str:
-    """Whether `new` replaces `old`: it has an element and is beyond it, or a NaN and `old` is none, or `old`
-    has none. `in_order`: new comes later, so that of equals the old one stays; else the one with the smaller
-    index is first.
+    """Whether `new` replaces `old`.
+
+    It does if it has an element that is beyond `old`, or is the only NaN, or if `old` has no element.
+    `in_order`: new comes later, so that the old one stays if both are equal; else the one with the smaller
+    index wins.
     """
     predicate = {"max": "gt", "min": "lt"}[which]
     absent = code.compare("icmp eq", "i64", old[1], code.constant("i64", _NO_INDEX))
@@ -198,7 +199,7 @@ def _better(code: Code, which: str, dtype: str, old: Pair, new: Pair, *, in_orde
 
 
 def _combined(code: Code, accumulator: Accumulator, old: Pair, new: Pair) -> Pair:
-    """Two partial results as one."""
+    """Combines two partial results into one."""
     combine, dtype = accumulator.combine, accumulator.dtype
     if combine not in ARG:
         return (COMBINE[combine](code, dtype, old[0], new[0]),)
@@ -276,7 +277,7 @@ def read_accumulator(emitter: KernelEmitter, read: ReadAccumulator) -> Value:
 
 
 def _folded(code: Code, accumulator: Accumulator, total: Pair, lanes: int) -> Pair:
-    """Halves the vector until it has `lanes` lanes: the upper half into the lower."""
+    """Halves the vector until it has `lanes` lanes: the upper half is combined into the lower one."""
     while code.lanes > lanes:
         half = code.lanes // 2
         narrow = code.with_lanes(half)

@@ -1,13 +1,13 @@
 """Running sums, products and extremes.
 
 In:  a `ScanStep` of loop IR.
-Out: the accumulator with the value in it; in a vector loop the lanes are combined with those before them
-     first:
+Out: the accumulator combined with the value. In a vector loop each lane is first combined with the lanes
+     before it:
 
-    x0 x1 x2 x3   ->   x0 x0+x1 x1+x2 x2+x3   ->   x0 x0+x1 x0+x1+x2 x0+x1+x2+x3   ->   each + what came
-        before the vector
+    x0 x1 x2 x3   ->   x0 x0+x1 x1+x2 x2+x3   ->   x0 x0+x1 x0+x1+x2 x0+x1+x2+x3
+    ->  each + the accumulator before the vector
 
-What one vector waits for of the one before it is a single operation.
+So a vector waits for only one operation of the vector before it.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def emit_scan_step(emitter: KernelEmitter, step: ScanStep) -> Value:
 
 
 def _last(code: Code, dtype: str, value: str) -> str:
-    """The last lane in every lane: the accumulator of a loop over lanes is kept so."""
+    """The last lane in every lane: the accumulator of a loop over lanes has this form."""
     kind, lanes = code.type(dtype), code.lanes
     order = ", ".join([f"i32 {lanes - 1}"] * lanes)
     return code.define(f"shufflevector {kind} {value}, {kind} poison, <{lanes} x i32> <{order}>")
 
 
 def _prefixes(code: Code, combine: str, dtype: str, value: str) -> str:
-    """Each lane with all lanes before it."""
+    """Each lane combined with all lanes before it."""
     kind, lanes = code.type(dtype), code.lanes
     nothing = code.constant(dtype, identity(combine, dtype))
     distance = 1

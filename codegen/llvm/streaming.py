@@ -1,20 +1,19 @@
 """Kernels that wait for memory.
 
 In:  a kernel of loop IR.
-Out: whether it reduces more than the caches hold with next to no work on each element; what to ask for before
-     it is gathered; which results are written past the caches.
+Out: whether it reduces more than the caches hold with almost no work on each element; what to prefetch before
+     it is gathered; which results bypass the caches.
 
     sum of the rows of 4096 x 2048 f32: 2.0 ms with registers of 64 bytes, 1.8 ms with 32
-    gather in the rows of 2048 x 1024 f32: 3.1 ms, 2.0 ms where the next row is asked for while one is
-    gathered
+    gather in the rows of 2048 x 1024 f32: 3.1 ms; 2.0 ms if the next row is prefetched meanwhile
+    x * y of 4 million f32, memory that is mapped already: 2.5 ms; 1.6 ms if the result bypasses the caches
+    x * y of 16 million f32, new memory: 15.9 ms and 14.3 ms
 
-    x * y of 4 million f32, memory that is mapped already: 2.5 ms, 1.6 ms where the caches are left out; of 16
-    million new ones 15.9 and 14.3
-
-A kernel that only reads waits for memory alone, and two loads of half a cache line keep more of it on its way
-than one of the whole line (measured on Zen; eager's sums do the same). Of a row that is read here and there
-the processor does not see that the next one follows. A line that is stored to is read first, unless it is
-written past the caches; so large a result has left them anyway before anybody reads it.
+A kernel that only reads waits for memory alone. Two loads of half a cache line keep more memory requests in
+flight than one load of the whole line (measured on Zen; eager's sums do the same). If a row is read at
+scattered places, the processor does not see that the next row follows. A store first reads its cache line,
+unless the store bypasses the caches. A result of this size has left the caches anyway before anybody reads
+it.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ from codegen.kernel.ir import (
 from codegen.kernel.ops import OPS, TORCH_DTYPES
 from codegen.llvm.index import terms_of
 
-BYTES = 16 << 20  # less may come from the cache
+BYTES = 16 << 20  # fewer bytes may come from the cache
 CYCLES = 4  # of work on an element
-ROWS_BYTES = 1 << 20  # what is gathered from; less is in the cache after the first call
+ROWS_BYTES = 1 << 20  # size of the gathered tensor; a smaller one is in the cache after the first call
 LINE = 64  # bytes of a cache line
-RESULT_BYTES = 16 << 20  # of a result that is written past the caches (measured with caches of 32 MiB)
-RUN_BYTES = 2048  # that such a loop writes side by side: tiles of a transposed copy took twice as long
+RESULT_BYTES = 16 << 20  # of a result that bypasses the caches (measured with caches of 32 MiB)
+RUN_BYTES = 2048  # contiguous bytes that such a loop writes: tiles of a transposed copy took twice as long
 
 
 def only_reads(kernel: Kernel) -> bool:
@@ -62,7 +61,7 @@ def _all(body: list[Stmt]) -> list[Stmt]:
 
 
 def _bytes_read(body: list[Stmt]) -> int:
-    """0 for what depends on a size that is not known yet."""
+    """The number of bytes; 0 if it depends on a size that is not known yet."""
     total = 0
     for statement in body:
         if isinstance(statement, Load):
@@ -73,7 +72,7 @@ def _bytes_read(body: list[Stmt]) -> int:
 
 
 def written_past_caches(kernel: Kernel) -> set[str]:
-    """Buffers of that many bytes that the kernel only writes, each element by itself."""
+    """Buffers of at least that many bytes that the kernel only writes, each element by itself."""
     names = {buffer.name: buffer.alias_of or buffer.name for buffer in kernel.buffers}
     stores = [s for s in _all(kernel.body) if isinstance(s, Store)]
     spared = {names[s.buffer] for s in _all(kernel.body) if isinstance(s, Load)}
@@ -87,7 +86,7 @@ def written_past_caches(kernel: Kernel) -> set[str]:
 
 
 def _stores_to(name: str, body: list[Stmt]) -> int:
-    """0 for what depends on a size that is not known yet."""
+    """The number of stores; 0 if it depends on a size that is not known yet."""
     total = 0
     for statement in body:
         if isinstance(statement, Store):

@@ -1,4 +1,4 @@
-"""What the emitter knows of the processor.
+"""What the emitter knows about the processor.
 
 In:  the environment variable CAPTURE_CPU (a level name), else the host's features.
 Out: `Target`: vector width, the Sleef variant that fits, LLVM's name of the level.
@@ -21,11 +21,12 @@ from codegen.llvm.types import SIZES
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`vector_bytes`: of the widest register. `sleef`: suffix of the Sleef functions in libtorch_cpu for that
-    width, None where there are none.
-    `fma`: fused multiply-add is one instruction. `f16c`: so are conversions of half precision. `avx512`:
-    masks are registers.
-    `architecture`: as platform.machine() calls it.
+    """A level of processors.
+
+    `vector_bytes`: bytes of the widest register. `sleef`: suffix of the Sleef functions in libtorch_cpu for
+    that width; None if there are none. `fma`: fused multiply-add is one instruction. `f16c`: conversions of
+    half precision are one instruction. `avx512`: masks are registers. `architecture`: its name in
+    platform.machine().
     """
 
     cpu: str
@@ -38,14 +39,14 @@ class Target:
 
     @staticmethod
     def level(name: str) -> Target:
-        """The target of that level; ValueError names the levels there are."""
+        """The target of that level; the ValueError names the existing levels."""
         if name not in LEVELS:
             raise ValueError(f"unknown processor level {name!r}: expected one of {', '.join(LEVELS)}")
         return LEVELS[name]
 
     @staticmethod
     def host() -> Target:
-        """What CAPTURE_CPU names, else the best level that this processor has."""
+        """The level that CAPTURE_CPU names, else the best level that this processor has."""
         name = os.environ.get("CAPTURE_CPU")
         return Target.level(name) if name else _detect()
 
@@ -54,8 +55,10 @@ class Target:
         return self.vector_bytes // (4 if dtype in ("bf16", "f16") else SIZES[dtype])
 
     def attributes(self, only_reads: bool = False) -> str:
-        """Function attributes: without them LLVM prefers 256-bit registers on AVX-512 processors (1.5 times
-        slower). Kernels that only read memory have those (`codegen.llvm.streaming`).
+        """Function attributes that set the vector width.
+
+        Without them LLVM prefers 256-bit registers on AVX-512 processors (1.5 times slower). Kernels that
+        only read memory want 256 bits (`codegen.llvm.streaming`).
         """
         if self.architecture != "x86_64":
             return "nounwind"
@@ -67,14 +70,14 @@ LEVELS = {
     "x86-64": Target("x86-64", 16, None, fma=False, f16c=False, avx512=False),
     "x86-64-v3": Target("x86-64-v3", 32, "avx2", fma=True, f16c=True, avx512=False),
     "x86-64-v4": Target("x86-64-v4", 64, "avx512f", fma=True, f16c=True, avx512=True),
-    # NEON. No Sleef: which of its functions libtorch exports there was not looked up on such a machine.
+    # NEON. No Sleef: nobody has looked up on such a machine which of its functions libtorch exports.
     "aarch64": Target("generic", 16, None, fma=True, f16c=True, avx512=False, architecture="aarch64"),
 }
 
 _ARM = {"aarch64", "arm64"}  # platform.machine() on Linux and on macOS
 
-# What a level promises beyond the one before, in LLVM's names (features that the emitted code can make use
-# of).
+# The features that a level adds to the one below it, in LLVM's names (features that the emitted code can
+# use).
 _REQUIRED = {
     "x86-64-v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
     "x86-64-v3": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"),

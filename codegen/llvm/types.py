@@ -6,8 +6,8 @@ Out: text.
     register_type("f32", 16) -> "<16 x float>"        memory_type("b8", 16) -> "<16 x i8>"
     literal("f32", 0.1)      -> "0x3FB99999A0000000"  constant("i64", 3, 8) -> "splat (i64 3)"
 
-A register holds a `b8` as i1 and a `bf16` or `f16` as the 16 bits of its encoding (loop IR does not compute
-in them).
+A register holds a `b8` as i1, and a `bf16` or `f16` as the 16 bits of its encoding (loop IR does not compute
+in these types).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def memory_type(dtype: str, lanes: int) -> str:
 
 
 def literal(dtype: str, value: float | int | bool) -> str:
-    """The LLVM literal of `value` after conversion to `dtype` as torch converts a Python number."""
+    """The LLVM literal of `value`, converted to `dtype` as torch converts a Python number."""
     if dtype in FLOATS:
         return _float_literal(dtype, float(value))
     if dtype == "b8":
@@ -88,7 +88,7 @@ def _float_literal(dtype: str, value: float) -> str:
 
 
 def bfloat16_bits(value: float) -> int:
-    """Round to nearest even by way of float32, as torch does."""
+    """Rounds to nearest even after rounding to float32, as torch does."""
     bits = int(struct.unpack("<I", struct.pack("<f", round_to_f32(value)))[0])
     if math.isnan(value):
         return wrap(0x7FC0, 16)

@@ -1,12 +1,12 @@
 """Values and the instructions on them.
 
 In:  a FunctionText, a loop level and a number of lanes.
-Out: instructions of that width at that level; `Value` is what a number of loop IR stands for.
+Out: instructions of that width at that level; `Value` is the meaning of a number of loop IR.
 
     code.binary("fmul", "f32", a, b)     ->     %t3 = fmul <16 x float> %t1, %t2
 
 A value is uniform (one lane: the same in every iteration of the vector loop) or varying (a lane for each
-iteration). A uniform value becomes a vector only where a varying one meets it.
+iteration). A uniform value becomes a vector only where it meets a varying one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def constant_value(dtype: str, number: float | int | bool) -> Value:
 
 
 class Code:
-    """Writes instructions of `lanes` lanes at loop level `level`. Operands and results are texts, not Values."""
+    """Writes instructions of `lanes` lanes at loop level `level`; operands and results are texts."""
 
     def __init__(self, function: FunctionText, target: Target, level: int, lanes: int) -> None:
         self.function = function
@@ -77,7 +77,7 @@ class Code:
         return self.define(f"{operation} {self.type(dtype)} {operand}")
 
     def compare(self, operation: str, dtype: str, left: str, right: str) -> str:
-        """`operation` with its kind: "fcmp olt", "icmp slt"."""
+        """`operation` includes its kind: "fcmp olt", "icmp slt"."""
         return self.binary(operation, dtype, left, right)
 
     def select(self, condition: str, dtype: str, yes: str, no: str) -> str:
@@ -85,15 +85,16 @@ class Code:
         return self.define(f"select {self.type('b8')} {condition}, {kind} {yes}, {kind} {no}")
 
     def convert(self, operation: str, source: str, target: str, operand: str) -> str:
-        """`operation` is an LLVM cast between the register types of two dtypes."""
+        """`operation` is an LLVM cast between the register types of the two dtypes."""
         return self.define(f"{operation} {self.type(source)} {operand} to {self.type(target)}")
 
     def bits(self, source: str, target: str, operand: str) -> str:
         return self.convert("bitcast", source, target, operand)
 
     def intrinsic(self, name: str, dtype: str, *operands: str, flags: str = "") -> str:
-        """`llvm.<name>` overloaded on one type, all operands and the result of that type. `flags`: fast-math
-        flags, each with a space behind it.
+        """`llvm.<name>`, overloaded on one type: all operands and the result have that type.
+
+        `flags`: fast-math flags, each with a space after it.
         """
         kind = self.type(dtype)
         full = f"@llvm.{name}.{mangled(kind)}"
@@ -104,11 +105,11 @@ class Code:
     # --- floats --------------------------------------------------------------------------------------------
 
     def fma(self, dtype: str, left: str, right: str, addend: str) -> str:
-        """One rounding always (a library call where the processor has no such instruction)."""
+        """Rounds always once (a library call if the processor has no such instruction)."""
         return self.intrinsic("fma", dtype, left, right, addend)
 
     def multiply_add(self, dtype: str, left: str, right: str, addend: str) -> str:
-        """One rounding where that is one instruction, two else: for polynomials."""
+        """Rounds once if that is one instruction, else twice: for polynomials."""
         if self.target.fma:
             return self.fma(dtype, left, right, addend)
         return self.binary("fadd", dtype, self.binary("fmul", dtype, left, right), addend)

@@ -1,6 +1,9 @@
-"""Activations that are computed as one operation: eager rounds their result once, whatever the dtype.
+"""Activations that are computed as one operation: eager rounds their result once, in every dtype.
 
-aten.gelu(x)   ->   Map("mul", (x, Map("normal_cdf", (x,))))
+In:  the operands of the ATen call, as `TensorExpr`.
+Out: the definition of its result.
+
+    aten.gelu(x)   ->   Map("mul", (x, Map("normal_cdf", (x,))))
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
-"""Assertions: kernels that compute nothing and fail.
+"""Assertions: kernels that compute nothing but may fail.
 
-aten._assert_async(c)   ->   a store of Checked(c, c) to a buffer that nobody reads
+In:  a condition, as `TensorExpr`.
+Out: a store that fails the kernel if the condition is false.
+
+    aten._assert_async(c)   ->   a store of Checked(c, c) to a buffer that nobody reads
 """
 
 from __future__ import annotations
@@ -18,6 +21,6 @@ aten = torch.ops.aten
 
 @lowering(aten._assert_async.default, aten._assert_async.msg)
 def assertion(ctx: Any, condition: TensorExpr, message: str = "") -> None:
-    """Where the kernel fails eager runs the graph again, and raises its own error."""
+    """If the kernel fails, eager runs the graph again and raises its own error."""
     holds = nonzero(condition)
     ctx.realize(Checked(holds, holds))

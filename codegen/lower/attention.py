@@ -1,7 +1,7 @@
-"""Attention with fewer heads of keys and values than of queries: the operator takes them as they are.
+"""Attention with fewer heads of keys and values than of queries: the operator takes them unrepeated.
 
-In:  the call of the operator; keys and values that the program has repeated for it.
-Out: its arguments without the repetition, which is not computed then.
+In:  the call of the operator, with keys and values that the program has repeated for it.
+Out: its arguments without the repetition, which is then not computed.
 
     k.unsqueeze(2).expand(b, g, n, s, d).reshape(b, g * n, s, d)        ->   k, for each of n heads of queries
 """
@@ -20,10 +20,11 @@ RESHAPES = (aten._unsafe_view.default, aten.view.default, aten.reshape.default)
 
 
 def without_repeats(node: fx.Node) -> tuple[Any, ...]:
-    """The arguments of any call."""
+    """The arguments of any call; attention gets keys and values that are not repeated."""
     if node.target is not aten._scaled_dot_product_flash_attention_for_cpu.default:
         return node.args
-    if any(user.args[1] == 1 for user in node.users):  # its backward reads that, for keys as it gets them
+    # the backward reads this result; it needs the keys as they were passed
+    if any(user.args[1] == 1 for user in node.users):
         return node.args
     query, key, value, *rest = node.args
     keys, values = _repeated(key), _repeated(value)
@@ -33,8 +34,8 @@ def without_repeats(node: fx.Node) -> tuple[Any, ...]:
 
 
 def _repeated(node: Any) -> fx.Node | None:
-    """What was repeated head by head."""
-    flat = _operand(node, *RESHAPES)  # the clone, or what it copies
+    """The tensor that `node` repeats head by head."""
+    flat = _operand(node, *RESHAPES)  # the clone, or the tensor that the clone copies
     spread = _operand(flat, aten.clone.default) or flat
     lifted = _operand(spread, aten.expand.default)
     base = _operand(lifted, aten.unsqueeze.default)
@@ -45,15 +46,15 @@ def _repeated(node: Any) -> fx.Node | None:
         return None
     batch, groups, length, width = sizes
     times = wide[2]
-    fits = (
-        isinstance(groups, int) and isinstance(times, int) and wide == [batch, groups, times, length, width]
-    )
+    if not isinstance(groups, int) or not isinstance(times, int):
+        return None
     heads = [from_size(size) for size in node.meta["val"].shape]
-    return base if fits and heads == [batch, groups * times, length, width] else None  # type: ignore[operator]
+    fits = wide == [batch, groups, times, length, width] and heads == [batch, groups * times, length, width]
+    return base if fits else None
 
 
 def _operand(node: Any, *targets: Any) -> fx.Node | None:
-    """Of the call that made it, where that is one of these operators."""
+    """The operand of the call that made `node`, if that is one of these operators."""
     if not isinstance(node, fx.Node) or node.target not in targets:
         return None
     operand = node.args[0]

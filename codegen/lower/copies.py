@@ -1,6 +1,9 @@
 """Copies.
 
-aten.clone(x)   ->  the elements of x, computed where they are needed; in memory only where that pays
+In:  the tensor that an operator copies.
+Out: its elements, computed where they are needed; they are stored only if that saves time.
+
+    aten.clone(x)   ->  the elements of x
 """
 
 from __future__ import annotations
@@ -16,10 +19,10 @@ from codegen.lower.registry import lowering
 from codegen.lower.tensor_expr import Affine, Stored, TensorExpr, View, copy_of
 
 aten = torch.ops.aten
-MANY = 1 << 14  # elements; fewer are near enough to be read across
+MANY = 1 << 14  # elements; in a smaller tensor strided reads are cheap enough
 ROW_REDUCTIONS = frozenset((
-    aten.amax.default, aten.amin.default, aten.sum.dim_IntList, aten.mean.dim, aten.var_mean.correction, aten.var.correction,
-    aten.logsumexp.default,
+    aten.amax.default, aten.amin.default, aten.sum.dim_IntList, aten.mean.dim, aten.var_mean.correction,
+    aten.var.correction, aten.logsumexp.default,
 ))  # fmt: skip
 
 
@@ -31,7 +34,7 @@ def clone(ctx: Any, value: TensorExpr, memory_format: Any = None) -> TensorExpr:
 
 @lowering(torch.ops.prims.clone.default)
 def stored(ctx: Any, value: TensorExpr, memory_format: Any = None) -> TensorExpr:
-    """What one of our rules wants in memory: torch itself calls the other one."""
+    """A copy that one of our rewritings wants in memory: torch itself calls the other overload."""
     return ctx.realize(copy_of(value))
 
 
@@ -41,8 +44,10 @@ def copy(ctx: Any, target: TensorExpr, source: TensorExpr, non_blocking: bool = 
 
 
 def _makes_rows(ctx: Any, value: TensorExpr) -> bool:
-    """Whether what lies across becomes rows that are reduced, and read again after that: it is copied in
-    tiles once, where each loop over a row would jump from element to element.
+    """Whether the copy turns a strided dimension into rows that are reduced, and read again afterwards.
+
+    Such a tensor is copied once, in tiles. Without the copy each loop over a row would jump from element to
+    element.
     """
     sizes = [size for size in value.shape if isinstance(size, int)]
     if not sizes or len(sizes) < len(value.shape) or prod(sizes) < MANY:
@@ -54,9 +59,7 @@ def _makes_rows(ctx: Any, value: TensorExpr) -> bool:
 
 
 def _stride_along(value: TensorExpr, dim: int) -> Index | None:
-    """Elements from one position of `dim` to the next in the memory that `value` shows; None where it is
-    computed.
-    """
+    """Elements from one position of `dim` to the next in the memory of `value`; None if it is computed."""
     if isinstance(value, Stored):
         return value.strides[dim]
     if not isinstance(value, View) or not isinstance(value.transform, Affine):

@@ -1,7 +1,10 @@
-"""Tensors that come from numbers and positions alone.
+"""Tensors that are made from numbers and positions alone.
 
-aten.arange.start_step(0, 8, 2)  ->  Map("mul", (Position(0), Fill(2)))        aten.full([4], 1.5)  ->
-    Fill(1.5)
+In:  the numbers of the ATen call.
+Out: the definition of the result.
+
+    aten.arange.start_step(0, 8, 2)  ->  Map("mul", (Position(0), Fill(2)))
+    aten.full([4], 1.5)              ->  Fill(1.5)
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ def full(ctx: Any, like: Any, *arguments: Any, **options: Any) -> TensorExpr:
     aten._efficientzerotensor.default,
 )
 def zeros(ctx: Any, *arguments: Any, **options: Any) -> TensorExpr:
-    """Memory that eager leaves undefined is zero here."""
+    """Zeros. Memory that eager leaves undefined is zero here too."""
     return fill(ctx.shape, ctx.dtype, 0)
 
 
@@ -58,7 +61,7 @@ def fill_lowering(ctx: Any, like: TensorExpr, value: Any) -> TensorExpr:
 
 
 def _sequence(ctx: Any, start: Any, step: Any) -> TensorExpr:
-    """start + step * i where every element is exact; other steps only eager knows how to round."""
+    """start + step * i, if every element is exact; for other steps only eager knows how to round."""
     if isinstance(step, Poly) or (isinstance(start, Poly) and not _whole(step)):
         return NotImplemented
     if not (_whole(step) and (isinstance(start, Poly) or _whole(start))):
@@ -133,11 +136,11 @@ def triu(ctx: Any, value: TensorExpr, diagonal: int = 0) -> TensorExpr:
 
 # --- computed once, by eager ------------------------------------------------------------------------------
 
-TABLE = 1 << 14  # elements up to which the graph holds them
+TABLE = 1 << 14  # the graph holds tables of up to this many elements
 
 
 def table(ctx: Any, op: Any, *numbers: Any, **options: Any) -> TensorExpr:
-    """Numbers that nothing can change, rounded as only eager knows. A copy: the caller may write to it."""
+    """Constant numbers, rounded as only eager knows. The result is a copy: the caller may write to it."""
     count = math.prod(ctx.val.shape)
     if any(isinstance(value, (Poly, TensorExpr)) for value in numbers) or count > TABLE:
         return NotImplemented

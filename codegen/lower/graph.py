@@ -1,11 +1,11 @@
-"""From an ATen graph to definitions, requests to store them, and calls of operators that have no lowering.
+"""From an ATen graph to definitions, requests to store them, and calls of operators without lowering.
 
 In:  `torch.fx.Graph` of functional ATen overloads with `node.meta["val"]`.
 Out: a `Lowering`: a Program with its extern and view steps, and `stores`: which definition goes to which
      buffer. The passes make kernels of the stores (`codegen.passes.pipeline`).
 
-    relu(x @ w)  ->  ExternStep(aten.mm.default, (x, w) -> mm);  store Map("max", (Stored("mm"), Fill(0.0)))
-        to `relu`
+    relu(x @ w)
+    ->  ExternStep(aten.mm.default, (x, w) -> mm);  store Map("max", (Stored("mm"), Fill(0.0))) to `relu`
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from codegen.lower.size_floats import SizeFloat, size_float
 from codegen.lower.tensor_expr import Shape, Stored, TensorExpr, View
 from codegen.trace.nodes import Symbolic
 
-MAX_DEPTH = 150  # definitions that are nested deeper are stored: the passes recurse over them
+MAX_DEPTH = 150  # deeper definitions are stored: the passes recurse over definitions
 
 
 @dataclass(slots=True)
 class Store:
-    """Request: the elements of `value` go to `target`, a place in a buffer."""
+    """A request to store the elements of `value` at `target`, a place in a buffer."""
 
     value: TensorExpr
     target: Stored
 
 
 class Lowering:
-    """State of the lowering of one graph; what a lowering function gets as `ctx`."""
+    """The state of the lowering of one graph; a lowering function gets it as `ctx`."""
 
     def __init__(self, ordered: OrderedWrites | None = None) -> None:
         self.program = Program()
         self.ordered = ordered or OrderedWrites()
         self.versions: dict[str, Version] = {}
-        self.latest: dict[str, Stored] = {}  # by input: what it contains by now
+        self.latest: dict[str, Stored] = {}  # by input: its current contents
         self.steps: list[ExternStep | ViewStep] = []
         self.stores: list[Store] = []
         self.realized: dict[TensorExpr, Stored] = {}
@@ -55,7 +55,7 @@ class Lowering:
         self.values: dict[fx.Node, Any] = {}
         self.fresh: set[TensorExpr] = (
             set()
-        )  # results that have memory of their own in eager, though here they may be views
+        )  # results that have their own memory in eager, though they may be views here
         self.outputs: dict[fx.Node, Any] = {}
         self.val: Any = None
         self.name = ""
@@ -69,8 +69,8 @@ class Lowering:
         return sizes_of(self.val)
 
     def operand_sizes(self) -> torch.Size:
-        """The sizes of the current node's first operand, as torch has them: comparing a symbolic one makes a
-        condition.
+        """The sizes of the current node's first operand, as torch has them. A comparison of a symbolic size
+        makes a condition.
         """
         shape: torch.Size = self.operands[0].meta["val"].shape
         return shape
@@ -83,7 +83,7 @@ class Lowering:
     def new_buffer(
         self, hint: str, kind: str, dtype: torch.dtype, shape: Shape, strides: tuple[Index, ...]
     ) -> Stored:
-        """A buffer of that layout, and the definition that reads it."""
+        """A new buffer of this layout, and the definition that reads it."""
         name = self._unique(hint)
         exprs = tuple(map(to_expr, shape)), tuple(map(to_expr, strides))
         self.program.buffers[name] = BufferInfo(name, kind, dtype, *exprs, to_expr(0))
@@ -96,7 +96,7 @@ class Lowering:
         return stored
 
     def realize(self, value: TensorExpr, hint: str = "") -> Stored:
-        """Have `value` stored, in the layout that eager gives it."""
+        """Stores `value`, in the layout that eager gives it."""
         if isinstance(value, Stored):
             return value
         found = self.realized.get(value)
@@ -113,7 +113,7 @@ class Lowering:
         self.stores.append(Store(value, target))
 
     def want_order(self, name: str) -> None:
-        """Lower the graph anew, if that can help: writes to this input as steps in order."""
+        """Lowers the graph again if that can help: then the writes to this input are steps in order."""
         if name in self.ordered.possible:
             raise OrderWanted(name)
 
@@ -180,7 +180,7 @@ class Lowering:
             self.values[node] = self._extern(node)
 
     def _remember(self, result: Any, val: Any) -> Any:
-        """Note eager's strides; store what is nested too deep."""
+        """Notes eager's strides; stores the result if it is nested too deep."""
         if isinstance(result, (tuple, list)):
             return tuple(self._remember(item, meta) for item, meta in zip(result, val, strict=True))
         if isinstance(result, TensorExpr) and isinstance(val, torch.Tensor):
@@ -192,8 +192,8 @@ class Lowering:
     # --- calls of operators
 
     def _opaque(self, hint: str, kind: str, val: torch.Tensor) -> Stored:
-        """A buffer for a tensor that kernels may not be able to read (complex, sparse): only extern steps
-        touch it then.
+        """A buffer for a tensor that kernels may not be able to read (complex, sparse): only extern steps use
+        it then.
         """
         strided = val.layout == torch.strided
         shape = sizes_of(val)
@@ -241,11 +241,10 @@ class Lowering:
     # --- tensors for operators and outputs
 
     def tensor_for(self, value: TensorExpr, val: Any, hint: str, copies: bool = False) -> str:
-        """The name of a buffer that holds `value` with the strides of `val`: a view of stored memory where
-        there is one.
+        """The name of a buffer that holds `value` with the strides of `val`.
 
-        `copies`: the caller will see the aliasing, so that a view in our sense that is a copy in eager has to
-        be stored.
+        It is a view of stored memory if there is one. `copies`: the caller will see the aliasing. A `value`
+        that is a view here but a copy in eager is then stored.
         """
         base: TensorExpr = value
         while isinstance(base, View) and base not in self.realized and not (copies and base in self.fresh):
@@ -271,8 +270,9 @@ class Lowering:
         return self.as_strided(value, pretend, base) is not None
 
     def as_strided(self, value: TensorExpr, place: Stored, base: TensorExpr) -> Stored | None:
-        """`value`, a chain of views over `base` which is stored at `place`, as strides and offset; None where
-        it is no strided tensor.
+        """`value` as strides and offset; None if it is not a strided tensor.
+
+        `value` is a chain of views over `base`, which is stored at `place`.
         """
         if isinstance(base, Stored):
             place = base
@@ -339,8 +339,8 @@ class Lowering:
         return found is base and self._is_affine(value, base)
 
     def _view_of(self, owner: fx.Node, item: fx.Node) -> str:
-        """What is a view in eager is one here, where its definition tells that or not: laid out as the trace
-        found.
+        """A view here too, since it is a view in eager, even if its definition does not show it. The trace
+        gives its layout.
         """
         val, owner_val = item.meta["val"], owner.meta["val"]
         base = self.tensor_for(self.values[owner], owner_val, owner.name, copies=True)
@@ -351,8 +351,8 @@ class Lowering:
         return view.buffer
 
     def _another_view(self, info: BufferInfo, hint: str) -> str:
-        """A tensor of its own on the memory of an input or result, laid out as it is: in eager a view is
-        never its base itself.
+        """Another tensor on the memory of an input or result, with the same layout: in eager a view is never
+        the base itself.
         """
         name = self._unique(hint)
         self.program.buffers[name] = BufferInfo(
@@ -369,8 +369,8 @@ class Lowering:
 
 
 def _unused_results(node: fx.Node, count: int) -> set[int]:
-    """Of a call with several: those that nothing reads. Some operators give no tensor where their rule says
-    that they do.
+    """The results, of a call with several, that nothing reads. Some operators give no tensor although their
+    shape rule says that they do.
     """
     if not isinstance(node.meta.get("val"), (tuple, list)) or any(
         user.target is not operator.getitem for user in node.users
@@ -388,7 +388,7 @@ _NODE_KINDS = {
 
 
 def _is_view(target: Any) -> bool:
-    """True for operators whose results lie on the memory of an argument."""
+    """True for operators whose results share the memory of an argument."""
     if target is torch.ops.aten._unsafe_view.default:
         return True
     schema = getattr(target, "_schema", None)
@@ -396,7 +396,7 @@ def _is_view(target: Any) -> bool:
 
 
 def _owner(node: fx.Node) -> fx.Node:
-    """The node on whose memory eager has this one, through any number of views of the same dtype."""
+    """The node that owns this one's memory in eager, through any number of views of the same dtype."""
     while True:
         made_by = node.args[0] if node.target is operator.getitem else node
         if not (isinstance(made_by, fx.Node) and made_by.op == "call_function" and _is_view(made_by.target)):
@@ -417,9 +417,10 @@ def _dtype(node: fx.Node) -> torch.dtype | None:
 
 
 _aten = torch.ops.aten
-#: views by their schema that copy where they have to, or whose elements are others than those in the memory
+#: operators that are views by their schema, but that copy if they have to or change the elements
 NO_PLAIN_VIEWS = frozenset((
-    _aten.reshape.default, _aten.contiguous.default, _aten.to.dtype, _aten._conj.default, _aten._neg_view.default,
+    _aten.reshape.default, _aten.contiguous.default, _aten.to.dtype, _aten._conj.default,
+    _aten._neg_view.default,
 ))  # fmt: skip
 
 
@@ -446,19 +447,19 @@ def _as_scalar(val: Any) -> Any:
     if isinstance(val, torch.SymFloat):
         return size_float(val.node.expr)
     if isinstance(val, torch.SymBool):
-        raise NotImplementedError(f"{val}: a kernel takes no truth value that depends on sizes")
+        raise NotImplementedError(f"{val}: a kernel can't take a truth value that depends on sizes")
     return ix.from_size(val) if isinstance(val, torch.SymInt) else val
 
 
 def _as_expr(val: Any) -> Any:
-    """An output that is a number; one that depends on sizes is an expression of them."""
+    """An output that is a number; a number that depends on sizes becomes an expression of them."""
     return _outside(_as_scalar(val))
 
 
 def _outside(value: Any) -> Any:
-    """A number as the launch plan takes it."""
+    """A number in the form that the launch plan takes."""
     if isinstance(value, SizeFloat):
-        raise NotImplementedError("a float that depends on sizes, for an operator or the caller")
+        raise NotImplementedError("an operator or the caller wants a float that depends on sizes")
     return to_expr(value) if isinstance(value, Poly) else value
 
 
@@ -474,8 +475,8 @@ def _all_known(node: fx.Node) -> bool:
 
 
 def _is_result_with_offset(node: fx.Node) -> bool:
-    """A copy that starts inside of its memory, as that of a part of a tensor does in some operators, and that
-    the caller will see.
+    """Whether it is a copy that starts inside of its memory and that the caller will see. Some operators copy
+    a part of a tensor so.
     """
     val = node.meta["val"]
     if not isinstance(val, torch.Tensor) or val.layout is not torch.strided or _is_view(node.target):
@@ -487,7 +488,7 @@ def _is_result_with_offset(node: fx.Node) -> bool:
         and _base_of(node).op == "placeholder"
         and val._has_symbolic_sizes_strides
     ):
-        return True  # where symbolic inputs start is not known
+        return True  # the start of symbolic inputs is not known
     return val.storage_offset() != 0
 
 
@@ -499,7 +500,7 @@ COPIES_OF_STORAGES = (
 
 
 def _base_of(node: fx.Node) -> fx.Node:
-    """What the first operand is a view of."""
+    """The tensor that the first operand is a view of."""
     base: Any = node.args[0]
     while base.op == "call_function" and _is_view(base.target):
         base = base.args[0]
@@ -507,7 +508,7 @@ def _base_of(node: fx.Node) -> fx.Node:
 
 
 def strided_form(place: Stored, element: Index, shape: Shape) -> Stored | None:
-    """`element`, over axes d0, d1, ... , as strides and offset, or None where it is not linear in the axes."""
+    """`element`, over axes d0, d1, ..., as strides and offset; None if it is not linear in the axes."""
     strides: list[Index] = [0] * len(shape)
     offset: Index = 0
     for atoms, coef in ix.terms_of(element).items():
@@ -525,7 +526,7 @@ def strided_form(place: Stored, element: Index, shape: Shape) -> Stored | None:
 
 
 def _same_layout(place: Stored, strides: tuple[Index, ...]) -> bool:
-    """Equal strides, where they matter: those of dimensions of size 1 do not, and none do in an empty tensor."""
+    """Equal strides. Dimensions of size 1 do not matter, and no stride matters in an empty tensor."""
     if 0 in place.shape:
         return True
     return all(

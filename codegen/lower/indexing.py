@@ -1,7 +1,9 @@
-"""Reading at computed places, and writes that read as a choice.
+"""Reading at computed places, and writes that become a selection.
 
-    aten.embedding(w, ids)                ->  Gather(w, (ids, 1))        a load at an index that the kernel
-        computes, checked
+In:  the operands of an indexing operator.
+Out: a definition that loads at an index which the kernel computes and checks, or that selects by position.
+
+    aten.embedding(w, ids)                ->  Gather(w, (ids, 1))
     aten.select_scatter(x, y, 0, 3)       ->  Map("where", (i == 3, y, x))
 
 An index out of range fails the kernel; eager then raises its own error.
@@ -82,7 +84,7 @@ def index(ctx: Any, base: TensorExpr, indices: Sequence[TensorExpr | None]) -> T
 
 @lowering(aten._unsafe_index.Tensor)
 def unsafe_index(ctx: Any, base: TensorExpr, indices: Sequence[TensorExpr | None]) -> TensorExpr:
-    """With tables that a rewriting made, whose places are known to be inside."""
+    """Indexing with tables that a rewriting made: their places are known to be inside."""
     found = index_coordinates(base.shape, indices)
     if found is None:
         return NotImplemented
@@ -93,7 +95,7 @@ def unsafe_index(ctx: Any, base: TensorExpr, indices: Sequence[TensorExpr | None
 
 
 def _is_inside(ctx: Any, places: TensorExpr, size: Index) -> bool:
-    """Whether all places are numbers of the graph's own, and below `size`."""
+    """Whether all places are constants of the graph, and below `size`."""
     while isinstance(places, View):
         places = places.base
     table = ctx.program.buffers[places.buffer].value if isinstance(places, Stored) else None
@@ -103,8 +105,8 @@ def _is_inside(ctx: Any, places: TensorExpr, size: Index) -> bool:
 def index_coordinates(
     shape: Shape, indices: Sequence[TensorExpr | None]
 ) -> tuple[Shape, tuple[int | TensorExpr, ...]] | None:
-    """The shape of `base[indices]`, and for each dim of the base what indexes it; None where one of them is a
-    mask: then the shape depends on the data.
+    """The shape of `base[indices]`, and what indexes each dim of the base; None if one of them is a mask:
+    then the shape depends on the data.
     """
     given = [dim for dim, item in enumerate(indices) if item is not None]
     items = [item for item in indices if item is not None]
@@ -182,7 +184,9 @@ def diagonal_scatter(
 def stepped_scatter(
     ctx: Any, base: TensorExpr, source: TensorExpr, dim: int, begin: Index, step: Any
 ) -> TensorExpr:
-    """Spread along `dim` with gaps of step - 1, then as one piece; in the gaps the base stays."""
+    """Spreads the source along `dim` with gaps of step - 1 and writes it as one piece; the gaps keep the
+    base.
+    """
     count = source.shape[dim]
     if not isinstance(begin, int) or not isinstance(step, int) or not isinstance(count, int):
         return NotImplemented

@@ -1,9 +1,11 @@
 """Operators that write into parts of a buffer, or into a buffer that exists.
 
-aten.cat([x, y], 0)     ->  a buffer, and two stores: x to its first rows, y to the others
-aten.roll(x, 3, 1)     ->  a buffer, and two stores: the last three columns of x to its first, the others
-                           behind them
-aten.copy_(param, new)  ->  a store of `new` to the buffer of `param`
+In:  the tensors to write, and the target if there is one.
+Out: a buffer and the stores to its parts.
+
+    aten.cat([x, y], 0)     ->  a buffer, and two stores: x to its first rows, y to the others
+    aten.roll(x, 3, 1)      ->  a buffer, and two stores: the last three columns of x become the first ones
+    aten.copy_(param, new)  ->  a store of `new` to the buffer of `param`
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from codegen.lower.tensor_expr import Stored, TensorExpr, cast, reshape
 from codegen.lower.view import strided_slice
 
 aten = torch.ops.aten
-MOST_ROLLED = 3  # dims; twice as many blocks for each
+MOST_ROLLED = 3  # dims; each dim doubles the number of blocks
 
 
 def joined(ctx: Any, parts: Sequence[TensorExpr], dim: int) -> TensorExpr:
@@ -57,7 +59,7 @@ def stack(ctx: Any, tensors: Sequence[TensorExpr], dim: int = 0) -> TensorExpr:
 
 @lowering(aten.roll.default)
 def roll(ctx: Any, base: TensorExpr, shifts: Sequence[Any], dims: Sequence[int] = ()) -> TensorExpr:
-    """Blocks that change places. Without dims the tensor is rolled as one row."""
+    """Swaps blocks. Without dims the tensor is rolled as one row."""
     shape = [size for size in base.shape if isinstance(size, int)]
     if len(shape) < len(base.shape) or not all(isinstance(shift, int) for shift in shifts):
         return NotImplemented
@@ -78,7 +80,7 @@ def _rolled(ctx: Any, base: TensorExpr, strides: tuple[Index, ...], shifts: dict
     for dim, shift in shifts.items():
         size = base.shape[dim]
         assert isinstance(size, int)
-        cut = -shift % max(size, 1)  # the element that comes first
+        cut = -shift % max(size, 1)  # the element that becomes the first one
         ends = ((cut, size, 0), (0, cut, size - cut))
         blocks = [
             (strided_slice(block, dim, start, 1, end - start), plus(offset, times(to, strides[dim])))
@@ -93,11 +95,11 @@ def _rolled(ctx: Any, base: TensorExpr, strides: tuple[Index, ...], shifts: dict
 
 @lowering(aten.copy_.default)
 def copy_into(ctx: Any, target: TensorExpr, source: TensorExpr, non_blocking: bool = False) -> TensorExpr:
-    """The tracer puts the writes to inputs at the end of the graph."""
+    """The write of an input; the tracer puts these at the end of the graph."""
     if not isinstance(target, Stored):
         return NotImplemented
     if ctx.operands[-1] in ctx.ordered.versions:
-        return target  # written in order
+        return target  # a step in order has written it
     parts = written_parts(ctx, target, ctx.operands[-1])
     for place, value in [(target, source)] if parts is None else parts:
         if value is not None:

@@ -1,9 +1,12 @@
-"""Sums of rows with at most one element that is not zero, without a walk over the rows.
+"""Sums of rows with at most one element that is not zero, without a loop over the rows.
+
+In:  a definition whose rows are zero but at one index.
+Out: the definition of the sum along a row.
 
     sum over j of where(j == c, a, 0), with c and a the same for all j of n   ->   where(0 <= c < n, a, 0)
 
-The gradient of a cross entropy is one for each row, in the place of the row's class; the backward of the
-softmax below wants its sum.
+The gradient of a cross entropy has such rows, with the nonzero element at the row's class; the backward of
+the softmax needs its sum.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from codegen.lower.tensor_expr import (
 
 
 def one_hot_sum(value: TensorExpr, dim: int) -> TensorExpr | None:
-    """The sum over `dim`, where `value` is of that form."""
+    """The sum over `dim`, if `value` has that form."""
     if not isinstance(value, Map) or value.op != "where":
         return None
     hit, element, other = value.args
@@ -53,7 +56,7 @@ def _conjuncts(condition: TensorExpr) -> list[TensorExpr]:
 
 
 def _place(condition: TensorExpr, dim: int) -> TensorExpr | None:
-    """c, where the condition is that the index along `dim` is c."""
+    """c, if the condition says that the index along `dim` is c."""
     if not isinstance(condition, Map) or condition.op != "eq":
         return None
     left, right = condition.args
@@ -70,7 +73,7 @@ def _is_index(value: TensorExpr, dim: int) -> bool:
 
 
 def without(value: TensorExpr, dim: int) -> TensorExpr | None:
-    """`value`, which is the same all along `dim`, without that dim; None where that can't be seen."""
+    """`value` without `dim`, if it is the same all along that dim; None if that can't be seen."""
     shape = value.shape[:dim] + value.shape[dim + 1 :]
     if isinstance(value, Fill):
         return fill(shape, value.dtype, value.value)

@@ -1,19 +1,20 @@
-"""Writes to parts of an input that the graph itself reads behind them: steps in place, in an order.
+"""Writes to parts of an input that the graph itself reads afterwards: steps in place, in an order.
 
-In:  a functional graph, whose tracer has marked what each input contained after each write
+In:  a functional graph; the tracer has marked what each input contains after each write
      (`codegen.trace.functionalise.mark_contents`).
-Out: for each of these a *version* of the input's memory: a buffer by name, in truth the input itself. A write
-     stores to the version that it makes; what reads the new contents reads that version; what reads the old
-     ones, the one before.
+Out: for each of these contents a *version* of the input's memory: a buffer name of its own for the memory of
+     the input. A write stores to the version that it makes. A reader of the new contents reads that version;
+     a reader of the old contents reads the version before.
 
-    cache[:, p] = k; return q @ cache.t()        index_put = index_put(cache, [None, p], k); mm(q,
-                                                 t(index_put)); copy_(cache, index_put)
-    ->  for p: cache.1[:, p] = k[:, p];  mm(q, cache.1.t())            cache.1 is the memory of cache
+    cache[:, p] = k; return q @ cache.t()
+    traced:  index_put = index_put(cache, [None, p], k); mm(q, t(index_put)); copy_(cache, index_put)
+    ->       for p: cache.1[:, p] = k[:, p];  mm(q, cache.1.t())            cache.1 is the memory of cache
 
-All that reads a version runs behind what writes it, and before what writes the next one:
-`codegen.passes.steps.versions` sees to that. Where such an order can't be had (the old contents are needed
-behind the write, a result is to hold some version, a step that may fail needs one) `Unordered` is raised, and
-the graph is lowered anew: the input's new contents are then a tensor of their own, copied back at the end.
+All readers of a version run after its writer, and before the writer of the next one:
+`codegen.passes.steps.versions` keeps this order. Some graphs have no such order: the old contents are needed
+after the write, a result has to hold some version, or a step that may fail needs one. Then `Unordered` is
+raised and the graph is lowered again: the input's new contents are then a separate tensor, which is copied
+back at the end.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ from codegen.lower.registry import LOWERINGS
 from codegen.lower.tensor_expr import Map, Stored, TensorExpr, copy_of, topological
 
 aten = torch.ops.aten
-LARGE = 1 << 14  # elements from which it pays to write a result that is stored anyway to one place only
-#: what a write through a view passes on its way to the input, besides views: nothing is read there
+LARGE = 1 << 14  # a stored result of this many elements or more is written to one place only: that saves time
+#: operators, besides views, that carry a write through a view to the input: they read nothing there
 CARRIERS = frozenset((
-    aten.select_scatter.default, aten.slice_scatter.default, aten.diagonal_scatter.default, aten.as_strided_scatter.default,
-    aten.reshape.default, aten.alias.default,
+    aten.select_scatter.default, aten.slice_scatter.default, aten.diagonal_scatter.default,
+    aten.as_strided_scatter.default, aten.reshape.default, aten.alias.default,
 ))  # fmt: skip
 
 
@@ -57,7 +58,7 @@ class OrderWanted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What the memory of `input` contains after a write; `before`: the name of what it contained until then,
+    """The contents of the memory of `input` after a write; `before`: the name of the contents before it,
     another version or the input.
     """
 
@@ -70,7 +71,7 @@ class Version:
 
 @dataclass(slots=True)
 class Wishes:
-    """What is known of inputs by earlier attempts at the same graph."""
+    """What earlier attempts at the same graph found out about inputs."""
 
     refused: set[str] = field(default_factory=set)
     wanted: set[str] = field(default_factory=set)
@@ -78,9 +79,10 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class OrderedWrites:
-    """`versions`: the nodes that are versions of inputs, and of which input each is one. `whole`: those of
-    them whose values are used, but for operator calls.
-    `possible`: inputs that could have versions too.
+    """The inputs whose writes are steps.
+
+    `versions`: the nodes that are versions of inputs, and the input of each. `whole`: those whose values are
+    used by more than operator calls. `possible`: inputs that could have versions too.
     """
 
     versions: dict[fx.Node, str] = field(default_factory=dict)
@@ -89,9 +91,10 @@ class OrderedWrites:
 
 
 def writes_to_order(graph: fx.Graph, wishes: Wishes) -> OrderedWrites:
-    """Inputs that only get writes which nobody reads need no order. Of those that are computed anew as a
-    whole the values are there to be used, by all but operator calls, which take tensors: the last of the
-    contents is a version then.
+    """Which writes get an order.
+
+    Inputs need no order if nobody reads what is written. If an input is computed again as a whole, everything
+    but operator calls can use the values; operator calls take tensors. The last contents are then a version.
     """
     contents: dict[str, list[fx.Node]] = {}
     final: dict[str, fx.Node] = {}
@@ -124,7 +127,7 @@ def writes_to_order(graph: fx.Graph, wishes: Wishes) -> OrderedWrites:
 
 
 def _is_in_part(node: fx.Node) -> bool:
-    """Whether the node takes what was there and changes places of it."""
+    """Whether the node takes the old contents and changes places of it."""
     return _is_carrier(node) or _is_scatter(node)
 
 
@@ -151,7 +154,7 @@ def _is_large(node: fx.Node) -> bool:
 
 
 def _readers(node: fx.Node, versions: set[fx.Node]) -> Iterator[fx.Node]:
-    """What wants what is there, but for the next write. Views, and what carries a write on, are followed."""
+    """The nodes that read the contents, except for the next write. Follows views and carriers of a write."""
     pending, seen = list(node.users), {node}
     while pending:
         user = pending.pop()
@@ -168,8 +171,9 @@ def _readers(node: fx.Node, versions: set[fx.Node]) -> Iterator[fx.Node]:
 
 
 def write_in_order(ctx: Any, node: fx.Node, value: Any) -> TensorExpr:
-    """Stores what changes to a new version of the input; gives what stands for the contents from now on.
-    `value`: their definition, where there is one.
+    """Stores the changes to a new version of the input; returns the definition of the contents from now on.
+
+    `value`: the definition of the contents, if there is one.
     """
     name = ctx.ordered.versions[node]
     info = ctx.program.buffers[name]
@@ -186,7 +190,7 @@ def write_in_order(ctx: Any, node: fx.Node, value: Any) -> TensorExpr:
         return _written_whole(ctx, value, target, memory)
     parts = parts_of(ctx, target, node, Contents(before, target))
     if not parts:
-        raise Unordered([name], "a write of what is there")
+        raise Unordered([name], "the write changes nothing")
     for place, part in parts:
         if part is None:
             raise Unordered([name], f"{node.target} has no lowering")
@@ -201,7 +205,7 @@ def _written_whole(ctx: Any, value: TensorExpr, target: Stored, memory: frozense
     """`value`, which operator calls find in the memory of the input."""
     plain = value.dtype == target.dtype and not isinstance(value, Stored) and value not in ctx.realized
     if not plain or not _keeps_places(ctx, value, target, memory):
-        raise Unordered([ctx.versions[target.buffer].input], "the new contents are in memory already")
+        raise Unordered([ctx.versions[target.buffer].input], "the new contents are stored elsewhere already")
     ctx.store(value, target)
     ctx.realized[value] = target
     return value
@@ -213,7 +217,7 @@ def memory_of(versions: Mapping[str, Version], name: str) -> frozenset[str]:
 
 
 def _keeps_places(ctx: Any, value: TensorExpr, place: Stored, memory: frozenset[str]) -> bool:
-    """Whether it reads the memory nowhere but where it is about to write, element by element."""
+    """Whether it reads the memory only at the places that it writes, element by element."""
     pending, seen = [value], {value}
     while pending:
         item = pending.pop()
@@ -232,6 +236,6 @@ def _reads(value: TensorExpr, memory: frozenset[str]) -> bool:
 
 
 def refuse_output(versions: Mapping[str, Version], name: str) -> None:
-    """A result that is no view of an input has memory of its own."""
+    """Raises if a version is a result: a result that is no view of an input has its own memory."""
     if name in versions:
-        raise Unordered([versions[name].input], "a result is what an input contains at some time")
+        raise Unordered([versions[name].input], "a result is a version of an input's contents")

@@ -1,14 +1,15 @@
-"""Writes to parts of an input: the rest of it is left alone.
+"""Writes to parts of an input: the rest of it is not touched.
 
-In:  the node of what an input is to contain in the end, which the tracer has made of writes through views
+In:  the node of an input's final contents, which the tracer has made from writes through views
      (`codegen.trace.functionalise`).
-Out: places in the memory of the input, and what is to be stored there.
+Out: places in the memory of the input, and the definitions to store there.
 
     x[3] = y;  x[:, 2:4] += 1     copy_(x, slice_scatter(select_scatter(x, y, 0, 3), add, 1, 2, 4))
     x[3] = y alone                copy_(x, select_scatter(x, y, 0, 3))       ->   y to x[3]
 
-Places of several writes must not overlap: the stores may run in any order. Where they do, each write is a
-step of its own (`codegen.lower.ordered_writes`); where that can't be, all of the input is computed anew.
+Places of several writes must not overlap, because the stores may run in any order. If they overlap, each
+write becomes a step of its own (`codegen.lower.ordered_writes`). If that is impossible, the whole input is
+computed again.
 """
 
 from __future__ import annotations
@@ -27,21 +28,21 @@ from codegen.lower.tensor_expr import Shape, Stored, TensorExpr, View, reshape
 from codegen.lower.view import clamp_start, permuted
 
 aten = torch.ops.aten
-#: a place, and what is written to it
+#: a place, and the definition that is written to it
 Part = tuple[Stored, TensorExpr]
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """`value` is what lies at `place`, before the writes that are looked at."""
+    """`value` is the contents of `place`, before the writes that are examined."""
 
     value: TensorExpr
     place: Stored
 
     def are_at(self, ctx: Any, value: Any, place: Stored) -> bool:
-        """Whether `value` is the part of it that lies at `place`."""
+        """Whether `value` is the part of it that is at `place`."""
         if isinstance(self.value, Stored) and position(self.value) != position(self.place):
-            return False  # laid out in another way
+            return False  # another layout
         base = value
         while isinstance(base, View) and base is not self.value:
             base = base.base
@@ -50,7 +51,7 @@ class Contents:
 
 
 def written_parts(ctx: Any, target: Stored, node: fx.Node) -> list[Part] | None:
-    """None where that is all of the target, or where the parts may overlap."""
+    """The parts that are written; None if that is the whole target, or if the parts may overlap."""
     parts = parts_of(ctx, target, node, Contents(target, target))
     if any(place is target for place, _ in parts):
         return None
@@ -61,7 +62,7 @@ def written_parts(ctx: Any, target: Stored, node: fx.Node) -> list[Part] | None:
 
 
 def parts_of(ctx: Any, target: Stored, node: fx.Node, contents: Contents) -> list[Part]:
-    """Where `node` differs from the contents, as far as is known."""
+    """The places where `node` differs from the contents, as far as that is known."""
     value = ctx.values.get(node)
     if value is not None and contents.are_at(ctx, value, target):
         return []
@@ -89,13 +90,13 @@ def _but_overwritten(before: list[Part], after: list[Part]) -> list[Part]:
 
 
 def position(place: Stored) -> tuple[Any, ...]:
-    """Equal for places with the same elements, in the same order."""
+    """A key that is equal for places with the same elements, in the same order."""
     used = [(size, stride) for size, stride in zip(place.shape, place.strides, strict=True) if size != 1]
     return (place.offset, *used)
 
 
 def strided(ctx: Any, value: Any) -> Stored | None:
-    """A view of stored memory as strides and an offset."""
+    """A view of stored memory, as strides and an offset."""
     base = value
     while isinstance(base, View):
         base = base.base
@@ -141,7 +142,7 @@ def _on_diagonal(
 def _on_strides(
     ctx: Any, target: Stored, node: fx.Node, size: Any, stride: tuple[Index, ...], offset: Index | None = None
 ) -> Stored | None:
-    """The tracer takes these for row-major tensors at the start of their memory alone."""
+    """The tracer uses these only for row-major tensors at the start of their memory."""
     return None if target.offset != 0 else _placed(target, tuple(size), tuple(stride), offset or 0)
 
 
@@ -190,8 +191,8 @@ def _are_apart(places: list[Stored]) -> bool:
 
 
 def _is_apart(left: Stored, right: Stored) -> bool:
-    """One lies behind the other, or all their elements are a number of steps apart that is no multiple of
-    their strides.
+    """Whether the places share no element: one is behind the other, or the distance between them is no
+    multiple of their strides.
     """
     numbers = [(*place.shape, *place.strides, place.offset) for place in (left, right)]
     if not all(isinstance(number, int) for place in numbers for number in place):
@@ -202,7 +203,8 @@ def _is_apart(left: Stored, right: Stored) -> bool:
     steps: Any = 0
     for place in (left, right):
         used = [(size, stride) for size, stride in zip(place.shape, place.strides, strict=True) if size != 1]
-        ends.append((place.offset, place.offset + sum((size - 1) * stride for size, stride in used)))  # type: ignore
+        length = sum((size - 1) * stride for size, stride in used)  # type: ignore[misc, operator]
+        ends.append((place.offset, place.offset + length))
         steps = gcd(steps, *(stride for _, stride in used))  # type: ignore[arg-type]
     (first, last), (other_first, other_last) = ends
     distance = first - other_first

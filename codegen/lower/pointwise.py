@@ -1,10 +1,13 @@
 """Elementwise operators.
 
+In:  the operands of the ATen call.
+Out: the definition of its result.
+
     aten.add.Tensor(x, y, alpha=2)   ->  Map("add", (x, Map("mul", (y, Fill(2.0)))))
 
-Most are one line in a table: the overloads, the operation. The result type is that of the fake result; the
-type of computation is that of the promoted operands (f32 for bf16 and f16), and each operator rounds its
-result as eager does.
+Most operators are one line in a table: the overloads and the operation. The result type is that of the fake
+result. The type of computation is that of the promoted operands (f32 for bf16 and f16), and each operator
+rounds its result as eager does.
 """
 
 from __future__ import annotations
@@ -38,8 +41,8 @@ def rounded(ctx: Any, value: TensorExpr) -> TensorExpr:
 
 
 def in_dtype(ctx: Any, *args: Any) -> tuple[Any, ...]:
-    """Numbers as the dtype of a half precision result has them: eager computes sums, powers and remainders
-    with those.
+    """Rounds numbers to the dtype of a half precision result: eager computes sums, powers and remainders with
+    the rounded numbers.
     """
     return tuple(map(partial(_number_in, ctx.dtype), args)) if ctx.dtype in HALVES else args
 
@@ -51,8 +54,8 @@ def _number_in(dtype: str, arg: Any) -> Any:
 
 
 def with_scalar(ctx: Any, left: Any, right: Any) -> list[TensorExpr]:
-    """`operands` of a product or quotient. A second one that has no dims is not rounded to half precision
-    first: eager takes it for a number.
+    """`operands` of a product or quotient. A second operand without dims is not rounded to half precision
+    first: eager treats it as a number.
     """
     is_scalar = ctx.dtype in HALVES and isinstance(right, TensorExpr) and not right.shape
     return [
@@ -61,13 +64,13 @@ def with_scalar(ctx: Any, left: Any, right: Any) -> list[TensorExpr]:
     ]
 
 
-OF_SIGNS = ("neg", "abs")  # bit operations, in half precision too
+OF_SIGNS = ("neg", "abs")  # operations on the sign bit, in half precision too
 
 # --- one operation -----------------------------------------------------------------------------------------
 
 _UNARY_FLOAT = [
-    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc sigmoid",
-    "sqrt rsqrt reciprocal lgamma",
+    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf",
+    "erfc sigmoid sqrt rsqrt reciprocal lgamma",
 ]
 
 
@@ -180,7 +183,7 @@ def copysign(ctx: Any, left: TensorExpr, right: Any) -> TensorExpr:
 
 @lowering(aten.nextafter.default)
 def nextafter(ctx: Any, left: TensorExpr, right: TensorExpr) -> TensorExpr:
-    """In float32 the next number of half precision is far away."""
+    """Computed by eager in half precision: the next float32 is not the next number of half precision."""
     if compute_dtype(ctx.dtype) != ctx.dtype:
         return NotImplemented
     return apply("nextafter", *operands(ctx, left, right))
@@ -200,7 +203,7 @@ def _scaled_sum(op: str, ctx: Any, left: Any, right: Any, alpha: Any) -> TensorE
         return NotImplemented
     if alpha == 1 and not isinstance(alpha, bool):
         return rounded(ctx, apply(op, first, second))
-    if is_float(first.dtype):  # eager: one rounding
+    if is_float(first.dtype):  # eager rounds once
         alpha = representable(alpha, ctx.dtype)
         return rounded(ctx, apply("fma", second, -alpha if op == "sub" else alpha, first))
     return rounded(ctx, apply(op, first, mul(second, alpha)))
@@ -237,7 +240,7 @@ def addcdiv(ctx: Any, base: Any, left: Any, right: Any, value: Any = 1) -> Tenso
 
 @lowering(aten.lerp.Scalar, aten.lerp.Tensor)
 def lerp(ctx: Any, start: Any, end: Any, weight: Any) -> TensorExpr:
-    """The formula with the smaller error, as eager: chosen by |weight| < 0.5."""
+    """The formula with the smaller error, as in eager: |weight| < 0.5 chooses it."""
     number = None if isinstance(weight, TensorExpr) else representable(weight, compute_dtype(ctx.dtype))
     start, end, weight = operands(ctx, start, end, weight)
     distance = sub(end, start)
@@ -252,8 +255,9 @@ def lerp(ctx: Any, start: Any, end: Any, weight: Any) -> TensorExpr:
 
 
 def _floor_quotient(left: TensorExpr, right: TensorExpr) -> TensorExpr:
-    """floor(left / right) without the error of rounding the quotient; signs of 0 and NaN as Python's and
-    eager's. Where the quotient overflows, fmod may be NaN.
+    """floor(left / right) without the rounding error of the quotient.
+
+    The signs of 0 and NaN are those of Python and eager. fmod may be NaN where the quotient overflows.
     """
     remainder, near = apply("fmod", left, right), apply("div", left, right)
     overflows = both(compare("eq", apply("abs", near), math.inf), compare("ne", apply("abs", left), math.inf))
@@ -292,7 +296,7 @@ def div_mode(ctx: Any, left: Any, right: Any, rounding_mode: str | None = None) 
     of_tensors = isinstance(right, TensorExpr) and bool(right.shape)
 
     def trunc_quotient(left: TensorExpr, right: TensorExpr) -> TensorExpr:
-        """That of two tensors is rounded to the type of the result before it is truncated."""
+        """The quotient of two tensors is rounded to the result type before it is truncated."""
         quotient = apply("div", left, right)
         return apply("trunc", cast(rounded(ctx, quotient), quotient.dtype) if of_tensors else quotient)
 
@@ -462,7 +466,7 @@ def sigmoid_backward(ctx: Any, gradient: TensorExpr, output: TensorExpr) -> Tens
 def to_copy(ctx: Any, value: TensorExpr | float, **options: Any) -> TensorExpr:
     if options.get("device", ctx.val.device) != ctx.val.device or ctx.val.device.type != "cpu":
         return NotImplemented
-    if not isinstance(value, TensorExpr):  # a number, as function transforms pass it
+    if not isinstance(value, TensorExpr):  # function transforms pass a number
         return copy_of(as_operand(value, ctx.dtype, ctx.shape))
     return copy_of(value) if value.dtype == ctx.dtype else cast(value, ctx.dtype)
 

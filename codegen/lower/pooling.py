@@ -1,6 +1,9 @@
-"""Pooling over small windows: the elements of a window as so many shifted views of the input.
+"""Pooling over small windows: each element of a window is a shifted view of the input.
 
-max_pool2d(x, 2)   ->   max(x[.., 2h, 2w], x[.., 2h, 2w + 1], x[.., 2h + 1, 2w], x[.., 2h + 1, 2w + 1])
+In:  the operands of a pooling operator.
+Out: the definition of its result.
+
+    max_pool2d(x, 2)   ->   max(x[.., 2h, 2w], x[.., 2h, 2w + 1], x[.., 2h + 1, 2w], x[.., 2h + 1, 2w + 1])
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ from codegen.lower.tensor_expr import (
 )
 
 aten = torch.ops.aten
-MAX_WINDOW = 16  # elements; a larger one is left to the operator
+MAX_WINDOW = 16  # elements; the operator computes larger windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +50,12 @@ class Windows:
     dilation: tuple[int, ...]
 
     def offsets(self) -> list[tuple[int, int]]:
-        """Of the elements of a window from its corner, in eager's order."""
+        """The offsets of a window's elements from its corner, in eager's order."""
         rows, columns = ([d * i for i in range(k)] for k, d in zip(self.kernel, self.dilation))
         return list(itertools.product(rows, columns))
 
     def element(self, base: TensorExpr, shape: Shape, offset: tuple[int, int], around: float) -> TensorExpr:
-        """One element of all windows; `around` is what the padding holds."""
+        """One element of all windows; `around` is the value of the padding."""
         lead = len(shape) - 2
         if any(self.padding):
             padded = tuple(
@@ -64,7 +67,7 @@ class Windows:
         return affine_view(base, shape, (*map(along, range(lead)), *places), aliases=False)
 
     def position(self, shape: Shape, offset: tuple[int, int], i: int) -> TensorExpr:
-        """The row (i = 0) or column (i = 1) of the input that the element is in; less than 0 in the padding."""
+        """The row (i = 0) or column (i = 1) of the element in the input; negative in the padding."""
         corner = mul(Position(shape, len(shape) - 2 + i), self.stride[i])
         return add(corner, offset[i] - self.padding[i])
 
@@ -86,7 +89,7 @@ def _windows(
 
 
 def _in_memory(ctx: Any, value: TensorExpr) -> TensorExpr:
-    """`value` as elements that cost nothing but to be read: a view of memory as it is, anything else stored."""
+    """`value` with elements that cost only a read: a view of memory stays, anything else is stored."""
     is_view = (
         isinstance(value, View) and isinstance(value.transform, Affine) and isinstance(value.base, Stored)
     )
@@ -103,7 +106,7 @@ def max_pool2d(
     dilation: Any = 1,
     ceil_mode: bool = False,
 ) -> Any:
-    """The first of equals; NaN where there is one (then the last one's place), as eager."""
+    """The first of equal elements; NaN if there is one (then the place of the last NaN), as in eager."""
     windows = _windows(value, kernel, stride, padding, dilation, ceil_mode)
     if windows is None:
         return NotImplemented
@@ -125,7 +128,7 @@ def max_pool2d(
 
 
 def _first_place(windows: Windows, shape: Shape, base: TensorExpr) -> TensorExpr:
-    """The number of the first element of a window that lies in the input: eager's answer where all are -inf."""
+    """The number of the first element of a window that is in the input: eager's answer if all are -inf."""
     firsts = []
     for i in range(2):
         first = windows.position(shape, (0, 0), i)

@@ -1,4 +1,4 @@
-"""Element types as ATen computes in them.
+"""Element types in which ATen computes.
 
 In:  the arguments of an operator: tensors, Python numbers, sizes.
 Out: their common type ("f32", ...), the type to compute in, and the arguments as tensors of that type and one
@@ -23,7 +23,7 @@ _HALF = frozenset({"bf16", "f16"})
 
 
 def compute_dtype(dtype: str) -> str:
-    """bf16 and f16 are computed in f32, the others in themselves."""
+    """The type to compute in: f32 for bf16 and f16, else the type itself."""
     return "f32" if dtype in _HALF else dtype
 
 
@@ -44,9 +44,10 @@ def _number_dtype(value: Any) -> str:
 
 
 def common_dtype(operands: Sequence[Any]) -> str:
-    """The type that ATen promotes these operands to: tensors with dimensions first, then zero-dimensional
-    ones, then numbers, where a later class matters only if it is of a higher category (bool < integer <
-    float).
+    """The type to which ATen promotes these operands.
+
+    Tensors with dimensions come first, then zero-dimensional ones, then numbers. A later class matters only
+    if its category is higher (bool < integer < float).
     """
     classes: list[list[str]] = [[], [], []]
     for operand in operands:
@@ -72,8 +73,10 @@ def _promote(dtypes: list[str]) -> str:
 
 
 def as_operand(operand: Any, dtype: str, shape: Shape, common: str | None = None) -> TensorExpr:
-    """`operand` as a tensor of `dtype` and `shape`. A tensor of another type is first rounded to `common`, as
-    eager does; a number is converted straight to `dtype`, the type of computation.
+    """`operand` as a tensor of `dtype` and `shape`.
+
+    A tensor of another type is first rounded to `common`, as eager does. A number is converted directly to
+    `dtype`, the type of computation.
     """
     if isinstance(operand, TensorExpr):
         rounded = operand if common is None else cast(operand, common)

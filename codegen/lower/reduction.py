@@ -1,8 +1,11 @@
 """Reductions.
 
+In:  the operands of a reduction, the reduced dims.
+Out: the definition of its result.
+
     aten.mean.dim(x, [1])  ->  Map("div", (Reduce("sum", x, (1,)), Fill(n)))
 
-Sums of integers and bools are i64, those of bf16 and f16 accumulate in f32 and are rounded once, as in eager.
+Sums of integers and bools are i64. Sums of bf16 and f16 accumulate in f32 and are rounded once, as in eager.
 Variances take two passes (mean, then squared deviations), which is as exact as eager's running update.
 """
 
@@ -44,7 +47,7 @@ def reduced_dims(rank: int, dims: Any) -> tuple[int, ...]:
 
 
 def reduce(combine: str, value: TensorExpr, dims: tuple[int, ...]) -> TensorExpr:
-    """Over no dimension (a zero-dimensional tensor) as over one element."""
+    """A reduction; over no dimension (a zero-dimensional tensor) it is a reduction over one element."""
     if not value.shape:
         return Reduce(combine, reshape(value, (1,)), (0,))
     if combine == "sum" and len(dims) == 1 and (of_row := one_hot_sum(value, dims[0])) is not None:
@@ -55,7 +58,7 @@ def reduce(combine: str, value: TensorExpr, dims: tuple[int, ...]) -> TensorExpr
 
 
 def keep_dims(value: TensorExpr, full: tuple[Index, ...], dims: tuple[int, ...]) -> TensorExpr:
-    """`value`, reduced over `dims` of `full`, with sizes of 1 in their places."""
+    """`value`, which was reduced over `dims` of `full`, with sizes of 1 in their places."""
     return reshape(value, tuple(1 if dim in dims else size for dim, size in enumerate(full)))
 
 

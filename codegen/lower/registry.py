@@ -1,10 +1,10 @@
 """The table of lowerings: from an ATen overload to the function that builds its definition.
 
+In:  the arguments of the fx node, tensors as `TensorExpr`, sizes as `Index`.
+Out: a `TensorExpr`, a tuple of them, or `NotImplemented`: then an ExternStep calls the operator.
+
     @lowering(aten.t.default)
     def transpose(ctx, base): ...
-
-In:  the arguments of the fx node, tensors as `TensorExpr`, sizes as `Index`.
-Out: a `TensorExpr`, a tuple of them, or `NotImplemented`: then the operator is called as an ExternStep.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LOWERINGS: dict[Any, Lowered] = {}
 
 
 def lowering(*overloads: Any) -> Callable[[_Function], _Function]:
-    """Register a function `f(ctx, *args, **kwargs)` for these overloads; one overload has one lowering."""
+    """Registers a function `f(ctx, *args, **kwargs)` for these overloads; one overload has one lowering."""
 
     def register(function: _Function) -> _Function:
         for overload in overloads:

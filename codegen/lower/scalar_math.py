@@ -1,9 +1,12 @@
 """Shorthand for elementwise definitions over tensors of one shape.
 
+In:  definitions, or numbers.
+Out: a `Map`.
+
     where(less(a, b), a, b)  ->  Map("where", (Map("lt", (a, b)), a, b))
 
-Numbers among the arguments become tensors of the type of the tensors beside them: constants, or computed from
-sizes.
+Numbers among the arguments become tensors of the type of the other tensors: constants, or values computed
+from sizes.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from codegen.kernel.index_algebra import Poly
 from codegen.kernel.ops import OPS, result_dtype
 from codegen.lower.tensor_expr import Checked, Map, SizeValue, TensorExpr, cast, expand, fill
 
-# On b8 registers arithmetic is logic: True + True is True.
+# Arithmetic on b8 registers is logic: True + True is True.
 _LOGICAL = {"add": "or", "mul": "and", "max": "or", "min": "and"}
 
 
@@ -65,7 +68,7 @@ def invert(value: TensorExpr) -> TensorExpr:
 
 
 def nonzero(value: TensorExpr) -> TensorExpr:
-    """Truth of the elements, as b8; NaN is true."""
+    """Whether each element is true, as b8; NaN is true."""
     return value if value.dtype == "b8" else compare("ne", value, 0)
 
 

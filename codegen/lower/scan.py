@@ -1,9 +1,12 @@
 """Running sums, products and extremes along a dimension.
 
+In:  a definition, the dimension.
+Out: the definition of the scan.
+
     aten.cumsum(x, 1)   ->   Scan("sum", cast x to f64, 1) as f32
 
-Sums and products are accumulated in the type that eager takes: float64 for float32, float32 for the narrower
-ones, and every result rounded.
+Sums and products accumulate in eager's type: float64 for float32, float32 for the narrower types. Every
+result is rounded.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from codegen.lower.scalar_math import apply, compare, where
 from codegen.lower.tensor_expr import Gather, Position, Scan, TensorExpr, cast, copy_of, fill
 
 aten = torch.ops.aten
-SHORT = 32  # elements of a row up to which our two scans take less time than eager's one loop
+SHORT = 32  # elements of a row; up to this length our two scans are faster than eager's one loop
 ACCUMULATED = {"f32": "f64", "bf16": "f32", "f16": "f32"}
 
 
@@ -51,8 +54,8 @@ def cummin(ctx: Any, value: TensorExpr, dim: int) -> Any:
 
 
 def record_and_place(combine: str, reaches: str, value: TensorExpr, dim: int) -> Any:
-    """The best so far, and where the last element stands that is as good: of -0.0 and 0.0 the later, of NaNs
-    the last.
+    """The best element so far, and the place of the last element that is as good: -0.0 equals 0.0, and NaN
+    equals NaN.
     """
     if not value.shape:
         return copy_of(value), fill((), "i64", 0)
@@ -65,7 +68,7 @@ def record_and_place(combine: str, reaches: str, value: TensorExpr, dim: int) ->
     is_record = compare(reaches, source, best)
     if is_float(source.dtype):
         is_record = apply("or", is_record, compare("ne", source, source))
-    narrow = "i32" if isinstance(length, int) and length < 2**31 else "i64"  # twice the lanes
+    narrow = "i32" if isinstance(length, int) and length < 2**31 else "i64"  # i32 has twice the lanes
     place = Scan("max", where(is_record, cast(Position(value.shape, dim), narrow), 0), dim, "i64")
     record = Gather(
         value, value.shape, tuple(place if d == dim else d for d in range(len(value.shape))), wraps=False

@@ -1,10 +1,13 @@
 """Writes to computed places.
 
-    aten.scatter_add(base, 0, index, source)   ->   a buffer with a copy of base, and Scattered(source,
-                                                    (index, 1), "sum") stored to it
+In:  the base, the indices and the source of a scatter operator.
+Out: a buffer with a copy of the base, and the scattered store to it.
 
-An index out of range fails the kernel; eager then raises its own error. Sums in half precision are left to
-eager, which rounds each addition.
+    aten.scatter_add(base, 0, index, source)
+    ->  a buffer with a copy of base; Scattered(source, (index, 1), "sum") is stored to it
+
+An index out of range fails the kernel; eager then raises its own error. Eager computes sums in half precision
+itself, because it rounds each addition.
 """
 
 from __future__ import annotations
@@ -46,7 +49,7 @@ REDUCTIONS = {"sum": "sum", "prod": "prod", "amax": "max", "amin": "min"}
 
 
 def identity(reduce: str, dtype: str) -> float | int:
-    """What changes nothing: the start of a reduction without what is there."""
+    """The value that changes nothing: the start of a reduction that ignores the base."""
     torch_dtype = TORCH_DTYPES[dtype]
     if reduce in ("amax", "amin") and torch_dtype.is_floating_point:
         return -math.inf if reduce == "amax" else math.inf
@@ -66,8 +69,8 @@ def scattered(
     combine: str | None = None,
     into: Shape | None = None,
 ) -> Any:
-    """A copy of `base` with `source` written to it. `into`: other sizes under which the row-major result is
-    written to.
+    """A copy of `base` with `source` written to it. `into`: another shape in which the row-major result is
+    written.
     """
     if combine is not None and ctx.dtype in NOT_ADDED:
         return NotImplemented
@@ -77,8 +80,8 @@ def scattered(
         if result.strides != row_major(result.shape):
             return NotImplemented
         place = Stored(into, result.dtype, result.buffer, row_major(into))
-    # A copy, also where the base is computed: who else reads the base must not find it in memory that is
-    # about to change.
+    # A copy, also if the base is computed: other readers of the base must not read memory that is about to
+    # change.
     ctx.stores.append(Store(copy_of(reshape(cast(base, ctx.dtype), ctx.shape)), result))
     ctx.stores.append(
         Store(Scattered(cast(source, ctx.dtype), place.shape, coordinates, wraps, combine), place)
@@ -91,7 +94,9 @@ def _along(rank: int, dim: int, place: TensorExpr) -> tuple[int | TensorExpr, ..
 
 
 def _one_a_slice(indices: TensorExpr, shape: Shape, dim: int) -> bool:
-    """Of a tensor without dims eager finds out, not what says how large results are."""
+    """Whether there may be one index for each slice. The shape rule of a zero-dimensional tensor does not
+    check that; eager does.
+    """
     count, size = numel(indices.shape), shape[dim]
     return not isinstance(count, int) or not isinstance(size, int) or count == size
 
@@ -102,7 +107,7 @@ def _line(ctx: Any, indices: TensorExpr, shape: Shape, dim: int) -> TensorExpr:
 
 
 def cut(value: TensorExpr, shape: Shape) -> TensorExpr:
-    """The corner of `value` that has that shape."""
+    """The corner of `value` with that shape."""
     for dim, size in enumerate(shape):
         if value.shape[dim] != size:
             value = strided_slice(value, dim, 0, 1, size)
@@ -161,7 +166,7 @@ def scatter_source(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, so
 
 
 def _chosen(ctx: Any, base: TensorExpr, dim: int, indices: TensorExpr, source: Any) -> TensorExpr | None:
-    """One write for each line along `dim`: every element asks whether it is the one that is written."""
+    """One write for each line along `dim`: every element tests whether it is the one that is written."""
     rank = len(base.shape)
     dim %= max(rank, 1)
     expected = tuple(1 if d == dim else size for d, size in enumerate(base.shape))
@@ -287,7 +292,7 @@ def index_put(
 def _masked_put(
     ctx: Any, base: TensorExpr, indices: Sequence[TensorExpr | None], values: TensorExpr, accumulate: bool
 ) -> Any:
-    """One number to where a mask over leading dims is true."""
+    """Writes one number to the places where a mask over leading dims is true."""
     (mask, *others) = indices
     if mask is None or others or mask.dtype != "b8" or numel(values.shape) != 1:
         return NotImplemented

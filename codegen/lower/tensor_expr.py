@@ -1,4 +1,4 @@
-"""Tensors as definitions: what the element at an index is, before it is decided where anything is stored.
+"""Tensors as definitions: what the element at an index is, before storage is decided.
 
 In:  lowering functions build these, one for each ATen operation.
 Out: `codegen.passes` cuts the DAG into kernels and emits each definition at the indices where it is needed.
@@ -25,7 +25,7 @@ Indices = tuple[Index, ...]
 
 
 class TensorExpr:
-    """A tensor by definition. `depth` bounds the recursion of the passes."""
+    """A tensor by its definition. `depth` bounds the recursion of the passes."""
 
     __slots__ = ("depth", "dtype", "shape")
 
@@ -94,7 +94,7 @@ class Map(TensorExpr):
 
 
 class View(TensorExpr):
-    """The element of `base` at the transformed index. `aliases`: in eager this shares memory with the base."""
+    """The element of `base` at the transformed index. `aliases`: in eager it shares memory with the base."""
 
     __slots__ = ("aliases", "base", "transform")
 
@@ -106,7 +106,7 @@ class View(TensorExpr):
 
 
 class Checked(TensorExpr):
-    """`value`, once `condition` (b8) has been found true at the same index; else the kernel fails."""
+    """`value`, after `condition` (b8) was found true at the same index; else the kernel fails."""
 
     __slots__ = ("condition", "value")
 
@@ -117,11 +117,10 @@ class Checked(TensorExpr):
 
 
 class Reduce(TensorExpr):
-    """`combine` of `codegen.kernel.ir.Accumulator` over `dims` of `source`; the shape is that of the other
-    dimensions.
+    """`combine` of `codegen.kernel.ir.Accumulator` over `dims` of `source`.
 
-    For argmax and argmin the index that is kept is the row-major number of the element within the reduced
-    dimensions.
+    The shape is that of the other dimensions. The index of argmax and argmin is the row-major number of the
+    element within the reduced dimensions.
     """
 
     __slots__ = ("combine", "dims", "source")
@@ -140,9 +139,10 @@ class Reduce(TensorExpr):
 
 
 class PartSum(TensorExpr):
-    """Not a tensor: the elements of `source`, added up over those positions along `dims` that are in one part
-    of the rows of a kernel (`codegen.passes.draft.column_sums`). The shape is that of `source`; the buffer
-    has a dimension for the parts and those that are not in `dims`.
+    """Not a tensor: sums of `source` over the positions along `dims` in one part of a kernel's rows.
+
+    `codegen.passes.draft.column_sums` makes it. The shape is that of `source`. The buffer has a dimension for
+    the parts and the dimensions that are not in `dims`.
     """
 
     __slots__ = ("dims", "source")
@@ -170,9 +170,9 @@ class Scan(TensorExpr):
 class Gather(TensorExpr):
     """The element of `base` at computed coordinates.
 
-    `coordinates[d]` is, for dimension d of the base, the number of the dimension of the result that indexes
-    it, or an integer tensor of the result's shape. `wraps`: negative values count from the end. Values out of
-    range fail the kernel; `trusted`: another one has checked them.
+    `coordinates[d]` indexes dimension d of the base: the number of a dimension of the result, or an integer
+    tensor of the result's shape. `wraps`: negative values count from the end. Values out of range fail the
+    kernel; `trusted`: another definition has checked them.
     """
 
     __slots__ = ("base", "coordinates", "trusted", "wraps")
@@ -189,7 +189,7 @@ class Gather(TensorExpr):
 
 
 class Padded(TensorExpr):
-    """`base` moved by `begin` in each dimension, `fill` around it (negative `begin` crops)."""
+    """`base` moved by `begin` in each dimension, with `fill` around it (negative `begin` crops)."""
 
     __slots__ = ("base", "begin", "fill")
 
@@ -203,12 +203,12 @@ class Padded(TensorExpr):
 
 
 class Scattered(TensorExpr):
-    """Not a tensor: the elements of `source`, each written to a computed place of the buffer that it is
-    stored to, one after the other.
+    """Not a tensor: the elements of `source`, each written to a computed place of a buffer in turn.
 
-    The shape is that of `source`. `coordinates[d]` is, for dimension d of the buffer (of sizes `into`), the
+    The shape is that of `source`. `coordinates[d]` indexes dimension d of the buffer (of sizes `into`): the
     number of a dimension of the source, or an integer tensor of the source's shape, as in `Gather` (so is
-    `trusted`). `combine`: with what is there ("sum", "prod", "max", "min"), or None.
+    `trusted`). `combine`: how an element combines with the element in the buffer ("sum", "prod", "max",
+    "min"), or None.
     """
 
     __slots__ = ("combine", "coordinates", "into", "source", "trusted", "wraps")
@@ -235,7 +235,7 @@ class Scattered(TensorExpr):
 
 
 def children(value: TensorExpr) -> tuple[TensorExpr, ...]:
-    """The definitions that `value` is made of."""
+    """The definitions that `value` directly uses."""
     if isinstance(value, Map):
         return value.args
     if isinstance(value, (View, Padded)):
@@ -252,7 +252,7 @@ def children(value: TensorExpr) -> tuple[TensorExpr, ...]:
 
 
 def topological(values: list[TensorExpr]) -> list[TensorExpr]:
-    """All definitions below `values`, each after those it is made of."""
+    """All definitions below `values`, each after the ones it uses."""
     order: list[TensorExpr] = []
     state: set[TensorExpr] = set()
     for value in values:
@@ -273,7 +273,7 @@ def topological(values: list[TensorExpr]) -> list[TensorExpr]:
 
 @dataclass(frozen=True, slots=True)
 class Coordinate:
-    """Index along one dimension of the base: start + sum of step * index of the view's dimension `dim`."""
+    """The index along one dimension of the base: start + sum of step * index of the view's `dim`."""
 
     terms: tuple[tuple[int, Index], ...] = ()
     start: Index = 0
@@ -342,7 +342,7 @@ def _compose(outer: Coordinate, inner: tuple[Coordinate, ...]) -> Coordinate:
 
 
 def expand(base: TensorExpr, shape: Shape) -> TensorExpr:
-    """Broadcast to `shape`: missing leading dimensions are added, sizes 1 repeated."""
+    """Broadcasts to `shape`: adds missing leading dimensions, repeats sizes of 1."""
     if base.shape == shape:
         return base
     if isinstance(base, Fill):
@@ -355,7 +355,7 @@ def expand(base: TensorExpr, shape: Shape) -> TensorExpr:
 
 
 def reshape(base: TensorExpr, shape: Shape, aliases: bool = True) -> TensorExpr:
-    """Same elements in row-major order. Where only sizes of 1 come and go it is an affine view."""
+    """The same elements in row-major order. If only sizes of 1 are added or removed, it is an affine view."""
     if base.shape == shape:
         return base
     if isinstance(base, Fill):
@@ -371,7 +371,7 @@ def reshape(base: TensorExpr, shape: Shape, aliases: bool = True) -> TensorExpr:
 
 
 def copy_of(value: TensorExpr) -> TensorExpr:
-    """The same elements in memory of their own."""
+    """The same elements in separate memory."""
     return View(value, value.shape, Affine(tuple(map(along, range(len(value.shape))))), aliases=False)
 
 
@@ -385,7 +385,7 @@ def cast(base: TensorExpr, dtype: str) -> TensorExpr:
 
 
 def fill(shape: Shape, dtype: str, value: float | int | bool) -> Fill:
-    """A constant, rounded to what `dtype` can hold (the number is that of eager's conversion)."""
+    """A constant, rounded to a value of `dtype` (as eager converts the number)."""
     return Fill(shape, dtype, representable(value, dtype))
 
 
@@ -403,7 +403,7 @@ def representable(value: float | int | bool, dtype: str) -> float | int | bool:
 
 
 def broadcast(shapes: Iterable[Shape]) -> Shape:
-    """The shape that tensors of these shapes are expanded to: they fit, as tracing found."""
+    """The common shape to which tensors of these shapes are expanded; tracing has checked that they fit."""
     result: list[Index] = []
     for shape in shapes:
         missing: list[Index] = [1] * (len(shape) - len(result))

@@ -1,6 +1,9 @@
 """Views: transformations of indices, no work.
 
-aten.permute(x, (1, 0))  ->  View(x, Affine((along(1), along(0))))
+In:  the operands of a view operator.
+Out: the definition of the view.
+
+    aten.permute(x, (1, 0))  ->  View(x, Affine((along(1), along(0))))
 """
 
 from __future__ import annotations
@@ -72,7 +75,7 @@ def alias(ctx: Any, base: TensorExpr) -> TensorExpr:
     aten.view_copy.default,
 )
 def reshaped(ctx: Any, base: TensorExpr, *sizes: Any) -> TensorExpr:
-    """The fake result knows the shape."""
+    """The shape is that of the fake result."""
     return alias(ctx, base) if base.shape == ctx.shape else reshape(base, ctx.shape)
 
 
@@ -87,7 +90,7 @@ def broadcast_to(ctx: Any, base: TensorExpr, sizes: Sequence[Any]) -> TensorExpr
 
 
 def strided_slice(base: TensorExpr, dim: int, start: Index, step: Index, size: Index) -> TensorExpr:
-    """`size` elements along `dim` from `start` on."""
+    """`size` elements along `dim`, beginning at `start`."""
     coordinates = [along(d) for d in range(len(base.shape))]
     coordinates[dim] = Coordinate(((dim, step),), start)
     shape = (*base.shape[:dim], size, *base.shape[dim + 1 :])
@@ -95,7 +98,7 @@ def strided_slice(base: TensorExpr, dim: int, start: Index, step: Index, size: I
 
 
 def clamp_start(start: Index | None, size: Index, present: Any) -> Index:
-    """Where a slice begins. `present`: the size as torch has it; what it is compared with here is a condition
+    """The start of a slice. `present`: the size as torch has it; each comparison with it becomes a condition
     of the graph.
     """
     if start is None or not isinstance(start, int):
@@ -140,7 +143,7 @@ def unbind(ctx: Any, base: TensorExpr, dim: int = 0) -> tuple[TensorExpr, ...]:
 
 @lowering(aten.split.Tensor, aten.split_with_sizes.default, aten.chunk.default)
 def split(ctx: Any, base: TensorExpr, sizes: Any, dim: int = 0) -> tuple[TensorExpr, ...]:
-    """The fake results know the sizes of the pieces."""
+    """The pieces; the fake results have their sizes."""
     dim %= len(base.shape)
     pieces: list[TensorExpr] = []
     start: Index = 0
@@ -155,7 +158,7 @@ def split(ctx: Any, base: TensorExpr, sizes: Any, dim: int = 0) -> tuple[TensorE
 
 @lowering(aten.flip.default)
 def flip(ctx: Any, base: TensorExpr, dims: Sequence[int]) -> TensorExpr:
-    """In eager a copy."""
+    """A reversed view; in eager it is a copy."""
     coordinates = [along(dim) for dim in range(len(base.shape))]
     for dim in dims if base.shape else ():
         dim %= len(base.shape)
@@ -176,7 +179,7 @@ def diagonal(ctx: Any, base: TensorExpr, offset: int = 0, dim1: int = 0, dim2: i
 
 @lowering(aten.unfold.default)
 def unfold(ctx: Any, base: TensorExpr, dim: int, size: int, step: int) -> TensorExpr:
-    """Windows: the new last dimension runs within a window."""
+    """Windows: the new last dimension is the position within a window."""
     rank = len(base.shape)
     if rank == 0:
         return affine_view(base, ctx.shape, ())
@@ -187,7 +190,7 @@ def unfold(ctx: Any, base: TensorExpr, dim: int, size: int, step: int) -> Tensor
 
 @lowering(aten.repeat.default)
 def repeat(ctx: Any, base: TensorExpr, repeats: Sequence[int]) -> TensorExpr:
-    """(r, n) expanded and read as r * n; in eager a copy."""
+    """(r, n) expanded and read as r * n; in eager it is a copy."""
     lead = len(repeats) - len(base.shape)
     sizes = (1,) * lead + base.shape
     spread: list[Index] = []
@@ -202,7 +205,7 @@ def repeat(ctx: Any, base: TensorExpr, repeats: Sequence[int]) -> TensorExpr:
 
 @lowering(aten.as_strided.default, aten._reshape_alias.default)
 def as_strided(ctx: Any, base: TensorExpr, size: Any, stride: Any, storage_offset: Any = None) -> TensorExpr:
-    """Of a tensor that begins where its memory begins, or whose offset is kept."""
+    """A view by strides, if the tensor begins where its memory begins, or if its offset is kept."""
     if storage_offset is not None and not (storage_offset == 0 and _starts_its_memory(ctx, base)):
         return NotImplemented
     if isinstance(base, Stored):

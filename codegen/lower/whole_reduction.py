@@ -1,12 +1,12 @@
-"""Reductions of many elements to a single one: in parts, which threads can divide.
+"""Reductions of many elements to one: in parts, which threads can divide.
 
 In:  a definition, all of whose dimensions are reduced.
 Out: the reduction of the reductions of its parts.
 
     sum of x[1000, 1000]   ->   Reduce("sum", Reduce("sum", x as [50, 20, 1000], (1, 2)), (0,))
 
-How many parts there are does not depend on the threads, so neither does the result. The dimension that is cut
-is the one of the largest steps in memory: then each part lies in one piece.
+The number of parts does not depend on the threads, so the result does not depend on them either. The
+dimension with the largest stride is cut: then each part is contiguous.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from codegen.kernel.index_algebra import Index, row_major
 from codegen.lower.tensor_expr import Affine, Checked, Map, Reduce, Stored, TensorExpr, View, numel, reshape
 
-LONG = 1 << 16  # elements from which on it can pay; on one thread the parts cost 3 % there (a bare amax 10 %)
+LONG = 1 << 16  # elements from which parts can pay; on one thread they cost 3 % there (10 % for a bare amax)
 PARTS = range(64, 7, -1)
 
 
@@ -32,7 +32,7 @@ def reduce_whole(combine: str, value: TensorExpr) -> TensorExpr:
 
 
 def _cut(value: TensorExpr) -> int | None:
-    """The dimension to be cut; None: there is little to do, or no dimension has equal parts."""
+    """The dimension to cut; None: there is little to do, or no dimension has equal parts."""
     size = numel(value.shape)
     if not isinstance(size, int) or size < LONG:
         return None
@@ -42,13 +42,13 @@ def _cut(value: TensorExpr) -> int | None:
 
 
 def _parts_of(extent: Index) -> int:
-    """0: it has none."""
+    """The number of equal parts; 0 if there are none."""
     return next((n for n in PARTS if isinstance(extent, int) and extent % n == 0), 0)
 
 
 def _steps(value: TensorExpr) -> tuple[int, ...]:
-    """How far apart in memory neighbours along each dimension are; of a value that is computed from several,
-    the one that reaches furthest.
+    """The stride of each dimension in memory; for a value computed from several tensors, of the tensor with
+    the largest strides.
     """
     if isinstance(value, Stored):
         return tuple(map(_known, value.strides))

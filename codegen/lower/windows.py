@@ -1,8 +1,12 @@
-"""Windows laid side by side, and their sum: torch.nn.functional.unfold and fold.
+"""Windows side by side, and their sum: torch.nn.functional.unfold and fold.
 
-aten.im2col(x, [2, 2], ...)   ->   x padded, at (row * stride + i * dilation, column * stride + j * dilation)
-aten.col2im(y, ...)           ->   the sum over i and j of y moved to where its windows lie; where they don't
-                                   overlap, y itself
+In:  the operands of im2col or col2im.
+Out: the definition of the result.
+
+    aten.im2col(x, [2, 2], ...)   ->   padded x at (row * stride + i * dilation, column * stride
+                                       + j * dilation)
+    aten.col2im(y, ...)           ->   the sum over i and j of y, moved to the places of its windows;
+                                       y itself if the windows don't overlap
 """
 
 from __future__ import annotations
@@ -27,12 +31,13 @@ from codegen.lower.tensor_expr import (
 )
 
 aten = torch.ops.aten
-SIDE_BY_SIDE = 1 << 12  # elements up to which writing to places far apart is not slower than eager (measured)
-MAX_WINDOW = 25  # elements of a window that are added up one by one
+# up to this many elements writes to places far apart are not slower than eager (measured)
+SIDE_BY_SIDE = 1 << 12
+MAX_WINDOW = 25  # elements of a window that are added one by one
 
 
 def counts(size: Sequence[int], kernel: Any, dilation: Any, padding: Any, stride: Any) -> list[int]:
-    """Windows in each direction."""
+    """The number of windows in each direction."""
     return [(size[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(2)]
 
 
@@ -91,7 +96,7 @@ def col2im(
 
 
 def _side_by_side(ctx: Any, columns: TensorExpr, kernel: Any, windows: list[int]) -> TensorExpr:
-    """(..., i, j, row, column) -> (..., row, i, column, j), zeros behind the last window."""
+    """(..., i, j, row, column) -> (..., row, i, column, j), with zeros behind the last window."""
     rank = len(ctx.shape) - 2
     shape = (*ctx.shape[:rank], windows[0], kernel[0], windows[1], kernel[1])
     order = (rank + 1, rank + 3, rank, rank + 2)
