@@ -1,1 +1,1 @@
-"""Measurements, one script a topic: `python -m benchmarks` runs them all, `python -m benchmarks.<topic>` one."""
+"""Benchmarks: `python -m benchmarks` runs all topics, `python -m benchmarks.<topic>` runs one."""

@@ -1,4 +1,4 @@
-"""All benchmarks with their targets: `python -m benchmarks [--peers]`; each topic is a process of its own."""
+"""All benchmarks with their targets: `python -m benchmarks [--peers]`; each topic runs in its own process."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What a first call costs: `python -m benchmarks.compile_time`.
+"""The cost of a first call: `python -m benchmarks.compile_time`.
 
 In:  nothing. The disk cache is off: every kernel is compiled here.
-Out: milliseconds of processor time of the translation to a graph and of its compilation, for small graphs of
-     ten operations and for BERT-base's forward with 3, 6 and 12 layers (their kernels are alike, and compiled
-     once); of the first training steps of BERT and ResNet, the backward too.
+Out: milliseconds of processor time for the translation to a graph and for its compilation. Cases: small
+     graphs of ten operations; BERT-base's forward with 3, 6 and 12 layers (equal kernels of the layers are
+     compiled once); the first training steps of BERT and ResNet, with the backward.
 
     BERT-base, 12 layers    translated 480 ms    compiled 240 ms
     ResNet-50, training     translated 400 ms    forward compiled 650 ms    backward compiled 350 ms
@@ -54,8 +54,9 @@ def first_call(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[flo
 
 
 def first_step(model: torch.nn.Module, x: torch.Tensor) -> tuple[float, float, float]:
-    """Milliseconds of translation, of the compilation of the forward (with the joint graph) and of that of
-    the backward: what its first call takes longer than its second.
+    """Milliseconds of translation, of the forward's compilation (with the joint graph) and of the backward's.
+
+    The last one is the time that the first call of the backward takes longer than the second.
     """
     results: list[torch.Tensor] = []
 
@@ -73,7 +74,9 @@ def first_step(model: torch.nn.Module, x: torch.Tensor) -> tuple[float, float, f
 
 
 def training() -> Iterator[tuple[str, torch.nn.Module, torch.Tensor]]:
-    """Kernels of repeated layers are alike; narrow ones, so that running them takes little of the time."""
+    """Models whose layers have equal kernels; the layers are narrow, so that running them takes little of the
+    time.
+    """
     for layers in (3, 6, 12):
         config = BertConfig(
             num_hidden_layers=layers, hidden_size=96, intermediate_size=384, num_attention_heads=12

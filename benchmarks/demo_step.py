@@ -1,4 +1,4 @@
-"""The training step of the demos against eager: `python -m benchmarks.demo_step`."""
+"""The training step of the examples, compared with eager: `python -m benchmarks.demo_step`."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""What the frame hook costs a Python call.
+"""The cost of the frame hook for a Python call.
 
 In:  nothing; run `python benchmarks/frame_hook.py`.
-Out: a table, nanoseconds a call of `def empty(): pass` less the loop around it; each line against the same
-     call with no hook.
+Out: a table: nanoseconds for a call of `def empty(): pass`, without the loop around it; each line is compared
+     with the same call without the hook.
 
-Goals: +50 ns at most for a call that is not captured, inside the enabled region; 0 outside. The variants are
-measured in turns (a noisy machine drifts), the median of the rounds counts.
+Goals: at most +50 ns for a call that is not captured, inside the enabled region; 0 outside of it. The
+variants are measured in turns, because a noisy machine drifts; the median of the rounds counts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def empty() -> None:
 
 
 def make_empty() -> FunctionType:
-    """A function with a code object of its own."""
+    """A function with its own code object."""
     return FunctionType(empty.__code__.replace(), globals())
 
 
@@ -46,7 +46,7 @@ def loop(fn: Callable[[], object]) -> float:
 
 
 def bare_loop() -> float:
-    """The loop of `loop` and nothing in it."""
+    """The time of the loop in `loop` with an empty body."""
     started = time.perf_counter()
     for _ in range(CALLS):
         pass

@@ -1,6 +1,6 @@
-"""Inference with frozen parameters (`options={"freeze": True}`), against capture without and eager.
+"""Inference with frozen parameters (`options={"freeze": True}`), compared with capture without it and eager.
 
-python -m benchmarks.frozen [name...]
+Usage: python -m benchmarks.frozen [name...]
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Bottleneck(nn.Module):
 
 
 class ResNet(nn.Module):
-    """ResNet-50 with one or two blocks a stage."""
+    """ResNet-50 with one or two blocks for each stage."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class Layer(nn.Module):
 
 
 def randomised(model: nn.Module) -> nn.Module:
-    """Statistics that are not 0 and 1."""
+    """The model with statistics that are not 0 and 1."""
     for module in model.modules():
         if isinstance(module, nn.BatchNorm2d):
             nn.init.uniform_(module.running_mean, -0.1, 0.1)  # type: ignore[arg-type]
@@ -92,11 +92,17 @@ def randomised(model: nn.Module) -> nn.Module:
 
 MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], torch.Tensor]]] = {
     "resnet": (ResNet, lambda: torch.randn(1, 3, 224, 224)),
-    "resnet channels_last": (lambda: ResNet().to(memory_format=torch.channels_last), lambda: torch.randn(1, 3, 224, 224).to(memory_format=torch.channels_last)),
+    "resnet channels_last": (
+        lambda: ResNet().to(memory_format=torch.channels_last),
+        lambda: torch.randn(1, 3, 224, 224).to(memory_format=torch.channels_last),
+    ),
     "bert 128": (lambda: nn.Sequential(Layer(), Layer()), lambda: torch.randn(1, 128, 768)),
     "bert 16": (lambda: nn.Sequential(Layer(), Layer()), lambda: torch.randn(1, 16, 768)),
-    "mlp": (lambda: nn.Sequential(nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10)), lambda: torch.randn(32, 256)),
-}  # fmt: skip
+    "mlp": (
+        lambda: nn.Sequential(nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10)),
+        lambda: torch.randn(32, 256),
+    ),
+}
 
 
 def contenders(name: str) -> dict[str, Callable[[], Any]]:

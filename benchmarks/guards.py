@@ -1,10 +1,10 @@
 """Nanoseconds of each kind of guard in the native machine.
 
 In:  nothing (`python -m benchmarks.guards`).
-Out: a table: what is guarded, instructions' nanoseconds a run (the empty program's are taken off), best of
-     several repetitions.
+Out: a table: the guarded property, and the nanoseconds of its instructions for a run (without those of the
+     empty program), the best of several repetitions.
 
-A row is a guard set over one world; rows of many guards give the cost of one.
+A row is a guard set on one set of values; a row with many guards gives the cost of one of them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ GLOBALS: dict[str, Any] = {f"name{i}": i for i in range(100)}
 
 
 def frame_function(model: Any, x: Any, items: Any) -> None:
-    """Its code object is what the programs are encoded for."""
+    """The programs are encoded for the code object of this function."""
 
 
 class Config:
@@ -61,7 +61,7 @@ class LayerModel(torch.nn.Module):
 
 
 def nanoseconds(guards: list[Guard], slots: list[Source], arguments: tuple[Any, ...]) -> float:
-    """Of one run of the program of these guards, best of several repetitions."""
+    """The time of one run of the program of these guards, the best of several repetitions."""
     function = FunctionType(frame_function.__code__, GLOBALS)
     program = encode(GuardSet(guards), slots, function.__code__)
     frame = (arguments, GLOBALS, vars(builtins), function)
@@ -71,25 +71,59 @@ def nanoseconds(guards: list[Guard], slots: list[Source], arguments: tuple[Any, 
 Row = Callable[[tuple[Any, ...]], list[Guard]]
 ROWS: dict[str, tuple[int, Row]] = {
     "type of an argument": (1, lambda a: [ExactTypeGuard.of(X, a[1])]),
-    "identity of an item": (COPIES, lambda a: [IdentityGuard.of(ItemSource(ITEMS, i), a[2][i]) for i in range(COPIES)]),
+    "identity of an item": (
+        COPIES,
+        lambda a: [IdentityGuard.of(ItemSource(ITEMS, i), a[2][i]) for i in range(COPIES)],
+    ),
     "int of an item": (COPIES, lambda a: [ConstantGuard.of(ItemSource(ITEMS, i), i) for i in range(COPIES)]),
     "list type and length": (1, lambda a: [ExactTypeGuard.of(ITEMS, a[2]), LengthGuard.of(ITEMS, a[2])]),
     "tensor": (1, lambda a: [TensorGuard.of(X, a[1])]),
-    "global, int": (COPIES, lambda a: [ConstantGuard.of(GlobalSource(f"name{i * 7}"), i * 7) for i in range(COPIES)]),
-    "attribute of an object": (COPIES, lambda a: [ConstantGuard.of(AttrSource(ItemSource(ITEMS, COPIES), f"field{i}"), i) for i in range(COPIES)]),
-    "item of a dict": (COPIES, lambda a: [ConstantGuard.of(DictItemSource(ItemSource(ITEMS, COPIES + 1), i), i) for i in range(COPIES)]),
-    "parameter, identity": (COPIES, lambda a: [IdentityGuard.of(AttrSource(MODEL, f"weight{i}"), getattr(a[0], f"weight{i}")) for i in range(COPIES)]),
-    "parameter, tensor": (COPIES, lambda a: [TensorGuard.of(AttrSource(MODEL, f"weight{i}"), getattr(a[0], f"weight{i}")) for i in range(COPIES)]),
+    "global, int": (
+        COPIES,
+        lambda a: [ConstantGuard.of(GlobalSource(f"name{i * 7}"), i * 7) for i in range(COPIES)],
+    ),
+    "attribute of an object": (
+        COPIES,
+        lambda a: [
+            ConstantGuard.of(AttrSource(ItemSource(ITEMS, COPIES), f"field{i}"), i) for i in range(COPIES)
+        ],
+    ),
+    "item of a dict": (
+        COPIES,
+        lambda a: [
+            ConstantGuard.of(DictItemSource(ItemSource(ITEMS, COPIES + 1), i), i) for i in range(COPIES)
+        ],
+    ),
+    "parameter, identity": (
+        COPIES,
+        lambda a: [
+            IdentityGuard.of(AttrSource(MODEL, f"weight{i}"), getattr(a[0], f"weight{i}"))
+            for i in range(COPIES)
+        ],
+    ),
+    "parameter, tensor": (
+        COPIES,
+        lambda a: [
+            TensorGuard.of(AttrSource(MODEL, f"weight{i}"), getattr(a[0], f"weight{i}"))
+            for i in range(COPIES)
+        ],
+    ),
     "submodule": (1, lambda a: [ExactTypeGuard.of(AttrSource(MODEL, "inner"), a[0].inner)]),
-    "method of a class": (1, lambda a: [FunctionGuard.of(AttrSource(MODEL, "children"), torch.nn.Module.children)]),
+    "method of a class": (
+        1,
+        lambda a: [FunctionGuard.of(AttrSource(MODEL, "children"), torch.nn.Module.children)],
+    ),
     "module": (1, lambda a: module_guards(MODEL, a[0])),
     "global state": (1, lambda a: [GlobalStateGuard.of()]),
-    "aliasing of tensors": (COPIES, lambda a: [SharedStorageGuard.none([AttrSource(MODEL, f"weight{i}") for i in range(COPIES)])]),
-}  # fmt: skip
+    "aliasing of tensors": (
+        COPIES,
+        lambda a: [SharedStorageGuard.none([AttrSource(MODEL, f"weight{i}") for i in range(COPIES)])],
+    ),
+}
 
 
 def mixed(a: tuple[Any, ...]) -> list[Guard]:
-    """Thirty guards as a small model has them."""
+    """Thirty guards, as a small model has them."""
     names = [AttrSource(MODEL, f"weight{i}") for i in range(8)]
     return [
         GlobalStateGuard.of(),
@@ -104,7 +138,7 @@ def mixed(a: tuple[Any, ...]) -> list[Guard]:
 
 
 def main() -> None:
-    """Print the table."""
+    """Prints the table."""
     arguments = (LayerModel(), torch.ones(4, 4), [*range(COPIES), Config(), {i: i for i in range(50)}])
     empty = nanoseconds([], [], arguments)
     print(f"{'empty program':30s} {empty:8.1f} ns")
@@ -113,9 +147,8 @@ def main() -> None:
         print(f"{name:30s} {total / count:8.1f} ns{f' each of {count}' if count > 1 else ''}")
     guards = mixed(arguments)
     slots = [X, *(AttrSource(MODEL, f"weight{i}") for i in range(8))]
-    print(
-        f"{f'{len(GuardSet(guards))} mixed guards, {len(slots)} slots':30s} {nanoseconds(guards, slots, arguments) - empty:8.1f} ns"
-    )
+    what = f"{len(GuardSet(guards))} mixed guards, {len(slots)} slots"
+    print(f"{what:30s} {nanoseconds(guards, slots, arguments) - empty:8.1f} ns")
 
 
 if __name__ == "__main__":

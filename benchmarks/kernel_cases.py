@@ -1,11 +1,11 @@
-"""The kernels that are measured: what each computes, and its inputs at three sizes.
+"""The measured kernels: what each computes, and its inputs at three sizes.
 
 In:  nothing.
 Out: `CASES`: `Case(name, function, inputs(size), sizes, grad)`; `inputs` gives the arguments of `function`;
-     with `grad` the gradients for all floating arguments that require grad are part of what is measured.
+     with `grad` the measurement includes the gradients of all floating arguments that require grad.
 
 Sizes are those of BERT-base (12 heads of 64, width 768, sequences of 128), GPT-2, ResNet-50 and ViT (196
-patches), small ones and in between.
+patches); others are small or between these.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def case(
     both: bool = False,
     grad: bool = False,
 ) -> None:
-    """`both`: forward without grad, and forward with backward, as two cases."""
+    """`both`: makes two cases, the forward without grad, and the forward with backward."""
     if both or not grad:
         CASES.append(Case(name, function, inputs, sizes))
     if both or grad:

@@ -1,4 +1,4 @@
-"""Kernels of loop IR by hand, timed against eager in turn: shared by the kernel benchmarks.
+"""Times kernels of loop IR written by hand against eager, in turns: shared by the kernel benchmarks.
 
 In:  a kernel, its tensors, the eager function.
 Out: one line: compile time, median time of both, ratio.
@@ -30,7 +30,9 @@ def bind(compiled: CompiledKernel, tensors: list[torch.Tensor], end: int = 0) ->
 
 
 def interleaved(functions: list[Callable[[], object]], seconds: float = 1.0) -> list[float]:
-    """The median time of each, in seconds, measured in turn so that a busy moment of the machine meets all."""
+    """The median time of each, in seconds. They run in turns, so that a busy moment of the machine affects
+    all.
+    """
     samples: list[list[float]] = [[] for _ in functions]
     for function in functions:
         function()
@@ -44,13 +46,13 @@ def interleaved(functions: list[Callable[[], object]], seconds: float = 1.0) -> 
 
 
 def compile_milliseconds(kernel: Kernel, repeat: int = 5) -> float:
-    """The best of a few compilations, each of code that the process has not seen."""
+    """The best of a few compilations; each compiles code that the process has not seen."""
     times = []
     for _ in range(repeat):
         start = time.perf_counter()
         compiled = compile_kernels([kernel])
         times.append((time.perf_counter() - start) * 1e3)
-        del compiled  # the last reference: the next one compiles anew
+        del compiled  # the last reference: the next compilation starts from nothing
     return min(times)
 
 
@@ -73,7 +75,8 @@ def report(
     native = bind(compiled, ordered)
     ours, theirs = interleaved([native, eager], seconds)
     print(
-        f"{name:28} compile {milliseconds:6.1f} ms   {ours * 1e6:10.1f} us   eager {theirs * 1e6:10.1f} us   ratio {ours / theirs:5.2f}"
+        f"{name:28} compile {milliseconds:6.1f} ms   {ours * 1e6:10.1f} us   "
+        f"eager {theirs * 1e6:10.1f} us   ratio {ours / theirs:5.2f}"
     )
     _keep.append(compiled)
 

@@ -1,8 +1,8 @@
-"""Kernels of common models, through the whole of capture, against eager and torch.compile: `python -m
-benchmarks.kernels [--peers] [NAME ...]`.
+"""Kernels of common models, through the whole of capture, compared with eager and torch.compile.
 
-Out: for each kernel and size the median times, capture's ratio to each, and the geometric means. Marked: more
-     than 1.1 of the better of the two.
+In:  `python -m benchmarks.kernels [--peers] [NAME ...]`.
+Out: for each kernel and size the median times, capture's ratio to each, and the geometric means. A line is
+     marked if capture takes more than 1.1 of the faster of the two.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import capture
 from benchmarks.kernel_cases import CASES, Case
 from benchmarks.measure import Timing, compare, console, geometric_mean, header
 
-LIMIT = 1.1  # of the better of the two
-TOLERANCE = 2e-3  # of the largest value; a step of bfloat16 is twice that, and rarely met
+LIMIT = 1.1  # of the faster of the two
+TOLERANCE = 2e-3  # of the largest value; a step of bfloat16 is twice that, but rarely occurs
 
 
 def contender(function: Callable[..., Any], case: Case, arguments: tuple[Any, ...]) -> Callable[[], Any]:
-    """One call: the forward, and where the case says so the gradients."""
+    """One call: the forward, and the gradients if the case wants them."""
     if not case.grad:
 
         def forward() -> Any:
@@ -37,7 +37,7 @@ def contender(function: Callable[..., Any], case: Case, arguments: tuple[Any, ..
     torch.manual_seed(1)  # the same for all contenders
     seed = torch.randn_like(
         function(*arguments)
-    )  # not ones: softmax and the norms have no gradient for those
+    )  # not ones: softmax and the norms have zero gradients for ones
 
     def both() -> Any:
         return torch.autograd.grad(function(*arguments), wanted, seed)
@@ -46,7 +46,7 @@ def contender(function: Callable[..., Any], case: Case, arguments: tuple[Any, ..
 
 
 def check(name: str, ours: Any, eager: Any) -> None:
-    """A fast wrong kernel is no kernel."""
+    """A fast kernel that is wrong does not count."""
     pairs = list(zip(ours, eager)) if isinstance(ours, tuple) else [(ours, eager)]
     for mine, theirs in pairs:
         distance = (mine.double() - theirs.double()).abs().max() / theirs.double().abs().max().clamp(
@@ -113,11 +113,12 @@ def run(cases: list[Case], sizes: list[int], peers: bool, seconds: float) -> Non
 
 def summary(of_eager: list[float], of_peer: list[float], slow: list[tuple[float, str, Any]]) -> None:
     console.print(
-        f"geometric mean of eager's time: {geometric_mean(of_eager):.3f} (target 0.5), {len(of_eager)} measurements"
+        f"geometric mean of eager's time: {geometric_mean(of_eager):.3f} (target 0.5), "
+        f"{len(of_eager)} measurements"
     )
     if of_peer:
         console.print(f"geometric mean of torch.compile's time: {geometric_mean(of_peer):.3f} (target 0.75)")
-    console.print(f"above {LIMIT} of the better: {len(slow)}")
+    console.print(f"above {LIMIT} of the faster: {len(slow)}")
     for over, name, size in sorted(slow, key=lambda item: -item[0]):
         console.print(f"  {over:.2f}  {name} {size}")
 

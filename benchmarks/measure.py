@@ -1,13 +1,13 @@
-"""Measuring side by side: each contender in turn, in one process, on one pinned thread.
+"""Measures functions side by side: each in turn, in one process, on one pinned thread.
 
 In:  callables by name.
-Out: `Timing` of each: median seconds and how far the middle half of the samples spreads.
+Out: `Timing` of each: median seconds, and the spread of the middle half of the samples.
 
     compare({"eager": f, "capture": g})  ->  {"eager": Timing(8.3e-6, 0.02), "capture": Timing(1.1e-6, 0.03)}
 
-A turn is a batch of calls that lasts `BATCH` seconds, so that reading the clock does not count and a busy
-moment of the machine meets all. The clock is that of the process (time on the core): what other processes do
-on a shared machine shifts it through the caches alone.
+A turn is a batch of calls that lasts `BATCH` seconds, so that the time to read the clock does not count and a
+busy moment of the machine affects all. The clock is that of the process (time on the core): other processes
+on a shared machine change it only through the caches.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MIN_TURNS = 7
 
 @dataclass(frozen=True)
 class Timing:
-    """`seconds` a call; `noise`: half of the distance between the quartiles, as a part of the median."""
+    """`seconds` of a call; `noise`: half of the distance between the quartiles, relative to the median."""
 
     seconds: float
     noise: float
@@ -71,7 +71,7 @@ def one_turn(function: Callable[[], object], count: int) -> float:
 def compare(
     contenders: Mapping[str, Callable[[], object]], seconds: float = 0.3, batch: float = BATCH
 ) -> dict[str, Timing]:
-    """`seconds` of measuring for each contender."""
+    """`seconds`: how long each function is measured."""
     for function in contenders.values():
         for _ in range(3):
             function()
@@ -96,7 +96,7 @@ def geometric_mean(ratios: list[float]) -> float:
 
 
 class Targets:
-    """A table of results beside what they should be."""
+    """A table of results with their targets."""
 
     def __init__(self, title: str) -> None:
         self.table = Table("what", "result", "target", "", "measured", title=title, title_justify="left")
@@ -114,5 +114,6 @@ class Targets:
 def header() -> None:
     pin()
     console.print(
-        f"torch {torch.__version__}, one thread on one core, medians of turns (A B A B) of processor time, ± half the distance between the quartiles"
+        f"torch {torch.__version__}, one thread on one core, medians of turns (A B A B) of processor time, "
+        "± half the distance between the quartiles"
     )

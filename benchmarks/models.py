@@ -1,9 +1,8 @@
-"""Whole models against eager: `python -m benchmarks.models [name ...] [--train]`.
+"""Whole models, compared with eager: `python -m benchmarks.models [name ...] [--train]`.
 
 In:  the architectures of `tests.capture.models` and `tests.capture.transformers_models`.
-Out: for each, time of a call (forward without gradients, or a training step: forward, loss, backward, SGD) by
-     eager and by capture, their ratio, and what the
-first call costs.
+Out: for each model the time of a call (forward without gradients, or a training step: forward, loss,
+     backward, SGD) in eager and in capture, their ratio, and the cost of the first call.
 
     transformers_bert, forward    0.55 of eager    first call 1.2 s
 """

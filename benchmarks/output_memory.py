@@ -1,9 +1,9 @@
-"""What new pages for large outputs cost, and `config.keep_memory_mapped`: `python -m
-benchmarks.output_memory`.
+"""The cost of new pages for large outputs, and of `config.keep_memory_mapped`.
 
-In:  nothing; each row is a process of its own, as the setting is for good.
-Out: milliseconds of `x * y + 1` at 1e7 elements by eager and through capture, and of a copy into memory that
-     is there, whose bandwidth is the measure.
+In:  `python -m benchmarks.output_memory`; each row runs in its own process, because the setting can't be
+     undone.
+Out: milliseconds of `x * y + 1` at 1e7 elements in eager and in capture, and of a copy into existing memory,
+     whose bandwidth is the reference.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import capture
 from benchmarks.measure import Targets, compare, header, pin
 
 COUNT = 10_000_000
-KERNEL_ARRAYS, COPY_ARRAYS = 3, 2  # that are read or written
-BANDWIDTH = 0.95  # of the copy's, where no new pages are needed
+KERNEL_ARRAYS, COPY_ARRAYS = 3, 2  # the arrays that are read or written
+BANDWIDTH = 0.95  # of the copy's bandwidth, if no new pages are needed
 
 
 def axpy(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

@@ -11,7 +11,7 @@ from codegen.kernel.ir import AxisVar, Buffer, Const, ConstOp, Kernel, Load, Loo
 def elementwise(
     name: str, count: int, inputs: list[str], body: list[Stmt], result: int, split: str | None = None
 ) -> Kernel:
-    """`body` on the loaded inputs, whose values are numbered from 0 in their order."""
+    """`body` on the loaded inputs; their values are numbered from 0 in their order."""
     i = AxisVar("i")
     loads = [Load(number, buffer, i, "f32") for number, buffer in enumerate(inputs)]
     loop = Loop("i", Const(count), [*loads, *body, Store("out", i, result)], parallel=True, vector=True)

@@ -34,7 +34,7 @@ def _at(columns: int) -> Expr:
 
 
 def softmax(rows: int, columns: int) -> Kernel:
-    """exp is computed once and kept in `out`, which the last loop divides."""
+    """exp is computed once and stored in `out`; the last loop divides it."""
     at, extent = _at(columns), Const(columns)
     body: list[Stmt] = [
         Accumulator("m", "max", "f32"),
@@ -139,7 +139,7 @@ def row_extremum(rows: int, columns: int, combine: str) -> Kernel:
 
 
 def column_sum(rows: int, columns: int) -> Kernel:
-    """The vector loop is outside: lanes over columns."""
+    """The vector loop is the outer loop: lanes over columns."""
     body: list[Stmt] = [
         Accumulator("s", "sum", "f32"),
         Loop("r", Const(rows), [Load(0, "x", _at(columns), "f32"), Update("s", 0)]),

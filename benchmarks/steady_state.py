@@ -1,8 +1,8 @@
-"""Kernels that every model has, through the whole of capture, outputs allocated: `python -m
-benchmarks.steady_state [--peers]`.
+"""Kernels that every model has, through the whole of capture, with allocation of the outputs.
 
-a chain of ten operations at 1e5 and 1e7 elements, softmax and layer_norm at 512x1024, each against eager and
-torch.compile; and one training step of a small model against eager.
+In:  `python -m benchmarks.steady_state [--peers]`.
+Out: times of a chain of ten operations at 1e5 and 1e7 elements, and of softmax and layer_norm at 512x1024,
+     compared with eager and torch.compile; and of one training step of a small model, compared with eager.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Kernels that take sizes at run time, against kernels compiled for the sizes: time of a call, of the first
-call, and of the first call at a new size.
+"""Kernels that take sizes at run time, compared with kernels compiled for the sizes.
 
-    python -m benchmarks.symbolic_sizes [name...]
+In:  `python -m benchmarks.symbolic_sizes [name...]`.
+Out: the time of a call, of the first call, and of the first call at a new size.
 
 Static and symbolic code run in turns in one process, on one thread; times are the best of 60 calls.
 """
@@ -35,9 +35,15 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[Any, ...]]]]
         lambda x, w: F.linear(x, w).relu(),
         lambda n: (torch.randn(n // 256 + 1, 256), torch.randn(64, 256)),
     ),
-    "pairs": (lambda x, y: x[:, None] * y[None] + 1, lambda n: (torch.randn(n // 1000 + 1, 10), torch.randn(100, 10))),
-    "cat": (lambda x, y: torch.cat([x, y], -1) * 2, lambda n: (torch.randn(n // 128 + 1, 64), torch.randn(n // 128 + 1, 64))),
-}  # fmt: skip
+    "pairs": (
+        lambda x, y: x[:, None] * y[None] + 1,
+        lambda n: (torch.randn(n // 1000 + 1, 10), torch.randn(100, 10)),
+    ),
+    "cat": (
+        lambda x, y: torch.cat([x, y], -1) * 2,
+        lambda n: (torch.randn(n // 128 + 1, 64), torch.randn(n // 128 + 1, 64)),
+    ),
+}
 
 
 def seconds(function: Callable[..., Any], args: tuple[Any, ...]) -> float:
@@ -47,7 +53,7 @@ def seconds(function: Callable[..., Any], args: tuple[Any, ...]) -> float:
 
 
 def copy_of(function: Any, name: str) -> Any:
-    """The same code as another code object: each is captured by itself."""
+    """The function with a copy of its code object: each copy is captured by itself."""
     return types.FunctionType(function.__code__.replace(co_name=name), function.__globals__)
 
 
@@ -67,7 +73,8 @@ def measure(name: str, elements: int) -> str:
         f"{label} {value * 1e6:8.1f}" for label, value in zip(("static", "symbolic", "eager"), best)
     )
     firsts = f"first call {first[0] * 1e3:6.1f} | {first[1] * 1e3:6.1f} ms"
-    return f"{name:12} {elements:8}  {times} us  ratio {best[1] / best[0]:5.2f}  {firsts}  new size {new_size * 1e6:6.0f} us"
+    ratio = f"ratio {best[1] / best[0]:5.2f}"
+    return f"{name:12} {elements:8}  {times} us  {ratio}  {firsts}  new size {new_size * 1e6:6.0f} us"
 
 
 def main(names: list[str]) -> None:

@@ -1,13 +1,13 @@
-"""One thread and several, against eager with as many: `python -m benchmarks.threads [--threads N] [--sizes 0
-1 2] [NAME ...]`.
+"""One thread and several, compared with eager on the same number of threads.
 
-Out: for each kernel of `benchmarks.kernel_cases` and size the times with one and with several threads, what
-     several gain (1: nothing), and the time with several
-in units of eager's with as many. Marked: slower than eager by a tenth.
+In:  `python -m benchmarks.threads [--threads N] [--sizes 0 1 2] [NAME ...]`.
+Out: for each kernel of `benchmarks.kernel_cases` and size the times with one and with several threads, the
+     speedup of several threads (1: none), and the time with several threads relative to eager's. A line is
+     marked if it is slower than eager by a tenth.
 
-Wall-clock time, since a second thread's time counts too: the best of many calls, contenders in turn. So the
-threads of the pool are awake, as in a loop that does nothing else. On a machine with other work to do the
-figures for several threads are those of its scheduler: measure more `--seconds`.
+The times are wall-clock times, since a second thread's time counts too: the best of many calls, in turns. So
+the threads of the pool are awake, as in a loop that does nothing else. On a machine with other work the
+figures for several threads measure its scheduler: use a larger `--seconds`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,19 @@ from benchmarks.kernel_cases import CASES, Case
 from benchmarks.kernels import contender
 from benchmarks.measure import console, geometric_mean, pretty
 
-CALLS = 10  # in a turn, after one that is not measured
+CALLS = 10  # in a turn, after one call that is not measured
 LIMIT = 1.1
-COLUMNS = ("kernel", "size", "eager 1", "capture 1", "eager N", "capture N", "eager gains", "capture gains", "of eager")  # fmt: skip
+COLUMNS = (
+    "kernel",
+    "size",
+    "eager 1",
+    "capture 1",
+    "eager N",
+    "capture N",
+    "eager gains",
+    "capture gains",
+    "of eager",
+)
 
 
 def best(function: Callable[[], Any]) -> float:
@@ -41,7 +51,7 @@ def best(function: Callable[[], Any]) -> float:
 
 
 def measure(case: Case, size: Any, threads: int, seconds: float) -> list[float]:
-    """Eager and capture on one thread, then on several."""
+    """Times of eager and capture on one thread, then on several."""
     torch.manual_seed(0)
     capture.reset()
     arguments = case.inputs(size)
@@ -82,7 +92,8 @@ def main() -> None:
                 console.print(*row, sep="  ", style=style, highlight=False)
     console.print(table)
     console.print(
-        f"geometric mean of eager's time with {given.threads} threads: {geometric_mean(ratios):.3f}, {len(ratios)} measurements, {slow} above {LIMIT}"
+        f"geometric mean of eager's time with {given.threads} threads: {geometric_mean(ratios):.3f}, "
+        f"{len(ratios)} measurements, {slow} above {LIMIT}"
     )
 
 

@@ -1,7 +1,8 @@
-"""The same with a model that branches on its data: the graph breaks, resume functions go on, and a second
-batch size makes a recompile.
+"""A classifier that branches on its data: graph breaks, resume functions and a recompile.
 
-python examples/branchy.py
+The graph breaks at the branch, and resume functions go on after it. A second batch size makes a recompile.
+
+Usage: python examples/branchy.py
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ class Branchy(nn.Module):
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         x = torch.relu(self.first(images.flatten(1)))
-        if x.mean() > 0.1:  # decided by the data: no graph can hold both ways
+        if x.mean() > 0.1:  # the data decide: no graph can hold both branches
             x = x + torch.relu(self.second(x))
         else:
             x = x * 2

@@ -1,10 +1,9 @@
-"""Train a classifier of handwritten digits inside of `capture.enable()`, and see that nothing changes but the
-time.
+"""Trains a classifier of handwritten digits inside of `capture.enable()` and compares it with eager.
 
     python examples/digits.py [--epochs 5] [--hook settrace] [--backend eager]
 
-The data are the 1,797 images of 8x8 pixels that scikit-learn ships. The training loop is an ordinary one; it
-runs twice from the same seed, once as it is and once captured.
+Nothing but the time should change. The data are the 1,797 images of 8x8 pixels that scikit-learn ships. The
+training loop is an ordinary one; it runs twice from the same seed, once as it is and once captured.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What both demos share: the data, an ordinary training loop, and the report of both runs side by side.
+"""The common part of both demos: the data, an ordinary training loop, and a report of both runs.
 
 In:  a class of models.
 Out: printed: progress, loss and accuracy with and without capture, the time of a step of each, and
@@ -92,7 +92,8 @@ def report(eager: Run, captured: Run) -> None:
     difference = max(abs(a - b) for a, b in zip(eager.losses, captured.losses))
     ratio = statistics.median(captured.step_times) / statistics.median(eager.step_times)
     console.print(
-        f"Largest difference of the loss in {len(eager.losses)} steps: {difference:.1e}. A captured step takes {ratio:.2f} of an eager one."
+        f"Largest difference of the loss in {len(eager.losses)} steps: {difference:.1e}. "
+        f"A captured step takes {ratio:.2f} of an eager one."
     )
 
 

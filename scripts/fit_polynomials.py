@@ -1,8 +1,9 @@
 """Fits the polynomials of the functions that are inline and prints `codegen/llvm/polynomials.py`.
 
 In:  a function, an interval, a degree and the weight of an error there.
-Out: coefficients with near-minimax error (weighted least squares, the weights raised where the error is
-     largest: Lawson's iteration), each rounded to float32 in turn while the lower ones are fitted again.
+Out: coefficients with near-minimax error. The fit is weighted least squares; the weights are raised where the
+     error is largest (Lawson's iteration). Each coefficient is rounded to float32 in turn, and the lower ones
+     are fitted again.
 
     python scripts/fit_polynomials.py > codegen/llvm/polynomials.py
 """
@@ -21,8 +22,8 @@ Function = Callable[[mpmath.mpf], mpmath.mpf]
 
 @dataclass(frozen=True)
 class Fit:
-    """`target(x)` is approximated by a polynomial in `variable(x)`; `scale(x)` turns its error into the
-    result's relative error.
+    """A polynomial in `variable(x)` that approximates `target(x)`; `scale(x)` turns its error into the
+    relative error of the result.
     """
 
     name: str
@@ -175,7 +176,7 @@ def coefficients_of(fit: Fit) -> list[float]:
 
 @dataclass(frozen=True)
 class WideFit:
-    """The same for float64, by Chebyshev's interpolation in more digits: each coefficient is rounded by
+    """A fit in float64, by Chebyshev's interpolation in more digits: each coefficient is rounded by
     itself.
     """
 

@@ -1,7 +1,7 @@
-"""docs/graph_breaks.md from the table of break reasons.
+"""Writes docs/graph_breaks.md from the table of break reasons.
 
 python scripts/make_graph_breaks.py            writes the page
-python scripts/make_graph_breaks.py --check    exit status 1 where the page is not what would be written
+python scripts/make_graph_breaks.py --check    exit status 1 if the page is out of date
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ PAGE = Path(__file__).parent.parent / "docs" / "graph_breaks.md"
 
 INTRODUCTION = """# Graph breaks
 
-A graph ends at an instruction that can't be captured: Python runs the instruction, and a new graph begins
-behind it. The result is the same, but the program is slower. `capture.explain(fn)(*args)` and
-`CAPTURE_LOGS=graph_breaks` show each break with its line. Under `fullgraph=True` a break is an error,
-`capture.Unsupported`.
+A graph ends where something can't be captured: Python runs the instruction, and a new graph begins after it.
+The result is the same, only slower. `capture.explain(fn)(*args)` and `CAPTURE_LOGS=graph_breaks` show each
+break with its line; `fullgraph=True` makes it an error, `capture.Unsupported`.
 
-The values that the program has at the break take the place of the words in braces.
-`scripts/make_graph_breaks.py` makes this page from `capture/report/break_reasons.py`.
+Words in braces stand for what capture met. `scripts/make_graph_breaks.py` makes this page from
+`capture/report/break_reasons.py`.
 
-| id | reason | what helps |
+| id | what was met | what helps |
 |---|---|---|
 """
 

@@ -42,7 +42,7 @@ def main() -> int:
 
 
 def earlier(path: str, run_now: set[tuple[str, str]]) -> list[Result]:
-    """Results of an earlier run (`--lines`); of a pair that is there several times, the last."""
+    """Results of an earlier run (`--lines`); the last one counts if a pair occurs several times."""
     lines = Path(path).read_text().splitlines() if path else []
     found = {
         (result.operator, result.dtype): result for result in (Result(**json.loads(line)) for line in lines)

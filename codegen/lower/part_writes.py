@@ -203,7 +203,7 @@ def _is_apart(left: Stored, right: Stored) -> bool:
     steps: Any = 0
     for place in (left, right):
         used = [(size, stride) for size, stride in zip(place.shape, place.strides, strict=True) if size != 1]
-        length = sum((size - 1) * stride for size, stride in used)  # type: ignore[misc, operator]
+        length: Any = sum((size - 1) * stride for size, stride in used)  # type: ignore[misc, operator]
         ends.append((place.offset, place.offset + length))
         steps = gcd(steps, *(stride for _, stride in used))  # type: ignore[arg-type]
     (first, last), (other_first, other_last) = ends
