@@ -65,7 +65,7 @@ static CodeState *ensure_state(PyCodeObject *code)
         PyErr_NoMemory();
         return NULL;
     }
-    if (_PyCode_SetExtra((PyObject *)code, code_extra_index, state) < 0) {
+    if (set_code_extra(code, code_extra_index, state) < 0) {
         PyMem_Free(state);
         return NULL;
     }
@@ -405,7 +405,7 @@ static PyMethodDef functions[] = {
 
 int init_code_entries(PyObject *module)
 {
-    code_extra_index = _PyEval_RequestCodeExtraIndex(free_state);
+    code_extra_index = request_code_extra(free_state);
     if (code_extra_index < 0) {
         PyErr_SetString(PyExc_RuntimeError,
                         "_capture: all extra slots of code objects are taken by other evaluators");

@@ -5,6 +5,7 @@
 
 #include "capture_native.h"
 #include "frame/entry.h"
+#include "frame/pyversion.h"
 
 enum {
     CODE_SKIPPED = 1, /* never call back, never run entries: skip_code */
@@ -31,10 +32,7 @@ extern Py_ssize_t code_extra_index;
 /* Borrowed, NULL where there is none. */
 static inline CodeState *code_state(PyCodeObject *code)
 {
-    void *state = NULL;
-    /* fails only for an object that is no code, or an index that was never requested */
-    _PyCode_GetExtra((PyObject *)code, code_extra_index, &state);
-    return state;
+    return code_extra(code, code_extra_index);
 }
 
 /* So many frames in a row were left to Python: the next ones will be too. One in PROBE_EVERY is asked whether

@@ -183,8 +183,8 @@ static PyObject *eval_miss(PyThreadState *tstate, InterpreterFrame *frame, Threa
 {
     PyCodeObject *code = frame_code(frame);
     const FrameState state = frame_state(frame);
-    if (PyErr_Occurred() || _Py_IsFinalizing()) { /* somebody's error handling, or modules are being emptied:
-                                                     no place for a callback */
+    if (PyErr_Occurred() || interpreter_is_finalizing()) { /* somebody's error handling, or modules are being
+                                                     emptied: no place for a callback */
         return eval_default(tstate, frame, 0);
     }
     PyObject *answer = ask_callback(tstate, code, hook, &state);

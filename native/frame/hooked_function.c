@@ -89,7 +89,7 @@ static void copy_function(PyFunctionObject *to, PyFunctionObject *from)
     to->func_module = Py_XNewRef(from->func_module);
     to->func_annotations = Py_XNewRef(from->func_annotations);
     to->vectorcall = hooked_vectorcall;
-    to->func_version = 0;
+    function_forget_version(to);
 }
 
 static PyObject *hooked_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)

@@ -15,7 +15,7 @@ _Thread_local ThreadHook *thread_hook __attribute__((tls_model("initial-exec")))
 
 static int hooked_threads; /* threads with a callback */
 static int pauses;
-static _PyFrameEvalFunction previous_evaluator = _PyEval_EvalFrameDefault;
+static Evaluator previous_evaluator = CPYTHON_EVALUATOR;
 
 /* --- installing the evaluator ------------------------------------------------------------------------ */
 
@@ -23,15 +23,15 @@ static _PyFrameEvalFunction previous_evaluator = _PyEval_EvalFrameDefault;
 static void install_or_remove(void)
 {
     PyInterpreterState *interpreter = PyInterpreterState_Main();
-    _PyFrameEvalFunction current = _PyInterpreterState_GetEvalFrameFunc(interpreter);
+    Evaluator current = evaluator_of(interpreter);
     const int wanted = hooked_threads > 0 && pauses == 0;
     if (wanted && current != eval_frame) {
         previous_evaluator = current;
-        _PyInterpreterState_SetEvalFrameFunc(interpreter, eval_frame);
+        set_evaluator(interpreter, eval_frame);
     } else if (!wanted
                && current
                       == eval_frame) { /* somebody who came after us may still call us: eval_frame copes */
-        _PyInterpreterState_SetEvalFrameFunc(interpreter, previous_evaluator);
+        set_evaluator(interpreter, previous_evaluator);
     }
 }
 
@@ -53,7 +53,7 @@ static PyObject *eval_previous(PyThreadState *tstate, InterpreterFrame *frame, i
 {
     static _Thread_local InterpreterFrame *in_progress = NULL;
     if (in_progress == frame) {
-        return _PyEval_EvalFrameDefault(tstate, frame, throwflag);
+        return CPYTHON_EVALUATOR(tstate, frame, throwflag);
     }
     InterpreterFrame *outer = in_progress;
     in_progress = frame;
@@ -64,8 +64,8 @@ static PyObject *eval_previous(PyThreadState *tstate, InterpreterFrame *frame, i
 
 PyObject *eval_default(PyThreadState *tstate, InterpreterFrame *frame, int throwflag)
 {
-    if (previous_evaluator == _PyEval_EvalFrameDefault) {
-        return _PyEval_EvalFrameDefault(tstate, frame, throwflag);
+    if (previous_evaluator == CPYTHON_EVALUATOR) {
+        return CPYTHON_EVALUATOR(tstate, frame, throwflag);
     }
     return eval_previous(tstate, frame, throwflag);
 }
@@ -245,7 +245,7 @@ static PyObject *get_callback(PyObject *module, PyObject *ignored)
 
 static PyObject *is_installed(PyObject *module, PyObject *ignored)
 {
-    return PyBool_FromLong(_PyInterpreterState_GetEvalFrameFunc(PyInterpreterState_Main()) == eval_frame);
+    return PyBool_FromLong(evaluator_of(PyInterpreterState_Main()) == eval_frame);
 }
 
 static PyMethodDef functions[] = {

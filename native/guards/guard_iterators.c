@@ -2,7 +2,7 @@
  * over (guards/properties/iterator_state.py has the same from Python). So have views of dicts, which only
  * show one, and deques, whose number is the most that they hold. The structs are those of CPython 3.11, which
  * its headers do not give. */
-#include "guards/dict_access.h"
+#include "guards/dict_access.h" /* first, see pyversion_dict.h */
 #include "guards/guard_program.h"
 
 #include <string.h>
@@ -100,10 +100,10 @@ static int range_numbers(PyObject *object, int64_t *numbers)
 static Py_ssize_t keys_before(PyDictObject *dict, Py_ssize_t end)
 {
     Py_ssize_t count = 0;
-    if (dict->ma_values != NULL) { /* in the order of insertion, without gaps */
+    if (dict_has_split_values(dict)) { /* in the order of insertion, without gaps */
         return end < dict->ma_used ? end : dict->ma_used;
     }
-    for (Py_ssize_t i = 0; i < end && i < dict->ma_keys->dk_nentries; i++) {
+    for (Py_ssize_t i = 0; i < end && i < keys_entry_count(dict_keys(dict)); i++) {
         count += dict_value_at(dict, i) != NULL;
     }
     return count;

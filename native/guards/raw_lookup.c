@@ -5,7 +5,7 @@
  * could decide is "uncertain".
  */
 #define PY_SSIZE_T_CLEAN
-#include "guards/dict_access.h" /* first: it wants CPython's internal headers */
+#include "guards/dict_access.h" /* first, see pyversion_dict.h */
 #include <structmember.h>
 
 #include "guards/constant_equal.h"
@@ -14,7 +14,6 @@
 #include "tensors/torch_symbols.h"
 
 #define MAX_NESTING 50
-#define PERTURB_SHIFT 5 /* as in Objects/dictobject.c */
 
 /* --- keys -------------------------------------------------------------------------------------------- */
 
@@ -62,44 +61,18 @@ int raw_key_matches(const RawKey *key, PyObject *candidate)
 
 /* --- dicts ------------------------------------------------------------------------------------------- */
 
-static inline Py_ssize_t index_at(const PyDictKeysObject *keys, size_t i)
-{
-    switch (keys->dk_log2_index_bytes - keys->dk_log2_size) {
-    case 0:
-        return ((const int8_t *)keys->dk_indices)[i];
-    case 1:
-        return ((const int16_t *)keys->dk_indices)[i];
-    case 2:
-        return ((const int32_t *)keys->dk_indices)[i];
-    default:
-        return (Py_ssize_t)((const int64_t *)keys->dk_indices)[i];
-    }
-}
-
-static inline PyObject *entry_key(PyDictKeysObject *keys, Py_ssize_t index, Py_hash_t *hash)
-{
-    if (DK_IS_UNICODE(keys)) {
-        PyObject *key = DK_UNICODE_ENTRIES(keys)[index].me_key;
-        *hash = key == NULL ? 0 : ((PyASCIIObject *)key)->hash;
-        return key;
-    }
-    PyDictKeyEntry *entry = &DK_ENTRIES(keys)[index];
-    *hash = entry->me_hash;
-    return entry->me_key;
-}
-
 /* Index of the entry with this key, -1 where there is none, -2 where that is uncertain. */
 static Py_ssize_t find_index(PyDictKeysObject *keys, const RawKey *key)
 {
-    size_t mask = DK_SIZE(keys) - 1, perturb = (size_t)key->hash, i = (size_t)key->hash & mask;
+    size_t mask = keys_slot_count(keys) - 1, perturb = (size_t)key->hash, i = (size_t)key->hash & mask;
     for (;;) {
-        Py_ssize_t index = index_at(keys, i);
-        if (index == DKIX_EMPTY) {
+        Py_ssize_t index = keys_slot(keys, i);
+        if (index == KEYS_EMPTY_SLOT) {
             return -1;
         }
         if (index >= 0) {
             Py_hash_t hash;
-            PyObject *candidate = entry_key(keys, index, &hash);
+            PyObject *candidate = keys_key_and_hash(keys, index, &hash);
             if (candidate != NULL && hash == key->hash) {
                 int match = raw_key_matches(key, candidate);
                 if (match != RAW_ABSENT) {
@@ -107,7 +80,7 @@ static Py_ssize_t find_index(PyDictKeysObject *keys, const RawKey *key)
                 }
             }
         }
-        perturb >>= PERTURB_SHIFT;
+        perturb >>= KEYS_PERTURB_SHIFT;
         i = (i * 5 + perturb + 1) & mask;
     }
 }
@@ -128,7 +101,7 @@ static inline Py_ssize_t find_hinted(PyDictKeysObject *keys, const RawKey *key, 
 int raw_dict_find(PyObject *dict, const RawKey *key, int64_t *hint, PyObject **value)
 {
     PyDictObject *d = (PyDictObject *)dict;
-    Py_ssize_t index = find_hinted(d->ma_keys, key, hint);
+    Py_ssize_t index = find_hinted(dict_keys(d), key, hint);
     if (index < 0) {
         return index == -1 ? RAW_ABSENT : RAW_UNCERTAIN;
     }
@@ -175,7 +148,8 @@ int raw_dict_next(PyObject *dict, RawCursor *cursor, PyObject **key, PyObject **
 static int is_dense(PyObject *dict)
 {
     PyDictObject *d = (PyDictObject *)dict;
-    return !PyODict_Check(dict) && d->ma_values == NULL && d->ma_used == d->ma_keys->dk_nentries;
+    return !PyODict_Check(dict) && !dict_has_split_values(d)
+           && PyDict_GET_SIZE(dict) == keys_entry_count(dict_keys(d));
 }
 
 int raw_dict_position(PyObject *dict, Py_ssize_t position, PyObject **key, PyObject **value)
@@ -201,12 +175,11 @@ int raw_dict_position(PyObject *dict, Py_ssize_t position, PyObject **key, PyObj
 /* Attribute values of an object that has no dict yet stand in an array ordered as the type's shared keys. */
 static int inline_value(PyObject *object, const RawKey *name, int64_t *hint, PyObject **value)
 {
-    PyDictValues *values = *_PyObject_ValuesPointer(object);
-    Py_ssize_t index = find_hinted(((PyHeapTypeObject *)Py_TYPE(object))->ht_cached_keys, name, hint);
+    Py_ssize_t index = find_hinted(inline_keys(object), name, hint);
     if (index < 0) {
         return index == -1 ? RAW_ABSENT : RAW_UNCERTAIN;
     }
-    *value = values->values[index];
+    *value = inline_value_at(object, index);
     return *value == NULL ? RAW_ABSENT : RAW_FOUND;
 }
 
@@ -274,9 +247,8 @@ static void remember(PyObject *object, int path, PyObject *value, int64_t *cache
 {
     PyTypeObject *type = Py_TYPE(object);
     PyDictObject *dict = versioned_dict(object);
-    cache[CACHE_PATH] =
-        type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG ? (int64_t)type->tp_version_tag << 8 | path : 0;
-    cache[CACHE_VERSION] = dict != NULL ? (int64_t)dict->ma_version_tag : 0;
+    cache[CACHE_PATH] = has_type_version(type) ? (int64_t)type_version(type) << 8 | path : 0;
+    cache[CACHE_VERSION] = dict != NULL ? dict_version(dict) : 0;
     cache[CACHE_VALUE] = (int64_t)(uintptr_t)value;
 }
 
@@ -360,7 +332,7 @@ static inline PyObject *cached_attribute(PyObject *object, const RawKey *name, i
     int path = (int)(cache[CACHE_PATH] & 0xff);
     PyObject *value = (PyObject *)(uintptr_t)cache[CACHE_VALUE], *shadow;
     PyDictObject *dict = versioned_dict(object);
-    if (dict != NULL && (int64_t)dict->ma_version_tag == cache[CACHE_VERSION]) {
+    if (dict != NULL && dict_version(dict) == cache[CACHE_VERSION]) {
         return path >= PATH_MODULE ? module_hinted(path - PATH_MODULE, name, cache) : value;
     }
     if (path == PATH_INSTANCE) {
@@ -397,8 +369,7 @@ static int has_own_getattr(PyObject *object)
 int raw_attribute(PyObject *object, const RawKey *name, int64_t *cache, PyObject **value)
 {
     PyTypeObject *type = Py_TYPE(object);
-    if (cache[CACHE_PATH] != 0 && cache[CACHE_PATH] >> 8 == type->tp_version_tag
-        && type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG) {
+    if (cache[CACHE_PATH] != 0 && cache[CACHE_PATH] >> 8 == type_version(type) && has_type_version(type)) {
         *value = cached_attribute(object, name, cache);
         if (*value != NULL) {
             return RAW_FOUND;

@@ -43,6 +43,6 @@ int tensor_methods_look(void)
         replaced |= has_replaced((PyTypeObject *)type, names);
     }
     tensor_methods.replaced = replaced;
-    tensor_methods.tag = torch_symbols.parameter_type->tp_version_tag;
+    tensor_methods.tag = type_version(torch_symbols.parameter_type);
     return replaced;
 }

@@ -4,6 +4,7 @@
 #ifndef CAPTURE_TENSOR_METHODS_H
 #define CAPTURE_TENSOR_METHODS_H
 
+#include "frame/pyversion.h"
 #include "tensors/torch_symbols.h"
 
 typedef struct {
@@ -21,7 +22,7 @@ int tensor_methods_look(void);
  * in it. */
 static inline int tensor_methods_replaced(void)
 {
-    unsigned int tag = torch_symbols.parameter_type->tp_version_tag;
+    unsigned int tag = type_version(torch_symbols.parameter_type);
     return tag != 0 && tag == tensor_methods.tag ? tensor_methods.replaced : tensor_methods_look();
 }
 

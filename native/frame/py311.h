@@ -1,0 +1,161 @@
+/* CPython 3.11: frames of the interpreter, its evaluator, functions, code objects and types.
+ *
+ * Included by pyversion.h only. */
+
+#ifndef CAPTURE_PY311_H
+#define CAPTURE_PY311_H
+
+#include <internal/pycore_frame.h>
+
+/* --- frames ------------------------------------------------------------------------------------------ */
+
+typedef struct _PyInterpreterFrame InterpreterFrame;
+
+#define NOT_A_PLAIN_FUNCTION (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE)
+
+static inline PyCodeObject *frame_code(const InterpreterFrame *frame)
+{
+    return frame->f_code;
+}
+
+/* Borrowed: the state at the frame's first instruction. There are no cells yet, and no free variables. */
+static inline FrameState frame_state(const InterpreterFrame *frame)
+{
+    return (FrameState){
+        .locals = frame->localsplus,
+        .nlocals = frame->f_code->co_nlocalsplus,
+        .function = frame->f_func,
+        .globals = frame->f_globals,
+        .builtins = frame->f_builtins,
+    };
+}
+
+/* A function's frame on the thread's own stack: not a generator, a class body or a module. */
+static inline int frame_is_function_call(const InterpreterFrame *frame)
+{
+    const int flags = frame->f_code->co_flags;
+    return (flags & (CO_OPTIMIZED | NOT_A_PLAIN_FUNCTION)) == CO_OPTIMIZED
+           && frame->owner == FRAME_OWNED_BY_THREAD && frame->f_locals == NULL;
+}
+
+static inline int code_nlocalsplus(const PyCodeObject *code)
+{
+    return code->co_nlocalsplus;
+}
+
+/* Whether a trace or profile function of this thread runs now. */
+static inline int thread_is_in_tracer(const PyThreadState *tstate)
+{
+    return tstate->tracing != 0;
+}
+
+/* The next `levels` calls of this thread do not count for its recursion limit. A negative number takes them
+ * back. */
+static inline void thread_add_recursion_room(PyThreadState *tstate, int levels)
+{
+    tstate->recursion_remaining += levels;
+}
+
+/* For a frame that has returned and is not cleared yet: drops what it holds, unless somebody can still see
+ * its locals. */
+static inline void frame_release_locals(InterpreterFrame *frame)
+{
+    if (frame->frame_obj != NULL) {
+        return;
+    }
+    for (int i = 0; i < frame->f_code->co_nlocalsplus; i++) {
+        Py_CLEAR(frame->localsplus[i]);
+    }
+}
+
+/* The frame will run `code` from its start. The frame has not begun: it holds only its first locals, and they
+ * become the first parameters of `code`. The last `nslots` parameters are `slots` (borrowed). Returns 1, or 0
+ * with nothing changed if the frame's memory can't hold the new code. */
+static inline int frame_swap_code(PyThreadState *tstate, InterpreterFrame *frame, PyCodeObject *code,
+                                  PyObject *const *slots, Py_ssize_t nslots)
+{
+    const int nformals = code->co_argcount - (int)nslots;
+    PyCodeObject *old = frame->f_code;
+    PyObject **base = (PyObject **)frame;
+    PyObject **old_top = base + FRAME_SPECIALS_SIZE + old->co_nlocalsplus + old->co_stacksize;
+    PyObject **new_top = base + FRAME_SPECIALS_SIZE + code->co_nlocalsplus + code->co_stacksize;
+    if (tstate->datastack_top != old_top || new_top >= tstate->datastack_limit || frame->frame_obj != NULL) {
+        return 0;
+    }
+    if (new_top > old_top) { /* never lower: the evaluator's own bound may be the old one */
+        tstate->datastack_top = new_top;
+    }
+    for (int i = nformals; i < code->co_nlocalsplus; i++) {
+        frame->localsplus[i] = i < code->co_argcount ? Py_NewRef(slots[i - nformals]) : NULL;
+    }
+    frame->stacktop = code->co_nlocalsplus;
+    frame->prev_instr = _PyCode_CODE(code) - 1;
+    Py_INCREF(code);
+    frame->f_code = code;
+    Py_DECREF(old);
+    return 1;
+}
+
+/* --- the evaluator ----------------------------------------------------------------------------------- */
+
+typedef _PyFrameEvalFunction Evaluator;
+
+#define CPYTHON_EVALUATOR _PyEval_EvalFrameDefault
+
+static inline Evaluator evaluator_of(PyInterpreterState *interpreter)
+{
+    return _PyInterpreterState_GetEvalFrameFunc(interpreter);
+}
+
+static inline void set_evaluator(PyInterpreterState *interpreter, Evaluator evaluator)
+{
+    _PyInterpreterState_SetEvalFrameFunc(interpreter, evaluator);
+}
+
+static inline int interpreter_is_finalizing(void)
+{
+    return _Py_IsFinalizing();
+}
+
+/* --- functions and code objects ---------------------------------------------------------------------- */
+
+/* The evaluator's inline caches no longer know the function. */
+static inline void function_forget_version(PyFunctionObject *function)
+{
+    function->func_version = 0;
+}
+
+/* An index for `code_extra`, or -1. `release` gets the pointer of a code object that dies. */
+static inline Py_ssize_t request_code_extra(freefunc release)
+{
+    return _PyEval_RequestCodeExtraIndex(release);
+}
+
+/* NULL if the code object has none. */
+static inline void *code_extra(PyCodeObject *code, Py_ssize_t index)
+{
+    void *extra = NULL;
+    /* This fails only for an object that is no code, or for an index that nobody requested. */
+    _PyCode_GetExtra((PyObject *)code, index, &extra);
+    return extra;
+}
+
+static inline int set_code_extra(PyCodeObject *code, Py_ssize_t index, void *extra)
+{
+    return _PyCode_SetExtra((PyObject *)code, index, extra);
+}
+
+/* --- types ------------------------------------------------------------------------------------------- */
+
+/* Whether `type_version` names one state of one type. */
+static inline int has_type_version(const PyTypeObject *type)
+{
+    return (type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG) != 0;
+}
+
+static inline unsigned int type_version(const PyTypeObject *type)
+{
+    return type->tp_version_tag;
+}
+
+#endif
