@@ -1,1 +1,4 @@
-"""Reading code objects (`instructions`, `liveness`, `exception_table`) and writing them (`assemble`)."""
+"""In:   Code objects of CPython, or what new code shall do.
+Out:  Instructions with targets and handlers, what is live at each; or new code objects. All that depends on
+      CPython's version is in `dialects/`.
+"""

@@ -1,8 +1,8 @@
-"""Whether a generator does anything when it is let go of.
+"""Whether a generator runs any of its code when the program drops it.
 
-In:  the decoded code, the instruction it is suspended at, and what the names of its except clauses mean.
-Out: `ignores_exit(...)`: True where GeneratorExit, raised there, leaves the frame without running any code
-     but the tests of except clauses.
+In:  its decoded code, the instruction at which it is suspended, and the values of its globals.
+Out: True if GeneratorExit, raised at that instruction, leaves the frame, and only the tests of `except`
+     clauses run before.
 
     try: yield self[i]                     try: yield 1
     except IndexError: return    -> True   finally: close()    -> False
@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from capture.bytecode.dialects import dialect
 from capture.bytecode.instructions import Decoded
 
-CLASS_LOADS = ("LOAD_GLOBAL", "BUILD_TUPLE")
-CLEANUP = ("COPY", "POP_EXCEPT")  # of an except clause that is left by an exception
-FORGETTING = ("STORE_FAST", "DELETE_FAST")  # behind a None: the name of `except E as name` is deleted
+#: instructions of an `except` clause without any effect on the program
+HARMLESS = dialect.BUILDS_CLASSES | dialect.LEAVES_HANDLER | dialect.ENTERS_HANDLER
 
 
 def ignores_exit(code: Decoded, index: int, meaning: Callable[[str], object]) -> bool:
@@ -30,27 +30,26 @@ def ignores_exit(code: Decoded, index: int, meaning: Callable[[str], object]) ->
 
 
 def _reraises(code: Decoded, index: int, meaning: Callable[[str], object]) -> int | None:
-    """Where the handler that begins at `index` raises the exception again; None where it does something with
-    it.
-    """
+    """The index at which the handler raises the exception again. None if the handler does anything else."""
     steps = code.instructions
     classes: list[object] = []
     while True:
         step = steps[index]
-        if step.name == "RERAISE":
+        if step.name in dialect.RERAISES:
             return index
-        if step.name == "LOAD_GLOBAL":
+        if step.name in dialect.LOADS_GLOBAL:
             classes.append(meaning(step.value))
-        elif step.name == "CHECK_EXC_MATCH":
+        elif step.name in dialect.TESTS_EXCEPTION:
             if not classes or any(map(_catches_exit, classes)):
                 return None
-            index, classes = steps[index + 1].target or 0, []  # the jump behind it, taken
+            index, classes = steps[index + 1].target or 0, []  # no match: the jump behind the test is taken
             continue
-        elif step.name == "LOAD_CONST":
-            if step.value is not None or tuple(s.name for s in steps[index + 1 : index + 3]) != FORGETTING:
+        elif step.name in dialect.LOADS_CONSTANT:
+            behind = tuple(s.name for s in steps[index + 1 : index + 3])
+            if step.value is not None or behind != dialect.FORGETS_NAME:
                 return None
-            index += len(FORGETTING)
-        elif step.name not in (*CLASS_LOADS, *CLEANUP, "PUSH_EXC_INFO"):
+            index += len(behind)
+        elif step.name not in HARMLESS:
             return None
         index += 1
 

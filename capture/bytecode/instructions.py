@@ -1,26 +1,25 @@
-"""Decode a code object into a list of instructions with jump targets and exception handlers as indices.
+"""A code object as a list of instructions, with indices for jump targets and exception handlers.
 
 In:  a code object.
-Out: `Decoded`: `instructions[i]` with `.name`, `.arg`, `.value`, `.target` (index of the instruction jumped
-     to) and
-     `handlers[i]`, the `Handler` of the innermost try block that covers instruction i.
+Out: `Decoded`: `instructions[i]`, and `handlers[i]`, the `Handler` of the innermost try block around it.
 
     LOAD_FAST x; POP_JUMP_FORWARD_IF_FALSE to 12  ->  Instruction("POP_JUMP_FORWARD_IF_FALSE", target=5, ...)
 """
 
 from __future__ import annotations
 
-import dis
 import functools
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
+from capture.bytecode.dialects import dialect
+
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """`arg` is the raw operand, `value` the operand resolved (a constant, a name), `target` an index into the
-    list or None.
+    """`arg` is the raw operand, `value` what it stands for (a constant, a name). `target` is the index of the
+    instruction that a jump leads to.
     """
 
     index: int
@@ -34,8 +33,8 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """An entry of the exception table: on an exception the stack is cut to `depth`, then (the offset of the
-    instruction if `lasti` and) the exception is pushed, and execution goes on at instruction `target`.
+    """An entry of the exception table. On an exception the stack is cut to `depth`. Then the offset of the
+    instruction (if `lasti`) and the exception are pushed, and instruction `target` runs.
     """
 
     target: int
@@ -52,16 +51,16 @@ class Decoded:
 
 @functools.lru_cache(maxsize=4096)
 def decode(code: CodeType) -> Decoded:
-    """The instructions of `code`; `EXTENDED_ARG` and `CACHE` are folded away, jumps to them are redirected to
-    what follows.
+    """The instructions of `code`, without those that are parts of others. A jump to such a part leads to the
+    instruction behind it.
     """
-    raw = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "EXTENDED_ARG")]
+    raw = dialect.raw_instructions(code)
     offsets = [i.offset for i in raw]
     index_at = _index_by_offset(code, offsets)
     instructions = []
     line = code.co_firstlineno
     for index, item in enumerate(raw):
-        jump = item.opcode in dis.hasjrel or item.opcode in dis.hasjabs
+        jump = item.opname in dialect.JUMPS
         if item.positions is not None and item.positions.lineno is not None:
             line = item.positions.lineno
         instructions.append(
@@ -79,10 +78,10 @@ def decode(code: CodeType) -> Decoded:
 
 
 def _index_by_offset(code: CodeType, offsets: list[int]) -> dict[int, int]:
-    """Every even offset of the code -> index of the first instruction that starts there or later."""
+    """For each offset in the code the index of the first instruction that starts there or later."""
     result: dict[int, int] = {}
     position = 0
-    for offset in range(0, len(code.co_code) + 2, 2):
+    for offset in range(0, len(code.co_code) + dialect.CODE_UNIT, dialect.CODE_UNIT):
         while position < len(offsets) and offsets[position] < offset:
             position += 1
         result[offset] = position
@@ -91,7 +90,7 @@ def _index_by_offset(code: CodeType, offsets: list[int]) -> dict[int, int]:
 
 def _handlers(code: CodeType, offsets: list[int], index_at: dict[int, int]) -> tuple[Handler | None, ...]:
     handlers: list[Handler | None] = [None] * len(offsets)
-    for entry in dis._parse_exception_table(code):  # type: ignore[attr-defined]
+    for entry in dialect.exception_table(code):
         handler = Handler(index_at[entry.target], entry.depth, entry.lasti)
         for index in range(index_at[entry.start], index_at[entry.end]):
             handlers[index] = handler

@@ -1,11 +1,11 @@
-"""Where the instructions of new code stand in the program's source.
+"""The places of new code's instructions in the program's source.
 
-In:  a Bytecode with the locations of the frame's own instructions, None for those that were added.
-Out: those have the frame's first line, and each is a location that the assembler can write.
+In:  Bytecode in which the frame's own instructions have locations, and added ones have none.
+Out: added instructions have the frame's first line, and the library can write each location.
 
-The assembler gives columns of 128 and more one byte that the table of lines has no room for: the table would
-claim more code than there is, and the interpreter writes past its memory when the code is traced. Such a
-place keeps its line only.
+The library writes one byte too many for columns from 128 on. The table of lines would then claim more code
+than there is, and the interpreter would write past its memory while it traces the code. So such a place
+keeps only its line.
 """
 
 from __future__ import annotations

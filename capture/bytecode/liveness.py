@@ -1,9 +1,9 @@
-"""Which local variables may still be read from an instruction on.
+"""Which local variables an instruction, or one behind it, may still read.
 
-In:  a decoded code object and an index.
-Out: the set of names (locals and cells) that some path from there reads before it writes them.
+In:  a code object and the index of an instruction.
+Out: the names (locals and cells) that some path from there reads before it writes them.
 
-A resume function takes just these; what is dead at a break is neither rebuilt nor guarded.
+A resume function takes only these. What is dead at a break is not rebuilt and not guarded.
 """
 
 from __future__ import annotations
@@ -11,21 +11,15 @@ from __future__ import annotations
 import functools
 from types import CodeType
 
+from capture.bytecode.dialects import dialect
 from capture.bytecode.instructions import Decoded, decode
-
-READS = frozenset(
-    {"LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE", "LOAD_CLASSDEREF", "DELETE_FAST", "DELETE_DEREF"}
-)
-WRITES = frozenset({"STORE_FAST"})  # a cell is shared with closures: a write does not end its life
-ENDS = frozenset({"RETURN_VALUE", "RAISE_VARARGS", "RERAISE"})
-UNCONDITIONAL = frozenset({"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "JUMP_ABSOLUTE"})
 
 
 def successors(decoded: Decoded, index: int) -> list[int]:
-    """Indices that may run after instruction `index`, its exception handler included."""
+    """Indices of the instructions that may run next: also of the exception handler."""
     instruction = decoded.instructions[index]
     result = []
-    if instruction.name not in ENDS and instruction.name not in UNCONDITIONAL:
+    if instruction.name not in dialect.ENDS | dialect.ALWAYS_JUMPS:
         result.append(index + 1)
     if instruction.target is not None:
         result.append(instruction.target)
@@ -37,7 +31,7 @@ def successors(decoded: Decoded, index: int) -> list[int]:
 
 @functools.lru_cache(maxsize=1024)
 def live_sets(code: CodeType) -> tuple[frozenset[str], ...]:
-    """For each instruction the names that are live before it (backward data flow to a fixed point)."""
+    """For each instruction the names that are live before it: backward data flow to a fixed point."""
     decoded = decode(code)
     count = len(decoded.instructions)
     live: list[frozenset[str]] = [frozenset()] * count
@@ -50,9 +44,9 @@ def live_sets(code: CodeType) -> tuple[frozenset[str], ...]:
             after = (
                 frozenset().union(*(live[i] for i in following[index])) if following[index] else frozenset()
             )
-            if instruction.name in WRITES:
+            if instruction.name in dialect.WRITES_LOCAL:
                 after = after - {instruction.value}
-            elif instruction.name in READS:
+            elif instruction.name in dialect.READS_VARIABLE:
                 after = after | {instruction.value}
             if after != live[index]:
                 live[index] = after

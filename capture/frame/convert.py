@@ -8,7 +8,6 @@ Out: a cache entry to run in its place, or None: Python runs it.
 
 from __future__ import annotations
 
-import dis
 import functools
 import sys
 import threading
@@ -22,6 +21,7 @@ import torch.fx
 
 import cache
 from capture.backends import registry as backends
+from capture.bytecode.dialects import dialect
 from capture.frame.attempts import Plan, Unexpected
 from capture.frame.expected_breaks import ExpectedBreaks
 from capture.frame.recompiles import check_limit
@@ -331,7 +331,7 @@ def is_worth_running(capture: Capture, compiled: Any) -> bool:
 
 def write_bytecode(before: types.CodeType, after: types.CodeType) -> None:
     if log.get("bytecode").enabled:
-        texts = [dis.Bytecode(code).dis().rstrip() for code in (before, after)]
+        texts = [dialect.listing(code) for code in (before, after)]
         log.get("bytecode")("%s:\n%s\nbecomes\n%s", before.co_qualname, *texts)
 
 

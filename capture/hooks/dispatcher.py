@@ -1,32 +1,33 @@
-"""Dispatchers: code that a function runs in place of its own, to have its calls looked at.
+"""Dispatchers: code that a function runs instead of its own, so that somebody sees its calls.
 
-In:  a function, and what its calls shall go to.
-Out: a code object with the function's signature that hands its arguments over, all in one tuple.
+In:  a function, and what gets its calls.
+Out: a code object with the function's signature that passes all arguments on as one tuple.
 
     def f(a, *rest, k=1): ...     ->     def f(a, *rest, k=1): return dispatch(dispatcher, (a, k, rest))
 
-The order in the tuple is that of the frame's locals. The dispatcher is the first constant of the code: from
-there `own_code` finds the way back, for those who read a function's bytecode.
+The tuple has the order of the frame's locals. The dispatcher is the first constant of the code: there
+`own_code` finds it, for those who read a function's bytecode.
 """
 
 from __future__ import annotations
 
 import types
 from collections.abc import Callable
+from inspect import CO_NEWLOCALS, CO_OPTIMIZED, CO_VARARGS, CO_VARKEYWORDS
 from typing import Any
 
-from bytecode import Bytecode, CompilerFlags, Instr
 from bytecode.instr import InstrLocation
 
-CO_OPTIMIZED, CO_NEWLOCALS, CO_VARARGS, CO_VARKEYWORDS = 0x1, 0x2, 0x4, 0x8
+from capture.bytecode.dialects import Assembler
+from capture.bytecode.emit import bytecode_like, held_constant, release_constants
 
 
 class Dispatcher:
-    """What a dispatching code object knows: its function's own code, and a function that runs it with all
-    arguments positional.
+    """What a dispatching code object knows: its function's own code, and a function that runs this code with
+    all arguments positional.
 
-    No reference to the function itself: code objects are no part of garbage collection, the two would keep
-    each other alive for ever.
+    It has no reference to the function itself. The garbage collector does not see code objects, so the two
+    would keep each other alive for ever.
     """
 
     def __init__(
@@ -43,7 +44,9 @@ class Dispatcher:
 
 
 def argument_count(code: types.CodeType) -> int:
-    """Formals of all kinds: positional, keyword-only, *args, **kwargs; the first locals of a frame."""
+    """The number of parameters of all kinds: positional, keyword-only, *args, **kwargs. They are the first
+    locals of a frame.
+    """
     return (
         code.co_argcount
         + code.co_kwonlyargcount
@@ -53,7 +56,7 @@ def argument_count(code: types.CodeType) -> int:
 
 
 def positional_code(code: types.CodeType) -> types.CodeType:
-    """The same code, its formals all positional: takes the first locals of a frame in their order."""
+    """The same code with all parameters positional: it takes the first locals of a frame in their order."""
     return code.replace(
         co_argcount=argument_count(code),
         co_posonlyargcount=0,
@@ -63,22 +66,24 @@ def positional_code(code: types.CodeType) -> types.CodeType:
 
 
 def dispatcher_code(dispatcher: Dispatcher) -> types.CodeType:
-    """Code for the function of `dispatcher`: same name, place, signature and free variables."""
+    """Code for the function of `dispatcher`, with the same name, place, signature and free variables."""
     own = dispatcher.code
-    names = own.co_varnames[: argument_count(own)]
-    place = InstrLocation(own.co_firstlineno, None, None, None)
-    steps: list[tuple[Any, ...]] = [("RESUME", 0), ("PUSH_NULL",), ("LOAD_CONST", dispatcher)]
-    steps += [("LOAD_FAST", name) for name in names]
-    steps += [("PRECALL", len(names)), ("CALL", len(names)), ("RETURN_VALUE",)]
-    result = Bytecode([Instr(*step, location=place) for step in steps])
-    result.name, result.filename, result.first_lineno = own.co_name, own.co_filename, own.co_firstlineno
-    result.qualname = own.co_qualname
-    result.docstring = dispatcher  # type: ignore[assignment]  # becomes the first constant
-    result.argnames, result.argcount = list(names), own.co_argcount
+    names = list(own.co_varnames[: argument_count(own)])
+    held = held_constant(dispatcher)
+    code = Assembler(InstrLocation(own.co_firstlineno, None, None, None))
+    code.begin()
+    code.load_callable(held)
+    for name in names:
+        code.load_local(name)
+    code.call(len(names))
+    code.return_value()
+    flags = CO_OPTIMIZED | CO_NEWLOCALS | own.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
+    result = bytecode_like(own, code.instructions, names, flags)
+    result.docstring = held  # the docstring becomes the first constant
+    result.argcount = own.co_argcount
     result.posonlyargcount, result.kwonlyargcount = own.co_posonlyargcount, own.co_kwonlyargcount
-    result.flags = CompilerFlags(CO_OPTIMIZED | CO_NEWLOCALS | own.co_flags & (CO_VARARGS | CO_VARKEYWORDS))
     result.freevars = list(own.co_freevars)
-    return result.to_code()
+    return release_constants(result.to_code())
 
 
 def dispatcher_of(code: types.CodeType) -> Dispatcher | None:
@@ -88,8 +93,6 @@ def dispatcher_of(code: types.CodeType) -> Dispatcher | None:
 
 
 def own_code(code: types.CodeType) -> types.CodeType:
-    """The code that the author wrote: of a dispatching code object that of its function, of any other that
-    itself.
-    """
+    """The code that the author wrote: for a dispatching code object the code of its function."""
     dispatcher = dispatcher_of(code)
     return code if dispatcher is None else dispatcher.code

@@ -245,7 +245,10 @@ class SideEffects:
                 code.load(value)
             code.load_constant(namespace)
             code.load_constant(name)
-            code.emit("DELETE_SUBSCR" if isinstance(value, Deleted) else "STORE_SUBSCR")
+            if isinstance(value, Deleted):
+                code.delete_item()
+            else:
+                code.store_item()
 
     def _build(self, code: PythonCode, value: Variable) -> None:
         if isinstance(value, Deleted):
@@ -253,7 +256,7 @@ class SideEffects:
         value = code.output.resolve_place(value)
         if value.source is None and not isinstance(value, ConstantVariable):
             code.load(value)
-            code.emit("POP_TOP")
+            code.pop()
 
     def _apply(self, code: PythonCode, variable: Variable) -> None:
         for kind, apply in APPLY:
@@ -268,15 +271,12 @@ class SideEffects:
         for name, value in variable.attributes.items():
             if isinstance(value, Deleted):
                 continue
-            code.emit("COPY", 1)
-            code.emit("PUSH_NULL")
-            code.emit("SWAP", 2)
-            code.load_constant(object.__setattr__)
-            code.emit("SWAP", 2)
+            code.copy()
+            code.load_callable_below(object.__setattr__)
             code.load_constant(name)
             code.load(value)
             code.call(3)
-            code.emit("POP_TOP")
+            code.pop()
 
 
 def held_by_itself(value: Any, name: str) -> bool:
@@ -293,11 +293,11 @@ def held_by_itself(value: Any, name: str) -> bool:
 
 def _call_method(code: PythonCode, owner: Variable, name: str, args: list[Variable]) -> None:
     code.load(owner)
-    code.emit("LOAD_METHOD", name)
+    code.load_method(name)
     for arg in args:
         code.load(arg)
     code.call(len(args))
-    code.emit("POP_TOP")
+    code.pop()
 
 
 # --- containers: snapshot before, replay after ------------------------------------------------------------
@@ -312,7 +312,7 @@ def _apply_list(code: PythonCode, variable: Any, before: list[Variable]) -> None
         same += 1
     rest = SliceVariable([ConstantVariable(same), ConstantVariable(None), ConstantVariable(None)])
     code.call_object(list.__setitem__, [variable, rest, ListVariable(variable.items[same:])])
-    code.emit("POP_TOP")
+    code.pop()
 
 
 def _realized_from(old: Variable, new: Variable) -> bool:
@@ -324,14 +324,14 @@ def _apply_deque(code: PythonCode, variable: Any, before: list[Variable]) -> Non
         for index, (old, new) in enumerate(zip(before, variable.items)):
             if old is not new and not _realized_from(old, new):
                 code.call_object(collections.deque.__setitem__, [variable, ConstantVariable(index), new])
-                code.emit("POP_TOP")
+                code.pop()
         return
     for function, args in (
         (collections.deque.clear, []),
         (collections.deque.extend, [ListVariable(list(variable.items))]),
     ):
         code.call_object(function, [variable, *args])
-        code.emit("POP_TOP")
+        code.pop()
 
 
 def _apply_dict(code: PythonCode, variable: Any, before: dict[Any, Any]) -> None:
@@ -344,7 +344,7 @@ def _apply_dict(code: PythonCode, variable: Any, before: dict[Any, Any]) -> None
     ]:  # an iterator sees it, even where the key is back
         code.load(variable)
         code.load(before[name][0])
-        code.emit("DELETE_SUBSCR")
+        code.delete_item()
     before = {name: entry for name, entry in before.items() if name not in variable.deleted}
     if list(entries)[: len(before)] != list(before):
         _call_method(code, variable, "clear", [])
@@ -355,28 +355,28 @@ def _apply_dict(code: PythonCode, variable: Any, before: dict[Any, Any]) -> None
             code.load(value)
             code.load(variable)
             code.load(key)
-            code.emit("STORE_SUBSCR")
+            code.store_item()
 
 
 def _apply_dict_subclass(code: PythonCode, variable: Any, before: dict[Any, Any]) -> None:
     """Past the methods that the subclass overrides."""
     base = collections.OrderedDict if issubclass(variable.cls, collections.OrderedDict) else dict
     code.call_object(base.clear, [variable])
-    code.emit("POP_TOP")
+    code.pop()
     for key, value in variable.entries.values():
         code.call_object(base.__setitem__, [variable, key, value])
-        code.emit("POP_TOP")
+        code.pop()
 
 
 def _apply_set(code: PythonCode, variable: Any, before: dict[Any, Variable]) -> None:
     gone = [item for name, item in before.items() if name not in variable.entries]
     for item in gone:
         code.call_object(set.discard, [variable, item])
-        code.emit("POP_TOP")
+        code.pop()
     added = [item for name, item in variable.entries.items() if name not in before]
     if added:
         code.call_object(set.update, [variable, ListVariable(added)])
-        code.emit("POP_TOP")
+        code.pop()
 
 
 def _apply_object(code: PythonCode, variable: Any, before: Any) -> None:
@@ -407,23 +407,26 @@ def _store_attributes(code: PythonCode, owner: Any, stores: dict[str, Variable])
         deleted = isinstance(value, Deleted)
         if deleted or code.output.side_effects.is_set_anew(owner, name):
             code.call_object(remove, [owner, ConstantVariable(name)])
-            code.emit("POP_TOP")
+            code.pop()
         if deleted:
             continue
         if plain:
             code.load(value)
             code.load(owner)
-            code.emit("STORE_ATTR", name)
+            code.store_attribute(name)
         else:
             code.call_object(object.__setattr__, [owner, ConstantVariable(name), value])
-            code.emit("POP_TOP")
+            code.pop()
 
 
 def _apply_cell(code: PythonCode, variable: Any, before: Any) -> None:
-    if variable.contents is not None:
+    if variable.contents is None:
+        code.load(variable)
+        code.delete_attribute("cell_contents")
+    else:
         code.load(variable.contents)
-    code.load(variable)
-    code.emit("DELETE_ATTR" if variable.contents is None else "STORE_ATTR", "cell_contents")
+        code.load(variable)
+        code.store_attribute("cell_contents")
 
 
 def _apply_replay(code: PythonCode, variable: Any, before: Any) -> None:

@@ -17,6 +17,7 @@ from functools import lru_cache
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from capture.bytecode.dialects import dialect
 from capture.bytecode.instructions import Decoded, Handler, Instruction, decode
 from capture.bytecode.resume import point_of
 from capture.interpret.opcodes import HANDLERS
@@ -44,22 +45,6 @@ if TYPE_CHECKING:
     from capture.interpret.scope import Scope
     from capture.variables.containers.mapping import DictVariable
     from guards.sources import Source
-
-
-#: instructions at which the limit ends the graph: each loop has one, and a broken frame can run them itself
-LIMITED = frozenset(
-    (
-        "CALL",
-        "CALL_FUNCTION_EX",
-        "FOR_ITER",
-        "BINARY_OP",
-        "BINARY_SUBSCR",
-        "COMPARE_OP",
-        "LOAD_ATTR",
-        "LOAD_METHOD",
-        "GET_ITER",
-    )
-)
 
 
 def unbound_cell(code: CodeType, name: str) -> tuple[type[NameError], str]:
@@ -136,7 +121,7 @@ class Translator:
         self.current = instruction
         self.index += 1
         try:
-            self.output.count_instruction(instruction.name in LIMITED)
+            self.output.count_instruction(instruction.name in dialect.COUNTED)
             handler = HANDLERS.get(instruction.name)
             if handler is None:
                 raise GraphBreak("opcode", name=instruction.name)
@@ -176,7 +161,7 @@ class Translator:
             raise raised
         del self.stack[handler.depth :]
         if handler.lasti:
-            self.push(ConstantVariable(self.current.index * 2))
+            self.push(ConstantVariable(self.current.index * dialect.CODE_UNIT))
         self.push(exception)
         self.index = handler.target
 

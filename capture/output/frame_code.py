@@ -21,21 +21,23 @@ from typing import TYPE_CHECKING, Any
 
 import _capture
 import torch
-from bytecode import Bytecode, FreeVar, Instr, Label, TryBegin, TryEnd
+from bytecode import Label, TryBegin, TryEnd
 
+from capture.bytecode.dialects import Assembler, dialect
+from capture.bytecode.emit import bytecode_like, release_constants
 from capture.bytecode.line_places import cut_far_places, fill_places
 from capture.hooks import switch as hooks
-from capture.output.python_code import PythonCode, held_constant, release_constants
+from capture.output.python_code import PythonCode
 from capture.variables.callables.function import CellVariable
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.numbers.random_draws import (
     Draw,
     DrawSource,
-    code_to_take_back,
-    drawing_code,
+    make_draws,
+    take_back,
 )
-from capture.variables.tensors.new_parameter import MadeSource, making_code
+from capture.variables.tensors.new_parameter import MadeSource, make_parameters
 from guards.sources import ConstantSource, LocalSource, Source
 
 if TYPE_CHECKING:
@@ -72,12 +74,12 @@ def code_for_return(tx: Translator, value: Variable) -> FrameCode:
     code = PythonCode(tx.output)
     if value.source is None and not isinstance(value, ConstantVariable):
         code.load(value)
-        code.emit("POP_TOP")
+        code.pop()
     tx.output.side_effects.replay(code)
     fill_cells(tx, code)
     replay_state(code, tx.output)
     code.load(value)
-    code.emit("RETURN_VALUE")
+    code.return_value()
     return finish(tx, code)
 
 
@@ -106,44 +108,51 @@ def argument_names(code: types.CodeType) -> tuple[str, ...]:
     return code.co_varnames[:count]
 
 
+class _FrameAssembler(Assembler):
+    """`slots`: numbers of the sources that the guard program loads, in order of first use."""
+
+    def __init__(self, slots: list[Source]) -> None:
+        super().__init__()
+        self.slots = {source: index for index, source in enumerate(slots)}
+
+    def load_source(self, source: Source) -> None:
+        if isinstance(source, LocalSource):
+            self.load_local(source.name)
+        elif isinstance(source, ConstantSource):
+            self.load_constant(source.value)
+        elif isinstance(source, (DrawSource, MadeSource)):
+            self.load_local(source.local)
+        else:
+            self.load_local(f"___slot_{self.slots.setdefault(source, len(self.slots))}")
+
+
 def assemble(frame_code: FrameCode, graph: Any, inputs: list[Source]) -> types.CodeType:
     """The finished code. `graph` None: the frame has no operations."""
-    slots = {source: index for index, source in enumerate(frame_code.slots)}
-    prefix: list[Any] = []
-    if frame_code.original.co_freevars:
-        prefix.append(Instr("COPY_FREE_VARS", len(frame_code.original.co_freevars)))
-    prefix.append(Instr("RESUME", 0))
     original = frame_code.original
-    fallback: list[Any] = []
+    code = _FrameAssembler(frame_code.slots)
+    code.begin(len(original.co_freevars))
     if graph is None or not (frame_code.conditions or getattr(graph, "may_fail", True)):
         frame_code.draws_taken_back = []  # reading the stream's state costs more than a small graph
-    prefix.extend(
-        drawing_code(frame_code.draws, bool(frame_code.draws_taken_back), functools.partial(_load, slots))
-    )
-    prefix.extend(making_code(frame_code.made_first, functools.partial(_load, slots)))
+    make_draws(code, frame_code.draws, bool(frame_code.draws_taken_back), code.load_source)
+    make_parameters(code, frame_code.made_first, code.load_source)
+    failed, eagerly = Label(), Label()
     if graph is not None:
-        call, fallback = _call_graph(graph, inputs, slots, len(frame_code.outputs), frame_code)
-        prefix.extend(call)
-    names = [*frame_code.argument_names, *(f"___slot_{i}" for i in range(len(slots)))]
+        _call_graph(code, graph, inputs, frame_code, failed, eagerly)
+    behind = len(code.instructions)  # the body stands before what follows
+    if graph is not None:
+        _take_over(code, frame_code, failed, eagerly)
+    names = [*frame_code.argument_names, *(f"___slot_{i}" for i in range(len(code.slots)))]
     results = [f"___out_{i}" for i in range(len(frame_code.outputs))] if graph is not None else []
-    result = Bytecode([*prefix, *without_dead_locals(frame_code.body, [*names, *results]), *fallback])
-    result.name, result.filename, result.first_lineno = (
-        original.co_name,
-        original.co_filename,
-        original.co_firstlineno,
-    )
-    result.qualname = original.co_qualname
-    result.argnames = names
-    result.argcount = len(result.argnames)
-    result.flags = CO_OPTIMIZED_NEWLOCALS | (original.co_flags & CO_NESTED_AND_FUTURE)  # type: ignore[assignment]
+    code.instructions[behind:behind] = without_dead_locals(frame_code.body, [*names, *results])
+    flags = CO_OPTIMIZED_NEWLOCALS | (original.co_flags & CO_NESTED_AND_FUTURE)
+    result = bytecode_like(original, code.instructions, names, flags)
     result.freevars = list(original.co_freevars)
     fill_places(result, original.co_firstlineno)
     cut_far_places(result)
-    frame_code.slots = list(slots)
-    # The depths are the original's: the assembler would take the least depth inside of a region for that of
-    # its handler.
-    code = result.to_code(compute_exception_stack_depths=False)
-    return code.replace(co_consts=release_constants(code.co_consts))
+    frame_code.slots = list(code.slots)
+    # The depths are the original's: the library would take the least depth inside a region for that of its
+    # handler.
+    return release_constants(result.to_code(compute_exception_stack_depths=False))
 
 
 #: stands in a body for the instructions that let go of what only the instructions before it use
@@ -158,75 +167,83 @@ def without_dead_locals(body: list[Any], arguments: list[str]) -> list[Any]:
         return body
     place = body.index(DEAD_LOCALS)
     before, behind = body[:place], body[place + 1 :]
-    stored = [item.arg for item in before if isinstance(item, Instr) and item.name == "STORE_FAST"]
-    loaded = {item.arg for item in behind if isinstance(item, Instr) and item.name == "LOAD_FAST"}
-    clearing: list[Any] = []
+    stored = [name for name in map(dialect.stored_local, before) if name is not None]
+    loaded = set(map(dialect.loaded_local, behind))
+    clearing = Assembler()
     for name in dict.fromkeys([*arguments, *stored]):
         if name not in loaded:
-            clearing += [Instr("LOAD_CONST", None), Instr("STORE_FAST", name)]  # type: ignore[arg-type]
-    return [*before, *clearing, *behind]
+            clearing.clear_local(name)
+    return [*before, *clearing.instructions, *behind]
 
 
 def _call_graph(
-    graph: Any, inputs: list[Source], slots: dict[Source, int], count: int, frame_code: FrameCode
-) -> tuple[list[Any], list[Any]]:
-    """The call, and the code behind everything else that takes over when it raises."""
-    failed = Label()
+    code: _FrameAssembler,
+    graph: Any,
+    inputs: list[Source],
+    frame_code: FrameCode,
+    failed: Label,
+    eagerly: Label,
+) -> None:
     region = TryBegin(failed, False, 0)
-    code: list[Any] = [region, Instr("PUSH_NULL"), Instr("LOAD_CONST", held_constant(graph))]
-    code += [_load(slots, source) for source in inputs]
-    code += [Instr("PRECALL", len(inputs)), Instr("CALL", len(inputs)), TryEnd(region)]
-    code.append(Instr("UNPACK_SEQUENCE", count))
-    code += [Instr("STORE_FAST", f"___out_{i}") for i in range(count)]
-    eagerly = Label()
+    code.append(region)
+    code.load_callable(graph)
+    for source in inputs:
+        code.load_source(source)
+    code.call(len(inputs))
+    code.append(TryEnd(region))
+    count = len(frame_code.outputs)
+    code.unpack(count)
+    for index in range(count):
+        code.store_local(f"___out_{index}")
     for index in frame_code.conditions:
-        code += [Instr("LOAD_FAST", f"___out_{index}"), Instr("POP_JUMP_FORWARD_IF_FALSE", eagerly)]
-    back = code_to_take_back(frame_code.draws_taken_back, functools.partial(_load, slots))
-    return code, [failed, *_report_failure(frame_code), eagerly, *back, *_run_eagerly(frame_code)]
+        code.load_local(f"___out_{index}")
+        code.jump_if_false(eagerly)
 
 
-def _load(slots: dict[Source, int], source: Source) -> Instr:
-    if isinstance(source, LocalSource):
-        return Instr("LOAD_FAST", source.name)
-    if isinstance(source, ConstantSource):
-        return Instr("LOAD_CONST", held_constant(source.value))
-    if isinstance(source, (DrawSource, MadeSource)):
-        return Instr("LOAD_FAST", source.local)
-    return Instr("LOAD_FAST", f"___slot_{slots.setdefault(source, len(slots))}")
+def _take_over(code: _FrameAssembler, frame_code: FrameCode, failed: Label, eagerly: Label) -> None:
+    """What runs in place of the body when the graph raises, or a condition does not hold."""
+    code.append(failed)
+    _report_failure(code, frame_code)
+    code.append(eagerly)
+    take_back(code, frame_code.draws_taken_back, code.load_source)
+    _run_eagerly(code, frame_code)
 
 
-def _report_failure(frame_code: FrameCode) -> list[Any]:
+def _report_failure(code: Assembler, frame_code: FrameCode) -> None:
     """With the graph's exception on the stack: goes on only where nothing has happened yet."""
-    code = [
-        Instr("STORE_FAST", "___error"),
-        Instr("PUSH_NULL"),
-        Instr("LOAD_CONST", held_constant(frame_code.on_failure)),
-    ]
-    code += [Instr("LOAD_FAST", "___error"), Instr("PRECALL", 1), Instr("CALL", 1), Instr("POP_TOP")]
-    return [*code, Instr("LOAD_CONST", None), Instr("STORE_FAST", "___error")]  # type: ignore[arg-type]
+    code.store_local("___error")
+    code.load_callable(frame_code.on_failure)
+    code.load_local("___error")
+    code.call(1)
+    code.pop()
+    code.clear_local("___error")
 
 
-def _run_eagerly(frame_code: FrameCode) -> list[Any]:
+def _run_eagerly(code: Assembler, frame_code: FrameCode) -> None:
     """Python runs the frame from its start, in place of this one, and raises its own exception."""
     original, names = frame_code.original, frame_code.argument_names
-    code = [Instr("PUSH_NULL"), Instr("LOAD_CONST", held_constant(_capture.Continuation))]
+    code.load_callable(_capture.Continuation)
     if frame_code.unhooked:
-        code.append(Instr("LOAD_CONST", held_constant(run_unhooked)))
-    code += [Instr("PUSH_NULL"), Instr("LOAD_CONST", held_constant(types.FunctionType))]
+        code.load_constant(run_unhooked)
+    code.load_callable(types.FunctionType)
     twin = eager_twin(original)
     _capture.skip_code(twin)  # here and not where it is made: a reset takes all marks away
-    constants = (twin, frame_code.globals, original.co_name, None)
-    code += [Instr("LOAD_CONST", held_constant(value)) for value in constants]
-    code += [Instr("LOAD_CLOSURE", FreeVar(name)) for name in original.co_freevars]
-    code.append(
-        Instr("BUILD_TUPLE", len(original.co_freevars)) if original.co_freevars else Instr("LOAD_CONST", None)  # type: ignore[arg-type]
-    )
-    code += [Instr("PRECALL", 5), Instr("CALL", 5)]
-    code += [Instr("LOAD_FAST", name) for name in names]
-    code.append(Instr("BUILD_TUPLE", len(names)))
+    for value in (twin, frame_code.globals, original.co_name, None):
+        code.load_constant(value)
+    for name in original.co_freevars:
+        code.load_cell(name)
+    if original.co_freevars:
+        code.build_tuple(len(original.co_freevars))
+    else:
+        code.load_constant(None)
+    code.call(5)
+    for name in names:
+        code.load_local(name)
+    code.build_tuple(len(names))
     if frame_code.unhooked:
-        code.append(Instr("BUILD_TUPLE", 2))
-    return [*code, Instr("PRECALL", 2), Instr("CALL", 2), Instr("RETURN_VALUE")]
+        code.build_tuple(2)
+    code.call(2)
+    code.return_value()
 
 
 def run_unhooked(function: Any, args: tuple[Any, ...]) -> Any:
@@ -256,8 +273,8 @@ def fill_cells(tx: Translator, code: PythonCode) -> None:
         for key, variable in new:
             if isinstance(variable, CellVariable) and variable.contents is not None:
                 code.load(variable.contents)
-                code.emit("LOAD_FAST", key)
-                code.emit("STORE_ATTR", "cell_contents")
+                code.load_local(key)
+                code.store_attribute("cell_contents")
 
 
 def replay_state(code: PythonCode, output: OutputGraph) -> None:
@@ -266,10 +283,10 @@ def replay_state(code: PythonCode, output: OutputGraph) -> None:
         return
     for _ in output.modes_around:  # which do not see the rest
         code.call_object(torch._C._pop_torch_function_stack, [])
-        code.emit("POP_TOP")
+        code.pop()
     for function, args in output.state_changes:
         code.call_object(function, [ConstantVariable(a) if not hasattr(a, "source") else a for a in args])
-        code.emit("POP_TOP")
+        code.pop()
     for mode in output.function_modes:
         code.call_object(torch._C._push_on_torch_function_stack, [mode])
-        code.emit("POP_TOP")
+        code.pop()

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bytecode import Instr
-
+from capture.bytecode.dialects import Assembler
 from capture.graph.converted_inputs import plain_tensor
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import NullVariable, Variable
@@ -29,35 +28,16 @@ if TYPE_CHECKING:
 
 
 NO_KEYWORDS: Mapping[str, Variable] = {}
-PLAIN_CONSTANTS = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis))
 
 
-class HeldObject:
-    """Stands for any object among the constants of a code object while it is assembled (the assembler
-    compares constants by value).
-    """
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-def held_constant(value: Any) -> Any:
-    return value if type(value) in PLAIN_CONSTANTS else HeldObject(value)
-
-
-def release_constants(constants: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The constants of an assembled code object with the objects themselves in place."""
-    return tuple(c.value if isinstance(c, HeldObject) else c for c in constants)
-
-
-class PythonCode:
+class PythonCode(Assembler):
     """A growing list of instructions. `outputs` are the graph's results it needs, `slots` the sources, in
     order of first use.
     """
 
     def __init__(self, output: OutputGraph) -> None:
+        super().__init__()
         self.output = output
-        self.instructions: list[Any] = []
         self.outputs: dict[torch.fx.Node, int] = {}
         self.slots: dict[Source, int] = {}
         self.stored: dict[int, str] = {}
@@ -67,37 +47,18 @@ class PythonCode:
         #: iterators that wait for their positions; None: the lists of the program are as they shall be
         self._moves: list[tuple[Variable, int]] | None = []
 
-    # --- instructions ---
-
-    def emit(self, name: str, arg: Any = None) -> None:
-        self.instructions.append(Instr(name) if arg is None else Instr(name, arg))
-
-    def append(self, item: Any) -> None:
-        self.instructions.append(item)
-
-    def load_constant(self, value: Any) -> None:
-        self.instructions.append(Instr("LOAD_CONST", held_constant(value)))
-
     def temporary(self, hint: str = "tmp") -> str:
         self._temporaries += 1
         return f"___{hint}_{self._temporaries}"
-
-    def call(self, count: int) -> None:
-        """Call what lies below `count` arguments (NULL, callable, arguments)."""
-        self.emit("PRECALL", count)
-        self.emit("CALL", count)
 
     def call_object(
         self, function: Any, args: list[Variable], kwargs: Mapping[str, Variable] = NO_KEYWORDS
     ) -> None:
         """Leave `function(*args, **kwargs)` on the stack; `function` is an object known now."""
-        self.emit("PUSH_NULL")
-        self.load_constant(function)
+        self.load_callable(function)
         for arg in (*args, *kwargs.values()):
             self.load(arg)
-        if kwargs:
-            self.emit("KW_NAMES", tuple(kwargs))
-        self.call(len(args) + len(kwargs))
+        self.call(len(args) + len(kwargs), tuple(kwargs))
 
     # --- values ---
 
@@ -106,9 +67,9 @@ class PythonCode:
         variable = self.output.resolve_place(variable)
         name = self.stored.get(id(variable))
         if name is not None:
-            self.emit("LOAD_FAST", name)
+            self.load_local(name)
         elif isinstance(variable, NullVariable):
-            self.emit("PUSH_NULL")
+            self.push_null()
         elif variable.source is not None:
             self.load_source(variable.source)
         else:
@@ -117,21 +78,21 @@ class PythonCode:
     def load_swapped(self, variable: Variable) -> None:
         """With an object on the stack: leave the value below it (as STORE_ATTR wants)."""
         self.load(variable)
-        self.emit("SWAP", 2)
+        self.swap()
 
     def load_source(self, source: Source) -> None:
         if isinstance(source, LocalSource):
-            self.emit("LOAD_FAST", source.name)
+            self.load_local(source.name)
         elif isinstance(source, ConstantSource):
             self.load_constant(source.value)
         else:
             index = self.slots.setdefault(source, len(self.slots))
-            self.emit("LOAD_FAST", f"___slot_{index}")
+            self.load_local(f"___slot_{index}")
 
     def load_output(self, node: torch.fx.Node) -> None:
         if node._erased:
             raise GraphBreak("reconstruct", value="what a function transform's body keeps for later")
-        self.emit("LOAD_FAST", f"___out_{self.output_index(node)}")
+        self.load_local(f"___out_{self.output_index(node)}")
 
     def load_memory(self, node: torch.fx.Node) -> None:
         """A tensor on the memory of the node's value: for an argument the argument itself, as there may be no
@@ -168,10 +129,10 @@ class PythonCode:
             if not self.has_built(iterator) and iterator.source is None:
                 self.store_as(iterator)  # it was just made and is on the stack
             self.load(iterator)
-            self.emit("LOAD_METHOD", "__setstate__")
+            self.load_method("__setstate__")
             self.load_constant(position)
             self.call(1)
-            self.emit("POP_TOP")
+            self.pop()
         else:
             self._moves.append((iterator, position))
 
@@ -190,7 +151,7 @@ class PythonCode:
     def store_as(self, variable: Variable) -> None:
         """Remember the object on top of the stack as `variable`'s (it stays there)."""
         name = self.temporary()
-        self.emit("COPY", 1)
-        self.emit("STORE_FAST", name)
+        self.copy()
+        self.store_local(name)
         self.stored[id(variable)] = name
         self._kept.append(variable)

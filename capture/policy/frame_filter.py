@@ -10,7 +10,6 @@ debuggers) are left alone, though most of it may be inlined.
 
 from __future__ import annotations
 
-import dis
 import functools
 import itertools
 import os
@@ -22,6 +21,8 @@ from types import CodeType, FunctionType
 import torch
 from torch.autograd import forward_ad
 
+from capture.bytecode.dialects import dialect
+from capture.bytecode.instructions import decode
 from capture.process import function_modes
 from guards.properties.tensor_methods import methods_are_replaced
 
@@ -188,7 +189,7 @@ def _reads_frame(code: CodeType) -> bool:
         return True
     # `model.eval()` is no call of the builtin.
     return bool(names & READS_FRAME) and any(
-        step.opname in LOADS and step.argval in READS_FRAME for step in dis.get_instructions(code)
+        step.name in dialect.LOADS_NAME and step.value in READS_FRAME for step in decode(code).instructions
     )
 
 
@@ -206,16 +207,12 @@ def asks_for_locals(code: CodeType) -> bool:
     """
     if not ASKS_FOR_LOCALS.intersection(code.co_names):
         return False
-    steps = list(dis.get_instructions(code))
     return any(
-        step.opname in LOADS
-        and step.argval in ASKS_FOR_LOCALS
-        and (step.argval == "locals" or (behind.opname == "PRECALL" and not behind.arg))
-        for step, behind in itertools.pairwise(steps)
+        step.name in dialect.LOADS_NAME
+        and step.value in ASKS_FOR_LOCALS
+        and (step.value == "locals" or dialect.begins_call_without_arguments(behind))
+        for step, behind in itertools.pairwise(decode(code).instructions)
     )
-
-
-LOADS = ("LOAD_GLOBAL", "LOAD_NAME")
 
 
 def why_not_now() -> str | None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from capture.bytecode.dialects import dialect
 from capture.graph.inputs import version_of
 from capture.variables.core.constant import ConstantVariable
 from codegen.fake.known_values import is_still_constant
@@ -84,7 +85,7 @@ def _holds(condition: TensorVariable) -> bool:
 
 
 def is_assertion(tx: Translator) -> bool:
-    if tx.instructions[tx.index].name == "LOAD_ASSERTION_ERROR":
+    if tx.instructions[tx.index].name in dialect.LOADS_ASSERTION_ERROR:
         return True
     jump = tx.instructions[tx.index - 1]
     return str(tx.scope.globals.get("__name__")).startswith("torch.") and _raises(tx, jump.target)
@@ -94,11 +95,11 @@ def _raises(tx: Translator, end: int | None) -> bool:
     """Whether all that the jump to `end` leaves out is one `raise`."""
     skipped = tx.instructions[tx.index : end]
     last = skipped[-1].name if skipped else None
-    return last == "RAISE_VARARGS" and all(i.target is None for i in skipped)
+    return last in dialect.RAISES and all(i.target is None for i in skipped)
 
 
 def _message(tx: Translator) -> str:
     """For readers of the graph; who runs the program sees Python's."""
     following = tx.instructions[tx.index + 1]
-    text = following.value if following.name == "LOAD_CONST" else None
+    text = following.value if following.name in dialect.LOADS_CONSTANT else None
     return text if isinstance(text, str) else "assertion error"

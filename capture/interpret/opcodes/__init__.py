@@ -1,11 +1,15 @@
-"""What each bytecode instruction does to a Translator, one file a family.
+"""What each bytecode instruction does to a `Translator`, one file for each family.
 
-`HANDLERS[name](tx, instruction)`. Every opcode of `dis.opmap` is either there or in `UNSUPPORTED`, with the
+In:  `HANDLERS[name](tx, instruction)`.
+Out: changes of `tx`: its stack, its locals, its position, the graph.
+
+Each instruction of the running version is either in `HANDLERS` or in the dialect's `UNSUPPORTED`, with the
 reason why it breaks the graph.
 """
 
 from __future__ import annotations
 
+from capture.bytecode.dialects import dialect
 from capture.interpret.opcodes import (
     calls,
     collections,
@@ -16,20 +20,11 @@ from capture.interpret.opcodes import (
     patterns,
     stack,
 )
-from capture.interpret.opcodes.registry import HANDLERS
+from capture.interpret.opcodes.registry import handlers_of
 from capture.variables import families
 from capture.variables import wrappers as wrapping
 
-UNSUPPORTED: dict[str, str] = {
-    "PRINT_EXPR": "interactive statements only",
-    "IMPORT_STAR": "module level only",
-    "GET_AITER": "asynchronous code is left to Python",
-    "GET_ANEXT": "asynchronous code is left to Python",
-    "BEFORE_ASYNC_WITH": "asynchronous code is left to Python",
-    "END_ASYNC_FOR": "asynchronous code is left to Python",
-    "ASYNC_GEN_WRAP": "asynchronous code is left to Python",
-    "GET_AWAITABLE": "asynchronous code is left to Python",
-}
+HANDLERS = handlers_of(dialect)
 
-__all__ = ["HANDLERS", "UNSUPPORTED"]
+__all__ = ["HANDLERS"]
 FAMILIES = (calls, collections, control, exceptions, names, operators, patterns, stack)

@@ -1,4 +1,4 @@
-"""Jumps, loops, returning, generators."""
+"""Instructions for jumps, loops, `return` and generators."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from capture.interpret.translator import Translator
 
 
-@opcode("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT")
+@opcode("JUMP")
 def _jump(tx: Translator, instruction: Instruction) -> None:
     tx.jump(instruction.target)
 
@@ -31,7 +31,7 @@ def branch_truth(tx: Translator, value: Variable) -> bool:
     return value.truth(tx)
 
 
-@opcode("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_TRUE")
+@opcode("POP_JUMP_IF_TRUE")
 def _jump_if_true(tx: Translator, instruction: Instruction) -> None:
     value = tx.pop()
     if is_unbacked(value):
@@ -42,7 +42,7 @@ def _jump_if_true(tx: Translator, instruction: Instruction) -> None:
         tx.jump(instruction.target)
 
 
-@opcode("POP_JUMP_FORWARD_IF_FALSE", "POP_JUMP_BACKWARD_IF_FALSE")
+@opcode("POP_JUMP_IF_FALSE")
 def _jump_if_false(tx: Translator, instruction: Instruction) -> None:
     if not branch_truth(tx, tx.pop()):
         tx.jump(instruction.target)
@@ -52,13 +52,13 @@ def _is_none(value: Variable) -> bool:
     return value.is_exactly(None)
 
 
-@opcode("POP_JUMP_FORWARD_IF_NONE", "POP_JUMP_BACKWARD_IF_NONE")
+@opcode("POP_JUMP_IF_NONE")
 def _jump_if_none(tx: Translator, instruction: Instruction) -> None:
     if _is_none(tx.pop()):
         tx.jump(instruction.target)
 
 
-@opcode("POP_JUMP_FORWARD_IF_NOT_NONE", "POP_JUMP_BACKWARD_IF_NOT_NONE")
+@opcode("POP_JUMP_IF_NOT_NONE")
 def _jump_if_not_none(tx: Translator, instruction: Instruction) -> None:
     if not _is_none(tx.pop()):
         tx.jump(instruction.target)
@@ -109,7 +109,7 @@ def _return_value(tx: Translator, instruction: Instruction) -> None:
 
 @opcode("RETURN_GENERATOR")
 def _return_generator(tx: Translator, instruction: Instruction) -> None:
-    tx.push(ConstantVariable(None))  # popped by the next instruction; the GeneratorVariable exists already
+    tx.push(ConstantVariable(None))  # the next instruction pops it; the GeneratorVariable exists already
 
 
 @opcode("YIELD_VALUE")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dis
 import operator
 from typing import TYPE_CHECKING
 
+from capture.bytecode.dialects import dialect
 from capture.interpret.opcodes.registry import opcode
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import ObservedException
@@ -30,15 +30,13 @@ if TYPE_CHECKING:
     from capture.bytecode.instructions import Instruction
     from capture.interpret.translator import Translator
 
-SYMBOLS: list[str] = [symbol for _, symbol in dis._nb_ops]  # type: ignore[attr-defined]
-#: what the built-in operator is asked about, when it is one (`refusals.py`)
+#: if one of these ends an operator's rule, the built-in operator is asked for its own error (`refusals.py`)
 SIGNALS = (GraphBreak, ObservedException)
-UNARY_SYMBOLS = {"UNARY_NEGATIVE": "-", "UNARY_POSITIVE": "+", "UNARY_INVERT": "~"}
 
 
-@opcode(*UNARY_SYMBOLS)
+@opcode(*dialect.UNARY_SYMBOLS)
 def _unary(tx: Translator, instruction: Instruction) -> None:
-    symbol, value = UNARY_SYMBOLS[instruction.name], tx.pop()
+    symbol, value = dialect.UNARY_SYMBOLS[instruction.name], tx.pop()
     try:
         tx.push(unary_operator(tx, symbol, value))
     except SIGNALS as signal:
@@ -54,7 +52,7 @@ def _not(tx: Translator, instruction: Instruction) -> None:
 def _binary(tx: Translator, instruction: Instruction) -> None:
     assert instruction.arg is not None
     left, right = tx.pop_many(2)
-    symbol = SYMBOLS[instruction.arg]
+    symbol = dialect.BINARY_SYMBOLS[instruction.arg]
     in_place = symbol.endswith("=")
     operate, symbol = (in_place_operator, symbol[:-1]) if in_place else (binary_operator, symbol)
     try:

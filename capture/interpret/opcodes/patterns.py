@@ -86,7 +86,7 @@ def _match_class(tx: Translator, instruction: Instruction) -> None:
         tx.push(ConstantVariable(None))
         return
     if not isinstance(cls, ClassVariable):
-        raise GraphBreak("opcode", name="MATCH_CLASS")
+        raise GraphBreak("opcode", name=instruction.name)
     found = _attributes(tx, cls, subject, instruction.arg or 0, names)
     tx.push(ConstantVariable(None) if found is None else TupleVariable(found))
 

@@ -1,9 +1,18 @@
-"""The table that the opcode families fill: `@opcode("BINARY_OP")`."""
+"""The table of handlers: what an instruction does to a `Translator`.
+
+In:  functions with `@opcode("BINARY_OP")`, and the dialect of the running version.
+Out: `handlers_of(dialect)`: the handler of each of the version's instructions.
+
+The names are those of CPython's instructions. Where a version has several instructions for one act, or
+another name for it, the dialect's table `SAME_AS` says which handler serves: in 3.11
+`POP_JUMP_BACKWARD_IF_TRUE` is the same as `POP_JUMP_IF_TRUE`. A handler that no instruction of the running
+version needs is left out. An instruction without a handler breaks the graph.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from capture.bytecode.instructions import Instruction
@@ -11,13 +20,19 @@ if TYPE_CHECKING:
 
     Handler = Callable[[Translator, Instruction], None]
 
-HANDLERS: dict[str, Handler] = {}
+_handlers: dict[str, Handler] = {}
 
 
 def opcode(*names: str) -> Callable[[Handler], Handler]:
     def register(handler: Handler) -> Handler:
         for name in names:
-            HANDLERS[name] = handler
+            assert name not in _handlers, f"{name} has two handlers"
+            _handlers[name] = handler
         return handler
 
     return register
+
+
+def handlers_of(dialect: Any) -> dict[str, Handler]:
+    acts = {name: dialect.SAME_AS.get(name, name) for name in dialect.OPCODES}
+    return {name: _handlers[act] for name, act in acts.items() if act in _handlers}

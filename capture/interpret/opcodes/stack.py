@@ -1,4 +1,4 @@
-"""Constants and the order of the stack."""
+"""Instructions that load constants or order the stack."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ if TYPE_CHECKING:
     from capture.interpret.translator import Translator
 
 
-@opcode("NOP", "RESUME", "PRECALL", "CACHE", "EXTENDED_ARG", "COPY_FREE_VARS")
+@opcode("NOP")
 def _nothing(tx: Translator, instruction: Instruction) -> None:
     pass
 
 
 @opcode("POP_TOP")
 def _pop_top(tx: Translator, instruction: Instruction) -> None:
-    """An existing generator that is let go of here ends its open blocks here: in Python's own frame."""
+    """If this drops an existing generator, the generator runs its open `finally` blocks now. That has to
+    happen in Python's own frame.
+    """
     value = tx.stack.pop()
     if isinstance(value, LazyVariable) and is_suspended(value.value):
         raise SkipFrame("a generator is let go of before its end")

@@ -6,8 +6,6 @@ import functools
 import types
 from typing import TYPE_CHECKING, Any
 
-from bytecode import Instr
-
 from capture.hooks.dispatcher import own_code
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import Variable
@@ -250,8 +248,7 @@ class NestedFunctionVariable(FunctionVariable):
     def reconstruct(self, code: PythonCode) -> None:
         from capture.variables.containers.sequence import TupleVariable
 
-        code.emit("PUSH_NULL")
-        code.load_constant(types.FunctionType)
+        code.load_callable(types.FunctionType)
         code.load_constant(self.code)
         self.scope.load_globals(code)
         code.load_constant(self.code.co_name)
@@ -261,10 +258,10 @@ class NestedFunctionVariable(FunctionVariable):
         else:
             code.load_constant(None)
         code.call(5)
-        code.emit("COPY", 1)
+        code.copy()
         code.load_constant(self.code.co_qualname)
-        code.emit("SWAP", 2)
-        code.emit("STORE_ATTR", "__qualname__")
+        code.swap()
+        code.store_attribute("__qualname__")
         extra: dict[str, Variable] = {}
         if self.keyword_defaults:
             extra["__kwdefaults__"] = self.keyword_dict()
@@ -272,9 +269,9 @@ class NestedFunctionVariable(FunctionVariable):
             extra["__annotations__"] = self.annotations
         extra.update(self.attributes)  # what was set later goes before
         for name, value in extra.items():
-            code.emit("COPY", 1)
+            code.copy()
             code.load_swapped(value)
-            code.emit("STORE_ATTR", name)
+            code.store_attribute(name)
 
     def children(self) -> list[Variable]:
         held = [*self.defaults, *self.keyword_defaults.values(), *self.closure, *self.attributes.values()]
@@ -346,7 +343,7 @@ class ValueMethod(Variable):
 
     def reconstruct(self, code: PythonCode) -> None:
         code.load(self.owner)
-        code.append(Instr("LOAD_ATTR", self.name))
+        code.load_attribute(self.name)
 
     def children(self) -> list[Variable]:
         return [self.owner]
@@ -434,17 +431,14 @@ class PartialVariable(Variable):
         return self.function.call(tx, [*self.args, *args], {**own, **kwargs})
 
     def reconstruct(self, code: PythonCode) -> None:
-        code.emit("PUSH_NULL")
-        code.load_constant(functools.partial)
+        code.load_callable(functools.partial)
         for value in (self.function, *self.args, *self.kwargs.values()):
             code.load(value)
-        if self.kwargs:
-            code.emit("KW_NAMES", tuple(self.kwargs))
-        code.call(1 + len(self.args) + len(self.kwargs))
+        code.call(1 + len(self.args) + len(self.kwargs), tuple(self.kwargs))
         for name, held in self.attributes.items():
-            code.emit("COPY", 1)
+            code.copy()
             code.load_swapped(held)
-            code.emit("STORE_ATTR", name)
+            code.store_attribute(name)
 
     def children(self) -> list[Variable]:
         return [self.function, *self.args, *self.kwargs.values(), *self.attributes.values()]

@@ -51,13 +51,10 @@ class LibraryCallable(Variable):
         return tx.wrap_function(MADE_CALLABLES[self.cls]).call(tx, [args[0], *self.args], self.kwargs)
 
     def reconstruct(self, code: PythonCode) -> None:
-        code.emit("PUSH_NULL")
-        code.load_constant(self.cls)
+        code.load_callable(self.cls)
         for value in (*self.args, *self.kwargs.values()):
             code.load(value)
-        if self.kwargs:
-            code.emit("KW_NAMES", tuple(self.kwargs))
-        code.call(len(self.args) + len(self.kwargs))
+        code.call(len(self.args) + len(self.kwargs), tuple(self.kwargs))
 
     def children(self) -> list[Variable]:
         return [*self.args, *self.kwargs.values()]

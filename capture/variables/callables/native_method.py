@@ -271,4 +271,4 @@ class ClassMethodVariable(Variable):
 
     def reconstruct(self, code: PythonCode) -> None:
         code.load(self.owner)
-        code.emit("LOAD_ATTR", self.name)
+        code.load_attribute(self.name)

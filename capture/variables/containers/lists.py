@@ -44,7 +44,7 @@ class ListVariable(MutableSequence):
     def reconstruct(self, code: PythonCode) -> None:
         for item in self.items:
             code.load(item)
-        code.emit("BUILD_LIST", len(self.items))
+        code.build_list(len(self.items))
 
 
 class DequeVariable(MutableSequence):

@@ -265,16 +265,16 @@ class DictVariable(Variable):
         elif self.cls is not dict:
             code.call_object(self.cls, [])
         else:
-            code.emit("BUILD_MAP", 0)
+            code.build_dict()
         for key, value in self.entries.values():
-            code.emit("COPY", 1)  # dict, dict
+            code.copy()  # dict, dict
             code.load_swapped(value)  # dict, value, dict
             code.load(key)
-            code.emit("STORE_SUBSCR")
+            code.store_item()
         for name, value in self.attributes.items():
-            code.emit("COPY", 1)
+            code.copy()
             code.load_swapped(value)
-            code.emit("STORE_ATTR", name)
+            code.store_attribute(name)
 
     def children(self) -> list[Variable]:
         return [*(v for entry in self.entries.values() for v in entry), *self.attributes.values()]

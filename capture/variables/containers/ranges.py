@@ -117,7 +117,7 @@ class SliceVariable(Variable):
     def reconstruct(self, code: PythonCode) -> None:
         for part in self.parts:
             code.load(part)
-        code.emit("BUILD_SLICE", 3)
+        code.build_slice()
 
     def children(self) -> list[Variable]:
         return list(self.parts)

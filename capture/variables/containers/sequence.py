@@ -117,7 +117,7 @@ class TupleVariable(SequenceVariable):
     def reconstruct(self, code: PythonCode) -> None:
         for item in self.items:
             code.load(item)
-        code.emit("BUILD_TUPLE", len(self.items))
+        code.build_tuple(len(self.items))
 
 
 class SizeVariable(TupleVariable):

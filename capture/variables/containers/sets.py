@@ -120,13 +120,12 @@ class SetVariable(Variable):
             return
         for key in self.entries if self.table is None else self.table.order_of_making():
             code.load(self.entries[key])
-        code.emit("BUILD_SET", len(self.entries))
+        code.build_set(len(self.entries))
         if self.cls is not set:
             name = code.temporary()
-            code.emit("STORE_FAST", name)
-            code.emit("PUSH_NULL")
-            code.load_constant(self.cls)
-            code.emit("LOAD_FAST", name)
+            code.store_local(name)
+            code.load_callable(self.cls)
+            code.load_local(name)
             code.call(1)
 
     def children(self) -> list[Variable]:

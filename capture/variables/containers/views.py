@@ -80,7 +80,7 @@ class DictViewVariable(Variable):
 
     def reconstruct(self, code: PythonCode) -> None:
         code.load(self.owner)
-        code.emit("LOAD_METHOD", self.kind)
+        code.load_method(self.kind)
         code.call(0)
 
     def children(self) -> list[Variable]:

@@ -143,7 +143,7 @@ class NullVariable(Variable):
     """The NULL that CPython's calling convention keeps on the stack."""
 
     def reconstruct(self, code: PythonCode) -> None:
-        code.emit("PUSH_NULL")
+        code.push_null()
 
 
 class Deleted(Variable):

@@ -193,7 +193,7 @@ class ConstantMethod(Variable):
 
     def reconstruct(self, code: PythonCode) -> None:
         code.load(self.owner)
-        code.emit("LOAD_ATTR", self.name)
+        code.load_attribute(self.name)
 
     def children(self) -> list[Variable]:
         return [self.owner]

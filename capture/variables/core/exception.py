@@ -218,7 +218,7 @@ class ExceptionVariable(Variable):
         code.call_object(native.__new__, [class_constant(code.output, self.cls), *self.args])
         code.store_as(self)
         code.call_object(native.__init__, [self, *self.args], self.keywords or {})
-        code.emit("POP_TOP")
+        code.pop()
         fields = dict(self.attributes)
         if self.cause is not None:
             fields["__cause__"] = self.cause
@@ -227,9 +227,9 @@ class ExceptionVariable(Variable):
         if self.suppress_context != (self.cause is not None):
             fields["__suppress_context__"] = ConstantVariable(self.suppress_context)
         for name, value in fields.items():
-            code.emit("COPY", 1)
+            code.copy()
             code.load_swapped(value)
-            code.emit("STORE_ATTR", name)
+            code.store_attribute(name)
 
     def children(self) -> list[Variable]:
         extra = [v for v in (self.cause, self.context) if v is not None]

@@ -57,7 +57,7 @@ class DictIterator(IteratorVariable):
             code.call_object(exhaust, [self])
         else:
             code.call_object(take, [self, ConstantVariable(self.taken)])
-        code.emit("POP_TOP")
+        code.pop()
 
     def children(self) -> list[Variable]:
         return [self.owner]

@@ -7,6 +7,7 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING
 
+from capture.bytecode.dialects import dialect
 from capture.bytecode.generator_exit import ignores_exit
 from capture.bytecode.instructions import decode
 from capture.report.break_reasons import GraphBreak
@@ -87,7 +88,7 @@ class GeneratorVariable(IteratorVariable):
     def delegate(self) -> Variable | None:
         """The iterator whose item it passes on by `yield from`."""
         index = self.frame.current.index
-        delegates = index > 0 and self.frame.instructions[index - 1].name == "SEND"
+        delegates = index > 0 and self.frame.instructions[index - 1].name in dialect.DELEGATES
         return self.frame.top() if delegates else None
 
     def throw(self, tx: Translator, exception: Variable) -> Variable | None:

@@ -114,7 +114,7 @@ class SequenceIterator(IteratorVariable):
         from capture.variables.containers.sequence import TupleVariable
 
         code.load(TupleVariable(self.remaining()))
-        code.emit("GET_ITER")
+        code.get_iterator()
 
     def children(self) -> list[Variable]:
         return self.remaining()
@@ -221,19 +221,19 @@ class IndexIterator(IteratorVariable):
 
         if self.position is None:
             code.load(TupleVariable([]))
-            code.emit("GET_ITER")
+            code.get_iterator()
             return
         if self.position and not isinstance(self.sequence, (ListVariable, TupleVariable)):
             raise GraphBreak("reconstruct", value=self)
         code.load(self.sequence)
-        code.emit("GET_ITER")
+        code.get_iterator()
         if self.position:
             code.move_iterator(self, self.position)
 
     def replay(self, code: PythonCode) -> None:
         if self.position is None:
             code.call_object(exhaust, [self])
-            code.emit("POP_TOP")
+            code.pop()
         else:
             code.move_iterator(self, self.position)
 
@@ -284,7 +284,7 @@ class RangeIterator(IteratorVariable):
         from capture.variables.containers.ranges import RangeVariable
 
         code.load(RangeVariable(self.value[self.position :]))
-        code.emit("GET_ITER")
+        code.get_iterator()
 
     def replay(self, code: PythonCode) -> None:
         set_state(code, self, self.position)
@@ -410,15 +410,15 @@ class RepeatIterator(IteratorVariable):
 
 def set_state(code: PythonCode, iterator: Variable, position: int) -> None:
     code.load(iterator)
-    code.emit("LOAD_METHOD", "__setstate__")
+    code.load_method("__setstate__")
     code.load_constant(position)
     code.call(1)
-    code.emit("POP_TOP")
+    code.pop()
 
 
 def move(code: PythonCode, iterator: Variable, number: int) -> None:
     code.call_object(_capture.move_iterator, [iterator, ConstantVariable(number)])
-    code.emit("POP_TOP")
+    code.pop()
 
 
 def exhaust(iterator: Any) -> None:

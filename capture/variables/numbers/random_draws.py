@@ -23,8 +23,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bytecode import Instr
-
 from capture.graph.inputs import SubclassInput
 from capture.graph.number_operations import (
     float_of,
@@ -33,7 +31,6 @@ from capture.graph.number_operations import (
     method_with_floats,
     smaller_of,
 )
-from capture.output.python_code import held_constant
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import LazyVariable, Variable
 from capture.variables.core.constant import ConstantVariable
@@ -44,6 +41,7 @@ from guards.sources import Source
 if TYPE_CHECKING:
     import torch.fx
 
+    from capture.bytecode.dialects import Assembler
     from capture.interpret.output_graph import OutputGraph
     from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
@@ -233,45 +231,45 @@ class DrawnVariable(GraphFloatVariable):
         return f"{self.kind.__name__} {self.draw.text}"
 
     def reconstruct(self, code: PythonCode) -> None:
-        code.emit("LOAD_FAST", self.draw.local)
+        code.load_local(self.draw.local)
 
 
 # --- in the frame's code ----------------------------------------------------------------------------------
 
 
 SAVED = "___random_state"
-Load = Callable[[Source], Instr]  # what leaves an existing object on the stack
+Load = Callable[[Source], None]  # leaves an existing object on the stack
 
 
-def drawing_code(draws: Sequence[Draw], keep_state: bool, load: Load) -> list[Any]:
-    """Makes the draws. `keep_state`: they may have to be taken back."""
-    code: list[Any] = []
+def make_draws(code: Assembler, draws: Sequence[Draw], keep_state: bool, load: Load) -> None:
+    """`keep_state`: the code may have to take the draws back."""
     for place, owner in enumerate(_streams(draws) if keep_state else ()):
-        read = [] if owner is None else [load(owner)]
-        code += [*_call(_of_stream(READ_STATE, owner), read), Instr("STORE_FAST", f"{SAVED}_{place}")]
+        code.load_callable(_of_stream(READ_STATE, owner))
+        if owner is not None:
+            load(owner)
+        code.call(int(owner is not None))
+        code.store_local(f"{SAVED}_{place}")
     for draw in draws:
-        args = [Instr("LOAD_CONST", held_constant(value)) for value in draw.args]
         if draw.owner is None:
-            code += _call(draw.function, args)
+            code.load_callable(draw.function)
         else:
-            code += [
-                load(draw.owner),
-                Instr("LOAD_METHOD", str(draw.function)),
-                *args,
-                *_finished_call(len(args)),
-            ]
-        code.append(Instr("STORE_FAST", draw.local))
-    return code
+            load(draw.owner)
+            code.load_method(str(draw.function))
+        for value in draw.args:
+            code.load_constant(value)
+        code.call(len(draw.args))
+        code.store_local(draw.local)
 
 
-def code_to_take_back(draws: Sequence[Draw], load: Load) -> list[Any]:
+def take_back(code: Assembler, draws: Sequence[Draw], load: Load) -> None:
     """The streams are as if nothing had been drawn."""
-    code: list[Any] = []
     for place, owner in enumerate(_streams(draws)):
-        args = [] if owner is None else [load(owner)]
-        args.append(Instr("LOAD_FAST", f"{SAVED}_{place}"))
-        code += [*_call(_of_stream(SET_STATE, owner), args), Instr("POP_TOP")]
-    return code
+        code.load_callable(_of_stream(SET_STATE, owner))
+        if owner is not None:
+            load(owner)
+        code.load_local(f"{SAVED}_{place}")
+        code.call(1 + (owner is not None))
+        code.pop()
 
 
 def _streams(draws: Sequence[Draw]) -> list[Source | None]:
@@ -281,16 +279,3 @@ def _streams(draws: Sequence[Draw]) -> list[Source | None]:
 
 def _of_stream(function: Any, owner: Source | None) -> Any:
     return function if owner is None else getattr(random.Random, function.__name__)
-
-
-def _call(function: Any, args: list[Any]) -> list[Any]:
-    return [
-        Instr("PUSH_NULL"),
-        Instr("LOAD_CONST", held_constant(function)),
-        *args,
-        *_finished_call(len(args)),
-    ]
-
-
-def _finished_call(count: int) -> list[Any]:
-    return [Instr("PRECALL", count), Instr("CALL", count)]

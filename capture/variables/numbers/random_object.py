@@ -117,7 +117,7 @@ class RandomVariable(Variable):
     def replay(self, code: PythonCode) -> None:
         if self.held is not None:
             code.call_object(random.Random.setstate, [self, ConstantVariable(self.held.getstate())])
-            code.emit("POP_TOP")
+            code.pop()
 
 
 def generator_in_state(state: Any) -> random.Random:

@@ -80,7 +80,7 @@ class ClassDictVariable(Variable):
 
     def reconstruct(self, code: PythonCode) -> None:
         code.load(self.owner)
-        code.emit("LOAD_ATTR", "__dict__")
+        code.load_attribute("__dict__")
 
     def children(self) -> list[Variable]:
         return [self.owner]

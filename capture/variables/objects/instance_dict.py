@@ -104,7 +104,7 @@ class InstanceDictVariable(DictVariable):
 
     def reconstruct(self, code: PythonCode) -> None:
         code.load(self.owner)
-        code.emit("LOAD_ATTR", "__dict__")
+        code.load_attribute("__dict__")
 
     def children(self) -> list[Variable]:
         return [self.owner]

@@ -133,13 +133,13 @@ def _fill(code: PythonCode, owner: ObjectVariable, base: type, held: Any) -> Non
         rows = list(held.entries.values())
     if base is collections.defaultdict:
         code.call_object(base.__init__, [owner, held.factory or NONE])
-        code.emit("POP_TOP")
+        code.pop()
     if base is collections.deque:
         code.call_object(base.__init__, [owner, TupleVariable([]), ConstantVariable(held.maxlen)])
-        code.emit("POP_TOP")
+        code.pop()
     for row in rows:
         code.call_object(getattr(base, FILLABLE[base]), [owner, *row])
-        code.emit("POP_TOP")
+        code.pop()
 
 
 def class_constant(output: OutputGraph, cls: type) -> Variable:

@@ -15,10 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-from bytecode import Instr
 
 from capture.graph.inputs import GraphInput, version_of
-from capture.output.python_code import held_constant
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.constant import ConstantVariable
@@ -30,6 +28,7 @@ from guards.sources import Source
 if TYPE_CHECKING:
     import torch.fx
 
+    from capture.bytecode.dialects import Assembler
     from capture.interpret.output_graph import OutputGraph
     from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
@@ -75,7 +74,7 @@ class MadeParameter(TensorVariable):
     def reconstruct(self, code: PythonCode) -> None:
         if self.attributes:
             raise GraphBreak("reconstruct", value=self)
-        code.emit("LOAD_FAST", self.made.local)
+        code.load_local(self.made.local)
 
 
 @rule(torch.nn.Parameter)
@@ -128,14 +127,11 @@ def add_parameter(output: OutputGraph, held: GraphInput, requires_grad: bool) ->
 # --- in the frame's code ----------------------------------------------------------------------------------
 
 
-def making_code(made: list[MadeSource], load: Callable[[Source], Instr]) -> list[Any]:
-    code: list[Any] = []
+def make_parameters(code: Assembler, made: list[MadeSource], load: Callable[[Source], None]) -> None:
+    """`load` leaves an existing object on the stack."""
     for source in made:
-        code += [
-            Instr("PUSH_NULL"),
-            Instr("LOAD_CONST", held_constant(torch.nn.Parameter)),
-            load(source.data),
-        ]
-        code += [Instr("LOAD_CONST", source.requires_grad), Instr("PRECALL", 2), Instr("CALL", 2)]
-        code.append(Instr("STORE_FAST", source.local))
-    return code
+        code.load_callable(torch.nn.Parameter)
+        load(source.data)
+        code.load_constant(source.requires_grad)
+        code.call(2)
+        code.store_local(source.local)

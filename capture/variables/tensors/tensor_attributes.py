@@ -78,6 +78,6 @@ def rebuild(owner: TensorVariable, code: PythonCode) -> None:
     code.store_as(owner)  # they may lead back to it
     for name, value in owner.attributes.items():
         if not isinstance(value, Deleted):
-            code.emit("COPY", 1)
+            code.copy()
             code.load_swapped(value)
-            code.emit("STORE_ATTR", name)
+            code.store_attribute(name)

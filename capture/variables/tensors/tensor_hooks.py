@@ -15,7 +15,6 @@ which may change before the gradients come, is registered as it is, in a graph t
 
 from __future__ import annotations
 
-import dis
 import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils.hooks import RemovableHandle
 
+from capture.bytecode.dialects import dialect
+from capture.bytecode.instructions import decode
 from capture.interpret.side_effects import Watch
 from capture.report.break_reasons import GraphBreak
 from capture.variables.callables.builtin import BuiltinVariable
@@ -105,7 +106,7 @@ class LeafHandle(HandleVariable):
 
     def reconstruct(self, code: PythonCode) -> None:
         code.load(self.leaf)
-        code.emit("LOAD_METHOD", self.method)
+        code.load_method(self.method)
         code.load(self.hook)
         code.call(1)
 
@@ -122,7 +123,7 @@ class Removal(Variable):
 
     def reconstruct(self, code: PythonCode) -> None:
         code.load(self.handle)
-        code.emit("LOAD_METHOD", "remove")
+        code.load_method("remove")
         code.call(0)
 
     def children(self) -> list[Variable]:
@@ -268,7 +269,11 @@ def _is_settled_cell(tx: Translator, cell: CellVariable) -> bool:
     name = next((name for name in tx.code.co_cellvars if tx.cells.get(name) is cell), None)
     if name is None or cell.contents is None or any(_stores(inner, name) for inner in tx.code.co_consts):
         return False
-    stores = [i for i, found in enumerate(tx.instructions) if found.name in STORES and found.value == name]
+    stores = [
+        i
+        for i, found in enumerate(tx.instructions)
+        if found.name in dialect.CHANGES_CELL and found.value == name
+    ]
     loops = [
         (found.target, i)
         for i, found in enumerate(tx.instructions)
@@ -280,14 +285,11 @@ def _is_settled_cell(tx: Translator, cell: CellVariable) -> bool:
     return stays and _may_be_held(cell.contents)
 
 
-STORES = ("STORE_DEREF", "DELETE_DEREF")
-
-
 def _stores(code: Any, name: str) -> bool:
     """Whether a function that the code makes has a `nonlocal` of that name, at any depth."""
     if not isinstance(code, types.CodeType):
         return False
-    found = any(i.opname in STORES and i.argval == name for i in dis.get_instructions(code))
+    found = any(i.name in dialect.CHANGES_CELL and i.value == name for i in decode(code).instructions)
     return found or any(_stores(inner, name) for inner in code.co_consts)
 
 

@@ -155,8 +155,7 @@ class PlainAliasVariable(TensorVariable):
 
 def rebuild_as(cls: type, value: TensorVariable, code: PythonCode) -> None:
     """A tensor object of the class on the memory of `value`, with its attributes."""
-    code.emit("PUSH_NULL")
-    code.load_constant(of_class)
+    code.load_callable(of_class)
     code.load_memory(value.node)
     code.load_constant(cls)
     code.call(2)

@@ -8,12 +8,13 @@ def scaled(grad): return grad * SCALE       ->  True
 from __future__ import annotations
 
 import builtins
-import dis
 import functools
 import types
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from capture.bytecode.dialects import dialect
+from capture.bytecode.instructions import decode
 from capture.variables.callables.function import (
     BoundMethodVariable,
     NestedFunctionVariable,
@@ -100,7 +101,6 @@ MAKERS: dict[type[Variable], Callable[[Translator, Any], Callable[..., Any] | No
 
 #: packages whose modules, functions and classes stay what they are
 FIXED = ("torch", "math", "operator", "_operator", "builtins")
-READS = ("LOAD_GLOBAL", "LOAD_NAME")
 
 
 def reads_the_program(
@@ -127,7 +127,7 @@ def is_fixed(value: Any) -> bool:
 
 
 def names_read(code: types.CodeType) -> Iterator[str]:
-    yield from (i.argval for i in dis.get_instructions(code) if i.opname in READS)
+    yield from (i.value for i in decode(code).instructions if i.name in dialect.LOADS_NAME)
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
             yield from names_read(inner)

@@ -88,13 +88,10 @@ class TransformVariable(Variable):
         )
 
     def reconstruct(self, code: PythonCode) -> None:
-        code.emit("PUSH_NULL")
-        code.load_constant(self.transform)
+        code.load_callable(self.transform)
         for value in (self.function, *self.args, *self.options.values()):
             code.load(value)
-        if self.options:
-            code.emit("KW_NAMES", tuple(self.options))
-        code.call(1 + len(self.args) + len(self.options))
+        code.call(1 + len(self.args) + len(self.options), tuple(self.options))
 
     def children(self) -> list[Variable]:
         return [self.function, *self.args, *self.options.values()]

@@ -18,6 +18,7 @@ from torch._library.custom_ops import CustomOpDef
 from torch.masked._ops import _combine_input_and_mask
 from torch.optim.optimizer import _get_value, _stack_if_compiling, _use_grad_for_differentiable
 
+from capture.bytecode.dialects import dialect
 from capture.report.break_reasons import GraphBreak
 from capture.variables.callables import polyfills
 from capture.variables.core.base import Variable
@@ -170,8 +171,8 @@ def _group_tensors(tx: Translator, lists: Variable, with_indices: Variable) -> V
 @rule(torch.profiler.profile, torch.autograd.profiler.profile)
 def _profile(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
     """`with profile():` of which nobody reads the results has none."""
-    following = [instruction.name for instruction in tx.instructions[tx.index : tx.index + 2]]
-    if following != ["BEFORE_WITH", "POP_TOP"] or not kwargs.keys() <= WITHOUT_READERS:
+    following = tuple(instruction.name for instruction in tx.instructions[tx.index : tx.index + 2])
+    if following != dialect.ENTERS_WITH_UNNAMED or not kwargs.keys() <= WITHOUT_READERS:
         raise GraphBreak("call_skipped", name="profile", why="its results can be read")
     return tx.wrap_function(written.profiler_range).call(tx, [ConstantVariable("profile")], {})
 

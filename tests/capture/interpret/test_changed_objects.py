@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import capture
-from capture.report import counters
+from capture.report.counters import counters
 
 
 class Plain:

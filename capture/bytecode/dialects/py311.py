@@ -1,0 +1,400 @@
+"""CPython 3.11: its instructions, and how its compiler uses them.
+
+In:  what new code shall do (`Assembler`), or an instruction that was read.
+Out: instructions, or what is known of the one that was read.
+
+    Assembler().call(2)     ->     PRECALL 2; CALL 2
+    is_call(CALL 2)         ->     True
+"""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Iterable, Sequence
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from bytecode import BinaryOp, CellVar, Compare, FreeVar, Instr, Label
+
+from capture.bytecode.emit import Emission, held_constant
+from capture.bytecode.stack_items import NULL, VALUE
+
+if TYPE_CHECKING:
+    from capture.bytecode.instructions import Instruction
+
+CODE_UNIT = 2  # bytes of an instruction without its cache
+
+# --- families of instructions, by name ----------------------------------------------------------------------
+
+#: parts of other instructions
+FOLDED = frozenset(("CACHE", "EXTENDED_ARG"))
+JUMPS = frozenset(dis.opname[number] for number in (*dis.hasjrel, *dis.hasjabs))
+ALWAYS_JUMPS = frozenset(("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"))
+
+RETURNS = frozenset(("RETURN_VALUE",))
+RAISES = frozenset(("RAISE_VARARGS",))
+RERAISES = frozenset(("RERAISE",))
+#: nothing of the frame runs behind these, but for exception handlers
+ENDS = RETURNS | RAISES | RERAISES
+
+LOADS_CONSTANT = frozenset(("LOAD_CONST",))
+LOADS_ASSERTION_ERROR = frozenset(("LOAD_ASSERTION_ERROR",))
+#: of functions, and of those and bodies of classes
+LOADS_GLOBAL = frozenset(("LOAD_GLOBAL",))
+LOADS_NAME = frozenset(("LOAD_GLOBAL", "LOAD_NAME"))
+
+#: locals and cells: what needs a variable to be there
+READS_VARIABLE = frozenset(
+    ("LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE", "LOAD_CLASSDEREF", "DELETE_FAST", "DELETE_DEREF")
+)
+#: what ends a local's life; a cell is shared with closures, so its value may live on
+WRITES_LOCAL = frozenset(("STORE_FAST",))
+LOADS_CELL = frozenset(("LOAD_CLOSURE",))
+READS_CELL = frozenset(("LOAD_DEREF",))
+WRITES_CELL = frozenset(("STORE_DEREF",))
+CHANGES_CELL = frozenset(("STORE_DEREF", "DELETE_DEREF"))
+_MAKES_CELLS = frozenset(("MAKE_CELL", "COPY_FREE_VARS"))
+
+#: an item of what a generator delegates to (`yield from`)
+DELEGATES = frozenset(("SEND",))
+
+#: of `except` clauses
+ENTERS_HANDLER = frozenset(("PUSH_EXC_INFO",))
+TESTS_EXCEPTION = frozenset(("CHECK_EXC_MATCH",))
+BUILDS_CLASSES = frozenset(("BUILD_TUPLE",))  # of `except (A, B)`
+LEAVES_HANDLER = frozenset(("COPY", "POP_EXCEPT"))  # by an exception
+FORGETS_NAME = ("STORE_FAST", "DELETE_FAST")  # behind a None: the end of `except E as name`
+
+#: `with manager:` without `as`
+ENTERS_WITH_UNNAMED = ("BEFORE_WITH", "POP_TOP")
+
+#: instructions that may run much code; the limit of a graph's size ends it at one of them. Each loop has one,
+#: and a broken frame can run each.
+COUNTED = frozenset(
+    (
+        "CALL",
+        "CALL_FUNCTION_EX",
+        "FOR_ITER",
+        "BINARY_OP",
+        "BINARY_SUBSCR",
+        "COMPARE_OP",
+        "LOAD_ATTR",
+        "LOAD_METHOD",
+        "GET_ITER",
+    )
+)
+
+#: operators by the name of the instruction
+UNARY_SYMBOLS = {"UNARY_NEGATIVE": "-", "UNARY_POSITIVE": "+", "UNARY_INVERT": "~"}
+#: operators by the operand of BINARY_OP: "+", "+=", ...
+BINARY_SYMBOLS: list[str] = [symbol for _, symbol in dis._nb_ops]  # type: ignore[attr-defined]
+
+#: instructions that one handler of `capture/interpret/opcodes/` serves under another name
+SAME_AS = {
+    "RESUME": "NOP",
+    "PRECALL": "NOP",
+    "CACHE": "NOP",
+    "EXTENDED_ARG": "NOP",
+    "COPY_FREE_VARS": "NOP",
+    "JUMP_FORWARD": "JUMP",
+    "JUMP_BACKWARD": "JUMP",
+    "JUMP_BACKWARD_NO_INTERRUPT": "JUMP",
+    "POP_JUMP_FORWARD_IF_TRUE": "POP_JUMP_IF_TRUE",
+    "POP_JUMP_BACKWARD_IF_TRUE": "POP_JUMP_IF_TRUE",
+    "POP_JUMP_FORWARD_IF_FALSE": "POP_JUMP_IF_FALSE",
+    "POP_JUMP_BACKWARD_IF_FALSE": "POP_JUMP_IF_FALSE",
+    "POP_JUMP_FORWARD_IF_NONE": "POP_JUMP_IF_NONE",
+    "POP_JUMP_BACKWARD_IF_NONE": "POP_JUMP_IF_NONE",
+    "POP_JUMP_FORWARD_IF_NOT_NONE": "POP_JUMP_IF_NOT_NONE",
+    "POP_JUMP_BACKWARD_IF_NOT_NONE": "POP_JUMP_IF_NOT_NONE",
+}
+
+_ASYNCHRONOUS = "asynchronous code is left to Python"
+#: instructions without a handler, and why they break the graph
+UNSUPPORTED = {
+    "PRINT_EXPR": "interactive statements only",
+    "IMPORT_STAR": "module level only",
+    "GET_AITER": _ASYNCHRONOUS,
+    "GET_ANEXT": _ASYNCHRONOUS,
+    "BEFORE_ASYNC_WITH": _ASYNCHRONOUS,
+    "END_ASYNC_FOR": _ASYNCHRONOUS,
+    "ASYNC_GEN_WRAP": _ASYNCHRONOUS,
+    "GET_AWAITABLE": _ASYNCHRONOUS,
+}
+
+OPCODES = frozenset(dis.opmap)
+
+
+# --- reading ------------------------------------------------------------------------------------------------
+
+
+def raw_instructions(code: CodeType) -> list[dis.Instruction]:
+    return [item for item in dis.get_instructions(code) if item.opname not in FOLDED]
+
+
+def exception_table(code: CodeType) -> Iterable[Any]:
+    """Entries with `start`, `end`, `target` (byte offsets), `depth` and `lasti`."""
+    return dis._parse_exception_table(code)  # type: ignore[attr-defined]
+
+
+def listing(code: CodeType) -> str:
+    return dis.Bytecode(code).dis().rstrip()
+
+
+def is_call(instruction: Instruction) -> bool:
+    """A call with its arguments one by one on the stack (not `f(*args)`)."""
+    return instruction.name == "CALL"
+
+
+def begins_call_without_arguments(instruction: Instruction) -> bool:
+    """Stands behind the callable in `f()`."""
+    return instruction.name == "PRECALL" and not instruction.arg
+
+
+def loads_method(instruction: Instruction) -> bool:
+    """Loads an attribute to call it: two items for the calling convention."""
+    return instruction.name == "LOAD_METHOD"
+
+
+def stored_local(item: Any) -> str | None:
+    """The local that an instruction of new code stores."""
+    return str(item.arg) if isinstance(item, Instr) and item.name == "STORE_FAST" else None
+
+
+def loaded_local(item: Any) -> str | None:
+    return str(item.arg) if isinstance(item, Instr) and item.name == "LOAD_FAST" else None
+
+
+def with_free_cells(item: Instr) -> Instr:
+    """An instruction of a function whose cells are all free variables now. What made cells does nothing."""
+    if item.name in _MAKES_CELLS:
+        return Instr("NOP", location=item.location)
+    if isinstance(item.arg, CellVar):
+        return Instr(item.name, FreeVar(item.arg.name), location=item.location)
+    return item
+
+
+_UNPACKS = frozenset(("UNPACK_SEQUENCE", "UNPACK_EX"))
+_PUSHES_NOTHING_NEW = frozenset(
+    ("LIST_APPEND", "SET_ADD", "MAP_ADD", "LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE", "DICT_MERGE")
+)
+_POPS = ("POP_", "STORE_", "DELETE_", "RAISE", "RERAISE", "JUMP_IF")
+
+
+def stack_after(before: Sequence[str], instruction: Instruction, by_jump: bool) -> list[str]:
+    """Kinds of the stack items behind an instruction that found `before`. (CALL includes its PRECALL.)"""
+    name, arg = instruction.name, instruction.arg or 0
+    new = _new_items(instruction, by_jump)
+    if name == "CALL":
+        effect = -(arg + 1)
+    elif name == "LOAD_METHOD":
+        effect = 1
+    elif name in _UNPACKS:
+        effect = len(new) - 1
+    elif name == "LOAD_GLOBAL":
+        effect = len(new)
+    else:
+        operand = instruction.arg if dis.opmap[name] >= dis.HAVE_ARGUMENT else None
+        effect = dis.stack_effect(dis.opmap[name], operand, jump=by_jump)
+    kept = len(before) + effect - len(new)
+    return [*before[:kept], *new]
+
+
+def _new_items(instruction: Instruction, by_jump: bool) -> list[str]:
+    """Kinds of the items on top that the instruction made."""
+    name, arg = instruction.name, instruction.arg or 0
+    if name == "LOAD_METHOD" or (name == "LOAD_GLOBAL" and arg & 1):
+        return [NULL, VALUE]
+    if name in _UNPACKS:
+        return [VALUE] * ((arg & 0xFF) + (arg >> 8) + (name == "UNPACK_EX"))
+    if name == "FOR_ITER":
+        return [] if by_jump else [VALUE]
+    if name.startswith(_POPS) or name in _PUSHES_NOTHING_NEW:
+        return []
+    return [VALUE] * (2 if name == "BEFORE_WITH" else 1)
+
+
+# --- writing ------------------------------------------------------------------------------------------------
+
+_BY_NAME = frozenset(dis.opname[number] for number in (*dis.hasname, *dis.haslocal))
+
+
+def _operand(instruction: Instruction) -> tuple[Any, ...]:
+    """The operand of an instruction that was read, as the library takes it."""
+    name, arg, value = instruction.name, instruction.arg, instruction.value
+    if arg is None:
+        return ()
+    if name == "LOAD_GLOBAL":
+        return ((bool(arg & 1), value),)
+    if name == "COMPARE_OP":
+        return (Compare(arg),)
+    if name == "BINARY_OP":
+        return (BinaryOp(arg),)
+    return (value,) if name in _BY_NAME else (arg,)
+
+
+def _forward(name: str) -> str:
+    for backward in ("JUMP_BACKWARD_NO_INTERRUPT", "JUMP_BACKWARD"):
+        name = name.replace(backward, "JUMP_FORWARD")
+    return name
+
+
+class Assembler(Emission):
+    """One method for each thing that new code does. Jumps lead forward."""
+
+    # --- the function ---
+
+    def begin(self, free_variables: int = 0) -> None:
+        """The first instructions of a function."""
+        if free_variables:
+            self.add("COPY_FREE_VARS", free_variables)
+        self.add("RESUME", 0)
+
+    def return_value(self) -> None:
+        self.add("RETURN_VALUE")
+
+    def raise_exception(self) -> None:
+        self.add("RAISE_VARARGS", 1)
+
+    def enter_handler(self) -> None:
+        """With an exception on the stack: it is handled from here on; what was handled before lies there."""
+        self.add("PUSH_EXC_INFO")
+        self.add("POP_TOP")
+
+    def leave_handler(self) -> None:
+        self.add("POP_EXCEPT")
+
+    # --- jumps ---
+
+    def jump(self, label: Label) -> None:
+        self.add("JUMP_FORWARD", label)
+
+    def jump_if_false(self, label: Label) -> None:
+        self.add("POP_JUMP_FORWARD_IF_FALSE", label)
+
+    # --- the stack ---
+
+    def push_null(self) -> None:
+        self.add("PUSH_NULL")
+
+    def pop(self) -> None:
+        self.add("POP_TOP")
+
+    def copy(self) -> None:
+        """One more of the item on top."""
+        self.add("COPY", 1)
+
+    def swap(self) -> None:
+        """The two items on top change places."""
+        self.add("SWAP", 2)
+
+    # --- variables and constants ---
+
+    def load_local(self, name: str) -> None:
+        self.add("LOAD_FAST", name)
+
+    def store_local(self, name: str) -> None:
+        self.add("STORE_FAST", name)
+
+    def delete_local(self, name: str) -> None:
+        self.add("DELETE_FAST", name)
+
+    def clear_local(self, name: str) -> None:
+        """The local lets go of its object."""
+        self.add("LOAD_CONST", None)
+        self.add("STORE_FAST", name)
+
+    def load_cell(self, name: str) -> None:
+        """The cell of a free variable."""
+        self.add("LOAD_CLOSURE", FreeVar(name))
+
+    def load_free(self, name: str) -> None:
+        """What a free variable holds."""
+        self.add("LOAD_DEREF", FreeVar(name))
+
+    def load_constant(self, value: Any) -> None:
+        self.add("LOAD_CONST", held_constant(value))
+
+    # --- attributes and items ---
+
+    def load_attribute(self, name: str) -> None:
+        self.add("LOAD_ATTR", name)
+
+    def store_attribute(self, name: str) -> None:
+        """The object is on top, the value below it."""
+        self.add("STORE_ATTR", name)
+
+    def delete_attribute(self, name: str) -> None:
+        self.add("DELETE_ATTR", name)
+
+    def store_item(self) -> None:
+        """The key is on top, the container below it, the value below that."""
+        self.add("STORE_SUBSCR")
+
+    def delete_item(self) -> None:
+        self.add("DELETE_SUBSCR")
+
+    # --- containers ---
+
+    def build_tuple(self, count: int) -> None:
+        self.add("BUILD_TUPLE", count)
+
+    def build_list(self, count: int) -> None:
+        self.add("BUILD_LIST", count)
+
+    def build_set(self, count: int) -> None:
+        self.add("BUILD_SET", count)
+
+    def build_dict(self) -> None:
+        """An empty one."""
+        self.add("BUILD_MAP", 0)
+
+    def build_slice(self) -> None:
+        """Of three items."""
+        self.add("BUILD_SLICE", 3)
+
+    def unpack(self, count: int) -> None:
+        self.add("UNPACK_SEQUENCE", count)
+
+    def get_iterator(self) -> None:
+        self.add("GET_ITER")
+
+    # --- calls: what to call, the arguments, `call` ---
+
+    def load_callable(self, value: Any) -> None:
+        """An object known now, to be called."""
+        self.add("PUSH_NULL")
+        self.load_constant(value)
+
+    def load_callable_below(self, value: Any) -> None:
+        """The same below the item on top, which becomes the first argument."""
+        self.add("PUSH_NULL")
+        self.swap()
+        self.load_constant(value)
+        self.swap()
+
+    def load_method(self, name: str) -> None:
+        """A method of the object on top, to be called."""
+        self.add("LOAD_METHOD", name)
+
+    def load_bound_method(self, name: str) -> None:
+        """The same, always as one object besides the NULL of the calling convention."""
+        self.add("LOAD_ATTR", name)
+        self.add("PUSH_NULL")
+        self.swap()
+
+    def call(self, count: int, keywords: tuple[str, ...] = ()) -> None:
+        """`count` arguments; the last ones are those of the keywords."""
+        if keywords:
+            self.add("KW_NAMES", keywords)
+        self.add("PRECALL", count)
+        self.add("CALL", count)
+
+    # --- instructions of the program once more ---
+
+    def repeat(self, instruction: Instruction) -> None:
+        self.add(instruction.name, *_operand(instruction))
+
+    def repeat_jump(self, instruction: Instruction, label: Label) -> None:
+        """The jump with its condition, to another place."""
+        self.add(_forward(instruction.name), label)

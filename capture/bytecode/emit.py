@@ -1,0 +1,70 @@
+"""New code objects, as far as they do not depend on CPython's version.
+
+In:  calls of an assembler's methods, one for each thing that the new code does.
+Out: a list of instructions for the library `bytecode`, and from it a code object.
+
+`Emission` holds the list. The instructions themselves come from the assembler of a dialect
+(`capture/bytecode/dialects/`), which is a subclass.
+
+    code.load_local("x"); code.return_value()     ->     LOAD_FAST x; RETURN_VALUE
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+from bytecode import Bytecode, Instr
+from bytecode.instr import InstrLocation
+
+PLAIN_CONSTANTS = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis))
+
+
+class HeldObject:
+    """Stands for an object among the constants until the code object is made: the library compares constants
+    by value, and an object may not allow that.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+_CONSTANTS_AS_THEY_ARE = frozenset((*PLAIN_CONSTANTS, HeldObject))
+
+
+def held_constant(value: Any) -> Any:
+    return value if type(value) in _CONSTANTS_AS_THEY_ARE else HeldObject(value)
+
+
+def release_constants(code: types.CodeType) -> types.CodeType:
+    """The code object with the objects themselves among its constants."""
+    constants = tuple(c.value if isinstance(c, HeldObject) else c for c in code.co_consts)
+    return code.replace(co_consts=constants)
+
+
+class Emission:
+    """A growing list of instructions. Each new one has `location`, the place in the program's source."""
+
+    def __init__(self, location: InstrLocation | None = None, instructions: list[Any] | None = None) -> None:
+        self.location = location
+        self.instructions: list[Any] = [] if instructions is None else instructions
+
+    def add(self, name: str, *operand: Any) -> None:
+        """For the dialect's own methods: one instruction by its name."""
+        self.instructions.append(Instr(name, *operand, location=self.location))
+
+    def append(self, item: Any) -> None:
+        """A label, or the begin or end of a try block."""
+        self.instructions.append(item)
+
+
+def bytecode_like(
+    original: types.CodeType, instructions: list[Any], arguments: list[str], flags: int
+) -> Bytecode:
+    """Code to be assembled: with the name and place of `original`, all arguments positional."""
+    result = Bytecode(instructions)
+    result.name, result.qualname = original.co_name, original.co_qualname
+    result.filename, result.first_lineno = original.co_filename, original.co_firstlineno
+    result.argnames, result.argcount = arguments, len(arguments)
+    result.flags = flags  # type: ignore[assignment]
+    return result
