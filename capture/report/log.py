@@ -31,6 +31,7 @@ LOGS: dict[str, str] = {
     "guards": "the guards of each entry",
     "graph": "the torch.fx graph of each capture",
     "bytecode": "the bytecode of a frame, before and after",
+    "passes": "each pass of the compiler, with what there is after it",
     "loops": "loop IR of each kernel",
     "llvm": "LLVM IR of each kernel",
     "asm": "machine code of each kernel, as assembler text",

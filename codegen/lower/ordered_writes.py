@@ -66,6 +66,9 @@ class Version:
     before: str
 
 
+NO_VERSIONS: Mapping[str, Version] = {}
+
+
 # --- which inputs -----------------------------------------------------------------------------------------
 
 

@@ -9,12 +9,14 @@ iteration of the outer loops.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from codegen.kernel.index_algebra import Index, Ranges, axis, product
 from codegen.kernel.ir import Expr
-from codegen.lower.tensor_expr import Indices, Reduce, Shape, flatten
-from codegen.passes.group.roots import Root
+from codegen.lower.tensor_expr import Indices, Reduce, Shape, TensorExpr, flatten
+from codegen.passes.graph.failures import may_fail
+from codegen.passes.group.roots import Root, own_definitions
 
 
 @dataclass(eq=False, slots=True)
@@ -113,3 +115,8 @@ class Group:
             if member.inner and self.extents(member.inner) == wanted:
                 return member.inner
         return None
+
+
+def group_may_fail(group: Group, roots: Mapping[TensorExpr, Root]) -> bool:
+    """Whether its kernel has checks."""
+    return any(may_fail(value) for root in group.members for value in own_definitions(root, roots))

@@ -10,6 +10,7 @@ Out: `Root`s in topological order. A root is a definition that is stored, reduce
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from codegen.kernel.index_algebra import Index, Ranges, indirect, minus
@@ -105,7 +106,7 @@ def _is_smaller(source: TensorExpr, value: TensorExpr) -> bool:
     return len(source.shape) < len(value.shape)
 
 
-def find_roots(stores: list[Store]) -> list[Root]:
+def find_roots(stores: list[Store]) -> dict[TensorExpr, Root]:
     """Roots in topological order, with their reads."""
     stores = [Store(_stored_value(store.value), store.target) for store in stores]
     order = topological([store.value for store in stores])
@@ -130,7 +131,7 @@ def find_roots(stores: list[Store]) -> list[Root]:
             costs.visit(value, True)
     for root in roots.values():
         _collect_reads(root, roots)
-    return list(roots.values())
+    return roots
 
 
 def _stored_value(value: TensorExpr) -> TensorExpr:
@@ -159,7 +160,7 @@ def _collect_reads(root: Root, roots: dict[TensorExpr, Root]) -> None:
             root.loads.setdefault(target.buffer, set())
 
 
-def own_definitions(root: Root, roots: dict[TensorExpr, Root]) -> list[TensorExpr]:
+def own_definitions(root: Root, roots: Mapping[TensorExpr, Root]) -> list[TensorExpr]:
     """What the kernel of the root computes for it: its definition down to other roots."""
     found: list[TensorExpr] = []
     pending: list[TensorExpr] = [root.value]

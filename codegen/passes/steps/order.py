@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from codegen.kernel.program import ExternStep, KernelStep, Step, ViewStep, root_memory
-from codegen.lower.ordered_writes import Unordered, Version
+from codegen.lower.ordered_writes import NO_VERSIONS, Unordered, Version
 from codegen.passes.steps.calls import effects_before, step_reads, step_writes
 from codegen.passes.steps.tables import join_tables
 from codegen.passes.steps.versions import add_needs, check_order, inputs_of, memory_of_views
@@ -29,7 +29,6 @@ class FailingSteps:
 
 
 NOTHING_FAILS = FailingSteps()
-NO_VERSIONS: Mapping[str, Version] = {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,13 @@ has been stored, else computed again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from codegen.kernel import ir
 from codegen.kernel.index_algebra import Index, atoms_of, indirect, plus
+from codegen.lower.ordered_writes import NO_VERSIONS, Version
 from codegen.lower.tensor_expr import (
     Checked,
     Fill,
@@ -46,14 +47,19 @@ from codegen.passes.group.roots import Root, padded_indices
 _Key = tuple[object, ...]
 
 
-def emit_group(name: str, group: Group, roots: dict[TensorExpr, Root]) -> Draft:
-    """The draft of one kernel. Roots of other groups are read from their first target."""
-    draft = Draft(name, group.outer, group.ranges)
+def draft_group(
+    group: Group, roots: Mapping[TensorExpr, Root], versions: Mapping[str, Version] = NO_VERSIONS
+) -> Draft:
+    """The draft of one kernel, without a name yet. Roots of other groups are read from their first target.
+    `versions` of an input's memory have the input's name in it.
+    """
+    draft = Draft("", group.outer, group.ranges)
     if group.parts is not None:
         draft.part_rows, draft.part_length = group.parts.rows, group.parts.length
-    emitter = _Emitter(group, roots, draft)
+    writer = _Writer(group, roots, draft)
     for members in _phases(group):
-        emitter.run_phase(members)
+        writer.run_phase(members)
+    draft.rename_buffers({name: version.input for name, version in versions.items()})
     return draft
 
 
@@ -79,8 +85,8 @@ class _Scope:
     known: dict[_Key, int] = field(default_factory=dict)
 
 
-class _Emitter:
-    def __init__(self, group: Group, roots: dict[TensorExpr, Root], draft: Draft) -> None:
+class _Writer:
+    def __init__(self, group: Group, roots: Mapping[TensorExpr, Root], draft: Draft) -> None:
         self.group = group
         self.roots = roots
         self.draft = draft
@@ -391,14 +397,14 @@ class _Emitter:
         self.draft.buffers.setdefault(name, dtype)
 
 
-_EMIT: dict[type, Callable[[_Emitter, Any, Indices, int | None], int]] = {
-    Map: _Emitter._map,
-    View: _Emitter._view,
-    Stored: _Emitter._stored,
-    Fill: _Emitter._fill,
-    Position: _Emitter._position,
-    SizeValue: _Emitter._size,
-    Checked: _Emitter._checked,
-    Padded: _Emitter._padded,
-    Gather: _Emitter._gather,
+_EMIT: dict[type, Callable[[_Writer, Any, Indices, int | None], int]] = {
+    Map: _Writer._map,
+    View: _Writer._view,
+    Stored: _Writer._stored,
+    Fill: _Writer._fill,
+    Position: _Writer._position,
+    SizeValue: _Writer._size,
+    Checked: _Writer._checked,
+    Padded: _Writer._padded,
+    Gather: _Writer._gather,
 }

@@ -1,0 +1,120 @@
+"""Writes to inputs that nothing can observe too early.
+
+In:  groups, some of which store to inputs.
+Out: groups that store in place, behind all that reads the input; for the others a temporary, and a group at the end
+     that copies it.
+
+    x.add_(1) beside y = x * 2     ->   y = x * 2; x = x + 1           in place: y runs before
+    x.copy_(x.flip(0))             ->   t = x.flip(0); x = t           each element is read after it is written
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from codegen.kernel.index_algebra import Index
+from codegen.kernel.program import ExternStep, ViewStep
+from codegen.lower.graph import Lowering
+from codegen.lower.ordered_writes import Unordered
+from codegen.lower.tensor_expr import Scattered, Stored, TensorExpr, copy_of
+from codegen.passes.draft.draft import Draft, DraftLoad, DraftStore, Phase, Statement
+from codegen.passes.draft.statements import draft_group
+from codegen.passes.graph.failures import call_may_fail
+from codegen.passes.group.align import open_group
+from codegen.passes.group.buffers import is_input, temporary
+from codegen.passes.group.fuse import Dependencies
+from codegen.passes.group.group import Group, group_may_fail
+from codegen.passes.group.roots import Root
+
+
+def make_writes_safe(
+    lowering: Lowering, groups: list[Group], roots: Mapping[TensorExpr, Root], dependencies: Dependencies
+) -> tuple[list[Group], dict[int, Draft]]:
+    """A kernel may write to an input in place if everything else that reads the input, and everything that
+    may fail, can run before it, and it reads itself only the element that it is about to write. Else the new
+    value goes to a temporary, and a kernel at the end copies it: those kernels are returned, and drafts that
+    were made on the way, by the number of the group.
+    """
+    copies: list[Group] = []
+    drafts: dict[int, Draft] = {}
+    failing: list[Root | ExternStep | ViewStep] = [call for call in lowering.steps if call_may_fail(call)]
+    failing_groups = [group for group in groups if group_may_fail(group, roots)]
+    failing += [root for group in failing_groups for root in group.members]
+    loading: dict[str, list[Group]] = {}
+    for group in groups:
+        for name in dependencies.order.needed_buffers(group):
+            loading.setdefault(name, []).append(group)
+    for group in groups:
+        written = {t.buffer for root in group.members for t in root.targets if is_input(lowering, t)}
+        versions = dependencies.order.written_by(group)
+        written -= versions
+        if not written and not versions:
+            continue
+        fails = group in failing_groups or dependencies.need_group(failing, group)
+        if versions:
+            draft = draft_group(group, roots, lowering.versions)
+            names = {lowering.versions[name].input for name in versions}
+            if fails or not all(_touches_own_element(draft, name) for name in names):
+                raise Unordered(names, "a step that may fail, or that reads its neighbours")
+            dependencies.run_after(group, failing)
+        if fails:
+            unsafe = written
+        else:
+            drafts[group.number] = draft = draft_group(group, roots, lowering.versions)
+            unsafe = {
+                name
+                for name in sorted(written)
+                if not _is_safe(group, name, draft, dependencies, loading.get(name, []))
+            }
+            if written - unsafe:
+                dependencies.run_after(group, failing)
+        for root in list(group.members):
+            for target in [target for target in root.targets if target.buffer in unsafe]:
+                copies.append(_deferred(lowering, root, target, len(groups) + len(copies)))
+    return copies, {} if copies else drafts  # a copy is read from another place than was drafted
+
+
+def _is_safe(group: Group, name: str, draft: Draft, dependencies: Dependencies, loading: list[Group]) -> bool:
+    """`loading`: the groups that read the buffer."""
+    elsewhere = [root for other in loading if other is not group for root in other.members]
+    readers = [*elsewhere, *dependencies.readers(name)]
+    if dependencies.need_group(readers, group) or not _touches_own_element(draft, name):
+        return False
+    dependencies.run_after(group, readers)
+    return True
+
+
+def _touches_own_element(draft: Draft, name: str) -> bool:
+    """True where all accesses to the buffer are to one index, in one run of statements, and no load comes
+    after the store.
+    """
+    places: set[tuple[int, Index]] = set()
+    stored = False
+    segment = 0
+    for item in draft.body:
+        statements: list[Statement] = item.body if isinstance(item, Phase) else [item]
+        segment += isinstance(item, Phase)
+        for access in [s for s in statements if isinstance(s, (DraftLoad, DraftStore)) and s.buffer == name]:
+            if stored and isinstance(access, DraftLoad):
+                return False
+            stored = stored or isinstance(access, DraftStore)
+            places.add((segment, access.index))
+        segment += isinstance(item, Phase)
+    return len(places) <= 1
+
+
+def _deferred(lowering: Lowering, root: Root, target: Stored, number: int) -> Group:
+    """Redirect the store to a temporary; the group that copies it to `target`."""
+    if isinstance(root.value, Scattered):
+        raise NotImplementedError(
+            f"{target.buffer} would be written to in part before all steps that may fail"
+        )
+    root.targets.remove(target)
+    place = next((other for other in root.targets if not is_input(lowering, other)), None)
+    if place is None:
+        place = temporary(lowering, root.value, f"{target.buffer}_new")
+        root.targets.insert(0, place)
+    copy = Root(root.number + (1 << 20), copy_of(place), [target])
+    copy.axes = tuple(copy.ranges.axis(f"x{dim}", size) for dim, size in enumerate(copy.domain))
+    copy.loads[place.buffer] = {place.element(copy.axes)}
+    return open_group(number, copy)

@@ -1,0 +1,53 @@
+"""What the passes work on, from the stores of a lowering to the steps of its Program.
+
+In:  `Lowering` after the walk over the graph.
+Out: each pass fills or changes some fields; those below are made from those above.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from codegen.kernel.program import KernelStep, OpenKernel, Program
+from codegen.lower.graph import Lowering
+from codegen.lower.tensor_expr import TensorExpr
+from codegen.passes.draft.draft import Draft
+from codegen.passes.group.fuse import Dependencies
+from codegen.passes.group.group import Group
+from codegen.passes.group.roots import Root
+
+
+@dataclass(slots=True)
+class State:
+    """`lowering` has the stores, and the Program whose steps are made. `groups`, `drafts`, `open` and `kernels`
+    have one item for each kernel, in the same order.
+    """
+
+    lowering: Lowering
+    roots: dict[TensorExpr, Root] = field(default_factory=dict)  # by the definition that they stand for
+    groups: list[Group] = field(default_factory=list)
+    dependencies: Dependencies = field(
+        init=False
+    )  # of roots and operator calls, from the moment they are fused
+    early_drafts: dict[int, Draft] = field(
+        default_factory=dict
+    )  # by number of group: made to look at their writes
+    drafts: list[Draft] = field(default_factory=list)
+    open: list[OpenKernel | None] = field(default_factory=list)
+    kernels: list[KernelStep] = field(default_factory=list)
+
+    @property
+    def program(self) -> Program:
+        return self.lowering.program
+
+    def __str__(self) -> str:
+        """What there is by now, for the log."""
+        kinds = {
+            "stores": self.lowering.stores,
+            "roots": self.roots,
+            "groups": self.groups,
+            "drafts": self.drafts,
+            "kernels": self.kernels,
+            "steps": self.program.steps,
+        }
+        return ", ".join(f"{len(items)} {name}" for name, items in kinds.items() if items)
