@@ -3,6 +3,7 @@ PYTHON ?= python3.11
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+NATIVE := $(wildcard native/*.[ch] native/*/*.[ch])
 export OMP_NUM_THREADS ?= 1
 
 .PHONY: opinfo demo test lint format bench docs clean
@@ -19,6 +20,7 @@ opinfo: $(STAMP)
 	$(BIN)/python scripts/opinfo.py --processes 2
 
 lint: $(STAMP)
+	$(BIN)/clang-format --dry-run -Werror $(NATIVE)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -28,6 +30,7 @@ lint: $(STAMP)
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(NATIVE)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
@@ -39,7 +42,7 @@ clean:
 	rm -rf build *.egg-info _capture.*.so
 
 # torch by its exact pin first: a range would let pip take another build of it.
-$(STAMP): pyproject.toml setup.py $(wildcard native/*.[ch] native/*/*.[ch])
+$(STAMP): pyproject.toml setup.py $(NATIVE)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet torch==2.13.0
 	$(BIN)/python -m pip install --quiet -e .[dev]

@@ -18,7 +18,7 @@
 #ifndef CAPTURE_GUARD_INSTRUCTIONS_H
 #define CAPTURE_GUARD_INSTRUCTIONS_H
 
-/* clang-format off: a table */
+/* clang-format off */
 #define GUARD_INSTRUCTIONS(X)                                                                                \
     /* loads */                                                                                              \
     X(LOAD_LOCAL, "d-", "i") /* index in localsplus */                                                       \
@@ -99,7 +99,7 @@ enum {
 
 /* Operators of CHECK_SHAPE with their number of operands: the two loads, then those of
  * guards.conditions.OPERATORS. `_capture.shape_operators` tells their numbers to guards/kinds/sizes.py. */
-/* clang-format off: a table */
+/* clang-format off */
 #define SHAPE_OPERATORS(X)                                                                                   \
     X(LOAD, 0)                                                                                               \
     X(CONST, 0)                                                                                              \

@@ -19,7 +19,7 @@ def sets():
     return [set(), {8, 0}, {8, 0, 16, 24, 32}, grown, popped, set("alphabet"), {(1, 2), None, 2.5}]
 
 
-@pytest.mark.parametrize("original", sets(), ids=str)
+@pytest.mark.parametrize("original", sets(), ids=lambda elements: str(sorted(elements, key=str)))
 def test_elements_lie_at_the_same_places(original):
     clone = _capture.clone_set(original)
     assert type(clone) is set

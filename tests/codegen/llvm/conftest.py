@@ -26,6 +26,7 @@ def call(
 class Runner:
     def __init__(self, target: Target) -> None:
         self.target = target
+        self.compiled: dict[str, CompiledKernel] = {}
 
     def __call__(
         self,
@@ -39,12 +40,14 @@ class Runner:
         """Runs `kernel` on tensors by buffer name (in place); returns what it returns. `ranges`: calls with
         these (begin, end) in turn.
         """
-        (compiled,) = compile_kernels([kernel], target=self.target)
+        text = repr(kernel)  # a test that calls one kernel with many sizes compiles it once
+        if text not in self.compiled:
+            (self.compiled[text],) = compile_kernels([kernel], target=self.target)
         arguments = [tensors[buffer.name] for buffer in kernel.buffers]
         numbers = [(sizes or {})[name] for name in kernel.sizes]
         code = 0
         for first, last in ranges or [(begin, end)]:
-            code = code or call(compiled, arguments, numbers, first, last)
+            code = code or call(self.compiled[text], arguments, numbers, first, last)
         return code
 
 

@@ -54,7 +54,7 @@ def special(shape: tuple[int, ...], kind: str, dtype: torch.dtype) -> torch.Tens
 
 
 @pytest.mark.parametrize("kind", ["random", "ties", "infinite", "nan"])
-@pytest.mark.parametrize(("shape", "window"), itertools.product(SHAPES, WINDOWS), ids=str)
+@pytest.mark.parametrize(("shape", "window"), list(itertools.product(SHAPES, WINDOWS)), ids=str)
 def test_max_pool(shape: tuple[int, ...], window: tuple[Any, ...], kind: str) -> None:
     check(lambda x: F.max_pool2d(x, *window, return_indices=True), special(shape, kind, torch.float32))
 

@@ -38,7 +38,9 @@ def gradient(outputs, x):
 
 
 @pytest.mark.parametrize("views", [False, True])
-@pytest.mark.parametrize(("around", "first", "second"), itertools.product((True, False), SWITCHES, SWITCHES))
+@pytest.mark.parametrize(
+    ("around", "first", "second"), list(itertools.product((True, False), SWITCHES, SWITCHES))
+)
 def test_same_as_eager(around, first, second, views):
     module = switching(first, second, views)
     x = torch.ones(2, 2, requires_grad=True)
