@@ -1,49 +1,71 @@
 """How to go about a frame, from one attempt at its translation to the next.
 
-In:  why the last attempt failed: a break, sizes that an operation does not take as symbols, assertions that
-     the graph can't hold.
+In:  why the last attempt failed: a `Retry`.
 Out: a translator for the next attempt, and the number of instructions after which it stops.
+
+    GraphBreak after 12 instructions   ->   the next attempt stops there, and the graph ends
+    SizesAsNumbers                     ->   the next attempt has no symbols
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from capture.interpret.output_graph import OutputGraph
 from capture.interpret.root_translator import RootTranslator
+from capture.policy import frame_filter
+from capture.process import function_modes
 from capture.report.break_reasons import GraphBreak, SkipFrame
 from capture.report.config import config
-from capture.sizes.assertions import AssertionsAsBreaks
+from capture.report.retry import (
+    AssertionsAsBreaks,
+    Retry,
+    SizesAsNumbers,
+    StateMoved,
+    UnbackedAsBreaks,
+    UnexpectedWay,
+    Uninitialized,
+)
 from capture.sizes.policy import Seen, SizePolicy
-from capture.sizes.symbols import SizesAsNumbers
-from capture.sizes.unbacked import Allowed, UnbackedAsBreaks
+from capture.sizes.unbacked import Allowed
 from capture.variables.core.class_lookup import forget_pending
 
 if TYPE_CHECKING:
-    from capture.frame.expected_breaks import ExpectedBreaks
+    from capture.frame.expected_breaks import ExpectedBreak, ExpectedBreaks
     from capture.policy.settings import CaptureSettings
 
 
-class Unexpected(Exception):
-    """An expected break did not come."""
+class Attempts:
+    """Those at one frame. `seen`: what earlier captures of the code saw."""
 
-
-class Plan:
-    """`seen`: what earlier captures of the code saw."""
+    expected: ExpectedBreak | None
+    break_at: int | None  # after so many instructions
+    reason: GraphBreak | None
 
     def __init__(
         self, frame: Any, settings: CaptureSettings, seen: Seen, expected_breaks: ExpectedBreaks
     ) -> None:
         self.frame = frame
-        self.policy = SizePolicy(config.dynamic if settings.dynamic is None else settings.dynamic, seen)
-        self.break_at_assertions = False
-        self.unbacked = Allowed.by_settings(settings.fullgraph)
+        self.settings = settings
+        self.seen = seen
         self.expected_breaks = expected_breaks
+        self._start_afresh()
         self.expected = expected_breaks.of(frame.code)
-        self.break_at: int | None = None  # after so many instructions
-        self.reason: GraphBreak | None = None
         if self.expected is not None:
             self.break_at, self.reason = self.expected.steps, self.expected.signal
+
+    def _start_afresh(self) -> None:
+        self.followed: set[type[BaseException]] = set()
+        dynamic = config.dynamic if self.settings.dynamic is None else self.settings.dynamic
+        self.policy = SizePolicy(dynamic, self.seen)
+        self.break_at_assertions = False
+        self.unbacked = Allowed.by_settings(self.settings.fullgraph)
+        self._expect_nothing()
+
+    def _expect_nothing(self) -> None:
+        self.expected = self.break_at = self.reason = None
 
     def begin(self) -> RootTranslator:
         forget_pending()
@@ -53,27 +75,30 @@ class Plan:
         )
 
     def reason_at(self, tx: RootTranslator) -> GraphBreak | None:
-        """Where `tx` stands. Raises Unexpected where it is not where it should be."""
+        """Where `tx` stands. Raises UnexpectedWay where it is not where it should be."""
         if tx.returned is not None:
             return None
         if self.expected is not None and not self.expected.is_where(tx):
-            raise Unexpected
+            raise UnexpectedWay
         return self.reason
 
-    def start_over(self, signal: Exception) -> None:
-        if isinstance(signal, SizesAsNumbers):
-            self.policy = self.policy.as_numbers()
-        elif isinstance(signal, UnbackedAsBreaks):
-            self.unbacked = Allowed()
-        elif isinstance(signal, AssertionsAsBreaks):
-            self.break_at_assertions = True
-        self.break_at = self.reason = self.expected = None
+    # --- the next attempt ---
 
-    def break_earlier(self, tx: RootTranslator, signal: GraphBreak) -> None:
+    def follow(self, signal: Retry, tx: RootTranslator) -> None:
+        """Prepare for the next attempt. Raises SkipFrame where there is none, and the signal itself where it
+        was followed before and came again.
+        """
+        kind = next(kind for kind in type(signal).__mro__ if kind in NEXT)
+        if kind in ONCE and kind in self.followed:
+            raise signal
+        NEXT[kind](self, signal, tx)
+        self.followed.add(kind)
+
+    def _break_earlier(self, signal: Any, tx: RootTranslator) -> None:
         if not signal.stack:  # found out behind the last instruction, or while the frame's values are rebuilt
             signal.stack.append(tx.frame_summary())
         if self.expected is not None:
-            self.start_over(signal)
+            self._expect_nothing()
             return
         if signal.born is not None and (self.break_at is None or signal.born < self.break_at):
             self.break_at = signal.born  # what can't be rebuilt must not be made yet
@@ -83,3 +108,52 @@ class Plan:
         else:
             raise SkipFrame(f"after a break: {signal.text}") from signal.without_frames()
         self.reason = signal.without_frames()
+        if not self.settings.fullgraph:
+            check_divisible(self.frame.code, signal)
+
+    def _without_symbols(self, signal: Any, tx: RootTranslator) -> None:
+        self.policy = self.policy.as_numbers()
+        self._expect_nothing()
+
+    def _without_assertions(self, signal: Any, tx: RootTranslator) -> None:
+        self.break_at_assertions = True
+        self._expect_nothing()
+
+    def _without_unbacked(self, signal: Any, tx: RootTranslator) -> None:
+        self.unbacked = Allowed()
+        self._expect_nothing()
+
+    def _another_way(self, signal: Any, tx: RootTranslator) -> None:
+        self._expect_nothing()
+
+    def _in_another_state(self, signal: Any, tx: RootTranslator) -> None:
+        self._start_afresh()
+
+    def _with_parameters(self, signal: Any, tx: RootTranslator) -> None:
+        with function_modes.resumed():
+            signal.initialize()
+        self._start_afresh()
+
+
+NEXT: dict[type[BaseException], Callable[[Attempts, Any, RootTranslator], None]] = {
+    GraphBreak: Attempts._break_earlier,
+    SizesAsNumbers: Attempts._without_symbols,
+    AssertionsAsBreaks: Attempts._without_assertions,
+    UnbackedAsBreaks: Attempts._without_unbacked,
+    UnexpectedWay: Attempts._another_way,
+    StateMoved: Attempts._in_another_state,
+    Uninitialized: Attempts._with_parameters,
+}
+
+#: what came again although it was followed would come forever
+ONCE = (SizesAsNumbers, AssertionsAsBreaks, UnbackedAsBreaks, UnexpectedWay, StateMoved)
+
+
+def check_divisible(code: CodeType, signal: GraphBreak) -> None:
+    """Raises SkipFrame where somebody may look at the frame's local variables, which are no more those of one
+    frame behind a break.
+    """
+    if frame_filter.asks_for_locals(code):
+        raise SkipFrame(f"it may read its own local variables, and breaks: {signal.text}")
+    if any(frame_filter.reads_other_locals(below) for below, *_ in signal.frames):
+        raise SkipFrame(f"a function that it calls may read its local variables, and breaks: {signal.text}")

@@ -22,7 +22,7 @@ import torch.fx
 import cache
 from capture.backends import registry as backends
 from capture.bytecode.dialects import dialect
-from capture.frame.attempts import Plan, Unexpected
+from capture.frame.attempts import Attempts, check_divisible
 from capture.frame.expected_breaks import ExpectedBreaks
 from capture.frame.recompiles import check_limit
 from capture.graph.converted_inputs import converted_inputs
@@ -40,13 +40,10 @@ from capture.report.break_reasons import BreakReason, GraphBreak, SkipFrame
 from capture.report.config import config
 from capture.report.counters import counters
 from capture.report.errors import CaptureError, InternalError, Unsupported
-from capture.sizes.assertions import AssertionsAsBreaks
+from capture.report.retry import Retry, StateMoved
 from capture.sizes.policy import SizeHistory
-from capture.sizes.symbols import SizesAsNumbers
-from capture.sizes.unbacked import UnbackedAsBreaks
 from capture.variables.core.base import Variable
 from capture.variables.core.class_lookup import forget_pending
-from capture.variables.torch.lazy_module import Uninitialized
 from codegen.kernel import forks
 from guards.assembler import ProgramTooLarge
 from guards.failure import explain_failure
@@ -87,26 +84,14 @@ class Converter:
         if frame_filter.why_not_now() is not None:
             return None
         with signals.deferred(), _lock, collection.paused(), function_modes.paused():
-            while True:
-                try:
-                    with ThreadState():
-                        return self._convert(frame)
-                except Uninitialized as found:
-                    with function_modes.resumed():
-                        found.initialize()
+            return self._convert(frame)
 
-    def _convert(self, frame: Any, again: bool = True) -> Any:
+    def _convert(self, frame: Any) -> Any:
         started, handled = time.perf_counter(), sys.exc_info()[1]
         try:
             if not may_recompile(frame, self.settings):
                 return None
-            plan = Plan(frame, self.settings, self.history.of(frame.code), self.expected)
-            capture = translate(frame, self.settings, plan)
-            plan.policy.seen.written |= capture.output.side_effects.written_places()
-            entry = build_entry(frame, capture, self.settings)
-            capture.output.forget_objects()
-        except StateMoved as error:
-            return self._convert(frame, again=False) if again else give_up(frame, error, self.settings)
+            entry = self._entry_of_last_attempt(frame, handled)
         except SkipFrame as skip:
             forget_frames(skip, handled)
             return leave_alone(frame, skip, self.settings)
@@ -125,6 +110,25 @@ class Converter:
         cache.install(frame.code, entry)
         return entry
 
+    def _entry_of_last_attempt(self, frame: Any, handled: BaseException | None) -> Any:
+        """The loop over the attempts at a frame: a signal that ends one says how the next one differs."""
+        attempts = Attempts(frame, self.settings, self.history.of(frame.code), self.expected)
+        while True:
+            tx = attempts.begin()
+            try:
+                with ThreadState():
+                    capture = translate(tx, attempts)
+                    attempts.seen.written |= capture.output.side_effects.written_places()
+                    entry = build_entry(frame, capture, self.settings)
+                    capture.output.forget_objects()
+                    return entry
+            except Retry as signal:
+                try:
+                    attempts.follow(signal, tx)
+                finally:
+                    tx.output.forget_objects()
+                    forget_frames(signal, handled)
+
 
 frame_filter.hide_from_torch_compile(Converter.__call__.__code__)
 
@@ -137,12 +141,6 @@ def forget_frames(error: BaseException, handled: BaseException | None) -> None:
     chain: BaseException | None = error
     while chain is not None and chain is not handled:
         chain.__traceback__, chain = None, chain.__context__
-
-
-class StateMoved(AssertionError):
-    """Translating or compiling changed what a guard reads, as the first import of a module does that
-    registers its classes somewhere: what was concluded from it may hold no more.
-    """
 
 
 FEW = 40  # instructions: Python runs them sooner than it makes and calls a resume function
@@ -178,36 +176,22 @@ def may_recompile(frame: Any, settings: CaptureSettings) -> bool:
         return check_limit(frame, settings)
 
 
-def translate(frame: Any, settings: CaptureSettings, plan: Plan) -> Capture:
-    """Interpret the frame; where the graph has to break, once more up to the break."""
-    handled = sys.exc_info()[1]
-    while True:
-        started = time.perf_counter()
-        state = ThreadState.capture()
-        tx = plan.begin()
-        try:
-            value = tx.run_to_break(plan.break_at)
-            reason = plan.reason_at(tx)
-            observe.current().on_compile_time("translate", time.perf_counter() - started, frame.code)
-            return finish(tx, value, reason, settings, frame)
-        except GraphBreak as signal:
-            try:
-                plan.break_earlier(tx, signal)
-                if plan.break_at is not None and not settings.fullgraph:
-                    check_divisible(frame.code, signal)
-            finally:
-                tx.output.forget_objects()
-                forget_frames(signal, handled)
-        except (SizesAsNumbers, AssertionsAsBreaks, UnbackedAsBreaks, Unexpected) as signal:
-            plan.start_over(signal)
-            tx.output.forget_objects()
-        except (SkipFrame, Uninitialized):
-            tx.output.forget_objects()
-            raise
-        finally:
-            forget_pending()
-            tx.output.leave_all_contexts()
-            state.restore()
+def translate(tx: RootTranslator, attempts: Attempts) -> Capture:
+    """Interpret the frame, up to where the graph has to break."""
+    started = time.perf_counter()
+    state = ThreadState.capture()
+    try:
+        value = tx.run_to_break(attempts.break_at)
+        reason = attempts.reason_at(tx)
+        observe.current().on_compile_time("translate", time.perf_counter() - started, attempts.frame.code)
+        return finish(tx, value, reason, attempts.settings, attempts.frame)
+    except SkipFrame:
+        tx.output.forget_objects()
+        raise
+    finally:
+        forget_pending()
+        tx.output.leave_all_contexts()
+        state.restore()
 
 
 def finish(
@@ -247,16 +231,6 @@ def finish(
     capture = Capture(tx, value, reason)
     make_code(capture, settings)
     return capture
-
-
-def check_divisible(code: types.CodeType, signal: GraphBreak) -> None:
-    """Raises SkipFrame where somebody may look at the frame's local variables, which are no more those of one
-    frame behind a break.
-    """
-    if frame_filter.asks_for_locals(code):
-        raise SkipFrame(f"it may read its own local variables, and breaks: {signal.text}")
-    if any(frame_filter.reads_other_locals(below) for below, *_ in signal.frames):
-        raise SkipFrame(f"a function that it calls may read its local variables, and breaks: {signal.text}")
 
 
 def make_code(capture: Capture, settings: CaptureSettings) -> None:

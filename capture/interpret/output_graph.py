@@ -35,9 +35,10 @@ from capture.interpret.side_effects import SideEffects
 from capture.process.thread_state import read_modes
 from capture.report.break_reasons import GraphBreak, SkipFrame
 from capture.report.config import config
+from capture.report.retry import SizesAsNumbers
 from capture.sizes.assertions import Assertions
 from capture.sizes.policy import Seen, SizePolicy
-from capture.sizes.symbols import SizesAsNumbers, Symbols
+from capture.sizes.symbols import Symbols
 from capture.sizes.unbacked import Allowed, Unbacked
 from capture.variables.containers.lists import ListVariable
 from capture.variables.containers.mapping import DictVariable

@@ -13,6 +13,8 @@ import traceback
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from capture.report.retry import Retry
+
 if TYPE_CHECKING:
     from types import CodeType
 
@@ -132,13 +134,9 @@ class BreakReason:
         return f"{self.reason} [{self.id}]\n  hint: {self.hint}" + (f"\n{where}" if where else "")
 
 
-class TranslationSignal(Exception):
-    """Control flow inside the translator; none of these reaches the user."""
-
-
-class GraphBreak(TranslationSignal):
-    """The graph can't go on here: the instruction is left to Python. Never reaches the user, except as
-    `Unsupported` under fullgraph.
+class GraphBreak(Retry):
+    """The graph can't go on here: the next attempt stops before the instruction, which is left to Python. Never
+    reaches the user, except as `Unsupported` under fullgraph.
     """
 
     def __init__(self, reason_id: str, **values: Any) -> None:
@@ -175,7 +173,7 @@ class GraphBreak(TranslationSignal):
         )
 
 
-class SkipFrame(TranslationSignal):
+class SkipFrame(Exception):
     """The frame is run by Python as a whole: as long as `guards` hold, for good where there are none. `idle`:
     so is all that it calls, where there is nothing to capture either. `straight`: it does the same each time,
     so the guards need not be asked each time.

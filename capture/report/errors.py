@@ -6,8 +6,7 @@ Out: an exception whose text carries both.
     with capture.enable(fullgraph=True): f(x)    ->    Unsupported: the call of print is not captured
     [call] ...
 
-Signals inside the interpreter (`capture/report/break_reasons.py`) are not errors and have a hierarchy of
-their own.
+Signals inside the interpreter (`capture/report/retry.py`) are not errors and have a hierarchy of their own.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ import torch
 
 from capture.bytecode.dialects import dialect
 from capture.graph.inputs import version_of
+from capture.report.retry import AssertionsAsBreaks
 from capture.variables.core.constant import ConstantVariable
 from codegen.fake.known_values import is_still_constant
 
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
     from capture.interpret.output_graph import OutputGraph
     from capture.interpret.translator import Translator
     from capture.variables.tensors.tensor import TensorVariable
-
-
-class AssertionsAsBreaks(Exception):
-    """The graph can't be run again: translate once more, with a break at each assertion."""
 
 
 class Assertions:

@@ -41,10 +41,6 @@ if TYPE_CHECKING:
 Layout = tuple[list[Any], list[Any]]
 
 
-class SizesAsNumbers(Exception):
-    """An operation can't run on symbols: translate again with sizes as numbers."""
-
-
 class Symbols:
     """`env` is None as long as nothing is symbolic (it costs an import)."""
 

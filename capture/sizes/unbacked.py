@@ -23,6 +23,7 @@ import torch.fx
 
 from capture.report.break_reasons import GraphBreak
 from capture.report.config import config
+from capture.report.retry import UnbackedAsBreaks
 from capture.sizes.assertions import is_assertion
 from capture.sizes.likely import Assumed, LikelySizes, Retried
 from capture.variables.numbers.tensor_reads import is_not_zero
@@ -32,10 +33,6 @@ if TYPE_CHECKING:
     from capture.interpret.translator import Translator
     from capture.variables.numbers.symbolic import SymbolicVariable
     from codegen.fake.size_env import SizeEnv
-
-
-class UnbackedAsBreaks(Exception):
-    """The graph can't be run again: translate once more, with a break at each operation that reads values."""
 
 
 @dataclass(frozen=True)

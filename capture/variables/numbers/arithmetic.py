@@ -26,7 +26,7 @@ import torch
 
 from capture.graph.number_operations import bit_length
 from capture.report.break_reasons import GraphBreak
-from capture.sizes.symbols import SizesAsNumbers
+from capture.report.retry import Retry
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.numbers.symbolic import (
@@ -229,7 +229,7 @@ def _algebraic(target: Any, args: list[Variable], values: list[Any]) -> Any:
         if target is operator.invert:
             return -values[0] - 1
         return target(*values) if target in ALGEBRA else None
-    except (SizesAsNumbers, GraphBreak):
+    except Retry:
         raise
     except Exception:
         return None  # whatever torch has against it: the present values will do

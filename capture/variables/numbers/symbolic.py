@@ -15,7 +15,7 @@ import torch
 
 from capture.graph.number_operations import bit_length
 from capture.report.break_reasons import GraphBreak
-from capture.sizes.symbols import SizesAsNumbers
+from capture.report.retry import SizesAsNumbers
 from capture.variables.callables.function import ValueMethod
 from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.constant import ConstantVariable

@@ -21,7 +21,7 @@ import torch
 
 from capture.graph import numpy_functions
 from capture.report.break_reasons import GraphBreak
-from capture.sizes.symbols import SizesAsNumbers
+from capture.report.retry import SizesAsNumbers
 from capture.variables.callables.function import ValueMethod
 from capture.variables.containers.lists import ListVariable
 from capture.variables.containers.sequence import SequenceVariable, TupleVariable

@@ -10,6 +10,7 @@ frame has drawn no random numbers before.
 
 from __future__ import annotations
 
+import functools
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ import torch
 from torch.nn.modules.lazy import LazyModuleMixin
 from torch.nn.parameter import is_lazy
 
+from capture.report.retry import Uninitialized
 from capture.variables.containers.lists import ListVariable
 from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import NotConstant, Variable
@@ -31,23 +33,16 @@ if TYPE_CHECKING:
 _left_to_python: weakref.WeakSet[torch.nn.Module] = weakref.WeakSet()
 
 
-class Uninitialized(BaseException):
-    """A signal of the translation, no error: no handler of the interpreter is to catch it."""
-
-    def __init__(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        super().__init__(type(module).__name__)
-        self.module, self.args_given, self.kwargs_given = module, args, kwargs
-
-    def initialize(self) -> None:
-        """What the module's hook does before the first call. Where that raises (it may want values), the call
-        is Python's.
-        """
-        undo = _restorer(self.module)
-        try:
-            self.module._infer_parameters(self.module, self.args_given, self.kwargs_given)
-        except Exception:
-            undo()
-            _left_to_python.add(self.module)
+def _initialize(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """What the module's hook does before the first call. Where that raises (it may want values), the call is
+    Python's.
+    """
+    undo = _restorer(module)
+    try:
+        module._infer_parameters(module, args, kwargs)
+    except Exception:
+        undo()
+        _left_to_python.add(module)
 
 
 def _restorer(module: torch.nn.Module) -> Callable[[], None]:
@@ -82,7 +77,7 @@ def check_initialized(tx: Translator, module: Any, args: list[Variable], kwargs:
         shown = tuple(map(_without_data, args)), {name: _without_data(arg) for name, arg in kwargs.items()}
     except NotConstant:
         return
-    raise Uninitialized(module, *shown)
+    raise Uninitialized(type(module).__name__, functools.partial(_initialize, module, *shown))
 
 
 def _without_data(value: Variable) -> Any:

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch._functorch import eager_transforms
 
-from capture.report.break_reasons import GraphBreak, TranslationSignal
+from capture.report.break_reasons import GraphBreak, SkipFrame
+from capture.report.retry import Retry
 from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import ObservedException, Variable
 from capture.variables.core.rules import rule
@@ -179,7 +180,7 @@ def on_fakes(tx: Translator, name: str, call: Callable[[], Any]) -> Any:
     try:
         with mode:
             return call()
-    except (TranslationSignal, ObservedException, MemoryError, RecursionError, KeyboardInterrupt):
+    except (Retry, SkipFrame, ObservedException, MemoryError, RecursionError, KeyboardInterrupt):
         raise
     except Exception as error:
         text = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
