@@ -190,7 +190,7 @@ def translate(tx: RootTranslator, attempts: Attempts) -> Capture:
         raise
     finally:
         forget_pending()
-        tx.output.leave_all_contexts()
+        tx.output.modes.leave_all_contexts()
         state.restore()
 
 
@@ -218,7 +218,7 @@ def finish(
         counters["graph_breaks"][reason.id] += 1
         observe.current().on_break(reason, frame.code)
         log.get("graph_breaks")("%s", reason)
-        if not operations and tx.output.instructions <= FEW and break_code.ends_the_frame(tx):
+        if not operations and tx.output.budget.instructions <= FEW and break_code.ends_the_frame(tx):
             return Capture(tx, None, reason)  # no graph before the break, none behind it
     elif not operations:
         guards = tx.output.finished_guards() if tx.saw_torch else None
@@ -238,7 +238,7 @@ def make_code(capture: Capture, settings: CaptureSettings) -> None:
     tx = capture.tx
     unsure = settings.fullgraph and tx.output.unbacked.is_uncertain()
     if capture.value is not None:
-        if not (tx.output.assertions or tx.output.draws or tx.output.made_first or unsure):
+        if not (tx.output.assertions or tx.output.inputs.draws or tx.output.inputs.made_first or unsure):
             capture.recipe = result_recipe(tx.output, capture.value)
         if capture.recipe is None:
             capture.code = frame_code.code_for_return(tx, capture.value)
@@ -261,16 +261,16 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
     if compiled is not None and not is_worth_running(capture, compiled):
         log.get("graph")("%s is left to Python, which is quicker than its graph", frame.code.co_qualname)
         return eager_entry(frame, capture, settings, unhooked=capture.value is not None)
-    inputs = [i.source for i in output.used_inputs()]
+    inputs = [i.source for i in output.inputs.used()]
     guards = output.finished_guards()
-    output_mutates = output.mutates_inputs()
+    output_mutates = output.inputs.are_written()
     code = None
     if capture.recipe is not None:
         result, slots = capture.recipe.numbered(inputs)
     else:
         assert capture.code is not None
         capture.code.on_failure = functools.partial(
-            after_graph_failure, output_mutates, output.modes_at_entry
+            after_graph_failure, output_mutates, output.modes.at_entry
         )
         code = frame_code.assemble(capture.code, graph, inputs)
         frame_filter.hide_from_torch_compile(code)
@@ -287,7 +287,7 @@ def build_entry(frame: Any, capture: Capture, settings: CaptureSettings) -> Any:
         entry = cache.CacheEntry(program, settings, code=code)
     else:
         entry = cache.CacheEntry(program, settings, graph=graph, result=result, inputs=len(inputs))
-        modes = output.modes_at_entry
+        modes = output.modes.at_entry
         entry.on_failure = lambda _, error: after_graph_failure(output_mutates, modes, error)
     entry.guard_set = guards
     return entry
@@ -299,7 +299,7 @@ def is_worth_running(capture: Capture, compiled: Any) -> bool:
     """
     output = capture.output
     if capture.value is not None or break_code.ends_the_frame(capture.tx):
-        return backends.is_worth_running(compiled, output.graph, output.instructions)
+        return backends.is_worth_running(compiled, output.graph, output.budget.instructions)
     return backends.is_worth_converting(compiled, output.graph)
 
 
@@ -346,7 +346,7 @@ def compile_graph(
     if log.get("graph").enabled:
         log.get("graph")("%s:\n%s", frame.code.co_qualname, module.print_readable(print_output=False))
     started = time.perf_counter()
-    used = output.used_inputs()
+    used = output.inputs.used()
     if dict(settings.options).get("freeze"):
         freeze_inputs(output, used)
     state = ThreadState.capture()
@@ -365,7 +365,7 @@ def called_directly(compiled: Any, output: OutputGraph) -> Any:
     if function_modes.at_entry():
         direct = function_modes.WithoutModes(direct)
     places = tuple(
-        (place, i.convert) for place, i in enumerate(output.used_inputs()) if i.convert is not None
+        (place, i.convert) for place, i in enumerate(output.inputs.used()) if i.convert is not None
     )
     return converted_inputs(direct, places) if places else direct
 

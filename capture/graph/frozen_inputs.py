@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def freeze_inputs(output: OutputGraph, inputs: Iterable[GraphInput]) -> None:
-    grad_mode = output.modes_at_entry["grad"]
+    grad_mode = output.modes.at_entry["grad"]
     for item in inputs:
         if is_state(output, item) and not (grad_mode and item.value.requires_grad):
             item.node.meta["frozen"] = True
@@ -46,4 +46,4 @@ def is_state(output: OutputGraph, item: GraphInput) -> bool:
         return False
     if item.version != version_of(item.node.meta["example_value"]):
         return False
-    return isinstance(value, torch.nn.Parameter) or output.is_of_module(item.source)
+    return isinstance(value, torch.nn.Parameter) or output.objects.is_of_module(item.source)

@@ -12,13 +12,11 @@ import torch
 from torch.autograd import forward_ad
 
 from capture.process import function_modes, process_flags
-from capture.process.thread_state import read_modes
 from capture.variables.core.class_lookup import MISSING, lookup_type
 from capture.variables.objects.type_object import ClassVariable
 from capture.variables.operations.equality import equals_others, names_objects
 from guards import conditions
 from guards.guard import Guard
-from guards.guard_set import GuardSet
 from guards.kinds.attributes import ClassLacksGuard, NoAttributeGuard
 from guards.kinds.constants import ConstantGuard
 from guards.kinds.containers import DictContainsGuard, DictKeysGuard
@@ -41,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Set as AbstractSet
 
-    from capture.interpret.side_effects import SideEffects
+    from capture.interpret.output_graph import OutputGraph
     from capture.variables.core.base import Variable
 
 
@@ -55,17 +53,23 @@ def _no_forward_mode() -> Guard:
     return ConstantGuard.of(level, forward_ad._current_level)
 
 
+def guards_of_state() -> list[Guard]:
+    """What every capture depends on."""
+    return [GlobalStateGuard.of(len(function_modes.at_entry())), _no_forward_mode()]
+
+
 class Guarding:
     """The part of an `OutputGraph` that guards."""
 
-    side_effects: SideEffects
-
-    def __init__(self) -> None:
-        self.guards = GuardSet([GlobalStateGuard.of(len(function_modes.at_entry())), _no_forward_mode()])
-        self.modes_at_entry = read_modes()
+    def __init__(self, output: OutputGraph) -> None:
+        self.output = output
+        self.guards = output.guards
         self._class_entries: dict[tuple[int, str], type] = {}  # guarded already; keeps the classes alive
 
-    def guard_same_object(self, first: Source, second: Source) -> None:
+    def forget(self) -> None:
+        self._class_entries.clear()
+
+    def same_object(self, first: Source, second: Source) -> None:
         if isinstance(first, ConstantSource):
             if not isinstance(second, ConstantSource):
                 self.guards.add(IdentityGuard.of(second, first.value))
@@ -74,7 +78,7 @@ class Guarding:
         else:
             self.guards.add(SameObjectGuard.of(first, second))
 
-    def guard_distinct(self, first: Variable, second: Variable) -> None:
+    def distinct(self, first: Variable, second: Variable) -> None:
         """The places of two variables hold two objects. (A constant is guarded by its value, a new object is
         another one anyway.)
         """
@@ -82,9 +86,7 @@ class Guarding:
         if not any(s is None or isinstance(s, ConstantSource) for s in sources):
             self.guards.add(DistinctObjectsGuard.of(sources))  # type: ignore[arg-type]
 
-    def guard_changed_objects(
-        self, known: Iterable[tuple[Any, Variable]], changed: AbstractSet[Source]
-    ) -> None:
+    def changed_objects(self, known: Iterable[tuple[Any, Variable]], changed: AbstractSet[Source]) -> None:
         """What the frame changes is no other object of the same class that it read: that one would have
         changed with it.
         """
@@ -105,11 +107,11 @@ class Guarding:
                     if other is not source and other not in written[:index] and not constant:
                         self.guards.add(DistinctObjectsGuard.of([source, other]))
 
-    def guard_identity(self, variable: Variable, value: Any) -> None:
+    def identity(self, variable: Variable, value: Any) -> None:
         if variable.source is not None and not isinstance(variable.source, ConstantSource):
             self.guards.add(IdentityGuard.of(variable.source, value))
 
-    def guard_storage_offset(self, source: Source, tensor: torch.Tensor) -> None:
+    def storage_offset(self, source: Source, tensor: torch.Tensor) -> None:
         if not isinstance(source, ConstantSource):
             offset = conditions.load(ShapeSource(source, "storage_offset"))
             self.guards.add(
@@ -118,27 +120,27 @@ class Guarding:
                 )
             )
 
-    def guard_dict_keys(self, source: Source | None, mapping: Any) -> None:
+    def dict_keys(self, source: Source | None, mapping: Any) -> None:
         if source is not None:
             self.guards.add(DictKeysGuard.of(source, mapping))
 
-    def guard_dict_contains(self, variable: Any, key: Any, mapping: Any) -> None:
-        if names_objects(key) or equals_others(key) or variable.side_changed(self):
+    def dict_contains(self, variable: Any, key: Any, mapping: Any) -> None:
+        if names_objects(key) or equals_others(key) or variable.side_changed(self.output):
             variable.keys_guarded = True
-            self.guard_dict_keys(variable.source, mapping)
+            self.dict_keys(variable.source, mapping)
         elif variable.source is not None:
             try:
                 present = dict.__contains__(mapping, key)  # past a method of the program
                 self.guards.add(DictContainsGuard.of(variable.source, key, present))
             except TypeError:
                 variable.keys_guarded = True
-                self.guard_dict_keys(variable.source, mapping)
+                self.dict_keys(variable.source, mapping)
 
-    def guard_no_attribute(self, variable: Variable, name: str) -> None:
+    def no_attribute(self, variable: Variable, name: str) -> None:
         if variable.source is not None and not isinstance(variable.source, ConstantSource):
             self.guards.add(NoAttributeGuard.of(variable.source, name))
 
-    def guard_class_entry(self, owner: Variable, cls: type, name: str) -> None:
+    def class_entry(self, owner: Variable, cls: type, name: str) -> None:
         """What follows depends on what the class (of `owner`, or `owner` itself) and its bases have under the
         name, or on their lacking it.
 
@@ -155,7 +157,7 @@ class Guarding:
         else:
             self.guards.add(IdentityGuard.of(TypeAttrSource(source, name), found))
 
-    def guard_bases(self, owner: Variable, cls: type) -> None:
+    def bases(self, owner: Variable, cls: type) -> None:
         """What follows depends on the bases of the class (of `owner`, or `owner` itself)."""
         source = self.class_source(owner)
         if source is not None and source is owner.source and cls is owner.python_type():
@@ -168,11 +170,11 @@ class Guarding:
             for index, base in enumerate(bases, 1):
                 self.guards.add(IdentityGuard.of(MroItemSource(source, index), base))
 
-    def guard_state(self, reader: Any, args: tuple[Any, ...] = ()) -> None:
+    def state(self, reader: Any, args: tuple[Any, ...] = ()) -> None:
         """What follows depends on what the built-in function says about the process: as it stood at the
         frame's entry.
         """
-        changed = self.modes_at_entry
+        changed = self.output.modes.at_entry
         at_entry: dict[Any, Any] = {
             torch.get_autocast_dtype: changed["autocast_dtype"]["cpu"],
             torch.is_autocast_cache_enabled: changed["autocast_cache"],
@@ -187,4 +189,4 @@ class Guarding:
             return variable.source
         if variable.source is not None:
             return TypeSource(variable.source)
-        return self.side_effects.class_source(variable)
+        return self.output.side_effects.class_source(variable)

@@ -285,7 +285,7 @@ def existing_signature(
     for index, item in enumerate(value.__defaults__ or ()):
         defaults.append(lazy(tx, item, ItemSource(_field(source, "__defaults__"), index) if source else None))
     keyword: dict[str, Variable] = {}
-    changed = tx.output.changed_dict(value.__kwdefaults__)
+    changed = tx.output.objects.changed_dict(value.__kwdefaults__)
     if changed is not None:
         return defaults, {key: item for key, (_, item) in changed.entries.items()}
     for name, item in (value.__kwdefaults__ or {}).items():
@@ -336,7 +336,7 @@ def existing_cells(tx: Translator, function: UserFunctionVariable) -> list[CellV
         source: Source = ConstantSource(cell)
         if function.source is not None:
             source = ItemSource(FunctionFieldSource(function.source, "__closure__"), index)
-        known = tx.output.known_object(cell)
+        known = tx.output.objects.known(cell)
         if known is None:
             try:
                 contents: Variable | None = LazyVariable(
@@ -345,7 +345,7 @@ def existing_cells(tx: Translator, function: UserFunctionVariable) -> list[CellV
             except ValueError:
                 contents = None
             known = CellVariable(contents, source)
-            tx.output.remember_object(cell, known)
+            tx.output.objects.remember(cell, known)
         assert isinstance(known, CellVariable)
         cells.append(known)
     return cells

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def current(tx: Translator) -> dict[str, Any] | None:
-    meta = tx.output.known_object(traceback.current_meta)
+    meta = tx.output.objects.known(traceback.current_meta)
     if not isinstance(meta, DictVariable):
         custom = traceback.current_meta.get("custom")
         return dict(custom) if custom is not None else None

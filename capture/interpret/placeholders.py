@@ -25,13 +25,11 @@ from capture.graph.inputs import (
     NumpyNumberInput,
     SubclassInput,
     input_name,
+    version_of,
 )
-from capture.graph.named_functions import new_graph
-from capture.interpret.guarding import Guarding
 from capture.variables.numbers.random_draws import Draw, DrawnVariable, DrawSource
 from capture.variables.tensors.tensor import TensorVariable
 from capture.variables.tensors.tensor_subclass import SubclassVariable
-from codegen.fake.fake import fake_mode
 from codegen.fake.twins import check_supported, to_fake
 from guards.kinds.identity import ExactTypeGuard
 from guards.kinds.sizes import dynamic_stride_guards
@@ -39,34 +37,34 @@ from guards.kinds.tensors import BufferGuard, TensorGuard
 from guards.sources import ConstantSource, Source
 
 if TYPE_CHECKING:
-    from capture.sizes.symbols import Symbols
+    from capture.interpret.output_graph import OutputGraph
     from capture.variables.core.base import Variable
     from capture.variables.numbers.random_draws import Draw
     from capture.variables.tensors.new_parameter import MadeSource
     from capture.variables.tensors.tensor import TensorVariable
 
 
-class Placeholders(Guarding):
+class Placeholders:
     """The part of an `OutputGraph` that takes values from the program."""
 
-    symbols: Symbols
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.graph = new_graph()
-        self.inputs: list[GraphInput] = []
+    def __init__(self, output: OutputGraph) -> None:
+        self.output = output
+        self.graph = output.graph
+        self.fake_mode = output.fake_mode
+        self.guards = output.guards
+        self.all: list[GraphInput] = []
         self.draws: list[Draw] = []  # from Python's random stream, in their order
         self.made_first: list[MadeSource] = []  # parameters, by the frame's new code
-        self.fake_mode = fake_mode()
+        self._finished = False
         self._last_placeholder: torch.fx.Node | None = None
 
-    def add_tensor_input(self, value: torch.Tensor, source: Source | None) -> Variable:
+    def add_tensor(self, value: torch.Tensor, source: Source | None) -> Variable:
         source = source or ConstantSource(value)
         check_supported(value)
-        layout, dims = self.symbols.layout_of(value, source)
+        layout, dims = self.output.symbols.layout_of(value, source)
         fake = self._fake_of(value, layout)
         node = self._placeholder(input_name(source), fake)
-        self.inputs.append(GraphInput(source, node, value))
+        self.all.append(GraphInput(source, node, value))
         self.guards.add(TensorGuard.of(source, value, dims, check_leaf=True))
         for guard in dynamic_stride_guards(source, value, dims) if dims else ():
             self.guards.add(guard)
@@ -74,14 +72,14 @@ class Placeholders(Guarding):
         variable.value = value
         return variable
 
-    def add_subclass_input(self, value: torch.Tensor, source: Source | None) -> Variable:
+    def add_subclass(self, value: torch.Tensor, source: Source | None) -> Variable:
         """A tensor of a class with operations of its own: the graph takes the plain tensor on its memory."""
         source = source or ConstantSource(value)
         plain = plain_tensor(value)
         check_supported(plain)
-        layout, dims = self.symbols.layout_of(plain, source)
+        layout, dims = self.output.symbols.layout_of(plain, source)
         node = self._placeholder(input_name(source), self._fake_of(plain, layout))
-        self.inputs.append(SubclassInput(source, node, plain))
+        self.all.append(SubclassInput(source, node, plain))
         self.guards.add(TensorGuard.of(source, value, dims, check_leaf=True))
         for guard in dynamic_stride_guards(source, plain, dims) if dims else ():
             self.guards.add(guard)
@@ -89,9 +87,9 @@ class Placeholders(Guarding):
         variable.value = value
         return variable
 
-    def add_symbol_input(self, source: Source, name: str, value: int, symbol: torch.SymInt) -> torch.fx.Node:
+    def add_symbol(self, source: Source, name: str, value: int, symbol: torch.SymInt) -> torch.fx.Node:
         node = self._placeholder(name, symbol)
-        self.inputs.append(GraphInput(source, node, value))
+        self.all.append(GraphInput(source, node, value))
         return node
 
     def _fake_of(self, value: torch.Tensor, layout: Any = None) -> torch.Tensor:
@@ -101,16 +99,16 @@ class Placeholders(Guarding):
         with temporarily_clear_interpreter_stack(), _disable_current_modes():
             return to_fake(self.fake_mode, value, layout)
 
-    def add_float_input(self, source: Source, symbol: torch.SymFloat) -> torch.fx.Node:
+    def add_float(self, source: Source, symbol: torch.SymFloat) -> torch.fx.Node:
         """A float that changes: the graph takes it as a 0-d tensor and reads the number. The node that is the
         number.
         """
         value: float = symbol.node.hint
-        known = next((i for i in self.inputs if i.source == source), None)
+        known = next((i for i in self.all if i.source == source), None)
         if known is None:
             node = self._placeholder(input_name(source), self._fake_of(number_as_tensor(value)))
             known = FloatInput(source, node, value)
-            self.inputs.append(known)
+            self.all.append(known)
         with self.graph.inserting_after(self._last_placeholder):
             item = self.graph.call_method("item", (known.node,))
         item.meta["example_value"] = symbol
@@ -126,14 +124,14 @@ class Placeholders(Guarding):
         self.draws.append(Draw(source.local, function, args, owner))
         example = kind((bounds[0] + bounds[1]) / 2)
         node = self._placeholder(source.text, self._fake_of(number_as_tensor(example)))
-        self.inputs.append(FloatInput(source, node, example))
+        self.all.append(FloatInput(source, node, example))
         return DrawnVariable(node, source, kind)
 
-    def add_array_input(self, array: Any, tensor: torch.Tensor, source: Source) -> TensorVariable:
+    def add_array(self, array: Any, tensor: torch.Tensor, source: Source) -> TensorVariable:
         """A NumPy array, and the tensor on its memory."""
         fake = self._fake_of(tensor)
         node = self._placeholder(input_name(source), fake)
-        self.inputs.append(ArrayInput(source, node, tensor))
+        self.all.append(ArrayInput(source, node, tensor))
         self.guards.add(BufferGuard.of(source, array))
         return TensorVariable(node, fake)
 
@@ -142,19 +140,19 @@ class Placeholders(Guarding):
         tensor = numpy_number_as_tensor(number)
         fake = self._fake_of(tensor)
         node = self._placeholder(input_name(source), fake)
-        self.inputs.append(NumpyNumberInput(source, node, tensor))
+        self.all.append(NumpyNumberInput(source, node, tensor))
         self.guards.add(ExactTypeGuard.of(source, number))
         return TensorVariable(node, fake)
 
-    def add_made_input(self, source: MadeSource, fake: torch.Tensor, value: torch.Tensor) -> torch.fx.Node:
+    def add_made(self, source: MadeSource, fake: torch.Tensor, value: torch.Tensor) -> torch.fx.Node:
         """A tensor that the frame's new code makes before it calls the graph."""
         self.made_first.append(source)
         node = self._placeholder(source.text, fake)
-        self.inputs.append(GraphInput(source, node, value))
+        self.all.append(GraphInput(source, node, value))
         return node
 
-    def tensor_inputs(self) -> list[GraphInput]:
-        return [i for i in self.inputs if isinstance(i.value, torch.Tensor)]
+    def tensors(self) -> list[GraphInput]:
+        return [i for i in self.all if isinstance(i.value, torch.Tensor)]
 
     def _placeholder(self, name: str, value: Any) -> torch.fx.Node:
         anchor = self._last_placeholder
@@ -168,3 +166,31 @@ class Placeholders(Guarding):
         self._last_placeholder = node
         node.meta["example_value"] = value
         return node
+
+    def written(self) -> list[GraphInput]:
+        """Inputs that some operation writes to."""
+        return [
+            i
+            for i in self.tensors()
+            if i.version is None or version_of(i.node.meta["example_value"]) != i.version
+        ]
+
+    def are_written(self) -> bool:
+        return bool(self.written())
+
+    def used(self) -> list[GraphInput]:
+        """Inputs that some operation reads, and the symbols in the sizes of those."""
+        if self._finished:
+            return self.all
+        read = [i for i in self.all if i.node.users]
+        needed = self.output.symbols.nodes_in(i.node.meta["example_value"] for i in read)
+        return [i for i in self.all if i.node.users or i.node in needed]
+
+    def finish(self) -> None:
+        """No placeholder is left that nothing reads."""
+        used = self.used()
+        for item in self.all:
+            if item not in used:
+                self.graph.erase_node(item.node)
+        self.all = used
+        self._finished = True

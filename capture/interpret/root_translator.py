@@ -30,7 +30,7 @@ from guards.sources import CellSource, FreeCellSource, LocalSource
 class RootTranslator(Translator):
     def __init__(self, output: OutputGraph, frame: Any) -> None:
         code = frame.code
-        output.surround_with(function_modes.at_entry())
+        output.modes.surround_with(function_modes.at_entry())
         values = dict(zip(_local_names(code), frame.locals))
         local_variables: dict[str, Variable] = {
             name: LazyVariable(output, value, LocalSource(name))
@@ -49,12 +49,12 @@ class RootTranslator(Translator):
 
     @property
     def saw_torch(self) -> bool:
-        return self.has_torch_arguments or bool(self.output.tensor_inputs())
+        return self.has_torch_arguments or bool(self.output.inputs.tensors())
 
     @property
     def is_straight(self) -> bool:
         """No jumps in the frame, no function inlined: each call does the same, but for the values."""
-        return self.output.instructions == self.steps and not any(
+        return self.output.budget.instructions == self.steps and not any(
             i.target is not None for i in self.instructions
         )
 
@@ -110,5 +110,5 @@ def _free_cells(output: OutputGraph, frame: Any) -> dict[str, CellVariable]:
         except ValueError:
             contents = None
         cells[name] = CellVariable(contents, FreeCellSource(name))
-        output.remember_object(cell, cells[name])
+        output.objects.remember(cell, cells[name])
     return cells

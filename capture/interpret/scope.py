@@ -53,8 +53,8 @@ class Scope:
 
     def load(self, output: OutputGraph, name: str) -> Variable:
         """What `name` means as a global. Raises the program's NameError."""
-        output.check_namespace(self.globals)
-        pending = output.pending_global(self.globals, name)
+        output.objects.check_namespace(self.globals)
+        pending = output.side_effects.pending_global(self.globals, name)
         deleted = isinstance(pending, Deleted)
         if pending is not None and not deleted:
             return pending
@@ -68,8 +68,8 @@ class Scope:
 
     def delete(self, output: OutputGraph, name: str) -> None:
         """`del name` of a global. Raises the program's NameError."""
-        output.check_no_dict_of(self.globals)
-        pending = output.pending_global(self.globals, name)
+        output.objects.check_no_dict_of(self.globals)
+        pending = output.side_effects.pending_global(self.globals, name)
         held = name in self.globals
         self._guard_presence(output, name)
         if isinstance(pending, Deleted) or (pending is None and not held):

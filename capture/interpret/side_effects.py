@@ -253,7 +253,7 @@ class SideEffects:
     def _build(self, code: PythonCode, value: Variable) -> None:
         if isinstance(value, Deleted):
             return
-        value = code.output.resolve_place(value)
+        value = code.output.objects.resolve_place(value)
         if value.source is None and not isinstance(value, ConstantVariable):
             code.load(value)
             code.pop()

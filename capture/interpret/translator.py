@@ -121,7 +121,7 @@ class Translator:
         self.current = instruction
         self.index += 1
         try:
-            self.output.count_instruction(instruction.name in dialect.COUNTED)
+            self.output.budget.count_instruction(instruction.name in dialect.COUNTED)
             handler = HANDLERS.get(instruction.name)
             if handler is None:
                 raise GraphBreak("opcode", name=instruction.name)

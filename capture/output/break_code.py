@@ -79,7 +79,7 @@ def _build_everything(tx: Translator, code: PythonCode) -> None:
     held = [*tx.stack, *(tx.locals[n] for n in _live_locals(tx)), *tx.cells.values()]
     for variable in held:
         for part in (variable, *(variable.children() if _is_marker(variable) else ())):
-            part = tx.output.resolve_place(part)
+            part = tx.output.objects.resolve_place(part)
             if _needs_building(part):
                 code.load(part)
                 code.pop()

@@ -87,7 +87,7 @@ def finish(tx: Translator, code: PythonCode) -> FrameCode:
     names = argument_names(tx.code)
     conditions = [code.output_index(node) for node in tx.output.assertions.nodes()]
     slots, outputs = list(code.slots), list(code.outputs)
-    draws, names_around = tx.output.draws, tx.scope.globals
+    draws, names_around = tx.output.inputs.draws, tx.scope.globals
     return FrameCode(
         tx.code,
         names,
@@ -98,7 +98,7 @@ def finish(tx: Translator, code: PythonCode) -> FrameCode:
         names_around,
         draws,
         draws,
-        tx.output.made_first,
+        tx.output.inputs.made_first,
     )
 
 
@@ -279,14 +279,14 @@ def fill_cells(tx: Translator, code: PythonCode) -> None:
 
 def replay_state(code: PythonCode, output: OutputGraph) -> None:
     """Grad mode, autocast: what the code behind the graph has to find."""
-    if output.state_is_as_at_entry():
+    if output.modes.are_as_at_entry():
         return
-    for _ in output.modes_around:  # which do not see the rest
+    for _ in output.modes.around:  # which do not see the rest
         code.call_object(torch._C._pop_torch_function_stack, [])
         code.pop()
-    for function, args in output.state_changes:
+    for function, args in output.modes.changes:
         code.call_object(function, [ConstantVariable(a) if not hasattr(a, "source") else a for a in args])
         code.pop()
-    for mode in output.function_modes:
+    for mode in output.modes.function_modes:
         code.call_object(torch._C._push_on_torch_function_stack, [mode])
         code.pop()

@@ -64,7 +64,7 @@ class PythonCode(Assembler):
 
     def load(self, variable: Variable) -> None:
         """Leave the object on the stack."""
-        variable = self.output.resolve_place(variable)
+        variable = self.output.objects.resolve_place(variable)
         name = self.stored.get(id(variable))
         if name is not None:
             self.load_local(name)
@@ -98,7 +98,7 @@ class PythonCode(Assembler):
         """A tensor on the memory of the node's value: for an argument the argument itself, as there may be no
         graph.
         """
-        held = next((i for i in self.output.tensor_inputs() if i.node is node), None)
+        held = next((i for i in self.output.inputs.tensors() if i.node is node), None)
         if held is not None and held.convert in (None, plain_tensor):
             self.load_source(held.source)
         else:
@@ -146,7 +146,7 @@ class PythonCode(Assembler):
         return [(self.stored[id(v)], v) for v in self._kept[start:]]
 
     def has_built(self, variable: Variable) -> bool:
-        return id(self.output.resolve_place(variable)) in self.stored
+        return id(self.output.objects.resolve_place(variable)) in self.stored
 
     def store_as(self, variable: Variable) -> None:
         """Remember the object on top of the stack as `variable`'s (it stays there)."""

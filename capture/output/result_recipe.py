@@ -61,7 +61,7 @@ class Recipe:
 
 def result_recipe(output: OutputGraph, value: Variable) -> Recipe | None:
     """None also where the frame has side effects or leaves the thread in another state."""
-    if output.side_effects or not output.state_is_as_at_entry() or not output.operation_count():
+    if output.side_effects or not output.modes.are_as_at_entry() or not output.operation_count():
         return None
     recipe = Recipe()
     try:
@@ -72,7 +72,7 @@ def result_recipe(output: OutputGraph, value: Variable) -> Recipe | None:
 
 
 def _instructions(output: OutputGraph, recipe: Recipe, value: Variable, seen: set[int]) -> list[Any]:
-    value = output.resolve_place(value)
+    value = output.objects.resolve_place(value)
     if isinstance(value, LazyVariable) or value.source is not None:
         assert value.source is not None
         if isinstance(value.source, ConstantSource):

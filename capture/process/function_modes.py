@@ -3,7 +3,7 @@ it enters.
 
 In:  the thread's stack of modes.
 Out: `paused()`: while a frame is translated and compiled, the modes are off the stack: it is the program's
-     operations that they shall see. The translation keeps a stack of its own, `OutputGraph.function_modes`;
+     operations that they shall see. The translation keeps a stack of its own, `OutputGraph.modes`;
      pushes and pops are done again by the code behind the graph.
 
     with Mode(): y = torch.sin(x)    ->    Mode.__torch_function__ is interpreted; what it calls is in the

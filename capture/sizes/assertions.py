@@ -53,7 +53,7 @@ class Assertions:
     def check(self, output: OutputGraph) -> None:
         """Raises AssertionsAsBreaks."""
         written = any(_is_written(*condition) for condition in self._conditions)
-        if self._conditions and (written or output.mutates_inputs()):
+        if self._conditions and (written or output.inputs.are_written()):
             raise AssertionsAsBreaks
 
     def nodes(self) -> list[torch.fx.Node]:

@@ -81,7 +81,7 @@ class Symbols:
         """(sizes and strides with symbols, dims whose size is one), or (None, []) for a tensor whose sizes
         stay numbers.
         """
-        wanted = self.policy.dynamic_dims(value, source, self.output.is_of_module)
+        wanted = self.policy.dynamic_dims(value, source, self.output.objects.is_of_module)
         dims = sorted(
             dim
             for dim, bounds in wanted.items()
@@ -115,7 +115,7 @@ class Symbols:
         if source not in known:
             known.append(source)
         if symbol not in self.nodes:
-            self.nodes[symbol] = self.output.add_symbol_input(source, str(symbol), value, size)
+            self.nodes[symbol] = self.output.inputs.add_symbol(source, str(symbol), value, size)
 
     # --- ints and floats ---
 
@@ -132,7 +132,7 @@ class Symbols:
         return made
 
     def _int_variable(self, value: int, source: Source) -> Variable | None:
-        if not self.policy.is_dynamic_int(value, source, self.output.is_of_module):
+        if not self.policy.is_dynamic_int(value, source, self.output.objects.is_of_module):
             return None
         env = self.environment()
         number = env.new_int(value, source.text)
@@ -144,9 +144,9 @@ class Symbols:
         """No condition holds for a value that is not finite: it is a constant."""
         from capture.variables.numbers.symbolic import SymbolicVariable
 
-        if not self.policy.is_dynamic_float(value, source, self.output.is_of_module) or not math.isfinite(
-            value
-        ):
+        if not self.policy.is_dynamic_float(
+            value, source, self.output.objects.is_of_module
+        ) or not math.isfinite(value):
             return None
         env = self.environment()
         number = env.new_opaque(value)
@@ -238,7 +238,7 @@ class Symbols:
         if known is not None and not known._erased:
             return known
         if expression in self.floats:
-            self._computed[expression] = self.output.add_float_input(self.floats[expression], variable.value)
+            self._computed[expression] = self.output.inputs.add_float(self.floats[expression], variable.value)
         else:
             assert variable.function is not None
             operands = tuple(

@@ -171,7 +171,7 @@ class Unbacked:
 
     def check(self) -> None:
         """Raises UnbackedAsBreaks."""
-        if self._places and self.output.mutates_inputs() and self.is_uncertain():
+        if self._places and self.output.inputs.are_written() and self.is_uncertain():
             raise UnbackedAsBreaks
 
     # --- at the end ---

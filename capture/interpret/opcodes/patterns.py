@@ -37,7 +37,7 @@ def _get_len(tx: Translator, instruction: Instruction) -> None:
 def _has_flag(tx: Translator, subject: Variable, flag: int) -> Variable:
     flags = subject.python_type().__flags__
     if flags & HEAP_TYPE and not flags & flag:
-        tx.output.guard_state(abc.get_cache_token)  # it may be registered later on
+        tx.output.guarding.state(abc.get_cache_token)  # it may be registered later on
     return ConstantVariable(bool(flags & flag))
 
 
@@ -94,7 +94,7 @@ def _match_class(tx: Translator, instruction: Instruction) -> None:
 def _positional_names(tx: Translator, cls_variable: ClassVariable, count: int) -> tuple[str, ...] | None:
     """Names of the positional patterns; None: there is one, and it is the subject itself."""
     cls = cls_variable.cls
-    tx.output.guard_class_entry(cls_variable, cls, "__match_args__")
+    tx.output.guarding.class_entry(cls_variable, cls, "__match_args__")
     declared = lookup_type(cls, "__match_args__")
     matches_itself = declared is MISSING and bool(cls.__flags__ & MATCHES_ITSELF)
     if declared is MISSING:

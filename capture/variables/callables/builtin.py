@@ -62,7 +62,7 @@ class BuiltinVariable(Variable):
         raise GraphBreak("get_attr", value=self, name=name)
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-        if tx.output.function_modes and torch_functions.kind_of(self.function) == "graph":
+        if tx.output.modes.function_modes and torch_functions.kind_of(self.function) == "graph":
             overridden = overrides.call(tx, self.function, args, kwargs)
             if overridden is not None:
                 return overridden

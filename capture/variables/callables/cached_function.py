@@ -106,7 +106,7 @@ def _cached(function: Any, maxsize: int | None, typed: bool) -> Any:
 
 def _key_part(tx: Translator, value: Variable) -> Any:
     """Numbers and texts are equal by value, tensors by identity."""
-    value = tx.output.resolve(realize(tx, value))
+    value = tx.output.objects.resolve(realize(tx, value))
     if type(value) is TensorVariable:
         return value
     if lookup_type(value.python_type(), "__hash__") is None:

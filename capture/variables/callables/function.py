@@ -110,7 +110,7 @@ class UserFunctionVariable(FunctionVariable):
             if self.source is None:
                 return wrap(tx.output, getattr(self.function, name), None)
             return wrap(tx.output, getattr(self.function, name), FunctionFieldSource(self.source, name))
-        changed = tx.output.pending_item(self.function.__dict__, name)
+        changed = tx.output.objects.pending_item(self.function.__dict__, name)
         if changed is not None:
             return changed
         if name in self.function.__dict__:

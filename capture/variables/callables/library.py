@@ -151,7 +151,7 @@ def _key_value(tx: Translator, value: Variable) -> Any:
     """What the program calls the function with, where that is known and hashed without code of the program: a
     constant, or what another cache holds.
     """
-    value = tx.output.resolve(realize(tx, value))
+    value = tx.output.objects.resolve(realize(tx, value))
     if value.is_constant():
         return value.as_constant()
     if not isinstance(value, ObjectVariable) or not isinstance(value.source, ConstantSource):

@@ -91,7 +91,7 @@ def _signature(tx: Translator, function: Variable) -> Variable:
 @rule(sys.exc_info)
 def _exc_info(tx: Translator) -> Variable:
     handled = handled_exception(tx)
-    if handled is None and tx.output.handles_nothing_around():
+    if handled is None and tx.output.modes.handles_nothing_around():
         return TupleVariable([NONE, NONE, NONE])
     if handled is None:
         return TupleVariable([AmbientException(tx.output.root_step) for _ in range(3)])

@@ -78,7 +78,7 @@ class DequeVariable(MutableSequence):
         if type(self.original) is collections.deque and self.source is not None:
             tx.output.guards.add(IteratorStateGuard.of(self.source, self.original))
         elif self.original is not None:
-            tx.output.guard_identity(self, self.original)
+            tx.output.guarding.identity(self, self.original)
 
     def trim(self, left: bool = False) -> None:
         if self.maxlen is not None and len(self.items) > self.maxlen:
@@ -124,7 +124,7 @@ def _extend(self: MutableSequence, tx: Translator, values: Variable) -> Variable
     while (
         item := next_item(tx, iterator)
     ) is not None:  # one at a time: what comes before an exception stays
-        tx.output.count_instruction()
+        tx.output.budget.count_instruction()
         _append(self, tx, item)
     return NONE
 

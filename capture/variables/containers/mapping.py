@@ -101,7 +101,7 @@ class DictVariable(Variable):
         """What follows depends on which keys there are, and their order."""
         if not self.keys_guarded:
             self.keys_guarded = True
-            tx.output.guard_dict_keys(self.source, self.original)
+            tx.output.guarding.dict_keys(self.source, self.original)
 
     def side_changed(self, output: Any) -> bool:
         """Whether the frame has changed the dict already (then single look-ups no longer speak of the dict at
@@ -116,7 +116,7 @@ class DictVariable(Variable):
         foreign = {k.variable: k for k in self.entries if isinstance(k, ForeignKey)}
         if not foreign:
             return hash_key(tx, key, self.entries)
-        held = foreign.get(tx.output.resolve(key))
+        held = foreign.get(tx.output.objects.resolve(key))
         if held is None:
             raise GraphBreak("builtin", name="hash", value=key)
         return held
@@ -127,7 +127,7 @@ class DictVariable(Variable):
     def find_named(self, tx: Translator, name: Any) -> Variable | None:
         entry = self.entries.get(name)
         if not self.keys_guarded:
-            tx.output.guard_dict_contains(self, name, self.original)
+            tx.output.guarding.dict_contains(self, name, self.original)
         if entry is None:
             return None
         value = realize(tx, entry[1])
@@ -227,7 +227,7 @@ class DictVariable(Variable):
         namespace = vars(self.original)
         if name in namespace:
             return tx.wrap(namespace[name], AttrSource(self.source, name))
-        tx.output.guard_no_attribute(self, name)
+        tx.output.guarding.no_attribute(self, name)
         return None
 
     def set_attr(self, tx: Translator, name: str, value: Variable) -> None:

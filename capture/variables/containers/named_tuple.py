@@ -52,7 +52,7 @@ class NamedTupleVariable(TupleVariable):
         """Whether the class still has what it was made with under the name of a field."""
         from capture.variables.core.wrap import wrap_class
 
-        tx.output.guard_class_entry(wrap_class(tx.output, self.cls), self.cls, name)
+        tx.output.guarding.class_entry(wrap_class(tx.output, self.cls), self.cls, name)
         return isinstance(lookup_type(self.cls, name), (_tuplegetter, types.MemberDescriptorType))
 
     def call_method(

@@ -111,7 +111,7 @@ def dict_of(output: OutputGraph, value: Any, base: type, source: Source | None) 
     entries = _dict_entries(output, value, source)
     result = DictVariable(entries, source, cls=base, factory=factory, original=original)
     if source is not None and any(map(_is_mixed, dict.keys(value))):
-        output.guard_dict_keys(source, value)
+        output.guarding.dict_keys(source, value)
         result.keys_guarded = True
     return result
 

@@ -87,7 +87,7 @@ def class_value(tx: Translator, owner: Variable, value: Any, name: str, field: s
     from capture.variables.core.wrap import wrap
 
     source: Source | None = None
-    class_source = tx.output.class_source(owner)
+    class_source = tx.output.guarding.class_source(owner)
     if class_source is not None:
         source = TypeAttrSource(class_source, name)
         if field is not None:
@@ -132,7 +132,7 @@ def bind(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> V
     if isinstance(
         found, (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
     ):
-        tx.output.guard_class_entry(owner, cls, name)
+        tx.output.guarding.class_entry(owner, cls, name)
         return BuiltinMethodVariable(owner, found, name)
     if lookup_type(type(found), "__get__") is not MISSING and not isinstance(
         found, (type, types.BuiltinFunctionType)

@@ -199,7 +199,7 @@ class ExceptionVariable(Variable):
         """What a method of that name written in Python says."""
         from capture.variables.objects.native_base import class_constant
 
-        tx.output.guard_class_entry(class_constant(tx.output, self.cls), self.cls, name)
+        tx.output.guarding.class_entry(class_constant(tx.output, self.cls), self.cls, name)
         if not isinstance(getattr(self.cls, name), types.FunctionType):
             return None
         result = self.get_attr(tx, name).call(tx, [], {}).as_constant()
@@ -326,7 +326,7 @@ def _traceback(self: ExceptionVariable, tx: Translator) -> Variable:
 
 
 def _context(self: ExceptionVariable, tx: Translator) -> Variable:
-    if self.context is None and self.born is not None and not tx.output.handles_nothing_around():
+    if self.context is None and self.born is not None and not tx.output.modes.handles_nothing_around():
         raise GraphBreak("get_attr", value=self, name="__context__")
     return self.context or _none()
 

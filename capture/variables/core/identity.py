@@ -30,10 +30,10 @@ class IdentityVariable(Variable):
 
     def as_constant(self) -> int:
         """The number, where there is one: of an object that existed before the frame."""
-        real = self.tx.output.object_of(self.owner)
+        real = self.tx.output.objects.object_of(self.owner)
         if real is None:
             raise NotConstant(self)
-        self.tx.output.guard_identity(self.owner, real)
+        self.tx.output.guarding.identity(self.owner, real)
         return id(real)
 
     def python_type(self) -> type:

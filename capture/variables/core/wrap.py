@@ -57,17 +57,17 @@ def wraps(*types_: type) -> Callable[[Any], Any]:
 
 def wrap(output: OutputGraph, value: Any, source: Source | None) -> Variable:
     """The variable of an existing value."""
-    known = output.known_object(value)
+    known = output.objects.known(value)
     if known is not None:
         if source is not None and known.source is not None and source != known.source:
-            output.guard_same_object(known.source, source)
+            output.guarding.same_object(known.source, source)
         return known
     if source is not None:
-        output.count_place()
+        output.budget.count_place()
     wrapper = WRAPPERS.get(type(value)) or _wrapper_by_base(value)
     variable: Variable = wrapper(output, value, source)
     if not isinstance(variable, (ConstantVariable, SymbolicVariable, GraphFloatVariable)):
-        output.remember_object(value, variable)
+        output.objects.remember(value, variable)
     return variable
 
 
@@ -144,7 +144,7 @@ def wrap_by_identity(output: OutputGraph, value: Any, source: Source | None) -> 
 @wraps(torch.Tensor, torch.nn.Parameter)
 def wrap_tensor(output: OutputGraph, value: torch.Tensor, source: Source | None) -> Variable:
     try:
-        return output.add_tensor_input(value, source)
+        return output.inputs.add_tensor(value, source)
     except UnsupportedTensor as error:
         guard_type(output, value, source)
         return OpaqueVariable(value, source, "unsupported_tensor", why=str(error))

@@ -56,7 +56,7 @@ class IteratorVariable(Variable):
     def unpack(self, tx: Translator) -> list[Variable]:
         result = []
         while (item := self.next_item(tx)) is not None:
-            tx.output.count_instruction()
+            tx.output.budget.count_instruction()
             result.append(item)
         return result
 
@@ -361,7 +361,7 @@ class CountIterator(IteratorVariable):
         return itertools.count
 
     def next_item(self, tx: Translator) -> Variable | None:
-        tx.output.count_instruction()
+        tx.output.budget.count_instruction()
         self.will_move(tx)
         result = ConstantVariable(self.value)
         self.value += self.by
@@ -386,7 +386,7 @@ class RepeatIterator(IteratorVariable):
         return itertools.repeat
 
     def next_item(self, tx: Translator) -> Variable | None:
-        tx.output.count_instruction()
+        tx.output.budget.count_instruction()
         if self.left == 0:
             return None
         if self.left > 0:

@@ -161,7 +161,7 @@ def filter_of(parts: list[Variable], source: Source | None = None) -> Variable:
 
 @rule(reversed)
 def _reversed(tx: Translator, items: Variable) -> Variable:
-    items = plain_operand(tx.output.resolve(items), "__reversed__", "__len__", "__getitem__")
+    items = plain_operand(tx.output.objects.resolve(items), "__reversed__", "__len__", "__getitem__")
     if isinstance(items, SequenceVariable):
         return ReverseIterator(items)
     if isinstance(items, RangeVariable):

@@ -165,7 +165,7 @@ def extreme(tx: Translator, function: Any, items: Sequence[Variable]) -> Variabl
 
 
 def _is_overridden(tx: Translator) -> bool:
-    return bool(tx.output.function_modes) or torch._C._functorch.peek_interpreter_stack() is not None
+    return bool(tx.output.modes.function_modes) or torch._C._functorch.peek_interpreter_stack() is not None
 
 
 def _may_be_chosen(value: Variable) -> bool:
@@ -209,7 +209,7 @@ def _chosen(tx: Translator, function: Any, best: Variable, other: Variable) -> V
 def _value_of(tx: Translator, function: Any, best: Variable, other: Variable) -> TensorVariable:
     made = tx.output.call_function(tx, FUNCTIONS[function][0], [best, other], {})
     assert isinstance(made, TensorVariable)
-    tx.output.choices.append(made.fake)
+    tx.output.operations.choices.append(made.fake)
     return made
 
 

@@ -166,7 +166,7 @@ class DrawFunction(Variable):
         bounds = bounds_for(*values) if values is not None else None
         if values is None or bounds is None or may_run_python(tx.output):
             raise GraphBreak("call", value=self)
-        return tx.output.add_draw(self.value, values, bounds)
+        return tx.output.inputs.add_draw(self.value, values, bounds)
 
 
 # --- what a draw must not be moved over -------------------------------------------------------------------
@@ -180,8 +180,8 @@ def may_run_python(output: OutputGraph) -> bool:
     functions marked as nodes, modes.
     """
     return (
-        bool(output.function_modes)
-        or any(isinstance(item, SubclassInput) for item in output.inputs)
+        bool(output.modes.function_modes)
+        or any(isinstance(item, SubclassInput) for item in output.inputs.all)
         or not all(map(_is_plain, output.graph.nodes))
     )
 

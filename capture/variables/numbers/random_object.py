@@ -74,7 +74,7 @@ class RandomVariable(Variable):
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if self.source is not None:
-            tx.output.guard_no_attribute(self, name)
+            tx.output.guarding.no_attribute(self, name)
         if name in ("seed", "setstate"):
             return self._set_state(tx, name, args, kwargs)
         if self.held is None:
@@ -108,7 +108,7 @@ class RandomVariable(Variable):
         bounds = bounds_for(*values) if bounds_for is not None and values is not None else None
         if values is None or bounds is None or self.source is None or may_run_python(tx.output):
             raise GraphBreak("method", name=name, value=self)
-        return tx.output.add_draw(name, values, bounds, self.source)
+        return tx.output.inputs.add_draw(name, values, bounds, self.source)
 
     def reconstruct(self, code: PythonCode) -> None:
         assert self.held is not None

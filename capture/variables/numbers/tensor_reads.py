@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def read(tx: Translator, name: str, tensor: TensorVariable, args: list[Variable]) -> Variable | None:
     """The method `name` of a tensor, which needs its values."""
     rule = RULES.get(name)
-    plain = tensor.cls is torch.Tensor and not tx.output.function_modes
+    plain = tensor.cls is torch.Tensor and not tx.output.modes.function_modes
     if rule is None or args or not plain or not tx.output.unbacked.allowed.scalars:
         return None
     if tensor.fake.device.type != "cpu" or tensor.fake.dtype not in DTYPES:

@@ -48,7 +48,7 @@ class ClassDictVariable(Variable):
         if not isinstance(name, str):
             raise GraphBreak("method", name="__getitem__", value=self)
         cls = self.owner.cls
-        tx.output.guard_class_entry(self.owner, cls, name)
+        tx.output.guarding.class_entry(self.owner, cls, name)
         first = lookup_type(cls, name)  # of the class or a base; breaks where the frame has changed it
         namespace: Any = type.__dict__["__dict__"].__get__(cls)
         if first is MISSING or name not in namespace:

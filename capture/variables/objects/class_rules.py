@@ -60,7 +60,7 @@ def _guard_registrations(tx: Translator, kinds: Any) -> None:
         for kind in kinds if isinstance(kinds, tuple) else typing.get_args(kinds):
             _guard_registrations(tx, kind)
     elif isinstance(kinds, abc.ABCMeta):
-        tx.output.guard_state(abc.get_cache_token)
+        tx.output.guarding.state(abc.get_cache_token)
 
 
 def _guard_metaclasses(tx: Translator, kinds: Any, method: str) -> None:
@@ -70,7 +70,7 @@ def _guard_metaclasses(tx: Translator, kinds: Any, method: str) -> None:
             _guard_metaclasses(tx, kind, method)
     elif isinstance(kinds, type) and type(kinds) is not type and kinds.__flags__ & HEAP_TYPE:
         tx.output.guards.add(ExactTypeGuard.of(ConstantSource(kinds), kinds))
-        tx.output.guard_class_entry(wrap_class(tx.output, type(kinds)), type(kinds), method)
+        tx.output.guarding.class_entry(wrap_class(tx.output, type(kinds)), type(kinds), method)
 
 
 def _data_protocols(kinds: Any) -> list[Any]:
@@ -107,7 +107,7 @@ def _isinstance(tx: Translator, value: Variable, classes: Variable) -> Variable:
     for protocol in _data_protocols(kinds):
         if _has_members(tx, value, protocol):
             return ConstantVariable(True)
-    tx.output.guard_bases(value, value.python_type())
+    tx.output.guarding.bases(value, value.python_type())
     try:
         if isinstance(value, TensorVariable) and value.cls is not torch.Tensor:
             return _issubclass_of_type(value, kinds)
@@ -198,7 +198,7 @@ def _issubclass(tx: Translator, cls: Variable, classes: Variable) -> Variable:
         return _user_check(tx, "__subclasscheck__", cls, classes)
     checked = _classes(tx, cls)
     if isinstance(checked, type):
-        tx.output.guard_bases(cls, checked)
+        tx.output.guarding.bases(cls, checked)
     return fold(issubclass, [_Held(checked), _Held(kinds)], {})
 
 

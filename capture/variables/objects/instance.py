@@ -34,7 +34,7 @@ def new_instance(tx: Translator, cls: ClassVariable) -> ObjectVariable:
     object is let go of.
     """
     for name in ("__new__", "__init__", "__del__"):
-        tx.output.guard_class_entry(cls, cls.cls, name)
+        tx.output.guarding.class_entry(cls, cls.cls, name)
     if lookup_type(cls.cls, "__del__") is not MISSING:
         raise GraphBreak("finalizer", value=cls)
     if cls.cls.__flags__ & IS_ABSTRACT:  # Python raises, naming the methods that are missing

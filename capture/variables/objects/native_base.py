@@ -145,4 +145,4 @@ def _fill(code: PythonCode, owner: ObjectVariable, base: type, held: Any) -> Non
 def class_constant(output: OutputGraph, cls: type) -> Variable:
     from capture.variables.objects.type_object import ClassVariable
 
-    return output.known_object(cls) or ClassVariable(cls, ConstantSource(cls))
+    return output.objects.known(cls) or ClassVariable(cls, ConstantSource(cls))

@@ -53,7 +53,7 @@ class NewClassVariable(ClassVariable):
     def __init__(self, tx: Translator, cls: type) -> None:
         super().__init__(cls, None)
         self.born = tx.output.root_step
-        tx.output.remember_object(cls, self)
+        tx.output.objects.remember(cls, self)
 
     def real_value(self) -> Any:
         return self.cls
@@ -139,13 +139,13 @@ class StandIn:
 
 def stand_in(tx: Translator, value: Variable) -> Any:
     """What represents `value` in the stand-in of a class."""
-    value = tx.output.resolve(value)
+    value = tx.output.objects.resolve(value)
     if isinstance(value, NestedFunctionVariable):
         cells = tuple(types.CellType() for _ in value.code.co_freevars)
         function = types.FunctionType(value.code, value.scope.globals, value.code.co_name, None, cells)
         if "__isabstractmethod__" in value.attributes:  # read where the class is made
             function.__dict__["__isabstractmethod__"] = value.attributes["__isabstractmethod__"].as_constant()
-        tx.output.remember_object(function, value)
+        tx.output.objects.remember(function, value)
         return function
     if isinstance(value, DescriptorVariable):
         return value.kind(*[stand_in(tx, argument) for argument in value.args])
@@ -160,7 +160,7 @@ def stand_in(tx: Translator, value: Variable) -> Any:
         return value.real_value()
     except NotConstant:
         substitute = StandIn()
-        tx.output.remember_object(substitute, value)
+        tx.output.objects.remember(substitute, value)
         return substitute
 
 

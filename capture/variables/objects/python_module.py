@@ -41,8 +41,8 @@ class PythonModuleVariable(Variable):
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
         namespace = self.module.__dict__
-        tx.output.check_namespace(namespace)
-        override = tx.output.pending_global(namespace, name)
+        tx.output.objects.check_namespace(namespace)
+        override = tx.output.side_effects.pending_global(namespace, name)
         if override is not None:
             return override
         self.check_class(tx, name)
@@ -69,7 +69,7 @@ class PythonModuleVariable(Variable):
         if cls is types.ModuleType:
             return
         for entry in ("__getattribute__", name):
-            tx.output.guard_class_entry(self, cls, entry)
+            tx.output.guarding.class_entry(self, cls, entry)
         reader, found = lookup_type(cls, "__getattribute__"), lookup_type(cls, name)
         if reader is not types.ModuleType.__getattribute__ or (
             found is not MISSING and is_data_descriptor(found)
@@ -84,5 +84,5 @@ class PythonModuleVariable(Variable):
         return DictItemSource(DictSource(self.source), name)
 
     def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
-        tx.output.check_no_dict_of(self.module.__dict__)
+        tx.output.objects.check_no_dict_of(self.module.__dict__)
         tx.output.side_effects.store_global(self.module.__dict__, name, value)

@@ -76,7 +76,7 @@ class SuperVariable(Variable):
 
     def _source(self, tx: Translator, name: str, found: Any, field: str | None = None) -> Source:
         owner = self.owner
-        classes = tx.output.class_source(owner) if self.is_bound() else owner.source
+        classes = tx.output.guarding.class_source(owner) if self.is_bound() else owner.source
         if classes is None:
             return ConstantSource(found if field is None else getattr(found, field))
         source: Source = TypeAttrSource(classes, name, ObjectRef(self.after))

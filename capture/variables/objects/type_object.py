@@ -121,7 +121,7 @@ class ClassVariable(Variable):
         return wrap(tx.output, lookup_type(self.cls, name), TypeAttrSource(self.source, name))
 
     def _from_metaclass(self, tx: Translator, name: str, meta: Any) -> Variable:
-        tx.output.guard_class_entry(self, self.cls, name)
+        tx.output.guarding.class_entry(self, self.cls, name)
         if meta is MISSING:
             getter = self.meta_entry(tx, "__getattr__")
             if isinstance(getter, types.FunctionType):
@@ -140,7 +140,7 @@ class ClassVariable(Variable):
 
     def meta_entry(self, tx: Translator, name: str) -> Any:
         """The raw entry of the metaclass, MISSING if there is none; guarded."""
-        tx.output.guard_class_entry(self.metaclass(tx), type(self.cls), name)
+        tx.output.guarding.class_entry(self.metaclass(tx), type(self.cls), name)
         return lookup_type(type(self.cls), name)
 
     def has_class_attribute(self, name: str, below: type | None = None) -> bool:

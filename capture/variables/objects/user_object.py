@@ -98,7 +98,7 @@ class ObjectVariable(Variable):
     def class_entry(self, name: str) -> Any:
         """The raw entry of the class, MISSING if there is none: guarded, since what follows depends on it."""
         if self.output is not None:
-            self.output.guard_class_entry(self, self.cls, name)
+            self.output.guarding.class_entry(self, self.cls, name)
         return lookup_type(self.cls, name)
 
     # --- attributes ---
@@ -153,7 +153,7 @@ class ObjectVariable(Variable):
         if type(found).__flags__ & HEAP_TYPE:
             descriptor = class_value(tx, self, found, name)
             for method in ("__set__", "__delete__"):
-                tx.output.guard_class_entry(descriptor, type(found), method)
+                tx.output.guarding.class_entry(descriptor, type(found), method)
 
     def descriptor_entry(self, tx: Translator, name: str, method: str) -> Any:
         """What the class has under the name that is stored or deleted; guarded, with whether that has the
@@ -161,7 +161,7 @@ class ObjectVariable(Variable):
         """
         found = self.class_entry(name)
         if found is not MISSING and type(found).__flags__ & HEAP_TYPE:
-            tx.output.guard_class_entry(class_value(tx, self, found, name), type(found), method)
+            tx.output.guarding.class_entry(class_value(tx, self, found, name), type(found), method)
         return found
 
     def instance_attribute(self, tx: Translator, name: str) -> Variable | None:
@@ -202,7 +202,7 @@ class ObjectVariable(Variable):
     def guard_lacks(self, tx: Translator, name: str) -> None:
         """What follows depends on the instance dict not having the entry."""
         if self.shows_entry(name) or self.source is None:
-            tx.output.guard_no_attribute(self, name)
+            tx.output.guarding.no_attribute(self, name)
         else:
             tx.output.guards.add(DictContainsGuard.of(DictSource(self.source), name, False))
 
@@ -356,7 +356,7 @@ class ObjectVariable(Variable):
         if self.cls.__module__ == "typing" and self.source is not None:
             from capture.variables.callables.generic_alias import subscript
 
-            tx.output.guard_identity(self, self.value)
+            tx.output.guarding.identity(self, self.value)
             return subscript(self, self.value, key)
         return self.call_method(tx, "__getitem__", [key], {})
 

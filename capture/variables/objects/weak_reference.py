@@ -43,7 +43,7 @@ class WeakReferenceVariable(Variable):
         if args or kwargs or (target is None and passed):
             raise GraphBreak("call", value=self)
         if target is None:  # as it stays for good
-            tx.output.guard_identity(self, self.reference)
+            tx.output.guarding.identity(self, self.reference)
             return ConstantVariable(None)
         if may_have_ended(tx, target):
             raise GraphBreak("call", value=self)  # behind the break, Python knows
@@ -73,7 +73,7 @@ def may_have_ended(tx: Translator, target: Any) -> bool:
 def _is_object(tx: Translator, variable: Variable | None, target: Any) -> bool:
     if isinstance(variable, LazyVariable):
         return variable.value is target
-    return variable is not None and tx.output.resolve(variable) is tx.output.known_object(target)
+    return variable is not None and tx.output.objects.resolve(variable) is tx.output.objects.known(target)
 
 
 class NewWeakReference(Variable):
@@ -100,7 +100,9 @@ class NewWeakReference(Variable):
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         locals_of_frames = (frame.locals.values() for frame in tx.chain())
-        held = any(tx.output.resolve(value) is self.target for values in locals_of_frames for value in values)
+        held = any(
+            tx.output.objects.resolve(value) is self.target for values in locals_of_frames for value in values
+        )
         if args or kwargs or not held:
             signal = GraphBreak("call", value=self)
             signal.born = self.born
@@ -119,7 +121,7 @@ class NewWeakReference(Variable):
 
 @rule(weakref.ref)
 def _weak_reference(tx: Translator, target: Variable, *callback: Variable) -> Variable:
-    target = tx.output.resolve(realize(tx, target))
+    target = tx.output.objects.resolve(realize(tx, target))
     referable = isinstance(target, (TensorVariable, ObjectVariable))
     if callback or not referable or target.python_type().__weakrefoffset__ == 0:
         raise GraphBreak("call", value="class ReferenceType")

@@ -95,7 +95,7 @@ def with_namespace(output: OutputGraph, owner: ObjectVariable) -> Variable:
     stored on the object.
     """
     namespace = instance_dict(owner.value)
-    known = output.known_object(namespace) if namespace is not None else None
+    known = output.objects.known(namespace) if namespace is not None else None
     if namespace is None:
         return owner
     if isinstance(known, InstanceDictVariable):  # a compiled module has the dict of its original
@@ -103,14 +103,14 @@ def with_namespace(output: OutputGraph, owner: ObjectVariable) -> Variable:
         return owner
     if known is not None:  # as a dict of its own, looked at already
         return OpaqueVariable(owner.value, owner.source, "get_attr", name="__dict__", value=owner)
-    output.remember_object(namespace, owner.dict_variable())
+    output.objects.remember(namespace, owner.dict_variable())
     return owner
 
 
 def wrap_tensor_subclass(output: OutputGraph, value: torch.Tensor, source: Source | None) -> Variable:
     if is_followed(type(value)):
         try:
-            return output.add_subclass_input(value, source)
+            return output.inputs.add_subclass(value, source)
         except UnsupportedTensor as error:
             guard_type(output, value, source)
             return OpaqueVariable(value, source, "unsupported_tensor", why=str(error))

@@ -27,7 +27,7 @@ def same_object(tx: Translator, left: Variable, right: Variable) -> bool:
     """`left is right`. One existing object is one Variable, so identity of variables decides, except for
     constants.
     """
-    left, right = tx.output.resolve(left), tx.output.resolve(right)
+    left, right = tx.output.objects.resolve(left), tx.output.objects.resolve(right)
     if left is right:
         return True
     if is_symbolic(left) or is_symbolic(right):
@@ -37,7 +37,7 @@ def same_object(tx: Translator, left: Variable, right: Variable) -> bool:
     if not (left.identity_known and right.identity_known):
         raise GraphBreak("compare", name="is", value=left if right.identity_known else right)
     if left.mutable or right.mutable:
-        tx.output.guard_distinct(left, right)
+        tx.output.guarding.distinct(left, right)
         return False
     if left.is_constant() and right.is_constant():
         if left.python_type() is not right.python_type():
@@ -50,7 +50,7 @@ def same_object(tx: Translator, left: Variable, right: Variable) -> bool:
     except NotConstant:
         return False
     if not same:
-        tx.output.guard_distinct(left, right)
+        tx.output.guarding.distinct(left, right)
     return same
 
 
@@ -217,7 +217,7 @@ def hash_key(tx: Translator, variable: Variable, among: Iterable[Any] = ()) -> A
     from capture.variables.containers.sequence import TupleVariable
     from capture.variables.objects.user_object import ObjectVariable
 
-    variable = tx.output.resolve(variable)
+    variable = tx.output.objects.resolve(variable)
     if isinstance(variable, IdentityVariable) and not (
         any(isinstance(key, int) for key in among) and variable.is_constant()
     ):

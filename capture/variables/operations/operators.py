@@ -141,7 +141,7 @@ def _has_operator(tx: Translator, value: Variable, method: str) -> bool:
     """
     if isinstance(value, TensorVariable):
         if value.cls not in (torch.Tensor, torch.nn.Parameter):
-            tx.output.guard_class_entry(value, value.cls, method)
+            tx.output.guarding.class_entry(value, value.cls, method)
         return lookup_type(value.cls, method) is not lookup_type(torch.Tensor, method)
     return isinstance(value, ObjectVariable)
 

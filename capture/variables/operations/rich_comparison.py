@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 def compare(tx: Translator, symbol: str, left: Variable, right: Variable) -> Variable:
     """`left symbol right` for the six rich comparisons."""
     methods = DUNDERS[symbol], DUNDERS[SWAPPED[symbol]]
-    left, right = (plain_operand(tx.output.resolve(v), *methods) for v in (left, right))
+    left, right = (plain_operand(tx.output.objects.resolve(v), *methods) for v in (left, right))
     if isinstance(left, NumpyVariable) or isinstance(right, NumpyVariable):
         return numpy_array.operator_on_arrays(tx, symbol, COMPARISONS[symbol], [left, right])
     if numpy_array.is_dtype(left) or numpy_array.is_dtype(right):
@@ -204,7 +204,7 @@ def contains(tx: Translator, container: Variable, item: Variable) -> Variable:
 def is_among(tx: Translator, iterator: Variable, item: Variable) -> Variable:
     """Takes items up to the one that is equal, and leaves the iterator behind it."""
     while (found := next_item(tx, iterator)) is not None:
-        tx.output.count_instruction()
+        tx.output.budget.count_instruction()
         if equal_or_same(tx, found, item):
             return ConstantVariable(True)
     return ConstantVariable(False)

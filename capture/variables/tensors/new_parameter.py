@@ -85,7 +85,7 @@ def _parameter(
 ) -> Variable:
     output = tx.output
     held = next(
-        (i for i in output.tensor_inputs() if isinstance(data, TensorVariable) and i.node is data.node), None
+        (i for i in output.inputs.tensors() if isinstance(data, TensorVariable) and i.node is data.node), None
     )
     if (
         held is None
@@ -110,17 +110,17 @@ def _is_plain(data: Any) -> bool:
 
 def _is_untouched(output: OutputGraph, held: GraphInput) -> bool:
     """Nothing was written to it, and no mode sees what is made."""
-    inside = torch._C._functorch.peek_interpreter_stack() is not None or bool(output.function_modes)
+    inside = torch._C._functorch.peek_interpreter_stack() is not None or bool(output.modes.function_modes)
     known = held.version is not None and version_of(held.node.meta["example_value"]) == held.version
     return known and not inside and not torch.is_inference_mode_enabled()
 
 
 def add_parameter(output: OutputGraph, held: GraphInput, requires_grad: bool) -> Variable:
-    source = MadeSource(len(output.made_first), held.source, requires_grad)
+    source = MadeSource(len(output.inputs.made_first), held.source, requires_grad)
     with output.fake_mode:
         fake = held.node.meta["example_value"].detach()
         fake.requires_grad_(requires_grad)
-    node = output.add_made_input(source, fake, torch.nn.Parameter(held.value.detach(), requires_grad))
+    node = output.inputs.add_made(source, fake, torch.nn.Parameter(held.value.detach(), requires_grad))
     return MadeParameter(node, fake, source)
 
 

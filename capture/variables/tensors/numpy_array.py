@@ -234,7 +234,7 @@ def _flat(values: Any) -> list[Variable]:
 
 def _in_graph(tx: Translator, value: Variable) -> Variable:
     """An argument as the node takes it."""
-    value = tx.output.resolve(value)
+    value = tx.output.objects.resolve(value)
     if isinstance(value, NumpyVariable):
         return value.tensor
     if isinstance(value, SequenceVariable):
@@ -275,8 +275,8 @@ def _run_numpy(
 ) -> Any:
     function = numpy_functions.numpy_callable(kind, name)
     try:
-        examples = [_example_of(tx.output.resolve(a)) for a in args]
-        keywords = {k: _example_of(tx.output.resolve(v)) for k, v in kwargs.items()}
+        examples = [_example_of(tx.output.objects.resolve(a)) for a in args]
+        keywords = {k: _example_of(tx.output.objects.resolve(v)) for k, v in kwargs.items()}
     except NotConstant as error:
         raise GraphBreak("not_a_graph_argument", value=error.args[0]) from None
     try:
@@ -363,7 +363,7 @@ def wrap_array(output: OutputGraph, value: np.ndarray[Any, Any], source: Source 
             value, source, "unknown_type", value=f"ndarray object {source.text if source else ''}"
         )
     result = NumpyVariable(
-        output.add_array_input(value, tensor, source), numpy_functions.stand_in(tensor), source
+        output.inputs.add_array(value, tensor, source), numpy_functions.stand_in(tensor), source
     )
     result.value = value
     return result
@@ -373,7 +373,7 @@ def wrap_number(output: OutputGraph, value: np.generic, source: Source | None) -
     """An existing number: an input of the graph, as a 0-d tensor."""
     if source is None or isinstance(source, ConstantSource):
         return ConstantVariable(value)
-    tensor = output.add_numpy_number(value, source)
+    tensor = output.inputs.add_numpy_number(value, source)
     number = NumpyVariable(tensor, numpy_functions.stand_in(tensor.fake)[()], source)
     if type(value) in NUMPY_NUMBERS:
         number.present, number.origins, number.output = value, {source: value}, output

@@ -128,8 +128,8 @@ def outline(tx: Translator, function: Variable, args: Any, kwargs: Any, *, may_w
     """
     graph = tx.output.graph
     last = next(reversed(graph.nodes), None)
-    states, modes = len(tx.output.state_changes), read_modes()
-    draws = len(tx.output.draws)
+    states, modes = len(tx.output.modes.changes), read_modes()
+    draws = len(tx.output.inputs.draws)
     versions = {node: version_of(node) for node in graph.nodes}
     given = [_argument(graph, tensor) for tensor in tensors_of((args, kwargs))]
     versions |= {node: version_of(node) for node in given}
@@ -151,14 +151,14 @@ def outline(tx: Translator, function: Variable, args: Any, kwargs: Any, *, may_w
         example = plain(tx, function.call(tx, variables, keywords), leave)
     finally:
         tx.output.unbacked.bodies -= 1
-    if len(tx.output.draws) != draws:  # the body may run more than once
+    if len(tx.output.inputs.draws) != draws:  # the body may run more than once
         raise GraphBreak("mutation", value=f"Python's random stream in {function.describe()}")
-    if len(tx.output.state_changes) != states:
+    if len(tx.output.modes.changes) != states:
         if read_modes() != modes:
             raise GraphBreak("mutation", value=f"the thread's state in {function.describe()}")
-        del tx.output.state_changes[states:]  # the body makes these changes, and takes them back
+        del tx.output.modes.changes[states:]  # the body makes these changes, and takes them back
     module, lifted = take_out(graph, given, behind(graph, last), results)
-    versions = {made.node: made.version for made in tx.output.inputs} | versions
+    versions = {made.node: made.version for made in tx.output.inputs.all} | versions
     written = [version_of(node) != versions.get(node, version_of(node)) for node in (*lifted, *given)]
     if any(written[: len(lifted)]) and not may_write:
         raise GraphBreak("mutation", value=f"a tensor that {function.describe()} is not given")
@@ -255,7 +255,7 @@ def call_node(
     target.__name__ = target.__qualname__ = name
     node = tx.output.graph.call_function(target, tuple(nodes))
     node.meta["stack_trace"] = tx.stack_text()
-    parts = tx.output.wrap_result(tuple(tensors_of(example)), node)
+    parts = tx.output.operations.wrap_result(tuple(tensors_of(example)), node)
     assert isinstance(parts, TupleVariable)
     values, known = iter(parts.items), {id(variable.fake): variable for variable in given}
 

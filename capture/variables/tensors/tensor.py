@@ -186,7 +186,7 @@ class TensorVariable(Variable):
         self, tx: Translator, function: Any, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable | None:
         """What `function(self, *args)` gives where the program's own `__torch_function__` carries it out."""
-        if self.cls is torch.Tensor and not tx.output.function_modes:
+        if self.cls is torch.Tensor and not tx.output.modes.function_modes:
             return None
         from capture.variables.tensors import torch_function_overrides as overrides
 
@@ -196,7 +196,7 @@ class TensorVariable(Variable):
 
     def unpack(self, tx: Translator) -> list[Variable]:
         if (
-            self.cls is not torch.Tensor or tx.output.function_modes
+            self.cls is not torch.Tensor or tx.output.modes.function_modes
         ):  # as torch does it, which may be overridden
             self.call_method(tx, "dim", [], {})
             return self.call_method(tx, "unbind", [ConstantVariable(0)], {}).unpack(tx)
@@ -237,7 +237,7 @@ class TensorVariable(Variable):
         """`tensor.grad = ...` of an existing tensor, and the program's own attributes: stored behind the
         graph.
         """
-        if tx.output.function_modes and not tensor_attributes.is_free_name(name):
+        if tx.output.modes.function_modes and not tensor_attributes.is_free_name(name):
             raise GraphBreak("set_attr", value=self, name=name)  # a mode sees it
         if name == "data":
             _set_data(self, tx, value)
@@ -311,7 +311,7 @@ class TensorVariable(Variable):
         """Of an input, with a guard: no other guard looks at it."""
         if self.value is None or self.source is None:
             raise GraphBreak("method", name="storage_offset", value=self)
-        tx.output.guard_storage_offset(self.source, self.value)
+        tx.output.guarding.storage_offset(self.source, self.value)
         return ConstantVariable(self.value.storage_offset())
 
     def iterate(self, tx: Translator) -> Variable:
@@ -406,7 +406,7 @@ def _is_made_by_graph(tx: Translator, value: TensorVariable) -> bool:
     notice.
     """
     memory = value.fake.untyped_storage()._cdata
-    inputs = (i.node.meta["example_value"] for i in tx.output.tensor_inputs())
+    inputs = (i.node.meta["example_value"] for i in tx.output.inputs.tensors())
     return all(fake.untyped_storage()._cdata != memory for fake in inputs)
 
 

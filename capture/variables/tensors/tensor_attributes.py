@@ -41,7 +41,7 @@ def load(owner: TensorVariable, tx: Translator, name: str) -> Variable | None:
         assert owner.source is not None
         return tx.wrap(namespace[name], AttrSource(owner.source, name))
     if is_free_name(name):
-        tx.output.guard_no_attribute(owner, name)
+        tx.output.guarding.no_attribute(owner, name)
         guard_name(tx, name)
     return None
 
@@ -56,7 +56,7 @@ def guard_name(tx: Translator, name: str) -> None:
     function = found.fget if isinstance(found, property) else found
     written = isinstance(function, types.FunctionType) and not (function.__module__ or "").startswith("torch")
     if found is MISSING or written:
-        tx.output.guard_class_entry(wrap_class(tx.output, torch.Tensor), torch.Tensor, name)
+        tx.output.guarding.class_entry(wrap_class(tx.output, torch.Tensor), torch.Tensor, name)
 
 
 def store(owner: TensorVariable, tx: Translator, name: str, value: Variable) -> None:

@@ -204,8 +204,11 @@ def _registering_function(function: Callable[[torch.Tensor], torch.Tensor | None
 
 def _body(tx: Translator, owner: TensorVariable, hook: Variable) -> outline.Body:
     output = tx.output
-    modes, output.function_modes = output.function_modes, []  # those are left when gradients are computed
-    states = len(output.state_changes)
+    modes, output.modes.function_modes = (
+        output.modes.function_modes,
+        [],
+    )  # those are left when gradients are computed
+    states = len(output.modes.changes)
     try:
         with torch.no_grad():
             with output.fake_mode:
@@ -214,10 +217,10 @@ def _body(tx: Translator, owner: TensorVariable, hook: Variable) -> outline.Body
     except ObservedException as raised:
         raise GraphBreak("raised", error=raised.variable.describe()) from None
     finally:
-        output.function_modes = modes
+        output.modes.function_modes = modes
     result = body.example
     gives_gradient = result is None or (isinstance(result, torch.Tensor) and result.shape == owner.fake.shape)
-    if body.writes or not gives_gradient or len(output.state_changes) != states:
+    if body.writes or not gives_gradient or len(output.modes.changes) != states:
         raise GraphBreak("method", name="register_hook", value=owner)
     return body
 

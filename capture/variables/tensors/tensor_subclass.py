@@ -74,7 +74,7 @@ class SubclassVariable(TensorVariable):
 
     def own_entry(self, tx: Translator, name: str) -> Any:
         """The raw entry of the class where it is the program's and not torch's; guarded."""
-        tx.output.guard_class_entry(self, self.cls, name)
+        tx.output.guarding.class_entry(self, self.cls, name)
         found = lookup_type(self.cls, name)
         return MISSING if found is lookup_type(torch.Tensor, name) else found
 
@@ -170,7 +170,9 @@ def as_class(tx: Translator, value: TensorVariable, cls: type) -> TensorVariable
     if not is_followed(cls) or issubclass(cls, torch.nn.Parameter):
         raise GraphBreak("subclass", value=cls.__name__)
     result = SubclassVariable(cls, value.node, value.fake)
-    tx.output.side_effects.remember_class_source(result, tx.output.class_source(wrap_class(tx.output, cls)))
+    tx.output.side_effects.remember_class_source(
+        result, tx.output.guarding.class_source(wrap_class(tx.output, cls))
+    )
     return result
 
 
@@ -227,7 +229,7 @@ def make_instance(
     same memory.
     """
     for name in ("__new__", "__init__"):
-        tx.output.guard_class_entry(cls, cls.cls, name)
+        tx.output.guarding.class_entry(cls, cls.cls, name)
     maker, initializer = lookup_type(cls.cls, "__new__"), lookup_type(cls.cls, "__init__")
     if isinstance(maker, staticmethod):
         result = class_value(tx, cls, maker.__func__, "__new__", "__func__").call(tx, [cls, *args], kwargs)

@@ -63,7 +63,7 @@ def concerns(output: OutputGraph, args: Iterable[Variable], kwargs: dict[str, Va
     """Whether a mode sees the operation, or some argument, or part of one, has operations of its own, and
     these count at present.
     """
-    if output.function_modes and not torch._C._is_torch_function_all_disabled():
+    if output.modes.function_modes and not torch._C._is_torch_function_all_disabled():
         return True
     return any(map(_is_overriding, args)) or (bool(kwargs) and any(map(_is_overriding, kwargs.values())))
 
@@ -97,7 +97,7 @@ def call(
     kinds = [stand_ins.real_class(kind) for kind in seen[1]]
     classes = TupleVariable([tx.wrap(kind, ConstantSource(kind)) for kind in kinds])
     rest = [stand_ins.variable(part) for part in seen[2:]]
-    modes = tx.output.function_modes
+    modes = tx.output.modes.function_modes
     if modes:
         mode = modes.pop()  # its own operations go to the mode around it
         try:
@@ -262,7 +262,7 @@ def _on_device(
 
 @rule(torch.get_default_device)
 def _default_device(tx: Translator) -> Variable:
-    for mode in reversed(tx.output.function_modes):
+    for mode in reversed(tx.output.modes.function_modes):
         if mode.python_type() is DeviceContext:
             return mode.get_attr(tx, "device")
     return ConstantVariable(torch.get_default_device())
@@ -272,31 +272,31 @@ def _default_device(tx: Translator) -> Variable:
 def _push_mode(tx: Translator, mode: Variable) -> Variable:
     if not isinstance(mode, ObjectVariable) or not issubclass(mode.cls, TorchFunctionMode):
         raise GraphBreak("with_context", value=mode)
-    tx.output.function_modes.append(mode)
+    tx.output.modes.function_modes.append(mode)
     return NONE
 
 
 @rule(torch._C._pop_torch_function_stack)
 def _pop_mode(tx: Translator) -> Variable:
-    if not tx.output.function_modes:
+    if not tx.output.modes.function_modes:
         raise GraphBreak("with_context", value="a mode that was never entered")
-    return tx.output.function_modes.pop()
+    return tx.output.modes.function_modes.pop()
 
 
 @rule(torch._C._len_torch_function_stack)
 def _mode_count(tx: Translator) -> Variable:
-    return ConstantVariable(len(tx.output.function_modes))
+    return ConstantVariable(len(tx.output.modes.function_modes))
 
 
 @rule(torch._C._get_function_stack_at)
 def _mode_at(tx: Translator, index: Variable) -> Variable:
-    return tx.output.function_modes[index.as_constant()]
+    return tx.output.modes.function_modes[index.as_constant()]
 
 
 @rule(torch._C._is_torch_function_mode_enabled)
 def _are_modes_enabled(tx: Translator) -> Variable:
     disabled = torch._C._is_torch_function_all_disabled()
-    return ConstantVariable(bool(tx.output.function_modes) and not disabled)
+    return ConstantVariable(bool(tx.output.modes.function_modes) and not disabled)
 
 
 @rule(torch._C._is_torch_function_all_disabled)

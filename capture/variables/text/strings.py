@@ -85,7 +85,7 @@ def _printable(tx: Translator, value: Variable) -> object:
     from capture.variables.containers.mapping import DictVariable
     from capture.variables.containers.sequence import SequenceVariable
 
-    held = tx.output.resolve(value)
+    held = tx.output.objects.resolve(value)
     if not isinstance(held, (SequenceVariable, DictVariable)):
         return _real_printable(tx, held)
     printed = tx.output.printed

@@ -119,12 +119,12 @@ def _interpret(tx: Translator, polyfill: Any, arguments: list[Variable]) -> Vari
     Python.
     """
     before = torch.is_grad_enabled()
-    tx.output.change_state(tx, torch._C._set_grad_enabled, [False])
+    tx.output.modes.change(tx, torch._C._set_grad_enabled, [False])
     try:
         result = tx.wrap_function(polyfill).call(tx, arguments, {})
     except ObservedException as raised:
         raise GraphBreak("raised", error=raised.variable.describe()) from None
-    tx.output.change_state(tx, torch._C._set_grad_enabled, [before])
+    tx.output.modes.change(tx, torch._C._set_grad_enabled, [before])
     return result
 
 
@@ -143,13 +143,13 @@ def _forward(
 
 def _inlined(tx: Translator, function: ClassVariable, args: list[Variable], needs: list[bool]) -> Variable:
     output = tx.output
-    last, states = next(reversed(output.graph.nodes), None), len(output.state_changes)
+    last, states = next(reversed(output.graph.nodes), None), len(output.modes.changes)
     ctx, result = _forward(tx, function, args, needs)
     made = outline.behind(output.graph, last)
     if not any(_is_recorded(node) for operation in made for node in (operation, *operation.all_input_nodes)):
         for node in [n for n in made if n.target is torch._C._set_grad_enabled]:
             output.graph.erase_node(node)  # it makes no difference
-        del output.state_changes[states:]
+        del output.modes.changes[states:]
     dirty = ctx.get_attr(tx, "dirty_tensors").unpack(tx)
     results = [_returned(tx, r, args, dirty) for r in _parts(tx, result)]
     return TupleVariable(results) if isinstance(result, TupleVariable) else results[0]
@@ -197,8 +197,8 @@ class Trial:
         self.tensors = [a for a in args if isinstance(a, TensorVariable)]
         self.nodes = [t.node for t in self.tensors]
         self.last = next(reversed(tx.output.graph.nodes), None)
-        self.states = len(tx.output.state_changes)
-        inputs, draws = len(tx.output.inputs), len(tx.output.draws)
+        self.states = len(tx.output.modes.changes)
+        inputs, draws = len(tx.output.inputs.all), len(tx.output.inputs.draws)
         effects = tx.output.side_effects.count()
         versions = {node: outline.version_of(node) for node in tx.output.graph.nodes}
 
@@ -216,9 +216,9 @@ class Trial:
                 self.gradients = self._backward(tx)
         self.backward_made = self._operations(behind)
 
-        versions |= {made.node: made.version for made in tx.output.inputs[inputs:]}
+        versions |= {made.node: made.version for made in tx.output.inputs.all[inputs:]}
         self._check_writes(versions)
-        if tx.output.side_effects.count() != effects or len(tx.output.draws) != draws:
+        if tx.output.side_effects.count() != effects or len(tx.output.inputs.draws) != draws:
             raise GraphBreak("mutation", value=f"{function.describe()} (writing what is no argument)")
 
     def told(self, tx: Translator, name: str) -> list[Variable]:
@@ -263,7 +263,7 @@ class Trial:
 
     def needs_bodies(self) -> bool:
         return (
-            bool(self.output.function_modes)
+            bool(self.output.modes.function_modes)
             or any(t.cls is not torch.Tensor for t in self.tensors)
             or bool(self.elsewhere())
         )
@@ -271,7 +271,7 @@ class Trial:
     def finish(self) -> None:
         """Take back what only the trial needed."""
         self.output.drop_nodes_after(self.last)
-        del self.output.state_changes[self.states :]
+        del self.output.modes.changes[self.states :]
         for tensor, node in zip(self.tensors, self.nodes):
             tensor.node = node
 
@@ -283,11 +283,11 @@ def _memory(fake: torch.Tensor) -> int:
 @contextlib.contextmanager
 def _unseen(output: OutputGraph) -> Iterator[None]:
     """Autograd runs the backward when the modes around the forward are left."""
-    modes, output.function_modes = output.function_modes, []
+    modes, output.modes.function_modes = output.modes.function_modes, []
     try:
         yield
     finally:
-        output.function_modes = modes
+        output.modes.function_modes = modes
 
 
 def _gradient_like(tx: Translator, result: TensorVariable) -> TensorVariable:
@@ -365,7 +365,7 @@ def _in_bodies(tx: Translator, args: list[Variable], trial: Trial) -> list[Varia
     def call(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return in_bodies(bodies, *tensors)
 
-    variables = [tx.output.variable_of(node) for node in nodes]
+    variables = [tx.output.operations.variable_of(node) for node in nodes]
     with _unseen(tx.output):
         made = iter(tx.output.call_function(tx, _named(call, trial.function.cls), variables, {}).unpack(tx))
     return [_as_result(tx, r, made) for r in trial.results]

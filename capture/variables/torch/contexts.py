@@ -67,13 +67,13 @@ class NativeContextVariable(Variable):
     def enter(self, tx: Translator) -> Variable:
         self.real = self.cls(*self.args)
         self.real.__enter__()
-        tx.output.enter_context(self.real)
-        tx.output.state_changes.append((self.cls.__enter__, [self]))
+        tx.output.modes.enter_context(self.real)
+        tx.output.modes.changes.append((self.cls.__enter__, [self]))
         return NONE
 
     def leave(self, tx: Translator) -> Variable:
-        tx.output.leave_context(self.real)
-        tx.output.state_changes.append((self.cls.__exit__, [self, NONE, NONE, NONE]))
+        tx.output.modes.leave_context(self.real)
+        tx.output.modes.changes.append((self.cls.__exit__, [self, NONE, NONE, NONE]))
         return NONE
 
     def reconstruct(self, code: PythonCode) -> None:
@@ -86,7 +86,9 @@ class InferenceContextVariable(NativeContextVariable):
     def __init__(self, tx: Translator, mode: bool) -> None:
         super().__init__(torch._C._InferenceMode, [mode])
         self.is_left = False
-        tx.output.open_inference.append(tx.output.state_node(grad_mode._enter_inference_mode, (mode,)))
+        tx.output.modes.open_inference.append(
+            tx.output.modes.state_node(grad_mode._enter_inference_mode, (mode,))
+        )
         super().enter(tx)
 
     def enter(self, tx: Translator) -> Variable:
@@ -94,7 +96,7 @@ class InferenceContextVariable(NativeContextVariable):
 
     def leave(self, tx: Translator) -> Variable:
         result = super().leave(tx)
-        tx.output.state_node(grad_mode._exit_inference_mode, (tx.output.open_inference.pop(),))
+        tx.output.modes.state_node(grad_mode._exit_inference_mode, (tx.output.modes.open_inference.pop(),))
         self.is_left = True
         return result
 
@@ -131,7 +133,7 @@ def _without_torch_function(tx: Translator) -> Variable:
 
 @rule(torch.use_deterministic_algorithms)
 def _deterministic(tx: Translator, mode: Variable, *, warn_only: Variable = FALSE) -> Variable:
-    return tx.output.change_state(tx, set_deterministic, [mode.as_constant(), warn_only.as_constant()])
+    return tx.output.modes.change(tx, set_deterministic, [mode.as_constant(), warn_only.as_constant()])
 
 
 # --- autocast: written in Python, a node in place of all that its methods change --------------------------
@@ -144,20 +146,20 @@ def enter_autocast(
     fields = ("device", "fast_dtype", "_enabled", "_cache_enabled")
     values = tuple(manager.get_attr(tx, name).as_constant() for name in fields)
     result = _inlined_without_nodes(tx, function, args)
-    node = tx.output.state_node(torch.amp.autocast_mode._enter_autocast, values)
-    tx.output.open_autocasts.append((manager, node))
+    node = tx.output.modes.state_node(torch.amp.autocast_mode._enter_autocast, values)
+    tx.output.modes.open_autocasts.append((manager, node))
     return result
 
 
 def leave_autocast(
     tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    held = tx.output.open_autocasts
-    changes = tx.output.state_changes
+    held = tx.output.modes.open_autocasts
+    changes = tx.output.modes.changes
     first = len(changes)
     if held and held[-1][0] is args[0]:
         result = _inlined_without_nodes(tx, function, args)
-        tx.output.state_node(torch.amp.autocast_mode._exit_autocast, (held.pop()[1],))
+        tx.output.modes.state_node(torch.amp.autocast_mode._exit_autocast, (held.pop()[1],))
     else:  # entered before this graph, which changes what can be set twice
         result = _inlined(tx, function, args)
         for node in [n for n in tx.output.graph.nodes if n.target in COUNTED]:

@@ -172,10 +172,10 @@ def _option(tx: Translator, value: Variable) -> Any:
         return [_option(tx, item) for item in value.items]
     if isinstance(value, TorchFunctionVariable):  # an operator, for a policy
         return value.real_value()
-    existing = tx.output.object_of(value)
+    existing = tx.output.objects.object_of(value)
     if existing is None or value.source is None:
         raise GraphBreak("call_skipped", name="checkpoint", why="its contexts are made by the captured code")
-    tx.output.guard_identity(value, existing)
+    tx.output.guarding.identity(value, existing)
     return existing
 
 

@@ -273,7 +273,7 @@ def _called(
 
 def is_object(tx: Translator, value: Variable) -> bool:
     """Modules and the like: known to the body as they are."""
-    value = tx.output.resolve(value)
+    value = tx.output.objects.resolve(value)
     return issubclass(value.python_type(), torch.nn.Module)
 
 

@@ -69,7 +69,7 @@ def _held(module: ModuleVariable, name: str) -> Any:
 
 def _unchanged(tx: Translator, held: Any, source: Source | None) -> bool:
     """Whether the dict is as it was at entry; its length is guarded."""
-    if not isinstance(held, dict) or tx.output.changed_dict(held) is not None:
+    if not isinstance(held, dict) or tx.output.objects.changed_dict(held) is not None:
         return False
     if source is not None:
         tx.output.guards.add(LengthGuard.of(source, held))
@@ -105,7 +105,8 @@ def _in_order(tx: Translator, module: ModuleVariable, name: str, name_of_marks: 
     if source is not None and source_of_marks is not None:
         for index, place in enumerate(marked):
             # two places of one dict never hold equal ids: with all marks assigned, no other hook is marked
-            tx.output.guard_same_object(DictKeySource(source, place), DictKeySource(source_of_marks, index))  # type: ignore[arg-type]
+            key = DictKeySource(source, place)  # type: ignore[arg-type]
+            tx.output.guarding.same_object(key, DictKeySource(source_of_marks, index))
     pairs: list[Variable] = []
     for place, (_, hook) in enumerate(dict_items(held)):
         found = tx.wrap(hook, DictValueSource(source, place) if source is not None else None)

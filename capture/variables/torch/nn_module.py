@@ -55,19 +55,19 @@ class ModuleVariable(ObjectVariable):
         namespace = instance_dict(self.value) if self.value is not None else None
         for registry in REGISTRIES:
             held = namespace.get(registry) if namespace is not None else None
-            changed = tx.output.changed_dict(held)
+            changed = tx.output.objects.changed_dict(held)
             if changed is not None:
                 found = changed.find(tx, ConstantVariable(name))
                 if found is not None:
                     return found
             elif held is not None and name in held:
-                pending = tx.output.pending_item(held, name)
+                pending = tx.output.objects.pending_item(held, name)
                 if pending is not None:
                     return pending
                 return wrap(tx.output, held[name], AttrSource(self.source, name) if self.source else None)
         for registry in REGISTRIES if self.source is not None else ():
             held = namespace.get(registry) if namespace is not None else None
-            if held is not None and tx.output.changed_dict(held) is None:
+            if held is not None and tx.output.objects.changed_dict(held) is None:
                 assert self.source is not None
                 tx.output.guards.add(DictContainsGuard.of(AttrSource(self.source, registry), name, False))
         return None
@@ -75,7 +75,7 @@ class ModuleVariable(ObjectVariable):
     def has_registered(self, tx: Translator, name: str) -> bool:
         namespace = (instance_dict(self.value) if self.value is not None else None) or {}
         for registry in REGISTRIES:
-            changed = tx.output.changed_dict(namespace.get(registry))
+            changed = tx.output.objects.changed_dict(namespace.get(registry))
             if name in (changed.entries if changed is not None else namespace.get(registry) or ()):
                 return True
         return False
@@ -115,7 +115,7 @@ class ModuleVariable(ObjectVariable):
         found = False
         for name in INSTANCE_HOOKS:
             hooks = namespace.get(name)
-            changed = tx.output.changed_dict(hooks)
+            changed = tx.output.objects.changed_dict(hooks)
             if changed is not None:
                 hooks = changed.entries
             elif hooks is not None and self.source is not None:

@@ -68,7 +68,7 @@ def _operation(
     self: TorchFunctionVariable, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     for reader in DEPENDS_ON.get(self.function, ()):
-        tx.output.guard_state(reader)
+        tx.output.guarding.state(reader)
     called = kwargs.get(CALL_AN_ARGUMENT.get(self.function, ""))
     if called is not None and not called.is_exactly(None):
         return UserFunctionVariable(self.function, self.source).call(tx, args, kwargs)
@@ -98,14 +98,14 @@ def _constant(
 
     reader = torch_functions.STATE_READERS.get(self.function)
     if reader is not None:
-        tx.output.guard_state(*reader)
+        tx.output.guarding.state(*reader)
     return tx.wrap_constant(self.function(*map(value, args), **{k: value(v) for k, v in kwargs.items()}))
 
 
 def _state(
     self: TorchFunctionVariable, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    return tx.output.change_state(tx, self.function, [argument_value(a) for a in args])
+    return tx.output.modes.change(tx, self.function, [argument_value(a) for a in args])
 
 
 def _outside(

@@ -153,7 +153,7 @@ def _numbers_of_tensors(tx: Translator, numbers: Variable) -> Variable:
 def _custom_operator(tx: Translator, definition: Variable, *args: Variable, **kwargs: Variable) -> Variable:
     """What `torch.library.custom_op` returns: a call of its operator."""
     value = definition.real_value()
-    tx.output.guard_identity(definition, value)
+    tx.output.guarding.identity(definition, value)
     return tx.output.call_function(tx, value._opoverload, list(args), kwargs)
 
 

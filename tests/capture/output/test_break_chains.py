@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import capture
-from capture.interpret.output_graph import OutputGraph
+from capture.interpret.budget import Budget
 from capture.report.config import config
 
 BOTTOM = """
@@ -36,9 +36,9 @@ def chain(length: int) -> Any:
 
 def graphs_and_instructions(monkeypatch: pytest.MonkeyPatch, length: int) -> tuple[int, int]:
     graphs, instructions = 0, 0
-    count_one = OutputGraph.count_instruction
+    count_one = Budget.count_instruction
 
-    def count(self: OutputGraph, is_limited: bool) -> None:
+    def count(self: Budget, is_limited: bool) -> None:
         nonlocal instructions
         instructions += 1
         count_one(self, is_limited)
@@ -50,7 +50,7 @@ def graphs_and_instructions(monkeypatch: pytest.MonkeyPatch, length: int) -> tup
 
     function, x = chain(length), torch.ones(3)
     with config.patch(raise_on_error=True), monkeypatch.context() as patch:
-        patch.setattr(OutputGraph, "count_instruction", count)
+        patch.setattr(Budget, "count_instruction", count)
         got = capture.compile(function, backend=backend)(x, True)
     assert torch.equal(got, function(x, True))
     return graphs, instructions

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import capture
-from capture.interpret.output_graph import MOST_PLACES
+from capture.interpret.budget import MOST_PLACES
 from capture.report.break_reasons import REASONS
 from capture.report.config import config
 from tests.capture.test_cases import outcome, same

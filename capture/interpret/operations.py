@@ -1,0 +1,204 @@
+"""One operation of the program as a node of the graph.
+
+In:  a torch function or the name of a method, with variables as arguments.
+Out: a node whose `meta["example_value"]` is the result on fake tensors, and the variable of that result.
+
+    x + 1, x: float32[3]   ->   add = operator.add(x, 1), example_value float32[3]   ->   TensorVariable(add)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.fx
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensor,
+)
+
+from capture.graph import arguments as graph_arguments
+from capture.interpret import node_annotations
+from capture.report.break_reasons import GraphBreak
+from capture.report.retry import Retry, SizesAsNumbers
+from capture.variables.containers.lists import ListVariable
+from capture.variables.containers.named_tuple import NamedTupleVariable
+from capture.variables.containers.sequence import SequenceVariable, TupleVariable
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.wrap import constant
+from capture.variables.numbers import graph_float, max_min
+from capture.variables.numbers.symbolic import as_number, is_symbolic, proxy_for
+from capture.variables.tensors.tensor import TensorVariable
+
+if TYPE_CHECKING:
+    from capture.interpret.output_graph import OutputGraph
+    from capture.interpret.translator import Translator
+    from capture.variables.core.base import Variable
+
+
+class Operations:
+    """The part of an `OutputGraph` that adds operations."""
+
+    def __init__(self, output: OutputGraph) -> None:
+        self.output = output
+        self.choices: list[torch.Tensor] = []  # fake values of what max() and min() chose
+
+    def add(
+        self, tx: Translator, kind: str, target: Any, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        if graph_float.is_in_lists(target, args):
+            return graph_float.one_by_one(tx, target, args, kwargs)
+        kwargs = graph_float.read_numbers(tx, target, args, kwargs)
+        if graph_float.is_among([*args, *kwargs.values()]):
+            return graph_float.tensor_operation(tx, target, args, kwargs)
+        proxies = tuple(proxy_for(target, a) for a in args)
+        keywords = {k: proxy_for(target, v) for k, v in kwargs.items()}
+        self._check_alive((proxies, keywords))
+        try:
+            value = self._propagate(kind, target, proxies, keywords)
+        except SizesAsNumbers:
+            if not any(map(is_symbolic, [*args, *kwargs.values()])):
+                raise
+            proxies = tuple(as_number(proxy, a) for proxy, a in zip(proxies, args))
+            keywords = {k: as_number(proxy, kwargs[k]) for k, proxy in keywords.items()}
+            value = self._propagate(kind, target, proxies, keywords)
+        known = self.output.symbols.known_number(value)
+        if known is not None:
+            return known
+        if isinstance(value, bool):
+            return ConstantVariable(value)  # a question about types and layouts, answered
+        if graph_arguments.are_foreign(proxies) or graph_arguments.are_foreign(keywords.values()):
+            proxies, keywords = graph_arguments.as_plain(target, proxies, keywords, value)
+        node = self.output.graph.create_node(kind, target, proxies, keywords)
+        node.meta["stack_trace"] = tx.stack_text()
+        node.meta["example_value"] = value
+        if (custom := node_annotations.current(tx)) is not None:
+            node.meta["custom"] = custom
+        self.output.unbacked.bind(value, node)
+        if self.choices:
+            max_min.check_use(self.choices, node)
+        same = _argument_returned(value, [*args, *kwargs.values()])
+        if same is not None:
+            node.meta["example_value"] = value
+            same.node = node  # type: ignore[attr-defined]
+            return same
+        returned = self._list_returned(value, args)
+        return self.wrap_result(value, node) if returned is None else returned
+
+    def _list_returned(self, value: Any, args: list[Variable]) -> Variable | None:
+        """`torch._foreach_add_` and the like return the list that they are given; a new one of the same
+        objects where a class of tensors is asked.
+        """
+        given = args[0] if args else None
+        if not isinstance(value, (list, tuple)) or not isinstance(given, SequenceVariable):
+            return None
+        items = [self.output.objects.resolve(item) for item in given.items]
+        if not items or len(items) != len(value):
+            return None
+        if any(getattr(item, "fake", None) is not tensor for item, tensor in zip(items, value)):
+            return None
+        plain = all(item.cls is torch.Tensor for item in items)  # type: ignore[attr-defined]
+        return given if plain and not self.output.modes.function_modes else given.like(items)
+
+    def _check_alive(self, arguments: Any) -> None:
+        """A tensor made in the body of a function transform is none of the graph around it."""
+
+        def check(node: torch.fx.Node) -> torch.fx.Node:
+            if node._erased:
+                raise GraphBreak("mutation", value="what a function transform's body keeps for later")
+            return node
+
+        torch.fx.node.map_arg(arguments, check)
+
+    def _propagate(self, kind: str, target: Any, args: Any, kwargs: Any) -> Any:
+        """Run the operation on fake tensors."""
+        values = torch.fx.node.map_arg(args, lambda n: n.meta["example_value"])
+        keywords = torch.fx.node.map_arg(kwargs, lambda n: n.meta["example_value"])
+        name = target if isinstance(target, str) else getattr(target, "__name__", str(target))
+        try:
+            with self.output.fake_mode, self._dispatcher():
+                form = self._fake_form(target) if kind != "call_method" else _method_caller(target)
+                arguments = [*values, *keywords.values()]
+                return self.output.unbacked.likely.propagate(
+                    self.output.symbols.env, lambda: form(*values, **keywords), arguments
+                )
+        except DataDependentOutputException:
+            if self.output.unbacked.start(scalar=True):
+                return self._propagate(kind, target, args, kwargs)
+            raise GraphBreak("data_dependent_value", what=name) from None
+        except DynamicOutputShapeException:
+            if self.output.unbacked.start(scalar=False):
+                return self._propagate(kind, target, args, kwargs)
+            raise GraphBreak("data_dependent_shape", what=name) from None
+        except (Retry, MemoryError, RecursionError, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            if self.output.symbols.are_optional():
+                raise SizesAsNumbers(f"{name}: {error}") from error
+            text = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+            raise GraphBreak("torch_op_failed", name=name, error=text) from error
+
+    def _fake_form(self, target: Any) -> Any:
+        """What stands for a function that reads its numbers in C++, where some of them may be symbols."""
+        if self.output.symbols.env is None:
+            return target
+        from codegen.rewrite.symbolic_functions import FAKE_FORMS  # lazy: import time
+
+        return FAKE_FORMS.get(target, target)
+
+    def _dispatcher(self) -> Any:
+        """Composite operators run by their Python bodies on symbols: those in C++ want numbers."""
+        return (
+            torch._C._EnablePythonDispatcher()
+            if self.output.symbols.env is not None
+            else contextlib.nullcontext()
+        )
+
+    def variable_of(self, node: torch.fx.Node) -> Variable:
+        """A node's tensor or number as an argument of another operation."""
+        return self.wrap_result(node.meta["example_value"], node)
+
+    def wrap_result(self, value: Any, node: torch.fx.Node) -> Variable:
+        """The result of an operation as a variable; parts of a tuple become `getitem` nodes."""
+        node.meta["example_value"] = value
+        if is_fake(value):
+            return TensorVariable(node, value)
+        if isinstance(value, torch.Tensor):
+            raise GraphBreak("subclass", value=type(value).__name__)
+        if isinstance(value, (tuple, list)) and not isinstance(value, torch.Size):
+            items = [self._item(value, node, i) for i in range(len(value))]
+            if type(value) is list:
+                return ListVariable(items)
+            return TupleVariable(items) if type(value) is tuple else NamedTupleVariable(items, type(value))
+        return constant(value)
+
+    def _item(self, value: Any, node: torch.fx.Node, index: int) -> Variable:
+        if not isinstance(value[index], (torch.Tensor, tuple, list)):
+            return constant(value[index])
+        part = self.output.graph.call_function(operator.getitem, (node, index))
+        part.meta["stack_trace"] = node.meta.get("stack_trace", "")
+        return self.wrap_result(value[index], part)
+
+
+def _method_caller(name: str) -> Any:
+    return lambda owner, *args, **kwargs: getattr(owner, name)(*args, **kwargs)
+
+
+def is_fake(value: Any) -> bool:
+    """A fake tensor, or one inside of a function transform, which wraps it in a tensor of its level."""
+    return isinstance(value, FakeTensor) or (
+        type(value) is torch.Tensor and torch._C._functorch.is_functorch_wrapped_tensor(value)
+    )
+
+
+def _argument_returned(value: Any, args: list[Variable]) -> Variable | None:
+    """An in-place operation returns one of its arguments."""
+    if not is_fake(value):
+        return None
+    for arg in args:
+        if isinstance(arg, TensorVariable) and arg.fake is value:
+            return arg
+    return None
