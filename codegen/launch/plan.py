@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import _capture
 import torch
 
 from codegen.kernel.cost import elements_of, grain_of, grain_of_rows, work_of
@@ -31,11 +32,6 @@ from codegen.kernel.work import buffers_moved, flops_of
 from codegen.launch.direct_calls import callable_of
 from codegen.launch.matmul_launch import MatmulLaunch, native_matmul
 
-PLAN_VERSION = 3
-# Keep equal to native/graph/compiled_graph.h and launch_call.c.
-NEW, WORKSPACE, CONSTANT, POINTER, VIEW, KERNEL, GEMM, BIAS, CALL, DROP, BUMP = range(1, 12)
-INPUT_TENSOR, INPUT_INTEGER, INPUT_UNUSED, INPUT_CONFORM = range(4)
-ARG_SLOT, ARG_OBJECT, ARG_LIST, ARG_TUPLE = range(4)
 ALIGNMENT = 64
 
 SCALAR_TYPES: dict[torch.dtype, int] = {
@@ -315,8 +311,10 @@ class Planner:
 
     # --- words
 
-    def emit(self, opcode: int, *operands: int) -> None:
-        self.code.extend((opcode, len(operands), *operands))
+    def emit(self, name: str, *operands: int) -> None:
+        """Append an instruction. `native/graph/compiled_graph.h` has the table of them."""
+        number, _ = _capture.plan_instructions[name]
+        self.code.extend((number, len(operands), *operands))
         self.instructions += 1
 
     def note_work(self, name: str, buffers: Iterable[str], flops: int | None) -> None:
@@ -341,18 +339,18 @@ class Planner:
             return
         self.defined.add(name)
         if name in self.offsets:
-            self.emit(WORKSPACE, self.slots[name], self.offsets[name])
+            self.emit("WORKSPACE", self.slots[name], self.offsets[name])
         elif name in self.shaped:
             self.define(self.shaped[name])
-            self.emit(POINTER, self.slots[name], self.slots[self.shaped[name]], 0)
+            self.emit("POINTER", self.slots[name], self.slots[self.shaped[name]], 0)
         else:
-            self.emit(NEW, self.slots[name], self.spec(self.layouts[name]))
+            self.emit("NEW", self.slots[name], self.spec(self.layouts[name]))
 
     def write_steps(self) -> None:
         self.defined.update(self.program.inputs)
         for name, info in self.program.buffers.items():
             if info.kind == "constant":
-                self.emit(CONSTANT, self.slots[name], self.object(info.value))
+                self.emit("CONSTANT", self.slots[name], self.object(info.value))
                 self.defined.add(name)
         for position, step in enumerate(self.program.steps):
             for name in reads_of(step):
@@ -372,14 +370,14 @@ class Planner:
         dead = {root for root in dead if self.last_use[root] == position}
         names = [name for root in dead for name in self.own_tensors.get(root, ()) if name in self.defined]
         for slot in sorted(self.slots[name] for name in names):
-            self.emit(DROP, slot)
+            self.emit("DROP", slot)
 
     def bump(self, names: Iterable[str]) -> None:
         for name in dict.fromkeys(self.root(name) for name in names):
             if name in self.program.inputs and name not in self.raised:
                 self.raised.add(name)
                 for _ in range(self.options.changes.get(name, 1)):
-                    self.emit(BUMP, self.slots[name])
+                    self.emit("BUMP", self.slots[name])
 
     def write_kernel(self, step: KernelStep) -> None:
         for name in made_by(step):
@@ -389,7 +387,7 @@ class Planner:
         head = (self.addresses[kernel.name], *self.division(step), work, self.object(kernel.name), step.rows)
         slots = [self.slots[name] for name in step.buffers]
         counts = len(kernel.buffers), len(kernel.sizes)
-        self.emit(KERNEL, *head, *counts, *slots, *map(self.number, step.sizes))
+        self.emit("KERNEL", *head, *counts, *slots, *map(self.number, step.sizes))
         self.note_kernel_work(step)
         self.bump(step.written())
 
@@ -431,18 +429,20 @@ class Planner:
         self.defined.add(step.output)
         if step.output in self.tensors:
             self.uses_torch = True
-            self.emit(VIEW, self.slots[step.output], self.slots[step.base], self.spec(layout, offset))
+            self.emit("VIEW", self.slots[step.output], self.slots[step.base], self.spec(layout, offset))
         else:
-            self.emit(POINTER, self.slots[step.output], self.slots[step.base], offset * layout.dtype.itemsize)
+            self.emit(
+                "POINTER", self.slots[step.output], self.slots[step.base], offset * layout.dtype.itemsize
+            )
 
     def write_matmul(self, launch: MatmulLaunch) -> None:
         self.define(launch.output)
         if launch.bias is not None:
             head = (SCALAR_TYPES[launch.dtype], self.slots[launch.output], self.slots[launch.bias])
-            self.emit(BIAS, *head, launch.rows, launch.columns, *launch.bias_strides)
+            self.emit("BIAS", *head, launch.rows, launch.columns, *launch.bias_strides)
         left, right = launch.left, launch.right
         self.emit(
-            GEMM, SCALAR_TYPES[launch.dtype], right.transposed, left.transposed, launch.columns, launch.rows, launch.inner,
+            "GEMM", SCALAR_TYPES[launch.dtype], right.transposed, left.transposed, launch.columns, launch.rows, launch.inner,
             right.leading, left.leading, launch.columns, self.slots[right.name], self.slots[left.name], self.slots[launch.output],
             double_bits(launch.alpha), double_bits(launch.beta), launch.batch, right.step, left.step, launch.rows * launch.columns,
         )  # fmt: skip
@@ -472,7 +472,7 @@ class Planner:
             len(program),
             len(step.outputs),
         )
-        self.emit(CALL, *head, *program, *targets)
+        self.emit("CALL", *head, *program, *targets)
         self.note_work(
             str(step.op), [*reads_of(step), *(name for name in step.outputs if name is not None)], None
         )
@@ -485,32 +485,33 @@ class Planner:
 
     def argument(self, value: Any, program: list[int]) -> None:
         if isinstance(value, Ref):
-            program += (ARG_SLOT, self.slots[value.name])
+            program += (_capture.plan_arguments["SLOT"], self.slots[value.name])
         elif isinstance(value, SIZES):
-            program += (ARG_OBJECT, self.object(self.number(value)))
+            program += (_capture.plan_arguments["OBJECT"], self.object(self.number(value)))
         elif isinstance(value, (list, tuple)) and (
             refs_in(value) or any(isinstance(item, SIZES) for item in value)
         ):
             for item in value:
                 self.argument(item, program)
-            program += (ARG_LIST if isinstance(value, list) else ARG_TUPLE, len(value))
+            program += (_capture.plan_arguments["LIST" if isinstance(value, list) else "TUPLE"], len(value))
         else:
-            program += (ARG_OBJECT, self.object(value))
+            program += (_capture.plan_arguments["OBJECT"], self.object(value))
 
     # --- the whole
 
     def input_words(self) -> list[int]:
         words: list[int] = []
+        kinds = _capture.plan_inputs
         used = {name for step in self.program.steps for name in reads_of(step)}
         used.update(item for item in self.program.outputs if isinstance(item, str))
         for name in self.program.inputs:
             if name in self.layouts:
-                kind = INPUT_CONFORM if self.options.conform_inputs else INPUT_TENSOR
-                words += (kind, self.spec(self.layouts[name])) if name in used else (INPUT_UNUSED, 0)
+                kind = kinds["CONFORM" if self.options.conform_inputs else "TENSOR"]
+                words += (kind, self.spec(self.layouts[name])) if name in used else (kinds["UNUSED"], 0)
             elif name in self.options.integers:
-                words += (INPUT_INTEGER, self.options.integers[name])
+                words += (kinds["INTEGER"], self.options.integers[name])
             else:
-                words += (INPUT_UNUSED, 0)
+                words += (kinds["UNUSED"], 0)
         return words
 
     def output_words(self) -> list[int]:
@@ -537,7 +538,7 @@ class Planner:
                 *layout.strides,
             )
         head = (
-            PLAN_VERSION,
+            _capture.plan_version,
             len(self.program.inputs),
             len(self.slots),
             len(self.program.outputs),

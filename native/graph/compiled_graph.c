@@ -168,10 +168,9 @@ static int run_bump(Run *run, const int64_t *operand)
 
 typedef int (*Instruction)(Run *run, const int64_t *operand);
 static const Instruction instructions[OP_COUNT] = {
-    [OP_NEW] = run_new,         [OP_WORKSPACE] = run_workspace, [OP_CONSTANT] = run_constant,
-    [OP_POINTER] = run_pointer, [OP_VIEW] = run_view,           [OP_KERNEL] = run_kernel,
-    [OP_GEMM] = run_gemm,       [OP_BIAS] = run_bias,           [OP_CALL] = run_call,
-    [OP_DROP] = run_drop,       [OP_BUMP] = run_bump,
+#define X(name, function, operands) [OP_##name] = run_##function,
+    PLAN_INSTRUCTIONS(X)
+#undef X
 };
 
 /* --- one execution ----------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* The launch plan of a compiled graph: what codegen/launch/plan.py writes compiled_graph_type.c reads and
+/* The launch plan of a compiled graph: what codegen/launch/plan.py writes, compiled_graph_type.c reads and
  * compiled_graph.c runs.
  *
  * A slot is a tensor of the graph while it runs: a pointer that kernels take, and a tensor object where
@@ -14,32 +14,51 @@
 
 #define PLAN_VERSION 3
 
-/* Opcodes; operands in the order in which plan.py writes them. Keep equal to codegen/launch/plan.py. */
+/* The instructions: name, the function run_* that runs it, and its operands in their order ("..." is a list).
+ * A new instruction is a row here and its function. `_capture.plan_instructions` tells them to
+ * codegen/launch/plan.py. */
+/* clang-format off: tables */
+#define PLAN_INSTRUCTIONS(X)                                                                                 \
+    X(NEW, new, "slot spec")               /* a new tensor */                                                \
+    X(WORKSPACE, workspace, "slot offset") /* a place in the workspace, in bytes */                          \
+    X(CONSTANT, constant, "slot object")   /* a tensor that the graph holds */                               \
+    X(POINTER, pointer, "slot base bytes") /* a place inside another slot */                                 \
+    /* a tensor on the memory of another; the offset of the spec counts from its first element */            \
+    X(VIEW, view, "slot base spec")                                                                          \
+    /* then the buffers and the sizes of row 0, of row 1, ... */                                             \
+    X(KERNEL, kernel, "address end grain work name rows nbuffers nsizes ...")                                \
+    X(GEMM, gemm, "...") /* see launch_gemm.c */                                                             \
+    /* the bias, broadcast into a row-major target */                                                        \
+    X(BIAS, bias, "dtype target bias rows columns row_stride column_stride")                                 \
+    X(CALL, call, "callable keywords npositional depth nwords nresults ...") /* see launch_call.c */         \
+    X(DROP, drop, "slot")                                                    /* its tensor is released */    \
+    X(BUMP, bump, "slot") /* an argument was written: its version is raised */
+
+/* What an argument of the graph must be: a tensor of exactly this spec; the integer that the graph was
+ * compiled for; anything, for it is not read; a tensor of this dtype and sizes, where another layout is
+ * copied into that of the spec. */
+#define PLAN_INPUTS(X) X(TENSOR) X(INTEGER) X(UNUSED) X(CONFORM)
+
+/* What a word pair in the arguments of a CALL stands for: a slot, an object, the last n arguments as a list
+ * or as a tuple. */
+#define PLAN_ARGUMENTS(X) X(SLOT) X(OBJECT) X(LIST) X(TUPLE)
+/* clang-format on */
+
 enum {
-    OP_NEW = 1,   /* slot spec                       a new tensor */
-    OP_WORKSPACE, /* slot offset                     a place in the workspace, in bytes */
-    OP_CONSTANT,  /* slot object                     a tensor that the graph holds */
-    OP_POINTER,   /* slot base bytes                 a place inside another slot */
-    OP_VIEW,   /* slot base spec                  a tensor on the memory of another; the spec's offset counts
-                  from the base's first element */
-    OP_KERNEL, /* address end grain work name rows nbuffers nsizes buffers... sizes...    those of each row,
-                  one row after the other */
-    OP_GEMM,   /* see launch_gemm.c */
-    OP_BIAS, /* dtype target bias rows columns row_stride column_stride     broadcast into a row-major target
-              */
-    OP_CALL, /* see launch_call.c */
-    OP_DROP, /* slot */
-    OP_BUMP, /* slot                            an argument was written: raise its version */
-    OP_COUNT,
+    OP_NONE,
+#define X(name, function, operands) OP_##name,
+    PLAN_INSTRUCTIONS(X)
+#undef X
+        OP_COUNT
 };
 
-/* What an argument must be. */
-enum {
-    INPUT_TENSOR,  /* of exactly this spec */
-    INPUT_INTEGER, /* equal to the value that the graph was compiled for */
-    INPUT_UNUSED,
-    INPUT_CONFORM, /* a tensor of this dtype and sizes; another layout is copied into the spec's */
-};
+#define X(name) INPUT_##name,
+enum { PLAN_INPUTS(X) };
+#undef X
+
+#define X(name) ARG_##name,
+enum { PLAN_ARGUMENTS(X) };
+#undef X
 
 typedef struct {
     int64_t dtype, ndim, numel, offset; /* dtype: c10::ScalarType */

@@ -254,7 +254,36 @@ static PyTypeObject CompiledGraphType = {
     .tp_getset = graph_getset,
 };
 
+/* The numbers of a plan by name, for who writes plans. 0, or -1 with an exception. */
+static int add_plan_tables(PyObject *module)
+{
+    PyObject *instructions = Py_BuildValue("{"
+#define X(name, function, operands) "s(is)"
+                                           PLAN_INSTRUCTIONS(X) "}",
+#undef X
+#define X(name, function, operands) #name, OP_##name, operands,
+                                           PLAN_INSTRUCTIONS(X) NULL);
+#undef X
+#define FORMAT(name) "si"
+#define INPUT(name) #name, INPUT_##name,
+#define ARGUMENT(name) #name, ARG_##name,
+    PyObject *inputs = Py_BuildValue("{" PLAN_INPUTS(FORMAT) "}", PLAN_INPUTS(INPUT) NULL);
+    PyObject *arguments = Py_BuildValue("{" PLAN_ARGUMENTS(FORMAT) "}", PLAN_ARGUMENTS(ARGUMENT) NULL);
+    int failed = instructions == NULL || inputs == NULL || arguments == NULL
+                 || PyModule_AddIntConstant(module, "plan_version", PLAN_VERSION) < 0
+                 || PyModule_AddObjectRef(module, "plan_instructions", instructions) < 0
+                 || PyModule_AddObjectRef(module, "plan_inputs", inputs) < 0
+                 || PyModule_AddObjectRef(module, "plan_arguments", arguments) < 0;
+    Py_XDECREF(instructions);
+    Py_XDECREF(inputs);
+    Py_XDECREF(arguments);
+    return failed ? -1 : 0;
+}
+
 int init_compiled_graph(PyObject *module)
 {
-    return init_check_failed(module) < 0 ? -1 : PyModule_AddType(module, &CompiledGraphType);
+    if (init_check_failed(module) < 0 || add_plan_tables(module) < 0) {
+        return -1;
+    }
+    return PyModule_AddType(module, &CompiledGraphType);
 }

@@ -9,8 +9,6 @@
 
 #include "tensors/tensor_access.h"
 
-enum { ARG_SLOT, ARG_OBJECT, ARG_LIST, ARG_TUPLE };
-
 /* Operands: callable (object), keyword names (object or -1), positional arguments, depth of the argument
  * stack, words of the argument program, results; then the program, then (slot, spec or -1) for each result;
  * slot -1: not used. */

@@ -4,33 +4,27 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import re
 import struct
 import sys
 import weakref
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from torch import fx
 
+from codegen.compile_fx import compile_fx
 from codegen.kernel.ir import Buffer, Const, Kernel
 from codegen.kernel.program import BufferInfo, ExternStep, KernelStep, Program, Ref, ViewStep
-from codegen.launch.plan import (
-    ARG_LIST,
-    ARG_OBJECT,
-    ARG_SLOT,
-    CALL,
-    DROP,
-    INPUT_CONFORM,
-    INPUT_INTEGER,
-    INPUT_TENSOR,
-    NEW,
-    PLAN_VERSION,
-    VIEW,
-    PlanOptions,
-    build_plan,
-)
+from codegen.launch.plan import Planner, PlanOptions, build_plan
 
 _capture = pytest.importorskip("_capture")
+PLANNER = Path(__file__).parents[2] / "codegen/launch/plan.py"
+NEW, VIEW, CALL, DROP = (_capture.plan_instructions[name][0] for name in ("NEW", "VIEW", "CALL", "DROP"))
+INPUT_TENSOR, INPUT_INTEGER, INPUT_CONFORM = map(_capture.plan_inputs.get, ("TENSOR", "INTEGER", "CONFORM"))
+ARG_SLOT, ARG_OBJECT, ARG_LIST = map(_capture.plan_arguments.get, ("SLOT", "OBJECT", "LIST"))
 aten = torch.ops.aten
 
 
@@ -49,7 +43,7 @@ def make(
     fallback: Any = None,
 ) -> Any:
     specs = [[6, 1, 3, 0, 3, 1]] if specs is None else specs
-    head = [PLAN_VERSION, len(inputs), slots, len(outputs), 0, len(specs), 1]
+    head = [_capture.plan_version, len(inputs), slots, len(outputs), 0, len(specs), 1]
     flat = [word for pair in (*inputs, *outputs) for word in pair]
     words = [*head, *flat, *(word for spec in specs for word in spec), *code]
     return _capture.CompiledGraph(struct.pack(f"{len(words)}q", *words), objects, fallback)
@@ -66,6 +60,32 @@ def call(
     return instruction(
         CALL, function_index, -1, positional, len(program), len(program), len(targets), *program, *flat
     )
+
+
+def test_the_planner_writes_each_instruction() -> None:
+    numbers = [number for number, _ in _capture.plan_instructions.values()]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert set(re.findall(r'emit\(\s*"(\w+)"', PLANNER.read_text())) == set(_capture.plan_instructions)
+
+
+def test_instructions_have_the_operands_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many words as the table has names; a list may follow."""
+    seen = {}
+
+    def emit(self: Any, name: str, *operands: int) -> None:
+        seen[name] = len(operands)
+        original(self, name, *operands)
+
+    original = Planner.emit
+    monkeypatch.setattr(Planner, "emit", emit)
+    weight, bias = torch.ones(4, 4), torch.ones(4)
+    compile_fx(
+        fx.symbolic_trace(lambda x: (x.add_(1) @ weight + bias).relu().sort()[0].t()), [torch.ones(4, 4)]
+    )
+    for name, count in seen.items():
+        words = _capture.plan_instructions[name][1].split()
+        assert count == len(words) or (words[-1] == "..." and count >= len(words) - 1), name
+    assert len(seen) > 4, seen
 
 
 def identity() -> Any:

@@ -12,7 +12,6 @@ import torch
 from codegen.dynamic.symbolic_graph import packed
 from codegen.kernel.open_numbers import OpenNumber, Recorder, closed
 from codegen.launch.compiled import calibrate
-from codegen.launch.plan import PLAN_VERSION
 
 
 def program(choices: random.Random, a: Any, b: Any) -> list[Any]:
@@ -72,7 +71,7 @@ def test_filled_numbers_are_those_of_ints(seed: int) -> None:
 
 def graph_without_steps() -> Any:
     calibrate()
-    return _capture.CompiledGraph(packed([(PLAN_VERSION, 0, 0, 0, 0, 0, 0)]), (0,))
+    return _capture.CompiledGraph(packed([(_capture.plan_version, 0, 0, 0, 0, 0, 0)]), (0,))
 
 
 def test_equal_histories_are_one_number_and_no_condition() -> None:

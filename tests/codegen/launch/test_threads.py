@@ -20,9 +20,8 @@ from codegen.compile_fx import compile_fx
 from codegen.kernel import cost as kernel_cost
 from codegen.kernel.cost import work_of
 from codegen.kernel.ir import Const
-from codegen.launch.plan import KERNEL
 
-pytest.importorskip("_capture")
+_capture = pytest.importorskip("_capture")
 ROWS, COLUMNS = 601, 1003  # no multiples of vectors
 
 
@@ -49,7 +48,7 @@ def grains(graph: Any) -> list[int]:
         position += 4 + 2 * words[position + 1]
     found = []
     while position < len(words):
-        if words[position] == KERNEL:
+        if words[position] == _capture.plan_instructions["KERNEL"][0]:
             found.append(words[position + 4])
         position += 2 + words[position + 1]
     return found
