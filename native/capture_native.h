@@ -1,7 +1,7 @@
-/* What the parts of the extension share: one init function a part, and the C interfaces that the frame hook
- * calls.
+/* What the parts of the extension share: an init function for each part, and the C interfaces that the frame
+ * hook calls.
  *
- * Interfaces of parts that may be left out of a build are weak: test the address before the call. */
+ * The interface of a part that a build may leave out is weak: test the address before the call. */
 
 #ifndef CAPTURE_NATIVE_H
 #define CAPTURE_NATIVE_H
@@ -32,14 +32,15 @@ CAPTURE_WEAK int init_direct_call(PyObject *module);
 /* --- a frame as guards see it: all references borrowed ----------------------------------------------- */
 
 typedef struct {
-    PyObject *const *locals; /* one for each of the code's co_nlocalsplus; NULL where unbound */
+    PyObject *const *locals; /* an item for each of the code's co_nlocalsplus; NULL where unbound */
     Py_ssize_t nlocals;
     PyFunctionObject *function;
     PyObject *globals;
     PyObject *builtins;
 } FrameState;
 
-/* Also what `capture.compile` gives (hooked_function.c): PyFunction_Check knows the type itself only. */
+/* Accepts what `capture.compile` gives (hooked_function.c), too: PyFunction_Check knows only the type itself.
+ */
 static inline int is_python_function(PyObject *object)
 {
     return PyObject_TypeCheck(object, &PyFunction_Type);
@@ -47,7 +48,7 @@ static inline int is_python_function(PyObject *object)
 
 /* --- guard_program.c --------------------------------------------------------------------------------- */
 
-/* -1: all guards hold and `slots` is filled with borrowed references; else the index of the guard that
+/* -1: all guards hold, and `slots` is filled with borrowed references. Else the index of the guard that
  * failed. */
 CAPTURE_WEAK int guard_program_run(PyObject *program, const FrameState *state, PyObject **slots);
 CAPTURE_WEAK Py_ssize_t guard_program_nslots(PyObject *program);
@@ -58,10 +59,10 @@ CAPTURE_WEAK int guard_program_check(PyObject *object); /* is it a GuardProgram?
 /* 0 with new references in `outs`, or -1 with an exception. */
 CAPTURE_WEAK int compiled_graph_run(PyObject *graph, PyObject *const *args, Py_ssize_t nargs,
                                     PyObject **outs);
-/* Zeros in the layout of the tensor that the graph takes at this place. NULL where it takes none, without an
- * exception. */
+/* Zeros in the layout of the tensor that the graph takes at this place. NULL without an exception where it
+ * takes none. */
 PyObject *compiled_graph_zeros(PyObject *graph, int64_t place);
-/* Sets _capture.CheckFailed: the graph did nothing, eager is to run the program. */
+/* Sets _capture.CheckFailed: the graph has done nothing, and eager has to run the program. */
 void compiled_graph_refuse(const char *why);
 CAPTURE_WEAK Py_ssize_t compiled_graph_nouts(PyObject *graph);
 CAPTURE_WEAK int compiled_graph_check(PyObject *object); /* is it a CompiledGraph? */

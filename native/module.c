@@ -1,6 +1,6 @@
 /* The extension module `_capture`: a table of parts, each of which adds its own types and functions.
  *
- * Parts declared weak in capture_native.h may be absent from a build; `_capture.parts` names those that are
+ * A build may leave out the parts that capture_native.h declares weak. `_capture.parts` names those that are
  * present. */
 
 #include "capture_native.h"

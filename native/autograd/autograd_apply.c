@@ -3,9 +3,9 @@
  * In:  gradients of the results, from the engine, without the GIL.
  * Out: a gradient for each edge.
  *
- * A C++ exception (a saved tensor that was written to, a second backward, an error in Python) passes through
- * these functions: what they hold is let go by cleanup attributes, which the compiler turns into landing pads
- * (-fexceptions).
+ * A C++ exception passes through these functions when a saved tensor was written to, when a backward runs for
+ * the second time, or when Python raises. Cleanup attributes let go of what a function holds; the compiler
+ * turns them into landing pads (-fexceptions).
  */
 #include "autograd/autograd_node.h"
 
@@ -103,7 +103,7 @@ static int read_masks(TrainingFunction *function)
         }
     }
     Py_XDECREF(masks);
-    if (status < 0 || function->conflicts != NULL) { /* or another thread was quicker */
+    if (status < 0 || function->conflicts != NULL) { /* unless another thread was quicker */
         PyMem_RawFree(words);
         return status;
     }
@@ -116,8 +116,8 @@ static int read_masks(TrainingFunction *function)
 
 enum { TYPE = 1, DESTROY, DELETE, INCREF_PYOBJECT = 5, RELEASE_VARIABLES = 11, APPLY = 18, VTABLE_WORDS };
 
-/* One more reference, as c10::intrusive_ptr takes it: the second one of an object with a Python half keeps
- * that alive. The engine has the first. */
+/* Adds a reference, as c10::intrusive_ptr does. The second reference of an object with a Python half keeps
+ * that half alive. The engine has the first one. */
 static Node *new_reference(Node *node)
 {
     int64_t references = (int64_t)__atomic_add_fetch(&node->references, 1, __ATOMIC_RELAXED);
@@ -129,7 +129,7 @@ static Node *new_reference(Node *node)
 
 /* --- backwards that start from some of the results --------------------------------------------------- */
 
-/* Takes the GIL. Throws. */
+/* Takes the GIL. May throw. */
 static void learn_masks(TrainingFunction *function)
 {
     PyGILState_STATE gil CLEANUP(release_gil) = PyGILState_Ensure();
@@ -177,8 +177,8 @@ static void free_all(Node *node)
     }
 }
 
-/* Which results' gradients came, noted for `node_release`; ~0 where all that is saved is wanted, and there.
- */
+/* The results whose gradients came, noted for `node_release`; ~0 where everything that is saved is wanted and
+ * still there. */
 static uint64_t note_sent(Node *node, const TensorVector *grads)
 {
     TrainingFunction *function = node->function;
@@ -196,16 +196,16 @@ static uint64_t note_sent(Node *node, const TensorVector *grads)
     pthread_mutex_lock(&node->mutex);
     progress->sent = sent;
     if (progress->spent != 0 && were_freed(function, sent, progress->spent)) {
-        free_all(node); /* so unpacking throws what eager throws */
+        free_all(node); /* then unpacking throws what eager throws */
     }
     bool all = progress->spent == 0 || sent == all_results(function) || torch_symbols.grad_mode();
     pthread_mutex_unlock(&node->mutex);
     return all ? ~0ull : sent;
 }
 
-/* A result was saved without its node, which `unpack` gives back to it (and takes over). What was freed
- * already: unpack throws before it looks. What only leads back from results that are not `sent` is no_tensor.
- */
+/* A result was saved without its node: `unpack` gives the node back to it, and takes over the reference.
+ * Where a tensor was freed already, `unpack` throws before it looks. Where only results that are not `sent`
+ * lead back to a tensor, it is no_tensor. */
 static void unpack_saved(Node *node, uint64_t sent, Tensors *out)
 {
     const TrainingFunction *function = node->function;
@@ -221,12 +221,13 @@ static void unpack_saved(Node *node, uint64_t sent, Tensors *out)
                        function, function->saved_results[out->count - function->nsaved_arguments]);
         Node *taken = own && *(TensorPointer *)saved != no_tensor ? new_reference(node) : NULL;
         autograd_symbols.unpack(&out->items[out->count], saved,
-                                &taken); /* throws where it was written to, or freed */
+                                &taken); /* throws where the tensor was written to or freed */
         out->count++;
     }
 }
 
-/* Saved tensors, then the gradients of the differentiable results; a gradient that nobody sent is NULL. */
+/* The saved tensors, then the gradients of the differentiable results. A gradient that nobody sent is NULL.
+ */
 static int wrap_arguments(const TrainingFunction *function, Tensors *saved, const TensorVector *grads,
                           Objects *out)
 {
@@ -260,7 +261,7 @@ static PyObject *tuple_of(PyObject *const *items, int64_t count)
     return tuple;
 }
 
-/* An empty tensor at this place in autograd's graph. Takes the edge over. */
+/* Makes an empty tensor at this place in autograd's graph. Takes over the edge. */
 static PyObject *tensor_at(Edge edge)
 {
     static const int64_t zero = 0, one = 1;
@@ -297,8 +298,8 @@ PyObject *edge_to(PyObject *tensor)
     return tensor_at(edge);
 }
 
-/* The first time, under create_graph, and where a gradient is missing or no plain tensor: Python knows what
- * to do. */
+/* Python runs the backward the first time, under create_graph, and where a gradient is missing or is no plain
+ * tensor. */
 static int run_in_python(Node *node, const Objects *arguments, Objects *out)
 {
     TrainingFunction *function = node->function;
@@ -325,8 +326,8 @@ static int run_in_python(Node *node, const Objects *arguments, Objects *out)
     return status;
 }
 
-/* Zeros for the gradients that nobody sent: how each is laid out stands in the graph's plan. 0: done; 1:
- * Python is to do it; -1: an exception. */
+/* Fills in zeros for the gradients that nobody sent; the graph's plan says how each is laid out. 0: done; 1:
+ * Python has to do it; -1: an exception. */
 static int add_zeros(const TrainingFunction *function, Objects *arguments, uint64_t missing)
 {
     int64_t first = arguments->count - function->ndifferentiable;
@@ -344,7 +345,7 @@ static int add_zeros(const TrainingFunction *function, Objects *arguments, uint6
     return 0;
 }
 
-/* None, as in eager, for an argument whose gradient would come from results that have none. */
+/* As in eager, an argument gets None where its gradient would come from results that have none. */
 static void drop_without_source(const TrainingFunction *function, uint64_t missing, Objects *grads)
 {
     for (int64_t i = 0; i < function->arguments; i++) {
@@ -469,7 +470,7 @@ void **autograd_vtable(void)
     static void *vtable[VTABLE_WORDS], *type[3];
     if (vtable[APPLY] == NULL) {
         memcpy(vtable, autograd_symbols.node_vtable, sizeof vtable);
-        memcpy(type, autograd_symbols.index_type, sizeof type); /* its class, name and base */
+        memcpy(type, autograd_symbols.index_type, sizeof type); /* the class, name and base of the node */
         type[1] = "21CapturedGraphBackward";                    /* what grad_fn.name() tells */
         vtable[TYPE] = type;
         vtable[DESTROY] = (void *)node_destroy;

@@ -1,8 +1,8 @@
 /* What torch's autograd nodes look like, verified against a real one: see autograd_node.h.
  *
  * In:  an IndexBackward0 made by Python, with properties that Python tells.
- * Out: `autograd_layout_ready()`: 1 where every field stands where `Node` says. Else nodes are made by
- * torch.autograd.Function.
+ * Out: `autograd_layout_ready()`: 1 where every field stands where `Node` says. Else
+ *      torch.autograd.Function makes the nodes.
  */
 #include "autograd/autograd_node.h"
 
@@ -50,7 +50,8 @@ static const struct {
 static bool find_symbols(void)
 {
 #if !defined(__x86_64__)
-    return false; /* results in memory are an ordinary first argument by the C++ ABI of x86-64 only */
+    return false; /* only the C++ ABI of x86-64 passes the place of a result in memory as an ordinary first
+                     argument */
 #endif
     for (size_t i = 0; i < sizeof WANTED / sizeof *WANTED; i++) {
         void *library = dlopen(WANTED[i].library, RTLD_NOLOAD | RTLD_LAZY);
@@ -64,8 +65,8 @@ static bool find_symbols(void)
 
 /* --- a real node ------------------------------------------------------------------------------------- */
 
-/* `node` saves two index tensors of x[i, j]; `dual` has a forward gradient, `leaf` none. The function that
-   torch.autograd.forward_ad has for it would compile a dozen functions by torch.jit first: 0.2 s, and
+/* `node` saves two index tensors of x[i, j]; `dual` has a forward gradient, `leaf` has none. torch's function
+   for it in torch.autograd.forward_ad would first compile a dozen functions by torch.jit: 0.2 s, and
    warnings. */
 static const char SAMPLE_CODE[] =
     "import torch\n"
@@ -186,7 +187,7 @@ static int examine_torch(void)
     PyObject *space = PyDict_New();
     int status = space == NULL ? -1 : run_sample(space);
     if (space != NULL) {
-        PyDict_Clear(space); /* its functions refer to it */
+        PyDict_Clear(space); /* the functions in it refer to it */
         Py_DECREF(space);
     }
     return status;
@@ -194,7 +195,7 @@ static int examine_torch(void)
 
 int autograd_layout_ready(void)
 {
-    static int ready = -2; /* not looked yet */
+    static int ready = -2; /* nobody has looked yet */
     if (!tensor_access_ready()) {
         PyErr_SetString(PyExc_RuntimeError, "call _capture.calibrate() first");
         return -1;

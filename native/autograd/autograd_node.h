@@ -1,10 +1,10 @@
 /* A node of torch's autograd graph, built in C.
  *
- * The object that autograd sees is a `torch::autograd::generated::IndexBackward0`, the simplest of torch's
- * own nodes that has a list of saved tensors: its memory layout, its destructor and its SavedVariables are
- * torch's; the virtual functions `apply` and `release_variables` are ours (native/autograd/autograd_apply.c).
- * So a saved tensor is checked for writes, goes through the user's saved-tensor hooks and is freed as
- * eager's.
+ * The object that autograd sees is a `torch::autograd::generated::IndexBackward0`. It is the simplest of
+ * torch's own nodes that has a list of saved tensors. Its memory layout, its destructor and its
+ * SavedVariables are torch's; the virtual functions `apply` and `release_variables` are ours
+ * (native/autograd/autograd_apply.c). So a saved tensor is checked for writes, goes through the user's
+ * saved-tensor hooks, and is freed as in eager.
  */
 #ifndef CAPTURE_AUTOGRAD_NODE_H
 #define CAPTURE_AUTOGRAD_NODE_H
@@ -36,8 +36,7 @@ typedef struct {
                            it is compiled */
     PyObject *wrap;     /* wrap(all that the forward gave, *args): the results with a node made in Python */
     PyObject *run_backward; /* run_backward(saved, tangents, edges): where `backward` is not enough */
-    PyObject
-        *masks; /* masks() -> (conflicts, needs): asked for once, where some of the results get no gradient */
+    PyObject *masks;     /* masks() -> (conflicts, needs): called once, where some results get no gradient */
     int64_t *words;      /* the four lists below */
     uint64_t *conflicts; /* for each differentiable result: a bit for each whose backward frees what its own
                             reads; NULL until it is known */
@@ -65,10 +64,11 @@ static inline bool is_differentiable_result(const TrainingFunction *function, in
 /* Behind the saved tensors of a node, in the same memory: a bit for each differentiable result. */
 typedef struct {
     uint64_t sent;  /* those that the last backward started from */
-    uint64_t spent; /* those that a backward has freed the way of */
+    uint64_t spent; /* those whose way back a backward has freed */
 } Progress;
 
-#define MANY_RESULTS 64 /* more than a Progress has bits for: a backward frees all that the node saved */
+#define MANY_RESULTS                                                                                         \
+    64 /* for more results a Progress has no bits: a backward then frees everything that the node saved */
 
 #define METADATA_BYTES 96
 #define FEW_METADATA 2
@@ -122,16 +122,16 @@ extern size_t saved_bytes; /* sizeof(SavedVariable) */
 extern void *plain_meta;   /* the vtable of AutogradMeta: of tensors that are no views */
 extern TensorPointer no_tensor;
 
-/* Whether nodes can be built here: 1, or 0 where this torch is another one than expected, -1 with an
- * exception. Looks once. */
+/* Can nodes be built here? 1; 0 where this torch is another one than expected; -1 with an exception. Looks
+ * once. */
 int autograd_layout_ready(void);
 /* Do saved tensors go through hooks of the user on this thread? */
 bool saved_tensor_hooks_active(void);
-/* The tensor has a forward-mode gradient. */
+/* Has the tensor a forward-mode gradient? */
 bool has_forward_grad(PyObject *tensor);
 
-/* Throws the Python exception that is set as the C++ exception that torch turns into it again. Does not
- * return. Needs the GIL. */
+/* Throws the Python exception that is set, as the C++ exception that torch turns into a Python exception
+ * again. Does not return. Needs the GIL. */
 _Noreturn void throw_python_error(void);
 
 /* An empty tensor that stands where `tensor` does in autograd's graph. New reference; only where

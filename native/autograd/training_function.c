@@ -5,11 +5,11 @@
  *
  *     y, = TrainingFunction(forward, wrap, run_backward, ...)(x, w);  y.sum().backward()
  *
- * The node is built here (autograd_node.h) in the ordinary case. Under anomaly mode, forward-mode gradients,
- * where an argument is a view or a result is one, and on another torch than expected, `wrap` makes it with
- * torch.autograd.Function. Under hooks on saved tensors it refuses
- * (_capture.CheckFailed: the program runs eagerly): checkpoints find a tensor again by its place among those
- * saved, whichever graph runs the second time.
+ * The node is built here (autograd_node.h) in the ordinary case. `wrap` makes it with torch.autograd.Function
+ * in anomaly mode, under forward-mode gradients, where an argument or a result is a view, and with another
+ * torch than expected. Under hooks on saved tensors the call raises _capture.CheckFailed, and the program
+ * runs eagerly: a checkpoint finds a tensor again by its place among the saved ones, and another graph may
+ * run the second time.
  */
 #include "autograd/autograd_node.h"
 
@@ -31,7 +31,7 @@ static char *meta_of(PyObject *tensor)
 
 /* --- may the node be built here? --------------------------------------------------------------------- */
 
-/* An edge to a view can throw: a view that was written to has its history made anew. */
+/* An edge to a view can throw: torch makes the history of a view anew after a write to it. */
 static bool is_simple(PyObject *tensor)
 {
     char *meta = meta_of(tensor);
@@ -200,7 +200,7 @@ static PyObject *join(TrainingFunction *function, PyObject *const *args, PyObjec
     Node *node = new_node(function);
     add_edges(node, args);
     join_results(node, given);
-    save(node, args, given); /* after the results know their node */
+    save(node, args, given); /* after join_results: the results know their node */
     return tuple_of(given, function->results);
 }
 
@@ -235,7 +235,7 @@ static PyObject *function_vectorcall(PyObject *object, PyObject *const *args, si
 
 /* --- the type ---------------------------------------------------------------------------------------- */
 
-/* A list of positions, each below `limit`; its items are appended to the function's words. */
+/* Reads a list of positions, each below `limit`, and appends them to the function's words. */
 static int read_positions(PyObject *tuple, int64_t limit, int64_t **next, const int64_t **items,
                           int64_t *count)
 {
@@ -329,7 +329,7 @@ static int function_traverse(TrainingFunction *function, visitproc visit, void *
 
 static int function_clear(TrainingFunction *function)
 {
-    Py_CLEAR(function->backward); /* the rest stays: the cycles go through `wrap` and `run_backward`, whose
+    Py_CLEAR(function->backward); /* the rest stays: cycles go through `wrap` and `run_backward`, whose
                                      closures can be cleared */
     return 0;
 }

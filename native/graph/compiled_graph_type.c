@@ -1,7 +1,7 @@
-/* _capture.CompiledGraph, the type: reads a launch plan when it is made, owns it and the workspace, times its
- * instructions.
+/* _capture.CompiledGraph, the type: reads a launch plan when it is made, owns the plan and the workspace,
+ * times the instructions.
  *
- * (What a call does: compiled_graph.c.)
+ * What a call does is in compiled_graph.c.
  */
 #include "graph/compiled_graph.h"
 

@@ -1,11 +1,11 @@
 /* _capture.ConvertedInputs: a graph that takes tensors, called with what the frame has.
  *
- * In:  the graph, and for some of its places a function that makes the tensor of what comes there.
+ * In:  the graph, and for some of its places a function that makes the tensor of the argument at that place.
  * Out: a callable.
  *
  *     ConvertedInputs(graph, ((1, from_float),), from_float)(x, 0.5)     ->     graph(x, from_float(0.5))
  *
- * `from_float` makes a 0-d float64 tensor of a number; for a float itself that is done here. */
+ * `from_float` makes a 0-d float64 tensor of a number. For an exact float this file does it in C. */
 
 #include "capture_native.h"
 #include "tensors/tensor_access.h"
@@ -37,7 +37,7 @@ static PyObject *convert(const ConvertedInputs *self, PyObject *conversion, PyOb
     return PyObject_CallOneArg(conversion, value);
 }
 
-/* `given` starts as the arguments; of those made here `made` has the references. */
+/* `given` starts as the arguments. `made` has the references of the tensors that are made here. */
 static PyObject *call_converted(const ConvertedInputs *self, PyObject **given, Py_ssize_t count,
                                 PyObject **made)
 {
@@ -127,7 +127,7 @@ static int converted_traverse(ConvertedInputs *self, visitproc visit, void *arg)
     return 0;
 }
 
-/* The places stay: a call looks at them. */
+/* The places stay: a later call looks at them. */
 static int converted_clear(ConvertedInputs *self)
 {
     Py_XSETREF(self->graph, Py_NewRef(Py_None));

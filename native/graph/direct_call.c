@@ -1,17 +1,19 @@
 /* Functional operators by the C ABI of libtorch_cpu, below autograd, in place of the operator objects.
  *
- * In:  the name of an entry point, the kinds of its arguments, their names and defaults, how many tensors it
- * gives, the callable that does the same, and whether grad mode has to be on. Out: a callable.
+ * In:  the name of an entry point; the kinds, names and defaults of its arguments; how many tensors it gives;
+ * a callable that does the same; whether grad mode has to be on. Out: a callable.
  *
- *     DirectCall("aoti_torch_cpu_topk", "tiibb", ("self", "k", "dim", "largest", "sorted"), (..., ..., -1,
- * True, True), 2, torch.topk, False)
+ *     DirectCall("aoti_torch_cpu_topk", "tiibb", ("self", "k", "dim", "largest", "sorted"),
+ *                (..., ..., -1, True, True), 2, torch.topk, False)
  *
- * An operator object walks its schema and boxes each argument, torch's own binding parses them; then the
- * dispatcher goes through the kernels of autograd, which for an operator without a derivative (backwards of
- * fused operators) box all arguments once more. The entry points (torchgen writes them from the schemas) call
- * the operator for the CPU. Keys of autograd are off meanwhile, as they are where eager's autograd calls the
- * same function: else views that the operator makes on the way would be known to autograd. What is no plain
- * tensor or no such argument, and whatever fails here, is left to the other callable: errors are its own.
+ * An operator object walks its schema and boxes each argument; torch's own binding parses them. Then the
+ * dispatcher goes through the kernels of autograd. For an operator without a derivative (backwards of fused
+ * operators) these box all arguments once more. The entry points, which torchgen writes from the schemas,
+ * call the operator for the CPU.
+ *
+ * The keys of autograd are off meanwhile, as they are where eager's autograd calls the same function: else
+ * autograd would know views that the operator makes on the way. The other callable gets arguments that are no
+ * plain tensor or have another kind, and every call that fails here: it raises its own errors.
  */
 #include "capture_native.h"
 
@@ -29,7 +31,7 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     void *address;
-    PyObject *symbol, *kinds; /* ASCII: see READERS */
+    PyObject *symbol, *kinds; /* indexed by an ASCII character: see READERS */
     PyObject *names, *defaults, *otherwise;
     Py_ssize_t nresults;
     int in_grad_mode;
@@ -53,7 +55,7 @@ static bool add_word(Arguments *to, int64_t word)
     return true;
 }
 
-/* Room for something that is pointed to, or NULL. */
+/* Room for a value that an argument points to, or NULL. */
 static int64_t *keep(Arguments *to)
 {
     return to->nkept == MOST_KEPT ? NULL : &to->kept[to->nkept++];
@@ -194,14 +196,15 @@ static bool read_none(PyObject *argument, Arguments *to)
     return argument == Py_None && add_word(to, 0);
 }
 
-/* By the character of the kind; upper case: may be None. Keep equal to codegen/launch/direct_calls.py. */
+/* Indexed by the character of the kind. Upper case: may be None. Keep equal to
+ * codegen/launch/direct_calls.py. */
 static bool (*const READERS[128])(PyObject *, Arguments *) = {
     ['t'] = read_tensor, ['T'] = read_maybe_tensor, ['i'] = read_int,   ['I'] = read_maybe_int,
     ['b'] = read_bool,   ['B'] = read_maybe_bool,   ['d'] = read_float, ['D'] = read_maybe_float,
     ['l'] = read_ints,   ['L'] = read_maybe_ints,   ['m'] = read_bools, ['N'] = read_none,
 };
 
-/* The argument of that number, borrowed; NULL where the call does not give it and it has no default
+/* The argument of that number, borrowed. NULL where the call does not give it and it has no default
  * (Ellipsis). */
 static PyObject *argument_of(const DirectCall *self, Py_ssize_t number, PyObject *const *args,
                              Py_ssize_t npositional, PyObject *keywords)
@@ -237,8 +240,8 @@ static bool read_arguments(const DirectCall *self, PyObject *const *args, Py_ssi
     return true;
 }
 
-/* Integers and floats go by different registers, and to the stack in their order: of more arguments than a
- * function has it sees nothing (System V on x86-64, AAPCS64). */
+/* Integers and floats go in different registers, and in their order onto the stack. A function does not see
+ * arguments beyond its own (System V on x86-64, AAPCS64). */
 typedef int (*EntryPoint)(int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
                           int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
                           int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
@@ -255,7 +258,7 @@ static int call_entry_point(void *address, const Arguments *arguments)
                                  f[2], f[3], f[4], f[5], f[6], f[7]);
 }
 
-/* Takes over the handles. An undefined tensor is None. */
+/* Takes over the handles. An undefined tensor becomes None. */
 static PyObject *tensors_of(Handle *handles, Py_ssize_t count)
 {
     if (count == 1) {
@@ -274,7 +277,7 @@ static PyObject *tensors_of(Handle *handles, Py_ssize_t count)
     return tuple;
 }
 
-/* NULL without an exception: the operator has to be called in the other way. */
+/* NULL without an exception: the other callable has to be called. */
 static PyObject *call_directly(const DirectCall *self, PyObject *const *args, Py_ssize_t npositional,
                                PyObject *keywords)
 {

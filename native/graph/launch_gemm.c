@@ -1,7 +1,7 @@
 /* Products of matrices by the BLAS that torch links, on bare pointers.
  *
- * In:  row-major C = A B seen as column-major C' = B' A'; the plan has swapped the operands already and gives
- * sizes, leading dimensions and transposes as BLAS wants them. Out: C in place.
+ * In:  row-major C = A B, seen as column-major C' = B' A'. The plan has swapped the operands already, and
+ * gives sizes, leading dimensions and transposes as BLAS wants them. Out: C in place.
  */
 #include "graph/compiled_graph.h"
 
@@ -11,7 +11,7 @@
 #include "graph/parallel.h"
 #include "tensors/tensor_access.h"
 
-#define PART_WORK 1500000 /* multiplications that are worth a thread: some 25 us */
+#define PART_WORK 1500000 /* so many multiplications are worth a thread: some 25 us */
 
 typedef void (*Sgemm)(const char *, const char *, const int *, const int *, const int *, const float *,
                       const float *, const int *, const float *, const int *, const float *, float *,
@@ -82,8 +82,8 @@ static int32_t products(const void *data, int64_t begin, int64_t end)
     return 0;
 }
 
-/* Many products are divided between the threads, each done by one; a few are left to BLAS, which divides each
- * between all. */
+/* The threads divide many products between them, each product on one thread. A few are left to BLAS, which
+ * divides each of them between all threads. */
 static int64_t parts_of(const Gemm *gemm)
 {
     int64_t one = gemm->m * gemm->n * gemm->k;

@@ -3,16 +3,16 @@
  * In:  a function over a range, and how long a part must be to be worth a thread.
  * Out: the function was called on parts that do not overlap and cover the range.
  *
- *     parallel_parts(1000, 300) -> 2 with torch.set_num_threads(2)        parallel_run(f, data, 1000, 2) ->
- * f(0, 500) | f(500, 1000)
+ *     parallel_parts(1000, 300)          ->  2, after torch.set_num_threads(2)
+ *     parallel_run(f, data, 1000, 2)     ->  f(0, 500) | f(500, 1000)
  *
- * The pool is that of the OpenMP library that torch loaded: `GOMP_parallel` is what the compiler makes of
+ * The pool is that of the OpenMP library that torch has loaded. `GOMP_parallel` is what the compiler makes of
  * `#pragma omp parallel`, so eager's kernels, MKL's and ours run on the same threads. A region always asks
- * for as many threads as torch would: with fewer the library would end the others, and start new ones for the
- * next region. Which thread does which part has no influence on what it computes.
+ * for as many threads as torch would: with fewer, the library would end the others, and start new ones for
+ * the next region. Which thread does which part does not change what it computes.
  *
  * A child process after fork() has none of its parent's threads, and the library does not notice: a region
- * there would wait for ever. There all work is the caller's own.
+ * would wait for ever. So in a child the caller does all work itself.
  */
 #include "graph/parallel.h"
 
@@ -57,7 +57,7 @@ static void note_failure(Region *region, int64_t part, int32_t code)
     }
 }
 
-/* The parts of one thread: more than one where the library gave fewer threads than asked for. */
+/* The parts of one thread. There are several where the library gave fewer threads than it was asked for. */
 static void region_body(void *data)
 {
     Region *region = data;
@@ -114,7 +114,7 @@ void init_parallel(void)
     if (library == NULL) {
         return;
     }
-    /* A look-up in the library sees what it depends on, too: the OpenMP library that it was linked with. */
+    /* A look-up in the library also sees what it was linked with: the OpenMP library. */
     thread_number = (int (*)(void))dlsym(library, "omp_get_thread_num");
     team_size = (int (*)(void))dlsym(library, "omp_get_num_threads");
     torch_threads = (int (*)(void))dlsym(library, "_ZN2at15get_num_threadsEv");

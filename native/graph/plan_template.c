@@ -42,7 +42,7 @@ static PyTypeObject PlanTemplateType;
 
 /* --- numbers ----------------------------------------------------------------------------------------- */
 
-/* 1; 0 where the result is none of 64 bits. */
+/* 1, or 0 where the result does not fit into 64 bits. */
 static int compute(const Row *row, const int64_t *key, const int64_t *values, int64_t *result)
 {
     if (row->operation == ROW_INPUT) {

@@ -6,7 +6,7 @@
 #include <Python.h>
 #include <stdint.h>
 
-/* A new reference to the graph for these ints; to None where the plan is not right for them; NULL with an
+/* A new reference to the graph for these ints, or to None where the plan is not right for them. NULL with an
  * exception. */
 PyObject *plan_template_graph(PyObject *object, const int64_t *key);
 Py_ssize_t plan_template_ninputs(PyObject *object);

@@ -1,11 +1,14 @@
 /* _capture.SizedGraph: the graph for the ints among the arguments.
  *
  * In:  arguments of a graph with symbolic sizes; those at `positions` are ints.
- * Out: what the graph for these ints returns. At the first call with them one of the plan templates that were
- * added makes that graph, else `prepare(*args)` gives it; `limit` of them are kept, most recently used first.
+ * Out: what the graph for these ints returns.
  *
- *     sized = SizedGraph((0,), 64, prepare);   sized(7, x[7])   ->   prepare(7, x)(7, x);   sized(7, y[7]) ->
- * the same graph, found by 7
+ *     sized = SizedGraph((0,), 64, prepare)
+ *     sized(7, x[7])     ->     prepare(7, x)(7, x)
+ *     sized(7, y[7])     ->     the same graph, found by 7
+ *
+ * At the first call with new ints, one of the plan templates that were added makes the graph, or
+ * `prepare(*args)` gives it. `limit` graphs are kept, most recently used first.
  */
 #include "capture_native.h"
 
@@ -30,7 +33,7 @@ typedef struct {
     PyObject *templates[MAX_TEMPLATES]; /* the newest first */
 } SizedGraph;
 
-/* 1 and the ints, or 0 where an argument is no int of 64 bits: then the call is not kept. */
+/* 1 and the ints. 0 where an argument is no int of 64 bits: then the graph is not kept. */
 static int read_key(const SizedGraph *self, PyObject *const *args, Py_ssize_t nargs, int64_t *key)
 {
     for (Py_ssize_t i = 0; i < self->nkeys; i++) {
@@ -46,7 +49,7 @@ static int read_key(const SizedGraph *self, PyObject *const *args, Py_ssize_t na
     return 1;
 }
 
-/* Move place `from` to the front. */
+/* Moves place `from` to the front. */
 static void to_front(SizedGraph *self, Py_ssize_t from)
 {
     size_t width = (size_t)self->nkeys * sizeof(int64_t);
@@ -73,7 +76,7 @@ static PyObject *find(SizedGraph *self, const int64_t *key)
     return NULL;
 }
 
-/* Keep `graph` at the front; the least recently used one goes where there is no room. */
+/* Keeps `graph` at the front. Where there is no room, the least recently used one goes. */
 static void keep(SizedGraph *self, const int64_t *key, PyObject *graph)
 {
     PyObject *dropped = NULL;
@@ -86,10 +89,10 @@ static void keep(SizedGraph *self, const int64_t *key, PyObject *graph)
     memcpy(self->keys + last * self->nkeys, key, (size_t)self->nkeys * sizeof(int64_t));
     self->graphs[last] = Py_NewRef(graph);
     to_front(self, last);
-    Py_XDECREF(dropped); /* may run code, which finds the table whole */
+    Py_XDECREF(dropped); /* may run code, and that code finds the table whole */
 }
 
-/* A new reference to a graph that a template makes, NULL without an exception where none does, or with one.
+/* A new reference to a graph that a template makes. NULL without an exception where none does, or with one.
  */
 static PyObject *from_template(SizedGraph *self, const int64_t *key)
 {
@@ -214,8 +217,8 @@ static int sized_traverse(SizedGraph *self, visitproc visit, void *arg)
     return 0;
 }
 
-/* `prepare` stays until the end: a graph that can be called needs it. Cycles through it are broken at the
- * object that owns it. */
+/* `prepare` stays until the end: a graph that can be called needs it. The object that owns it breaks cycles
+ * through it. */
 static int sized_clear(SizedGraph *self)
 {
     while (self->count > 0) {

@@ -5,8 +5,8 @@
 #include <Python.h>
 #include <stdint.h>
 
-/* For memory that was just allocated. Does nothing for little, and where `_capture.set_huge_pages` said so.
- */
+/* Call it for memory that was just allocated. It does nothing for small blocks, and nothing after
+ * `_capture.set_huge_pages(False)`. */
 void welcome_huge_pages(void *memory, size_t size);
 
 int init_huge_pages(PyObject *module);

@@ -146,7 +146,7 @@ uintptr_t tensor_storage_key(PyObject *tensor)
     return data != 0 ? data : (uintptr_t)storage;
 }
 
-/* NULL for an inference tensor, which has no version. */
+/* NULL for an inference tensor: it has no version. */
 static uint32_t *version_of(PyObject *tensor)
 {
     char *counter = AT(impl_of(tensor), tensor_offsets.version_counter, char *);
@@ -194,7 +194,7 @@ int tensor_requires_grad(PyObject *tensor)
         || AT(meta, tensor_offsets.meta_grad_fn, void *) != NULL) {
         return 1;
     }
-    /* Of a view that was made without grad mode, torch gives its base's answer. */
+    /* For a view that was made without grad mode, torch gives its base's answer. */
     return fallback_flag(tensor, FALLBACK_REQUIRES_GRAD) == 1;
 }
 
@@ -223,7 +223,8 @@ PyObject *tensor_grad(PyObject *tensor)
     PyObject *object = AT(grad, tensor_offsets.pyobj, PyObject *);
     return object != NULL
                ? object
-               : fallback_grad(tensor); /* no Python object yet: torch makes it, and the gradient keeps it */
+               : fallback_grad(
+                   tensor); /* there is no Python object yet: torch makes it, and the gradient keeps it */
 }
 
 /* --- for tests, and for a look ----------------------------------------------------------------------- */

@@ -1,10 +1,11 @@
 /* Tensors from C, without torch headers.
  *
  * In:  a PyObject* that `tensor_check` accepts.
- * Out: its properties, read at calibrated offsets of TensorImpl and StorageImpl (see tensor_calibrate.c), or
- * by torch's C and Python accessors where the layout of this torch could not be told.
+ * Out: its properties. They are read at calibrated offsets of TensorImpl and StorageImpl (see
+ *      tensor_calibrate.c); where the layout of this torch could not be found, torch's C and Python accessors
+ *      read them.
  *
- *     tensor_sizes(t)[0]     ->  t.size(0), 1 ns
+ *     tensor_sizes(t)[0]      -> t.size(0), 1 ns
  *     tensor_new_strided(...) -> torch.empty_strided(...), 0.4 us
  *
  * Nothing here may be called before `_capture.calibrate()` has succeeded (tensor_access_ready() tells). All
@@ -32,11 +33,11 @@ enum {
     DTYPE_BFLOAT16 = 15,
 };
 
-/* Byte offsets; by_offset is 0 where calibration found no unique layout and accessors are used. */
+/* Byte offsets. by_offset is 0 where calibration found no unique layout: then accessors are used. */
 typedef struct {
     int ready;
     int by_offset;
-    int forced;          /* accessors were asked for (tests) */
+    int forced;          /* the caller asked for accessors (tests) */
     const char *problem; /* the property that was not found, or NULL */
     int storage, autograd_meta, version_counter, ndim, sizes, strides, storage_offset, numel, dtype, device,
         keys;                                   /* in TensorImpl */
@@ -53,11 +54,11 @@ int tensor_access_ready(void);
 int tensor_check(PyObject *object);
 /* 1 for exactly torch.Tensor or torch.nn.Parameter: no Python override can sit on it. */
 int tensor_check_exact(PyObject *object);
-/* 1 for tensor_check_exact and a dense strided CPU tensor with no conjugate, negative or other special
- * dispatch key: its elements may be read at data_ptr by sizes and strides. */
+/* 1 for an exact tensor (tensor_check_exact) that is dense, strided, on the CPU and without a conjugate,
+ * negative or other special dispatch key: its elements may be read at data_ptr by sizes and strides. */
 int tensor_is_plain(PyObject *object);
 
-/* First element (storage data + storage offset). NULL for tensors without elements or memory. */
+/* The first element (storage data + storage offset). NULL for tensors without elements or memory. */
 void *tensor_data_ptr(PyObject *tensor);
 int tensor_ndim(PyObject *tensor);
 /* `ndim` items each, in elements; valid until the tensor is resized or freed. */
@@ -69,29 +70,29 @@ int64_t tensor_numel(PyObject *tensor);
 int tensor_dtype(PyObject *tensor);
 /* Bytes of an element; 0 for a dtype that is unknown here. */
 int tensor_dtype_size(int dtype);
-/* device type (0 is CPU) in the low byte, index (0xff: none) in the next. */
+/* The device type (0 is CPU) in the low byte, its index (0xff: none) in the next. */
 int tensor_device(PyObject *tensor);
-/* Raw DispatchKeySet of the tensor alone. */
+/* The raw DispatchKeySet of the tensor alone. */
 uint64_t tensor_dispatch_keys(PyObject *tensor);
 int tensor_requires_grad(PyObject *tensor);
 int tensor_is_leaf(PyObject *tensor);
-/* Equal for two tensors that share memory: the storage's data pointer, the storage itself where that is NULL,
- * the TensorImpl without a storage. */
+/* Equal for two tensors that share memory. It is the storage's data pointer; where that is NULL the storage
+ * itself; without a storage the TensorImpl. */
 uintptr_t tensor_storage_key(PyObject *tensor);
 
 uint32_t tensor_version(PyObject *tensor);
-/* What every write from native code owes autograd (raises the version that saved tensors are checked
- * against). Inference tensors have no version: nothing is done. */
+/* Every write from native code has to call this: it raises the version, which autograd compares for saved
+ * tensors. Inference tensors have no version: nothing is done. */
 void tensor_bump_version(PyObject *tensor);
 
-/* New CPU tensor with unset contents; no autograd history. New reference, or NULL with an exception. */
+/* A new CPU tensor with unset contents and no autograd history. New reference, or NULL with an exception. */
 PyObject *tensor_new_strided(int dtype, int ndim, const int64_t *sizes, const int64_t *strides);
-/* as_strided of `base` by torch itself: a view that autograd knows (`_base`, shared version counter).
+/* as_strided of `base`, done by torch itself: a view that autograd knows (`_base`, shared version counter).
  * `offset` counts elements from the start of the storage. */
 PyObject *tensor_as_view(PyObject *base, int ndim, const int64_t *sizes, const int64_t *strides,
                          int64_t offset);
-/* Wraps and takes over an AtenTensorHandle (of aoti_torch_*). New reference, or NULL with an exception (the
- * handle is freed then too). */
+/* Wraps an AtenTensorHandle (of aoti_torch_*) and takes it over. New reference, or NULL with an exception
+ * (the handle is freed then too). */
 PyObject *tensor_from_handle(void *handle);
 /* The AtenTensorHandle inside a tensor: borrowed, valid as long as the object. */
 static inline void *tensor_handle(PyObject *tensor)
@@ -106,13 +107,13 @@ PyObject *tensor_grad(PyObject *tensor);
 /* State of thread and process, in the order of guards/properties/global_state.py. */
 #define GLOBAL_STATE_FIELDS 14
 void tensor_global_state(int64_t out[GLOBAL_STATE_FIELDS]);
-/* Whether it is so now: the same fields, without those that the thread's dispatch keys imply. */
+/* Is the state as expected? Compares the same fields, without those that the thread's dispatch keys imply. */
 int tensor_global_state_is(const int64_t expected[GLOBAL_STATE_FIELDS]);
 
-/* A property at its offset; only where tensor_offsets.by_offset. */
+/* Reads a property at its offset; only where tensor_offsets.by_offset. */
 #define TENSOR_IMPL(tensor) (*(char **)tensor_handle(tensor))
 #define TENSOR_FIELD(base, offset, type) (*(type *)((base) + (offset)))
-#define TENSOR_INLINE_DIMS 5 /* sizes and strides of more dims stand behind a pointer */
+#define TENSOR_INLINE_DIMS 5 /* the sizes and strides of more dims stand behind a pointer */
 
 int init_tensor_access(PyObject *module);
 

@@ -1,10 +1,9 @@
 /* Finds where this build of torch keeps the properties of a tensor.
  *
  * In:  sample tensors with unusual properties, and those properties as Python tells them.
- * Out: `tensor_offsets`, each offset the only place where every sample has the value that it should have.
+ * Out: `tensor_offsets`. Each offset is the only place where every sample has the value that it should have.
  *
- *     sample sizes (2, 3, 5) ... -> the one offset in TensorImpl where the words 2, 3, 5 stand, for all
- * samples: 64
+ *     samples of sizes (2, 3, 5) ...     ->     64: the only offset in TensorImpl with the words 2, 3, 5
  *
  * Candidates are read through /proc/self/mem: a wrong guess at a pointer gives an error there, not a crash.
  */
@@ -138,7 +137,7 @@ static int read_sample(PyObject *item, Sample *sample)
         return -1;
     }
     if (*(uint64_t *)tensor_handle(PyTuple_GET_ITEM(item, 0)) != impl) {
-        return 1; /* the object does not hold its TensorImpl where tensor_handle() looks: nothing works */
+        return 1; /* the object does not hold its TensorImpl where tensor_handle() looks: nothing can work */
     }
     sample->impl_got = read_memory(impl, sample->impl, IMPL_BYTES);
     sample->storage_got = read_memory(sample->storage_ptr, sample->storage, STORAGE_BYTES);
@@ -219,7 +218,7 @@ static int fits_device(const Sample *s, int o)
     return fits_u16(s, o, s->device);
 }
 
-/* Up to 5 dims stand in the TensorImpl itself; more than that behind a pointer, sizes then strides. */
+/* Up to 5 dims stand in the TensorImpl itself. More dims stand behind a pointer, sizes before strides. */
 static int fits_dims(const Sample *s, int o, const int64_t *dims)
 {
     if (s->ndim <= 5) {
@@ -242,7 +241,7 @@ static int fits_strides(const Sample *s, int o)
     return fits_dims(s, o, s->strides);
 }
 
-static int version_offset; /* inside VersionCounter, while searching the pointer to it */
+static int version_offset; /* the offset inside VersionCounter, while the pointer to it is searched */
 static int fits_version(const Sample *s, int o)
 {
     uint32_t version;
@@ -284,7 +283,7 @@ static void search_version(const Sample *samples, int count, TensorOffsets *out)
     for (version_offset = 0; version_offset <= 32; version_offset += 4) {
         int found = find(samples, count, IMPL_BYTES, 8, fits_version);
         if (found >= 0 && out->version_counter >= 0) {
-            out->version_counter = -1; /* two ways to read it */
+            out->version_counter = -1; /* there are two ways to read it */
             return;
         }
         if (found >= 0) {

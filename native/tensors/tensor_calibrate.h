@@ -3,8 +3,8 @@
 
 #include "tensors/tensor_access.h"
 
-/* Searches the offsets. 0: done; `*problem` names what could not be found uniquely, or is NULL when all was.
- * -1: exception. */
+/* Searches the offsets. 0: done; `*problem` names a property that was not found uniquely, or is NULL where
+ * all were. -1: exception. */
 int tensor_calibrate(TensorOffsets *out, const char **problem);
 
 #endif

@@ -110,8 +110,8 @@ int fallback_device(PyObject *tensor)
 
 /* --- by Python's view of the tensor ------------------------------------------------------------------ */
 
-/* A mode of the program sees what is asked of a tensor in Python: not what we ask. NULL where there is no
- * mode. */
+/* A mode of the program sees what Python asks of a tensor; it must not see what we ask. NULL where there is
+ * no mode. */
 static PyObject *hide_from_modes(void)
 {
     if (torch_symbols.function_stack_len != NULL && torch_symbols.function_stack_len() == 0) {
@@ -213,7 +213,7 @@ void fallback_bump_version(PyObject *tensor)
 PyObject *fallback_grad(PyObject *tensor)
 {
     PyObject *leaf = get(py.is_leaf, tensor), *retains = get(py.retains_grad, tensor);
-    int readable = leaf == Py_True || retains == Py_True; /* else reading .grad warns, and there is none */
+    int readable = leaf == Py_True || retains == Py_True; /* else a read of .grad warns, and there is none */
     Py_XDECREF(leaf);
     Py_XDECREF(retains);
     PyObject *grad = readable ? get(py.grad, tensor) : Py_NewRef(Py_None);

@@ -1,9 +1,9 @@
-/* Tensor properties by torch's own accessors, for a build of torch whose layout could not be calibrated. Ten
- * to hundred times slower.
+/* Tensor properties by torch's own accessors, for a build of torch whose layout was not found. They are ten
+ * to a hundred times slower.
  *
- * What has no accessor in C is asked of methods of TensorBase implemented in C; those run no Python code for
- * tensor_check_exact tensors. For a subclass they would, so there they answer "unknown" (-1 or 0), which no
- * guard accepts. None of these leaves an exception set. */
+ * Where C has no accessor, a method of TensorBase that is implemented in C answers; for exact tensors
+ * (tensor_check_exact) such a method runs no Python code. For a subclass it could, so there the answer is
+ * "unknown" (-1 or 0), which no guard accepts. No function here leaves an exception set. */
 #ifndef CAPTURE_TENSOR_FALLBACK_H
 #define CAPTURE_TENSOR_FALLBACK_H
 
@@ -12,7 +12,7 @@
 
 typedef enum { FALLBACK_REQUIRES_GRAD, FALLBACK_IS_LEAF } FallbackFlag;
 
-/* 0, or -1 with an ImportError that names `problem` (what calibration did not find) and what is missing here.
+/* 0, or -1 with an ImportError. It names `problem` (what calibration did not find) and what is missing here.
  */
 int load_fallback(const char *problem);
 

@@ -1,8 +1,9 @@
 /* New tensors and views from C.
  *
  * In:  sizes and strides in elements.
- * Out: a new reference to a torch.Tensor, or NULL with an exception. No C++ exception passes through: the C
- * ABI of torch returns error codes.
+ * Out: a new reference to a torch.Tensor, or NULL with an exception.
+ *
+ * No C++ exception passes through: the C ABI of torch returns error codes.
  */
 #define PY_SSIZE_T_CLEAN
 #include "tensors/huge_pages.h"
@@ -21,9 +22,11 @@ PyObject *tensor_from_handle(void *handle)
     return tensor;
 }
 
-/* An allocation that fails throws, and no exception may pass through C: so only what can't fail unless the
- * process is lost anyway. */
-enum { SURE_TO_FIT = 1 << 19 }; /* elements; what is larger than 4 MiB is no small one, see huge_pages.h */
+/* An allocation that fails throws, and no exception may pass through C. So this way is taken only for sizes
+ * that fail where the process is lost anyway. */
+enum {
+    SURE_TO_FIT = 1 << 19
+}; /* in elements; a block of more than 4 MiB is no small one, see huge_pages.h */
 
 static int is_small(int ndim, const int64_t *sizes)
 {

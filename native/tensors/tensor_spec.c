@@ -1,4 +1,4 @@
-/* Is a tensor what the plan was made for? And if only its layout differs: a copy in the right one. */
+/* Is a tensor what the plan was made for? Where only its layout differs: a copy in the right one. */
 #include "graph/compiled_graph.h"
 
 #include <string.h>
@@ -59,7 +59,7 @@ static void set_mismatch(const TensorSpec *spec, PyObject *tensor, const char *w
     Py_XDECREF(strides);
 }
 
-/* A copy by torch costs 3 us. Many elements it copies better than this. */
+/* A copy by torch costs 3 us. torch copies many elements faster than this function does. */
 enum { FEW_ELEMENTS = 1024 };
 
 static void copy_elements(char *to, const char *from, const int64_t *sizes, const int64_t *to_strides,

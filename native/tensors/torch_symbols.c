@@ -1,5 +1,4 @@
-/* Looks up torch's entry points, and reads the state of thread and process through them: see torch_symbols.h.
- */
+/* Finds torch's entry points, and reads the state of thread and process through them: see torch_symbols.h. */
 #define PY_SSIZE_T_CLEAN
 #include "tensors/torch_symbols.h"
 #include "tensors/tensor_access.h"
@@ -52,8 +51,8 @@ static const Wanted WANTED[] = {
 };
 
 static const Wanted OPTIONAL[] = {
-/* C++ functions called by the rules of this processor's C++ ABI: a result in memory is an ordinary first
- * argument on x86-64 only. */
+/* These C++ functions are called by the rules of this processor's C++ ABI. Only on x86-64 is the place of a
+ * result in memory an ordinary first argument. */
 #if defined(__x86_64__)
     {CPU, "_ZN2at6detail17empty_strided_cpuEN3c108ArrayRefIlEES3_NS1_10ScalarTypeEb",
      (void **)&torch_symbols.empty_cpu},
@@ -191,13 +190,13 @@ void tensor_global_state(int64_t out[GLOBAL_STATE_FIELDS])
     out[DISPATCH_MODES] = t->dispatch_stack_len();
     out[AUTOCAST] = autocast;
     out[AUTOCAST_DTYPE] =
-        autocast ? t->autocast_dtype(0) : 0; /* what an autocast that is off would do does not count */
+        autocast ? t->autocast_dtype(0) : 0; /* the dtype of an autocast that is off does not count */
     out[AUTOCAST_CACHE] = autocast ? t->autocast_cache() : 0;
     out[METHODS_REPLACED] = tensor_methods_replaced();
 }
 
-/* The first mode of the dispatch stack and the first autocast change the thread's keys: with equal keys,
- * "none" needs no second look. */
+/* The first mode on the dispatch stack and the first autocast change the thread's keys. So where the keys are
+ * equal and none was expected, there is none: no second look is needed. */
 int tensor_global_state_is(const int64_t expected[GLOBAL_STATE_FIELDS])
 {
     const TorchSymbols *t = &torch_symbols;

@@ -21,9 +21,9 @@ typedef struct {
     int (*get_data_ptr)(Handle, void **);
     /* libtorch_python */
     PyObject *(*wrap)(Handle tensor); /* THPVariable_Wrap(at::TensorBase const&) */
-    /* A quicker way to a new tensor, past the dispatcher; both NULL where this build or processor does not
-     * have it. at::detail::empty_strided_cpu(IntArrayRef, IntArrayRef, ScalarType, bool), which returns a
-     * TensorBase through a hidden pointer, and THPVariable_Wrap(at::TensorBase&&), which takes it over. */
+    /* A faster way to a new tensor, past the dispatcher; both are NULL where this build or processor does not
+     * have it. at::detail::empty_strided_cpu(IntArrayRef, IntArrayRef, ScalarType, bool) returns a TensorBase
+     * through a hidden pointer; THPVariable_Wrap(at::TensorBase&&) takes it over. */
     void *(*empty_cpu)(void **tensor, const int64_t *sizes, size_t nsizes, const int64_t *strides,
                        size_t nstrides, int8_t dtype, bool pinned);
     PyObject *(*wrap_moved)(void **tensor);
@@ -43,7 +43,7 @@ typedef struct {
     void *context;          /* at::globalContext() */
     char *undefined_tensor; /* the TensorImpl that stands for "no gradient" */
     uint64_t plain_keys;    /* dispatch keys of a dense CPU tensor, without grad_keys */
-    uint64_t grad_keys;     /* those that autograd adds or inference mode leaves out */
+    uint64_t grad_keys;     /* the keys that autograd adds and inference mode leaves out */
     uint64_t include_default,
         exclude_default; /* the thread's key sets are stored as differences from these */
 } TorchSymbols;
@@ -51,12 +51,12 @@ extern TorchSymbols torch_symbols;
 
 /* 0, or -1 with an ImportError that names what is missing. */
 int load_torch_symbols(void);
-/* What a plain tensor looks like, and the thread's default keys: after the accessors work. */
+/* Learns what a plain tensor looks like, and the thread's default keys. Call it after the accessors work. */
 int load_plain_tensor(void);
 /* An entry point of libtorch_cpu by name, or NULL. */
 void *torch_cpu_symbol(const char *name);
-/* Keys of autograd, and those that track views and versions, off for this thread; gives what enter_autograd
- * takes to have them as they were. */
+/* Turns off the keys of autograd, and those that track views and versions, for this thread. Gives what
+ * enter_autograd takes to restore them. */
 uint64_t leave_autograd(void);
 void enter_autograd(uint64_t before);
 int init_tensor_new(PyObject *module);
