@@ -1,16 +1,18 @@
-"""Entries of code objects, as Python sees them: one captured version of a function behind its guards.
+"""Entries of code objects. An entry is one captured version of a function, behind its guards.
 
-In:  what translation made for one frame: a guard program, and a graph with a result recipe, or a code object.
-Out: the entry on the frame's code object, where the frame hook finds it; gone again when an object dies that
-     its guards know by address.
+In:  the result of a translation: a guard program with a code object, or a guard program with a graph and the
+     recipe of the frame's result.
+Out: the entry on the frame's code object, where the frame hook finds it. The entry is removed when an object
+     dies that its guards know by address.
 
-    install(f.__code__, CacheEntry(program, key, graph=kernel, result=(("out", 0),)))     ->     f(x) calls
-        `kernel`, runs no bytecode
+    install(f.__code__, CacheEntry(program, key, graph=kernel, result=(("out", 0),)))
 
-A code object owns its entries, and the garbage collector does not see into code objects: an entry must not
-refer strongly to the function that has the code, nor to what its guards name by identity. All functions may
-be called from any thread and at any time, also from weak reference callbacks and `__del__`; a frame that runs
-an entry meanwhile goes on with it.
+    f(x)   ->   calls `kernel`, runs no bytecode
+
+A code object owns its entries, and the garbage collector does not look into code objects. So an entry has no
+strong reference to the function of the code, nor to objects that its guards name by identity. All functions
+may be called from any thread and at any time, also from callbacks of weak references and from `__del__`. A
+frame that runs an entry at that moment goes on with it.
 """
 
 from __future__ import annotations
@@ -28,20 +30,19 @@ log = logging.getLogger("capture.cache")
 
 
 class GuardSetLike(Protocol):
-    """What is asked of the guards that an entry carries for its explanations."""
+    """The guards of an entry, as this module needs them."""
 
     def weak_objects(self) -> Sequence[Any]:
-        """Objects that the guards know by address; None stands for one that is dead."""
+        """The objects that the guards know by address. None stands for a dead object."""
         ...
 
 
 class CacheEntry(_capture.Entry):
-    """One captured version of a code object. The constructor is that of `_capture.Entry`; the fields here are
-    filled by whoever captures.
+    """One captured version of a code object. The constructor is that of `_capture.Entry`.
 
-    guard_set: the guards that the program was made from, for the text of a recompile reason. compile_time:
-    seconds. explanation: what
-    `explain()` shows. on_failure (of `_capture.Entry`): called with (entry, exception) when the graph raised.
+    guard_set: the guards of the program, for the text of a recompile reason. compile_time: seconds.
+    explanation: what `explain()` shows. on_failure (of `_capture.Entry`) is called with (entry, exception)
+    when the graph raised.
     """
 
     guard_set: GuardSetLike | None = None
@@ -51,11 +52,12 @@ class CacheEntry(_capture.Entry):
 
 
 def install(code: CodeType, entry: CacheEntry) -> bool:
-    """Put `entry` in front of the entries of `code`. It is removed when one of the objects dies that its
-    guards know by address.
+    """Put `entry` in front of the entries of `code`. It is removed when an object dies that its guards know
+    by address.
 
-    False, and nothing installed, where one of them is dead already. Raises ValueError for an entry whose code
-    can't run in place of `code`, one that is installed there already, and generator code.
+    Gives False, and installs nothing, where such an object is dead already. Raises ValueError where the code
+    of the entry can not run in place of `code`, where the entry is installed already, and for the code of a
+    generator.
     """
     objects = entry.guard_set.weak_objects() if entry.guard_set is not None else ()
     if any(obj is None for obj in objects):
@@ -68,9 +70,9 @@ def install(code: CodeType, entry: CacheEntry) -> bool:
 
 
 def _remover(code_of: weakref.ref[CodeType], entry_of: weakref.ref[CacheEntry]) -> Callable[[Any], None]:
-    """Weak on both sides: the entry holds the references that hold this function."""
+    """A callback that removes the entry. It has weak references alone, because the entry owns it."""
 
-    # held: at shutdown the modules are cleared before the objects that are watched
+    # local names: at shutdown the modules are cleared before the watched objects die
     remove_entry, write, is_finalizing = _capture.remove_entry, log.debug, sys.is_finalizing
 
     def remove(_: Any) -> None:
@@ -78,30 +80,32 @@ def _remover(code_of: weakref.ref[CodeType], entry_of: weakref.ref[CacheEntry]) 
             return
         code, entry = code_of(), entry_of()
         if code is not None and entry is not None:
-            write("an entry of %s ends with an object that it was made for", code.co_qualname)
+            write("an entry of %s is removed: an object of its guards has died", code.co_qualname)
             remove_entry(code, entry)
 
     return remove
 
 
 def entries(code: CodeType, key: Any = None) -> list[Any]:
-    """The live entries of `code`, most recently hit first; only those of `key` where one is given."""
+    """The live entries of `code`, the most recently hit entry first. With a `key` only the entries of that
+    key.
+    """
     return [entry for entry in _capture.entries(code) if key is None or entry.key is key]
 
 
 def has_captured(code: CodeType) -> bool:
-    """Does one of its live entries run something in place of the frame?"""
+    """Whether a live entry of `code` runs something in place of the frame."""
     return any(entry.code is not None or entry.graph is not None for entry in _capture.entries(code))
 
 
 def recompiles(code: CodeType) -> int:
-    """How often `code` was captured again since the last reset, whether or not those entries still live."""
+    """How often `code` was captured again since the last reset. Entries that are gone count too."""
     return max(0, _capture.added_entries(code) - 1)
 
 
 def limit_reached(code: CodeType, key: Any, limit: int, accumulated_limit: int | None = None) -> bool:
-    """May no more entries be made? `limit` counts live entries of `key`, `accumulated_limit` all that `code`
-    ever had since the last reset.
+    """Whether no more entries may be made. `limit` counts the live entries of `key`. `accumulated_limit`
+    counts all entries that `code` has had since the last reset.
     """
     if accumulated_limit is not None and _capture.added_entries(code) >= accumulated_limit:
         return True
@@ -109,15 +113,15 @@ def limit_reached(code: CodeType, key: Any, limit: int, accumulated_limit: int |
 
 
 def stop_capturing(code: CodeType, key: Any) -> None:
-    """From now on frames of `code` that fit none of its entries of `key` run eagerly and the callback is not
-    asked, until the next reset.
+    """Run the frames of `code` that fit no entry of `key` eagerly, without the callback, until the next
+    reset.
     """
-    log.debug("%s is captured no more until the next reset", code.co_qualname)
+    log.debug("%s is not captured again until the next reset", code.co_qualname)
     _capture.add_entry(code, CacheEntry(None, key))
 
 
 def reset() -> None:
-    """Forget every entry and skip mark of every code object. Frames that are running an entry go on with it."""
+    """Forget all entries and skip marks of all code objects. Frames that run an entry go on with it."""
     for code in _capture.all_codes():
         _capture.clear_entries(code)
         _capture.unskip_code(code)

@@ -1,6 +1,6 @@
-"""Names of stored objects.
+"""The names of stored objects.
 
-In:  the texts that machine code depends on: the LLVM module, the processor level, the versions of llvmlite
+In:  the texts that decide the machine code: the LLVM module, the processor level, the versions of llvmlite
      and LLVM.
 Out: `object_key(parts)`: 64 hexadecimal digits.
 
@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import hashlib
 
-FORMAT_VERSION = 1  # of the files; a change makes new keys, so that old files are never read
+FORMAT_VERSION = 1  # of the files. A new version makes new keys, so old files are never read.
 
 
 def object_key(parts: tuple[str, ...]) -> str:
-    """A digest of the parts and the format. Each part counts with its length: ("ab", "c") and ("a", "bc")
+    """A digest of the format and the parts. The length of each part counts: ("ab", "c") and ("a", "bc")
     differ.
     """
     digest = hashlib.sha256(f"capture object {FORMAT_VERSION}\n".encode())

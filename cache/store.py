@@ -1,14 +1,13 @@
-"""Object files kept on disk between processes.
+"""Object files that stay on disk between processes.
 
 In:  `put(parts, data)` after a compilation.
-Out: `get(parts)` before the next one: the same bytes, or None.
+Out: `get(parts)` before the next compilation: the same bytes, or None.
 
     <directory>/9c/9c1f....o     magic, sha256 of the data, the data
 
-A file appears complete or not at all (written under a temporary name, then renamed), so any number of
-processes may share the folder. What fails its checksum counts as absent, is reported once and removed. A
-folder that can't be written makes the store read-only, with one line in the log: machine code is then
-compiled in each process.
+A file is written under a temporary name and then renamed, so it is complete or absent. Any number of
+processes may share the folder. A file with a wrong checksum is reported, removed, and counts as absent. Where
+the folder can not be written, the log has one line about it, and each process compiles its own machine code.
 """
 
 from __future__ import annotations
@@ -27,18 +26,18 @@ log = logging.getLogger("capture.cache")
 
 _MAGIC = b"capture object\x001\n"
 _HEADER = len(_MAGIC) + hashlib.sha256().digest_size
-_EVICT_TO = 0.8  # of the size limit, so that not every put after reaching it has to evict
+_EVICT_TO = 0.8  # of the size limit, so that not every put evicts when the limit is reached
 _FOLDERS = 256  # one for each first byte of a key
 
 
 class KernelStore:
-    """A folder of at most `max_bytes` of object files; the least recently used go first."""
+    """A folder of at most `max_bytes` of object files. The least recently used files are removed first."""
 
     def __init__(self, directory: str | os.PathLike[str], max_bytes: int = 512 * 1024 * 1024) -> None:
         self.directory = Path(directory)
         self.max_bytes = max_bytes
         self._lock = threading.Lock()
-        self._bytes_known: int | None = None  # of the folder: estimated at the first put, then kept up
+        self._bytes_known: int | None = None  # of the folder: estimated at the first put, then counted
         self._warned = False
 
     def get(self, parts: tuple[str, ...]) -> bytes | None:
@@ -53,7 +52,7 @@ class KernelStore:
             return None
         data = content[_HEADER:]
         if content[:_HEADER] != _header(data):
-            log.warning("%s is damaged: removed, its kernels are compiled again", path)
+            log.warning("%s is damaged and was removed: its kernels are compiled again", path)
             with contextlib.suppress(OSError):  # another process may have removed or replaced it
                 path.unlink()
             return None
@@ -63,7 +62,7 @@ class KernelStore:
         return data
 
     def put(self, parts: tuple[str, ...], data: bytes) -> None:
-        """Store `data`. Failure to write is logged once, never raised: the caller has what it needs."""
+        """Store `data`. A failure to write is logged once, never raised: the caller has the code."""
         path = self._path(parts)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -98,14 +97,14 @@ class KernelStore:
         return [file for folder in self.directory.glob("??") for file in _objects(folder)]
 
     def _estimated_bytes(self, folder: Path) -> int:
-        """Keys are hashes, so one folder tells of all: to count the files of a full store takes longer than
-        to compile a graph.
+        """The bytes of one folder, times the number of folders. The keys are hashes, so all folders are
+        alike. (To count all files of a full store takes longer than to compile a graph.)
         """
         return _FOLDERS * sum(size for _, size, _ in _objects(folder))
 
     def _evict(self, newest: Path) -> int:
-        """Above the limit: remove the least recently used files down to a part of it, `newest` last. Returns
-        the bytes left.
+        """Above the limit, remove the least recently used files until a part of the limit is left. `newest`
+        is removed last. Returns the bytes left.
         """
         files = sorted(self._files(), key=lambda file: (file[0] == newest, file[2]))
         total = sum(size for _, size, _ in files)
@@ -125,7 +124,7 @@ class KernelStore:
 
 
 def _objects(folder: Path) -> list[tuple[Path, int, float]]:
-    """(path, bytes, time of last use) of the object files in one folder; one that another process removes
+    """(path, bytes, time of last use) of the object files in one folder. A file that another process removes
     meanwhile is left out.
     """
     found = []

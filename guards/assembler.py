@@ -1,7 +1,7 @@
 """Instructions of guard programs as words.
 
-In:  instructions by name. The extension tells their numbers and operands: `native/guards/guard_instructions.h`
-     is the table.
+In:  instructions by name. The extension tells their numbers and operands, from the table in
+     `native/guards/guard_instructions.h`.
 Out: `Assembler`: the words, and the objects that they refer to.
 
     emit("CHECK_LENGTH", b=3, operands=[2], guard=7)   ->   head word, 2

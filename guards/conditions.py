@@ -1,7 +1,7 @@
 """Conditions over sizes, strides and ints, as the guard program evaluates them.
 
 In:  an expression built with the functions here, or a sympy expression from a ShapeEnv (`from_sympy`).
-Out: `ShapeExpression`: sources of its integers and a postfix code over 64-bit integers and floats. An
+Out: `ShapeExpression`: the sources of its numbers, and a postfix code over 64-bit ints and floats. An
      overflow counts as a failure.
 
     le(size(x, 0), constant(8))    ->    sources (x.size(0),), code (("load", 0), ("const", 8), ("le",))
@@ -26,14 +26,12 @@ INT64 = range(-(2**63), 2**63)
 
 
 class ShapeOverflow(ArithmeticError):
-    """A value leaves 64 bits, or something is divided by zero: the condition can't be decided, and counts as
-    false.
-    """
+    """A value leaves 64 bits, or something is divided by zero. The condition counts as false then."""
 
 
 @dataclass(frozen=True)
 class Operator:
-    """`types`: what it takes, then what it gives; i is an int of 64 bits, f a float."""
+    """`types`: a letter for each operand, then one for the result. i is an int of 64 bits, f is a float."""
 
     types: str
     function: Callable[..., Any]
@@ -67,8 +65,8 @@ def _power(base: float, exponent: float) -> float:
     return base**exponent
 
 
-# Semantics of the operators as in Python: floordiv rounds down, mod has the sign of the divisor, comparisons
-# give 0 or 1. Where Python raises, and where a float is not finite, the condition is false.
+# The operators mean what they mean in Python: floordiv rounds down, mod has the sign of the divisor,
+# comparisons give 0 or 1. The condition is false where Python raises, and where a float is not finite.
 OPERATORS: dict[str, Operator] = {
     "add": Operator("iii", operator.add),
     "sub": Operator("iii", operator.sub),
@@ -120,27 +118,29 @@ OPERATORS: dict[str, Operator] = {
     "tanh": Operator("ff", math.tanh),
 }
 SYMBOLS = {
-    "add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%", "eq": "==", "ne": "!=", "lt": "<", "le": "<=",
-    "and": "and", "or": "or", "bit_and": "&", "bit_or": "|", "bit_xor": "^", "lshift": "<<", "rshift": ">>",
-    "fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/", "fpow": "**", "feq": "==", "fne": "!=", "flt": "<", "fle": "<=",
+    "add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%",
+    "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "and": "and", "or": "or",
+    "bit_and": "&", "bit_or": "|", "bit_xor": "^", "lshift": "<<", "rshift": ">>",
+    "fadd": "+", "fsub": "-", "fmul": "*", "fdiv": "/", "fpow": "**",
+    "feq": "==", "fne": "!=", "flt": "<", "fle": "<=",
 }  # fmt: skip
 FLOAT_FORMS = {
     name: f"f{name}" for name in ("add", "sub", "mul", "eq", "ne", "lt", "le", "neg", "max", "min")
-}  # what an operator is on floats
+}  # the form of an operator for floats
 
 
 def float_bits(value: float) -> int:
-    """A float as it lies in 64 bits: what a guard program keeps on its stack."""
+    """The 64 bits of a float, as a guard program keeps it on its stack."""
     return int.from_bytes(struct.pack("<d", value), "little", signed=True)
 
 
-MAX_DEPTH = 64  # of the evaluation stack; native/guards/guard_program.c has the same
+MAX_DEPTH = 64  # of the evaluation stack, as SHAPE_DEPTH in native/guards/guard_instructions.h
 
 
 @dataclass(frozen=True)
 class ShapeExpression:
     """`code` is postfix: ("load", i) pushes the number at sources[i], ("const", n) pushes a number,
-    (operator,) replaces its operands.
+    (operator,) replaces its operands by the result.
     """
 
     sources: tuple[Source, ...]
@@ -148,7 +148,7 @@ class ShapeExpression:
 
     @property
     def is_float(self) -> bool:
-        """What the last token gives."""
+        """Whether the result is a float."""
         last = self.code[-1]
         if last[0] in OPERATORS:
             return OPERATORS[last[0]].types[-1] == "f"
@@ -157,7 +157,7 @@ class ShapeExpression:
         return type(last[1]) is float  # type: ignore[misc]
 
     def evaluate(self, values: tuple[float, ...]) -> float:
-        """The value for these numbers: an int, or a float where `is_float`. Raises ShapeOverflow."""
+        """The value for these numbers: a float where `is_float`, else an int. Raises ShapeOverflow."""
         stack: list[Any] = []
         for token in self.code:
             if token[0] == "load":
@@ -172,11 +172,14 @@ class ShapeExpression:
 
     @property
     def text(self) -> str:
-        """Infix, with the sources' own texts."""
+        """The expression as a user writes it."""
         stack: list[str] = []
         for token in self.code:
-            if token[0] in ("load", "const"):
-                stack.append(self.sources[token[1]].text if token[0] == "load" else str(token[1]))  # type: ignore[misc,index]
+            if token[0] == "load":
+                stack.append(self.sources[token[1]].text)  # type: ignore[misc,index]
+                continue
+            if token[0] == "const":
+                stack.append(str(token[1]))  # type: ignore[misc]
                 continue
             arity = OPERATORS[token[0]].arity
             operands, stack[-arity:] = stack[-arity:], []
@@ -184,7 +187,7 @@ class ShapeExpression:
         return stack[0][1:-1] if stack[0].startswith("(") else stack[0]
 
     def depth(self) -> int:
-        """Stack items needed."""
+        """The number of stack items that the code needs."""
         deepest = now = 0
         for token in self.code:
             now += 1 if token[0] in ("load", "const") else 1 - OPERATORS[token[0]].arity
@@ -217,7 +220,7 @@ def _infix(name: str, operands: list[str]) -> str:
 
 
 def load(source: Source) -> ShapeExpression:
-    """The number at a source: a ShapeSource, a FloatSource, or any place that holds an exact int."""
+    """The number at a source: a ShapeSource, a FloatSource, or a place that holds an exact int."""
     return ShapeExpression((source,), (("load", 0),))
 
 
@@ -237,10 +240,10 @@ def constant(value: float) -> ShapeExpression:
 
 
 def apply(name: str, *operands: ShapeExpression) -> ShapeExpression:
-    """One of `OPERATORS` on expressions; sources that occur twice are loaded once. More than two operands are
-    folded from the left.
+    """One of `OPERATORS` on expressions. A source that occurs twice is loaded once. More than two operands
+    are folded from the left.
 
-    With a float among the operands it is the operator's form for floats, and ints become floats.
+    Where an operand is a float, the form for floats is applied, and ints become floats.
     """
     arity = OPERATORS[name].arity
     if len(operands) > arity >= 2:
@@ -271,21 +274,22 @@ def _joined(name: str, operands: list[ShapeExpression]) -> ShapeExpression:
             code.append(token)
     result = ShapeExpression(tuple(sources), (*code, (name,)))
     if result.depth() > MAX_DEPTH:
-        raise ValueError(f"a shape condition nests {result.depth()} deep; the limit is {MAX_DEPTH}")
+        raise ValueError(f"a shape condition nests {result.depth()} deep: the limit is {MAX_DEPTH}")
     return result
 
 
 _SYMPY_OPERATORS = {
-    "Add": "add", "Mul": "mul", "FloorDiv": "floordiv", "CleanDiv": "floordiv", "Mod": "mod", "PythonMod": "mod",
-    "Max": "max", "Min": "min", "Equality": "eq", "Unequality": "ne", "StrictLessThan": "lt", "LessThan": "le", "And": "and",
-    "Or": "or", "Not": "not",
+    "Add": "add", "Mul": "mul", "FloorDiv": "floordiv", "CleanDiv": "floordiv",
+    "Mod": "mod", "PythonMod": "mod",
+    "Max": "max", "Min": "min", "And": "and", "Or": "or", "Not": "not",
+    "Equality": "eq", "Unequality": "ne", "StrictLessThan": "lt", "LessThan": "le",
 }  # fmt: skip
 _SWAPPED = {"StrictGreaterThan": "lt", "GreaterThan": "le"}
 
 
 def from_sympy(expression: sympy.Basic, symbols: Mapping[Any, ShapeExpression]) -> ShapeExpression:
-    """A condition of a ShapeEnv; `symbols` tells what its free symbols stand for. Raises ValueError for what
-    is no arithmetic of the guard program.
+    """A condition of a ShapeEnv. `symbols` tells what its free symbols stand for. Raises ValueError where
+    guard programs have no such arithmetic.
     """
     import sympy
 
@@ -305,5 +309,5 @@ def from_sympy(expression: sympy.Basic, symbols: Mapping[Any, ShapeExpression]) 
         return apply(_SWAPPED[name], *reversed(operands))
     known = _SYMPY_OPERATORS.get(name)
     if known is None:
-        raise ValueError(f"no form for {expression} ({name}); specialise the sizes in it")
+        raise ValueError(f"no form for {expression} ({name}): specialise the sizes in it")
     return apply(known, *operands)

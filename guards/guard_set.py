@@ -1,8 +1,8 @@
 """GuardSet: the guards of one cache entry.
 
 In:  guards in the order in which the symbolic interpreter met them (`add`).
-Out: the guards without duplicates, in the order of the checks (`ordered`), and the objects that the entry must
-     not outlive (`weak_objects`).
+Out: the guards without duplicates, in the order of the checks (`ordered`), and the objects that the entry
+     must not outlive (`weak_objects`).
 
     add(len(x) == 2), add(type(x) is list), add(x[0] == 1)   ->   type(x) is list, len(x) == 2, x[0] == 1
 

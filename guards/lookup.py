@@ -1,8 +1,8 @@
-"""Look-ups that never run user code: what `Source.resolve` and the Python twin stand on.
+"""Look-ups that never run user code. `Source.resolve` and the guards' checks in Python are built on them.
 
-In:  any object and a name, an index or a field.
-Out: the raw value as it is stored (a function of a class is not bound, a property is not called), or
-     `Unresolved`.
+In:  any object, and a name, an index or a field.
+Out: the raw value as it is stored, or `Unresolved`. A function of a class is not bound, and a property is not
+     called.
 
     raw_attribute(linear, "weight")   ->  linear._parameters["weight"]
     raw_attribute(linear, "forward")  ->  the plain function Linear.forward
@@ -22,19 +22,19 @@ MODULE_DICTS = ("_parameters", "_buffers", "_modules")  # where nn.Module.__geta
 
 
 class Unresolved(LookupError):
-    """The source leads nowhere in this frame: an unbound local, a deleted attribute, an index past the end, a
-    dead reference.
+    """The source leads nowhere in this frame: the local is unbound, the attribute is deleted, the index is
+    past the end, or the reference is dead.
     """
 
 
 class Undecided(Unresolved):
-    """Only user code could tell whether the place exists (a property, `__getattr__`, `__getattribute__`): no
-    guard can be had from it.
+    """Only user code can tell whether the place exists: a property, `__getattr__` or `__getattribute__`.
+    There is no guard for such a place.
     """
 
 
 def type_mro(cls: type) -> tuple[type, ...]:
-    """`cls.__mro__` as stored in the type."""
+    """`cls.__mro__` as the type stores it."""
     mro: tuple[type, ...] = _TYPE_MRO.__get__(cls)
     return mro
 
@@ -49,7 +49,7 @@ def type_lookup(cls: type, name: str, default: Any = _MISSING) -> Any:
 
 
 def instance_dict(obj: Any) -> dict[str, Any] | None:
-    """The `__dict__` of the object itself; None where it has none."""
+    """The `__dict__` of the object itself, or None."""
     for klass in type_mro(type(obj)):
         descriptor = _TYPE_DICT.__get__(klass).get("__dict__")
         if type(descriptor) in (GetSetDescriptorType, MemberDescriptorType):
@@ -66,8 +66,8 @@ def is_data_descriptor(value: Any) -> bool:
 
 
 def dict_get(mapping: Any, key: Any) -> Any:
-    """`mapping[key]` of the dict itself: an overridden `__getitem__` and `__missing__` do not count. Keys
-    match by identity or as constants.
+    """`mapping[key]` of the dict itself, past `__getitem__` and `__missing__` of a subclass. Keys match by
+    identity or as constants.
     """
     if not isinstance(mapping, dict):
         raise Unresolved(f"not a dict: {type(mapping).__name__}")
@@ -78,7 +78,7 @@ def dict_get(mapping: Any, key: Any) -> Any:
 
 
 def dict_items(mapping: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
-    """Items in iteration order, past any override in a subclass."""
+    """The items in iteration order, past the methods of a subclass."""
     from collections import OrderedDict
 
     if isinstance(mapping, OrderedDict):
@@ -87,7 +87,7 @@ def dict_items(mapping: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
 
 
 def set_elements(value: set[Any] | frozenset[Any]) -> list[Any]:
-    """Elements in iteration order, past any override in a subclass."""
+    """The elements in iteration order, past the methods of a subclass."""
     kind: Any = set if isinstance_raw(value, set) else frozenset
     return list(kind.__iter__(value))
 
@@ -96,8 +96,8 @@ _KEY_TYPES = (str, bytes, int, float, bool, complex)
 
 
 def constants_equal_as_keys(a: Any, b: Any) -> bool:
-    """Equality of dict keys (1 == True == 1.0) for built-in scalars and tuples of them; False for anything
-    else.
+    """Equality of dict keys (1 == True == 1.0), for built-in scalars and tuples of them. Other keys are never
+    equal.
     """
     if type(a) is tuple and type(b) is tuple:
         return len(a) == len(b) and all(x is y or constants_equal_as_keys(x, y) for x, y in zip(a, b))
@@ -105,12 +105,11 @@ def constants_equal_as_keys(a: Any, b: Any) -> bool:
 
 
 def raw_attribute(obj: Any, name: str) -> Any:
-    """Attribute look-up in Python's order without calling descriptors.
+    """The attribute, looked up in Python's order without a call of a descriptor.
 
-    A slot or another member of a C type, then the instance dict (for a class: its own MRO), then the raw
-    entry of the type, then
-    `_parameters`, `_buffers`, `_modules` of an nn.Module. Raises Undecided where only user code could tell,
-    Unresolved where there is none.
+    The order: a slot or another member of a C type; the instance dict (for a class its own MRO); the raw
+    entry of the type; `_parameters`, `_buffers`, `_modules` of an nn.Module. Raises Undecided where only user
+    code can tell, and Unresolved where there is no such attribute.
     """
     if isinstance_raw(type_lookup(type(obj), "__getattribute__"), FunctionType):
         raise Undecided(f"{type(obj).__name__} has its own __getattribute__")
@@ -125,7 +124,7 @@ def raw_attribute(obj: Any, name: str) -> Any:
 
 
 def _has_own_getattr(obj: Any) -> bool:
-    """A `__getattr__` other than nn.Module's, on the class or in a Python module."""
+    """Whether the class or the Python module has a `__getattr__` other than that of nn.Module."""
     import torch
 
     if isinstance_raw(obj, ModuleType):
@@ -173,7 +172,7 @@ def _module_attribute(obj: Any, name: str) -> Any:
 
 
 def isinstance_raw(obj: Any, cls: type) -> bool:
-    """isinstance by the real type alone (`__class__` and `__instancecheck__` do not count)."""
+    """isinstance by the real type. (`__class__` and `__instancecheck__` do not count.)"""
     return cls in type_mro(type(obj))
 
 
@@ -184,7 +183,7 @@ def is_nn_module(obj: Any) -> bool:
 
 
 def has_attribute(obj: Any, name: str) -> bool:
-    """The outcome of hasattr, without user code. Raises Undecided."""
+    """What hasattr gives, without user code. Raises Undecided."""
     try:
         raw_attribute(obj, name)
     except Undecided:
@@ -195,14 +194,16 @@ def has_attribute(obj: Any, name: str) -> bool:
 
 
 def function_field(fn: Any, field: str) -> Any:
-    """A field of a plain function; a missing one is None as in Python."""
+    """A field of a plain function. A missing field is None, as in Python."""
     if not isinstance_raw(fn, FunctionType):
         raise Unresolved(f"not a plain function: {type(fn).__name__}")
     return getattr(fn, field)
 
 
 def safe_repr(value: Any, limit: int = 80) -> str:
-    """A repr that runs no user code: built-in scalars as they are, containers and others by type and length."""
+    """A repr that runs no user code. Built-in scalars are shown as they are, other objects by type and
+    length.
+    """
     import torch
 
     if type(value) is int and value.bit_length() > 64:
@@ -215,8 +216,10 @@ def safe_repr(value: Any, limit: int = 80) -> str:
         text = "(" + ", ".join(safe_repr(item) for item in value) + ("," if len(value) == 1 else "") + ")"
     elif isinstance_raw(value, FunctionType):
         text = f"function {value.__qualname__}"
-    elif isinstance_raw(value, list) or isinstance_raw(value, dict):
-        text = f"{type(value).__name__} of length {list.__len__(value) if isinstance_raw(value, list) else dict.__len__(value)}"
+    elif isinstance_raw(value, list):
+        text = f"{type(value).__name__} of length {list.__len__(value)}"
+    elif isinstance_raw(value, dict):
+        text = f"{type(value).__name__} of length {dict.__len__(value)}"
     else:
         text = f"{type(value).__name__} object at {id(value):#x}"
     return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -1,7 +1,7 @@
 """The names of a frame as guards see them.
 
-In:  the `_capture.Frame` of a call (localsplus as a tuple), or the same put together by the settrace hook.
-Out: `FrameNamespace`, from which `Source.resolve` starts.
+In:  the `_capture.Frame` of a call, with localsplus as a tuple. The settrace hook makes the same from Python.
+Out: `FrameNamespace`. `Source.resolve` starts from it.
 
     def f(x, *, k=1): ...     f(a)  ->  locals {"x": a, "k": 1}, globals f.__globals__, builtins, function f
 """
@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
-UNBOUND: Any = object()  # marks an unbound local where the native `_capture.NULL` is not at hand
+UNBOUND: Any = object()  # marks an unbound local where there is no native `_capture.NULL`
 
 
 @dataclass(frozen=True)
 class FrameNamespace:
-    """Bound arguments by name, and where all other names come from. Free variables are reached through
+    """The bound arguments by name, and the places of all other names. Free variables are in
     `function.__closure__`.
     """
 
@@ -35,15 +35,15 @@ class FrameNamespace:
         names: tuple[dict[str, Any], dict[str, Any]],
         function: FunctionType,
     ) -> FrameNamespace:
-        """`values` has one item for each of `localsplus_names(code)`; `null` marks an unbound one; `names` is
-        (globals, builtins).
+        """`values` has one item for each of `localsplus_names(code)`, and `null` marks an unbound one.
+        `names` is (globals, builtins).
         """
         bound = {name: value for name, value in zip(localsplus_names(code), values) if value is not null}
         return FrameNamespace(bound, names[0], names[1], function)
 
 
 def localsplus_names(code: CodeType) -> tuple[str, ...]:
-    """Names of the fast locals in the order of the frame: locals, then cells that are not arguments, then
+    """The names of the fast locals in the order of the frame: locals, then cells that are no arguments, then
     free variables.
     """
     cells = tuple(name for name in code.co_cellvars if name not in code.co_varnames)

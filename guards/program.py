@@ -7,8 +7,8 @@ Out: `encode` gives a `_capture.GuardProgram`, which native code runs. Where the
     guards  type(x) is list, len(x) == 2; slots (x[0],)
     program LOAD_LOCAL r0 0; CHECK_TYPE r0 list; CHECK_LENGTH r0 2; LOAD_ITEM r1 r0 0; STORE_SLOT r1 0
 
-`check` gives (-1, slots) where all guards hold. Otherwise it gives (index of the first guard that fails, None).
-An index past the guards means a slot that could not be loaded: `index - len(guards)` is its number.
+`check` gives (-1, slots) where all guards hold, else (index of the first guard that fails, None). An index
+past the guards means a slot that could not be loaded: `index - len(guards)` is its number.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """Values that guards hold: constants, and references to objects.
 
 In:  any Python object.
-Out: `is_constant`, `constants_equal` (1, True, 1.0, 0.0 and -0.0 all differ; a NaN equals itself bit by bit),
-     `constant_identity` (a hashable form of the same relation), and `ObjectRef`, which remembers an object
-     without keeping it alive where that is possible.
+Out: `is_constant`. `constants_equal`: 1, True, 1.0, 0.0 and -0.0 all differ, and a NaN equals itself bit by
+     bit. `constant_identity`: a hashable form of the same relation. `ObjectRef`: remembers an object, and
+     does not keep it alive where that is possible.
+
+    constants_equal(1, True)   ->   False
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ TORCH_CONSTANT_TYPES = (torch.dtype, torch.device, torch.layout, torch.memory_fo
 SEQUENCE_TYPES = (tuple, torch.Size)
 RANGE_TYPES = (slice, range)
 
-#: those without bytes that have no meaning
+#: NumPy's numbers, without the types that have bytes of no meaning
 NUMPY_NUMBERS = frozenset(
     kind
     for kind in np.sctypeDict.values()
@@ -36,9 +38,10 @@ _SINGLETONS = frozenset(
 
 
 def is_constant(value: Any) -> bool:
-    """Whether `constant_match` can hold this value: scalars, torch's dtypes, devices, layouts and sizes, enum
-    members, and tuples, frozensets, slices and ranges of such. Exact types alone (a subclass of int may carry
-    more).
+    """Whether a `ConstantGuard` can hold this value.
+
+    Constants are scalars, torch's dtypes, devices, layouts and sizes, enum members, and tuples, frozensets,
+    slices and ranges of constants. The type has to be exact: a subclass of int may carry more.
     """
     kind = type(value)
     if kind in SCALAR_TYPES or kind in TORCH_CONSTANT_TYPES or enum.Enum in type_mro(kind):
@@ -49,7 +52,7 @@ def is_constant(value: Any) -> bool:
 
 
 def constant_identity(value: Any) -> Any:
-    """A hashable stand-in: two constants have the same one exactly when `constants_equal`."""
+    """A hashable form of a constant. Two forms are equal exactly when the constants are equal."""
     kind = type(value)
     if kind is float:
         return (kind, struct.pack("d", value))
@@ -66,14 +69,18 @@ def constant_identity(value: Any) -> Any:
     return (kind, id(value))
 
 
-#: the plain value in an instance of a class on top of a built-in one, past its own methods
+#: reads the plain value in an instance of a class on top of a built-in class, past the methods of that class
 PLAIN_VALUE: dict[type, Any] = {
-    int: int.__int__, float: float.__float__, complex: complex.__complex__, str: str.__str__, bytes: bytes.__bytes__,
-}  # fmt: skip
+    int: int.__int__,
+    float: float.__float__,
+    complex: complex.__complex__,
+    str: str.__str__,
+    bytes: bytes.__bytes__,
+}
 
 
 def constants_equal(expected: Any, actual: Any) -> bool:
-    """Whether `actual` may stand for `expected` (a constant) with no difference that a program can see."""
+    """Whether a program sees no difference when `actual` stands for the constant `expected`."""
     if expected is actual:
         return True
     if type(expected) is not type(actual) or type(expected) in _SINGLETONS or isinstance(expected, enum.Enum):
@@ -84,11 +91,10 @@ def constants_equal(expected: Any, actual: Any) -> bool:
 
 
 class ObjectRef:
-    """An object by identity. Weak where the type allows it, strong otherwise (then its id can't be used again
-    while we hold it).
+    """An object by identity. The reference is weak where the type of the object allows that. Else it is
+    strong, and no other object can get the same id.
 
-    Whoever keeps a guard with a weak ObjectRef has to drop it when the object dies: see
-    `GuardSet.weak_objects`.
+    A guard with a weak ObjectRef has to be dropped when the object dies: see `GuardSet.weak_objects`.
     """
 
     __slots__ = ("_get", "_text", "hash_value", "id", "is_weak")
@@ -107,7 +113,9 @@ class ObjectRef:
 
     @property
     def text(self) -> str:
-        """How a reader would know it. Of a weak one made when it is asked for: most never are."""
+        """The object as a reader knows it. For a weak reference it is made late, because most are never
+        shown.
+        """
         if self._text is None:
             obj = self._get()
             if obj is None:

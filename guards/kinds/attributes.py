@@ -219,7 +219,7 @@ MODULE_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_bac
 
 
 def module_guards(source: Source, module: torch.nn.Module) -> list[Guard]:
-    """An nn.Module has the same type, training flag and hooks. The attributes in use are guarded one by one."""
+    """An nn.Module has the same type, training flag and hooks. Guard the attributes in use one by one."""
     namespace = instance_dict(module) or {}
     guards: list[Guard] = [ExactTypeGuard.of(source, module)]
     if "training" in namespace:

@@ -1,3 +1,3 @@
-"""In:   An object.
-Out:  What guards remember of it.
+"""In:   An object, or the state of thread and process.
+Out:  What guards remember of it, as plain data that can be compared.
 """

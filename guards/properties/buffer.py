@@ -1,8 +1,8 @@
-"""What BUFFER remembers of an object with a buffer, such as a NumPy array.
+"""What a `BufferGuard` remembers of an object with a buffer, such as a NumPy array.
 
 In:  the object.
-Out: `BufferProperties`: class, element format, shape, strides, whether it may be written to; and what differs
-     in another object.
+Out: `BufferProperties`: class, element format, shape, strides, and whether the buffer is read-only.
+     `mismatch` says how another object differs.
 
     np.ones((2, 3), np.float32)   ->   ndarray of 'f', shape (2, 3), strides (12, 4)
 """
@@ -40,7 +40,7 @@ class BufferProperties:
         return f"{self.cls.text} of {self.format!r}, shape {self.shape}, strides {self.strides}{frozen}"
 
     def mismatch(self, value: Any) -> str | None:
-        """How `value` differs; None where it fits."""
+        """How `value` differs, or None where it fits."""
         if type(value) is not self.cls.get():
             return type(value).__name__
         try:
@@ -50,11 +50,11 @@ class BufferProperties:
         return None if found == self else found.text
 
     def words(self) -> list[int]:
-        """As the guard program compares them: class, format (its characters as one number), readonly, sizes
+        """The operands of CHECK_BUFFER: class, the characters of the format as one number, readonly, sizes
         and strides.
         """
         packed = int.from_bytes(self.format.encode().ljust(8, b"\0"), "little")
         return [self.cls.id, packed, int(self.readonly), *self.shape, *self.strides]
 
 
-LONGEST_FORMAT = 7  # characters that fit in a word with the one that ends them
+LONGEST_FORMAT = 7  # characters of a format that fit into a word with the zero at the end

@@ -1,8 +1,8 @@
-"""State of thread and process that changes what torch operations do.
+"""The state of thread and process that changes what torch operations do.
 
-In:  nothing but the state at the moment of the call.
-Out: `GlobalState`, a tuple of named integers, compared field by field. `native/tensors/tensor_access.c` reads
-     the same fields in the same order.
+In:  the state at the moment of the call.
+Out: `GlobalState`, a tuple of named integers. `native/tensors/tensor_access.c` reads the same fields in the
+     same order.
 
     with torch.no_grad(): read_global_state().grad_mode   ->   0
 """
@@ -17,10 +17,10 @@ from guards.properties.tensor_methods import methods_are_replaced
 
 
 class GlobalState(NamedTuple):
-    """include_keys and exclude_keys are the thread's dispatch key sets: they change with autocast, inference
+    """include_keys and exclude_keys are the thread's dispatch key sets. They change with autocast, inference
     mode, dispatch modes and functorch.
 
-    The dtype and cache flag of an autocast that is off do not count: 0. methods_replaced: see
+    The dtype and the cache flag of an autocast that is off do not count: they are 0. For methods_replaced see
     `guards.properties.tensor_methods`.
     """
 
@@ -41,7 +41,7 @@ class GlobalState(NamedTuple):
 
 
 def read_global_state() -> GlobalState:
-    """The state now, through torch's Python functions (the C program reads it by its own way)."""
+    """The state now, by the Python functions of torch. (C reads it in another way.)"""
     c = torch._C
     autocast = torch.is_autocast_enabled("cpu")
     return GlobalState(

@@ -1,16 +1,16 @@
-"""What the built-in iterators hold: numbers that say how far they have come, and the objects that they walk
+"""The state of built-in iterators: numbers that say how far they have come, and the objects that they walk
 over.
 
 In:  an iterator of one of the classes in `ITERATORS`.
-Out: `numbers_of(iterator)`, `parts_of(iterator)`, `part_of(iterator, index)`; they raise Unresolved where
-     there is none, as `native/guards/guard_iterators.c` fails.
+Out: `numbers_of(iterator)`, `parts_of(iterator)`, `part_of(iterator, index)`. They raise Unresolved where
+     there is nothing, as `native/guards/guard_iterators.c` fails.
 
     enumerate(it, 5)       ->   numbers (5,), part 0 is iter(it)
     iter([1, 2])           ->   numbers (0,), part 0 is the list
     zip(a, b)              ->   numbers (2, strict), parts 0 and 1 are iter(a), iter(b)
 
-Views of dicts are told in the same way (their part is the dict), and deques (their number is `maxlen`, -1
-without).
+Views of dicts and deques have a state too. The part of a view is its dict. The number of a deque is `maxlen`,
+or -1 without one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _reduced(iterator: Any) -> Any:
 class _State(NamedTuple):
     numbers: Callable[[Any], tuple[int, ...]]
     parts: Callable[[Any], tuple[Any, ...]]
-    read: Callable[[Any], Any] = _reduced  # gives what the two others take
+    read: Callable[[Any], Any] = _reduced  # makes the argument of the two others
 
 
 def _over_sequence(state: Any) -> tuple[int, ...]:
@@ -54,9 +54,9 @@ def _arguments(state: Any) -> tuple[Any, ...]:
 
 
 def _dict_walk(iterator: Any) -> tuple[tuple[int, int], tuple[Any]]:
-    held = gc.get_referents(
-        iterator
-    )  # the pair that it gives out again as well: held twice, it is not written to below
+    # The referents include the pair that the iterator gives out again. A second reference keeps it unwritten
+    # below.
+    held = gc.get_referents(iterator)
     if not held or not isinstance_raw(held[0], dict):
         raise Unresolved("the iterator is exhausted")
     size, left = dict.__len__(held[0]), iterator.__length_hint__()
@@ -73,7 +73,7 @@ def _itself(value: Any) -> Any:
     return value
 
 
-#: class -> name of the method that makes it
+#: class of a view -> name of the method that makes it
 VIEWS: dict[type, str] = {
     type(getattr(cls(), kind)()): kind
     for cls in (dict, collections.OrderedDict)
@@ -114,13 +114,13 @@ def numbers_of(iterator: Any) -> tuple[int, ...]:
     known, state = _state(iterator)
     numbers = known.numbers(state)
     if not all(type(n) in (int, bool) and -(2**63) <= n < 2**63 for n in numbers):
-        raise Unresolved("the iterator counts in something else than 64-bit ints")
+        raise Unresolved("the iterator does not count in 64-bit ints")
     return tuple(map(int, numbers))
 
 
 def parts_of(iterator: Any) -> tuple[Any, ...]:
     known, state = _state(iterator)
-    known.numbers(state)  # an exhausted one has no parts
+    known.numbers(state)  # raises for an exhausted iterator, which has no parts
     return known.parts(state)
 
 

@@ -1,10 +1,11 @@
-"""Where the elements of a set lie in its table. That decides the order in which it gives them, and with their
-hashes the order of all that is made from it.
+"""The places of a set's elements in its table. They decide the order of the set. Together with the hashes
+they decide the order of everything that is made from the set.
 
-    {8, 0}   ->   (7, 2, 0, 8, 1, 0): mask, fill (of elements and of places left behind), then place and hash
-                  of each element
+In:  a set or frozenset.
+Out: `layout_of`: numbers, read from the memory of the object as `native/guards/guard_checks.c` reads them.
 
-Read from the memory of the object, as `native/guards/guard_checks.c` reads it.
+    {8, 0}   ->   (7, 2, 0, 8, 1, 0): mask, fill (elements and places that were left), then place and hash of
+    each
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What TENSOR_MATCH remembers of a tensor.
+"""What a `TensorGuard` remembers of a tensor.
 
-In:  a tensor and the dims whose sizes are free.
-Out: `TensorProperties`, plain data; None in `sizes` or `strides` is free.
+In:  a tensor, and the dims whose sizes are free.
+Out: `TensorProperties`, plain data. None in `sizes` or `strides` is a free number.
 
     TensorProperties.of(torch.ones(2, 3), (0,))  ->  float32, cpu, sizes (None, 3), strides (3, 1)
 """
@@ -49,8 +49,8 @@ _DEVICE_TYPES = {
 
 @dataclass(frozen=True)
 class TensorProperties:
-    """`is_leaf` None: not checked. `dispatch_keys` is the raw key set of the tensor alone (the thread's part
-    is in GLOBAL_STATE).
+    """`is_leaf` is None where it is not checked. `dispatch_keys` is the raw key set of the tensor alone: that
+    of the thread is in the global state.
     """
 
     type: ObjectRef
@@ -70,7 +70,7 @@ class TensorProperties:
         check_leaf: bool = False,
         strides: bool = True,
     ) -> TensorProperties:
-        """Reads past any `__torch_function__` and properties of a subclass."""
+        """The properties, read past `__torch_function__` and the properties of a subclass."""
         with torch._C.DisableTorchFunctionSubclass():
             kind, keys = type(tensor), torch._C._dispatch_keys(tensor)
             is_leaf = torch.Tensor.is_leaf.__get__(tensor)  # type: ignore[attr-defined]
@@ -92,7 +92,7 @@ class TensorProperties:
             )
 
     def mismatch(self, value: Any) -> str | None:
-        """The first property that differs, as text; None when all hold."""
+        """The first property that differs, as text, or None when all are equal."""
         if type(value) is not self.type.get():
             return f"type {type(value).__name__}, was {self.type.text}"
         seen = TensorProperties.of(value, (), self.is_leaf is not None)
@@ -108,22 +108,23 @@ class TensorProperties:
 
     @property
     def device_bits(self) -> int:
-        """Type in the low byte, index in the next (0xff: none), as c10::Device has them."""
+        """The type in the low byte and the index in the next byte, as in c10::Device. 0xff is no index."""
         index = 0xFF if self.device.index is None else self.device.index
         return _DEVICE_TYPES[self.device.type] | index << 8
 
     @property
     def text(self) -> str:
-        """`float32[2, *] strides (3, 1) on cpu, requires_grad`; `*` is free."""
+        """`float32[2, *] strides [3, 1] on cpu, requires_grad`. A `*` is a free number."""
         dtype = str(self.dtype).removeprefix("torch.")
         strides = f" strides {_dims(self.strides)}" if self.strides is not None else ""
         leaf = "" if self.is_leaf is None else ", leaf" if self.is_leaf else ", not a leaf"
-        return f"{dtype}{_dims(self.sizes)}{strides} on {self.device}{', requires_grad' if self.requires_grad else ''}{leaf}"
+        grad = ", requires_grad" if self.requires_grad else ""
+        return f"{dtype}{_dims(self.sizes)}{strides} on {self.device}{grad}{leaf}"
 
 
 def hides_properties(tensor: torch.Tensor) -> bool:
-    """Whether attributes of the tensor may be the program's own: those of the plain tensor on its memory are
-    torch's.
+    """Whether attributes of the tensor may be the user's own. The plain tensor on its memory has those of
+    torch.
     """
     kind = type(tensor)
     return (
@@ -136,16 +137,16 @@ def hides_properties(tensor: torch.Tensor) -> bool:
 def _fixed_strides(
     sizes: tuple[int, ...], strides: tuple[int, ...], dynamic: set[int]
 ) -> tuple[int | None, ...]:
-    """Strides that do not change with a dynamic size: those not larger than the stride of every dynamic dim."""
+    """The strides that do not change with a dynamic size: no stride of a dynamic dim is smaller."""
     limit = min((strides[dim] for dim in dynamic), default=None)
     return tuple(stride if limit is None or stride <= limit else None for stride in strides)
 
 
 def free_strides(tensor: torch.Tensor, dynamic_dims: Iterable[int]) -> dict[int, int | None]:
-    """The dims whose stride `tensor_match` leaves free, each with the dim inside of it: its stride is the
-    size times the stride of that one.
+    """The dims whose stride a `TensorGuard` leaves free, each with the dim inside of it. The stride of a dim
+    is the size of the dim inside times the stride of that dim.
 
-    None where no dim is inside of it in this way (a slice of a larger tensor): the stride stays what it is.
+    None stands where there is no such dim, as in a slice of a larger tensor. The stride is fixed then.
     """
     sizes, strides = tuple(tensor.shape), tensor.stride()
     free = [
@@ -155,8 +156,8 @@ def free_strides(tensor: torch.Tensor, dynamic_dims: Iterable[int]) -> dict[int,
 
 
 def _dim_inside(sizes: tuple[int, ...], strides: tuple[int, ...], dim: int) -> int | None:
-    """A dim of a smaller stride where there is one. Of dims of size 1, whose strides are equal, the later is
-    inside: none goes in a circle.
+    """The dim inside, one of a smaller stride where possible. Dims of size 1 have equal strides: the later
+    dim is inside, so that there is no circle.
     """
     inside = [d for d, size in enumerate(sizes) if d != dim and strides[dim] == size * strides[d]]
     smaller = [d for d in inside if strides[d] < strides[dim]]
@@ -174,8 +175,8 @@ def _dims(values: tuple[int | None, ...]) -> str:
 
 
 def storage_key(tensor: torch.Tensor) -> int:
-    """A number that two tensors share when they share memory: the storage's data pointer, or the storage
-    itself where it holds nothing.
+    """A number that is equal for tensors that share memory: the data pointer of the storage, or the address
+    of the storage where it is empty.
     """
     with torch._C.DisableTorchFunctionSubclass():
         if tensor.layout is not torch.strided:

@@ -1,13 +1,12 @@
-"""Whether torch's own methods of tensors are what they were: what is known of `x.sum()` is known of torch's
-method.
+"""Whether the methods of tensors are those of torch. The interpreter knows `x.sum()` only as torch's method.
 
-In:  nothing but the contents of the classes of tensors at the moment of the call.
-Out: a flag. It is a field of `guards.properties.global_state`; `native/tensors/tensor_methods.c` looks
+In:  the contents of the classes of tensors at the moment of the call.
+Out: a flag, which is a field of `guards.properties.global_state`. `native/tensors/tensor_methods.c` looks
      through the same table, `PRISTINE`.
 
     torch.Tensor.sum = mine; methods_are_replaced()   ->   True
 
-Names that torch does not know are the program's: they are guarded one by one where they are read.
+Names that torch does not know belong to the user. They are guarded one by one where they are read.
 """
 
 from __future__ import annotations
@@ -19,26 +18,31 @@ from typing import Any
 
 import torch
 
-#: Python and its library write these when they are asked for; the text of a tensor is never captured
+#: Python and its library write these names on demand. `__repr__`: the text of a tensor is never captured.
 NEUTRAL = frozenset(
-    ("__abstractmethods__", "__annotations__", "__dict__", "__doc__", "__module__", "__repr__", "__slotnames__", "__weakref__")
-)  # fmt: skip
-#: built-in classes that have the special names of operators and protocols between them; the others
+    ("__abstractmethods__", "__annotations__", "__dict__", "__doc__", "__module__", "__repr__")
+    + ("__slotnames__", "__weakref__")
+)
+#: built-in classes that have most special names of operators and protocols, and the other special names
 # fmt: off
-_PROTOCOLS = (complex, dict, float, int, list, memoryview, object, str, types.CoroutineType, types.FunctionType)
-_SPECIAL = ("__aenter__", "__aiter__", "__bytes__", "__delete__", "__divmod__", "__enter__", "__exit__", "__fspath__", "__getattr__", "__missing__",
-            "__rdivmod__", "__set__", "__set_name__")
+_PROTOCOLS = (
+    complex, dict, float, int, list, memoryview, object, str, types.CoroutineType, types.FunctionType,
+)
+_SPECIAL = (
+    "__aenter__", "__aiter__", "__bytes__", "__delete__", "__divmod__", "__enter__", "__exit__", "__fspath__",
+    "__getattr__", "__missing__", "__rdivmod__", "__set__", "__set_name__",
+)
 # fmt: on
 MISSING = ...
 
 
 def _lookup(cls: type, name: str) -> Any:
-    """What Python finds in the class, without a descriptor at work."""
+    """The entry that Python finds in the class. No descriptor is called."""
     return next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), MISSING)
 
 
 def _contents(cls: type) -> dict[str, Any]:
-    """The same for all names."""
+    """The entries of all names."""
     found: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         found.update(vars(base))
@@ -46,7 +50,7 @@ def _contents(cls: type) -> dict[str, Any]:
 
 
 def _is_foreign(name: str, found: Any) -> bool:
-    """Replaced by somebody before this module was there to see torch's own."""
+    """Whether somebody replaced the method before this module could see that of torch."""
     written = isinstance(found, types.FunctionType) and name in vars(torch._C.TensorBase)
     return written and not found.__code__.co_filename.startswith(os.path.dirname(torch.__file__))
 
@@ -59,12 +63,12 @@ def _pristine(cls: type) -> dict[str, Any]:
     return {name: None if _is_foreign(name, value) else value for name, value in found.items()}
 
 
-#: class -> name -> what torch has there, or MISSING. The last one derives from all others.
+#: class -> name -> the entry of torch, or MISSING. The last class derives from all others.
 PRISTINE: dict[type, dict[str, Any]] = {c: _pristine(c) for c in (torch.Tensor, torch.nn.Parameter)}
 
 
 class _Look:
-    """The last one: the classes' contents, kept alive, and what came of it."""
+    """The last look: the contents of the classes, kept alive, and its result."""
 
     contents: tuple[Any, ...] = ()
     replaced = False

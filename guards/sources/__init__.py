@@ -1,8 +1,8 @@
-"""Sources: where a value comes from. This module names them all; they are defined by family.
+"""Sources: the places that values come from. This module names them all, from the modules of the families.
 
-In:  made by the symbolic interpreter for every value that it takes from the frame.
-Out: read by guards (what to check), by `guards.program` (how to load it), by failure texts and by whoever
-     writes bytecode that reloads it.
+In:  the symbolic interpreter makes a source for every value that it takes from the frame.
+Out: guards say which sources to check, guard programs load them, failure texts show them, and generated
+     bytecode loads them again.
 
     self.linear.weight   ->   AttrSource(AttrSource(LocalSource("self"), "linear"), "weight")
 """

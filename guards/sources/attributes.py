@@ -1,7 +1,9 @@
-"""Sources of attributes and fields: of instances, classes, Python modules, functions, bound methods.
+"""Sources of attributes and fields: of instances, classes, Python modules, functions and bound methods.
 
-In:  the source of the object and the name.
-Out: a source; `self.linear.weight` -> AttrSource(AttrSource(LocalSource("self"), "linear"), "weight").
+In:  the source of the object, and the name.
+Out: a source.
+
+    self.linear.weight   ->   AttrSource(AttrSource(LocalSource("self"), "linear"), "weight")
 """
 
 from __future__ import annotations
@@ -33,12 +35,11 @@ _MODULE_DICT: Any = vars(ModuleType)["__dict__"]
 
 @dataclass(frozen=True, eq=False)
 class AttrSource(DerivedSource):
-    """An attribute, raw: slot or member, instance dict, the type's MRO, then `_parameters`, `_buffers`,
-    `_modules` of an nn.Module.
+    """An attribute, as `guards.lookup.raw_attribute` finds it. The raw entry of a class is not bound: a
+    method is the plain function.
 
-    Also slots, dataclass fields, members of built-in types (`slice.start`, `range.stop`, `partial.func`,
-    `method.__self__`) and attributes of classes. The raw entry of a class is not bound: a method is the plain
-    function.
+    It may also be a slot, a field of a dataclass, an attribute of a class, or a member of a built-in type
+    (`slice.start`, `range.stop`, `partial.func`, `method.__self__`).
     """
 
     name: str
@@ -53,8 +54,8 @@ class AttrSource(DerivedSource):
 
 @dataclass(frozen=True, eq=False)
 class TypeAttrSource(DerivedSource):
-    """`parent` is a class; the raw entry of its MRO. With `after`, of the part of the MRO behind that class,
-    as `super(after, obj).name`.
+    """The raw entry in the MRO of a class. With `after` only the part of the MRO behind that class counts, as
+    for `super(after, obj).name`.
     """
 
     name: str
@@ -89,8 +90,8 @@ class TypeAttrSource(DerivedSource):
 
 @dataclass(frozen=True, eq=False)
 class ModuleAttrSource(DerivedSource):
-    """A name in the dict of a Python module (`__getattr__` of the module does not count); not of a class of
-    its own, which may look elsewhere.
+    """A name in the dict of a Python module, past `__getattr__` of the module. The module has the plain
+    module class, because another class may look elsewhere.
     """
 
     name: str
@@ -122,7 +123,7 @@ class DictSource(DerivedSource):
 
 @dataclass(frozen=True, eq=False)
 class TypeSource(DerivedSource):
-    """The type of the value (not its `__class__`)."""
+    """The type of the value. (`__class__` may say something else.)"""
 
     @property
     def text(self) -> str:
@@ -134,7 +135,7 @@ class TypeSource(DerivedSource):
 
 @dataclass(frozen=True, eq=False)
 class MroItemSource(DerivedSource):
-    """`parent` is a class; its MRO at `index`."""
+    """An item of the MRO of a class."""
 
     index: int
 
@@ -148,14 +149,15 @@ class MroItemSource(DerivedSource):
         return type_mro(owner)[self.index]
 
 
-FUNCTION_FIELDS = (
-    "__code__", "__defaults__", "__kwdefaults__", "__closure__", "__globals__", "__name__", "__qualname__", "__doc__", "__module__",
+FUNCTION_FIELDS = (  # in the order of FUNCTION_FIELDS in native/guards/guard_loads.c
+    "__code__", "__defaults__", "__kwdefaults__", "__closure__", "__globals__", "__name__", "__qualname__",
+    "__doc__", "__module__",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class FunctionFieldSource(DerivedSource):
-    """A field of a plain function, one of `FUNCTION_FIELDS`; an absent one is None."""
+    """A field of a plain function, one of `FUNCTION_FIELDS`. A missing field is None."""
 
     field: str
 
@@ -172,9 +174,7 @@ CLASS_NAMES = ("__name__", "__qualname__")
 
 @dataclass(frozen=True, eq=False)
 class ClassNameSource(DerivedSource):
-    """`parent` is a class written in Python; its `__name__` or `__qualname__`, past properties of the
-    metaclass.
-    """
+    """`__name__` or `__qualname__` of a class written in Python, past properties of the metaclass."""
 
     field: str
 
@@ -190,7 +190,7 @@ class ClassNameSource(DerivedSource):
 
 @dataclass(frozen=True, eq=False)
 class CellContentsSource(DerivedSource):
-    """`parent` is a cell; what it holds."""
+    """The contents of a cell."""
 
     @property
     def text(self) -> str:
@@ -202,7 +202,7 @@ class CellContentsSource(DerivedSource):
 
 @dataclass(frozen=True, eq=False)
 class BuiltinSelfSource(DerivedSource):
-    """`parent` is a method of a built-in object, `[].append`; the object. `definition` says which method
+    """The object of a method of a built-in object, such as `[].append`. `definition` says which method it is
     (`definition_of`).
     """
 
@@ -219,8 +219,8 @@ class BuiltinSelfSource(DerivedSource):
 
 
 def definition_of(method: Any) -> int | None:
-    """The address of the C struct that defines a method of a built-in object; all `append` of lists have one.
-    None: it is no such method.
+    """The address of the C struct that defines a method of a built-in object, or None for other objects.
+    `append` of all lists has the same struct.
     """
     if type(method) is not BuiltinMethodType:
         return None
@@ -229,7 +229,7 @@ def definition_of(method: Any) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class MethodFieldSource(DerivedSource):
-    """`parent` is a bound method; its `__self__` or `__func__`."""
+    """`__self__` or `__func__` of a bound method."""
 
     field: str
 

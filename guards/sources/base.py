@@ -1,10 +1,10 @@
-"""Source: where a value comes from, as plain data. The kinds are in `guards.sources`.
+"""Source: the place that a value comes from, as plain data.
 
-In:  nothing.
-Out: `Source`, and `DerivedSource` for places inside another object.
+In:  the fields of a class of sources.
+Out: `Source`, and `DerivedSource` for places inside another object. The classes are in `guards.sources`.
 
-Two sources are equal when they name the same place. `resolve` finds the value in a frame without running user
-code; no source knows any bytecode.
+Two sources are equal when they name the same place. `resolve` finds the value in a frame, and runs no user
+code. No source knows bytecode.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from guards.values import ObjectRef, constant_identity, is_constant
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A place. `base` is the source of the object that it is read from, None for a root."""
+    """A place. `base` is the source of the object that the place is read from, None for a root."""
 
     is_int: ClassVar[bool] = False  # a machine integer rather than an object (sizes and strides)
 
@@ -35,7 +35,7 @@ class Source:
 
     @property
     def text(self) -> str:
-        """How a user would write it."""
+        """The place as a user writes it."""
         raise NotImplementedError(type(self).__name__)
 
     def resolve(self, frame: FrameNamespace) -> Any:
@@ -52,8 +52,8 @@ class Source:
 
     @cached_property
     def references(self) -> tuple[ObjectRef, ...]:
-        """Objects that the place is named by (the key of a dict, the class behind which `super` looks), here
-        and on the way.
+        """The objects that name the place or a place on the way: a key of a dict, the class behind which
+        `super` looks.
         """
         above = self.base.references if self.base is not None else ()
         own = tuple(
@@ -73,7 +73,8 @@ class Source:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return isinstance(other, Source) and self._hash == other._hash and self._identity == other._identity  # type: ignore[attr-defined]
+        same_hash = isinstance(other, Source) and self._hash == other._hash  # type: ignore[attr-defined]
+        return same_hash and self._identity == other._identity  # type: ignore[attr-defined]
 
     def __hash__(self) -> int:
         return self._hash  # type: ignore[attr-defined]

@@ -1,7 +1,9 @@
-"""Sources of items of containers, of what a tensor carries, and behind weak references.
+"""Sources of items of containers, of parts of a tensor, and of objects behind weak references.
 
 In:  the source of the container, and an index or key.
-Out: a source; `args[0]["scale"]` -> DictItemSource(ItemSource(LocalSource("args"), 0), "scale").
+Out: a source.
+
+    args[0]["scale"]   ->   DictItemSource(ItemSource(LocalSource("args"), 0), "scale")
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from guards.values import ObjectRef, is_constant
 
 @dataclass(frozen=True, eq=False)
 class ItemSource(DerivedSource):
-    """An item of a list or tuple (or a subclass: the stored item, past any `__getitem__`). `label` is its
-    name in a named tuple, for texts alone.
+    """The stored item of a list, a tuple or a subclass, past its `__getitem__`. `label` is the name of the
+    item in a named tuple. Only texts use it.
     """
 
     index: int
@@ -59,8 +61,8 @@ class DequeItemSource(DerivedSource):
 
 @dataclass(frozen=True, eq=False)
 class DictItemSource(DerivedSource):
-    """A value of a dict by key. The key is a constant, or any hashable object (then matched by identity, and
-    not kept alive).
+    """A value of a dict by key. The key is a constant or any other hashable object. Such an object is matched
+    by identity and not kept alive.
     """
 
     key: Any
@@ -85,8 +87,8 @@ class DictItemSource(DerivedSource):
 
 @dataclass(frozen=True, eq=False)
 class DictKeySource(DerivedSource):
-    """A key of a dict by its position in iteration order. Guard the dict with `dict_keys` or at least
-    `length_match`.
+    """A key of a dict by its position in iteration order. The dict needs a `DictKeysGuard` or a
+    `LengthGuard`.
     """
 
     position: int
@@ -124,10 +126,10 @@ def _dict_position(owner: Any, position: int) -> tuple[Any, Any]:
 
 @dataclass(frozen=True, eq=False)
 class IteratorPartSource(DerivedSource):
-    """What a built-in iterator walks over, or another of its arguments, by index (Unresolved when it is
-    exhausted).
+    """The object that a built-in iterator walks over, or another of its arguments, by index. It is Unresolved
+    when the iterator is exhausted.
 
-    Guard how far it has come with `guard.iterator_state`.
+    `IteratorStateGuard` says how far the iterator has come.
     """
 
     index: int
@@ -145,7 +147,7 @@ class IteratorPartSource(DerivedSource):
 
 @dataclass(frozen=True, eq=False)
 class GradSource(DerivedSource):
-    """`tensor.grad` of an exact Tensor or Parameter; None when there is none."""
+    """`tensor.grad` of an exact Tensor or Parameter. It may be None."""
 
     @property
     def text(self) -> str:
@@ -163,7 +165,7 @@ class GradSource(DerivedSource):
 
 @dataclass(frozen=True, eq=False)
 class ShapeSource(DerivedSource):
-    """A size or stride of a tensor, or its storage offset (dim 0 then): an integer."""
+    """A size, a stride or the storage offset of a tensor. (The dim of a storage offset is 0.)"""
 
     what: str
     dim: int = 0
@@ -191,9 +193,9 @@ class ShapeSource(DerivedSource):
 
 @dataclass(frozen=True, eq=False)
 class FloatSource(DerivedSource):
-    """The value of an exact float that is no nan, as a number of a condition (see `guards.conditions`)."""
+    """An exact float that is no nan, as a number of a condition (see `guards.conditions`)."""
 
-    is_int: ClassVar[bool] = True  # its bits, in a guard program
+    is_int: ClassVar[bool] = True  # a guard program has its bits
 
     @property
     def text(self) -> str:
@@ -207,7 +209,7 @@ class FloatSource(DerivedSource):
 
 @dataclass(frozen=True, eq=False)
 class WeakrefSource(DerivedSource):
-    """`parent` is a plain `weakref.ref`; what it refers to (Unresolved when dead)."""
+    """The object of a plain `weakref.ref`. It is Unresolved when the object is dead."""
 
     @property
     def text(self) -> str:

@@ -1,7 +1,9 @@
-"""Roots: what a frame itself names.
+"""Roots: the sources that a frame itself names.
 
 In:  a name of the frame, or an object.
-Out: sources without a base; `x` -> LocalSource("x"), a global `scale` -> GlobalSource("scale").
+Out: sources without a base.
+
+    the argument x, the global scale   ->   LocalSource("x"), GlobalSource("scale")
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ class CellSource(Source):
 
 @dataclass(frozen=True, eq=False)
 class GlobalSource(Source):
-    """A global of the frame's own module. For an inlined function of another module use `ModuleAttrSource`."""
+    """A global of the frame's own module. An inlined function of another module needs `ModuleAttrSource`."""
 
     name: str
 
@@ -85,9 +87,7 @@ class GlobalSource(Source):
 
 @dataclass(frozen=True, eq=False)
 class BuiltinSource(Source):
-    """A name of the frame's builtins. That no global hides it is a guard of its own:
-    `guard.builtin_not_hidden`.
-    """
+    """A name of the frame's builtins. `DictContainsGuard.builtin_not_hidden` says that no global hides it."""
 
     name: str
 
@@ -125,9 +125,7 @@ class FunctionSource(Source):
 
 @dataclass(frozen=True, eq=False)
 class ConstantSource(Source):
-    """An object that the program holds by a strong reference: modules, classes of libraries, functions of
-    torch.
-    """
+    """An object that the guard program keeps alive: a module, a class of a library, a function of torch."""
 
     value: Any
     name: str | None = field(default=None, compare=False)
@@ -148,8 +146,8 @@ class ConstantSource(Source):
 
 @dataclass(frozen=True, eq=False)
 class GlobalStateSource(Source):
-    """State of the thread or the process that has no object (grad mode, default dtype, ...). Only for guards:
-    it has no value to load.
+    """State of the thread or the process that is no object, such as the grad mode. It can be guarded, not
+    loaded.
     """
 
     name: str = "torch"
@@ -159,15 +157,15 @@ class GlobalStateSource(Source):
         return f"global state of {self.name}"
 
     def resolve(self, frame: FrameNamespace) -> Any:
-        raise Unresolved("global state is not an object; guard it with guard.global_state()")
+        raise Unresolved("global state is not an object: guard it with GlobalStateGuard")
 
 
 @dataclass(frozen=True, eq=False)
 class StateSource(Source):
-    """What a built-in function says about the state of the process: `torch.get_num_threads()`. For
-    `guard.constant_match` alone.
+    """What a built-in function says about the state of the process, such as `torch.get_num_threads()`. Only
+    `ConstantGuard` takes it.
 
-    The function must be one that runs no code of the program, changes nothing and is cheap.
+    The function runs no code of the user, changes nothing and is cheap.
     """
 
     function: Any
@@ -183,7 +181,7 @@ class StateSource(Source):
 
 @dataclass(frozen=True, eq=False)
 class FunctionModeSource(Source):
-    """A mode on this thread's stack of torch function modes, counted from the outermost one."""
+    """A mode on this thread's stack of torch function modes. 0 is the outermost mode."""
 
     index: int
     reader: ClassVar[Any] = torch._C._get_function_stack_at
@@ -200,7 +198,7 @@ class FunctionModeSource(Source):
 
 @dataclass(frozen=True, eq=False)
 class ThreadDictSource(Source):
-    """`vars(x)` of a `threading.local()`: of the thread that asks."""
+    """`vars(x)` of a `threading.local()`, for the thread that asks."""
 
     value: threading.local
     reader: ClassVar[Any] = vars
@@ -214,7 +212,7 @@ class ThreadDictSource(Source):
 
 
 def cell_contents(cell: Any) -> Any:
-    """What a cell holds. Raises Unresolved for an empty one."""
+    """The contents of a cell. Raises Unresolved for an empty cell."""
     if type(cell) is not CellType:
         raise Unresolved(f"not a cell: {safe_repr(cell)}")
     try:

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 from guards.values import is_constant
 
 
-class CacheEntry(NamedTuple):
+class CachedCall(NamedTuple):
     cache: dict[Any, Any]
     key: Any  # the very object
     found: Any
 
 
-def entry_for(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CacheEntry | None:
+def entry_for(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CachedCall | None:
     """None where there is none yet, or none that could be looked up without code of the program."""
     parts = _parts(function)
     if parts is None or not all(map(is_plain_key, [*args, *kwargs.values()])):
@@ -30,7 +30,7 @@ def entry_for(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> C
     cache, mark, typed = parts
     key = _key(mark, typed, args, kwargs)
     held = next((k for k in cache if k == key), None) if key in cache else None
-    return None if held is None else CacheEntry(cache, held, cache[held])
+    return None if held is None else CachedCall(cache, held, cache[held])
 
 
 def cache_of(function: Any) -> dict[Any, Any] | None:
