@@ -1,7 +1,7 @@
 """Circular padding as a join of pieces.
 
 In:  the arguments of `torch.nn.functional.pad`, on fake tensors.
-Out: for mode "circular" what torch gives, each element written once; else torch's function.
+Out: for mode "circular" what torch gives, each element written once.
 
     pad(x, (1, 2), "circular")   ->   cat([x[..., -1:], x, x[..., :2]], -1)
 
@@ -17,15 +17,15 @@ import torch
 import torch.nn.functional as F
 
 from codegen.kernel.index_algebra import row_major
+from codegen.rewrite.rows import replacing
 
 MOST_DIMS = 2  # pieces: three for each
 
 
-def pad(
-    tensor: torch.Tensor, sizes: Sequence[Any], mode: str = "constant", value: Any = None
-) -> torch.Tensor:
+@replacing(F.pad, torch._C._nn.pad)
+def pad(tensor: torch.Tensor, sizes: Sequence[Any], mode: str = "constant", value: Any = None) -> Any:
     if mode != "circular" or value is not None or not _fits(tensor, sizes):
-        return F.pad(tensor, sizes, mode, value)
+        return NotImplemented
     result = tensor.contiguous()
     for pair in range(len(sizes) // 2):
         result = _around(result, tensor.dim() - 1 - pair, sizes[2 * pair], sizes[2 * pair + 1])

@@ -15,7 +15,8 @@ from typing import Any
 
 import torch
 
-from codegen.rewrite.rewritings import HALF, MEAN, REDUCTIONS, WIDE, in_rows, rewriting, row_major
+from codegen.rewrite.losses import MEAN, REDUCTIONS
+from codegen.rewrite.rows import HALF, WIDE, in_rows, rewriting, row_major
 
 aten = torch.ops.aten
 FLOATS = WIDE + HALF

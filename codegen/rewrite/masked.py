@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from codegen.fake.shapes.elementwise import broadcast
-from codegen.rewrite.rewritings import rewriting
+from codegen.rewrite.rows import rewriting
 from codegen.rewrite.simple import FLOATS, NUMBERS
 
 aten = torch.ops.aten

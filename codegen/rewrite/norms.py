@@ -1,10 +1,21 @@
-"""Batch normalisation of float32 and float64 tensors.
+"""Softmax and normalisations: of layers, batches and groups.
 
-    mean, var over all dims but the channels;  (x - mean) * rsqrt(var + eps) * weight + bias;  running =
-        momentum * new + (1 - momentum) * running
+    softmax(x)      ->   e = exp(x - amax(x)); e / sum(e)
+    layer_norm(x)   ->   var_mean over the last dims; (x - mean) * rsqrt(var + eps) * weight + bias
+    batch_norm(x)   ->   mean, var over all dims but the channels;  (x - mean) * rsqrt(var + eps) * weight + bias;
+                         running = momentum * new + (1 - momentum) * running
 
-The same operators as torch's rules in `torch._decomp` give, called directly: those take 4 ms a layer, in nets
-that have a hundred of them. Tensors of several dtypes, and sizes that are symbols, are left to torch's rules.
+The same as torch's rules in `torch._decomp`, called directly: those import sympy on the way (0.4 s at the first
+compilation), and take 4 ms for each batch norm, in nets that have a hundred of them. Tensors of several dtypes, and
+batch norms whose sizes are symbols, are left to torch's rules.
+
+    group_norm(x), channels side by side in memory (channels_last):
+    mean over (channels of a group, positions)   ->   sums of each channel over the positions, then those of a group
+    (x - mean) * rstd * weight + bias            ->   x * scale + offset, numbers for each channel that lie side by
+                                                      side, too
+
+A group is a few numbers out of each row of memory: a loop over all of it, or one for each group, would jump from row
+to row.
 """
 
 from __future__ import annotations
@@ -13,10 +24,101 @@ from typing import Any
 
 import torch
 
-from codegen.rewrite.rewritings import rewriting
+from codegen.rewrite.half import to
+from codegen.rewrite.rows import HALF, WIDE, in_rows, rewriting, row_major
 
-aten = torch.ops.aten
+aten, prims = torch.ops.aten, torch.ops.prims
 Maybe = torch.Tensor | None
+
+
+# --- softmax ----------------------------------------------------------------------------------------------
+
+
+@rewriting(aten._softmax.default)
+def softmax(tensor: torch.Tensor, dim: int, half_to_float: bool) -> torch.Tensor:
+    tensor = in_rows(tensor, dim)
+    exponentials = aten.exp(aten.sub(tensor, aten.amax(tensor, [dim], True)))
+    return row_major(aten.div(exponentials, aten.sum(exponentials, [dim], True)))
+
+
+@rewriting(aten._log_softmax.default)
+def log_softmax(tensor: torch.Tensor, dim: int, half_to_float: bool) -> torch.Tensor:
+    tensor = in_rows(tensor, dim)
+    shifted = aten.sub(tensor, aten.amax(tensor, [dim], True))
+    return row_major(aten.sub(shifted, aten.log(aten.sum(aten.exp(shifted), [dim], True))))
+
+
+@rewriting(aten._softmax_backward_data.default)
+def softmax_backward(grad: torch.Tensor, output: torch.Tensor, dim: int, input_dtype: torch.dtype) -> Any:
+    if input_dtype is not grad.dtype:
+        return NotImplemented
+    product = aten.mul(grad, output)
+    return row_major(aten.sub(product, aten.mul(output, aten.sum(product, [dim], True))))
+
+
+@rewriting(aten._log_softmax_backward_data.default)
+def log_softmax_backward(grad: torch.Tensor, output: torch.Tensor, dim: int, input_dtype: torch.dtype) -> Any:
+    if input_dtype is not grad.dtype:
+        return NotImplemented
+    return row_major(aten.sub(grad, aten.mul(aten.exp(output), aten.sum(grad, [dim], True))))
+
+
+# --- layers -----------------------------------------------------------------------------------------------
+
+
+@rewriting(aten.native_layer_norm.default)
+def native_layer_norm(
+    tensor: torch.Tensor,
+    normalized_shape: list[int],
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    eps: float,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    dims = list(range(tensor.dim() - len(normalized_shape), tensor.dim()))
+    if [tensor.shape[dim] for dim in dims] != list(normalized_shape):
+        raise RuntimeError(
+            f"layer_norm over {list(normalized_shape)} of a tensor of size {list(tensor.shape)}"
+        )
+    tensor = in_rows(tensor, -1)
+    variance, mean = aten.var_mean(tensor, dims, correction=0, keepdim=True)
+    rstd = aten.rsqrt(aten.add(variance, eps))
+    out = aten.mul(aten.sub(tensor, mean), rstd)
+    if weight is not None:
+        out = aten.mul(out, weight)
+    if bias is not None:
+        out = aten.add(out, bias)
+    return row_major(out), mean, rstd
+
+
+@rewriting(aten.native_layer_norm_backward.default)
+def native_layer_norm_backward(
+    grad: torch.Tensor,
+    tensor: torch.Tensor,
+    normalized_shape: list[int],
+    mean: torch.Tensor,
+    rstd: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    output_mask: list[bool],
+) -> tuple[torch.Tensor | None, ...]:
+    outer = tensor.dim() - len(normalized_shape)
+    dims, batch_dims = list(range(outer, tensor.dim())), list(range(outer))
+    normalized = aten.mul(aten.sub(tensor, mean), rstd)
+    for_tensor = for_weight = for_bias = None
+    if output_mask[0]:
+        scaled = grad if weight is None else aten.mul(grad, weight)
+        mean_of_scaled = aten.mean(scaled, dims, True)
+        projection = aten.mul(normalized, aten.mean(aten.mul(scaled, normalized), dims, True))
+        for_tensor = aten.mul(aten.sub(aten.sub(scaled, mean_of_scaled), projection), rstd)
+    if output_mask[1] and weight is not None:
+        product = aten.mul(grad, normalized)
+        for_weight = aten.sum(product, batch_dims) if batch_dims else product
+    if output_mask[2] and bias is not None:
+        for_bias = aten.sum(grad, batch_dims) if batch_dims else aten.clone(grad)
+    return for_tensor, for_weight, for_bias
+
+
+# --- batches ----------------------------------------------------------------------------------------------
 
 
 def _is_plain(tensor: torch.Tensor, *others: Maybe) -> bool:
@@ -126,3 +228,105 @@ def native_batch_norm_backward(
         aten.mul(projection, invstd) if output_mask[1] else None,
         grad_sum if output_mask[2] else None,
     )
+
+
+# --- groups, of tensors whose channels lie side by side ---------------------------------------------------
+
+
+class _Groups:
+    """Of a tensor of `batch` * `groups` * `each` channels."""
+
+    def __init__(self, tensor: torch.Tensor, batch: int, channels: int, groups: int) -> None:
+        self.batch, self.groups, self.each = batch, groups, channels // groups
+        self.spatial = list(range(2, tensor.dim()))
+        self.of_channels = [batch, channels, *[1] * len(self.spatial)]
+
+    def sums(self, values: torch.Tensor) -> torch.Tensor:
+        """Over the positions: (batch, groups, each)."""
+        return aten.reshape(aten.sum(values, self.spatial), [self.batch, self.groups, self.each])
+
+    def split(self, parameter: torch.Tensor) -> torch.Tensor:
+        """One number for each channel as (groups, each)."""
+        return aten.reshape(parameter, [self.groups, self.each])
+
+    def beside(self, values: torch.Tensor) -> torch.Tensor:
+        """(batch, groups, each or 1) as they stand beside the tensor, in memory."""
+        whole = aten.expand(values, [self.batch, self.groups, self.each])
+        return prims.clone(aten.reshape(whole, self.of_channels))
+
+
+def _channels_lie_side_by_side(tensor: torch.Tensor) -> bool:
+    return tensor.dim() > 2 and tensor.stride(1) == 1 and not tensor.is_contiguous()
+
+
+def _wide(*tensors: Any) -> list[Any]:
+    return [
+        to(tensor, torch.float32) if tensor is not None and tensor.dtype in HALF else tensor
+        for tensor in tensors
+    ]
+
+
+@rewriting(aten.native_group_norm.default, dtypes=WIDE + HALF)
+def native_group_norm(
+    tensor: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    batch: int,
+    channels: int,
+    positions: int,
+    groups: int,
+    eps: float,
+) -> tuple[torch.Tensor, ...]:
+    if not _channels_lie_side_by_side(tensor):
+        return NotImplemented
+    channel = _Groups(tensor, batch, channels, groups)
+    wide, weight, bias = _wide(tensor, weight, bias)
+    count = channel.each * positions
+    mean = aten.div(aten.sum(channel.sums(wide), [2], True), count)
+    distance = aten.sub(wide, channel.beside(mean))
+    squares = aten.sum(channel.sums(aten.mul(distance, distance)), [2], True)
+    rstd = aten.rsqrt(aten.add(aten.div(squares, count), eps))
+    scale = rstd if weight is None else aten.mul(rstd, channel.split(weight))
+    offset = aten.neg(aten.mul(mean, scale))
+    if bias is not None:
+        offset = aten.add(offset, channel.split(bias))
+    out = aten.add(aten.mul(wide, channel.beside(scale)), channel.beside(offset))
+    return tuple(to(value, tensor.dtype) for value in (out, aten.squeeze(mean, 2), aten.squeeze(rstd, 2)))
+
+
+@rewriting(aten.native_group_norm_backward.default, probe=1, dtypes=WIDE + HALF)
+def native_group_norm_backward(
+    grad: torch.Tensor,
+    tensor: torch.Tensor,
+    mean: torch.Tensor,
+    rstd: torch.Tensor,
+    weight: torch.Tensor | None,
+    batch: int,
+    channels: int,
+    positions: int,
+    groups: int,
+    output_mask: list[bool],
+) -> tuple[torch.Tensor | None, ...]:
+    if not _channels_lie_side_by_side(tensor):
+        return NotImplemented
+    channel = _Groups(tensor, batch, channels, groups)
+    given = (tensor.dtype, None if weight is None else weight.dtype)
+    grad, tensor, mean, rstd, weight = _wide(grad, tensor, mean, rstd, weight)
+    mean, rstd = aten.unsqueeze(mean, 2), aten.unsqueeze(rstd, 2)
+    products, sums = channel.sums(aten.mul(grad, tensor)), channel.sums(grad)
+    for_tensor = for_weight = for_bias = None
+    if output_mask[0]:
+        factor = 1.0 if weight is None else channel.split(weight)
+        of_products, of_sums = (aten.sum(aten.mul(values, factor), [2], True) for values in (products, sums))
+        count = channel.each * positions
+        slope = aten.mul(aten.sub(aten.mul(of_sums, mean), of_products), aten.div(aten.pow(rstd, 3), count))
+        offset = aten.neg(aten.add(aten.mul(slope, mean), aten.mul(of_sums, aten.div(rstd, count))))
+        of_grad = aten.mul(grad, channel.beside(aten.mul(rstd, factor)))
+        of_tensor = aten.add(aten.mul(tensor, channel.beside(slope)), channel.beside(offset))
+        for_tensor = to(aten.add(of_grad, of_tensor), given[0])
+    if output_mask[1] and given[1] is not None:
+        each = aten.mul(aten.sub(products, aten.mul(sums, mean)), rstd)
+        for_weight = to(aten.reshape(aten.sum(each, [0]), [channels]), given[1])
+    if output_mask[2]:
+        for_bias = to(aten.reshape(aten.sum(sums, [0]), [channels]), given[1] or given[0])
+    return for_tensor, for_weight, for_bias

@@ -19,6 +19,7 @@ import torch
 from torch.autograd import forward_ad
 
 from codegen.kernel.errors import UntraceableError
+from codegen.rewrite.rows import replacing
 
 
 class Product(torch.autograd.Function):
@@ -69,8 +70,12 @@ def product_of_others(tensor: torch.Tensor, dim: int) -> torch.Tensor:
 product = super(torch.autograd.Function, Product).apply
 
 
-def prod(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+@replacing(torch.prod, "prod")
+def prod(*operands: Any, **kwargs: Any) -> Any:
     """`torch.prod(tensor, ...)`"""
+    if not operands:
+        return NotImplemented
+    tensor, *args = operands
     dims, options = [*args], dict(kwargs)
     dim = dims[0] if dims else options.pop("dim", None)
     keepdim = dims[1] if len(dims) > 1 else options.pop("keepdim", False)
@@ -89,8 +94,11 @@ def prod(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
     return product(tensor.to(dtype), dim, keepdim) if usual else torch.prod(tensor, *args, **kwargs)
 
 
-def scattered(function: Callable[..., Any], tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+def scattered(function: Callable[..., Any], *operands: Any, **kwargs: Any) -> Any:
     """`torch.scatter_reduce(tensor, dim, index, src, reduce)` and its like"""
+    if not operands:
+        return NotImplemented
+    tensor, *args = operands
     reduce = args[3] if len(args) > 3 else kwargs.get("reduce")
     source = args[2] if len(args) > 2 else kwargs.get("src", kwargs.get("source"))
     learns = tensor.requires_grad or (isinstance(source, torch.Tensor) and source.requires_grad)
@@ -144,10 +152,7 @@ SCATTERED: dict[Any, Callable[..., Any]] = {
         for name in ("scatter_reduce", "scatter_reduce_", "index_reduce", "index_reduce_")
     },
 }
-#: by function, or name of a method
-OWN_GRADIENTS: dict[Any, Callable[..., Any]] = {
-    torch.prod: prod,
-    "prod": prod,
-    **{target: partial(scattered, function) for target, function in SCATTERED.items()},
-    **{function: partial(decomposed, function) for function in (torch.linalg.eig, torch.linalg.eigh)},
-}
+for target, function in SCATTERED.items():
+    replacing(target)(partial(scattered, function))
+for function in (torch.linalg.eig, torch.linalg.eigh):
+    replacing(function)(partial(decomposed, function))

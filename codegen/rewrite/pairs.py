@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from codegen.rewrite.rewritings import rewriting
+from codegen.rewrite.rows import rewriting
 from codegen.rewrite.simple import NUMBERS
 
 aten = torch.ops.aten

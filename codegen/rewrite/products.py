@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from codegen.rewrite.rewritings import rewriting
+from codegen.rewrite.rows import rewriting
 
 aten = torch.ops.aten
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from codegen.rewrite.rewritings import rewriting
+from codegen.rewrite.rows import rewriting
 
 aten = torch.ops.aten
 #: elements of the larger side up to which this is not slower than eager's kernels (measured, one thread)

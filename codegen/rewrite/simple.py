@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from codegen.rewrite.rewritings import HALF, WIDE, rewriting
+from codegen.rewrite.rows import HALF, WIDE, rewriting
 
 aten = torch.ops.aten
 FLOATS = WIDE + HALF

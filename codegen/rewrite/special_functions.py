@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from codegen.rewrite.chebyshev_tables import I0_FAR, I0_NEAR, I1_FAR, I1_NEAR
-from codegen.rewrite.rewritings import rewriting, row_major
+from codegen.rewrite.rows import rewriting, row_major
 
 aten = torch.ops.aten
 PSI_10 = 2.25175258906672110764

@@ -1,17 +1,19 @@
 """Checks of values that eager makes inside of composite operators, and that fake tensors do not make.
 
 In:  a call of the graph, by its function or the name of its method, and its arguments as fake tensors.
-Out: assertions in the trace; where one does not hold, the graph fails and eager raises its own error.
+Out: assertions in the trace, and NotImplemented: the function is called as it is. Where an assertion does not hold,
+     the graph fails and eager raises its own error.
 
     one_hot(x, 5)   ->   _assert_async(all(x < 5), "Class values must be smaller than num_classes.")
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
+
+from codegen.rewrite.rows import replacing, rewriting
 
 aten = torch.ops.aten
 
@@ -24,38 +26,24 @@ def in_unit_interval(tensor: torch.Tensor, text: str) -> None:
     holds(tensor.ge(0).logical_and(tensor.le(1)), text)
 
 
-def quantile(tensor: Any, q: Any, *args: Any, **kwargs: Any) -> None:
+@replacing(torch.quantile, torch.nanquantile, "quantile", "nanquantile")
+def quantile(tensor: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
     if isinstance(q, torch.Tensor):
         in_unit_interval(q.detach(), "quantile() q values must be in the range [0, 1]")
+    return NotImplemented
 
 
-def one_hot(tensor: torch.Tensor, num_classes: int = -1) -> None:
+@replacing(torch._C._nn.one_hot)
+def one_hot(tensor: torch.Tensor, num_classes: int = -1) -> Any:
     if tensor.numel():
         holds(tensor.ge(0), "Class values must be non-negative.")
         if num_classes != -1:
             holds(tensor.lt(num_classes), "Class values must be smaller than num_classes.")
+    return NotImplemented
 
 
-def binary_cross_entropy(tensor: torch.Tensor, target: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+@rewriting(aten.binary_cross_entropy.default, dtypes=None)
+def binary_cross_entropy(tensor: torch.Tensor, target: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
     in_unit_interval(tensor, "all elements of input should be between 0 and 1")
     in_unit_interval(target, "all elements of target should be between 0 and 1")
-
-
-def checked_first(check: Callable[..., None], rule: Callable[..., Any]) -> Callable[..., Any]:
-    def checked(*args: Any, **kwargs: Any) -> Any:
-        check(*args, **kwargs)
-        return rule(*args, **kwargs)
-
-    return checked
-
-
-#: rules of torch that leave the checks of the operator out
-CHECKED_FIRST = {aten.binary_cross_entropy.default: binary_cross_entropy}
-#: composite operators, which are calls of others by the time a trace sees them
-CHECKS_OF_VALUES: dict[Any, Callable[..., None]] = {
-    torch.quantile: quantile,
-    torch.nanquantile: quantile,
-    "quantile": quantile,
-    "nanquantile": quantile,
-    torch._C._nn.one_hot: one_hot,
-}
+    return NotImplemented

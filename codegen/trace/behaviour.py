@@ -19,7 +19,7 @@ import torch
 from torch._ops import OpOverload
 
 from codegen.fake.shapes import RULES as SHAPE_RULES
-from codegen.rewrite.decompositions import rule_for
+from codegen.rewrite.table import rule_for
 
 aten = torch.ops.aten
 IDENTITIES = frozenset((aten.detach.default, aten.alias.default))

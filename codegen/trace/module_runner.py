@@ -6,29 +6,21 @@ Out: the module's outputs; tensors that the module itself holds have become plac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import fx
 
 from codegen.fake.twins import to_fake
 from codegen.kernel.errors import UntraceableError
-from codegen.rewrite import circular_padding
-from codegen.rewrite.own_gradients import OWN_GRADIENTS
-from codegen.rewrite.value_checks import CHECKS_OF_VALUES
+from codegen.rewrite.table import FUNCTIONS
 from codegen.trace import autocast
 from codegen.trace.recorder import Recorder
 
 #: the tensors of a trace are of a subclass: these only return then
 LEAVE_OUT_ALONE = (torch.linalg.matrix_rank,)
-#: functions that torch makes of writes to an empty tensor
-OWN_FORMS: dict[Any, Callable[..., Any]] = {
-    F.pad: circular_padding.pad,
-    torch._C._nn.pad: circular_padding.pad,
-}
 
 
 @dataclass(slots=True)
@@ -74,12 +66,11 @@ class ModuleRunner:
         return {name: self.lift(tensor) for name, tensor in tensors}
 
     def call(self, node: fx.Node, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        check = CHECKS_OF_VALUES.get(node.target)
-        if check is not None:
-            check(*args, **kwargs)
-        own = OWN_GRADIENTS.get(node.target)
-        if own is not None and args:
-            return own(*args, **kwargs)
+        replacement = FUNCTIONS.get(node.target) if node.op != "call_module" else None
+        if replacement is not None:
+            result = replacement(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
         if node.op == "call_function":
             value = self.function_of(node)(*args, **kwargs)
             if node.target is getattr and args[1] == "data":
@@ -92,8 +83,6 @@ class ModuleRunner:
         )
 
     def function_of(self, node: fx.Node) -> Any:
-        if node.target in OWN_FORMS:
-            return OWN_FORMS[node.target]
         if self.recorder.mode.shape_env is None:
             return node.target
         from codegen.rewrite.symbolic_functions import TRACED_FORMS  # lazy: import time

@@ -1,7 +1,7 @@
 """The mode that records ATen calls as nodes of a graph.
 
 In:  calls on fake tensors, below autograd and composite operators.
-Out: a functional graph: some calls are rewritten (`codegen.rewrite.decompositions`), the others are recorded; writes in place
+Out: a functional graph: some calls are rewritten (`codegen.rewrite.table`), the others are recorded; writes in place
      become functional values (`functionalise.py`).
 
     x.add_(1); y = silu(x)   ->   add = add(x, 1); sigmoid = sigmoid(add); mul = mul(add, sigmoid)
@@ -22,7 +22,7 @@ from codegen.fake.known_values import can_be_known, remember_values, tensors_in
 from codegen.fake.plain_numbers import PLAIN_NUMBERS
 from codegen.fake.shapes import RULES as SHAPE_RULES
 from codegen.kernel.errors import UntraceableError
-from codegen.rewrite.decompositions import rule_for
+from codegen.rewrite.table import rule_for
 from codegen.trace.behaviour import (
     Behaviour,
     behaviour_of,

@@ -3,7 +3,7 @@
     graph, results = record(lambda x: torch.relu(x) + 1, [x])
 
 Every ATen call below autograd becomes a node whose `meta["val"]` is the real result; operators of
-`codegen.rewrite.decompositions` are rewritten first.
+`codegen.rewrite.table` are rewritten first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch import Tensor, fx
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
-from codegen.rewrite.decompositions import rule_for
+from codegen.rewrite.table import rule_for
 
 
 class _Recorder(TorchDispatchMode):

@@ -14,7 +14,7 @@ from torch import nn
 
 import capture
 from capture.report.config import config
-from codegen.rewrite.decompositions import aten, rule_for
+from codegen.rewrite.table import aten, rule_for
 
 CLASSES = {2: nn.BatchNorm1d, 3: nn.BatchNorm1d, 4: nn.BatchNorm2d, 5: nn.BatchNorm3d}
 TOLERANCE = {torch.float32: {"rtol": 1e-4, "atol": 1e-5}, torch.float64: {"rtol": 1e-10, "atol": 1e-10}}

@@ -1,12 +1,24 @@
-"""Which ATen operators are rewritten into simpler ones while tracing, and by what.
+"""All rewritings: what a trace calls in place of a function of torch or of an ATen operator.
+
+In:  a function of the graph (or the name of a method), above autograd; an ATen operator, below it.
+Out: `FUNCTIONS`: by function, what is called in its place; `rule_for(op)`: by operator, what computes it by simpler
+     ones (None: it stays as it is).
 
     aten.native_layer_norm(x, ...)   ->   var_mean, sub, add, rsqrt, mul, ...
 
-Rewritten: what lowering fuses better in pieces (normalisations, losses, activations and their backward). Left
-whole: products of matrices, convolutions, embedding, indexing, sorts, and whatever draws random numbers (the
-generator has to be asked for the same numbers in the same order as in eager). The rules are torch's own
-(`torch._decomp`), but for a few common operators where those import sympy (0.3 s) on the way: those are
-written in `rewritings.py`, for float32 and float64.
+When is an operator rewritten, when is it lowered?
+
+* A *function* is replaced where its operators are wrong or slow on fake tensors: a gradient that looks at values
+  (`own_gradients`), a check of values that eager makes inside (`value_checks`), writes to an empty tensor
+  (`circular_padding`), another body where numbers are symbols (`symbolic_functions`).
+* An *operator* is rewritten where lowering fuses it better in pieces: normalisations, losses, activations and their
+  backward, resampling, special functions, operators over lists of tensors. Rows are own bodies (`rows.py`; one file
+  for each technique), then torch's rules (`FROM_TORCH`). Own bodies stand where torch's rule is not eager's to the last bit, is
+  slow, or imports sympy (0.3 s).
+* An operator is *lowered* (`codegen.lower`) where each element of its result is one expression of elements of its
+  arguments: elementwise operators, reductions, scans, views, indexing, joins.
+* The rest is *called*: products of matrices, convolutions, sorts, and whatever draws random numbers (the generator has
+  to be asked for the same numbers in the same order as in eager).
 """
 
 from __future__ import annotations
@@ -20,22 +32,29 @@ from torch._ops import OpOverload
 from torch._prims_common import suggest_memory_format
 
 from codegen.fake.shapes.spec import like, row_major
-from codegen.rewrite import group_norms as rewritings_groups
-from codegen.rewrite import half as rewritings_half
-from codegen.rewrite import masked as rewritings_masked
-from codegen.rewrite import norms as rewritings_batch
-from codegen.rewrite import pairs as rewritings_pairs
-from codegen.rewrite import products as rewritings_products
-from codegen.rewrite import resampling as rewritings_windows
-from codegen.rewrite import search as rewritings_search
-from codegen.rewrite import simple as rewritings_basic
-from codegen.rewrite import special_functions
-from codegen.rewrite.rewritings import OWN, specialised
-from codegen.rewrite.value_checks import CHECKED_FIRST, checked_first
+from codegen.rewrite import (  # noqa: F401 (each enters its rows)
+    activations,
+    circular_padding,
+    half,
+    losses,
+    masked,
+    norms,
+    own_gradients,
+    pairs,
+    products,
+    resampling,
+    search,
+    simple,
+    special_functions,
+    value_checks,
+)
+from codegen.rewrite.rows import FUNCTIONS, OPERATORS, Body, Row
+
+__all__ = ["FUNCTIONS", "rule_for"]
 
 aten = torch.ops.aten
 
-REWRITTEN = [
+FROM_TORCH = [
     "native_layer_norm",
     "native_layer_norm_backward",
     "native_group_norm",
@@ -148,19 +167,6 @@ REWRITTEN = [
     "_unsafe_masked_index_put_accumulate",
     "rrelu_with_noise_backward",
 ]
-#: modules that enter forms of their own in OWN
-ENTERED = (
-    rewritings_basic,
-    rewritings_batch,
-    rewritings_groups,
-    rewritings_half,
-    rewritings_masked,
-    rewritings_pairs,
-    rewritings_products,
-    rewritings_search,
-    rewritings_windows,
-    special_functions,
-)
 
 
 def overload_named(name: str) -> OpOverload:
@@ -168,37 +174,7 @@ def overload_named(name: str) -> OpOverload:
     return getattr(getattr(aten, packet), overload or "default")
 
 
-GENERAL: dict[OpOverload, Callable[..., Any]] = {
-    op: torch._decomp.decomposition_table[op] for op in map(overload_named, REWRITTEN)
-}
-
-GENERAL |= {op: checked_first(check, GENERAL[op]) for op, check in CHECKED_FIRST.items()}
-
-
-def refused_for_bool(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Rules of torch for operators that have no kernel of bool: what they raise is left to them."""
-
-    def rewrite(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        return NotImplemented if tensor.dtype is torch.bool else rule(tensor, *args, **kwargs)
-
-    return rewrite
-
-
-GENERAL |= {op: refused_for_bool(GENERAL[op]) for op in (aten.mv.default, aten.addmv.default)}
-
-
-def only_where(
-    place: int, fits: Callable[[torch.Tensor], bool], rule: Callable[..., Any]
-) -> Callable[..., Any]:
-    """Operators that refuse some layouts of the tensor at `place`, or that the rule does not round as eager
-    does: left as they are where it does not fit.
-    """
-
-    @functools.wraps(rule)
-    def rewrite(*args: Any, **kwargs: Any) -> Any:
-        return rule(*args, **kwargs) if fits(args[place]) else NotImplemented
-
-    return rewrite
+# --- operators that stay as they are for some arguments ---------------------------------------------------
 
 
 def in_memory_order(tensor: torch.Tensor) -> bool:
@@ -217,28 +193,66 @@ def is_real(tensor: torch.Tensor) -> bool:
     return not tensor.is_complex()
 
 
-ONLY_WHERE = {
+def is_not_bool(tensor: torch.Tensor) -> bool:
+    return tensor.dtype is not torch.bool
+
+
+#: by operator: it refuses some tensors at this place, or its rule does not round as eager does: rewritten only where
+#: this holds
+ONLY_WHERE: dict[OpOverload, tuple[int, Callable[[torch.Tensor], bool]]] = {
     aten.linalg_vector_norm.default: (0, is_real),  # magnitudes are computed in the dtype of the result
     aten.native_group_norm.default: (0, in_memory_order),
     aten.nll_loss2d_backward.default: (1, has_gradient_in_rows),
+    aten.mv.default: (0, is_not_bool),  # no kernel: what the operator raises is left to it
+    aten.addmv.default: (0, is_not_bool),
 }
 
 
-def left_as_it_is(*args: Any, **kwargs: Any) -> Any:
-    """Where torch has no rule, or we do not use it."""
-    return NotImplemented
+def only_where(place: int, fits: Callable[[torch.Tensor], bool], rule: Body) -> Body:
+    @functools.wraps(rule)
+    def rewrite(*args: Any, **kwargs: Any) -> Any:
+        return rule(*args, **kwargs) if fits(args[place]) else NotImplemented
+
+    return rewrite
 
 
-TABLE = GENERAL | {op: specialised(forms, GENERAL.get(op, left_as_it_is)) for op, forms in OWN.items()}
-TABLE |= {op: only_where(*how, TABLE[op]) for op, how in ONLY_WHERE.items()}
+# --- the table --------------------------------------------------------------------------------------------
 
 
-def rule_for(op: OpOverload) -> Callable[..., Any] | None:
+def rule_of(rows: list[Row]) -> Body:
+    """The first row that is for the arguments and does not decline."""
+    if len(rows) == 1 and rows[0].dtypes is None:
+        return rows[0].body
+
+    @functools.wraps(rows[0].body)
+    def rewrite(*args: Any, **kwargs: Any) -> Any:
+        for row in rows:
+            if row.is_for(args):
+                result = row.body(*args, **kwargs)
+                if result is not NotImplemented:
+                    return result
+        return NotImplemented
+
+    return rewrite
+
+
+def _table() -> dict[OpOverload, Body]:
+    rows = {op: list(own) for op, own in OPERATORS.items()}
+    for op in map(overload_named, FROM_TORCH):
+        rows.setdefault(op, []).append(Row(torch._decomp.decomposition_table[op]))
+    rules = {op: rule_of(found) for op, found in rows.items()}
+    return rules | {op: only_where(*how, rules[op]) for op, how in ONLY_WHERE.items()}
+
+
+TABLE = _table()
+
+
+def rule_for(op: OpOverload) -> Body | None:
     """Those for lists of tensors are made when the first such operator comes: making them costs as much as
     all others.
     """
     if op not in TABLE and op._schema.name.startswith("aten::_foreach_"):
-        from codegen.rewrite.foreach import FOREACH
+        from codegen.rewrite.foreach import FOREACH  # lazy: import time
 
         return FOREACH.get(op)
     return TABLE.get(op)
