@@ -26,7 +26,7 @@ from torch._subclasses.fake_tensor import (
 )
 from torch.autograd import grad_mode
 
-from codegen.autograd.derivatives import Recipe, call_by_call
+from codegen.autograd.derivatives import DerivativeRecipe, call_by_call
 from codegen.autograd.joint_graph import Joint, check_sharing, trace_joint
 from codegen.autograd.partition import partition
 from codegen.autograd.training import TrainingGraph, ViewsGraph
@@ -211,7 +211,7 @@ def finish_training(
 ) -> Compiled:
     with joint.trace.recorder.mode:
         parts = partition(joint)
-    recipe = Recipe(gm, example_inputs, parts)
+    recipe = DerivativeRecipe(gm, example_inputs, parts)
     changes = joint.trace.changes
     forward = assemble(parts.forward, store=store, kernels=kernels, changes=changes)
 

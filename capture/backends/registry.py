@@ -140,11 +140,9 @@ def is_worth_running(compiled: Any, captured: torch.fx.Graph, instructions: int)
     """
     if isinstance(compiled, CheckedBackend):
         return True
-    from codegen.autograd import launch_cost
+    from codegen.autograd.worth_running import is_worth_running
 
-    return is_worth_converting(compiled, captured) and launch_cost.is_worth_running(
-        compiled, captured, instructions
-    )
+    return is_worth_converting(compiled, captured) and is_worth_running(compiled, captured, instructions)
 
 
 def is_worth_converting(compiled: Any, captured: torch.fx.Graph) -> bool:

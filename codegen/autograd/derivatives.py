@@ -59,7 +59,7 @@ Required = tuple[tuple[bool, ...], ...]
 NO_DERIVATIVE = "the backward of a captured graph can't be differentiated: {reason}. Run this part without capture (capture.disable) to take its derivative."
 
 
-class Recipe:
+class DerivativeRecipe:
     """How to trace a module again: its inputs without their data, and the state of the process that it was
     traced in.
     """
@@ -121,7 +121,9 @@ Strides = tuple[tuple[int, ...], ...]
 
 
 @unwatched()
-def differentiate(recipe: Recipe, required: Required, strides: Strides | None = None) -> Differentiated:
+def differentiate(
+    recipe: DerivativeRecipe, required: Required, strides: Strides | None = None
+) -> Differentiated:
     """The graph of order `len(required) + 1`. `strides`: of the tangents of the first order, where they are
     not laid out like the results.
     """
@@ -155,7 +157,7 @@ def differentiate(recipe: Recipe, required: Required, strides: Strides | None = 
     return recipe.finished(Differentiated(graph, differentiable, tangents))
 
 
-def backward_for(recipe: Recipe, tangents: Sequence[torch.Tensor]) -> fx.Graph:
+def backward_for(recipe: DerivativeRecipe, tangents: Sequence[torch.Tensor]) -> fx.Graph:
     """The backward for tangents laid out like these, where the results are not: what it gives is laid out as
     eager's gradients are then, and nothing has to be copied first. The one that there is, where it would not
     do: some are expanded, it makes checks, the forward saved too little.
@@ -234,7 +236,9 @@ def steps_to(outputs: Sequence[fx.Node | None], available: set[fx.Node]) -> list
 class Order:
     """The gradients of one order."""
 
-    def __init__(self, recipe: Recipe, required: Required, found: Differentiated, kernels: bool) -> None:
+    def __init__(
+        self, recipe: DerivativeRecipe, required: Required, found: Differentiated, kernels: bool
+    ) -> None:
         self.graph = found.graph
         self.differentiable = found.differentiable
         self.layouts = [(tangent.shape, tangent.dtype) for tangent in found.tangents]
@@ -270,7 +274,7 @@ class Order:
 class NextOrder:
     """The derivatives of gradients whose own tangents of the orders before require grad as `required` says."""
 
-    def __init__(self, recipe: Recipe, required: Required, kernels: bool) -> None:
+    def __init__(self, recipe: DerivativeRecipe, required: Required, kernels: bool) -> None:
         self.recipe = recipe
         self.required = required
         self.kernels = kernels

@@ -23,7 +23,7 @@ from codegen.fake.fake import FakeMode
 from codegen.fake.shapes.spec import like
 from codegen.kernel.errors import UntraceableError
 from codegen.trace import autocast
-from codegen.trace.functionalise import Tracked, View
+from codegen.trace.functionalise import Tracked, ViewCall
 from codegen.trace.trace import Trace, trace
 
 
@@ -37,7 +37,7 @@ class Replay:
 
     from_input: bool
     base: int
-    views: list[View | None]
+    views: list[ViewCall | None]
     detach: bool
     modes: frozenset[bool]
 
@@ -316,7 +316,7 @@ def check_views(value: torch.Tensor, root: torch.Tensor) -> None:
 
 def replay_of(tracked: Tracked, root: Tracked, base: int) -> Replay:
     from_input = tracked.memory.placeholder is not None
-    views: list[View | None] = []
+    views: list[ViewCall | None] = []
     modes: set[bool] = set()
     current = tracked
     while current is not root:

@@ -26,7 +26,7 @@ try:
 except ImportError:
     _capture = None
 
-from codegen.autograd.derivatives import NextOrder, Recipe, backward_for, call_by_call, zeros_for
+from codegen.autograd.derivatives import DerivativeRecipe, NextOrder, backward_for, call_by_call, zeros_for
 from codegen.autograd.joint_graph import Joint, Replay
 from codegen.autograd.partial_backward import Kept, Partial, Tangents
 from codegen.autograd.partition import Parts
@@ -42,7 +42,7 @@ class TrainingGraph:
         self,
         joint: Joint,
         parts: Parts,
-        recipe: Recipe,
+        recipe: DerivativeRecipe,
         forward: CompiledGraph,
         backward: Callable[[fx.Graph], CompiledGraph],
         fallback: Callable[..., Any],

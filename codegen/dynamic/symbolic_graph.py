@@ -33,11 +33,11 @@ from codegen.fake.size_env import new_size_env
 from codegen.fake.symbolic import use_sizes
 from codegen.fake.twins import make_fake, to_fake
 from codegen.kernel.errors import NotSymbolic, UnplannableError
-from codegen.kernel.open_numbers import Recorder
+from codegen.kernel.open_numbers import NumberRecorder
 from codegen.kernel.program import Program
 from codegen.launch import compiled
 from codegen.launch.compiled import CompiledGraph
-from codegen.launch.kernel_versions import KernelVersions, Version
+from codegen.launch.kernel_versions import KernelVersion, KernelVersions
 from codegen.launch.plan import LaunchPlan, PlanOptions, build_plan
 from codegen.trace.nodes import Symbolic
 
@@ -61,7 +61,7 @@ class SymbolicGraph:
     changes: Mapping[str, int] = field(default_factory=dict)
     fallback: Any = None
     conform: bool = False  # as in `plan.PlanOptions`
-    logged: list[Version] = field(default_factory=list)  # whose code the logs have shown
+    logged: list[KernelVersion] = field(default_factory=list)  # whose code the logs have shown
     planned: tuple[CompiledGraph, ...] = ()  # the first plan: all share its workspace
 
     @property
@@ -85,7 +85,7 @@ class SymbolicGraph:
         them, or has no form.
         """
         try:
-            return self._planned(Recorder(ints))
+            return self._planned(NumberRecorder(ints))
         except UnplannableError as reason:
             log.info("the graph for all sizes has no plan for %s: %s", tuple(ints), reason)
             return None
@@ -95,7 +95,7 @@ class SymbolicGraph:
             log.warning("the graph has no kernels for %s: compiling them failed", tuple(ints), exc_info=True)
             return None
 
-    def _planned(self, recorder: Recorder) -> _capture.PlanTemplate | None:
+    def _planned(self, recorder: NumberRecorder) -> _capture.PlanTemplate | None:
         numbers = dict(zip(self.symbols, recorder.inputs))
         sizes = {name: number for name, number in numbers.items() if name is not None}
         broken = next((found for found in self.conditions if not value_of(found, sizes)), None)
@@ -117,7 +117,7 @@ class SymbolicGraph:
         return plan_template(graph, recorder, plan)
 
 
-def plan_template(graph: CompiledGraph, recorder: Recorder, plan: LaunchPlan) -> _capture.PlanTemplate:
+def plan_template(graph: CompiledGraph, recorder: NumberRecorder, plan: LaunchPlan) -> _capture.PlanTemplate:
     opened = plan.open_words, plan.open_objects
     rows, places = recorder.needed(number for found in opened for _, number in found)
     conditions = [

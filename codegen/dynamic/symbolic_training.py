@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import fx
 
-from codegen.autograd.derivatives import Differentiated, Recipe, call_by_call
+from codegen.autograd.derivatives import DerivativeRecipe, Differentiated, call_by_call
 from codegen.autograd.joint_graph import Joint, Replay
 from codegen.autograd.partition import partition
 from codegen.autograd.training import TrainingGraph
@@ -62,7 +62,9 @@ def compile_training(
     halves = Closed(parts.forward, opened.placeholders), Closed(parts.backward, [], conform=True)
     forward, backward = opened.graphs(halves, store)
     forward.changes = joint.trace.changes
-    return SymbolicTraining(joint, parts, Recipe(gm, example_inputs, parts), forward, backward, fallback)
+    return SymbolicTraining(
+        joint, parts, DerivativeRecipe(gm, example_inputs, parts), forward, backward, fallback
+    )
 
 
 def is_number(kind: Any) -> bool:
@@ -74,7 +76,7 @@ class SymbolicTraining:
         self,
         joint: Joint,
         parts: Parts,
-        recipe: Recipe,
+        recipe: DerivativeRecipe,
         forward: SymbolicGraph,
         backward: SymbolicGraph,
         fallback: Any,
@@ -127,7 +129,7 @@ class SizedTrainingGraph(TrainingGraph):
         self,
         joint: Joint,
         parts: Parts,
-        recipe: Recipe,
+        recipe: DerivativeRecipe,
         forward: CompiledGraph,
         backward: Callable[[fx.Graph], CompiledGraph],
         fallback: Any,
@@ -155,10 +157,10 @@ class SizedTrainingGraph(TrainingGraph):
         return torch.Size([number(size, self.sizes) for size in shape])
 
 
-class SizedRecipe(Recipe):
+class SizedRecipe(DerivativeRecipe):
     """`recipe`, for the ints `key` in the places of its own."""
 
-    def __init__(self, recipe: Recipe, key: Sequence[int], sizes: Mapping[str, int]) -> None:
+    def __init__(self, recipe: DerivativeRecipe, key: Sequence[int], sizes: Mapping[str, int]) -> None:
         for name, value in vars(recipe).items():
             setattr(self, name, value)
         rest = iter(key)

@@ -41,8 +41,8 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from codegen.fake.known_values import can_be_known, is_still_constant, remember_values, tensors_in
 from codegen.fake.plain_numbers import PLAIN_NUMBERS
-from codegen.fake.shapes import RULES as SHAPE_RULES
-from codegen.fake.shapes import Spec
+from codegen.fake.shapes.spec import Spec
+from codegen.fake.shapes.table import SHAPE_RULES
 from codegen.kernel.errors import UnsupportedTensor
 
 __all__ = ["FakeMode", "FakeTensor", "fake_mode"]

@@ -29,13 +29,11 @@ from torch._subclasses.fake_tensor import (
 )
 
 from codegen.fake import fake
-from codegen.fake import unbacked as fake_unbacked
 from codegen.fake.fake import FakeMode, SymbolicRules
-from codegen.fake.shapes import RULES as SHAPE_RULES
-from codegen.fake.shapes import Spec
-from codegen.fake.shapes.spec import is_dense
+from codegen.fake.shapes.spec import Spec, is_dense
+from codegen.fake.shapes.table import SHAPE_RULES
 from codegen.fake.size_env import SizeEnv
-from codegen.fake.unbacked import VIEWS, read_scalar, with_unbacked_sizes
+from codegen.fake.unbacked import VIEWS, read_scalar, view_of, with_unbacked_sizes
 
 aten = torch.ops.aten
 # What C++ code asks for when it wants plain numbers: it gets them, and the environment a guard.
@@ -86,7 +84,7 @@ def run_symbolic(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs
 
 def run_on_symbols(mode: FakeMode, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if func in VIEWS:
-        view = fake_unbacked.view_of(mode, func, args, kwargs)
+        view = view_of(mode, func, args, kwargs)
         if view is not NotImplemented:
             return view
     if func in INDEXING:

@@ -4,7 +4,7 @@ In:  present values of the numbers that a computation starts from.
 Out: what it computes, as rows over those numbers, and the comparisons that it made: it gives the same rows
      for all numbers that compare the same.
 
-    numbers = Recorder([5]);   [n] = numbers.inputs   ->   max(8 * n, 16) is 8 * n, under the condition that 8
+    numbers = NumberRecorder([5]);   [n] = numbers.inputs   ->   max(8 * n, 16) is 8 * n, under the condition that 8
                                                            * n > 16
 
 So a planner written for ints plans for all sizes at once. (The idea is that of concolic execution: Godefroid,
@@ -39,7 +39,7 @@ NEGATED = {
 COMMUTATIVE = (ADD, MUL)
 
 
-class Recorder:
+class NumberRecorder:
     """`rows`: (operation, left, right) of each number, equal ones once; operands are positions of earlier
     rows (the value of a CONSTANT).
     `conditions`: (comparison, left, right) that held.
@@ -125,7 +125,7 @@ class OpenNumber:
 
     __slots__ = ("position", "recorder")
 
-    def __init__(self, recorder: Recorder, position: int) -> None:
+    def __init__(self, recorder: NumberRecorder, position: int) -> None:
         self.recorder = recorder
         self.position = position
 

@@ -2,7 +2,7 @@
 short ones.
 
 In:  a Program whose kernels take sizes at run time, the sizes of a call.
-Out: `Version`: a program, and machine code of its kernels.
+Out: `KernelVersion`: a program, and machine code of its kernels.
 
     KernelVersions(program, store).version({"s0": 5000, "s1": 3})   ->   kernels for rows of 3;   with s1 =
         4000: those for all sizes
@@ -21,15 +21,15 @@ from codegen.kernel import ir
 from codegen.kernel.open_numbers import closed
 from codegen.kernel.program import KernelStep, Program, Step
 from codegen.kernel.verifier import verify
-from codegen.launch import plan as planning
 from codegen.launch.jit import compile_kernels
+from codegen.launch.plan import number
 from codegen.passes import pipeline
 
 VERSIONS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class KernelVersion:
     program: Program
     kernels: list[Any]
 
@@ -38,14 +38,14 @@ class KernelVersions:
     def __init__(self, program: Program, store: Any) -> None:
         self.program = program
         self.store = store
-        self.compiled: dict[tuple[tuple[str, int], ...], Version] = {}
+        self.compiled: dict[tuple[tuple[str, int], ...], KernelVersion] = {}
 
     @property
-    def general(self) -> Version:
+    def general(self) -> KernelVersion:
         """For all sizes."""
         return self._compiled((), self.program)
 
-    def version(self, sizes: Mapping[str, Any]) -> Version:
+    def version(self, sizes: Mapping[str, Any]) -> KernelVersion:
         """For these sizes. They may be open numbers: the version is that of all sizes by which the same is
         decided.
         """
@@ -56,14 +56,14 @@ class KernelVersions:
         return self.compiled.get(fixed) or self._compiled(fixed, self._with_numbers(dict(fixed)))
 
     def _short(self, sizes: Mapping[str, Any]) -> set[str]:
-        def number(size: ir.Expr) -> Any:
-            return planning.number(size, sizes)
+        def value_of(size: ir.Expr) -> Any:
+            return number(size, sizes)
 
         return {
             name
             for step in self.program.steps
             if isinstance(step, KernelStep) and step.open is not None
-            for name in step.open.short_sizes(number)
+            for name in step.open.short_sizes(value_of)
         }
 
     def _with_numbers(self, fixed: Mapping[str, int]) -> Program:
@@ -81,10 +81,10 @@ class KernelVersions:
             steps.append(step)
         return replace(self.program, buffers=buffers, steps=steps)
 
-    def _compiled(self, key: tuple[tuple[str, int], ...], program: Program) -> Version:
+    def _compiled(self, key: tuple[tuple[str, int], ...], program: Program) -> KernelVersion:
         if key not in self.compiled:
             kernels = [step.kernel for step in program.steps if isinstance(step, KernelStep)]
-            self.compiled[key] = Version(program, machine_code(kernels, self.store))
+            self.compiled[key] = KernelVersion(program, machine_code(kernels, self.store))
         return self.compiled[key]
 
 

@@ -43,9 +43,9 @@ from codegen.kernel.ir import (
 )
 from codegen.llvm.blocks import Bound, run_loop
 from codegen.llvm.index import AxisPlace, terms_of
-from codegen.llvm.long_sums import run_summing_loop, sum_slots
 from codegen.llvm.math import SLEEF
 from codegen.llvm.streaming import LINE, RUN_BYTES
+from codegen.llvm.summing_loops import run_summing_loop, sum_slots
 from codegen.llvm.target import Target
 from codegen.llvm.types import FLOATS, SIZES, memory_element
 from codegen.llvm.values import Code

@@ -11,7 +11,6 @@ Out: a `Lowering`: a Program with its extern and view steps, and `stores`: which
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -23,21 +22,19 @@ from codegen.kernel.ir import DTYPES
 from codegen.kernel.ops import IR_DTYPES, TORCH_DTYPES
 from codegen.kernel.program import BufferInfo, ExternStep, Program, Ref, ViewStep, root_memory
 from codegen.lower.attention import without_repeats
-from codegen.lower.ordered_writes import OrderedWrites, OrderWanted, Version, refuse_output, write_in_order
+from codegen.lower.ordered_writes import (
+    MemoryVersion,
+    OrderedWrites,
+    OrderWanted,
+    refuse_output,
+    write_in_order,
+)
 from codegen.lower.registry import LOWERINGS
 from codegen.lower.size_floats import SizeFloat, size_float
-from codegen.lower.tensor_expr import Shape, Stored, TensorExpr, View
+from codegen.lower.tensor_expr import Assignment, Shape, Stored, TensorExpr, View
 from codegen.trace.nodes import Symbolic
 
 MAX_DEPTH = 150  # deeper definitions are stored: the passes recurse over definitions
-
-
-@dataclass(slots=True)
-class Store:
-    """A request to store the elements of `value` at `target`, a place in a buffer."""
-
-    value: TensorExpr
-    target: Stored
 
 
 class Lowering:
@@ -46,10 +43,10 @@ class Lowering:
     def __init__(self, ordered: OrderedWrites | None = None) -> None:
         self.program = Program()
         self.ordered = ordered or OrderedWrites()
-        self.versions: dict[str, Version] = {}
+        self.versions: dict[str, MemoryVersion] = {}
         self.latest: dict[str, Stored] = {}  # by input: its current contents
         self.steps: list[ExternStep | ViewStep] = []
-        self.stores: list[Store] = []
+        self.stores: list[Assignment] = []
         self.realized: dict[TensorExpr, Stored] = {}
         self.layouts: dict[TensorExpr, tuple[Index, ...]] = {}
         self.values: dict[fx.Node, Any] = {}
@@ -110,7 +107,7 @@ class Lowering:
         return found
 
     def store(self, value: TensorExpr, target: Stored) -> None:
-        self.stores.append(Store(value, target))
+        self.stores.append(Assignment(value, target))
 
     def want_order(self, name: str) -> None:
         """Lowers the graph again if that can help: then the writes to this input are steps in order."""

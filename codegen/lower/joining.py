@@ -17,11 +17,11 @@ from typing import Any
 import torch
 
 from codegen.kernel.index_algebra import Index, plus, times
-from codegen.lower.graph import Store, strides_of
+from codegen.lower.graph import strides_of
 from codegen.lower.part_writes import written_parts
 from codegen.lower.promotion import as_operand
 from codegen.lower.registry import lowering
-from codegen.lower.tensor_expr import Stored, TensorExpr, cast, reshape
+from codegen.lower.tensor_expr import Assignment, Stored, TensorExpr, cast, reshape
 from codegen.lower.view import strided_slice
 
 aten = torch.ops.aten
@@ -40,7 +40,7 @@ def joined(ctx: Any, parts: Sequence[TensorExpr], dim: int) -> TensorExpr:
 
 def _store(ctx: Any, part: TensorExpr, result: Stored, offset: Index) -> None:
     place = Stored(part.shape, result.dtype, result.buffer, result.strides, offset)
-    ctx.stores.append(Store(cast(part, result.dtype), place))
+    ctx.stores.append(Assignment(cast(part, result.dtype), place))
 
 
 @lowering(aten.cat.default)
@@ -103,5 +103,5 @@ def copy_into(ctx: Any, target: TensorExpr, source: TensorExpr, non_blocking: bo
     parts = written_parts(ctx, target, ctx.operands[-1])
     for place, value in [(target, source)] if parts is None else parts:
         if value is not None:
-            ctx.stores.append(Store(as_operand(value, place.dtype, place.shape), place))
+            ctx.stores.append(Assignment(as_operand(value, place.dtype, place.shape), place))
     return target

@@ -57,7 +57,7 @@ class OrderWanted(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class MemoryVersion:
     """The contents of the memory of `input` after a write; `before`: the name of the contents before it,
     another version or the input.
     """
@@ -66,7 +66,7 @@ class Version:
     before: str
 
 
-NO_VERSIONS: Mapping[str, Version] = {}
+NO_VERSIONS: Mapping[str, MemoryVersion] = {}
 
 
 # --- which inputs -----------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def write_in_order(ctx: Any, node: fx.Node, value: Any) -> TensorExpr:
     info = ctx.program.buffers[name]
     before = ctx.latest[name]
     target: Stored = ctx.new_buffer(name, "version", info.dtype, before.shape, before.strides)
-    ctx.versions[target.buffer] = Version(name, before.buffer)
+    ctx.versions[target.buffer] = MemoryVersion(name, before.buffer)
     if isinstance(value, TensorExpr):
         ctx.values[node] = value
     elif node in ctx.ordered.whole:
@@ -214,7 +214,7 @@ def _written_whole(ctx: Any, value: TensorExpr, target: Stored, memory: frozense
     return value
 
 
-def memory_of(versions: Mapping[str, Version], name: str) -> frozenset[str]:
+def memory_of(versions: Mapping[str, MemoryVersion], name: str) -> frozenset[str]:
     """The names of all buffers in that input's memory."""
     return frozenset((name, *(other for other, version in versions.items() if version.input == name)))
 
@@ -238,7 +238,7 @@ def _reads(value: TensorExpr, memory: frozenset[str]) -> bool:
     return any(isinstance(item, Stored) and item.buffer in memory for item in topological([value]))
 
 
-def refuse_output(versions: Mapping[str, Version], name: str) -> None:
+def refuse_output(versions: Mapping[str, MemoryVersion], name: str) -> None:
     """Raises if a version is a result: a result that is no view of an input has its own memory."""
     if name in versions:
         raise Unordered([versions[name].input], "a result is a version of an input's contents")

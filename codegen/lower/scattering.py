@@ -20,13 +20,14 @@ import torch
 
 from codegen.kernel.index_algebra import Index, row_major
 from codegen.kernel.ops import TORCH_DTYPES
-from codegen.lower.graph import Store, strides_of
+from codegen.lower.graph import strides_of
 from codegen.lower.indexing import index_coordinates, size_value, spread, with_dim
 from codegen.lower.pointwise import add_lowering
 from codegen.lower.promotion import as_operand
 from codegen.lower.registry import lowering
 from codegen.lower.scalar_math import apply, both, compare, where
 from codegen.lower.tensor_expr import (
+    Assignment,
     Checked,
     Gather,
     Position,
@@ -82,9 +83,9 @@ def scattered(
         place = Stored(into, result.dtype, result.buffer, row_major(into))
     # A copy, also if the base is computed: other readers of the base must not read memory that is about to
     # change.
-    ctx.stores.append(Store(copy_of(reshape(cast(base, ctx.dtype), ctx.shape)), result))
+    ctx.stores.append(Assignment(copy_of(reshape(cast(base, ctx.dtype), ctx.shape)), result))
     ctx.stores.append(
-        Store(Scattered(cast(source, ctx.dtype), place.shape, coordinates, wraps, combine), place)
+        Assignment(Scattered(cast(source, ctx.dtype), place.shape, coordinates, wraps, combine), place)
     )
     return result
 

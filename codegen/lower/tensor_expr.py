@@ -231,6 +231,14 @@ class Scattered(TensorExpr):
         self.trusted = False
 
 
+@dataclass(slots=True)
+class Assignment:
+    """A request to store the elements of `value` at `target`, a place in a buffer."""
+
+    value: TensorExpr
+    target: Stored
+
+
 # --- what definitions are made of -------------------------------------------------------------------------
 
 

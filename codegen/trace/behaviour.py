@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-from codegen.fake.shapes import RULES as SHAPE_RULES
+from codegen.fake.shapes.table import SHAPE_RULES
 from codegen.rewrite.table import rule_for
 
 aten = torch.ops.aten

@@ -43,7 +43,7 @@ class Memory:
 
 
 @dataclass(slots=True)
-class View:
+class ViewCall:
     """A view operator applied to `parent`: `func(parent, *args, **kwargs)`, and which of its results (None:
     it has one).
     """
@@ -63,7 +63,7 @@ class Tracked:
     memory: Memory
     version: int = 0
     parent: Tracked | None = None
-    view: View | None = None
+    view: ViewCall | None = None
     is_data: bool = False  # `x.data`: writes through it are not autograd's business
     with_grad: bool = field(default_factory=torch.is_grad_enabled)  # the grad mode that it was made in
 
@@ -138,7 +138,7 @@ class Memories:
         )
         return node if same else self.emit(aten.copy.default, (self.current(tracked), node), {})
 
-    def scatter(self, parent: Tracked, view: View | None, node: fx.Node) -> fx.Node:
+    def scatter(self, parent: Tracked, view: ViewCall | None, node: fx.Node) -> fx.Node:
         """What the parent contains after `node` was written through `view`."""
         if view is None:
             return node
@@ -177,7 +177,7 @@ SCATTERS = frozenset(
         aten.as_strided_scatter.default,
     )
 )
-Inverse = Callable[[torch.Tensor, View, fx.Node], tuple[OpOverload, tuple[Any, ...]]]
+Inverse = Callable[[torch.Tensor, ViewCall, fx.Node], tuple[OpOverload, tuple[Any, ...]]]
 INVERSES: dict[OpOverload, Inverse] = {}
 
 
@@ -189,7 +189,7 @@ def inverse_of(*funcs: OpOverload) -> Callable[[Inverse], Inverse]:
     return register
 
 
-def arguments(view: View) -> dict[str, Any]:
+def arguments(view: ViewCall) -> dict[str, Any]:
     """The view's arguments by name, defaults filled in, without the tensor."""
     names = view.func._schema.arguments[1:]
     given = dict(zip((argument.name for argument in names), view.args)) | view.kwargs
@@ -197,25 +197,25 @@ def arguments(view: View) -> dict[str, Any]:
 
 
 @inverse_of(aten.select.int)
-def _select(parent: torch.Tensor, view: View, node: fx.Node) -> Any:
+def _select(parent: torch.Tensor, view: ViewCall, node: fx.Node) -> Any:
     given = arguments(view)
     return aten.select_scatter.default, (node, given["dim"], given["index"])
 
 
 @inverse_of(aten.slice.Tensor)
-def _slice(parent: torch.Tensor, view: View, node: fx.Node) -> Any:
+def _slice(parent: torch.Tensor, view: ViewCall, node: fx.Node) -> Any:
     given = arguments(view)
     return aten.slice_scatter.default, (node, given["dim"], given["start"], given["end"], given["step"])
 
 
 @inverse_of(aten.diagonal.default)
-def _diagonal(parent: torch.Tensor, view: View, node: fx.Node) -> Any:
+def _diagonal(parent: torch.Tensor, view: ViewCall, node: fx.Node) -> Any:
     given = arguments(view)
     return aten.diagonal_scatter.default, (node, given["offset"], given["dim1"], given["dim2"])
 
 
 @inverse_of(aten.as_strided.default)
-def _as_strided(parent: torch.Tensor, view: View, node: fx.Node) -> Any:
+def _as_strided(parent: torch.Tensor, view: ViewCall, node: fx.Node) -> Any:
     given = arguments(view)
     if parent.storage_offset() != 0 or not parent.is_contiguous():
         raise UntraceableError("a write through as_strided of a tensor that is not row-major")
@@ -223,17 +223,17 @@ def _as_strided(parent: torch.Tensor, view: View, node: fx.Node) -> Any:
 
 
 @inverse_of(aten.t.default)
-def _t(parent: torch.Tensor, view: View, node: fx.Node) -> Any:
+def _t(parent: torch.Tensor, view: ViewCall, node: fx.Node) -> Any:
     return aten.t.default, (node,)
 
 
 @inverse_of(aten.transpose.int)
-def _transpose(parent: torch.Tensor, view: View, node: fx.Node) -> Any:
+def _transpose(parent: torch.Tensor, view: ViewCall, node: fx.Node) -> Any:
     return aten.transpose.int, (node, *view.args)
 
 
 @inverse_of(aten.permute.default)
-def _permute(parent: torch.Tensor, view: View, node: fx.Node) -> Any:
+def _permute(parent: torch.Tensor, view: ViewCall, node: fx.Node) -> Any:
     dims = [dim % parent.dim() for dim in arguments(view)["dims"]]
     return aten.permute.default, (node, [dims.index(dim) for dim in range(len(dims))])
 
@@ -247,24 +247,24 @@ def _permute(parent: torch.Tensor, view: View, node: fx.Node) -> Any:
     aten.squeeze.dim,
     aten.squeeze.dims,
 )
-def _reshape(parent: torch.Tensor, view: View, node: fx.Node) -> Any:
+def _reshape(parent: torch.Tensor, view: ViewCall, node: fx.Node) -> Any:
     return aten.reshape.default, (node, list(parent.shape))
 
 
 @inverse_of(aten.expand.default)
-def _expand(parent: torch.Tensor, view: View, node: fx.Node) -> Any:
+def _expand(parent: torch.Tensor, view: ViewCall, node: fx.Node) -> Any:
     if node.meta["val"].shape != parent.shape:
         raise UntraceableError("a write to an expanded tensor")
     return aten.alias.default, (node,)
 
 
 @inverse_of(aten.unbind.int)
-def _unbind(parent: torch.Tensor, view: View, node: fx.Node) -> Any:
+def _unbind(parent: torch.Tensor, view: ViewCall, node: fx.Node) -> Any:
     return aten.select_scatter.default, (node, arguments(view)["dim"], view.index)
 
 
 @inverse_of(aten.split.Tensor, aten.split_with_sizes.default)
-def _split(parent: torch.Tensor, view: View, node: fx.Node) -> Any:
+def _split(parent: torch.Tensor, view: ViewCall, node: fx.Node) -> Any:
     given = arguments(view)
     index = view.index or 0
     if view.func is aten.split.Tensor:

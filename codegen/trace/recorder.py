@@ -20,7 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from codegen.fake.fake import FakeMode, FakeTensor, run_rule
 from codegen.fake.known_values import can_be_known, remember_values, tensors_in
 from codegen.fake.plain_numbers import PLAIN_NUMBERS
-from codegen.fake.shapes import RULES as SHAPE_RULES
+from codegen.fake.shapes.table import SHAPE_RULES
 from codegen.kernel.errors import UntraceableError
 from codegen.rewrite.table import rule_for
 from codegen.trace.behaviour import (
@@ -31,7 +31,7 @@ from codegen.trace.behaviour import (
     written_tensors,
 )
 from codegen.trace.draws import draw
-from codegen.trace.functionalise import Memories, Memory, Tracked, View, item_of
+from codegen.trace.functionalise import Memories, Memory, Tracked, ViewCall, item_of
 from codegen.trace.nodes import as_argument
 from codegen.trace.write_checks import check_cast, check_drawn, check_out_dtypes
 
@@ -241,17 +241,19 @@ class Recorder(TorchDispatchMode):
         result = run_rule(self.mode, func, args, kwargs)
         node = self.append(func, (self.memories.current(parent), *args[1:]), kwargs, result)
         if isinstance(result, torch.Tensor):
-            self.track_view(result, node, parent, View(func, args[1:], kwargs))
+            self.track_view(result, node, parent, ViewCall(func, args[1:], kwargs))
         else:
             for i, item in enumerate(result):
-                self.track_view(item, item_of(self.emit, node, i), parent, View(func, args[1:], kwargs, i))
+                self.track_view(
+                    item, item_of(self.emit, node, i), parent, ViewCall(func, args[1:], kwargs, i)
+                )
         return result
 
     def undone(self, func: OpOverload, turned: Tracked) -> torch.Tensor | None:
         """`func` of views of what `func` made: the same views of what that was before. (Its real part is a
         part of its memory again.)
         """
-        views: list[View] = []
+        views: list[ViewCall] = []
         while turned.view is None or turned.view.func is not func:
             if turned.view is not None:
                 if turned.view.index is not None:
@@ -268,7 +270,7 @@ class Recorder(TorchDispatchMode):
                 tensor = view.func(tensor, *view.args, **view.kwargs)
         return tensor
 
-    def track_view(self, tensor: torch.Tensor, node: fx.Node, parent: Tracked, view: View | None) -> None:
+    def track_view(self, tensor: torch.Tensor, node: fx.Node, parent: Tracked, view: ViewCall | None) -> None:
         self.tracked[id(tensor)] = Tracked(tensor, node, parent.memory, parent.memory.version, parent, view)
 
     def record_identity(
@@ -404,7 +406,7 @@ class Recorder(TorchDispatchMode):
             return run_rule(self.mode, func, args, kwargs)
         value = run_rule(self.mode, functional, (twin, *args[1:]), kwargs)
         node = self.append(functional, (self.memories.current(former), *args[1:]), kwargs, value)
-        self.track_view(tensor, node, former, View(functional, args[1:], kwargs))
+        self.track_view(tensor, node, former, ViewCall(functional, args[1:], kwargs))
         return run_rule(self.mode, func, args, kwargs)
 
     def record_resize(

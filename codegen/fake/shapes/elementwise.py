@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from codegen.fake.shapes.spec import RULES, Spec, aten, contiguous, iterated_strides, like
+from codegen.fake.shapes.spec import SHAPE_RULES, Spec, aten, contiguous, iterated_strides, like
 
 Operand = Any  # a tensor or a number
 
@@ -202,9 +202,9 @@ def register(names: str, count: int, kind: str) -> None:
         swapped = name in SECOND_FIRST.split()
         body = promote_rule(OPERAND_COUNTS.get(name, count), kind, name in UNARY_WITH_NUMBERS, swapped)
         for op in overloads(packet, overload or "default"):
-            RULES[op] = body
+            SHAPE_RULES[op] = body
         for op in overloads(packet + "_", overload or "default"):
-            RULES[op] = inplace_rule(body)
+            SHAPE_RULES[op] = inplace_rule(body)
 
 
 for _names, _count, _kind in (
@@ -258,9 +258,9 @@ def is_infinite(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return Spec(magnitude.shape, iterated_strides(magnitude.shape, (magnitude.strides,), False), torch.bool)
 
 
-RULES[aten.isinf.default] = is_infinite
-RULES[aten.where.self] = where
-RULES[aten.rsub.Tensor] = reversed_difference
+SHAPE_RULES[aten.isinf.default] = is_infinite
+SHAPE_RULES[aten.where.self] = where
+SHAPE_RULES[aten.rsub.Tensor] = reversed_difference
 for _op in (
     aten.hardtanh.default,
     aten.nan_to_num.default,
@@ -268,18 +268,18 @@ for _op in (
     aten.rad2deg.default,
     aten._prelu_kernel.default,
 ):
-    RULES[_op] = as_the_operand
-RULES[aten.pow.Scalar] = pow_scalar
+    SHAPE_RULES[_op] = as_the_operand
+SHAPE_RULES[aten.pow.Scalar] = pow_scalar
 for _overload in ("Tensor_mode", "Scalar_mode"):
-    RULES[getattr(aten.div, _overload)] = div_mode
-    RULES[getattr(aten.div_, _overload)] = inplace_rule(div_mode)
+    SHAPE_RULES[getattr(aten.div, _overload)] = div_mode
+    SHAPE_RULES[getattr(aten.div_, _overload)] = inplace_rule(div_mode)
 
 
 def dropout_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return elementwise(args[:2], args[0].dtype) if args[0].dtype.is_floating_point else NotImplemented
 
 
-RULES[aten.native_dropout_backward.default] = dropout_backward
+SHAPE_RULES[aten.native_dropout_backward.default] = dropout_backward
 
 
 def prelu_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -288,7 +288,7 @@ def prelu_backward(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return NotImplemented if spec is NotImplemented else (spec, spec)
 
 
-RULES[aten._prelu_kernel_backward.default] = prelu_backward
+SHAPE_RULES[aten._prelu_kernel_backward.default] = prelu_backward
 
 
 def gelu(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -296,4 +296,4 @@ def gelu(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return promote_rule(len(args), "floating")(args, kwargs) if usual else NotImplemented
 
 
-RULES[aten.gelu.default] = RULES[aten.gelu_backward.default] = gelu
+SHAPE_RULES[aten.gelu.default] = SHAPE_RULES[aten.gelu_backward.default] = gelu

@@ -1,7 +1,7 @@
 """What comes in: an operator's arguments (fake tensors, numbers). What goes out: a `Spec` for each new
 tensor.
 
-    RULES[aten.mm.default]((x, w), {})   ->   Spec((3, 5), (5, 1), torch.float32)
+    SHAPE_RULES[aten.mm.default]((x, w), {})   ->   Spec((3, 5), (5, 1), torch.float32)
 
 torch has the same knowledge in its meta kernels, most of them written in Python on top of `symbolic_shapes`:
 60-120 us a call and 0.3 s for the first. These rules cover the usual operators on tensors of static size at
@@ -29,7 +29,7 @@ class Spec(NamedTuple):
 
 
 ShapeRule = Callable[[tuple[Any, ...], dict[str, Any]], Any]
-RULES: dict[OpOverload, ShapeRule] = {}
+SHAPE_RULES: dict[OpOverload, ShapeRule] = {}
 
 
 def shape_rule(*names: str) -> Callable[[ShapeRule], ShapeRule]:
@@ -38,7 +38,7 @@ def shape_rule(*names: str) -> Callable[[ShapeRule], ShapeRule]:
     def register(body: ShapeRule) -> ShapeRule:
         for name in names:
             packet, _, overload = name.partition(".")
-            RULES[getattr(getattr(aten, packet), overload or "default")] = body
+            SHAPE_RULES[getattr(getattr(aten, packet), overload or "default")] = body
         return body
 
     return register

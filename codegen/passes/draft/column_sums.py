@@ -12,7 +12,7 @@ Out: the rows are divided into parts. The kernel of the rows adds up each part i
         for j: { s = 0; for p in 32: s += part[p, j];  db[j] = s }
 
 Threads take parts. One of up to 128 rows keeps the rounding error as small as blocks do
-(`codegen.passes.loops.long_sums`).
+(`codegen.passes.loops.partial_sums`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from codegen.passes.group.fuse import (
     reads_what_is_made,
     runs_in_order,
 )
-from codegen.passes.group.group import Group, Member, Parts
+from codegen.passes.group.group import Group, Member, RowParts
 from codegen.passes.group.roots import Root
 from codegen.passes.loops.axes import stride_of
 
@@ -331,7 +331,7 @@ def _divide(rows: Group, axes: _Axes, cut: _Cut, members: list[Member]) -> None:
             member.inner = axes.inner
     rows.outer = (*before, *behind)
     number, row = (_flat(rows, names) for names in (before, behind))
-    rows.parts = Parts(behind, number, ix.product(rows.extents(before)), row, length)
+    rows.parts = RowParts(behind, number, ix.product(rows.extents(before)), row, length)
 
 
 def _flat(group: Group, names: tuple[str, ...]) -> Index:

@@ -20,7 +20,7 @@ from typing import Any
 
 from codegen.kernel import ir
 from codegen.kernel.index_algebra import Index, atoms_of, indirect, plus
-from codegen.lower.ordered_writes import NO_VERSIONS, Version
+from codegen.lower.ordered_writes import NO_VERSIONS, MemoryVersion
 from codegen.lower.tensor_expr import (
     Checked,
     Fill,
@@ -48,7 +48,7 @@ _Key = tuple[object, ...]
 
 
 def draft_group(
-    group: Group, roots: Mapping[TensorExpr, Root], versions: Mapping[str, Version] = NO_VERSIONS
+    group: Group, roots: Mapping[TensorExpr, Root], versions: Mapping[str, MemoryVersion] = NO_VERSIONS
 ) -> Draft:
     """The draft of one kernel, without a name yet. Roots of other groups are read from their first target.
     `versions` of an input's memory have the input's name in it.

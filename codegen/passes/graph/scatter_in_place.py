@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Set
 
 from codegen.kernel.program import is_input_memory
-from codegen.lower.graph import Lowering, Store
+from codegen.lower.graph import Lowering
 from codegen.lower.ordered_writes import memory_of
 from codegen.lower.part_writes import position, strided
-from codegen.lower.tensor_expr import Scattered, Stored, TensorExpr, topological
+from codegen.lower.tensor_expr import Assignment, Scattered, Stored, TensorExpr, topological
 from codegen.passes.steps.calls import step_reads, step_writes
 
 
@@ -38,7 +38,7 @@ def scatter_in_place(lowering: Lowering) -> None:
             _scatter_into_target(lowering, last, changing)
 
 
-def _scatter_into_target(lowering: Lowering, last: Store, written: Set[str]) -> None:
+def _scatter_into_target(lowering: Lowering, last: Assignment, written: Set[str]) -> None:
     temporary, target = last.value, last.target
     if not isinstance(temporary, Stored) or not _same_place(temporary, target):
         return
@@ -64,7 +64,7 @@ def _scatter_into_target(lowering: Lowering, last: Store, written: Set[str]) -> 
     lowering.stores = [store for store in lowering.stores if store is not first and store is not last]
 
 
-def _may_move(store: Store, temporary: Stored, written: Set[str]) -> bool:
+def _may_move(store: Assignment, temporary: Stored, written: Set[str]) -> bool:
     value = store.value
     target = store.target
     if (
@@ -86,7 +86,7 @@ def _read(value: TensorExpr) -> set[str]:
     return {item.buffer for item in topological([value]) if isinstance(item, Stored)}
 
 
-def _is_wanted(lowering: Lowering, name: str, last: Store) -> bool:
+def _is_wanted(lowering: Lowering, name: str, last: Assignment) -> bool:
     """Whether anything but the last store reads the buffer."""
     others = topological([store.value for store in lowering.stores if store is not last])
     return (

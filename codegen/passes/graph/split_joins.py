@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from codegen.kernel import index_algebra as ix
 from codegen.kernel.index_algebra import Index
 from codegen.kernel.program import is_input_memory
-from codegen.lower.graph import MAX_DEPTH, Lowering, Store
+from codegen.lower.graph import MAX_DEPTH, Lowering
 from codegen.lower.tensor_expr import (
+    Assignment,
     Fill,
     Map,
     Padded,
@@ -70,17 +71,17 @@ class _Join:
     whole: Stored
     dim: int
     parts: tuple[Part, ...]
-    stores: tuple[Store, ...]
-    readers: tuple[Store, ...]
+    stores: tuple[Assignment, ...]
+    readers: tuple[Assignment, ...]
 
 
 def _joins(lowering: Lowering, tried: set[str]) -> list[_Join]:
     """Of the stores as they are, those of buffers that were not tried."""
-    filled: dict[str, list[Store]] = {}
+    filled: dict[str, list[Assignment]] = {}
     for store in lowering.stores:
         filled.setdefault(store.target.buffer, []).append(store)
     buffers = lowering.program.buffers
-    reading: dict[str, list[tuple[Store, Stored]]] = {
+    reading: dict[str, list[tuple[Assignment, Stored]]] = {
         name: []
         for name, stores in filled.items()
         if len(stores) > 1 and name not in tried and buffers[name].kind == "temp"
@@ -93,7 +94,7 @@ def _joins(lowering: Lowering, tried: set[str]) -> list[_Join]:
     return [join for join in found if join is not None]
 
 
-def _join(stores: list[Store], reading: list[tuple[Store, Stored]]) -> _Join | None:
+def _join(stores: list[Assignment], reading: list[tuple[Assignment, Stored]]) -> _Join | None:
     """None where the stores don't fill the buffer one behind the other, or it is read as something else."""
     whole = reading[0][1]
     ranks = {len(store.target.shape) for store in stores}
@@ -124,7 +125,7 @@ def _shorter(target: Stored, whole: Stored) -> list[int]:
     ]
 
 
-def _divides(lowering: Lowering, join: _Join, reader: Store) -> bool:
+def _divides(lowering: Lowering, join: _Join, reader: Assignment) -> bool:
     """Whether each part of the reader can be computed of one part of the join, and of the same part of all
     else.
     """
@@ -151,12 +152,12 @@ def _divides(lowering: Lowering, join: _Join, reader: Store) -> bool:
 def _split(lowering: Lowering, join: _Join) -> None:
     name, divided = join.whole.buffer, set(map(id, join.readers))
     known: list[dict[TensorExpr, TensorExpr]] = [{join.whole: part.value} for part in join.parts]
-    stores: list[Store] = []
+    stores: list[Assignment] = []
     for store in lowering.stores:
         if id(store) in divided:
             for part, values in zip(join.parts, known, strict=True):
                 value = part_of(store.value, join.dim, part, values)
-                stores.append(Store(value, place_of(store.target, join.dim, part)))
+                stores.append(Assignment(value, place_of(store.target, join.dim, part)))
         elif store.target.buffer != name:
             stores.append(store)
     lowering.stores[:] = stores

@@ -17,8 +17,8 @@ from math import prod
 
 from codegen.kernel.ops import OPS
 from codegen.kernel.program import is_input_memory
-from codegen.lower.graph import Lowering, Store
-from codegen.lower.tensor_expr import Map, Padded, Stored, TensorExpr, children, topological
+from codegen.lower.graph import Lowering
+from codegen.lower.tensor_expr import Assignment, Map, Padded, Stored, TensorExpr, children, topological
 from codegen.passes.graph.split_joins import Part, part_of, place_of
 
 WASTE = 1 << 15  # cycles in all that a piece has to save
@@ -28,19 +28,19 @@ LOAD = 1  # cycles an element
 
 def split_pads(lowering: Lowering) -> None:
     """Changes `lowering.stores`."""
-    result: list[Store] = []
+    result: list[Assignment] = []
     for store in lowering.stores:
         pieces = _pieces(store)
         if pieces and not _is_read(lowering, store):
             for dim, part in pieces:
                 value = part_of(store.value, dim, part, {})
-                result.append(Store(value, place_of(store.target, dim, part)))
+                result.append(Assignment(value, place_of(store.target, dim, part)))
         else:
             result.append(store)
     lowering.stores[:] = result
 
 
-def _pieces(store: Store) -> list[tuple[int, Part]]:
+def _pieces(store: Assignment) -> list[tuple[int, Part]]:
     """Between the borders along one dim; none where there is nothing to gain."""
     shape = [size for size in store.value.shape if isinstance(size, int)]
     padded = _padded_parts(store.value)
@@ -90,7 +90,7 @@ def _waste(value: Padded, dim: int, shape: list[int]) -> int:
     return cycles * (shape[dim] - inside) * prod(shape) // max(1, shape[dim])
 
 
-def _is_read(lowering: Lowering, store: Store) -> bool:
+def _is_read(lowering: Lowering, store: Assignment) -> bool:
     """Whether another store is made of it, or it is all of an input that changes."""
     if is_input_memory(lowering.program.buffers[store.target.buffer]):
         return True

@@ -44,7 +44,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class RowParts:
     """The outer axes of a group fall into parts, each of which adds up the columns of its rows
     (`codegen.passes.draft.column_sums`).
 
@@ -66,7 +66,7 @@ class Group:
     ranges: Ranges = field(default_factory=Ranges)
     outer: tuple[str, ...] = ()
     members: dict[Root, Member] = field(default_factory=dict)
-    parts: Parts | None = None
+    parts: RowParts | None = None
 
     def axis(self, prefix: str, extent: Index) -> tuple[Index, tuple[str, ...]]:
         """A new axis: its index and its name; an axis of one position has neither."""

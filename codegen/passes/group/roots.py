@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 
 from codegen.kernel.index_algebra import Index, Ranges, indirect, minus
 from codegen.kernel.ops import OPS
-from codegen.lower.graph import Store
 from codegen.lower.tensor_expr import (
+    Assignment,
     Checked,
     Gather,
     Indices,
@@ -106,9 +106,9 @@ def _is_smaller(source: TensorExpr, value: TensorExpr) -> bool:
     return len(source.shape) < len(value.shape)
 
 
-def find_roots(stores: list[Store]) -> dict[TensorExpr, Root]:
+def find_roots(stores: list[Assignment]) -> dict[TensorExpr, Root]:
     """Roots in topological order, with their reads."""
-    stores = [Store(_stored_value(store.value), store.target) for store in stores]
+    stores = [Assignment(_stored_value(store.value), store.target) for store in stores]
     order = topological([store.value for store in stores])
     uses: dict[TensorExpr, int] = {}
     for value in order:

@@ -25,7 +25,7 @@ from codegen.kernel.index_algebra import Index, atoms_of, to_expr
 from codegen.kernel.ops import TORCH_DTYPES
 from codegen.passes.draft.draft import Draft, DraftLoad, Phase, Statement
 from codegen.passes.loops.axes import stride_of
-from codegen.passes.loops.long_sums import BLOCK, widen
+from codegen.passes.loops.partial_sums import BLOCK, widen
 from codegen.passes.loops.place import Nest
 from codegen.passes.loops.row_blocks import VALUES, rename_operands
 

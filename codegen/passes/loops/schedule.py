@@ -8,7 +8,7 @@ Out: `ir.Kernel`.
     columns (kept axis contiguous):    for column parallel vector: [for row: update], [for row: store]
     elementwise:                       for i parallel: for j parallel vector: store   (transposed: in tiles)
 
-Long sums are cut into blocks before (`codegen.passes.loops.long_sums`).
+Long sums are cut into blocks before (`codegen.passes.loops.partial_sums`).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Any
 
 from codegen.kernel import index_algebra as ix
 from codegen.kernel import ir
-from codegen.kernel.cost import may_pay
+from codegen.kernel.grain import may_pay
 from codegen.kernel.index_algebra import Index, atoms_of, to_expr
 from codegen.kernel.ops import FLOATS, OPS, TORCH_DTYPES
 from codegen.passes.draft.draft import Draft, DraftIndex, DraftLoad, DraftStore, Phase
 from codegen.passes.loops.axes import arrange_axes, stride_of
-from codegen.passes.loops.long_sums import add_partial_sums, block_long_sums
 from codegen.passes.loops.narrow_columns import reduce_blocks_of_rows
 from codegen.passes.loops.narrow_indices import narrow_indices
+from codegen.passes.loops.partial_sums import add_partial_sums, block_long_sums
 from codegen.passes.loops.place import Nest
 from codegen.passes.loops.row_blocks import row_blocks
 from codegen.passes.loops.tiles import tile_transposed

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from codegen.kernel.program import ExternStep, KernelStep, Step, ViewStep, root_memory
-from codegen.lower.ordered_writes import NO_VERSIONS, Unordered, Version
+from codegen.lower.ordered_writes import NO_VERSIONS, MemoryVersion, Unordered
 from codegen.passes.steps.calls import effects_before, step_reads, step_writes
 from codegen.passes.steps.tables import join_tables
 from codegen.passes.steps.versions import add_needs, check_order, inputs_of, memory_of_views
@@ -49,7 +49,7 @@ def order_steps(
     kernels: list[PlacedKernel],
     inputs: set[str],
     failing: FailingSteps = NOTHING_FAILS,
-    versions: Mapping[str, Version] = NO_VERSIONS,
+    versions: Mapping[str, MemoryVersion] = NO_VERSIONS,
 ) -> list[Step]:
     """A topological order that keeps the given order where it can."""
     steps: list[Step] = [*calls, *(kernel.step for kernel in kernels)]

@@ -21,7 +21,7 @@ from torch._ops import OpOverload
 
 from codegen.kernel.program import ExternStep, Ref, Step, ViewStep, root_memory
 from codegen.lower.graph import Lowering
-from codegen.lower.ordered_writes import Unordered, Version
+from codegen.lower.ordered_writes import MemoryVersion, Unordered
 from codegen.lower.tensor_expr import Scattered
 from codegen.passes.graph.failures import may_fail
 from codegen.passes.group.group import Group
@@ -29,7 +29,7 @@ from codegen.passes.group.roots import Root, own_definitions
 from codegen.passes.steps.calls import step_reads
 
 Item = Root | ExternStep | ViewStep
-Versions = Mapping[str, Version]
+Versions = Mapping[str, MemoryVersion]
 
 
 def inputs_of(versions: Versions) -> set[str]:

@@ -15,7 +15,7 @@ from torch import fx
 import capture
 from codegen.compile_fx import compile_fx
 from codegen.fake.fake import FakeMode, fake_mode
-from codegen.fake.shapes import Spec
+from codegen.fake.shapes.spec import Spec
 
 OPERATORS = {
     "number": lambda x, y: x * 2,

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from codegen.dynamic.symbolic_graph import packed
-from codegen.kernel.open_numbers import OpenNumber, Recorder, closed
+from codegen.kernel.open_numbers import NumberRecorder, OpenNumber, closed
 from codegen.launch.compiled import calibrate
 
 
@@ -44,7 +44,7 @@ def program(choices: random.Random, a: Any, b: Any) -> list[Any]:
 @pytest.mark.parametrize("seed", range(60))
 def test_filled_numbers_are_those_of_ints(seed: int) -> None:
     choices = random.Random(seed)
-    recorder = Recorder([choices.randrange(-20, 100), choices.randrange(1, 100)])
+    recorder = NumberRecorder([choices.randrange(-20, 100), choices.randrange(1, 100)])
     results = program(random.Random(seed), *recorder.inputs)
     assert list(map(closed, results)) == program(random.Random(seed), *map(closed, recorder.inputs))
     opened = [(place, number) for place, number in enumerate(results) if isinstance(number, OpenNumber)]
@@ -75,7 +75,7 @@ def graph_without_steps() -> Any:
 
 
 def test_equal_histories_are_one_number_and_no_condition() -> None:
-    recorder = Recorder([5])
+    recorder = NumberRecorder([5])
     [n] = recorder.inputs
     assert n + 1 == 1 + n and hash(n * 2) == hash(2 * n) and len({n + 1, 1 + n}) == 1
     assert not recorder.conditions
@@ -85,7 +85,7 @@ def test_equal_histories_are_one_number_and_no_condition() -> None:
 @pytest.mark.parametrize("lose", [range, hex, lambda n: [0][n], lambda n: n / 2, lambda n: f"{n:3d}"])
 def test_what_would_lose_the_history_is_an_error(lose: Any) -> None:
     with pytest.raises(TypeError):
-        lose(Recorder([5]).inputs[0])
+        lose(NumberRecorder([5]).inputs[0])
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import torch
 from torch import fx
 
 from codegen.compile_fx import compile_fx
-from codegen.kernel.work import buffers_moved, flops_of
+from codegen.kernel.traffic import buffers_moved, flops_of
 from codegen.launch import kernel_report
 
 

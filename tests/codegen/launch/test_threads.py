@@ -17,8 +17,8 @@ from torch import fx
 
 import capture
 from codegen.compile_fx import compile_fx
-from codegen.kernel import cost as kernel_cost
-from codegen.kernel.cost import work_of
+from codegen.kernel import grain
+from codegen.kernel.grain import work_of
 from codegen.kernel.ir import Const
 
 _capture = pytest.importorskip("_capture")
@@ -29,8 +29,8 @@ ROWS, COLUMNS = 601, 1003  # no multiples of vectors
 def threads_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Parts of a little work, so that kernels are divided in as many ways as there are threads."""
     before = torch.get_num_threads()
-    monkeypatch.setattr(kernel_cost, "PART", 10_000)
-    monkeypatch.setattr(kernel_cost, "ASLEEP", 0)
+    monkeypatch.setattr(grain, "PART", 10_000)
+    monkeypatch.setattr(grain, "ASLEEP", 0)
     yield
     torch.set_num_threads(before)
 

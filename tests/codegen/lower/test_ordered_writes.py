@@ -23,7 +23,7 @@ from codegen.launch import compiled
 from codegen.launch.plan import made_by
 from codegen.lower import ordered_writes
 from codegen.lower.graph import Lowering
-from codegen.lower.ordered_writes import Version
+from codegen.lower.ordered_writes import MemoryVersion
 from codegen.passes import pipeline
 from codegen.passes.pipeline import build_kernels
 from codegen.passes.steps.versions import check_order
@@ -320,7 +320,7 @@ def test_old_contents_beside_an_operator_on_the_new_ones() -> None:
 
 # --- the order is looked at -------------------------------------------------------------------------------
 
-VERSIONS = {"x_1": Version("x", "x"), "x_2": Version("x", "x_1")}
+VERSIONS = {"x_1": MemoryVersion("x", "x"), "x_2": MemoryVersion("x", "x_1")}
 READS, WRITES = [{"x"}, set(), {"x_1"}, set()], [set(), {"x_1"}, set(), {"x_2"}]
 
 

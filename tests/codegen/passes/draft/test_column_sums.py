@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 import capture
 from capture.report.config import config
-from codegen.kernel import cost as kernel_cost
+from codegen.kernel import grain
 from codegen.kernel.ir import Kernel, Load, Loop, Stmt
 from codegen.kernel.program import Program
 from codegen.launch import compiled
@@ -223,7 +223,7 @@ def inputs_of(rows: int, width: int, dtype: torch.dtype = torch.float64) -> list
 
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_threads_take_parts(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_cost, "PART", 10_000)
+    monkeypatch.setattr(grain, "PART", 10_000)
     inputs, before = inputs_of(1000, 100), torch.get_num_threads()
     expected = gradients(training_step, *inputs)
     try:

@@ -10,7 +10,7 @@ import torch
 from torch import fx
 
 from codegen.compile_fx import compile_fx
-from codegen.kernel.cost import may_pay
+from codegen.kernel.grain import may_pay
 from codegen.launch import compiled
 from codegen.passes import pipeline
 

@@ -1,4 +1,4 @@
-"""Is a kernel worth several threads?
+"""The grain of a kernel: is it worth several threads?
 
 In:  loop IR, sizes as numbers.
 Out: an estimate of its time on one thread; from that, how many iterations of the axis that is divided are

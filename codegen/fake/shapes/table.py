@@ -1,0 +1,13 @@
+"""All shape rules: importing this module fills the table.
+
+In:  one file for each family of operators; `spec.py` has the decorator.
+Out: `SHAPE_RULES`: by operator, the `Spec` of its results from those of its arguments.
+"""
+
+from __future__ import annotations
+
+from codegen.fake.shapes import elementwise, factories, linear_algebra, nn, reductions
+from codegen.fake.shapes.spec import SHAPE_RULES
+
+FAMILIES = (elementwise, factories, linear_algebra, nn, reductions)
+__all__ = ["FAMILIES", "SHAPE_RULES"]
