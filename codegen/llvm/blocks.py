@@ -10,18 +10,15 @@ Out: the loop, behind a test where it may be empty; a single iteration gets no l
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from codegen.llvm.emitter import Emitter
 from codegen.llvm.function_text import Frame
-
-if TYPE_CHECKING:
-    from codegen.llvm.emit import KernelEmitter
 
 Bound = int | str
 
 
 def run_loop(
-    emitter: KernelEmitter,
+    emitter: Emitter,
     start: Bound,
     stop: Bound,
     step: int,

@@ -39,6 +39,7 @@ from codegen.kernel.ops import OPS
 from codegen.llvm import math  # noqa: F401 (fills the table of emitters)
 from codegen.llvm.arithmetic import EMITTERS
 from codegen.llvm.casts import cast
+from codegen.llvm.emitter import AccumulatorState, VectorPlan
 from codegen.llvm.function_text import FunctionText
 from codegen.llvm.index import AxisPlace, IndexArithmetic
 from codegen.llvm.interleaved import (
@@ -47,9 +48,9 @@ from codegen.llvm.interleaved import (
     interleaved_loads,
     interleaved_stores,
 )
-from codegen.llvm.loops import VectorPlan, emit_loop, plan_vector_loop, statements_in
+from codegen.llvm.loops import emit_loop, plan_vector_loop, statements_in
 from codegen.llvm.memory import NONTEMPORAL, any_lane, emit_load, emit_store
-from codegen.llvm.reduce import AccumulatorState, declare_accumulator, emit_update, read_accumulator
+from codegen.llvm.reduce import declare_accumulator, emit_update, read_accumulator
 from codegen.llvm.scans import emit_scan_step
 from codegen.llvm.streaming import only_reads, rows_ahead, written_past_caches
 from codegen.llvm.target import Target

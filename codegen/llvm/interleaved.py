@@ -12,16 +12,12 @@ cycle or more for each lane, and there is none for half precision.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from codegen.kernel.ir import AxisVar, Binary, Const, Expr, Indirect, Load, Loop, Stmt, Store
+from codegen.llvm.emitter import Emitter
 from codegen.llvm.index import terms_of
 from codegen.llvm.memory import to_memory, to_register
 from codegen.llvm.types import SIZES, memory_element, memory_type, vector
 from codegen.llvm.values import Code, Value
-
-if TYPE_CHECKING:
-    from codegen.llvm.emit import KernelEmitter
 
 MOST = 4
 
@@ -87,7 +83,7 @@ def _place(index: Expr, axis: str) -> tuple[int, int, object]:
     return stride, start, frozenset(rest)
 
 
-def emit_interleaved(emitter: KernelEmitter, stores: tuple[Store, ...]) -> None:
+def emit_interleaved(emitter: Emitter, stores: tuple[Store, ...]) -> None:
     """Emits all stores of a group; each iteration of the vector loop is wanted."""
     function, lanes = emitter.function, emitter.lanes
     dtype = emitter.buffer(stores[0].buffer).dtype
@@ -101,7 +97,7 @@ def emit_interleaved(emitter: KernelEmitter, stores: tuple[Store, ...]) -> None:
     function.line(f"store {kind} {text}, ptr {address.pointer}, align {SIZES[dtype]}")
 
 
-def emit_interleaved_loads(emitter: KernelEmitter, loads: tuple[Load, ...]) -> None:
+def emit_interleaved_loads(emitter: Emitter, loads: tuple[Load, ...]) -> None:
     """Emits all loads of a group; each iteration of the vector loop is wanted."""
     function, lanes, count = emitter.function, emitter.lanes, len(loads)
     dtype, element = loads[0].dtype, memory_element(loads[0].dtype)

@@ -20,8 +20,7 @@ depend on how often it runs: no reduction, no atomic addition, no buffer that is
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from codegen.kernel.errors import EmitError
 from codegen.kernel.ir import (
@@ -42,6 +41,7 @@ from codegen.kernel.ir import (
     Update,
 )
 from codegen.llvm.blocks import Bound, run_loop
+from codegen.llvm.emitter import Emitter, VectorPlan
 from codegen.llvm.index import AxisPlace, terms_of
 from codegen.llvm.math import SLEEF
 from codegen.llvm.streaming import LINE, RUN_BYTES
@@ -50,24 +50,9 @@ from codegen.llvm.target import Target
 from codegen.llvm.types import FLOATS, SIZES, memory_element
 from codegen.llvm.values import Code
 
-if TYPE_CHECKING:
-    from codegen.llvm.emit import KernelEmitter
-
 _UNROLLED_STATEMENTS = 12  # a short loop around more statements than this stays a loop
 _UNROLLED_ITERATIONS = 4
 _SCANNED_ITERATIONS = 31
-
-
-@dataclass(frozen=True, slots=True)
-class VectorPlan:
-    """`overlap`: the last vector is moved back so that it ends with the loop; else the rest is masked if
-    `masked`.
-    """
-
-    lanes: int
-    unroll: int
-    overlap: bool
-    masked: bool
 
 
 # --- what a loop contains ---------------------------------------------------------------------------------
@@ -162,7 +147,7 @@ def _balanced(extent: int, lanes: int, unroll: int) -> int:
 # --- the loops themselves ---------------------------------------------------------------------------------
 
 
-def emit_loop(emitter: KernelEmitter, loop: Loop) -> None:
+def emit_loop(emitter: Emitter, loop: Loop) -> None:
     divided = loop.axis == emitter.kernel.split
     extent = emitter.index.value(loop.extent)
     start: Bound = "%begin" if divided else 0
@@ -211,13 +196,13 @@ def _is_short(loop: Loop, extent: int) -> bool:
     return few and not any(isinstance(statement, Loop) for statement in loop.body)
 
 
-def _iteration(emitter: KernelEmitter, loop: Loop, place: AxisPlace) -> None:
+def _iteration(emitter: Emitter, loop: Loop, place: AxisPlace) -> None:
     emitter.axes[loop.axis] = place
     emitter.block(loop.body)
     del emitter.axes[loop.axis]
 
 
-def _emit_vector_loop(emitter: KernelEmitter, loop: Loop, start: Bound, stop: Bound) -> None:
+def _emit_vector_loop(emitter: Emitter, loop: Loop, start: Bound, stop: Bound) -> None:
     block = _block_length(loop)
     if block is None or loop.axis == emitter.kernel.split:
         _emit_in_lanes(emitter, loop, start, stop)
@@ -237,7 +222,7 @@ def _block_length(loop: Loop) -> int | None:
     return None if isinstance(loop.extent, Const) or _updated_outside(loop) else _bound_of(loop.extent)
 
 
-def _emit_in_lanes(emitter: KernelEmitter, loop: Loop, start: Bound, stop: Bound) -> None:
+def _emit_in_lanes(emitter: Emitter, loop: Loop, start: Bound, stop: Bound) -> None:
     plan = emitter.plan(loop)
     stores = _past_caches(emitter, loop)
     if not stores:
@@ -251,7 +236,7 @@ def _emit_in_lanes(emitter: KernelEmitter, loop: Loop, start: Bound, stop: Bound
     )
 
 
-def _past_caches(emitter: KernelEmitter, loop: Loop) -> list[Store]:
+def _past_caches(emitter: Emitter, loop: Loop) -> list[Store]:
     """Stores of the loop that bypass the caches if they are aligned."""
     if not emitter.past_caches or not isinstance(loop.extent, Const) or _updated_outside(loop):
         return []
@@ -273,9 +258,7 @@ def _steps_by_one(index: Expr, axis: str) -> bool:
     return factors == [Const(1)] and all(isinstance(term.atom, AxisVar | None) for term in terms)
 
 
-def _all_aligned(
-    emitter: KernelEmitter, loop: Loop, plan: VectorPlan, stores: list[Store], start: str
-) -> str:
+def _all_aligned(emitter: Emitter, loop: Loop, plan: VectorPlan, stores: list[Store], start: str) -> str:
     """Whether each of the stores begins with a cache line."""
     function = emitter.function
     emitter.axes[loop.axis] = AxisPlace(start, function.depth)
@@ -291,15 +274,13 @@ def _all_aligned(
     return code.compare("icmp eq", "i64", rest, "0")
 
 
-def _emit_past_caches(
-    emitter: KernelEmitter, loop: Loop, plan: VectorPlan, start: Bound, stop: Bound
-) -> None:
+def _emit_past_caches(emitter: Emitter, loop: Loop, plan: VectorPlan, start: Bound, stop: Bound) -> None:
     emitter.leaves_out_caches = True
     _emit_planned(emitter, loop, plan, start, stop)
     emitter.leaves_out_caches = False
 
 
-def _emit_planned(emitter: KernelEmitter, loop: Loop, plan: VectorPlan, start: Bound, stop: Bound) -> None:
+def _emit_planned(emitter: Emitter, loop: Loop, plan: VectorPlan, start: Bound, stop: Bound) -> None:
     emitter.lanes, emitter.in_vector_loop = plan.lanes, True
     if plan.overlap:
         assert isinstance(loop.extent, Const)
@@ -309,13 +290,13 @@ def _emit_planned(emitter: KernelEmitter, loop: Loop, plan: VectorPlan, start: B
     emitter.lanes, emitter.in_vector_loop = 1, False
 
 
-def _places(emitter: KernelEmitter, plan: VectorPlan, text: str, offset: int, copies: int) -> list[AxisPlace]:
+def _places(emitter: Emitter, plan: VectorPlan, text: str, offset: int, copies: int) -> list[AxisPlace]:
     depth = emitter.function.depth
     return [AxisPlace(text, depth, plan.lanes, offset + copy * plan.lanes) for copy in range(copies)]
 
 
 def _emit_overlapping(
-    emitter: KernelEmitter, loop: Loop, plan: VectorPlan, start: Bound, stop: Bound, extent: int
+    emitter: Emitter, loop: Loop, plan: VectorPlan, start: Bound, stop: Bound, extent: int
 ) -> None:
     stride = plan.lanes * plan.unroll
 
@@ -327,9 +308,7 @@ def _emit_overlapping(
     run_loop(emitter, start, stop, stride, body)
 
 
-def _emit_main_and_rest(
-    emitter: KernelEmitter, loop: Loop, plan: VectorPlan, start: Bound, stop: Bound
-) -> None:
+def _emit_main_and_rest(emitter: Emitter, loop: Loop, plan: VectorPlan, start: Bound, stop: Bound) -> None:
     """Whole vectors, `unroll` at a time; then the rest, one vector at a time."""
     function, stride = emitter.function, plan.lanes * plan.unroll
 
@@ -360,7 +339,7 @@ def _emit_main_and_rest(
     run_loop(emitter, middle, stop, plan.lanes, rest)
 
 
-def _mask(emitter: KernelEmitter, text: str, offset: int, stop: Bound) -> str:
+def _mask(emitter: Emitter, text: str, offset: int, stop: Bound) -> str:
     """The lanes before the end of the loop."""
     function, lanes = emitter.function, emitter.lanes
     if text == "0" and isinstance(stop, int):

@@ -15,20 +15,15 @@ A load of a buffer that the kernel does not write moves out of the loops that it
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from codegen.kernel.errors import EmitError
 from codegen.kernel.ir import Const, Load, Store
+from codegen.llvm.emitter import Emitter
 from codegen.llvm.function_text import Frame
 from codegen.llvm.index import Address
 from codegen.llvm.reduce import COMBINE
 from codegen.llvm.streaming import LINE
 from codegen.llvm.types import FLOATS, SIZES, constant, memory_element, memory_type, register_type, vector
 from codegen.llvm.values import Code, Value, mangled
-
-if TYPE_CHECKING:
-    from codegen.llvm.emit import KernelEmitter
-
 
 PAIRED = (-1, 2)  # strides whose elements are in one or two vectors
 FEW_LANES = 8
@@ -38,7 +33,7 @@ NONTEMPORAL = "!0"  # LLVM's mark of a store that bypasses the caches
 # --- loads ------------------------------------------------------------------------------------------------
 
 
-def emit_load(emitter: KernelEmitter, load: Load) -> Value:
+def emit_load(emitter: Emitter, load: Load) -> Value:
     buffer = emitter.buffer(load.buffer)
     address = emitter.index.address(emitter.pointers[load.buffer], memory_element(load.dtype), load.index)
     mask = None if load.mask is None else emitter.value(load.mask)
@@ -54,7 +49,7 @@ def emit_load(emitter: KernelEmitter, load: Load) -> Value:
 
 
 def _load_one_place(
-    emitter: KernelEmitter, load: Load, address: Address, mask: Value | None, level: int | None
+    emitter: Emitter, load: Load, address: Address, mask: Value | None, level: int | None
 ) -> Value:
     """`level`: where the load may stand; None: here, after the stores before it."""
     function = emitter.function
@@ -84,9 +79,7 @@ def _masked_scalar_load(code: Code, load: Load, pointer: str, mask: str, *, here
     return code.define(f"extractelement {single} {loaded}, i64 0")
 
 
-def _load_one_place_masked_by_lane(
-    emitter: KernelEmitter, load: Load, address: Address, mask: Value
-) -> Value:
+def _load_one_place_masked_by_lane(emitter: Emitter, load: Load, address: Address, mask: Value) -> Value:
     """All lanes read the same element, and some lanes may be masked off: loads it if any lane is active."""
     code = Code(emitter.function, emitter.target, emitter.function.depth, mask.lanes)
     scalar = code.with_lanes(1)
@@ -103,7 +96,7 @@ def _load_one_place_masked_by_lane(
     )
 
 
-def _load_lanes(emitter: KernelEmitter, load: Load, address: Address, mask: Value | None) -> Value:
+def _load_lanes(emitter: Emitter, load: Load, address: Address, mask: Value | None) -> Value:
     function, lanes = emitter.function, emitter.lanes
     code = Code(function, emitter.target, function.depth, lanes)
     active = _both(code, emitter.mask, None if mask is None else code.operand(mask))
@@ -121,7 +114,7 @@ def _load_lanes(emitter: KernelEmitter, load: Load, address: Address, mask: Valu
     return Value(to_register(code, load.dtype, text), load.dtype, lanes, function.depth)
 
 
-def _strided_read(emitter: KernelEmitter, address: Address, dtype: str, distance: Value) -> str:
+def _strided_read(emitter: Emitter, address: Address, dtype: str, distance: Value) -> str:
     """Every second element, or elements in reverse order, are shuffled out of the vectors that hold them. Few
     elements with a large stride are loaded one by one, which is faster than a gather.
     """
@@ -158,7 +151,7 @@ def _strided_read(emitter: KernelEmitter, address: Address, dtype: str, distance
 
 
 def _masked_read(
-    emitter: KernelEmitter,
+    emitter: Emitter,
     address: Address,
     kind: str,
     load: Load,
@@ -180,7 +173,7 @@ def _masked_read(
     return f"call {kind} {name}(<{lanes} x ptr> align {align} {pointers}, {bits} {active}, {kind} {other})"
 
 
-def _inside(emitter: KernelEmitter, load: Load, address: Address, mask: Value, active: str) -> str:
+def _inside(emitter: Emitter, load: Load, address: Address, mask: Value, active: str) -> str:
     """The pointer, or the start of the buffer if no lane is wanted.
 
     There may be no memory far outside of the buffer, and each access that the processor has to suppress there
@@ -193,7 +186,7 @@ def _inside(emitter: KernelEmitter, load: Load, address: Address, mask: Value, a
     return function.define_here(f"select i1 {wanted}, ptr {address.pointer}, ptr {start}")
 
 
-def _ask_for_next_row(emitter: KernelEmitter, load: Load) -> None:
+def _ask_for_next_row(emitter: Emitter, load: Load) -> None:
     """One prefetch for each cache line that this many contiguous lanes would take."""
     if load.number not in emitter.ahead:
         return
@@ -248,7 +241,7 @@ def any_lane(code: Code, mask: str) -> str:
 # --- stores -----------------------------------------------------------------------------------------------
 
 
-def emit_store(emitter: KernelEmitter, store: Store) -> None:
+def emit_store(emitter: Emitter, store: Store) -> None:
     buffer = emitter.buffer(store.buffer)
     value = emitter.value(store.value)
     if not buffer.writable:
@@ -267,7 +260,7 @@ def emit_store(emitter: KernelEmitter, store: Store) -> None:
 
 
 def _store_one_place(
-    emitter: KernelEmitter, store: Store, address: Address, value: Value, mask: Value | None
+    emitter: Emitter, store: Store, address: Address, value: Value, mask: Value | None
 ) -> None:
     if value.lanes > 1:
         raise EmitError(
@@ -286,7 +279,7 @@ def _store_one_place(
 
 
 def _store_lanes(
-    emitter: KernelEmitter, address: Address, value: Value, mask: Value | None, past_caches: bool = False
+    emitter: Emitter, address: Address, value: Value, mask: Value | None, past_caches: bool = False
 ) -> None:
     function, lanes = emitter.function, emitter.lanes
     code = Code(function, emitter.target, function.depth, lanes)
@@ -320,7 +313,7 @@ def _store_lanes(
 
 
 def _combine_lanes(
-    emitter: KernelEmitter, combine: str, address: Address, value: Value, mask: Value | None
+    emitter: Emitter, combine: str, address: Address, value: Value, mask: Value | None
 ) -> None:
     """Contiguous lanes are combined at once. Else one lane after another, in their order: several lanes may
     mean the same element.
@@ -367,20 +360,20 @@ def _combine_lanes(
     function.frames[-1].lines += frame.pre + lines
 
 
-def _spilled(emitter: KernelEmitter, dtype: str, text: str, lanes: int) -> str:
+def _spilled(emitter: Emitter, dtype: str, text: str, lanes: int) -> str:
     kind = register_type(dtype, lanes)
     slot = emitter.function.stack_slot(kind)
     emitter.function.line(f"store {kind} {text}, ptr {slot}, align 64")
     return slot
 
 
-def _element(emitter: KernelEmitter, dtype: str, slot: str, lane: str) -> str:
+def _element(emitter: Emitter, dtype: str, slot: str, lane: str) -> str:
     kind = vector(memory_element(dtype), 1)
     place = emitter.function.define_here(f"getelementptr {kind}, ptr {slot}, i64 {lane}")
     return emitter.function.define_here(f"load {kind}, ptr {place}, align {SIZES[dtype]}")
 
 
-def _combine_one(emitter: KernelEmitter, combine: str, dtype: str, pointer: str, text: str) -> None:
+def _combine_one(emitter: Emitter, combine: str, dtype: str, pointer: str, text: str) -> None:
     """memory = combine(memory, value). It is atomic only if the launch divides the kernel between threads."""
     function, kind = emitter.function, register_type(dtype, 1)
     if dtype == "b8" or dtype in ("bf16", "f16"):

@@ -13,31 +13,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from codegen.kernel.errors import EmitError
 from codegen.kernel.ir import Accumulator, Loop, ReadAccumulator, ScanStep, Stmt, Update
 from codegen.llvm.arithmetic import smaller_or_larger
+from codegen.llvm.emitter import AccumulatorState, Emitter
 from codegen.llvm.types import FLOATS, SIZES, UNSIGNED, constant, register_type
 from codegen.llvm.values import Code, Value
 
-if TYPE_CHECKING:
-    from codegen.llvm.emit import KernelEmitter
-
 ARG = {"argmax": "max", "argmin": "min"}
 _NO_INDEX = -1  # the index in a lane that has seen no element yet
-
-
-@dataclass(slots=True)
-class AccumulatorState:
-    """`lanes`: 1, or the lanes of the vector loop that declares it (then each lane of each copy has its own
-    value). `slots`: by (lanes, copy); an argmax has a second slot for the index.
-    """
-
-    accumulator: Accumulator
-    lanes: int
-    slots: dict[tuple[int, int], tuple[str, ...]] = field(default_factory=dict)
 
 
 def identity(combine: str, dtype: str) -> float | int | bool:
@@ -62,7 +47,7 @@ def _extreme(dtype: str, *, largest: bool) -> float | int | bool:
 # --- declaration ------------------------------------------------------------------------------------------
 
 
-def declare_accumulator(emitter: KernelEmitter, accumulator: Accumulator, following: list[Stmt]) -> None:
+def declare_accumulator(emitter: Emitter, accumulator: Accumulator, following: list[Stmt]) -> None:
     """`following`: the statements after it in its block; their vector loops decide which slots are needed."""
     if accumulator.dtype in ("bf16", "f16"):
         raise EmitError(f"accumulator {accumulator.name} of {accumulator.dtype}: accumulate in f32")
@@ -115,7 +100,7 @@ def _contains(statements: list[Stmt], name: str, does: Callable[[Stmt, str], boo
 
 
 def _add_slot(
-    emitter: KernelEmitter, state: AccumulatorState, key: tuple[int, int], start: float | int | bool
+    emitter: Emitter, state: AccumulatorState, key: tuple[int, int], start: float | int | bool
 ) -> None:
     lanes = key[0]
     dtype = state.accumulator.dtype
@@ -210,7 +195,7 @@ def _combined(code: Code, accumulator: Accumulator, old: Pair, new: Pair) -> Pai
 # --- updates ----------------------------------------------------------------------------------------------
 
 
-def emit_update(emitter: KernelEmitter, update: Update) -> None:
+def emit_update(emitter: Emitter, update: Update) -> None:
     state = emitter.accumulators[update.accumulator]
     accumulator, function = state.accumulator, emitter.function
     slots = state.slots[emitter.lanes, emitter.copy]
@@ -254,7 +239,7 @@ def _loaded(code: Code, accumulator: Accumulator, slots: tuple[str, ...]) -> Pai
 # --- reading ----------------------------------------------------------------------------------------------
 
 
-def read_accumulator(emitter: KernelEmitter, read: ReadAccumulator) -> Value:
+def read_accumulator(emitter: Emitter, read: ReadAccumulator) -> Value:
     state = emitter.accumulators[read.accumulator]
     accumulator, function = state.accumulator, emitter.function
     which = 1 if accumulator.combine in ARG else 0

@@ -12,17 +12,13 @@ So a vector waits for only one operation of the vector before it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from codegen.kernel.ir import ScanStep
+from codegen.llvm.emitter import Emitter
 from codegen.llvm.reduce import COMBINE, identity
 from codegen.llvm.values import Code, Value
 
-if TYPE_CHECKING:
-    from codegen.llvm.emit import KernelEmitter
 
-
-def emit_scan_step(emitter: KernelEmitter, step: ScanStep) -> Value:
+def emit_scan_step(emitter: Emitter, step: ScanStep) -> Value:
     state, function = emitter.accumulators[step.accumulator], emitter.function
     combine, dtype = state.accumulator.combine, state.accumulator.dtype
     code = Code(function, emitter.target, function.depth, emitter.lanes)

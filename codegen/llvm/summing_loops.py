@@ -13,22 +13,19 @@ which is as small as that of eager's cascade.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from codegen.kernel.ir import Accumulator, Stmt, Update
 from codegen.llvm.blocks import Bound, run_loop
+from codegen.llvm.emitter import Emitter
 from codegen.llvm.types import FLOATS
 from codegen.llvm.values import Code
-
-if TYPE_CHECKING:
-    from codegen.llvm.emit import KernelEmitter
 
 BLOCK = 128  # iterations
 
 Slot = tuple[str, int, str]  # dtype, lanes, the stack slot
 
 
-def sum_slots(emitter: KernelEmitter, body: list[Stmt], lanes: int, copies: int) -> list[Slot]:
+def sum_slots(emitter: Emitter, body: list[Stmt], lanes: int, copies: int) -> list[Slot]:
     """The slots of float sums that the statements of `body` themselves (not loops in it) add to.
 
     A sum in double precision of partial sums in single precision is exact enough without blocks.
@@ -46,7 +43,7 @@ def sum_slots(emitter: KernelEmitter, body: list[Stmt], lanes: int, copies: int)
 
 
 def run_summing_loop(
-    emitter: KernelEmitter,
+    emitter: Emitter,
     start: Bound,
     stop: Bound,
     step: int,
@@ -78,19 +75,19 @@ def run_summing_loop(
         _store(emitter, dtype, lanes, slot, _load(emitter, dtype, lanes, total))
 
 
-def _code(emitter: KernelEmitter, lanes: int) -> Code:
+def _code(emitter: Emitter, lanes: int) -> Code:
     return Code(emitter.function, emitter.target, emitter.function.depth, lanes)
 
 
-def _load(emitter: KernelEmitter, dtype: str, lanes: int, slot: str) -> str:
+def _load(emitter: Emitter, dtype: str, lanes: int, slot: str) -> str:
     return emitter.function.define_here(f"load {_code(emitter, lanes).type(dtype)}, ptr {slot}, align 64")
 
 
-def _store(emitter: KernelEmitter, dtype: str, lanes: int, slot: str, text: str) -> None:
+def _store(emitter: Emitter, dtype: str, lanes: int, slot: str, text: str) -> None:
     emitter.function.line(f"store {_code(emitter, lanes).type(dtype)} {text}, ptr {slot}, align 64")
 
 
-def _total_of(emitter: KernelEmitter, dtype: str, lanes: int, slot: str) -> str:
+def _total_of(emitter: Emitter, dtype: str, lanes: int, slot: str) -> str:
     """A new slot with the value of `slot`; `slot` becomes 0."""
     total = emitter.function.stack_slot(_code(emitter, lanes).type(dtype))
     _store(emitter, dtype, lanes, total, _load(emitter, dtype, lanes, slot))
@@ -98,7 +95,7 @@ def _total_of(emitter: KernelEmitter, dtype: str, lanes: int, slot: str) -> str:
     return total
 
 
-def _move(emitter: KernelEmitter, dtype: str, lanes: int, slot: str, total: str) -> None:
+def _move(emitter: Emitter, dtype: str, lanes: int, slot: str, total: str) -> None:
     """total += slot; slot = 0"""
     before, partial = _load(emitter, dtype, lanes, total), _load(emitter, dtype, lanes, slot)
     _store(emitter, dtype, lanes, total, _code(emitter, lanes).binary("fadd", dtype, before, partial))
