@@ -17,11 +17,25 @@ import torch
 from torch import fx
 
 from codegen.kernel import index_algebra as ix
-from codegen.kernel.index_algebra import Index, Poly, Ranges, to_expr
+from codegen.kernel.index_algebra import Index, Ranges, to_expr
 from codegen.kernel.ir import DTYPES
 from codegen.kernel.ops import IR_DTYPES, TORCH_DTYPES
 from codegen.kernel.program import BufferInfo, ExternStep, Program, Ref, ViewStep, root_memory
 from codegen.lower.attention import without_repeats
+from codegen.lower.nodes import (
+    all_known,
+    as_expr,
+    as_scalar,
+    is_result_with_offset,
+    is_view,
+    is_view_of_input,
+    outside,
+    owner_of,
+    parts_of,
+    sizes_of,
+    strides_of,
+    unused_results,
+)
 from codegen.lower.ordered_writes import (
     MemoryVersion,
     OrderedWrites,
@@ -30,9 +44,7 @@ from codegen.lower.ordered_writes import (
     write_in_order,
 )
 from codegen.lower.registry import LOWERINGS
-from codegen.lower.size_floats import SizeFloat, size_float
 from codegen.lower.tensor_expr import Assignment, Shape, Stored, TensorExpr, View
-from codegen.trace.nodes import Symbolic
 
 MAX_DEPTH = 150  # deeper definitions are stored: the passes recurse over definitions
 
@@ -125,7 +137,7 @@ class Lowering:
     def _placeholder(self, node: fx.Node) -> None:
         self.program.inputs.append(node.name)
         if not isinstance(self.val, torch.Tensor):
-            self.values[node] = _as_scalar(self.val)
+            self.values[node] = as_scalar(self.val)
         elif self.val.dtype in IR_DTYPES and self.val.layout == torch.strided:
             shape, strides = sizes_of(self.val), strides_of(self.val)
             stored = self.new_buffer(node.name, "input", self.val.dtype, shape, strides)
@@ -155,19 +167,19 @@ class Lowering:
         elif result is NotImplemented:
             result = self._extern(node)
         self.values[node] = self._remember(result, self.val)
-        if not _is_view(node.target):
-            self.fresh.update(part for part in _parts(self.values[node]) if isinstance(part, View))
+        if not is_view(node.target):
+            self.fresh.update(part for part in parts_of(self.values[node]) if isinstance(part, View))
 
     def _lowered(self, node: fx.Node) -> Any:
         function = LOWERINGS.get(node.target)
-        if function is None or not _all_known(node) or _is_result_with_offset(node):
+        if function is None or not all_known(node) or is_result_with_offset(node):
             return NotImplemented
         args, kwargs = fx.node.map_aggregate((node.args, node.kwargs), self.argument)
         return function(self, *args, **kwargs)
 
     def argument(self, value: Any) -> Any:
         """A node's value, or a size as an index; anything else as it is."""
-        return self.values[value] if isinstance(value, fx.Node) else _as_scalar(value)
+        return self.values[value] if isinstance(value, fx.Node) else as_scalar(value)
 
     def _scalar_call(self, node: fx.Node) -> None:
         """Arithmetic of sizes comes out of the shapes; a number read from a tensor is an extern result."""
@@ -204,7 +216,7 @@ class Lowering:
         args = fx.node.map_aggregate(without_repeats(node), self._extern_argument)
         kwargs = fx.node.map_aggregate(node.kwargs, self._extern_argument)
         results = self.val if isinstance(self.val, (tuple, list)) else (self.val,)
-        unused = _unused_results(node, len(results))
+        unused = unused_results(node, len(results))
         values = [
             None if i in unused else self._extern_result(node.name, val) for i, val in enumerate(results)
         ]
@@ -217,7 +229,7 @@ class Lowering:
         value = self.argument(argument)
         if isinstance(value, TensorExpr):
             return Ref(self.tensor_for(value, argument.meta.get("val"), argument.name))
-        return _outside(value)
+        return outside(value)
 
     def _extern_result(self, hint: str, val: Any) -> Any:
         return self._opaque(hint, "temp", val) if isinstance(val, torch.Tensor) else None
@@ -303,13 +315,13 @@ class Lowering:
                     value = self._another_view(self.program.buffers[value], item.name)
                 self.outputs[item] = value
         self.program.outputs = [
-            self.outputs[item] if isinstance(item, fx.Node) else _as_expr(item) for item in outputs
+            self.outputs[item] if isinstance(item, fx.Node) else as_expr(item) for item in outputs
         ]
 
     def _output_value(self, item: fx.Node) -> Any:
         value = self.values[item]
         if not isinstance(value, TensorExpr):
-            return _outside(value)
+            return outside(value)
         name = self._output_tensor(item, value)
         if self.versions:
             memory = {step.output: step.base for step in self.steps if isinstance(step, ViewStep)}
@@ -317,12 +329,12 @@ class Lowering:
         return name
 
     def _output_tensor(self, item: fx.Node, value: TensorExpr) -> str:
-        owner = _owner(item)
+        owner = owner_of(item)
         if owner is not item and value.dtype in DTYPES and not self._reaches(value, self.values[owner]):
             return self._view_of(owner, item)
         name = self.tensor_for(value, item.meta.get("val"), item.name, copies=True)
         info = self.program.buffers[name]
-        if info.kind == "input" and _is_view_of_input(item):
+        if info.kind == "input" and is_view_of_input(item):
             return self._another_view(info, item.name)
         if info.kind == "temp":
             info.kind = "output"
@@ -365,145 +377,6 @@ class Lowering:
         return name
 
 
-def _unused_results(node: fx.Node, count: int) -> set[int]:
-    """The results, of a call with several, that nothing reads. Some operators give no tensor although their
-    shape rule says that they do.
-    """
-    if not isinstance(node.meta.get("val"), (tuple, list)) or any(
-        user.target is not operator.getitem for user in node.users
-    ):
-        return set()
-    return set(range(count)) - {user.args[1] for user in node.users}
-
-
-_NODE_KINDS = {
-    "placeholder": Lowering._placeholder,
-    "get_attr": Lowering._get_attr,
-    "call_function": Lowering._call,
-    "output": Lowering._output,
-}
-
-
-def _is_view(target: Any) -> bool:
-    """True for operators whose results share the memory of an argument."""
-    if target is torch.ops.aten._unsafe_view.default:
-        return True
-    schema = getattr(target, "_schema", None)
-    return schema is not None and any(result.alias_info is not None for result in schema.returns)
-
-
-def _owner(node: fx.Node) -> fx.Node:
-    """The node that owns this one's memory in eager, through any number of views of the same dtype."""
-    while True:
-        made_by = node.args[0] if node.target is operator.getitem else node
-        if not (isinstance(made_by, fx.Node) and made_by.op == "call_function" and _is_view(made_by.target)):
-            return node
-        base = made_by.args[0]
-        if (
-            not isinstance(base, fx.Node)
-            or _dtype(base) is not _dtype(node)
-            or made_by.target in NO_PLAIN_VIEWS
-        ):
-            return node
-        node = base
-
-
-def _dtype(node: fx.Node) -> torch.dtype | None:
-    val = node.meta.get("val")
-    return val.dtype if isinstance(val, torch.Tensor) and val.layout is torch.strided else None
-
-
-_aten = torch.ops.aten
-#: operators that are views by their schema, but that copy if they have to or change the elements
-NO_PLAIN_VIEWS = frozenset((
-    _aten.reshape.default, _aten.contiguous.default, _aten.to.dtype, _aten._conj.default,
-    _aten._neg_view.default,
-))  # fmt: skip
-
-
-def _is_view_of_input(node: fx.Node) -> bool:
-    made_by = node.args[0] if node.target is operator.getitem else node
-    return isinstance(made_by, fx.Node) and made_by.op == "call_function" and _is_view(made_by.target)
-
-
-def _parts(value: Any) -> tuple[Any, ...]:
-    return value if isinstance(value, tuple) else (value,)
-
-
-def sizes_of(val: torch.Tensor) -> Shape:
-    return tuple(map(ix.from_size, val.shape))
-
-
-def strides_of(val: torch.Tensor) -> tuple[Index, ...]:
-    return tuple(map(ix.from_size, val.stride()))
-
-
-def _as_scalar(val: Any) -> Any:
-    if isinstance(val, Symbolic):
-        return _as_scalar(val.value)
-    if isinstance(val, torch.SymFloat):
-        return size_float(val.node.expr)
-    if isinstance(val, torch.SymBool):
-        raise NotImplementedError(f"{val}: a kernel can't take a truth value that depends on sizes")
-    return ix.from_size(val) if isinstance(val, torch.SymInt) else val
-
-
-def _as_expr(val: Any) -> Any:
-    """An output that is a number; a number that depends on sizes becomes an expression of them."""
-    return _outside(_as_scalar(val))
-
-
-def _outside(value: Any) -> Any:
-    """A number in the form that the launch plan takes."""
-    if isinstance(value, SizeFloat):
-        raise NotImplementedError("an operator or the caller wants a float that depends on sizes")
-    return to_expr(value) if isinstance(value, Poly) else value
-
-
-def _all_known(node: fx.Node) -> bool:
-    """True where kernels can read all tensor arguments and write all results."""
-    vals = [argument.meta.get("val") for argument in node.all_input_nodes]
-    vals += node.meta["val"] if isinstance(node.meta.get("val"), (tuple, list)) else [node.meta.get("val")]
-    return all(
-        val.dtype in IR_DTYPES and val.layout == torch.strided
-        for val in vals
-        if isinstance(val, torch.Tensor)
-    )
-
-
-def _is_result_with_offset(node: fx.Node) -> bool:
-    """Whether it is a copy that starts inside of its memory and that the caller will see. Some operators copy
-    a part of a tensor so.
-    """
-    val = node.meta["val"]
-    if not isinstance(val, torch.Tensor) or val.layout is not torch.strided or _is_view(node.target):
-        return False
-    if not any(user.op == "output" for user in node.users):
-        return False
-    if (
-        node.target in COPIES_OF_STORAGES
-        and _base_of(node).op == "placeholder"
-        and val._has_symbolic_sizes_strides
-    ):
-        return True  # the start of symbolic inputs is not known
-    return val.storage_offset() != 0
-
-
-COPIES_OF_STORAGES = (
-    torch.ops.aten.slice_scatter.default,
-    torch.ops.aten.select_scatter.default,
-    torch.ops.aten.diagonal_scatter.default,
-)
-
-
-def _base_of(node: fx.Node) -> fx.Node:
-    """The tensor that the first operand is a view of."""
-    base: Any = node.args[0]
-    while base.op == "call_function" and _is_view(base.target):
-        base = base.args[0]
-    return base
-
-
 def strided_form(place: Stored, element: Index, shape: Shape) -> Stored | None:
     """`element`, over axes d0, d1, ..., as strides and offset; None if it is not linear in the axes."""
     strides: list[Index] = [0] * len(shape)
@@ -530,3 +403,11 @@ def _same_layout(place: Stored, strides: tuple[Index, ...]) -> bool:
         size == 1 or have == want
         for size, have, want in zip(place.shape, place.strides, strides, strict=True)
     )
+
+
+_NODE_KINDS = {
+    "placeholder": Lowering._placeholder,
+    "get_attr": Lowering._get_attr,
+    "call_function": Lowering._call,
+    "output": Lowering._output,
+}

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from codegen.kernel.index_algebra import Index, plus, times
-from codegen.lower.graph import strides_of
+from codegen.lower.nodes import strides_of
 from codegen.lower.part_writes import written_parts
 from codegen.lower.promotion import as_operand
 from codegen.lower.registry import lowering

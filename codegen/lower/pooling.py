@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from codegen.kernel.index_algebra import plus
-from codegen.lower.graph import sizes_of
+from codegen.lower.nodes import sizes_of
 from codegen.lower.promotion import compute_dtype, is_float
 from codegen.lower.registry import lowering
 from codegen.lower.scalar_math import add, apply, compare, mul, where

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from codegen.kernel.index_algebra import Index, minus
-from codegen.lower.graph import sizes_of
+from codegen.lower.nodes import sizes_of
 from codegen.lower.one_hot import one_hot_sum
 from codegen.lower.promotion import compute_dtype
 from codegen.lower.registry import lowering

@@ -20,8 +20,8 @@ import torch
 
 from codegen.kernel.index_algebra import Index, row_major
 from codegen.kernel.ops import TORCH_DTYPES
-from codegen.lower.graph import strides_of
 from codegen.lower.indexing import index_coordinates, size_value, spread, with_dim
+from codegen.lower.nodes import strides_of
 from codegen.lower.pointwise import add_lowering
 from codegen.lower.promotion import as_operand
 from codegen.lower.registry import lowering

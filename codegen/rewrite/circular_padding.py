@@ -23,12 +23,13 @@ MOST_DIMS = 2  # pieces: three for each
 
 
 @replacing(F.pad, torch._C._nn.pad)
-def pad(tensor: torch.Tensor, sizes: Sequence[Any], mode: str = "constant", value: Any = None) -> Any:
-    if mode != "circular" or value is not None or not _fits(tensor, sizes):
+def padded(input: torch.Tensor, pad: Sequence[Any], mode: str = "constant", value: Any = None) -> Any:
+    """`torch.nn.functional.pad(input, pad, mode, value)`"""
+    if mode != "circular" or value is not None or not _fits(input, pad):
         return NotImplemented
-    result = tensor.contiguous()
-    for pair in range(len(sizes) // 2):
-        result = _around(result, tensor.dim() - 1 - pair, sizes[2 * pair], sizes[2 * pair + 1])
+    result = input.contiguous()
+    for pair in range(len(pad) // 2):
+        result = _around(result, input.dim() - 1 - pair, pad[2 * pair], pad[2 * pair + 1])
     return result
 
 

@@ -41,6 +41,7 @@ from codegen.rewrite import (  # noqa: F401 (each enters its rows)
     norms,
     own_gradients,
     pairs,
+    pooling,
     products,
     resampling,
     search,
