@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import torch
 
-from capture.backends import registry as backends
-from capture.hooks import switch as hooks
+from capture.backends.settings import make_settings
+from capture.hooks import switch
 from capture.hooks.compiled_module import wrap_module
 from capture.hooks.regions import Region, without_capture
 from capture.policy import marks
@@ -28,13 +28,10 @@ from capture.policy.marks import (
     mark_static,
     maybe_mark_dynamic,
 )
-from capture.policy.settings import CaptureSettings
-from capture.report.config import config
 from capture.report.counters import counters
 from capture.report.errors import UsageError, did_you_mean
 from capture.report.log import forget_warnings
-from capture.sizes import policy as size_policy
-from codegen.launch.host_memory import keep_memory_mapped, welcome_huge_pages
+from capture.sizes import policy
 
 if TYPE_CHECKING:
     from capture.policy.settings import Backend
@@ -79,7 +76,7 @@ class enable(Region):
         options: Mapping[str, Any] | None = None,
     ) -> None:
         settings = make_settings(backend, fullgraph=fullgraph, dynamic=dynamic, options=options)
-        super().__init__(hooks.lookup(hook), settings)
+        super().__init__(switch.lookup(hook), settings)
         self._name = settings.backend_name
         self._arguments = {
             "backend": backend,
@@ -95,42 +92,6 @@ class enable(Region):
 
     def __repr__(self) -> str:
         return f"enable({self._name!r})"
-
-
-def make_settings(
-    backend: str | Backend,
-    *,
-    fullgraph: bool = False,
-    dynamic: bool | None = None,
-    options: Mapping[str, Any] | None = None,
-    tag: Any = None,
-) -> CaptureSettings:
-    """The arguments of `enable`, checked."""
-    if type(fullgraph) is not bool:
-        raise UsageError(f"fullgraph is True or False, not {fullgraph!r}")
-    if dynamic not in (None, True, False) or type(dynamic) is int:
-        raise UsageError(f"dynamic is True, False or None, not {dynamic!r}")
-    if options is not None and not isinstance(options, Mapping):
-        raise UsageError(f"options is a dict of the backend's options, not {options!r}")
-    if config.keep_memory_mapped:
-        keep_memory_mapped()
-    welcome_huge_pages(config.huge_pages)
-    function = backends.resolve(backend, options)
-    named = tuple(sorted(options.items())) if options else ()
-    if named:
-        function = _bound_once(backend, named, function)
-    return CaptureSettings(function, backends.backend_name(backend), fullgraph, dynamic, named, tag)
-
-
-_bound: dict[Any, Any] = {}
-
-
-def _bound_once(backend: Any, named: tuple[tuple[str, Any], ...], function: Any) -> Any:
-    """Equal options give one function, so that equal settings are equal."""
-    try:
-        return _bound.setdefault((backend, named), function)
-    except TypeError:  # an option that can't be hashed
-        return function
 
 
 @overload
@@ -167,9 +128,9 @@ def wrap(fn: Any, region: Any, arguments: Mapping[str, Any]) -> Any:
     """
     if isinstance(fn, WITHOUT_A_FRAME):
         fn = _in_a_frame(fn)
-    hooks.request(fn)
+    switch.request(fn)
     if isinstance(fn, torch.nn.Module):
-        return wrap_module(fn, region, arguments)
+        return wrap_module(fn, region, rewrap, arguments)
     if isinstance(fn, type):
         raise UsageError(f"capture a class by its instances or methods: {fn.__qualname__} is a class")
     if not callable(fn):
@@ -177,6 +138,11 @@ def wrap(fn: Any, region: Any, arguments: Mapping[str, Any]) -> Any:
             f"only callables and modules can be captured, not {fn!r} of type {type(fn).__name__}"
         )
     return region.around(fn)
+
+
+def rewrap(module: torch.nn.Module, arguments: Mapping[str, Any] | None) -> Any:
+    """The compiled module of a copied or unpickled original."""
+    return disable(module) if arguments is None else enable(**arguments)(module)
 
 
 #: written in C: there is no Python to capture in a call
@@ -229,7 +195,7 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
     if fn is None:
         return _Disabled() if recursive else functools.partial(disable, recursive=False)
     if isinstance(fn, torch.nn.Module):
-        return wrap_module(fn, _Disabled(), None)
+        return wrap_module(fn, _Disabled(), rewrap, None)
     if isinstance(fn, type):
         names = ("__init__", "__call__") if issubclass(fn, torch.nn.Module) else ("__init__",)
         for name in names:
@@ -246,7 +212,7 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
     if not isinstance(function, types.FunctionType):
         raise UsageError(f"disable(recursive=False) takes a Python function, not {fn!r}")
     marks.mark_disabled(function)
-    hooks.leave_alone(function.__code__)
+    switch.leave_alone(function.__code__)
     return fn
 
 
@@ -274,7 +240,7 @@ def reset() -> None:
     """Forget all that was captured, every skipped frame, counters and the warnings given. Marks of functions
     and tensors stay.
     """
-    hooks.forget_all()
-    size_policy.forget_all()
+    switch.forget_all()
+    policy.forget_all()
     counters.clear()
     forget_warnings()

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 import _capture
 import torch
 
-from capture.hooks import converters as keys
-from capture.hooks import switch as hooks
+from capture.backends.settings import make_settings
+from capture.hooks import converters, switch
 from capture.hooks.compiled_module import original_of
 from capture.hooks.regions import Region, original_function
 from capture.report.errors import UsageError
@@ -137,7 +137,7 @@ def explain(fn: Any, **settings: Any) -> Callable[..., Explanation]:
         region = _fresh_region(**settings)
         try:
             with observing(collector), region:
-                hooks.prepare(region.hook, target)
+                switch.prepare(region.hook, target)
                 target(*args, **kwargs)
         finally:
             _forget(region)
@@ -147,11 +147,8 @@ def explain(fn: Any, **settings: Any) -> Callable[..., Explanation]:
 
 
 def _fresh_region(hook: str = "pep523", **settings: Any) -> Region:
-    from capture import api
-
-    return Region(
-        hooks.lookup(hook), api.make_settings(settings.pop("backend", "llvm"), tag=object(), **settings)
-    )
+    made = make_settings(settings.pop("backend", "llvm"), tag=object(), **settings)
+    return Region(switch.lookup(hook), made)
 
 
 def _forget(region: Region) -> None:
@@ -161,7 +158,7 @@ def _forget(region: Region) -> None:
             if entry.key is region.settings:
                 _capture.remove_entry(code, entry)
     assert region.settings is not None
-    keys.forget(region.settings)
+    converters.forget(region.settings)
 
 
 # --- the report ---------------------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ import torch
 
 import capture
 from capture.explain import Collector
-from capture.hooks import switch as hooks
 from capture.hooks.converters import converter_for
+from capture.hooks.switch import OFF, State, switch
 from capture.report.observe import observing
 
 
@@ -67,7 +67,7 @@ def test_enable_captures_callees_and_restores(found):
     x = torch.ones(3)
     with capture.enable("eager"):
         result = double_plus_one(x)
-        assert hooks.switch(hooks.State("pep523", *converter_for(_settings()))).hook == "pep523"
+        assert switch(State("pep523", *converter_for(_settings()))).hook == "pep523"
     assert torch.equal(result, torch.full((3,), 3.0))
     assert found.graph_count == 1
     double_plus_one(torch.ones(4))
@@ -75,7 +75,7 @@ def test_enable_captures_callees_and_restores(found):
 
 
 def _settings():
-    from capture.api import make_settings
+    from capture.backends.settings import make_settings
 
     return make_settings("eager")
 
@@ -83,7 +83,7 @@ def _settings():
 def test_hook_is_restored_after_an_exception():
     with pytest.raises(ZeroDivisionError), capture.enable("eager"):
         1 / 0
-    assert hooks.switch(hooks.OFF) == hooks.OFF
+    assert switch(OFF) == OFF
 
 
 def test_regions_nest_and_inner_settings_hold(found):
@@ -105,7 +105,7 @@ def test_the_same_region_can_be_entered_inside_of_itself():
     region = capture.enable("eager")
     with region, region:
         double_plus_one(torch.ones(2))
-    assert hooks.switch(hooks.OFF) == hooks.OFF
+    assert switch(OFF) == OFF
 
 
 def test_equal_settings_share_entries(found):
@@ -141,7 +141,7 @@ def test_out_of_order_names_both_and_turns_the_hook_off():
     inner.__enter__()
     with pytest.raises(capture.UsageError, match=r"enable\('eager'\).*before enable\('llvm'\)"):
         outer.__exit__(None, None, None)
-    assert hooks.switch(hooks.OFF) == hooks.OFF
+    assert switch(OFF) == OFF
     inner.__exit__(None, None, None)  # was closed with the other one
     with pytest.raises(capture.UsageError, match="not enabled on this thread"):
         inner.__exit__(None, None, None)

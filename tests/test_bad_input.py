@@ -12,7 +12,7 @@ import torch
 
 import capture
 from capture.frame import convert as convert_frame
-from capture.hooks import switch as hooks
+from capture.hooks.switch import OFF, switch
 from tests.differential import Program, assert_same
 
 
@@ -131,7 +131,7 @@ def test_a_backend_that_fails_under_raise_on_error(backend):
     ):
         fast(torch.ones(2))
     assert raised.value.backend == backend.__name__ and raised.value.__cause__ is not None
-    assert hooks.switch(hooks.OFF) == hooks.OFF
+    assert switch(OFF) == OFF
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_backend_that_returns_something_else(backend, text, program):
     for _ in range(2):
         with pytest.raises(capture.BackendError, match=text):
             fast(torch.ones(2))
-    assert hooks.switch(hooks.OFF) == hooks.OFF
+    assert switch(OFF) == OFF
 
 
 @pytest.mark.parametrize("fullgraph", [False, True])
@@ -213,7 +213,7 @@ class Raises(torch.nn.Module):
 @pytest.mark.parametrize("backend", ["eager", "llvm"])
 def test_a_model_that_raises_in_its_forward(hook, backend):
     assert_same(Raises(), (torch.ones(1, 2),), calls=3, hook=hook, backend=backend, tolerance=(1e-6, 1e-6))
-    assert hooks.switch(hooks.OFF) == hooks.OFF
+    assert switch(OFF) == OFF
 
 
 def wrong_shapes(x, y):

@@ -31,7 +31,7 @@ from capture.graph.number_operations import (
     method_with_floats,
     tensor_of_numbers,
 )
-from capture.hooks import switch as hooks
+from capture.hooks.switch import OFF, switch
 from codegen.launch.compiled import EagerGraph
 
 FLOATS = (torch.float32, torch.float64)
@@ -86,12 +86,12 @@ class FloatGraph:
             if len(self.compiled) >= LIMIT:
                 forward: Callable[..., Any] = self.original.forward
                 return forward
-            before = hooks.switch(hooks.OFF)
+            before = switch(OFF)
             try:
                 compiled = self.compile_graph(self._with_constants(values), args)
                 self.compiled[key] = _or_as_captured(compiled, self.original)
             finally:
-                hooks.switch(before)
+                switch(before)
         return self.compiled[key]
 
     def _with_constants(self, values: Sequence[float]) -> torch.fx.GraphModule:

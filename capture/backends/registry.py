@@ -18,15 +18,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from cache.store import KernelStore
-from capture.backends import array_cost
-from capture.backends.float_arguments import compile_with_floats
-from capture.backends.sized_graph import SizedGraph
-from capture.backends.value_parts import compile_in_parts, reads_values
-from capture.hooks import switch as hooks
+from capture.hooks.switch import OFF, switch
 from capture.report.config import config
 from capture.report.errors import (
     BackendError,
@@ -36,15 +31,16 @@ from capture.report.errors import (
     did_you_mean,
 )
 from capture.report.log import failure_text, warn_once
-from codegen.compile_fx import compile_for_sizes, compile_fx
-from codegen.launch.compiled import CompiledGraph, EagerGraph
 
 if TYPE_CHECKING:
     import torch.fx
 
     from capture.policy.settings import Backend, CaptureSettings
 
+B = TypeVar("B", bound="Backend")
+
 _registry: dict[str, Backend] = {}
+_keeping_contract: list[Backend] = []
 
 
 def register(name: str) -> Callable[[Backend], Backend]:
@@ -61,6 +57,12 @@ def register(name: str) -> Callable[[Backend], Backend]:
         return function
 
     return add
+
+
+def keeps_contract(function: B) -> B:
+    """Decorator: what this backend returns needs no check at each call."""
+    _keeping_contract.append(function)
+    return function
 
 
 def names() -> list[str]:
@@ -129,25 +131,10 @@ def call(
         text = f"backend {settings.backend_name!r} failed, its graphs run eagerly: {failure_text(error)}"
         warn_once(None, f"backend {settings.backend_name}", text)
         return gm.forward
-    if getattr(settings.backend, "func", settings.backend) is llvm_backend:
-        return compiled  # ours keeps the contract, and the hook calls it without Python between
+    function = getattr(settings.backend, "func", settings.backend)
+    if any(function is keeping for keeping in _keeping_contract):
+        return compiled  # the hook calls it without Python between
     return CheckedBackend(settings.backend_name, compiled, _output_count(gm))
-
-
-def is_worth_running(compiled: Any, captured: torch.fx.Graph, instructions: int) -> bool:
-    """Is the frame's Python no quicker? Only asked of what our own backend compiled: others are run because
-    the user said so.
-    """
-    if isinstance(compiled, CheckedBackend):
-        return True
-    from codegen.autograd.worth_running import is_worth_running
-
-    return is_worth_converting(compiled, captured) and is_worth_running(compiled, captured, instructions)
-
-
-def is_worth_converting(compiled: Any, captured: torch.fx.Graph) -> bool:
-    """The same, of graphs of NumPy's operations alone."""
-    return not isinstance(compiled, CompiledGraph) or array_cost.is_worth_running(captured)
 
 
 def _output_count(gm: torch.fx.GraphModule) -> int:
@@ -164,11 +151,11 @@ class CheckedBackend:
         self.count = count
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
-        before = hooks.switch(hooks.OFF)  # the backend's own Python code is nothing to capture
+        before = switch(OFF)  # the backend's own Python code is nothing to capture
         try:
             outputs = self.compiled(*args)
         finally:
-            hooks.switch(before)
+            switch(before)
         if not isinstance(outputs, tuple | list):
             raise BackendError(
                 self.name,
@@ -179,77 +166,3 @@ class CheckedBackend:
                 self.name, f"its callable returned {len(outputs)} outputs, the graph has {self.count}"
             )
         return tuple(outputs)
-
-
-# --- built in ---------------------------------------------------------------------------------------------
-
-
-@register("eager")
-def eager_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
-    """The graph as it was captured, run call by call: shows what capture alone does."""
-    return gm.forward
-
-
-@register("llvm")
-def llvm_backend(
-    gm: torch.fx.GraphModule, example_inputs: list[Any], *, freeze: bool = False
-) -> Callable[..., Any]:
-    """Native code for the whole graph, and for its backward where an input wants gradients. freeze: inputs
-    whose placeholders are marked "frozen" are constants.
-    """
-    if reads_values(gm.graph):
-        return compile_in_parts(gm, _compile_part) or EagerGraph(gm, "no part of it is worth compiling")
-    return compile_with_floats(gm, example_inputs, functools.partial(_compile_natively, freeze=freeze))
-
-
-def _compile_part(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
-    """A part of a graph with numbers that only a run knows: for all of them at once, or not at all."""
-    forward: Callable[..., Any] = gm.forward
-    if any(type(value) is int for value in example_inputs):
-        symbolic = compile_for_sizes(gm, example_inputs, store=kernel_store())
-        if symbolic is None:
-            return forward
-        return SizedGraph(gm, example_inputs, lambda module, _: module.forward, symbolic)
-    compiled = compile_fx(gm, example_inputs, store=kernel_store())
-    return forward if isinstance(compiled, EagerGraph) else compiled
-
-
-def _compile_natively(
-    gm: torch.fx.GraphModule, example_inputs: Sequence[Any], *, freeze: bool
-) -> Callable[..., Any]:
-    places = [node for node in gm.graph.nodes if node.op == "placeholder"]
-    frozen = frozenset(place for place, node in enumerate(places) if freeze and node.meta.get("frozen"))
-    compile_graph = functools.partial(compile_fx, store=kernel_store(), frozen=frozen)
-    if any(type(value) is int for value in example_inputs):
-        symbolic = compile_for_sizes(gm, example_inputs, store=kernel_store())
-        return SizedGraph(gm, example_inputs, compile_graph, symbolic)
-    return compile_graph(gm, example_inputs)
-
-
-@register("aot_eager")
-def aot_eager_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
-    """The traced forward and backward graphs, each ATen operator a call: shows what tracing does, without
-    kernels.
-    """
-    return compile_with_floats(gm, example_inputs, _trace)
-
-
-def _trace(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
-    compile_graph = functools.partial(compile_fx, kernels=False)
-    if any(type(value) is int for value in example_inputs):
-        return SizedGraph(gm, example_inputs, compile_graph)
-    return compile_graph(gm, example_inputs)
-
-
-def kernel_store() -> Any:
-    """The disk cache of machine code, or None where config.disk_cache is off."""
-    return _open_store(config.cache_dir) if config.disk_cache else None
-
-
-@functools.cache
-def _open_store(directory: str) -> Any:
-    if not directory:
-        import platformdirs
-
-        directory = platformdirs.user_cache_dir("capture")
-    return KernelStore(directory)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import _capture
 
-from capture.hooks import switch as hooks
+from capture.hooks.switch import OFF, switch
 
 if TYPE_CHECKING:
     import torch.fx
@@ -81,14 +81,14 @@ class SizedGraph:
         key = self.key(args)
         if key in self.ready:
             return self.ready.pop(key)
-        before = hooks.switch(hooks.OFF)
+        before = switch(OFF)
         try:
             made: Callable[..., Any] | None = None
             if self.symbolic is not None:
                 made = self.symbolic.graph_for(key, self.direct_call.add_template)
             return self.in_numbers(key, args) if made is None else made
         finally:
-            hooks.switch(before)
+            switch(before)
 
     def in_numbers(self, key: tuple[int, ...], args: Sequence[Any]) -> Callable[..., Any]:
         """The graph for these ints alone, where there is none for all of them."""
@@ -120,9 +120,9 @@ class Uncompiled:
     def __call__(self, *args: Any) -> Any:
         self.calls += 1
         if self.calls == AGAIN and len(self.owner.compiled) < LIMIT:
-            before = hooks.switch(hooks.OFF)
+            before = switch(OFF)
             try:
                 self.forward = self.owner.compile(self.key, args)
             finally:
-                hooks.switch(before)
+                switch(before)
         return self.forward(*args)

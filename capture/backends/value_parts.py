@@ -24,7 +24,7 @@ import torch.fx
 from torch.fx.node import map_arg
 
 from capture.graph.named_functions import new_graph
-from capture.hooks import switch as hooks
+from capture.hooks.switch import OFF, switch
 
 SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 Compiler = Callable[[torch.fx.GraphModule, Sequence[Any]], Callable[..., Any]]
@@ -208,11 +208,11 @@ class Unhooked:
         self.forward = forward
 
     def __call__(self, *args: Any) -> Any:
-        before = hooks.switch(hooks.OFF)
+        before = switch(OFF)
         try:
             return self.forward(*args)
         finally:
-            hooks.switch(before)
+            switch(before)
 
 
 class Part:
@@ -238,10 +238,10 @@ class Part:
         return part
 
     def compile(self, args: Sequence[Any]) -> Callable[..., Any]:
-        before = hooks.switch(hooks.OFF)
+        before = switch(OFF)
         try:
             made = self.compile_part(self.module, args)
         finally:
-            hooks.switch(before)
+            switch(before)
         self.compiled = getattr(made, "direct_call", made)
         return self.compiled

@@ -20,7 +20,7 @@ import torch
 import torch.fx
 
 import cache
-from capture.backends import registry as backends
+from capture.backends import llvm, registry
 from capture.bytecode.dialects import dialect
 from capture.frame.attempts import Attempts, check_divisible
 from capture.frame.expected_breaks import ExpectedBreaks
@@ -28,6 +28,7 @@ from capture.frame.recompiles import check_limit
 from capture.graph.converted_inputs import converted_inputs
 from capture.graph.drop_unread import drop_unread_items
 from capture.graph.frozen_inputs import freeze_inputs
+from capture.hooks.converters import makes_converters
 from capture.interpret.output_graph import OutputGraph
 from capture.interpret.root_translator import RootTranslator
 from capture.output import break_code, frame_code
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 _lock = forks.held_by_forks(threading.RLock(), forks.CAPTURE)
 
 
+@makes_converters
 class Converter:
     """The hook's callback for one group of settings."""
 
@@ -299,8 +301,8 @@ def is_worth_running(capture: Capture, compiled: Any) -> bool:
     """
     output = capture.output
     if capture.value is not None or break_code.ends_the_frame(capture.tx):
-        return backends.is_worth_running(compiled, output.graph, output.budget.instructions)
-    return backends.is_worth_converting(compiled, output.graph)
+        return llvm.is_worth_running(compiled, output.graph, output.budget.instructions)
+    return llvm.is_worth_converting(compiled, output.graph)
 
 
 def write_bytecode(before: types.CodeType, after: types.CodeType) -> None:
@@ -351,7 +353,7 @@ def compile_graph(
         freeze_inputs(output, used)
     state = ThreadState.capture()
     try:  # a backend may run the graph, and with it what the graph does to the thread
-        compiled = backends.call(settings, module, [i.example for i in used])
+        compiled = registry.call(settings, module, [i.example for i in used])
     finally:
         state.restore()
     observe.current().on_compile_time("backend", time.perf_counter() - started, frame.code)

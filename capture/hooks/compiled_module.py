@@ -18,7 +18,7 @@ from __future__ import annotations
 import copy
 import functools
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -29,15 +29,18 @@ from capture.report.errors import UsageError
 if TYPE_CHECKING:
     from capture.hooks.regions import Region
 
+Rewrap = Callable[[torch.nn.Module, Mapping[str, Any] | None], Any]
+
 
 class CompiledModule:
     """Put before the module's own class. `_capture_original`: the module; `_capture_arguments`: those of
-    `enable`, None: disabled.
+    `enable`, None: disabled. `_capture_rewrap`: makes the compiled module of a copy of the original.
     """
 
     __slots__ = ()
     _capture_original: torch.nn.Module
     _capture_arguments: Mapping[str, Any] | None
+    _capture_rewrap: Rewrap
     _capture_call: Any
     _capture_forward: Any
 
@@ -51,16 +54,18 @@ class CompiledModule:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         original = copy.deepcopy(self._capture_original, memo)
-        return rewrap(original, self._capture_arguments)
+        return self._capture_rewrap(original, self._capture_arguments)
 
     def __copy__(self) -> Any:
-        return rewrap(copy.copy(self._capture_original), self._capture_arguments)
+        return self._capture_rewrap(copy.copy(self._capture_original), self._capture_arguments)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return rewrap, (self._capture_original, self._capture_arguments)
+        return self._capture_rewrap, (self._capture_original, self._capture_arguments)
 
 
-def wrap_module(module: torch.nn.Module, region: Region, arguments: Mapping[str, Any] | None) -> Any:
+def wrap_module(
+    module: torch.nn.Module, region: Region, rewrap: Rewrap, arguments: Mapping[str, Any] | None
+) -> Any:
     """`module`, captured in `region`. UsageError for a module whose class allows no subclass (scripted
     modules).
     """
@@ -71,6 +76,7 @@ def wrap_module(module: torch.nn.Module, region: Region, arguments: Mapping[str,
     object.__setattr__(new, "__dict__", module.__dict__)
     object.__setattr__(new, "_capture_original", module)
     object.__setattr__(new, "_capture_arguments", arguments)
+    object.__setattr__(new, "_capture_rewrap", rewrap)
     object.__setattr__(new, "_capture_call", _around(region, module, "__call__", arguments))
     object.__setattr__(new, "_capture_forward", _around(region, module, "forward", arguments))
     return new
@@ -88,13 +94,6 @@ def original_of(module: torch.nn.Module) -> torch.nn.Module:
     return module._capture_original if isinstance(module, CompiledModule) else module
 
 
-def rewrap(module: torch.nn.Module, arguments: Mapping[str, Any] | None) -> Any:
-    """The compiled module of a copied or unpickled original."""
-    from capture import api
-
-    return api.disable(module) if arguments is None else api.enable(**arguments)(module)
-
-
 _classes: weakref.WeakValueDictionary[type, type] = weakref.WeakValueDictionary()
 
 
@@ -110,7 +109,7 @@ def _compiled_class(cls: type) -> type:
 
 def _make_class(cls: type) -> type:
     namespace = {
-        "__slots__": ("_capture_original", "_capture_arguments", "_capture_call", "_capture_forward"),
+        "__slots__": tuple(CompiledModule.__annotations__),
         "__module__": cls.__module__,
         "__qualname__": cls.__qualname__,
         "__doc__": cls.__doc__,

@@ -14,11 +14,22 @@ entries refer to them.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from typing import TypeVar
 
 from capture.policy.settings import CaptureSettings, FrameConverter
 
+T = TypeVar("T", bound=Callable[..., FrameConverter])
+
 _lock = threading.Lock()
+_makers: list[Callable[[CaptureSettings], FrameConverter]] = []
 _converters: dict[CaptureSettings, tuple[FrameConverter, CaptureSettings]] = {}
+
+
+def makes_converters(cls: T) -> T:
+    """Decorator: the one class of converters."""
+    _makers.append(cls)
+    return cls
 
 
 def converter_for(settings: CaptureSettings) -> tuple[FrameConverter, CaptureSettings]:
@@ -36,9 +47,8 @@ def converter_for(settings: CaptureSettings) -> tuple[FrameConverter, CaptureSet
 
 
 def _make(settings: CaptureSettings) -> tuple[FrameConverter, CaptureSettings]:
-    from capture.frame.convert import Converter
-
-    return Converter(settings), settings
+    (make,) = _makers
+    return make(settings), settings
 
 
 def forget(settings: CaptureSettings) -> None:

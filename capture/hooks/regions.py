@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import _capture
 
-from capture.hooks import switch as hooks
+from capture.hooks import switch
 from capture.hooks.converters import converter_for
 from capture.policy import stance
 from capture.report.errors import UsageError
@@ -36,7 +36,7 @@ class _OpenRegions(threading.local):
     """
 
     def __init__(self) -> None:
-        self.stack: list[tuple[Region, hooks.State]] = []
+        self.stack: list[tuple[Region, switch.State]] = []
         self.closed_by_error: list[Region] = []
 
 
@@ -52,23 +52,23 @@ class Region:
         self.hook = hook
         self.settings = settings
 
-    def state(self) -> hooks.State:
+    def state(self) -> switch.State:
         """The hook state of a thread inside of this region."""
         if self.settings is None or self.hook is None:
-            return hooks.OFF
+            return switch.OFF
         converter, key = converter_for(self.settings)
-        return hooks.State(self.hook, converter, key)
+        return switch.State(self.hook, converter, key)
 
     def __enter__(self) -> Region:
-        inside = hooks.OFF if stance.current() == stance.FORCE_EAGER else self.state()
-        before = hooks.switch(inside)
+        inside = switch.OFF if stance.current() == stance.FORCE_EAGER else self.state()
+        before = switch.switch(inside)
         _open.stack.append((self, before))
         return self
 
     def __exit__(self, *exception: object) -> None:
         stack = _open.stack
         if stack and stack[-1][0] is self:
-            hooks.switch(stack.pop()[1])
+            switch.switch(stack.pop()[1])
         elif any(region is self for region, _ in stack):
             inner = stack[-1][0]
             _close_all(self)
@@ -89,12 +89,12 @@ class Region:
 
         @functools.wraps(fn)
         def captured(*args: Any, **kwargs: Any) -> Any:
-            before = hooks.switch(hooks.OFF if stance.current() == stance.FORCE_EAGER else inside)
+            before = switch.switch(switch.OFF if stance.current() == stance.FORCE_EAGER else inside)
             try:
-                hooks.prepare(inside.hook, fn)
+                switch.prepare(inside.hook, fn)
                 return fn(*args, **kwargs)
             finally:
-                hooks.switch(before)
+                switch.switch(before)
 
         return _natively(_remember(captured, fn), inside, fn)
 
@@ -107,7 +107,7 @@ class Region:
         return _natively(self.around(run), self.state(), owner, name)
 
 
-def _natively(described: Any, inside: hooks.State, target: Any, *method: str) -> Any:
+def _natively(described: Any, inside: switch.State, target: Any, *method: str) -> Any:
     """The same function without a frame of its own, where its hook is the extension's."""
     if inside.hook != "pep523":
         return described
@@ -129,7 +129,7 @@ def _close_all(exiting: Region) -> None:
     come.
     """
     _open.closed_by_error.extend(region for region, _ in _open.stack if region is not exiting)
-    hooks.switch(_open.stack[0][1])
+    switch.switch(_open.stack[0][1])
     _open.stack.clear()
 
 
@@ -138,10 +138,10 @@ def without_capture(fn: T) -> T:
 
     @functools.wraps(fn)
     def disabled(*args: Any, **kwargs: Any) -> Any:
-        before = hooks.switch(hooks.OFF)
+        before = switch.switch(switch.OFF)
         try:
             return fn(*args, **kwargs)
         finally:
-            hooks.switch(before)
+            switch.switch(before)
 
     return disabled  # type: ignore[return-value]

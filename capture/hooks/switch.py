@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import _capture
 import torch
 
-from capture.hooks import settrace as settrace_hook
+from capture.hooks import settrace
 from capture.policy import frame_filter
 from capture.report.errors import UsageError, did_you_mean
 
@@ -54,7 +54,7 @@ def lookup(name: str) -> str:
 def switch(state: State) -> State:
     """Make `state` that of this thread; returns the one before."""
     hook, converter, key = state
-    traced, traced_key = settrace_hook.get_callback()
+    traced, traced_key = settrace.get_callback()
     if traced is not None or hook == "settrace":
         return _switch_traced(state, traced, traced_key)
     native, native_key = _capture.set_callback(converter, key)
@@ -64,7 +64,7 @@ def switch(state: State) -> State:
 def _switch_traced(state: State, traced: Any, traced_key: Any) -> State:
     hook, converter, key = state
     native, native_key = _set_native(*((converter, key) if hook == "pep523" else (None, None)))
-    settrace_hook.set_callback(*((converter, key) if hook == "settrace" else (None, None)))
+    settrace.set_callback(*((converter, key) if hook == "settrace" else (None, None)))
     if traced is not None:
         return State("settrace", traced, traced_key)
     return OFF if native is None else State("pep523", native, native_key)
@@ -81,7 +81,7 @@ def prepare(hook: str | None, fn: Any) -> None:
     """
     if hook == "settrace":
         for function in _functions_of(fn):
-            settrace_hook.install(function)
+            settrace.install(function)
 
 
 def _functions_of(fn: Any) -> list[types.FunctionType]:
@@ -116,7 +116,7 @@ def request(function: Any) -> None:
 
 def forget_all() -> None:
     """Remove all entries and skip marks of all code objects."""
-    settrace_hook.forget_all()
+    settrace.forget_all()
     for code in _capture.all_codes():
         _capture.clear_entries(code)
         if id(code) not in _left_alone:

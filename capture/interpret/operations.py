@@ -20,7 +20,7 @@ from torch._subclasses.fake_tensor import (
     FakeTensor,
 )
 
-from capture.graph import arguments as graph_arguments
+from capture.graph.arguments import are_foreign, as_plain
 from capture.interpret import node_annotations
 from capture.report.break_reasons import GraphBreak
 from capture.report.retry import Retry, SizesAsNumbers
@@ -70,8 +70,8 @@ class Operations:
             return known
         if isinstance(value, bool):
             return ConstantVariable(value)  # a question about types and layouts, answered
-        if graph_arguments.are_foreign(proxies) or graph_arguments.are_foreign(keywords.values()):
-            proxies, keywords = graph_arguments.as_plain(target, proxies, keywords, value)
+        if are_foreign(proxies) or are_foreign(keywords.values()):
+            proxies, keywords = as_plain(target, proxies, keywords, value)
         node = self.output.graph.create_node(kind, target, proxies, keywords)
         node.meta["stack_trace"] = tx.stack_text()
         node.meta["example_value"] = value

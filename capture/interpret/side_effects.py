@@ -25,6 +25,7 @@ from capture.variables.containers.sets import SetVariable
 from capture.variables.core.base import Deleted, Variable
 from capture.variables.core.class_lookup import lookup_type, plain_setattr
 from capture.variables.core.constant import ConstantVariable, is_literal
+from capture.variables.core.watch import Watch
 from capture.variables.iterators.iterator import IteratorVariable
 from capture.variables.numbers.random_object import RandomVariable
 from capture.variables.objects.user_object import ObjectVariable
@@ -37,22 +38,6 @@ if TYPE_CHECKING:
 
     from capture.output.python_code import PythonCode
     from guards.sources import Source
-
-
-class Watch:
-    def __init__(self, root: Variable) -> None:
-        self.is_changed = False
-        self.variables: dict[int, Variable] = {}  # by id, which is theirs while they are held here
-        pending = [root]
-        while pending:
-            variable = pending.pop()
-            if id(variable) not in self.variables:
-                self.variables[id(variable)] = variable
-                pending += variable.children()
-
-    def note(self) -> None:
-        """One of the variables is about to change."""
-        self.is_changed = True
 
 
 def _held_before(owner: Any, name: str) -> Any:

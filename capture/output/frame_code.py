@@ -26,7 +26,7 @@ from bytecode import Label, TryBegin, TryEnd
 from capture.bytecode.dialects import Assembler, dialect
 from capture.bytecode.emit import bytecode_like, release_constants
 from capture.bytecode.line_places import cut_far_places, fill_places
-from capture.hooks import switch as hooks
+from capture.hooks.switch import OFF, switch
 from capture.output.python_code import PythonCode
 from capture.variables.callables.function import CellVariable
 from capture.variables.core.base import Variable
@@ -248,11 +248,11 @@ def _run_eagerly(code: Assembler, frame_code: FrameCode) -> None:
 
 def run_unhooked(function: Any, args: tuple[Any, ...]) -> Any:
     """Under fullgraph=True no function below a graph has to be one whole graph by itself."""
-    before = hooks.switch(hooks.OFF)
+    before = switch(OFF)
     try:
         return function(*args)
     finally:
-        hooks.switch(before)
+        switch(before)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -24,7 +24,6 @@ from torch.utils.hooks import RemovableHandle
 
 from capture.bytecode.dialects import dialect
 from capture.bytecode.instructions import decode
-from capture.interpret.side_effects import Watch
 from capture.report.break_reasons import GraphBreak
 from capture.variables.callables.builtin import BuiltinVariable
 from capture.variables.callables.function import (
@@ -38,6 +37,7 @@ from capture.variables.callables.function import (
 from capture.variables.core.base import LazyVariable, ObservedException, Variable
 from capture.variables.core.constant import NONE
 from capture.variables.core.rules import rule
+from capture.variables.core.watch import Watch
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.tensors import subgraph as outline
 from capture.variables.tensors.tensor import TENSOR_METHODS, TensorVariable

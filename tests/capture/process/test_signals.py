@@ -13,8 +13,7 @@ import pytest
 import torch
 
 import capture
-from capture.hooks import regions
-from capture.hooks import switch as hooks
+from capture.hooks import regions, switch
 from capture.process.signals import deferred
 from capture.report.config import config
 from capture.report.counters import counters
@@ -84,7 +83,7 @@ def test_the_timer_strikes_anywhere() -> None:
     """Whatever instruction it meets, the thread is usable and the next call right."""
 
     def strike(number: int, frame: Any) -> None:
-        while frame is not None and frame.f_code.co_filename not in (regions.__file__, hooks.__file__):
+        while frame is not None and frame.f_code.co_filename not in (regions.__file__, switch.__file__):
             frame = frame.f_back
         if frame is None:  # (a block that is interrupted while it is left stays open, as any of Python's)
             raise Interrupted

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import capture
-from capture.backends import registry as backends
+from capture.backends import registry
 from capture.report.config import config
 from capture.report.counters import counters
 from tests.capture.cases.sizes.unbacked_registry import CASES, UnbackedCase, masks, rows
@@ -165,7 +165,7 @@ def in_parts(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 def test_parts(gradients: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """What lies before the read is compiled, with its gradients; what lies behind it once for all sizes."""
     compiled: list[tuple[list[str], Any]] = []
-    original = backends._compile_part
+    original = registry._compile_part
 
     def compile_part(gm: torch.fx.GraphModule, inputs: Any) -> Any:
         made = original(gm, inputs)

@@ -1,0 +1,121 @@
+"""The backends that come with the package: native code, and two that show the steps before it.
+
+In:  a captured graph and example inputs.
+Out: "llvm": native code for the graph and its backward; "aot_eager": the traced graphs, operator by operator;
+     "eager": the captured graph, call by call.
+
+    capture.compile(model)                      ->   llvm_backend(gm, example_inputs)
+    capture.compile(model, backend="eager")     ->   gm.forward
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cache.store import KernelStore
+from capture.backends import array_cost
+from capture.backends.float_arguments import compile_with_floats
+from capture.backends.registry import CheckedBackend, keeps_contract, register
+from capture.backends.sized_graph import SizedGraph
+from capture.backends.value_parts import compile_in_parts, reads_values
+from capture.report.config import config
+from codegen.compile_fx import compile_for_sizes, compile_fx
+from codegen.launch.compiled import CompiledGraph, EagerGraph
+
+if TYPE_CHECKING:
+    import torch.fx
+
+
+@register("eager")
+def eager_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
+    """The graph as it was captured, run call by call: shows what capture alone does."""
+    return gm.forward
+
+
+@register("llvm")
+@keeps_contract
+def llvm_backend(
+    gm: torch.fx.GraphModule, example_inputs: list[Any], *, freeze: bool = False
+) -> Callable[..., Any]:
+    """Native code for the whole graph, and for its backward where an input wants gradients. freeze: inputs
+    whose placeholders are marked "frozen" are constants.
+    """
+    if reads_values(gm.graph):
+        return compile_in_parts(gm, _compile_part) or EagerGraph(gm, "no part of it is worth compiling")
+    return compile_with_floats(gm, example_inputs, functools.partial(_compile_natively, freeze=freeze))
+
+
+def _compile_part(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+    """A part of a graph with numbers that only a run knows: for all of them at once, or not at all."""
+    forward: Callable[..., Any] = gm.forward
+    if any(type(value) is int for value in example_inputs):
+        symbolic = compile_for_sizes(gm, example_inputs, store=kernel_store())
+        if symbolic is None:
+            return forward
+        return SizedGraph(gm, example_inputs, lambda module, _: module.forward, symbolic)
+    compiled = compile_fx(gm, example_inputs, store=kernel_store())
+    return forward if isinstance(compiled, EagerGraph) else compiled
+
+
+def _compile_natively(
+    gm: torch.fx.GraphModule, example_inputs: Sequence[Any], *, freeze: bool
+) -> Callable[..., Any]:
+    places = [node for node in gm.graph.nodes if node.op == "placeholder"]
+    frozen = frozenset(place for place, node in enumerate(places) if freeze and node.meta.get("frozen"))
+    compile_graph = functools.partial(compile_fx, store=kernel_store(), frozen=frozen)
+    if any(type(value) is int for value in example_inputs):
+        symbolic = compile_for_sizes(gm, example_inputs, store=kernel_store())
+        return SizedGraph(gm, example_inputs, compile_graph, symbolic)
+    return compile_graph(gm, example_inputs)
+
+
+@register("aot_eager")
+def aot_eager_backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
+    """The traced forward and backward graphs, each ATen operator a call: shows what tracing does, without
+    kernels.
+    """
+    return compile_with_floats(gm, example_inputs, _trace)
+
+
+def _trace(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+    compile_graph = functools.partial(compile_fx, kernels=False)
+    if any(type(value) is int for value in example_inputs):
+        return SizedGraph(gm, example_inputs, compile_graph)
+    return compile_graph(gm, example_inputs)
+
+
+def kernel_store() -> Any:
+    """The disk cache of machine code, or None where config.disk_cache is off."""
+    return _open_store(config.cache_dir) if config.disk_cache else None
+
+
+@functools.cache
+def _open_store(directory: str) -> Any:
+    if not directory:
+        import platformdirs
+
+        directory = platformdirs.user_cache_dir("capture")
+    return KernelStore(directory)
+
+
+# --- whether a compiled graph is worth a call -------------------------------------------------------------
+
+
+def is_worth_running(compiled: Any, captured: torch.fx.Graph, instructions: int) -> bool:
+    """Is the frame's Python no quicker? Only asked of what our own backend compiled: others are run because
+    the user said so.
+    """
+    if isinstance(compiled, CheckedBackend):
+        return True
+    from codegen.autograd import worth_running  # lazy: import time
+
+    return is_worth_converting(compiled, captured) and worth_running.is_worth_running(
+        compiled, captured, instructions
+    )
+
+
+def is_worth_converting(compiled: Any, captured: torch.fx.Graph) -> bool:
+    """The same, of graphs of NumPy's operations alone."""
+    return not isinstance(compiled, CompiledGraph) or array_cost.is_worth_running(captured)

@@ -1,0 +1,57 @@
+"""The arguments of `capture.enable` as settings.
+
+In:  a backend, its options, `fullgraph`, `dynamic`.
+Out: `CaptureSettings`; equal arguments give equal settings.
+
+    make_settings("llvm", options={"freeze": True})   ->   CaptureSettings(partial(llvm_backend, freeze=True), ...)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from capture.backends.registry import backend_name, resolve
+from capture.policy.settings import CaptureSettings
+from capture.report.config import config
+from capture.report.errors import UsageError
+from codegen.launch.host_memory import keep_memory_mapped, welcome_huge_pages
+
+if TYPE_CHECKING:
+    from capture.policy.settings import Backend
+
+
+def make_settings(
+    backend: str | Backend,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    options: Mapping[str, Any] | None = None,
+    tag: Any = None,
+) -> CaptureSettings:
+    """The arguments of `enable`, checked."""
+    if type(fullgraph) is not bool:
+        raise UsageError(f"fullgraph is True or False, not {fullgraph!r}")
+    if dynamic not in (None, True, False) or type(dynamic) is int:
+        raise UsageError(f"dynamic is True, False or None, not {dynamic!r}")
+    if options is not None and not isinstance(options, Mapping):
+        raise UsageError(f"options is a dict of the backend's options, not {options!r}")
+    if config.keep_memory_mapped:
+        keep_memory_mapped()
+    welcome_huge_pages(config.huge_pages)
+    function = resolve(backend, options)
+    named = tuple(sorted(options.items())) if options else ()
+    if named:
+        function = _bound_once(backend, named, function)
+    return CaptureSettings(function, backend_name(backend), fullgraph, dynamic, named, tag)
+
+
+_bound: dict[Any, Any] = {}
+
+
+def _bound_once(backend: Any, named: tuple[tuple[str, Any], ...], function: Any) -> Any:
+    """Equal options give one function, so that equal settings are equal."""
+    try:
+        return _bound.setdefault((backend, named), function)
+    except TypeError:  # an option that can't be hashed
+        return function
