@@ -14,6 +14,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import platformdirs
+
 from cache.store import KernelStore
 from capture.backends import array_cost
 from capture.backends.float_arguments import compile_with_floats
@@ -94,8 +96,6 @@ def kernel_store() -> Any:
 @functools.cache
 def _open_store(directory: str) -> Any:
     if not directory:
-        import platformdirs
-
         directory = platformdirs.user_cache_dir("capture")
     return KernelStore(directory)
 

@@ -137,8 +137,6 @@ class SideEffects:
         """`del owner.name` without running user code. What only the frame put there is as if it had never
         been.
         """
-        from capture.variables.objects.user_object import Deleted
-
         value = getattr(owner, "value", None)
         if value is not None and held_by_itself(value, name):
             self.store_attr(owner, name, Deleted())

@@ -24,6 +24,8 @@ import torch.fx
 from capture.policy.marks import DimRange
 from capture.report.errors import ConstraintViolation
 from capture.sizes.policy import SizePolicy
+from capture.variables.numbers.conditions import expression_of
+from capture.variables.numbers.symbolic import SYMBOLIC, SymbolicVariable
 from guards import conditions
 from guards.guard import Guard
 from guards.kinds.constants import ConstantGuard, IntRangeGuard
@@ -35,7 +37,6 @@ from guards.sources import ShapeSource, Source
 if TYPE_CHECKING:
     from capture.interpret.output_graph import OutputGraph
     from capture.variables.core.base import Variable
-    from capture.variables.numbers.symbolic import SymbolicVariable
     from codegen.fake.size_env import SizeEnv
 
 Layout = tuple[list[Any], list[Any]]
@@ -63,8 +64,8 @@ class Symbols:
 
     def environment(self) -> SizeEnv:
         if self.env is None:
-            from capture.sizes import undecided  # lazy: imports sympy
-            from codegen.fake.size_env import new_size_env  # lazy: imports sympy
+            from capture.sizes import undecided  # lazy: import time
+            from codegen.fake.size_env import new_size_env  # lazy: import time
             from codegen.fake.symbolic import use_sizes  # lazy: import time
 
             allowed = self.output.unbacked.allowed
@@ -142,8 +143,6 @@ class Symbols:
 
     def _float_variable(self, value: float, source: Source) -> Variable | None:
         """No condition holds for a value that is not finite: it is a constant."""
-        from capture.variables.numbers.symbolic import SymbolicVariable
-
         if not self.policy.is_dynamic_float(
             value, source, self.output.objects.is_of_module
         ) or not math.isfinite(value):
@@ -161,8 +160,6 @@ class Symbols:
 
     def leaf(self, symbol: Any) -> Variable:
         """The variable of a symbol itself."""
-        from capture.variables.numbers.symbolic import SymbolicVariable
-
         if symbol not in self.leaves:
             env = self.environment()
             if env.is_unbacked(symbol):
@@ -174,8 +171,6 @@ class Symbols:
 
     def add_leaf(self, value: Any, node: torch.fx.Node) -> None:
         """A number that `node` gives."""
-        from capture.variables.numbers.symbolic import SYMBOLIC, SymbolicVariable
-
         if isinstance(value, SYMBOLIC):
             expression = value.node._expr
             self.nodes[expression] = node
@@ -344,8 +339,6 @@ class Symbols:
 
     def _expression(self, symbol: Any) -> conditions.ShapeExpression:
         """Where the value of a symbol is read, or how it is computed from what is read. Raises ValueError."""
-        from capture.variables.numbers.conditions import expression_of
-
         return (
             conditions.load(self.sources[symbol][0])
             if symbol in self.sources

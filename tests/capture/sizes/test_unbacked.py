@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import capture
-from capture.backends import registry
+from capture.backends import llvm
 from capture.report.config import config
 from capture.report.counters import counters
 from tests.capture.cases.sizes.unbacked_registry import CASES, UnbackedCase, masks, rows
@@ -165,14 +165,14 @@ def in_parts(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 def test_parts(gradients: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """What lies before the read is compiled, with its gradients; what lies behind it once for all sizes."""
     compiled: list[tuple[list[str], Any]] = []
-    original = registry._compile_part
+    original = llvm._compile_part
 
     def compile_part(gm: torch.fx.GraphModule, inputs: Any) -> Any:
         made = original(gm, inputs)
         compiled.append(([type(value).__name__ for value in inputs], made))
         return made
 
-    monkeypatch.setattr(backends, "_compile_part", compile_part)
+    monkeypatch.setattr(llvm, "_compile_part", compile_part)
     fast = capture.compile(in_parts, fullgraph=True)
     for _, mask in masks():
         x, again = (rows().requires_grad_(gradients) for _ in range(2))
@@ -191,7 +191,7 @@ def test_a_part_that_refuses_runs_by_its_operators(monkeypatch: pytest.MonkeyPat
     def refuse(*args: Any) -> Any:
         raise TypeError("another layout")
 
-    monkeypatch.setattr(backends, "_compile_part", lambda gm, inputs: refuse)
+    monkeypatch.setattr(llvm, "_compile_part", lambda gm, inputs: refuse)
     call = masks()[0]
     assert torch.equal(capture.compile(in_parts, fullgraph=True)(*call), in_parts(*call))
 
