@@ -9,7 +9,7 @@
 
 _Thread_local StackBounds c_stack_bounds __attribute__((tls_model("initial-exec"))) = {NULL, NULL};
 
-/* Where the system doesn't say: this much below the first call seen counts as the half. */
+/* If the system does not say where the stack is: the half ends this far below the first call. */
 static const size_t ASSUMED_HALF = 256 * 1024;
 
 void c_stack_measure(void)

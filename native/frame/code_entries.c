@@ -1,4 +1,4 @@
-/* Entries and marks of code objects, in the extra slot that CPython gives to evaluators.
+/* Entries and marks of code objects. CPython gives evaluators an extra slot in each code object for them.
  *
  * In:  code objects, entries.
  * Out: look-ups for the evaluator, and the functions add_entry, entries, clear_entries, remove_entry,
@@ -6,8 +6,8 @@
  *
  *     add_entry(f.__code__, entry)     ->     the next frame of f whose guards hold runs `entry`
  *
- * A code object owns its entries. Code objects are not known to the garbage collector, so an entry must not
- * hold strong references to the function that has the code. */
+ * A code object owns its entries. The garbage collector does not see code objects, so an entry must not hold
+ * strong references to the function that has the code. */
 
 #include "frame/code_entries.h"
 
@@ -27,7 +27,7 @@ static void release_entries(Entry **entries, Py_ssize_t count)
     PyMem_Free(entries);
 }
 
-/* Entries may run user code when they die, so the state is consistent and empty before the first one does. */
+/* An entry may run user code when it dies. So the state is consistent and empty before the first one dies. */
 static void drop_all_entries(CodeState *state)
 {
     Entry **entries = state->entries;
@@ -38,7 +38,7 @@ static void drop_all_entries(CodeState *state)
     release_entries(entries, count);
 }
 
-/* Called by the interpreter when the code object dies. */
+/* The interpreter calls this when the code object dies. */
 static void free_state(void *extra)
 {
     CodeState *state = extra;
@@ -87,7 +87,7 @@ static void move_to_front(CodeState *state, Py_ssize_t index)
 
 static Entry *find_in_order(CodeState *state, PyObject *key, const FrameState *frame, PyObject **slots)
 {
-    /* No user code runs in this loop (guard programs never do), so the list can't change under it. */
+    /* No user code runs in this loop: guard programs run none. So the list can't change. */
     for (Py_ssize_t i = 0; i < state->count; i++) {
         Entry *entry = state->entries[i];
         if (entry->key == key && entry_guards_run(entry, frame, slots) == -1) {
@@ -106,7 +106,7 @@ static void forget_usual(CodeState *state)
     state->in_a_row = 0;
 }
 
-/* Which of two such entries runs a frame makes no difference, but for what Python calls from there. */
+/* Two such entries do the same with a frame. They may differ only in what they do with its callees. */
 static void note_usual(CodeState *state, Entry *entry)
 {
     if (entry == NULL || !entry_is_eager(entry) || (entry->guards != NULL && !entry->sampled)) {
@@ -132,8 +132,8 @@ Entry *code_state_find(CodeState *state, PyObject *key, const FrameState *frame,
 PyObject *code_state_failures(CodeState *state, PyObject *key, const FrameState *frame)
 {
     PyObject *failures = PyList_New(0);
-    /* Making objects can start a garbage collection and with it any code: index and count are read anew each
-     * time. */
+    /* A new object can start a garbage collection, and that can run any code: so each step reads index and
+     * count again. */
     for (Py_ssize_t i = 0; failures != NULL && state != NULL && i < state->count; i++) {
         PyObject *slots[state->max_slots + 1];
         Entry *entry = state->entries[i];
@@ -237,7 +237,7 @@ static PyObject *add_entry(PyObject *module, PyObject *const *args, Py_ssize_t n
     }
     state->count++;
     state->added++;
-    forget_usual(state); /* the new one may fit */
+    forget_usual(state); /* the new entry may fit */
     state->max_slots = Py_MAX(state->max_slots, entry->nslots);
     Py_RETURN_NONE;
 }
@@ -352,7 +352,7 @@ static PyObject *is_resume(PyObject *module, PyObject *object)
     return has_mark(object, "is_resume", CODE_RESUME);
 }
 
-/* Code objects that are dying have no references left and are not brought back. */
+/* A dying code object has no references, and nobody may give it new ones. */
 static int is_listed(const CodeState *state)
 {
     return (state->added > 0 || (state->marks & CODE_SKIPPED)) && Py_REFCNT(state->code) > 0;
@@ -368,8 +368,8 @@ static PyObject *all_codes(PyObject *module, PyObject *ignored)
     if (codes == NULL) {
         return NULL;
     }
-    /* Making the list can collect garbage, and with it code objects: fill what is there now, and cut the
-     * rest. */
+    /* The new list can start a garbage collection, and code objects may die: this fills in those that are
+     * left, and cuts the rest. */
     Py_ssize_t filled = 0;
     for (CodeState *state = all_states.next; state != &all_states && filled < count; state = state->next) {
         if (is_listed(state)) {
@@ -384,13 +384,14 @@ static PyObject *all_codes(PyObject *module, PyObject *ignored)
 
 static PyMethodDef functions[] = {
     {"add_entry", (PyCFunction)(void (*)(void))add_entry, METH_FASTCALL,
-     "add_entry(code, entry): put an entry in front of the entries of a code object; one that runs nothing, "
-     "behind them."},
+     "add_entry(code, entry): put an entry in front of the entries of a code object, or behind them if it "
+     "runs "
+     "nothing."},
     {"remove_entry", (PyCFunction)(void (*)(void))remove_entry, METH_FASTCALL,
      "remove_entry(code, entry) -> bool: whether it was there."},
     {"entries", list_entries, METH_O, "entries(code) -> list of its entries, most recently hit first."},
     {"added_entries", added_entries, METH_O,
-     "added_entries(code) -> int: entries added since the last clear_entries, those removed again included."},
+     "added_entries(code) -> int: entries added since the last clear_entries, also those removed since."},
     {"clear_entries", clear_entries, METH_O, "clear_entries(code): remove all entries; marks stay."},
     {"skip_code", skip_code, METH_O,
      "skip_code(code): frames of this code run in the default evaluator; their callees are hooked."},

@@ -9,21 +9,22 @@
 
 enum {
     CODE_SKIPPED = 1, /* never call back, never run entries: skip_code */
-    CODE_RESUME = 2,  /* the code of a resume function: hands its Continuation to the loop that called it */
-    CODE_OUTPUT = 4,  /* the code of an entry: runs as it is */
+    CODE_RESUME =
+        2, /* the code of a resume function: it returns its Continuation to the loop that called it */
+    CODE_OUTPUT = 4, /* the code of an entry: the default evaluator runs it */
 };
 
 typedef struct CodeState {
-    struct CodeState *next, *previous; /* all of them, for all_codes() */
+    struct CodeState *next, *previous; /* the list of all states, for all_codes() */
     PyCodeObject *code;                /* borrowed: the code object owns this */
     unsigned marks;
     Py_ssize_t count;
     Py_ssize_t capacity;
-    Py_ssize_t max_slots; /* over all entries that were ever added */
-    Py_ssize_t added;     /* how many were added since the last clear_entries */
-    Entry *usual; /* borrowed: what the last frame ran, if that leaves frames to Python and need not be asked
-                     each time; else NULL */
-    Py_ssize_t in_a_row; /* so many frames were left to Python like that */
+    Py_ssize_t max_slots; /* the most of all entries, also of those that are gone */
+    Py_ssize_t added;     /* number of entries added since the last clear_entries */
+    Entry *usual; /* borrowed: the last frame's entry, if it leaves frames to Python and its guards need not
+                     run each time; else NULL */
+    Py_ssize_t in_a_row; /* number of frames that it left to Python since then */
     Entry **entries;
 } CodeState;
 
@@ -35,19 +36,19 @@ static inline CodeState *code_state(PyCodeObject *code)
     return code_extra(code, code_extra_index);
 }
 
-/* So many frames in a row were left to Python: the next ones will be too. One in PROBE_EVERY is asked whether
- * something fits it. */
+/* After MANY_LEFT frames in a row that were left to Python, the next ones are, too. Only for one frame in
+ * PROBE_EVERY the guards run. */
 enum { MANY_LEFT = 64, PROBE_EVERY = 64 };
 
-/* The entry that leaves the next frame to Python without being asked (borrowed), or NULL. */
+/* The entry that leaves the next frame to Python although its guards do not run (borrowed), or NULL. */
 static inline Entry *code_state_usual(const CodeState *state, PyObject *key)
 {
     const int sure = state->in_a_row >= MANY_LEFT && state->in_a_row % PROBE_EVERY != 0;
     return sure && state->usual->key == key ? state->usual : NULL;
 }
 
-/* The first entry of that key whose guards hold, moved to the front (borrowed), or NULL; the usual one
- * without being asked. `slots` has room for max_slots. */
+/* The first entry of that key whose guards hold (borrowed), or NULL; it moves to the front. The guards of the
+ * usual entry need not run. `slots` has room for max_slots. */
 Entry *code_state_find(CodeState *state, PyObject *key, const FrameState *frame, PyObject **slots);
 
 /* A new tuple of (entry, index of the failed guard) for the entries of that key, or NULL with an exception.

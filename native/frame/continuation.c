@@ -1,10 +1,10 @@
-/* Continuations: how a frame that was split at a graph break goes on without growing any stack.
+/* Continuations: a frame that was split at a graph break continues, and no stack grows.
  *
  * In:  the value that an entry's code returned.
  * Out: the value of the user's function.
  *
- *     code of f: ...; return Continuation(resume_f, (x, y))     ->     the hook calls resume_f(x, y) after
- * f's frame ended */
+ *     code of f: ...; return Continuation(resume_f, (x, y))
+ *     ->  f's frame ends, then the hook calls resume_f(x, y) */
 
 #include "frame/continuation.h"
 #include "frame/thread_hook.h"
@@ -37,7 +37,7 @@ static PyObject *continuation_new(PyTypeObject *type, PyObject *args, PyObject *
     return (PyObject *)self;
 }
 
-/* The call that compiled bytecode makes: both arguments positional, no argument parsing. */
+/* The call in compiled bytecode: both arguments are positional, and nothing parses them. */
 static PyObject *continuation_vectorcall(PyObject *type, PyObject *const *args, size_t nargsf,
                                          PyObject *kwnames)
 {
@@ -89,7 +89,7 @@ static PyMemberDef continuation_members[] = {
 
 PyTypeObject Continuation_Type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "_capture.Continuation",
-    .tp_doc = "Continuation(fn, args): returned by the code of a broken frame, go on with fn(*args).",
+    .tp_doc = "Continuation(fn, args): the code of a broken frame returns it, to continue with fn(*args).",
     .tp_basicsize = sizeof(Continuation),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
     .tp_new = continuation_new,
@@ -101,8 +101,7 @@ PyTypeObject Continuation_Type = {
     .tp_members = continuation_members,
 };
 
-/* fn(*args), in a way that leaves the callee's frame the only holder of the arguments. Takes over the
- * reference. */
+/* fn(*args). Only the callee's frame holds the arguments then. Takes over the reference. */
 static PyObject *call_and_let_go(Continuation *continuation)
 {
     const Py_ssize_t count = PyTuple_GET_SIZE(continuation->args);
@@ -119,7 +118,7 @@ static PyObject *call_and_let_go(Continuation *continuation)
     }
     PyObject *value = PyObject_Vectorcall(fn, args, count, NULL);
     if (hook != NULL) {
-        hook->handover = NULL; /* where no frame of fn began under the hook */
+        hook->handover = NULL; /* if no frame of fn began under the hook */
     }
     for (Py_ssize_t i = 0; i < count; i++) {
         Py_XDECREF(args[i]);

@@ -1,5 +1,4 @@
-/* Continuation(fn, args): "go on with fn(*args)", what the code of a broken frame returns to the frame hook.
- */
+/* Continuation(fn, args): the code of a broken frame returns it to the frame hook, which calls fn(*args). */
 
 #ifndef CAPTURE_CONTINUATION_H
 #define CAPTURE_CONTINUATION_H
@@ -13,8 +12,8 @@ static inline int is_continuation(PyObject *object)
     return object != NULL && Py_IS_TYPE(object, &Continuation_Type);
 }
 
-/* Goes on until the value is no Continuation. Takes over the reference `value` (NULL passes through); a new
- * reference or NULL. */
+/* Runs until the value is no Continuation. Takes over the reference `value`, which may be NULL. A new
+ * reference, or NULL with an exception. */
 PyObject *run_continuations(PyObject *value);
 
 #endif

@@ -1,5 +1,5 @@
-/* Entry: one captured version of a code object: when it holds (guards, key) and what to run then (code, or
- * graph and result). */
+/* Entry: one captured version of a code object. Guards and key say when it holds; code, or graph and result,
+ * run then. */
 
 #ifndef CAPTURE_ENTRY_H
 #define CAPTURE_ENTRY_H
@@ -9,7 +9,7 @@
 
 typedef struct {
     PyObject_HEAD
-    PyObject *guards; /* a GuardProgram, or NULL: always passes */
+    PyObject *guards; /* a GuardProgram; NULL: no guards */
     PyObject *key;    /* NULL until __init__ has run */
     PyCodeObject *code;
     PyObject *graph;
@@ -17,11 +17,11 @@ typedef struct {
     PyObject *on_failure;
     Py_ssize_t hits;
     Py_ssize_t nslots;
-    Py_ssize_t ninputs; /* the graph takes the first so many slots */
+    Py_ssize_t ninputs; /* number of slots that the graph takes, the first ones */
     Py_ssize_t nouts;   /* of a native graph */
     char graph_is_native;
     char unhooked; /* Python runs the frame and all that it calls: no callback below */
-    char sampled;  /* having left many frames in a row to Python, it is not asked for each of the next */
+    char sampled;  /* after many frames in a row that it left to Python, its guards run only now and then */
     Recipe recipe;
     PyObject *dict;
     PyObject *weakrefs;
@@ -34,7 +34,7 @@ static inline int is_entry(PyObject *object)
     return PyObject_TypeCheck(object, &Entry_Type);
 }
 
-/* Under these guards the frame is Python's. Such an entry stands behind all that have something to run. */
+/* Under these guards Python runs the frame. Such an entry stands behind all that have something to run. */
 static inline int entry_is_eager(const Entry *entry)
 {
     return entry->code == NULL && entry->graph == NULL;
@@ -47,14 +47,14 @@ static inline int entry_guards_run(Entry *entry, const FrameState *state, PyObje
     return entry->guards == NULL ? -1 : guard_program_run(entry->guards, state, slots);
 }
 
-/* May this entry run in the place of `code`? 0, or -1 with an exception that says why not. */
+/* Whether this entry may replace `code`: 0, or -1 with an exception that says why not. */
 int entry_fits(Entry *entry, PyCodeObject *code);
 
-/* How many of a function's localsplus are its arguments. */
+/* The number of a function's arguments: they are the first of its localsplus. */
 int code_formals(const PyCodeObject *code);
 
-/* The value of the frame by the entry's graph. NULL with an exception; *failed is set where the graph itself
- * raised. */
+/* The value of the frame by the entry's graph, or NULL with an exception. *failed: the graph itself raised.
+ */
 PyObject *entry_run_graph(Entry *entry, PyObject *const *slots, int *failed);
 
 #endif

@@ -1,17 +1,17 @@
-/* The evaluator that PEP 523 lets us put before CPython's own: every frame of a hooked thread comes through
- * here.
+/* The evaluator that PEP 523 allows in front of CPython's own: every frame of a hooked thread comes here.
  *
  * In:  a frame before its first instruction.
  * Out: the value of the frame, or NULL with the exception that the frame raises.
  *
- *     skipped, generator, class body, hook suspended     ->  default evaluator
- *     an entry's guards hold                              ->  its graph on the slots that the guards loaded,
- * or its code an entry that is unhooked                           ->  default evaluator, which calls back for
- * no frame below none holds                                          ->  callback(Frame), which gives an
- * entry, or None: default evaluator
+ *     skipped, generator, class body, hook suspended      ->  default evaluator
+ *     an entry's guards hold                              ->  its graph, on the slots that the guards loaded,
+ *                                                            or its code
+ *     an entry that is unhooked                           ->  default evaluator, without callbacks below
+ *     no entry's guards hold                              ->  callback(Frame): it returns an entry, or None
+ *                                                            for the default evaluator
  *
- * Code that runs on behalf of a trace or profile function is never looked at. While such a function is set,
- * entries still run: their code is traced like any other, a whole graph has no lines to trace. */
+ * Code that a trace or profile function runs is never captured. While such a function is set, entries still
+ * run: their code is traced like any other, and a whole graph has no lines to trace. */
 
 #include "frame/code_entries.h"
 #include "frame/c_stack.h"
@@ -21,7 +21,7 @@
 #include "frame/pyversion.h"
 #include "frame/thread_hook.h"
 
-/* Compiling a frame deep in a recursion must not run into the user's recursion limit. */
+/* The user's recursion limit must not stop the compilation of a frame deep in a recursion. */
 enum { CALLBACK_RECURSION_ROOM = 2000 };
 
 static Py_ssize_t graph_failures;
@@ -40,18 +40,18 @@ static PyObject *make_function(PyCodeObject *code, const FrameState *state)
     return (PyObject *)function;
 }
 
-/* Where the frame can't hold the code: an ordinary function made from it, called with the frame's arguments
- * and the slots. */
+/* If the frame can't hold the code: calls an ordinary function of that code with the frame's arguments and
+ * the slots. */
 static PyObject *call_as_function(PyCodeObject *code, const FrameState *state, PyObject *const *slots,
                                   Py_ssize_t nslots)
 {
     const Py_ssize_t count = code->co_argcount, nformals = count - nslots;
     PyObject *args[count + 1];
-    for (Py_ssize_t i = 0; i < count;
-         i++) { /* before anything is allocated: slots are borrowed, and a collection runs user code */
+    /* before any allocation: slots are borrowed, and a collection runs user code */
+    for (Py_ssize_t i = 0; i < count; i++) {
         args[i] = Py_NewRef(i < nformals ? state->locals[i] : slots[i - nformals]);
     }
-    Py_INCREF(code); /* the entry that holds it may be removed meanwhile */
+    Py_INCREF(code); /* its entry may be removed during the call */
     PyObject *function = make_function(code, state);
     PyObject *value = function == NULL ? NULL : PyObject_Vectorcall(function, args, count, NULL);
     Py_XDECREF(function);
@@ -62,8 +62,7 @@ static PyObject *call_as_function(PyCodeObject *code, const FrameState *state, P
     return value;
 }
 
-/* `marks` are those of the frame's own code: a resume function hands its Continuation to the loop that called
- * it. */
+/* `marks`: of the frame's own code. A resume function returns its Continuation to the loop that called it. */
 static PyObject *run_code(PyThreadState *tstate, InterpreterFrame *frame, Entry *entry,
                           PyObject *const *slots, unsigned marks)
 {
@@ -78,16 +77,16 @@ static PyObject *run_code(PyThreadState *tstate, InterpreterFrame *frame, Entry 
     if ((marks & CODE_RESUME) || !is_continuation(value)) {
         return value;
     }
-    frame_release_locals(
-        frame); /* the rest of the function has what it needs in the Continuation, all else may go now */
+    /* The Continuation holds what the rest of the function needs. All else may go now. */
+    frame_release_locals(frame);
     return run_continuations(value);
 }
 
 /* --- running an entry's graph ------------------------------------------------------------------------ */
 
-/* The graph raised: its exception is dropped, because the default evaluator will raise eager's own at the
- * user's own line. What is no Exception (KeyboardInterrupt) is not the graph's and goes on. 0 to go on with
- * the default evaluator, -1 with an exception. */
+/* The graph raised. Its exception goes away, because the default evaluator will raise eager's own at the
+ * user's line. An exception that is no Exception (KeyboardInterrupt) does not come from the graph and stays.
+ * 0 to continue with the default evaluator, -1 with an exception. */
 static int after_graph_failure(Entry *entry, ThreadHook *hook)
 {
     if (!PyErr_ExceptionMatches(PyExc_Exception)) {
@@ -140,7 +139,7 @@ static PyObject *run_entry(PyThreadState *tstate, InterpreterFrame *frame, Threa
 
 /* --- no entry's guards hold: ask the callback -------------------------------------------------------- */
 
-/* A new reference, or NULL with an exception. The hook is off on this thread from here to the return. */
+/* A new reference, or NULL with an exception. The thread has no hook until this returns. */
 static PyObject *ask_callback(PyThreadState *tstate, PyCodeObject *code, ThreadHook *hook,
                               const FrameState *state)
 {
@@ -183,8 +182,8 @@ static PyObject *eval_miss(PyThreadState *tstate, InterpreterFrame *frame, Threa
 {
     PyCodeObject *code = frame_code(frame);
     const FrameState state = frame_state(frame);
-    if (PyErr_Occurred() || interpreter_is_finalizing()) { /* somebody's error handling, or modules are being
-                                                     emptied: no place for a callback */
+    /* No callback during somebody's error handling, or while the interpreter empties its modules. */
+    if (PyErr_Occurred() || interpreter_is_finalizing()) {
         return eval_default(tstate, frame, 0);
     }
     PyObject *answer = ask_callback(tstate, code, hook, &state);
@@ -216,8 +215,8 @@ static PyObject *eval_with_entries(PyThreadState *tstate, InterpreterFrame *fram
     return run_entry(tstate, frame, hook, entry, slots, code_state->marks);
 }
 
-/* Deep recursion: from here on Python calls Python without C stack, as it does without the hook. Threads that
- * are hooked run eagerly until this frame is done. */
+/* Deep recursion: from here on Python calls Python without C stack, as it does without the hook. All hooked
+ * threads run eagerly until this frame ends. */
 static __attribute__((noinline)) PyObject *eval_deep(PyThreadState *tstate, InterpreterFrame *frame,
                                                      int throwflag)
 {

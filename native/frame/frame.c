@@ -1,4 +1,4 @@
-/* Frame: a snapshot of a frame before its first instruction, as the callback gets it.
+/* Frame: a snapshot of a frame before its first instruction, for the callback.
  *
  * In:  the interpreter's frame (a code object and a FrameState).
  * Out: an object with plain attributes.
@@ -30,7 +30,7 @@ static PyObject *unbound_repr(PyObject *self)
 
 static PyObject *unbound_reduce(PyObject *self, PyObject *ignored)
 {
-    return PyUnicode_FromString("NULL"); /* pickled and copied by name: it stays one object */
+    return PyUnicode_FromString("NULL"); /* pickle and copy use the name: there is one object */
 }
 
 static PyMethodDef unbound_methods[] = {
@@ -97,7 +97,7 @@ static PyMemberDef frame_members[] = {
 
 static PyTypeObject Frame_Type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "_capture.Frame",
-    .tp_doc = "A frame before its first instruction, as the callback gets it.",
+    .tp_doc = "A frame before its first instruction, for the callback.",
     .tp_basicsize = sizeof(Frame),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .tp_dealloc = (destructor)frame_dealloc,

@@ -1,4 +1,4 @@
-/* Frame: what the callback gets to see of a frame that is about to run. */
+/* Frame: what the callback sees of a frame that is about to run. */
 
 #ifndef CAPTURE_FRAME_H
 #define CAPTURE_FRAME_H

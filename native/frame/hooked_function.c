@@ -1,15 +1,16 @@
-/* HookedFunction(described, target, callback | None, key, method=None): what `capture.compile` gives for a
+/* HookedFunction(described, target, callback | None, key, method=None): the result of `capture.compile` for a
  * function.
  *
- * In:  a Python function that describes it to readers (name, signature, attributes), what a call runs, a
- * callback and a key. Out: a function of the same looks; a call of it runs the target under that callback,
- * and then there is the callback of before.
+ * In:  a Python function with the name, signature and attributes, a target, a callback and a key.
+ * Out: a function that looks like the first one. A call runs the target under the callback; then the thread
+ *      has its former callback again.
  *
- *     fast = HookedFunction(described, f, callback, key);  fast(x)     ->     f(x), its frames looked at
+ *     fast = HookedFunction(described, f, callback, key);  fast(x)     ->     f(x), the callback sees its
+ * frames
  *
- * A subtype of Python's functions: it binds as a method, has their attributes, and is one for `isinstance`. A
- * call makes no frame, no tuple and no dict of its own. `method` given: a call runs that method of the
- * target, looked up each time. */
+ * It is a subtype of Python's functions: it binds as a method, has their attributes, and `isinstance` says
+ * so. A call makes no frame, no tuple and no dict of its own. With `method`, a call looks up this method of
+ * the target and runs it. */
 
 #include "frame/code_entries.h"
 #include "frame/thread_hook.h"
@@ -29,15 +30,15 @@ static PyTypeObject HookedFunction_Type;
 /* While set, every call of a hooked function runs without a callback. */
 static int run_eagerly;
 
-/* The code of a target that is a function of the program, or NULL. */
+/* The code of the target, if this is a Python function; else NULL. */
 static PyCodeObject *target_code(PyObject *target)
 {
     PyObject *function = PyMethod_Check(target) ? PyMethod_GET_FUNCTION(target) : target;
     return PyFunction_Check(function) ? (PyCodeObject *)((PyFunctionObject *)function)->func_code : NULL;
 }
 
-/* Would the evaluator leave the frame of this call, and all below it, to Python without asking its guards?
- * Counted as such a frame. */
+/* Whether the evaluator would leave the frame of this call, and all below it, to Python without its guards.
+ * The call counts as such a frame. */
 static int is_left_to_python(const HookedFunction *self)
 {
     PyCodeObject *code = self->method == NULL ? target_code(self->target) : NULL;
@@ -72,7 +73,7 @@ static PyObject *hooked_vectorcall(PyObject *object, PyObject *const *args, size
 
 /* --- life -------------------------------------------------------------------------------------------- */
 
-/* The fields of Python's own part, as PyFunction_New fills them. */
+/* The fields of Python's own part, with the values that PyFunction_New gives them. */
 static void copy_function(PyFunctionObject *to, PyFunctionObject *from)
 {
     to->func_globals = Py_NewRef(from->func_globals);
@@ -127,7 +128,7 @@ static int hooked_traverse(HookedFunction *self, visitproc visit, void *arg)
     return PyFunction_Type.tp_traverse((PyObject *)self, visit, arg);
 }
 
-/* The fields stay filled: code that runs during a collection may still call it. */
+/* The fields keep their values: code that runs during a collection may still call the function. */
 static int hooked_clear(HookedFunction *self)
 {
     Py_SETREF(self->target, Py_NewRef(Py_None));
@@ -146,7 +147,7 @@ static void hooked_dealloc(HookedFunction *self)
     Py_DECREF(key);
 }
 
-/* As of a function: pickle and copy know it by its name. */
+/* As for any function, pickle and copy use its name. */
 static PyObject *hooked_reduce(PyObject *self, PyObject *ignored)
 {
     return Py_NewRef(((PyFunctionObject *)self)->func_qualname);
@@ -157,7 +158,7 @@ static PyMethodDef hooked_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* Without it the type's own text would stand before the function's. */
+/* Without this, readers would find the type's text, not the function's. */
 static PyMemberDef hooked_members[] = {
     {"__doc__", T_OBJECT, offsetof(PyFunctionObject, func_doc), 0, NULL},
     {NULL, 0, 0, 0, NULL},

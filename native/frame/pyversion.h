@@ -1,8 +1,8 @@
 /* The layouts of CPython's objects and its evaluator, behind names that do not change with its version.
  *
  * Everything in native/ that touches a frame of the interpreter, the evaluator or an internal header does so
- * through this header, or through pyversion_dict.h. For each version there are two files with the same
- * functions: py311.h and py311_dict.h. A new version is two new files, and one line in each header.
+ * through this header, or through pyversion_objects.h. For each version there are two files with the same
+ * functions: py311.h and py311_objects.h. A new version is two new files, and one line in each header.
  *
  * Known changes: in 3.12 the evaluator pops the frame that a hook returns from. 3.13 renames the frame's code
  * (`f_executable`) and instruction pointer (`instr_ptr`). */

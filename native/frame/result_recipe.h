@@ -1,5 +1,5 @@
-/* How the value of a frame is made from a graph's outputs: a small postfix program, checked once, run at
- * every hit. */
+/* A recipe makes the value of a frame from a graph's outputs. It is a small postfix program: checked once,
+ * run at every hit. */
 
 #ifndef CAPTURE_RESULT_RECIPE_H
 #define CAPTURE_RESULT_RECIPE_H
@@ -16,7 +16,7 @@ typedef struct {
     Py_ssize_t count;
     RecipeStep *steps;
     Py_ssize_t depth;   /* deepest stack while running */
-    Py_ssize_t max_out; /* greatest index used, -1 for none */
+    Py_ssize_t max_out; /* greatest index of an output; -1: none */
     Py_ssize_t max_slot;
 } Recipe;
 

@@ -1,13 +1,13 @@
-/* Who is hooked: a callback for each thread, and the evaluator installed while there is any.
+/* The hooks: a callback for each thread, and the evaluator, which is installed while any thread has one.
  *
  * In:  set_callback(callback, key) on some thread.
  * Out: `thread_hook`, read by the evaluator; the interpreter's eval-frame function set or restored.
  *
- *     set_callback(f, key)     ->     frames of this thread go through eval_frame; another thread's go
- * straight through it
+ *     set_callback(f, key)     ->     eval_frame looks at the frames of this thread, and at no others
  *
- * The state of a thread is an object in the dict that the interpreter keeps for the thread, so it ends with
- * the thread: also in a forked child, where the interpreter clears the dicts of the threads that are gone. */
+ * The interpreter keeps a dict for each thread, and the state of a thread is an object in it. So the state
+ * ends with the thread, also in a forked child: there the interpreter clears the dicts of all threads that
+ * are gone. */
 
 #include "frame/thread_hook.h"
 
@@ -19,7 +19,7 @@ static Evaluator previous_evaluator = CPYTHON_EVALUATOR;
 
 /* --- installing the evaluator ------------------------------------------------------------------------ */
 
-/* The main interpreter's, because set_callback refuses all others. */
+/* For the main interpreter: set_callback refuses all others. */
 static void install_or_remove(void)
 {
     PyInterpreterState *interpreter = PyInterpreterState_Main();
@@ -28,9 +28,8 @@ static void install_or_remove(void)
     if (wanted && current != eval_frame) {
         previous_evaluator = current;
         set_evaluator(interpreter, eval_frame);
-    } else if (!wanted
-               && current
-                      == eval_frame) { /* somebody who came after us may still call us: eval_frame copes */
+    } else if (!wanted && current == eval_frame) {
+        /* An evaluator that was installed after ours may still call eval_frame, which then does nothing. */
         set_evaluator(interpreter, previous_evaluator);
     }
 }
@@ -47,8 +46,8 @@ void evaluator_resume(void)
     install_or_remove();
 }
 
-/* Two evaluators that were installed in turns can each hold the other as the one before: a frame that comes
- * back is broken out here. */
+/* If two evaluators were installed in turns, each may hold the other as the former one. A frame would then go
+ * back and forth: the second time, CPython's own evaluator takes it. */
 static PyObject *eval_previous(PyThreadState *tstate, InterpreterFrame *frame, int throwflag)
 {
     static _Thread_local InterpreterFrame *in_progress = NULL;
@@ -74,8 +73,7 @@ PyObject *eval_default(PyThreadState *tstate, InterpreterFrame *frame, int throw
 
 static void thread_hook_dealloc(ThreadHook *self)
 {
-    if (thread_hook
-        == self) { /* another thread may be the one that clears the state of a thread that is gone */
+    if (thread_hook == self) { /* another thread may clear the state of a thread that is gone */
         thread_hook = NULL;
     }
     if (self->callback != NULL) {
@@ -103,8 +101,8 @@ void handover_take(ThreadHook *hook, const InterpreterFrame *frame)
     }
     hook->handover = NULL;
     for (Py_ssize_t i = 0; i < handover->count; i++) {
-        Py_CLEAR(handover->args[i]); /* never the last reference: the interpreter takes its own before it
-                                        makes the frame */
+        /* This is never the last reference: the interpreter takes its own before it makes the frame. */
+        Py_CLEAR(handover->args[i]);
     }
 }
 
@@ -156,7 +154,7 @@ PyObject *eval_unhooked(PyThreadState *tstate, InterpreterFrame *frame, ThreadHo
     exchange(hook, &callback, &key);
     PyObject *value = eval_default(tstate, frame, 0);
     exchange(hook, &callback, &key);
-    Py_XDECREF(callback); /* what the frame has left behind */
+    Py_XDECREF(callback); /* a callback that the frame left */
     Py_XDECREF(key);
     return value;
 }

@@ -1,4 +1,4 @@
-/* Per thread: the callback and key. Per process: whether the evaluator is installed. */
+/* For each thread its callback and key; for the process, whether the evaluator is installed. */
 
 #ifndef CAPTURE_THREAD_HOOK_H
 #define CAPTURE_THREAD_HOOK_H
@@ -6,8 +6,8 @@
 #include "capture_native.h"
 #include "frame/pyversion.h"
 
-/* Arguments of a call that is about to start. Its frame holds them too; when it begins, the caller's
- * references are dropped, so that the callee can free an argument by rebinding it. */
+/* Arguments of a call that is about to start. Its frame holds them too. When the frame begins, the caller's
+ * references go, so that the callee frees an argument when it rebinds the name. */
 typedef struct {
     PyObject *function;
     PyObject **args;
@@ -16,31 +16,31 @@ typedef struct {
 
 typedef struct {
     PyObject_HEAD
-    PyObject *callback; /* NULL: frames of this thread are not looked at */
+    PyObject *callback; /* NULL: nobody sees the frames of this thread */
     PyObject *key;
     int suspended;      /* > 0 while the callback runs */
     Handover *handover; /* NULL, or waiting for the frame of its function */
 } ThreadHook;
 
-/* initial-exec: read at every call, so at a fixed offset from the thread pointer. NULL before the thread's
- * first set_callback. */
+/* initial-exec: each call reads this, so it has a fixed offset from the thread pointer. NULL before the
+ * thread's first set_callback. */
 extern _Thread_local ThreadHook *thread_hook __attribute__((tls_model("initial-exec")));
 
-/* Drops the references of the hook's handover if this is the frame that it waits for. */
+/* Drops the references of the hook's handover, if it waits for this frame. */
 void handover_take(ThreadHook *hook, const InterpreterFrame *frame);
 
 /* Runs the frame in the evaluator that was there before ours. */
 PyObject *eval_default(PyThreadState *tstate, InterpreterFrame *frame, int throwflag);
 
-/* The same with this thread's hook off until the frame is done. */
+/* The same, and this thread has no hook until the frame ends. */
 PyObject *eval_unhooked(PyThreadState *tstate, InterpreterFrame *frame, ThreadHook *hook);
 
-/* What the callable returns, called under that callback (NULL: none) and key. */
+/* Calls the callable under that callback (NULL: none) and key. */
 PyObject *thread_hook_call(PyObject *callback, PyObject *key, PyObject *callable, PyObject *const *args,
                            size_t nargsf, PyObject *kwnames);
 
-/* The evaluator is taken out for a while, for all threads, and put back if some thread still has a callback.
- * Nests. */
+/* Removes the evaluator for all threads, and puts it back if some thread still has a callback. Pairs of calls
+ * may nest. */
 void evaluator_pause(void);
 void evaluator_resume(void);
 

@@ -4,7 +4,7 @@
 #ifndef CAPTURE_DICT_ACCESS_H
 #define CAPTURE_DICT_ACCESS_H
 
-#include "frame/pyversion_dict.h"
+#include "frame/pyversion_objects.h"
 
 #include <string.h>
 

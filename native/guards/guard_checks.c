@@ -1,5 +1,6 @@
 /* Checks of guard programs that are more than one comparison. Each returns 1 where it holds; none raises,
  * allocates or runs user code. */
+#include "frame/pyversion_objects.h" /* first */
 #include "guards/guard_program.h"
 #include "guards/constant_equal.h"
 #include "tensors/tensor_access.h"
@@ -7,11 +8,6 @@
 #include <string.h>
 
 /* --- containers -------------------------------------------------------------------------------------- */
-
-typedef struct {
-    PyObject_HEAD
-    PyObject *start, *stop, *step, *length;
-} Range;
 
 static Py_ssize_t raw_length(PyObject *object)
 {

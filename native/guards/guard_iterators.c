@@ -1,77 +1,12 @@
 /* State of the built-in iterators: numbers that say how far they have come, and the objects that they walk
- * over (guards/properties/iterator_state.py has the same from Python). So have views of dicts, which only
- * show one, and deques, whose number is the most that they hold. The structs are those of CPython 3.11, which
- * its headers do not give. */
-#include "guards/dict_access.h" /* first, see pyversion_dict.h */
+ * over (guards/properties/iterator_state.py has the same from Python). Views of dicts have one object, their
+ * dict. Deques have one number, the most items that they may hold. */
+#include "guards/dict_access.h" /* first, see pyversion_objects.h */
 #include "guards/guard_program.h"
 
 #include <string.h>
 
 enum { MOST_NUMBERS = 4 };
-
-/* list, tuple, reversed list */
-typedef struct {
-    PyObject_HEAD
-    Py_ssize_t index;
-    PyObject *sequence; /* NULL when exhausted */
-} SequenceIterator;
-
-typedef struct {
-    PyObject_HEAD
-    long index, start, step, length;
-} RangeIterator;
-
-/* keys, values, items */
-typedef struct {
-    PyObject_HEAD
-    PyDictObject *dict;     /* NULL when exhausted */
-    Py_ssize_t used, entry; /* keys of the dict at the start; the entry of its table that is looked at next */
-    PyObject *result;
-    Py_ssize_t left;
-} DictIterator;
-
-typedef struct {
-    PyObject_HEAD
-    Py_ssize_t index;
-    PyObject *inner, *result, *long_index; /* long_index: NULL, or the index where it does not fit */
-} EnumerateIterator;
-
-typedef struct {
-    PyObject_HEAD
-    Py_ssize_t size;
-    PyObject *iterators, *result;
-    int strict;
-} ZipIterator;
-
-typedef struct {
-    PyObject_HEAD
-    PyObject *iterators, *function;
-} MapIterator;
-
-typedef struct {
-    PyObject_HEAD
-    PyObject *function, *inner;
-} FilterIterator;
-
-typedef struct {
-    PyObject_HEAD
-    Py_ssize_t value;
-    PyObject *long_value, *step; /* long_value: NULL, or the value where `value` is not used */
-} CountIterator;
-
-typedef struct {
-    PyObject_HEAD
-    PyObject *element;
-    Py_ssize_t left; /* -1: without end */
-} RepeatIterator;
-
-typedef struct {
-    PyObject_VAR_HEAD
-    void *left_block, *right_block;
-    Py_ssize_t left_index, right_index;
-    size_t changes;
-    Py_ssize_t most; /* -1: without limit */
-} Deque;
 
 /* How many numbers were written, or -1 where the state is not one that can be told. */
 static int sequence_numbers(PyObject *object, int64_t *numbers)

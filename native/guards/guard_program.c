@@ -10,7 +10,7 @@
  * program. They hold until some code runs that can change those; the caller takes references of its own
  * before that.
  */
-#include "guards/dict_access.h" /* first, see pyversion_dict.h */
+#include "guards/dict_access.h" /* first, see pyversion_objects.h */
 #include "guards/guard_program.h"
 #include "guards/constant_equal.h"
 #include "tensors/tensor_access.h"

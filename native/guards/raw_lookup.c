@@ -5,7 +5,7 @@
  * could decide is "uncertain".
  */
 #define PY_SSIZE_T_CLEAN
-#include "guards/dict_access.h" /* first, see pyversion_dict.h */
+#include "guards/dict_access.h" /* first, see pyversion_objects.h */
 #include <structmember.h>
 
 #include "guards/constant_equal.h"
@@ -110,18 +110,6 @@ int raw_dict_find(PyObject *dict, const RawKey *key, int64_t *hint, PyObject **v
 }
 
 /* --- iteration order --------------------------------------------------------------------------------- */
-
-/* Objects/odictobject.c keeps the order of an OrderedDict in a linked list. init_raw_lookup checks these two.
- */
-typedef struct OrderNode {
-    PyObject *key;
-    Py_hash_t hash;
-    struct OrderNode *next, *previous;
-} OrderNode;
-typedef struct {
-    PyDictObject dict;
-    OrderNode *first, *last;
-} OrderedDict;
 
 static int next_ordered(PyObject *dict, RawCursor *cursor, PyObject **key, PyObject **value)
 {
@@ -443,7 +431,7 @@ int init_raw_lookup(void)
     if (!order_is_readable()) {
         if (!PyErr_Occurred()) {
             PyErr_SetString(PyExc_ImportError,
-                            "OrderedDict of this interpreter is not laid out as in CPython 3.11");
+                            "the layout of this interpreter's OrderedDict is not the expected one");
         }
         return -1;
     }

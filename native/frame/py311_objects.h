@@ -1,11 +1,11 @@
-/* CPython 3.11: the tables of dicts, and the attributes of instances.
+/* CPython 3.11: the tables of dicts, the attributes of instances, structs of built-in objects.
  *
- * Included by pyversion_dict.h only. A dict has keys: a table of slots that leads to entries. Either each
+ * Included by pyversion_objects.h only. A dict has keys: a table of slots that leads to entries. Either each
  * entry has its value, or the dict has an array of values. An instance without a dict may have its attribute
  * values in an array; the keys are then those of its type. All objects are borrowed. */
 
-#ifndef CAPTURE_PY311_DICT_H
-#define CAPTURE_PY311_DICT_H
+#ifndef CAPTURE_PY311_OBJECTS_H
+#define CAPTURE_PY311_OBJECTS_H
 
 #include <internal/pycore_dict.h>
 #include <internal/pycore_object.h>
@@ -121,5 +121,88 @@ static inline PyObject *existing_dict(PyObject *object)
     PyObject **pointer = _PyObject_GetDictPtr(object);
     return pointer == NULL ? NULL : *pointer;
 }
+
+/* --- structs that CPython's headers do not declare --------------------------------------------------- */
+
+/* Objects/odictobject.c keeps the order of an OrderedDict in a linked list. raw_lookup.c checks both structs
+ * when the extension is loaded. */
+typedef struct OrderNode {
+    PyObject *key;
+    Py_hash_t hash;
+    struct OrderNode *next, *previous;
+} OrderNode;
+typedef struct {
+    PyDictObject dict;
+    OrderNode *first, *last;
+} OrderedDict;
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *start, *stop, *step, *length;
+} Range;
+
+/* The iterators of lists, tuples and reversed lists. */
+typedef struct {
+    PyObject_HEAD
+    Py_ssize_t index;
+    PyObject *sequence; /* NULL when exhausted */
+} SequenceIterator;
+
+typedef struct {
+    PyObject_HEAD
+    long index, start, step, length;
+} RangeIterator;
+
+/* keys, values, items */
+typedef struct {
+    PyObject_HEAD
+    PyDictObject *dict;     /* NULL when exhausted */
+    Py_ssize_t used, entry; /* keys of the dict at the start; the entry of its table that is looked at next */
+    PyObject *result;
+    Py_ssize_t left;
+} DictIterator;
+
+typedef struct {
+    PyObject_HEAD
+    Py_ssize_t index;
+    PyObject *inner, *result, *long_index; /* long_index: NULL, or the index where it does not fit */
+} EnumerateIterator;
+
+typedef struct {
+    PyObject_HEAD
+    Py_ssize_t size;
+    PyObject *iterators, *result;
+    int strict;
+} ZipIterator;
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *iterators, *function;
+} MapIterator;
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *function, *inner;
+} FilterIterator;
+
+typedef struct {
+    PyObject_HEAD
+    Py_ssize_t value;
+    PyObject *long_value, *step; /* long_value: NULL, or the value where `value` is not used */
+} CountIterator;
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *element;
+    Py_ssize_t left; /* -1: without end */
+} RepeatIterator;
+
+typedef struct {
+    PyObject_VAR_HEAD
+    void *left_block, *right_block;
+    Py_ssize_t left_index, right_index;
+    size_t changes;
+    Py_ssize_t most; /* -1: without limit */
+} Deque;
 
 #endif
