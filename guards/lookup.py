@@ -10,9 +10,12 @@ Out: the raw value as it is stored, or `Unresolved`. A function of a class is no
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
+
+import torch
 
 _TYPE_MRO = type.__dict__["__mro__"]
 _TYPE_DICT = type.__dict__["__dict__"]
@@ -79,8 +82,6 @@ def dict_get(mapping: Any, key: Any) -> Any:
 
 def dict_items(mapping: dict[Any, Any]) -> Iterator[tuple[Any, Any]]:
     """The items in iteration order, past the methods of a subclass."""
-    from collections import OrderedDict
-
     if isinstance(mapping, OrderedDict):
         return iter(OrderedDict.items(mapping))
     return iter(dict.items(mapping))
@@ -125,8 +126,6 @@ def raw_attribute(obj: Any, name: str) -> Any:
 
 def _has_own_getattr(obj: Any) -> bool:
     """Whether the class or the Python module has a `__getattr__` other than that of nn.Module."""
-    import torch
-
     if isinstance_raw(obj, ModuleType):
         return "__getattr__" in (instance_dict(obj) or {})
     found = type_lookup(type(obj), "__getattr__", None)
@@ -177,8 +176,6 @@ def isinstance_raw(obj: Any, cls: type) -> bool:
 
 
 def is_nn_module(obj: Any) -> bool:
-    import torch
-
     return isinstance_raw(obj, torch.nn.Module)
 
 
@@ -204,8 +201,6 @@ def safe_repr(value: Any, limit: int = 80) -> str:
     """A repr that runs no user code. Built-in scalars are shown as they are, other objects by type and
     length.
     """
-    import torch
-
     if type(value) is int and value.bit_length() > 64:
         text = f"{value:#x}"  # has no limit of digits
     elif type(value) in (*_KEY_TYPES, type(None), torch.dtype, torch.device, torch.layout, torch.Size):

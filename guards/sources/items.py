@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 from weakref import ref as weak_reference
 
+import torch
+
 from guards.lookup import Unresolved, dict_get, dict_items, isinstance_raw, safe_repr
 from guards.properties.iterator_state import part_of
 from guards.sources.base import DerivedSource
@@ -154,8 +156,6 @@ class GradSource(DerivedSource):
         return f"{self.parent.text}.grad"
 
     def read(self, owner: Any) -> Any:
-        import torch
-
         if type(owner) not in (torch.Tensor, torch.nn.Parameter):
             raise Unresolved(f"not a plain tensor: {type(owner).__name__}")
         if not owner.is_leaf and not owner.retains_grad:
@@ -178,8 +178,6 @@ class ShapeSource(DerivedSource):
         return f"{self.parent.text}.{self.what}({self.dim})"
 
     def read(self, owner: Any) -> Any:
-        import torch
-
         if not isinstance_raw(owner, torch.Tensor):
             raise Unresolved(f"not a tensor: {type(owner).__name__}")
         with torch._C.DisableTorchFunctionSubclass():

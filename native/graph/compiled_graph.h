@@ -17,11 +17,11 @@
 /* The instructions: name, the function run_* that runs it, and its operands in their order ("..." is a list).
  * A new instruction is a row here and its function. `_capture.plan_instructions` tells them to
  * codegen/launch/plan.py. */
-/* clang-format off: tables */
+/* clang-format off */
 #define PLAN_INSTRUCTIONS(X)                                                                                 \
-    X(NEW, new, "slot spec")               /* a new tensor */                                                \
+    X(NEW, new, "slot spec") /* a new tensor */                                                              \
     X(WORKSPACE, workspace, "slot offset") /* a place in the workspace, in bytes */                          \
-    X(CONSTANT, constant, "slot object")   /* a tensor that the graph holds */                               \
+    X(CONSTANT, constant, "slot object") /* a tensor that the graph holds */                                 \
     X(POINTER, pointer, "slot base bytes") /* a place inside another slot */                                 \
     /* a tensor on the memory of another; the offset of the spec counts from its first element */            \
     X(VIEW, view, "slot base spec")                                                                          \
@@ -31,7 +31,7 @@
     /* the bias, broadcast into a row-major target */                                                        \
     X(BIAS, bias, "dtype target bias rows columns row_stride column_stride")                                 \
     X(CALL, call, "callable keywords npositional depth nwords nresults ...") /* see launch_call.c */         \
-    X(DROP, drop, "slot")                                                    /* its tensor is released */    \
+    X(DROP, drop, "slot") /* its tensor is released */                                                       \
     X(BUMP, bump, "slot") /* an argument was written: its version is raised */
 
 /* What an argument of the graph must be: a tensor of exactly this spec; the integer that the graph was

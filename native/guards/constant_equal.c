@@ -1,11 +1,16 @@
-/* Equality of constants: 1, True, 1.0, 0.0, -0.0 and NaN all differ, and each equals itself. */
+/* Equality of constants.
+ *
+ * In:  two objects.
+ * Out: whether they are the same constant: 1, True, 1.0, 0.0, -0.0 and NaN all differ, and each equals
+ * itself.
+ */
 #define PY_SSIZE_T_CLEAN
 #include "guards/constant_equal.h"
 #include "tensors/torch_symbols.h"
 
 #include <string.h>
 
-#define MAX_NESTING 50 /* of tuples; deeper ones count as different */
+#define MAX_NESTING 50 /* of tuples: constants that are nested deeper count as different */
 
 int int_value(PyObject *object, int64_t *value)
 {
@@ -80,7 +85,7 @@ static int set_has_where(PyObject *set, PyObject *item, const Py_hash_t *hash, i
     return 0;
 }
 
-/* Equal constants have equal hashes, except for NaN, whose hash is by identity. */
+/* Equal constants have equal hashes. Only the hash of a NaN depends on its identity. */
 static int set_has(PyObject *set, PyObject *item, Py_hash_t hash, int depth)
 {
     return set_has_where(set, item, &hash, depth) || set_has_where(set, item, NULL, depth);
@@ -102,7 +107,7 @@ static int equal_frozenset(PyObject *a, PyObject *b, int depth)
     return 1;
 }
 
-/* Both begin with start, stop, step. */
+/* slice and range: both structs begin with start, stop, step. */
 static int equal_range(PyObject *a, PyObject *b, int depth)
 {
     PyObject **x = (PyObject **)(a + 1), **y = (PyObject **)(b + 1);
@@ -110,14 +115,15 @@ static int equal_range(PyObject *a, PyObject *b, int depth)
            && equal_nested(x[2], y[2], depth);
 }
 
-/* torch.device: type and index, one byte each, behind the object head; calibration has checked that. */
+/* torch.device: the type and the index, one byte each, stand behind the object head. The calibration has
+ * checked that. */
 static int equal_device(PyObject *a, PyObject *b, int depth)
 {
     return memcmp(a + 1, b + 1, 2) == 0;
 }
 
-/* NumPy's numbers: the bytes that they show. (Types of the standard library that show bytes are in the
- * table.) */
+/* NumPy's numbers are compared by the bytes of their buffers. (Types of the standard library that have
+ * buffers are in the table.) */
 static int equal_bytes_shown(PyObject *a, PyObject *b)
 {
     Py_buffer x, y;
@@ -136,7 +142,7 @@ static int equal_bytes_shown(PyObject *a, PyObject *b)
     return equal;
 }
 
-/* Types with more than one object for a value. (bool, None, dtypes, layouts, enum members: one object each.)
+/* The types that have several objects for one value. (bool, None, dtypes, layouts and enum members have one.)
  */
 static const struct {
     PyTypeObject *const *type;

@@ -1,6 +1,5 @@
-/* Fast ways into dicts and inline attribute values: the index of an entry is remembered as a hint.
- *
- * Nobody trusts a hint: the entry at that index has to hold this key now. */
+/* Fast access to dicts and inline attribute values. The index of an entry is remembered as a hint.
+ * A hint is never trusted: the entry at that index has to hold the key now. */
 #ifndef CAPTURE_DICT_ACCESS_H
 #define CAPTURE_DICT_ACCESS_H
 
@@ -10,8 +9,8 @@
 
 #include "guards/raw_lookup.h"
 
-/* The same str by value: names that a program makes at run time (the children "0", "1" of a Sequential) are
- * not interned. */
+/* The same str by value. Names that a program makes at run time, as the children "0", "1" of a Sequential,
+ * are not interned. */
 static inline int same_str(const PyObject *candidate, const RawKey *key)
 {
     const PyASCIIObject *a = (const PyASCIIObject *)candidate, *b = (const PyASCIIObject *)key->object;
@@ -31,7 +30,7 @@ static inline int dict_entry_is(PyDictKeysObject *keys, int64_t index, const Raw
     return candidate == key->object || (candidate != NULL && keys_are_str(keys) && same_str(candidate, key));
 }
 
-/* The value at a hint, or NULL where it doesn't hold any more. */
+/* The value at a hint, or NULL where the hint is wrong now. */
 static inline PyObject *dict_hinted(PyObject *dict, int64_t hint, const RawKey *key)
 {
     return dict_entry_is(dict_keys((PyDictObject *)dict), hint, key)

@@ -1,5 +1,8 @@
-/* Checks of guard programs that are more than one comparison. Each returns 1 where it holds; none raises,
- * allocates or runs user code. */
+/* The checks of guard programs that are more than one comparison.
+ *
+ * In:  the object in the register, and the operands behind the head word.
+ * Out: 1 where the check holds. No check raises, allocates or runs user code.
+ */
 #include "frame/pyversion_objects.h" /* first */
 #include "guards/guard_program.h"
 #include "guards/constant_equal.h"
@@ -60,7 +63,8 @@ int guard_check_dict_keys(PyObject *object, const int64_t *operands)
     return 1;
 }
 
-/* One of the expected elements is this one. (Hashes do not help: equal NaNs have different ones.) */
+/* Whether the item is one of the expected elements. (Hashes do not help: equal NaNs have different hashes.)
+ */
 static int is_expected(PyObject *item, const int64_t *operands)
 {
     for (int64_t i = 0; i < operands[0]; i++) {
@@ -80,8 +84,8 @@ int guard_check_set(PyObject *object, const int64_t *operands)
     if (!PyAnySet_Check(object) || PySet_GET_SIZE(object) != operands[0]) {
         return 0;
     }
-    while (_PySet_NextEntry(object, &position, &item,
-                            &hash)) { /* as many distinct elements on both sides: one direction is enough */
+    /* Both sides have as many distinct elements, so one direction is enough. */
+    while (_PySet_NextEntry(object, &position, &item, &hash)) {
         if (!is_expected(item, operands)) {
             return 0;
         }
@@ -89,7 +93,7 @@ int guard_check_set(PyObject *object, const int64_t *operands)
     return 1;
 }
 
-/* Where the elements lie in the table decides the order of the set and of all that is made from it. */
+/* The places in the table decide the order of the set and of everything that is made from it. */
 int guard_check_set_layout(PyObject *object, const int64_t *operands)
 {
     enum { COUNT, MASK, FILL, ELEMENTS };
@@ -133,8 +137,8 @@ static int buffer_fits(const Py_buffer *view, const int64_t *o)
     return same;
 }
 
-/* The one check that calls foreign code: the C function by which an object of the guarded class, NumPy's
- * array, shows its memory. */
+/* The only check that calls foreign code: the C function with which an object of the guarded class (NumPy's
+ * array) gives out its buffer. */
 int guard_check_buffer(PyObject *object, const int64_t *o)
 {
     Py_buffer view;
@@ -154,7 +158,7 @@ int guard_check_buffer(PyObject *object, const int64_t *o)
 
 enum { T_TYPE, T_DTYPE, T_DEVICE, T_KEYS, T_REQUIRES_GRAD, T_LEAF, T_NDIM, T_COUNT, T_DIMS };
 
-/* -1 stands for a free size or stride. */
+/* -1 is a free size or stride. */
 static inline int fits(const int64_t *pattern, const int64_t *values, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -165,7 +169,7 @@ static inline int fits(const int64_t *pattern, const int64_t *values, int64_t co
     return 1;
 }
 
-/* Sizes, and strides where they matter. */
+/* The sizes, and the strides where the guard has them. */
 static inline int geometry_fits(const int64_t *o, const int64_t *sizes, const int64_t *strides)
 {
     int64_t ndim = o[T_NDIM];
@@ -245,7 +249,7 @@ int guard_check_global_state(const int64_t *operands)
 
 int guard_check_state(const int64_t *operands)
 {
-    int collecting = PyGC_Disable(); /* the answer is a new object: no finalizer may run meanwhile */
+    int collecting = PyGC_Disable(); /* the answer is a new object: no finalizer may run now */
     PyObject *answer =
         PyObject_CallObject((PyObject *)(uintptr_t)operands[0], (PyObject *)(uintptr_t)operands[1]);
     int same = answer != NULL && constant_equal((PyObject *)(uintptr_t)operands[2], answer);
@@ -257,8 +261,8 @@ int guard_check_state(const int64_t *operands)
     return same;
 }
 
-/* Borrowed: somebody else holds it, as the stack of modes holds its modes. NULL without an exception where
- * there is none. */
+/* A borrowed reference: somebody else holds the object, as the stack of modes holds its modes. NULL without
+ * an exception where there is no such object. */
 PyObject *guard_load_state(const int64_t *operands)
 {
     int collecting = PyGC_Disable();
@@ -277,7 +281,7 @@ PyObject *guard_load_state(const int64_t *operands)
 
 /* --- between places ---------------------------------------------------------------------------------- */
 
-/* An open hash table in the program's scratch: returns the position that was entered first with this key. */
+/* The position that was entered first with this key. The scratch of the program is an open hash table. */
 static int64_t first_position(GuardProgram *program, uintptr_t key, int64_t position)
 {
     size_t mask = (size_t)program->table_size - 1,

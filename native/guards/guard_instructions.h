@@ -11,9 +11,9 @@
  *     i    integer
  *     o    object: an index into the objects of the program, a pointer once loaded
  *     a    address of an object that is not held
- *     k..  key, three words: 0 and an object, or 1 and an address; then its hash
+ *     k..  key, three words: 0 and an object, or 1 and an address; then the hash of the key
  *     c    cache, zero at first
- *     *    a count word; what follows is repeated that often
+ *     *    a count word; the letters behind it are repeated that often
  */
 #ifndef CAPTURE_GUARD_INSTRUCTIONS_H
 #define CAPTURE_GUARD_INSTRUCTIONS_H
@@ -36,7 +36,7 @@
     X(LOAD_TYPE, "ds", "")                                                                                   \
     X(LOAD_MRO_ITEM, "ds", "i")                                                                              \
     X(LOAD_FUNCTION_FIELD, "ds", "i") /* number in FUNCTION_FIELDS */                                        \
-    X(LOAD_CLASS_NAME, "ds", "i")     /* 0: __name__, 1: __qualname__ */                                     \
+    X(LOAD_CLASS_NAME, "ds", "i") /* 0: __name__, 1: __qualname__ */                                         \
     X(LOAD_CELL, "ds", "")                                                                                   \
     X(LOAD_METHOD_FIELD, "ds", "i") /* 0 __self__, 1 __func__ */                                             \
     X(LOAD_BUILTIN_SELF, "ds", "i") /* the method's definition */                                            \
@@ -49,8 +49,8 @@
     X(LOAD_GRAD, "ds", "")                                                                                   \
     X(LOAD_WEAKREF, "ds", "")                                                                                \
     X(LOAD_SHAPE, "Ds", "ii") /* 0 size, 1 stride, 2 storage offset; dim */                                  \
-    X(LOAD_INT, "Ds", "")     /* an exact int of 64 bits */                                                  \
-    X(LOAD_FLOAT, "Ds", "")   /* the bits of an exact float, no nan */                                       \
+    X(LOAD_INT, "Ds", "") /* an exact int of 64 bits */                                                      \
+    X(LOAD_FLOAT, "Ds", "") /* the bits of an exact float, no nan */                                         \
     /* checks */                                                                                             \
     X(CHECK_TYPE, "-s", "a")                                                                                 \
     X(CHECK_ID, "-s", "a")                                                                                   \
@@ -62,9 +62,9 @@
     X(CHECK_INT_RANGE, "-s", "ii")                                                                           \
     X(CHECK_ITERATOR, "-s", "*i")                                                                            \
     X(CHECK_TENSOR, "-s", "aiiiiii*i") /* see guards/properties/tensor.py */                                 \
-    X(CHECK_UNWRITTEN, "-s", "ii")     /* version, address of the first element */                           \
-    X(CHECK_BUFFER, "-s", "aii*i")     /* type, element format, read-only, sizes then strides */             \
-    X(CHECK_FUNCTION, "-s", "")        /* a plain function */                                                \
+    X(CHECK_UNWRITTEN, "-s", "ii") /* version, address of the first element */                               \
+    X(CHECK_BUFFER, "-s", "aii*i") /* type, element format, read-only, sizes then strides */                 \
+    X(CHECK_FUNCTION, "-s", "") /* a plain function */                                                       \
     X(CHECK_GLOBAL_STATE, "--", "*i")                                                                        \
     X(CHECK_STATE, "--", "ooo") /* a built-in function, its arguments, what it answers */                    \
     X(CHECK_NO_ATTRIBUTE, "-s", "k..")                                                                       \
@@ -74,9 +74,9 @@
     X(CHECK_DICT_KEYS, "-s", "*k..")                                                                         \
     X(CHECK_SET, "-s", "*k..")                                                                               \
     X(CHECK_SET_LAYOUT, "-s", "*i") /* mask, fill; place and hash of each element */                         \
-    X(CHECK_DISTINCT, "--", "*i")   /* registers */                                                          \
-    X(CHECK_ALIASING, "--", "*ii")  /* register; the first position with the same storage */                 \
-    X(CHECK_SHAPE, "--", "*ii")     /* postfix: operator, and the integer register or constant of a load */  \
+    X(CHECK_DISTINCT, "--", "*i") /* registers */                                                            \
+    X(CHECK_ALIASING, "--", "*ii") /* register; the first position with the same storage */                  \
+    X(CHECK_SHAPE, "--", "*ii") /* postfix: operator, and the integer register or constant of a load */      \
     /* results */                                                                                            \
     X(STORE_SLOT, "-s", "i")                                                                                 \
     X(STORE_INT_SLOT, "-S", "i")
@@ -101,15 +101,13 @@ enum {
  * guards.conditions.OPERATORS. `_capture.shape_operators` tells their numbers to guards/kinds/sizes.py. */
 /* clang-format off */
 #define SHAPE_OPERATORS(X)                                                                                   \
-    X(LOAD, 0)                                                                                               \
-    X(CONST, 0)                                                                                              \
-    X(ADD, 2)                                                                                                \
-    X(SUB, 2) X(MUL, 2) X(FLOORDIV, 2) X(MOD, 2) X(MAX, 2) X(MIN, 2) X(EQ, 2) X(NE, 2) X(LT, 2) X(LE, 2)     \
-        X(AND, 2) X(OR, 2) X(NOT, 1) X(NEG, 1) X(BIT_AND, 2) X(BIT_OR, 2) X(BIT_XOR, 2) X(LSHIFT, 2)         \
-            X(RSHIFT, 2) X(BIT_LENGTH, 1) X(ISQRT, 1) X(FLOAT, 1) X(FADD, 2) X(FSUB, 2) X(FMUL, 2)           \
-                X(FDIV, 2) X(FPOW, 2) X(FEQ, 2) X(FNE, 2) X(FLT, 2) X(FLE, 2) X(FNEG, 1) X(FABS, 1)          \
-                    X(TRUNC, 1) X(FLOOR, 1) X(CEIL, 1) X(ROUND, 1) X(FMAX, 2) X(FMIN, 2) X(SQRT, 1)          \
-                        X(EXP, 1) X(LOG, 1) X(LOG2, 1) X(LOG10, 1) X(SIN, 1) X(COS, 1) X(TANH, 1)
+    X(LOAD, 0) X(CONST, 0)                                                                                   \
+    X(ADD, 2) X(SUB, 2) X(MUL, 2) X(FLOORDIV, 2) X(MOD, 2) X(MAX, 2) X(MIN, 2) X(EQ, 2) X(NE, 2)             \
+    X(LT, 2) X(LE, 2) X(AND, 2) X(OR, 2) X(NOT, 1) X(NEG, 1) X(BIT_AND, 2) X(BIT_OR, 2) X(BIT_XOR, 2)        \
+    X(LSHIFT, 2) X(RSHIFT, 2) X(BIT_LENGTH, 1) X(ISQRT, 1)                                                   \
+    X(FLOAT, 1) X(FADD, 2) X(FSUB, 2) X(FMUL, 2) X(FDIV, 2) X(FPOW, 2) X(FEQ, 2) X(FNE, 2) X(FLT, 2)         \
+    X(FLE, 2) X(FNEG, 1) X(FABS, 1) X(TRUNC, 1) X(FLOOR, 1) X(CEIL, 1) X(ROUND, 1) X(FMAX, 2) X(FMIN, 2)     \
+    X(SQRT, 1) X(EXP, 1) X(LOG, 1) X(LOG2, 1) X(LOG10, 1) X(SIN, 1) X(COS, 1) X(TANH, 1)
 /* clang-format on */
 typedef enum {
 #define X(name, arity) SHAPE_##name,

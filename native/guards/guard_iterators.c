@@ -1,6 +1,11 @@
-/* State of the built-in iterators: numbers that say how far they have come, and the objects that they walk
- * over (guards/properties/iterator_state.py has the same from Python). Views of dicts have one object, their
- * dict. Deques have one number, the most items that they may hold. */
+/* The state of built-in iterators: numbers that say how far they have come, and the objects that they walk
+ * over.
+ *
+ * In:  an iterator, a view of a dict or a deque.
+ * Out: its numbers or a part. guards/properties/iterator_state.py gives the same from Python.
+ *
+ * The part of a view is its dict. The number of a deque is the most items that it may hold.
+ */
 #include "guards/dict_access.h" /* first, see pyversion_objects.h */
 #include "guards/guard_program.h"
 
@@ -8,7 +13,7 @@
 
 enum { MOST_NUMBERS = 4 };
 
-/* How many numbers were written, or -1 where the state is not one that can be told. */
+/* The number of words that were written, or -1 where the state has no such form. */
 static int sequence_numbers(PyObject *object, int64_t *numbers)
 {
     SequenceIterator *iterator = (SequenceIterator *)object;
@@ -31,7 +36,7 @@ static int range_numbers(PyObject *object, int64_t *numbers)
     return 4;
 }
 
-/* Keys among the first entries of the table. */
+/* The number of keys among the first entries of the table. */
 static Py_ssize_t keys_before(PyDictObject *dict, Py_ssize_t end)
 {
     Py_ssize_t count = 0;
@@ -44,7 +49,8 @@ static Py_ssize_t keys_before(PyDictObject *dict, Py_ssize_t end)
     return count;
 }
 
-/* Only where keys have neither come nor gone: what is left are the last items of the dict then. */
+/* The state exists only where the dict has the keys of the start: then the last items of the dict are left.
+ */
 static int dict_numbers(PyObject *object, int64_t *numbers)
 {
     DictIterator *iterator = (DictIterator *)object;
@@ -221,7 +227,7 @@ static int move_count(CountIterator *iterator, PyObject *number)
     return iterator->value == -1 && PyErr_Occurred() ? -1 : 0;
 }
 
-/* The iterators that Python itself can only move by taking items. */
+/* Python itself can move these iterators only by taking items. */
 static PyObject *move_iterator(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
     if (nargs != 2 || !PyLong_CheckExact(args[1])) {

@@ -1,10 +1,14 @@
-/* Loads of guard programs out of an object: fields of functions, methods, cells, containers. */
+/* The loads of guard programs out of an object: fields of functions, methods, cells and containers.
+ *
+ * In:  the owner, and the operands behind the head word.
+ * Out: a borrowed reference, or NULL where the place does not exist.
+ */
 #include "guards/guard_program.h"
 #include "tensors/tensor_access.h"
 
 #include <stddef.h>
 
-/* Numbers as in guards.sources.FUNCTION_FIELDS. */
+/* In the order of guards.sources.FUNCTION_FIELDS. */
 static const size_t FUNCTION_FIELDS[] = {
     offsetof(PyFunctionObject, func_code),       offsetof(PyFunctionObject, func_defaults),
     offsetof(PyFunctionObject, func_kwdefaults), offsetof(PyFunctionObject, func_closure),
@@ -23,7 +27,7 @@ static PyObject *load_function_field(PyObject *owner, const int64_t *operands)
     return value == NULL ? Py_None : value;
 }
 
-/* A name of a class that is written in Python: those of others do not change. */
+/* A name of a class written in Python. (The names of other classes do not change.) */
 static PyObject *load_class_name(PyObject *owner, const int64_t *operands)
 {
     if (!PyType_Check(owner) || !PyType_HasFeature((PyTypeObject *)owner, Py_TPFLAGS_HEAPTYPE)) {
@@ -70,7 +74,7 @@ static PyObject *load_method_field(PyObject *owner, const int64_t *operands)
     return operands[0] == 0 ? PyMethod_GET_SELF(owner) : PyMethod_GET_FUNCTION(owner);
 }
 
-/* Of `[].append` the list; the definition says that it is `list.append`. */
+/* The list of `[].append`. The definition says that the method is `list.append`. */
 static PyObject *load_builtin_self(PyObject *owner, const int64_t *operands)
 {
     if (!PyCFunction_CheckExact(owner)
@@ -95,7 +99,7 @@ int guard_is_deque(PyObject *object)
     return PyObject_TypeCheck(object, deque_type);
 }
 
-/* sq_item of the deque type itself: C code alone, and the deque keeps the item. */
+/* sq_item of the deque type itself runs C code alone, and the deque keeps the item. */
 static PyObject *load_deque_item(PyObject *owner, const int64_t *operands)
 {
     if (!guard_is_deque(owner) || operands[0] < 0 || operands[0] >= Py_SIZE(owner)) {
@@ -131,7 +135,7 @@ static PyObject *load_dict_value(PyObject *owner, const int64_t *operands)
 static PyObject *load_grad(PyObject *owner, const int64_t *operands)
 {
     int collecting =
-        PyGC_Disable(); /* torch may make the Python object of the gradient: no finalizer may run meanwhile */
+        PyGC_Disable(); /* torch may make the Python object of the gradient: no finalizer may run now */
     PyObject *grad = tensor_grad(owner);
     if (collecting) {
         PyGC_Enable();

@@ -1,14 +1,14 @@
-/* Runs guard programs: walks each source once, checks what has to hold, leaves the graph's inputs in slots.
+/* Runs guard programs: walks each source once, checks the guards, leaves the graph's inputs in slots.
  *
  * In:  words (guards/program.py writes them) and a frame as it stands at entry.
- * Out: -1 and the slots, or the index of the first guard that fails. Never runs user code, never raises;
- * allocates nothing but the int object of a size that changed since the last run.
+ * Out: -1 and the slots, or the index of the first guard that fails. A run never runs user code and never
+ * raises. It allocates only the int object of a size that has changed since the last run.
  *
  *     type(x) is Tensor, x: float32[4]   ->   LOAD_LOCAL r0 0; CHECK_TENSOR r0 ...; STORE_SLOT r0 0
  *
  * References in registers and slots are borrowed: from the frame, from the objects on the way, from the
- * program. They hold until some code runs that can change those; the caller takes references of its own
- * before that.
+ * program. They are valid until some code runs that can change those objects. The caller takes references of
+ * its own before that.
  */
 #include "guards/dict_access.h" /* first, see pyversion_objects.h */
 #include "guards/guard_program.h"
@@ -23,7 +23,7 @@ static PyTypeObject GuardProgram_Type;
 
 /* --- the machine ------------------------------------------------------------------------------------- */
 
-/* The int object for an integer slot: the one of the last run while the value is the same. */
+/* The int object of an integer slot: the object of the last run while the value is the same. */
 static PyObject *int_object(GuardProgram *program, int64_t slot, int64_t value)
 {
     PyObject *held = program->int_slots[slot];
@@ -123,7 +123,7 @@ static inline int is_int(PyObject *object, int64_t expected)
 {
     int64_t value;
     if (PyLong_CheckExact(object)
-        && (size_t)(Py_SIZE(object) + 1) <= 2) { /* one digit at most: small numbers */
+        && (size_t)(Py_SIZE(object) + 1) <= 2) { /* a small number has one digit at most */
         return Py_SIZE(object) * (int64_t)((PyLongObject *)object)->ob_digit[0] == expected;
     }
     return int_value(object, &value) && value == expected;
@@ -131,8 +131,8 @@ static inline int is_int(PyObject *object, int64_t expected)
 
 #define A HEAD_A(head)
 #define B HEAD_B(head)
-/* The width of an instruction is a constant in its own case: the processor need not wait for a table to see
- * the next one. */
+/* Each case knows the width of its instruction as a constant, so that the processor finds the next
+ * instruction without a load from a table. */
 #define LOAD(name, value)                                                                                    \
     case OP_##name:                                                                                          \
         word = o + WIDTH_##name;                                                                             \
@@ -297,8 +297,8 @@ static int program_traverse(GuardProgram *self, visitproc visit, void *arg)
     return 0;
 }
 
-/* The words point into `objects`: without them the program can't run, so they go with the program alone (its
- * cycles are broken elsewhere). */
+/* The words point into `objects`, and the program can not run without them. So there is no tp_clear: other
+ * objects break the cycles. */
 static void program_dealloc(GuardProgram *self)
 {
     PyObject_GC_UnTrack(self);
@@ -326,8 +326,8 @@ static PyObject *slots_tuple(GuardProgram *self, PyObject **slots)
     return tuple;
 }
 
-/* What stands for an unbound local in the tuple of check(): _capture.NULL. Borrowed (the module keeps it);
- * NULL with an exception. */
+/* _capture.NULL, which stands for an unbound local in the tuple of check(). The reference is borrowed,
+ * because the module keeps the object. NULL with an exception. */
 static PyObject *null_marker(void)
 {
     PyObject *module = PyImport_ImportModule("_capture");
@@ -362,7 +362,7 @@ static PyObject *program_check(GuardProgram *self, PyObject *args)
     return slots == NULL ? NULL : Py_BuildValue("(iN)", failed, slots);
 }
 
-/* Runs `count` times and returns the seconds: what a benchmark of the machine alone needs. */
+/* Runs `count` times and returns the seconds, for benchmarks. */
 static PyObject *program_time(GuardProgram *self, PyObject *args)
 {
     PyObject *locals, *globals, *builtins, *function;

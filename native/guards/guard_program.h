@@ -1,4 +1,4 @@
-/* Guard programs: what the parts of the machine share. The instruction set is in guard_instructions.h. */
+/* What the parts of the guard machine share. The instruction set is in guard_instructions.h. */
 #ifndef CAPTURE_GUARD_PROGRAM_H
 #define CAPTURE_GUARD_PROGRAM_H
 
@@ -17,8 +17,7 @@ typedef struct {
     Py_ssize_t nwords;
     PyObject *objects; /* tuple that owns them */
     int nregisters, nints, nslots;
-    PyObject **registers; /* scratch of a run: no user code runs in between, so a run is never interrupted by
-                             another */
+    PyObject **registers; /* scratch of a run. No user code runs meanwhile, so no run interrupts another. */
     int64_t *ints;
     PyObject **int_slots; /* the int objects that the last run has put in slots */
     uintptr_t *table;     /* scratch of CHECK_DISTINCT and CHECK_ALIASING: `table_size` pairs */
@@ -27,13 +26,13 @@ typedef struct {
     PyObject *weakrefs;
 } GuardProgram;
 
-/* guard_verify.c: checks that words can't lead outside of the program's arrays, turns object indices into
- * pointers. 0, or -1 with ValueError. */
+/* guard_verify.c: checks that the words do not lead outside of the arrays of the program, and turns object
+ * indices into pointers. 0, or -1 with ValueError. */
 int guard_program_verify(GuardProgram *program);
 PyObject *guard_instruction_table(void);
 PyObject *guard_shape_operators(void);
 
-/* Operand words of each instruction: `fixed` (with the count, if it has one) and `repeated` for each of the
+/* The operand words of an instruction: `fixed` ones, a count included, and `repeated` ones for each of the
  * count. */
 typedef struct {
     int fixed, repeated;
@@ -53,7 +52,7 @@ PyObject *guard_load_member(int op, PyObject *owner, const int64_t *operands);
 int guard_is_deque(PyObject *object);
 int init_guard_loads(void);
 
-/* guard_checks.c: 1 where the check holds. `operands` are those behind the head word. */
+/* guard_checks.c: 1 where the check holds. `operands` stand behind the head word. */
 int guard_check_length(PyObject *object, int64_t length);
 int guard_check_iterator(PyObject *object, const int64_t *operands);
 int guard_check_unwritten(PyObject *tensor, const int64_t *operands);

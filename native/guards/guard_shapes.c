@@ -1,6 +1,9 @@
-/* Conditions over sizes, ints and the floats that are computed from them: postfix code on a stack of 64-bit
- * words. The encoder (guards/conditions.py) knows which word is an int and which a double; each operator does
- * what Python does, by the same C functions. */
+/* Conditions over sizes, ints and floats.
+ *
+ * In:  the integer registers, and postfix code for a stack of 64-bit words.
+ * Out: whether the value is not 0. guards/conditions.py knows which word is an int and which word is a
+ * double. Each operator does what Python does, with the same C functions.
+ */
 #include "guards/guard_program.h"
 
 #include <math.h>
@@ -43,7 +46,8 @@ static int64_t integer_root(int64_t a)
     return root - (root * root > a) + ((root + 1) * (root + 1) <= a);
 }
 
-/* An operator on ints, `b` above `a`; 0 where the value leaves 64 bits or is undefined. */
+/* Applies an operator to ints; `b` is the upper one on the stack. 0 where the value leaves 64 bits or is
+ * undefined. */
 static int apply_to_ints(int64_t op, int64_t a, int64_t b, int64_t *out)
 {
     switch (op) {
@@ -122,7 +126,7 @@ static int apply_to_ints(int64_t op, int64_t a, int64_t b, int64_t *out)
     }
 }
 
-/* An operator that gives a double. 0 where Python raises or the value is not finite. */
+/* Applies an operator that gives a double. 0 where Python raises or the value is not finite. */
 static int apply_to_doubles(int64_t op, double a, double b, double *out)
 {
     switch (op) {
@@ -230,7 +234,7 @@ static int apply(int64_t op, Word a, Word b, Word *out)
     }
 }
 
-/* Of an exact float, except that a nan takes part in no condition. */
+/* The bits of an exact float. A nan is refused: it takes part in no condition. */
 int guard_load_float(PyObject *object, int64_t *bits)
 {
     if (!PyFloat_CheckExact(object)) {

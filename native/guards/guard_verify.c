@@ -1,4 +1,4 @@
-/* Checks a guard program before it may run: a malformed one is refused with a ValueError, never a crash.
+/* Checks a guard program before it may run. A malformed program raises ValueError and never crashes.
  *
  * In:  words as the encoder wrote them, object operands as indices.
  * Out: the same words with pointers, or -1.

@@ -1,8 +1,8 @@
 /* Look-ups past all user code: see raw_lookup.h.
  *
- * CPython's own dict look-up calls `__eq__` of a key whose hash collides. This one walks the same probe
- * sequence and compares keys itself: by identity, or as built-in constants; a collision that only `__eq__`
- * could decide is "uncertain".
+ * The look-up of CPython calls `__eq__` of a key whose hash collides. This look-up walks the same probe
+ * sequence and compares keys by identity or as built-in constants. A collision that only `__eq__` can decide
+ * is "uncertain".
  */
 #define PY_SSIZE_T_CLEAN
 #include "guards/dict_access.h" /* first, see pyversion_objects.h */
@@ -34,7 +34,7 @@ static int keys_equal(PyObject *a, PyObject *b, int depth)
         if (Py_TYPE(a) == Py_TYPE(b) && Py_TYPE(a) != &PyFloat_Type && Py_TYPE(a) != &PyComplex_Type) {
             return constant_equal(a, b) ? RAW_FOUND : RAW_ABSENT;
         }
-        int equal = PyObject_RichCompareBool(a, b, Py_EQ); /* numbers of built-in types: C code alone */
+        int equal = PyObject_RichCompareBool(a, b, Py_EQ); /* numbers of built-in types run C code alone */
         if (equal < 0) {
             PyErr_Clear();
             return RAW_UNCERTAIN;
@@ -61,7 +61,7 @@ int raw_key_matches(const RawKey *key, PyObject *candidate)
 
 /* --- dicts ------------------------------------------------------------------------------------------- */
 
-/* Index of the entry with this key, -1 where there is none, -2 where that is uncertain. */
+/* The index of the entry with this key. -1: there is none. -2: that is uncertain. */
 static Py_ssize_t find_index(PyDictKeysObject *keys, const RawKey *key)
 {
     size_t mask = keys_slot_count(keys) - 1, perturb = (size_t)key->hash, i = (size_t)key->hash & mask;
@@ -85,7 +85,7 @@ static Py_ssize_t find_index(PyDictKeysObject *keys, const RawKey *key)
     }
 }
 
-/* The same with a hint: the entry where the key stood last time, if it still stands there. */
+/* The same with a hint: the entry of the last time, if the key is still there. */
 static inline Py_ssize_t find_hinted(PyDictKeysObject *keys, const RawKey *key, int64_t *hint)
 {
     if (hint != NULL && dict_entry_is(keys, *hint, key)) {
@@ -132,7 +132,7 @@ int raw_dict_next(PyObject *dict, RawCursor *cursor, PyObject **key, PyObject **
     return PyDict_Next(dict, &cursor->position, key, value);
 }
 
-/* Whether entry i of the dict is its item i: nothing was ever deleted from its table. */
+/* Whether entry i of the dict is its item i, because nothing was ever deleted from the table. */
 static int is_dense(PyObject *dict)
 {
     PyDictObject *d = (PyDictObject *)dict;
@@ -146,7 +146,7 @@ int raw_dict_position(PyObject *dict, Py_ssize_t position, PyObject **key, PyObj
     if (position >= PyDict_GET_SIZE(dict)) {
         return RAW_ABSENT;
     }
-    if (is_dense(dict)) { /* else guards on each item of a long dict would take the square of its length */
+    if (is_dense(dict)) { /* without this, guards on each item of a long dict take the square of its length */
         cursor.position = position;
         return raw_dict_next(dict, &cursor, key, value) ? RAW_FOUND : RAW_ABSENT;
     }
@@ -160,7 +160,8 @@ int raw_dict_position(PyObject *dict, Py_ssize_t position, PyObject **key, PyObj
 
 /* --- attributes -------------------------------------------------------------------------------------- */
 
-/* Attribute values of an object that has no dict yet stand in an array ordered as the type's shared keys. */
+/* An object that has no dict yet has its attribute values in an array. The order is that of the shared keys
+ * of the type. */
 static int inline_value(PyObject *object, const RawKey *name, int64_t *hint, PyObject **value)
 {
     Py_ssize_t index = find_hinted(inline_keys(object), name, hint);
@@ -209,20 +210,23 @@ static int read_member(PyObject *descriptor, PyObject *object, PyObject **value)
     return *value == NULL ? RAW_ABSENT : RAW_FOUND;
 }
 
-/* What a look-up found, remembered in the cache words of its instruction.
+/* What a look-up found. The cache words of the instruction remember it.
  *
- * PATH: the type's version tag above one of the paths below. A version names one state of one type, for ever:
- * while the tag is the same, the MRO says the same of the name. VERSION: a state of the instance dict (its
- * version tag is as unique), and what it led to: VALUE, or TABLES, an nn.Module's `_parameters`, `_buffers`,
- *       `_modules`. The type or the dict keep those alive as long as the tags are the same.
- * HINT: index of the entry, in the instance's keys or in the table.
+ * PATH: the version tag of the type, above one of the paths below. A tag names one state of one type, for
+ * ever: while the tag is the same, the MRO says the same of the name.
+ *
+ * VERSION: the version tag of the instance dict, which is as unique. VALUE or TABLES: what the dict led to.
+ * TABLES are `_parameters`, `_buffers`, `_modules` of an nn.Module. The type or the dict keeps these objects
+ * alive while the tags are the same.
+ *
+ * HINT: the index of the entry, in the keys of the instance or in the table.
  */
 enum { CACHE_PATH, CACHE_VERSION, CACHE_VALUE, CACHE_HINT, CACHE_TABLES };
 enum { PATH_NONE, PATH_INSTANCE, PATH_CLASS, PATH_MODULE }; /* PATH_MODULE + n: found in table n */
 #define TABLES 3
 _Static_assert(CACHE_TABLES + TABLES == RAW_CACHE_WORDS, "the cache words of LOAD_ATTR");
 
-/* The instance dict that has a version; NULL for inline values and for objects without a dict. */
+/* The instance dict, which has a version. NULL for inline values and for objects without a dict. */
 static inline PyDictObject *versioned_dict(PyObject *object)
 {
     PyObject *dict = has_inline_values(object) ? NULL : existing_dict(object);
@@ -250,8 +254,9 @@ static int module_attribute(PyObject *object, const RawKey *name, int64_t *cache
         PyObject *table;
         int found = raw_instance_attribute(object, &table_names[i], NULL, &table);
         if (found != RAW_FOUND || !PyDict_Check(table)) {
-            return found == RAW_ABSENT ? RAW_ABSENT
-                                       : RAW_UNCERTAIN; /* a module before its __init__, or a strange one */
+            return found == RAW_ABSENT
+                       ? RAW_ABSENT
+                       : RAW_UNCERTAIN; /* a module before its __init__, or a module with other tables */
         }
         cache[CACHE_TABLES + i] = (int64_t)(uintptr_t)table;
         found = raw_dict_find(table, name, &cache[CACHE_HINT], value);
@@ -265,7 +270,7 @@ static int module_attribute(PyObject *object, const RawKey *name, int64_t *cache
     return RAW_ABSENT;
 }
 
-/* The same by remembered tables: those before the one that has the name must still lack it. */
+/* The same by remembered tables. The tables before the one with the name must still lack it. */
 static inline PyObject *module_hinted(int table, const RawKey *name, const int64_t *cache)
 {
     PyObject *shadow;
@@ -294,8 +299,8 @@ static int find_attribute(PyObject *object, const RawKey *name, int64_t *cache, 
         *value = *value == NULL ? descriptor : *value;
         return *value == NULL ? RAW_ABSENT : RAW_FOUND;
     }
-    /* what the class has may become a data descriptor by a change of its own class, which no version of this
-     * one tells of */
+    /* The entry of the class becomes a data descriptor when its own class changes. No version of this class
+     * tells of that. */
     int may_take_over = descriptor != NULL && PyType_HasFeature(Py_TYPE(descriptor), Py_TPFLAGS_HEAPTYPE);
     int found = raw_instance_attribute(object, name, &cache[CACHE_HINT], value);
     if (found == RAW_FOUND && !may_take_over) {
@@ -314,7 +319,7 @@ static int find_attribute(PyObject *object, const RawKey *name, int64_t *cache, 
     return module_attribute(object, name, cache, value);
 }
 
-/* The way of the last time, where the type says the same of the name. NULL: look again. */
+/* The path of the last time, where the type says the same of the name. NULL: look again. */
 static inline PyObject *cached_attribute(PyObject *object, const RawKey *name, int64_t *cache)
 {
     int path = (int)(cache[CACHE_PATH] & 0xff);

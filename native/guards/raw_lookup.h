@@ -1,8 +1,8 @@
 /* Look-ups in dicts and objects that never run user code and never raise.
  *
  * In:  an object and a key with its hash.
- * Out: a borrowed reference. Where only `__eq__`, `__getattr__` or a property could tell, the answer is
- * "uncertain", which fails a guard.
+ * Out: a borrowed reference. The answer is "uncertain" where only `__eq__`, `__getattr__` or a property can
+ * tell. It fails a guard.
  */
 #ifndef CAPTURE_RAW_LOOKUP_H
 #define CAPTURE_RAW_LOOKUP_H
@@ -10,8 +10,8 @@
 #include <Python.h>
 #include <stdint.h>
 
-/* Three words of a guard program. `by_identity`: `object` is only an address to compare with, perhaps of an
- * object that is dead. */
+/* Three words of a guard program. `by_identity`: `object` is only an address to compare with. Its object may
+ * be dead. */
 typedef struct {
     int64_t by_identity;
     PyObject *object;
@@ -20,12 +20,11 @@ typedef struct {
 
 enum { RAW_UNCERTAIN = -1, RAW_ABSENT = 0, RAW_FOUND = 1 };
 
-/* `hint` remembers the entry (a wrong hint costs time alone); NULL: none. */
+/* `hint` remembers the entry, or is NULL. A wrong hint costs only time. */
 int raw_dict_find(PyObject *dict, const RawKey *key, int64_t *hint, PyObject **value);
-/* The item at a position of the iteration order (an OrderedDict has its own). */
+/* The item at a position of the iteration order. (An OrderedDict has its own order.) */
 int raw_dict_position(PyObject *dict, Py_ssize_t position, PyObject **key, PyObject **value);
-/* Walks in iteration order: 1 and the next item, 0 at the end. Start with *cursor = NULL-initialised
- * RawCursor. */
+/* Walks in iteration order: 1 and the next item, or 0 at the end. The cursor is all zero at the start. */
 typedef struct {
     Py_ssize_t position;
     void *node;
@@ -33,21 +32,21 @@ typedef struct {
 } RawCursor;
 int raw_dict_next(PyObject *dict, RawCursor *cursor, PyObject **key, PyObject **value);
 
-/* Attribute as guards.lookup.raw_attribute finds it; `cache`: RAW_CACHE_WORDS words, zero at first. */
+/* The attribute as guards.lookup.raw_attribute finds it. `cache` has RAW_CACHE_WORDS words, zero at first. */
 #define RAW_CACHE_WORDS 7
 int raw_attribute(PyObject *object, const RawKey *name, int64_t *cache, PyObject **value);
-/* The instance's own dict (or its inline values) alone. */
+/* The attribute in the instance's own dict or inline values alone. */
 int raw_instance_attribute(PyObject *object, const RawKey *name, int64_t *hint, PyObject **value);
-/* The instance dict itself, made now if it exists only as inline values; NULL where there is none. */
+/* The instance dict itself. It is made now where there are only inline values. NULL where there is none. */
 PyObject *raw_instance_dict(PyObject *object);
-/* In the MRO of `type`, behind the class at address `after` if not NULL. */
+/* The entry in the MRO of `type`; with `after`, behind the class at that address. */
 int raw_type_attribute(PyTypeObject *type, const RawKey *name, const void *after, PyObject **value);
 
-/* Whether a key in a container stands for `key`: RAW_FOUND, RAW_ABSENT or RAW_UNCERTAIN. Their hashes are
- * equal. */
+/* Whether a key in a container, of the same hash, stands for `key`: RAW_FOUND, RAW_ABSENT or RAW_UNCERTAIN.
+ */
 int raw_key_matches(const RawKey *key, PyObject *candidate);
 
-/* 0, or -1 with an ImportError where the interpreter is not laid out as expected. */
+/* 0, or -1 with an ImportError where the structs of the interpreter are not the expected ones. */
 int init_raw_lookup(void);
 
 #endif

@@ -1,5 +1,8 @@
-/* A copy of a set whose elements lie where they lie in the original: `set.copy` may give them other places,
- * and with that another order. */
+/* Copies of sets that keep the places of the elements.
+ *
+ * In:  a set.
+ * Out: a new set with the same order. (`set.copy` may give the elements other places, and so another order.)
+ */
 #include "capture_native.h"
 
 #include <string.h>
