@@ -1,4 +1,4 @@
-"""Calls and making functions."""
+"""Instructions that call functions or make them."""
 
 from __future__ import annotations
 
@@ -31,9 +31,8 @@ def _call(tx: Translator, instruction: Instruction) -> None:
     values = tx.pop_many(instruction.arg)
     function = tx.pop()
     method = tx.pop()
-    if not isinstance(
-        method, NullVariable
-    ):  # (function, its first argument), as decorators and comprehensions are called
+    # Calls of decorators and comprehensions have the function and its first argument there.
+    if not isinstance(method, NullVariable):
         values.insert(0, function)
         function = method
     split = len(values) - len(names)
@@ -57,9 +56,9 @@ def _call_function_ex(tx: Translator, instruction: Instruction) -> None:
 
 
 def call(tx: Translator, function: Variable, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-    """Where a rule takes other arguments than the program gives, the function is asked for its TypeError; if
-    it has none, it knows a form that we don't, and the graph breaks. Exceptions of built-in functions are as
-    those raise them.
+    """A rule may take other arguments than the program gives. Then the function itself is asked for its
+    TypeError. If it raises none, the rule misses a form of the call, and the graph breaks. Exceptions of
+    built-in functions are the same as in eager.
     """
     try:
         return function.call(tx, args, kwargs)
@@ -75,7 +74,7 @@ def call(tx: Translator, function: Variable, args: list[Variable], kwargs: dict[
         if right is signal:
             raise
         raise right from None
-    except (ArithmeticError, LookupError, ValueError):  # of Python, in a rule that works on plain values
+    except (ArithmeticError, LookupError, ValueError):  # a rule on plain values raised what Python raises
         refused = corrected(tx, GraphBreak("call", value=function), function, args, kwargs)
         if isinstance(refused, GraphBreak):
             raise
@@ -83,7 +82,7 @@ def call(tx: Translator, function: Variable, args: list[Variable], kwargs: dict[
 
 
 def _is_arity_error(error: TypeError) -> bool:
-    """Whether the handler's own signature refused the arguments."""
+    """Whether the signature of the rule refused the arguments."""
     text = str(error)
     return "argument" in text and any(
         part in text for part in ("positional argument", "required", "unexpected keyword", "multiple values")
@@ -106,7 +105,7 @@ def _make_function(tx: Translator, instruction: Instruction) -> None:
 
 
 def _annotations(tx: Translator, value: Variable | None) -> Variable | None:
-    """Annotations come as a flat tuple of names and values."""
+    """The instruction has annotations as a flat tuple of names and values."""
     if value is None:
         return None
     items = value.unpack(tx)

@@ -1,4 +1,4 @@
-"""Building, extending and unpacking containers."""
+"""Instructions that build, extend or unpack containers."""
 
 from __future__ import annotations
 
@@ -122,13 +122,13 @@ def _dict_update(tx: Translator, instruction: Instruction) -> None:
 
 
 def is_mapping(value: Variable) -> bool:
-    """Whether `**value` is allowed: it has keys, or may have."""
+    """Whether `**value` is allowed: the value has keys, or may have them."""
     return isinstance(value, OpaqueVariable) or hasattr(value.python_type(), "keys")
 
 
 @opcode("DICT_MERGE")
 def _dict_merge(tx: Translator, instruction: Instruction) -> None:
-    """`f(**a, **b)`: a key twice is an error."""
+    """`f(**a, **b)`: it is an error if both have the same key."""
     value = tx.pop()
     target = _target(tx, instruction)
     assert isinstance(target, DictVariable)
@@ -147,7 +147,7 @@ def _dict_merge(tx: Translator, instruction: Instruction) -> None:
 
 
 def full_name(tx: Translator, function: Variable) -> str:
-    """As errors of a call name the function: with its module, unless that is `builtins`."""
+    """The name of the function in errors of a call: with its module, unless this is `builtins`."""
     try:
         name, module = (function.get_attr(tx, n).as_constant() for n in ("__qualname__", "__module__"))
     except ObservedException:
@@ -155,11 +155,11 @@ def full_name(tx: Translator, function: Variable) -> str:
     return f"{name}()" if module in (None, "builtins") else f"{module}.{name}()"
 
 
-# --- unpacking ---------------------------------------------------------------------------------------------------------------
+# --- unpacking ------------------------------------------------------------------------------------------
 
 
 def _items(tx: Translator, value: Variable, wanted: int | None) -> list[Variable]:
-    """Items of an iterable; of an iterator at most `wanted` + 1 are taken, as Python does."""
+    """The items of an iterable. Like Python, this takes at most `wanted` + 1 items of an iterator."""
     if value.is_constant() and not hasattr(value.python_type(), "__iter__"):
         raise raise_new(TypeError, f"cannot unpack non-iterable {value.python_type().__name__} object")
     iterator = value.iterate(tx) if not hasattr(value, "items") else value

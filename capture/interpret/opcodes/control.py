@@ -104,7 +104,7 @@ def _return_value(tx: Translator, instruction: Instruction) -> None:
     tx.returned = tx.pop()
 
 
-# --- generators --------------------------------------------------------------------------------------------------------------
+# --- generators -----------------------------------------------------------------------------------------
 
 
 @opcode("RETURN_GENERATOR")

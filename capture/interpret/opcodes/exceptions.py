@@ -1,4 +1,4 @@
-"""Raising, catching, `with`."""
+"""Instructions that raise or catch exceptions, and those of `with`."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 
 class PreviousException(Variable):
-    """What PUSH_EXC_INFO saves below the exception: what was being handled before. `exception` is the one
-    handled from there on, until POP_EXCEPT; a copy that is left on the stack behind that (cleanup code makes
-    one) is a value that nothing reads.
+    """The item that PUSH_EXC_INFO saves below the exception: the exception that was handled before.
+    `exception` is the one handled from there on, until POP_EXCEPT. Cleanup code may leave a copy of the item
+    on the stack behind that; nothing reads it.
     """
 
     def __init__(self, exception: Variable) -> None:
@@ -87,14 +87,14 @@ def _caught_classes(tx: Translator, classes: Variable) -> tuple[type, ...]:
 
 @opcode("CHECK_EG_MATCH")
 def _check_eg_match(tx: Translator, instruction: Instruction) -> None:
-    """`except* classes`: what it takes of the exception is handled in its block, the rest stays for the next
-    one.
+    """`except* classes`: its block handles the part of the exception that matches. The next clause gets the
+    rest.
     """
     classes, exception = tx.pop(), tx.top()
     if any(issubclass(kind, BaseExceptionGroup) for kind in _caught_classes(tx, classes)):
         text = "catching ExceptionGroup with except* is not allowed. Use except instead."
         raise raise_new(TypeError, text)
-    if isinstance(exception, OpaqueVariable):  # and what its block handles would not be known behind a break
+    if isinstance(exception, OpaqueVariable):  # behind a break, nobody would know what its block handles
         raise SkipFrame("except* takes an exception that Python raised")
     match, rest = match_and_rest(tx, exception, classes)
     if not match.is_exactly(None):
@@ -115,7 +115,7 @@ def _reraise(tx: Translator, instruction: Instruction) -> None:
 
 
 def as_exception(tx: Translator, value: Variable, what: str = "exceptions") -> Variable:
-    """`raise value`: a class is called."""
+    """The exception of `raise value`: if the value is a class, this calls it."""
     if isinstance(value, ClassVariable) and issubclass(value.cls, BaseException):
         return value.call(tx, [], {})
     if isinstance(value, (ExceptionVariable, OpaqueVariable)) and issubclass(
@@ -134,9 +134,8 @@ def _raise_varargs(tx: Translator, instruction: Instruction) -> None:
             raise GraphBreak("raised", error="what its caller handles, if anything")
         raise ObservedException(handled)
     exception = as_exception(tx, values[0])
-    if isinstance(
-        exception, OpaqueVariable
-    ):  # an object that was there before: its traceback and context change
+    # The object existed before the frame, and `raise` changes its traceback and context.
+    if isinstance(exception, OpaqueVariable):
         raise GraphBreak("raised", error=exception)
     if len(values) == 2:
         cause = values[1]
@@ -149,7 +148,7 @@ def _raise_varargs(tx: Translator, instruction: Instruction) -> None:
     raise ObservedException(exception)
 
 
-# --- with -------------------------------------------------------------------------------------------------
+# --- with -----------------------------------------------------------------------------------------------
 
 
 @opcode("BEFORE_WITH")

@@ -1,4 +1,4 @@
-"""Loading and storing: locals, cells, globals, attributes, imports."""
+"""Instructions that load or store locals, cells, globals and attributes, and imports."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from capture.interpret.translator import Translator
 
 
-IMPORT = builtins.__import__  # as Python has it: a program may put another in its place
+IMPORT = builtins.__import__  # Python's own: a program may replace it
 
 
 @opcode("LOAD_FAST")
 def _load_fast(tx: Translator, instruction: Instruction) -> None:
     name: str = instruction.value
-    if name.startswith("___stack_"):  # put back by the prologue of a resume function: not looked at yet
+    if name.startswith("___stack_"):  # a resume function puts it back; nobody has looked at it
         tx.push(tx.locals[name])
     else:
         tx.push(tx.load_local(name))
@@ -46,7 +46,7 @@ def _delete_fast(tx: Translator, instruction: Instruction) -> None:
     del tx.locals[instruction.value]
 
 
-# --- cells -------------------------------------------------------------------------------------------------------------------
+# --- cells ----------------------------------------------------------------------------------------------
 
 
 @opcode("MAKE_CELL")
@@ -77,7 +77,7 @@ def _delete_deref(tx: Translator, instruction: Instruction) -> None:
     tx.write_cell(cell, None)
 
 
-# --- globals -----------------------------------------------------------------------------------------------------------------
+# --- globals --------------------------------------------------------------------------------------------
 
 
 @opcode("LOAD_GLOBAL")
@@ -99,7 +99,7 @@ def _delete_global(tx: Translator, instruction: Instruction) -> None:
     tx.scope.delete(tx.output, instruction.value)
 
 
-# --- bodies of classes -------------------------------------------------------------------------------------------------------
+# --- bodies of classes ----------------------------------------------------------------------------------
 
 
 @opcode("LOAD_BUILD_CLASS")
@@ -137,7 +137,7 @@ def _setup_annotations(tx: Translator, instruction: Instruction) -> None:
     tx.locals.setdefault("__annotations__", DictVariable())
 
 
-# --- attributes --------------------------------------------------------------------------------------------------------------
+# --- attributes -----------------------------------------------------------------------------------------
 
 
 @opcode("LOAD_ATTR")
@@ -167,12 +167,12 @@ def _delete_attr(tx: Translator, instruction: Instruction) -> None:
     tx.pop().del_attr(tx, instruction.value)
 
 
-# --- imports -----------------------------------------------------------------------------------------------------------------
+# --- imports --------------------------------------------------------------------------------------------
 
 
 @opcode("IMPORT_NAME")
 def _import_name(tx: Translator, instruction: Instruction) -> None:
-    """A module that is loaded already is a constant; loading one is left to Python."""
+    """A loaded module is a constant. Python has to load any other."""
     level, names = (v.as_constant() for v in tx.pop_many(2))
     name = instruction.value
     if tx.scope.builtins.get("__import__") is not IMPORT:

@@ -1,4 +1,4 @@
-"""Unary, binary and comparison operators, subscripts."""
+"""Instructions for unary, binary and comparison operators, and for subscripts."""
 
 from __future__ import annotations
 

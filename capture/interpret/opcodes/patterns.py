@@ -1,4 +1,4 @@
-"""The match statement."""
+"""Instructions of the `match` statement."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from capture.bytecode.instructions import Instruction
     from capture.interpret.translator import Translator
 
-# Py_TPFLAGS: what a class says of itself to a match statement; subclasses and classes registered with an
-# abstract one have them too
+# Py_TPFLAGS: a class's answers to a `match` statement. Subclasses have the same flags, and so have classes that
+# are registered with an abstract class.
 IS_SEQUENCE, IS_MAPPING, MATCHES_ITSELF = 1 << 5, 1 << 6, 1 << 22
 
 
@@ -37,7 +37,7 @@ def _get_len(tx: Translator, instruction: Instruction) -> None:
 def _has_flag(tx: Translator, subject: Variable, flag: int) -> Variable:
     flags = subject.python_type().__flags__
     if flags & HEAP_TYPE and not flags & flag:
-        tx.output.guarding.state(abc.get_cache_token)  # it may be registered later on
+        tx.output.guarding.state(abc.get_cache_token)  # a class may be registered later
     return ConstantVariable(bool(flags & flag))
 
 
@@ -92,7 +92,7 @@ def _match_class(tx: Translator, instruction: Instruction) -> None:
 
 
 def _positional_names(tx: Translator, cls_variable: ClassVariable, count: int) -> tuple[str, ...] | None:
-    """Names of the positional patterns; None: there is one, and it is the subject itself."""
+    """The names of the positional patterns. None: there is one, and it is the subject itself."""
     cls = cls_variable.cls
     tx.output.guarding.class_entry(cls_variable, cls, "__match_args__")
     declared = lookup_type(cls, "__match_args__")
