@@ -17,12 +17,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from capture.interpret.scope import Scope
-from capture.interpret.translator import Translator
 from capture.policy import frame_filter, marks, torch_compile_marks
 from capture.report.break_reasons import GraphBreak
 from capture.report.config import config
 from capture.variables.callables.function import (
-    CellVariable,
     FunctionVariable,
     NestedFunctionVariable,
     UserFunctionVariable,
@@ -41,7 +39,7 @@ from capture.variables.core.exception import raise_new
 from capture.variables.core.rules import lookup
 from capture.variables.iterators.generator import GeneratorVariable
 from capture.variables.numbers.arithmetic import compute
-from capture.variables.numbers.symbolic import SymbolicVariable, is_unbacked, proxy_for
+from capture.variables.numbers.symbolic import SymbolicVariable, is_unbacked
 from capture.variables.tensors.tensor import TensorVariable
 from capture.variables.torch.compiled_callable import (
     call_original,
@@ -54,7 +52,6 @@ from capture.variables.torch.wrappers import BY_CODE, OF_TORCH_COMPILE
 from guards.kinds.containers import DictContainsGuard, LengthGuard
 from guards.kinds.identity import IdentityGuard, SameObjectGuard
 from guards.sources import (
-    CellContentsSource,
     ConstantSource,
     DictItemSource,
     FunctionFieldSource,
@@ -64,7 +61,7 @@ from guards.sources import (
 )
 
 if TYPE_CHECKING:
-    pass
+    from capture.interpret.translator import Translator
 
 CO_VARARGS, CO_VARKEYWORDS, CO_GENERATOR = 0x04, 0x08, 0x20
 CO_COROUTINE, CO_ASYNC_GENERATOR = 0x80, 0x200
@@ -187,7 +184,7 @@ def _check_size(
     for limit in limits:
         if limit is not None:
             tx.output.unbacked.expect(limit)
-    given = {"max": proxy_for(function.function, kwargs["max"])} if "max" in kwargs else {}
+    given = {"max": kwargs["max"].as_proxy_for(function.function)} if "max" in kwargs else {}
     tx.output.graph.call_function(torch._check_is_size, (args[0].as_proxy(),), given)
     return ConstantVariable(None)
 
@@ -198,8 +195,7 @@ def _init_of_module(
     """`nn.Module.__init__`, which torch.compile wraps in notes for itself, once it was used anywhere in the
     process.
     """
-    cell = existing_cells(tx, function)[function.function.__code__.co_freevars.index("init")]
-    return tx.read_cell(cell, "init").call(tx, args, kwargs)
+    return function.closure_value(tx, "init").call(tx, args, kwargs)
 
 
 def _is_function(module: str, name: str) -> Any:
@@ -240,14 +236,14 @@ def make_translator(
         same_module = function.function.__globals__ is root_of(tx).scope.globals
         _guard_globals(tx, function, same_module)
         scope = root_of(tx).scope if same_module else Scope(function.function.__globals__, root_of(tx).scope)
-        closure = existing_cells(tx, function)
+        closure = function.cells(tx.output)
         guard_defaults(tx, function, len(args), kwargs)
     else:
         assert isinstance(function, NestedFunctionVariable)
         signature = function.defaults, function.keyword_defaults
         scope, closure = function.scope, list(function.closure)
     bound = bind_arguments(_named(code, function), signature[0], signature[1], args, kwargs)
-    callee = Translator(tx.output, code, scope, bound, dict(zip(code.co_freevars, closure)), tx)
+    callee = tx.frame(code, scope, bound, dict(zip(code.co_freevars, closure)))
     callee.function_source = function.source
     return callee
 
@@ -328,27 +324,6 @@ def _field(source: Source | None, name: str) -> Source:
 
 def lazy(tx: Translator, value: Any, source: Source | None) -> Variable:
     return LazyVariable(tx.output, value, source) if source is not None else tx.wrap(value, None)
-
-
-def existing_cells(tx: Translator, function: UserFunctionVariable) -> list[CellVariable]:
-    cells = []
-    for index, cell in enumerate(function.function.__closure__ or ()):
-        source: Source = ConstantSource(cell)
-        if function.source is not None:
-            source = ItemSource(FunctionFieldSource(function.source, "__closure__"), index)
-        known = tx.output.objects.known(cell)
-        if known is None:
-            try:
-                contents: Variable | None = LazyVariable(
-                    tx.output, cell.cell_contents, CellContentsSource(source)
-                )
-            except ValueError:
-                contents = None
-            known = CellVariable(contents, source)
-            tx.output.objects.remember(cell, known)
-        assert isinstance(known, CellVariable)
-        cells.append(known)
-    return cells
 
 
 def bind_arguments(

@@ -28,9 +28,9 @@ from capture.variables.containers.lists import ListVariable
 from capture.variables.containers.named_tuple import NamedTupleVariable
 from capture.variables.containers.sequence import SequenceVariable, TupleVariable
 from capture.variables.core.constant import ConstantVariable
-from capture.variables.core.wrap import constant
+from capture.variables.core.makers import constant
 from capture.variables.numbers import graph_float, max_min
-from capture.variables.numbers.symbolic import as_number, is_symbolic, proxy_for
+from capture.variables.numbers.symbolic import as_number, is_symbolic
 from capture.variables.tensors.tensor import TensorVariable
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ class Operations:
         kwargs = graph_float.read_numbers(tx, target, args, kwargs)
         if graph_float.is_among([*args, *kwargs.values()]):
             return graph_float.tensor_operation(tx, target, args, kwargs)
-        proxies = tuple(proxy_for(target, a) for a in args)
-        keywords = {k: proxy_for(target, v) for k, v in kwargs.items()}
+        proxies = tuple(a.as_proxy_for(target) for a in args)
+        keywords = {k: v.as_proxy_for(target) for k, v in kwargs.items()}
         self._check_alive((proxies, keywords))
         try:
             value = self._propagate(kind, target, proxies, keywords)

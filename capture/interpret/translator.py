@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING, Any
 from capture.bytecode.dialects import dialect
 from capture.bytecode.instructions import Decoded, Handler, Instruction, decode
 from capture.bytecode.resume import point_of
+from capture.interpret import inline
 from capture.interpret.opcodes import HANDLERS
 from capture.report.break_reasons import GraphBreak
+from capture.variables.callables.builtin import call_pure
 from capture.variables.callables.function import CellVariable, UserFunctionVariable
 from capture.variables.core.base import (
     LazyVariable,
@@ -33,7 +35,14 @@ from capture.variables.core.base import (
 )
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import ExceptionVariable, chain_context, raise_new
-from capture.variables.core.wrap import constant, wrap
+from capture.variables.core.makers import constant
+from capture.variables.core.wrap import wrap
+from capture.variables.iterators.rules import next_item
+from capture.variables.numbers import tensor_reads
+from capture.variables.operations.operators import binary_operator, get_item, in_place_operator
+from capture.variables.operations.rich_comparison import compare
+from capture.variables.tensors import torch_function_overrides
+from capture.variables.text.strings import to_repr, to_text
 from guards.lookup import Undecided
 from guards.sources import ConstantSource
 
@@ -43,7 +52,9 @@ if TYPE_CHECKING:
 
     from capture.interpret.output_graph import OutputGraph
     from capture.interpret.scope import Scope
+    from capture.variables.callables.function import FunctionVariable
     from capture.variables.containers.mapping import DictVariable
+    from capture.variables.tensors.tensor import TensorVariable
     from guards.sources import Source
 
 
@@ -243,6 +254,71 @@ class Translator:
         self.output.side_effects.will_mutate(cell)
         cell.contents = value
 
+    # --- calls ---
+
+    def frame(
+        self, code: CodeType, scope: Scope, bound: dict[str, Variable], cells: dict[str, CellVariable]
+    ) -> Translator:
+        """A frame that this one calls."""
+        return Translator(self.output, code, scope, bound, cells, self)
+
+    def callee(
+        self, function: FunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Translator:
+        """The frame of a call, which has not run yet."""
+        return inline.make_translator(self, function, args, kwargs)
+
+    def inline(
+        self, function: FunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        """A call of the function's own code, whatever rules there are for it."""
+        return inline.run_callee(self, self.callee(function, args, kwargs))
+
+    def call_function(
+        self, function: FunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable:
+        return inline.call_function(self, function, args, kwargs)
+
+    def call_pure(self, function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        """A call of a function written in C that changes nothing."""
+        return call_pure(self, function, args, kwargs)
+
+    def call_override(
+        self, function: Any, args: list[Variable], kwargs: dict[str, Variable]
+    ) -> Variable | None:
+        """What the program's own `__torch_function__` makes of a call; None where no argument has one."""
+        concerned = torch_function_overrides.concerns(self.output, args, kwargs)
+        return torch_function_overrides.call(self, function, args, kwargs) if concerned else None
+
+    # --- operations of any two values ---
+
+    def compare(self, symbol: str, left: Variable, right: Variable) -> Variable:
+        return compare(self, symbol, left, right)
+
+    def operate(self, symbol: str, left: Variable, right: Variable) -> Variable:
+        return binary_operator(self, symbol, left, right)
+
+    def operate_in_place(self, symbol: str, left: Variable, right: Variable) -> Variable:
+        return in_place_operator(self, symbol, left, right)
+
+    def get_item(self, value: Variable, key: Variable) -> Variable:
+        return get_item(self, value, key)
+
+    def next_item(self, iterator: Variable) -> Variable | None:
+        return next_item(self, iterator)
+
+    def to_text(self, value: Variable) -> str:
+        """`str(value)`."""
+        return to_text(self, value)
+
+    def to_repr(self, value: Variable) -> str:
+        """`repr(value)`."""
+        return to_repr(self, value)
+
+    def read_number(self, method: str, tensor: TensorVariable, args: list[Variable]) -> Variable | None:
+        """What a method of a tensor that needs its values gives; None where the graph keeps no number."""
+        return tensor_reads.read(self, method, tensor, args)
+
     # --- wrapping ---
 
     def wrap(self, value: Any, source: Source | None) -> Variable:
@@ -251,6 +327,6 @@ class Translator:
     def wrap_constant(self, value: Any) -> Variable:
         return constant(value)
 
-    def wrap_function(self, function: FunctionType | Any) -> Variable:
+    def wrap_function(self, function: FunctionType | Any) -> FunctionVariable:
         """A function of our own (a polyfill)."""
         return UserFunctionVariable(function, ConstantSource(function))

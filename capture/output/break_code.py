@@ -27,7 +27,7 @@ from capture.interpret.translator import unbound_cell
 from capture.output.frame_code import DEAD_LOCALS, FrameCode, fill_cells, finish, replay_state
 from capture.output.lifetimes import end_is_noticed
 from capture.output.python_code import PythonCode
-from capture.variables.callables.function import ValueMethod
+from capture.variables.callables.value_method import ValueMethod
 from capture.variables.core.base import LazyVariable, NullVariable, Variable
 from capture.variables.core.constant import ConstantMethod, ConstantVariable
 

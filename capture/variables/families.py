@@ -1,58 +1,44 @@
-"""All rules: importing this fills the table."""
+"""The families: importing this fills the tables of wrappers, makers, rules, classes and methods.
+
+A module stands here if it registers something; its place in the list has no meaning.
+"""
 
 from __future__ import annotations
 
-from capture.variables.callables import cached_function
-from capture.variables.callables import rules as library
-from capture.variables.callables import searching_polyfills as searching
-from capture.variables.containers import rules as containers
-from capture.variables.iterators import polyfills as iteration
-from capture.variables.iterators import rules as iterators
-from capture.variables.numbers import random_object
-from capture.variables.numbers import rules as numbers
-from capture.variables.objects import class_rules as class_checks
-from capture.variables.objects import namespace_rules as frame_locals
-from capture.variables.objects import new_class, super_object, weak_reference
-from capture.variables.objects import rules as attributes
-from capture.variables.operations import rules as operators
-from capture.variables.tensors import new_parameter as made_first
-from capture.variables.tensors import numpy_rules as numpy_calls
-from capture.variables.tensors import rules as tensor_types
-from capture.variables.tensors import tensor_hooks
-from capture.variables.text import rules as regular_expressions
-from capture.variables.torch import autograd_function, derivative_functions
-from capture.variables.torch import higher_order_rules as higher_order
-from capture.variables.torch import loop_rules as loops
-from capture.variables.torch import rules as torch_library
-from capture.variables.torch import transforms as function_transform
-from capture.variables.torch import wrappers as torch_wrappers
-
-FAMILIES = (
-    attributes,
-    class_checks,
-    containers,
-    frame_locals,
-    higher_order,
-    iteration,
-    iterators,
-    library,
-    loops,
-    numbers,
-    numpy_calls,
-    operators,
-    regular_expressions,
-    searching,
-    tensor_types,
-    torch_library,
-    autograd_function,
-    cached_function,
-    derivative_functions,
-    made_first,
-    new_class,
-    function_transform,
-    random_object,
-    super_object,
-    tensor_hooks,
-    torch_wrappers,
-    weak_reference,
-)
+import capture.variables.callables.cached_function
+import capture.variables.callables.rules
+import capture.variables.callables.searching_polyfills
+import capture.variables.callables.wrap
+import capture.variables.containers.rules
+import capture.variables.containers.wrap
+import capture.variables.iterators.polyfills
+import capture.variables.iterators.rules
+import capture.variables.iterators.wrap
+import capture.variables.numbers.random_object
+import capture.variables.numbers.rules
+import capture.variables.numbers.tensor_reads
+import capture.variables.objects.class_rules
+import capture.variables.objects.instance
+import capture.variables.objects.namespace_rules
+import capture.variables.objects.new_class
+import capture.variables.objects.rules
+import capture.variables.objects.super_object
+import capture.variables.objects.weak_reference
+import capture.variables.objects.wrap
+import capture.variables.operations.rules
+import capture.variables.tensors.new_parameter
+import capture.variables.tensors.numpy_array
+import capture.variables.tensors.numpy_rules
+import capture.variables.tensors.rules
+import capture.variables.tensors.tensor_hooks
+import capture.variables.tensors.wrap
+import capture.variables.text.rules
+import capture.variables.text.strings
+import capture.variables.torch.autograd_function
+import capture.variables.torch.derivative_functions
+import capture.variables.torch.higher_order_rules
+import capture.variables.torch.loop_rules
+import capture.variables.torch.nn_module
+import capture.variables.torch.rules
+import capture.variables.torch.transforms
+import capture.variables.torch.wrappers  # noqa: F401

@@ -22,7 +22,6 @@ from capture.interpret.opcodes import (
 )
 from capture.interpret.opcodes.registry import handlers_of
 from capture.variables import families
-from capture.variables import wrappers as wrapping
 
 HANDLERS = handlers_of(dialect)
 

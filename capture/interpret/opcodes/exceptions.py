@@ -8,7 +8,7 @@ import torch
 
 from capture.interpret.opcodes.registry import opcode
 from capture.report.break_reasons import GraphBreak, SkipFrame
-from capture.variables.callables.function import ValueMethod
+from capture.variables.callables.value_method import ValueMethod
 from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import ObservedException, Variable, realize
 from capture.variables.core.class_lookup import MISSING, class_attribute, lookup_type

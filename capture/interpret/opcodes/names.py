@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from capture.interpret.opcodes.registry import opcode
 from capture.report.break_reasons import GraphBreak
-from capture.variables.callables.function import CellVariable, ValueMethod
+from capture.variables.callables.function import CellVariable
+from capture.variables.callables.value_method import ValueMethod
 from capture.variables.containers.mapping import DictVariable
 from capture.variables.containers.sequence import SequenceVariable
 from capture.variables.containers.sets import SetVariable

@@ -21,7 +21,6 @@ from capture.variables.core.rules import lookup
 from capture.variables.numbers import max_min as choice
 from capture.variables.numbers.arithmetic import EXTREMES, compute, extreme
 from capture.variables.numbers.symbolic import is_symbolic
-from capture.variables.objects.native_base import plain_argument
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.operations.operators import BINARY
 from capture.variables.tensors import torch_function_overrides as overrides
@@ -89,7 +88,7 @@ CHANGE_ARGUMENTS = frozenset(
 
 def call_pure(tx: Translator, function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
     """Call a function without side effects on constants; break for anything else."""
-    args = list(map(plain_argument, args))
+    args = [arg.plain_argument() for arg in args]
     computed = compute(function, args) if not kwargs else None
     if computed is not None:
         return computed

@@ -16,7 +16,8 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
-from capture.variables.callables.function import FunctionVariable, ValueMethod
+from capture.variables.callables.function import FunctionVariable
+from capture.variables.callables.value_method import ValueMethod
 from capture.variables.core.base import NotConstant, Variable, realize
 from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.constant import ConstantVariable

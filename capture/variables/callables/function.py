@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-import functools
 import types
 from typing import TYPE_CHECKING, Any
 
 from capture.hooks.dispatcher import own_code
 from capture.report.break_reasons import GraphBreak
-from capture.variables.core.base import Variable
+from capture.variables.callables.function_dict import FunctionDictVariable
+from capture.variables.callables.value_method import ValueMethod
+from capture.variables.containers.mapping import DictVariable
+from capture.variables.containers.sequence import TupleVariable
+from capture.variables.core.base import LazyVariable, Variable
+from capture.variables.core.class_lookup import MISSING, lookup_type
 from capture.variables.core.constant import ConstantVariable, raise_type_error
 from capture.variables.core.exception import raise_new
+from capture.variables.core.makers import makes
+from capture.variables.core.wrap import wrap, wrap_class
 from guards.kinds.attributes import NoAttributeGuard
 from guards.sources import (
     FUNCTION_FIELDS,
     AttrSource,
+    CellContentsSource,
     ConstantSource,
     DictItemSource,
     DictSource,
     FunctionFieldSource,
+    ItemSource,
 )
 
 if TYPE_CHECKING:
+    from capture.interpret.output_graph import OutputGraph
     from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
     from guards.sources import Source
@@ -66,9 +75,7 @@ class FunctionVariable(Variable):
         raise NotImplementedError
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-        from capture.interpret.inline import call_function
-
-        return call_function(tx, self, args, kwargs)
+        return tx.call_function(self, args, kwargs)
 
     def call_method(
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
@@ -103,9 +110,32 @@ class UserFunctionVariable(FunctionVariable):
     def as_proxy(self) -> Any:
         return self.function
 
-    def get_attr(self, tx: Translator, name: str) -> Variable:
-        from capture.variables.core.wrap import wrap, wrap_class
+    def cells(self, output: OutputGraph) -> list[CellVariable]:
+        """The cells of its closure, one variable for each existing cell."""
+        cells = []
+        for index, cell in enumerate(self.function.__closure__ or ()):
+            source: Source = ConstantSource(cell)
+            if self.source is not None:
+                source = ItemSource(FunctionFieldSource(self.source, "__closure__"), index)
+            known = output.objects.known(cell)
+            if known is None:
+                try:
+                    contents: Variable | None = LazyVariable(
+                        output, cell.cell_contents, CellContentsSource(source)
+                    )
+                except ValueError:
+                    contents = None
+                known = CellVariable(contents, source)
+                output.objects.remember(cell, known)
+            assert isinstance(known, CellVariable)
+            cells.append(known)
+        return cells
 
+    def closure_value(self, tx: Translator, name: str) -> Variable:
+        cell = self.cells(tx.output)[self.function.__code__.co_freevars.index(name)]
+        return tx.read_cell(cell, name)
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
         if name in FUNCTION_FIELDS and (self.source or name in FUNCTION_NAMES):
             if self.source is None:
                 return wrap(tx.output, getattr(self.function, name), None)
@@ -174,14 +204,9 @@ class NestedFunctionVariable(FunctionVariable):
         return self.code
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        from capture.variables.containers.sequence import TupleVariable
-        from capture.variables.core.class_lookup import MISSING, lookup_type
-
         if name in self.attributes:
             return self.attributes[name]
         if name == "__dict__":
-            from capture.variables.callables.function_dict import FunctionDictVariable
-
             return FunctionDictVariable(self)
         constants = {
             "__name__": self.code.co_name,
@@ -212,8 +237,6 @@ class NestedFunctionVariable(FunctionVariable):
     def annotations_dict(self) -> Variable:
         """The function has one from when it is asked for."""
         if self.annotations is None:
-            from capture.variables.containers.mapping import DictVariable
-
             self.annotations = DictVariable()
         return self.annotations
 
@@ -224,8 +247,6 @@ class NestedFunctionVariable(FunctionVariable):
         return {key: value for key, (_, value) in self._keyword_dict.entries.items()}
 
     def keyword_dict(self) -> Variable:
-        from capture.variables.containers.mapping import DictVariable
-
         if not self.keyword_defaults:
             return ConstantVariable(None)
         if self._keyword_dict is None:
@@ -246,8 +267,6 @@ class NestedFunctionVariable(FunctionVariable):
         self.defaults = [] if value.is_exactly(None) else value.unpack(tx)
 
     def reconstruct(self, code: PythonCode) -> None:
-        from capture.variables.containers.sequence import TupleVariable
-
         code.load_callable(types.FunctionType)
         code.load_constant(self.code)
         self.scope.load_globals(code)
@@ -278,6 +297,7 @@ class NestedFunctionVariable(FunctionVariable):
         return held if self.annotations is None else [*held, self.annotations]
 
 
+@makes(types.MethodType)
 class BoundMethodVariable(Variable):
     """`function` bound to `owner`."""
 
@@ -310,135 +330,3 @@ class BoundMethodVariable(Variable):
 
     def children(self) -> list[Variable]:
         return [self.function, self.owner]
-
-
-class ValueMethod(Variable):
-    """A method of a value that has no object for it yet, such as `[].append` or `tensor.sum`."""
-
-    def __init__(self, owner: Variable, name: str) -> None:
-        super().__init__(None)
-        self.owner = owner
-        self.name = name
-
-    def python_type(self) -> type:
-        return type(getattr(self.owner.python_type(), self.name, None))
-
-    def describe(self) -> str:
-        return f"method {self.name} of {self.owner.describe()}"
-
-    def truth(self, tx: Translator) -> bool:
-        return True
-
-    def get_attr(self, tx: Translator, name: str) -> Variable:
-        if name == "__self__":
-            return self.owner
-        if name == "__name__":
-            return ConstantVariable(self.name)
-        if name == "__qualname__":
-            return ConstantVariable(getattr(self.owner.python_type(), self.name).__qualname__)
-        return super().get_attr(tx, name)
-
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-        return self.owner.call_method(tx, self.name, args, kwargs)
-
-    def reconstruct(self, code: PythonCode) -> None:
-        code.load(self.owner)
-        code.load_attribute(self.name)
-
-    def children(self) -> list[Variable]:
-        return [self.owner]
-
-
-def method_of_value(tx: Translator, owner: Variable, name: str) -> Variable:
-    """Attribute `name` of a built-in container: a method, the class, or AttributeError as Python raises it."""
-    from capture.variables.core.class_lookup import MISSING, lookup_type
-    from capture.variables.core.wrap import wrap_class
-
-    cls = owner.python_type()
-    if name == "__class__":
-        return wrap_class(tx.output, cls)
-    if lookup_type(cls, name) is MISSING or (name == "__dict__" and not cls.__dictoffset__):
-        raise raise_new(AttributeError, f"'{cls.__name__}' object has no attribute '{name}'")
-    if not callable(getattr(cls, name)):
-        raise GraphBreak("get_attr", value=owner, name=name)
-    return ValueMethod(owner, name)
-
-
-def missing_method(owner: Variable, name: str) -> Exception:
-    """What to raise for a method that the tables of a built-in type lack: AttributeError, or a break if
-    Python has it.
-    """
-    cls = owner.python_type()
-    if not hasattr(cls, name):
-        return raise_new(AttributeError, f"'{cls.__name__}' object has no attribute '{name}'")
-    return GraphBreak("method", name=name, value=owner)
-
-
-class PartialVariable(Variable):
-    """functools.partial(function, *args, **kwargs)."""
-
-    def __init__(
-        self,
-        function: Variable,
-        args: list[Variable],
-        kwargs: dict[str, Variable],
-        source: Source | None = None,
-    ) -> None:
-        super().__init__(source)
-        self.function = function
-        self.args = args
-        self.kwargs = kwargs
-        self.attributes: dict[str, Variable] = {}
-        #: of an existing one: `func`, `args` and `keywords`, which are always the same objects
-        self.fields: dict[str, Variable] = {}
-
-    def python_type(self) -> type:
-        return functools.partial
-
-    def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
-        if self.source is not None or hasattr(functools.partial, name):
-            raise GraphBreak("set_attr", value=self, name=name)
-        self.attributes[name] = value
-
-    def truth(self, tx: Translator) -> bool:
-        return True
-
-    def get_attr(self, tx: Translator, name: str) -> Variable:
-        from capture.variables.containers.mapping import DictVariable
-        from capture.variables.containers.sequence import TupleVariable
-
-        if name in self.attributes:
-            return self.attributes[name]
-        if name in self.fields:
-            return self.fields[name]
-        if self.fields:  # one may have been given attributes of its own
-            return super().get_attr(tx, name)
-        if name == "func":
-            return self.function
-        if name == "args":
-            return TupleVariable(list(self.args))
-        if name == "keywords":
-            return DictVariable.from_strings(self.kwargs)
-        if not hasattr(functools.partial, name):
-            raise raise_new(AttributeError, f"'functools.partial' object has no attribute '{name}'")
-        return super().get_attr(tx, name)
-
-    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-        own = self.kwargs
-        if self.fields:  # the frame may have changed the dict
-            keywords: Any = self.fields["keywords"]
-            own = {key.as_constant(): keywords.get_item(tx, key) for key in keywords.unpack(tx)}
-        return self.function.call(tx, [*self.args, *args], {**own, **kwargs})
-
-    def reconstruct(self, code: PythonCode) -> None:
-        code.load_callable(functools.partial)
-        for value in (self.function, *self.args, *self.kwargs.values()):
-            code.load(value)
-        code.call(1 + len(self.args) + len(self.kwargs), tuple(self.kwargs))
-        for name, held in self.attributes.items():
-            code.copy()
-            code.load_swapped(held)
-            code.store_attribute(name)
-
-    def children(self) -> list[Variable]:
-        return [self.function, *self.args, *self.kwargs.values(), *self.attributes.values()]

@@ -22,6 +22,8 @@ FIELDS = frozenset(
 class FunctionDictVariable(DictVariable):
     """`entries` is made anew for each use."""
 
+    hashes_items = False
+
     def __init__(self, owner: NestedFunctionVariable) -> None:
         self.owner = owner
         super().__init__(None, None, cls=dict)

@@ -10,6 +10,7 @@ from capture.report.break_reasons import GraphBreak
 from capture.variables.containers.lists import ListVariable
 from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import NotConstant, Variable
+from capture.variables.core.makers import makes
 from capture.variables.objects.user_object import ObjectVariable
 from guards.sources import ConstantSource
 
@@ -67,6 +68,7 @@ class GenericAliasVariable(Variable):
 MODULES = ("typing", "collections.abc", "_collections_abc")
 
 
+@makes(types.GenericAlias)
 def subscript(variable: Variable, value: Any, key: Variable) -> Variable:
     """`value[key]`, for a class or one of the forms of `typing`: made now, and the same in every call."""
     try:

@@ -15,10 +15,11 @@ from capture.variables.core.base import Variable
 from capture.variables.core.class_lookup import note_pending
 from capture.variables.core.constant import NONE, ConstantVariable
 from capture.variables.core.exception import ExceptionVariable, raise_new
+from capture.variables.core.makers import make, makes
 from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.core.rules import CALLS
 from capture.variables.objects import polyfills as copying
-from capture.variables.objects.native_base import IMMUTABLE_BASES, plain_argument
+from capture.variables.objects.native_base import IMMUTABLE_BASES
 from capture.variables.objects.object_methods import OBJECT_METHODS
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.operations.operator_methods import OPERATOR_METHODS
@@ -91,7 +92,9 @@ def _call_on_base(
         return value
     if descriptor.__name__ == "__reduce__" and base.python_type() in copying.REDUCED_CONTAINERS:
         return tx.wrap_function(copying.reduce_container).call(tx, [owner], {})
-    result: Variable = base.call_method(tx, descriptor.__name__, list(map(plain_argument, args)), kwargs)
+    result: Variable = base.call_method(
+        tx, descriptor.__name__, [arg.plain_argument() for arg in args], kwargs
+    )
     if result is not base:
         return result
     if descriptor.__name__ in CHANGE_OWNER:
@@ -118,7 +121,7 @@ def _call_ordered(
         update = tx.wrap_function(collections.abc.MutableMapping.update)
         update.call(tx, [owner, *args], kwargs)
         return owner if name == "__ior__" else NONE
-    result: Variable = owner.base_value.call_method(tx, name, list(map(plain_argument, args)), kwargs)  # type: ignore[union-attr]
+    result: Variable = owner.base_value.call_method(tx, name, [arg.plain_argument() for arg in args], kwargs)  # type: ignore[union-attr]
     return result
 
 
@@ -175,6 +178,7 @@ TYPE_METHODS: dict[Any, Any] = {
 }
 
 
+@makes(types.MethodDescriptorType)
 class BuiltinMethodVariable(Variable):
     """A method written in C, bound to an object: `object.__setattr__`, `Exception.__init__`,
     `dict.__getitem__` of a subclass.
@@ -255,19 +259,15 @@ class ClassMethodVariable(Variable):
         return f"{self.owner.cls.__name__}.{self.name}"
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-        from capture.variables.callables.builtin import call_pure
-        from capture.variables.objects.instance import native_new
-        from capture.variables.objects.type_object import ClassVariable
-
         function = getattr(self.owner.cls, self.name)
         if self.name == "fromkeys" and issubclass(self.owner.cls, dict):
             return tx.wrap_function(dict_fromkeys).call(tx, [self.owner, *args], kwargs)
         handler = CALLS.get(function)
         if handler is not None:
             return handler(tx, *args, **kwargs)
-        if self.name == "__new__" and args and isinstance(args[0], ClassVariable):
-            return native_new(tx, function.__self__, args[0], args[1:], kwargs)
-        return call_pure(tx, function, args, kwargs)
+        if self.name == "__new__" and args and args[0].as_class() is not None:
+            return make(object, tx, function.__self__, args[0], args[1:], kwargs)
+        return tx.call_pure(function, args, kwargs)
 
     def reconstruct(self, code: PythonCode) -> None:
         code.load(self.owner)

@@ -16,8 +16,9 @@ import torch
 
 from capture.report.break_reasons import GraphBreak
 from capture.variables.callables.builtin import describe_all
-from capture.variables.callables.function import BoundMethodVariable, PartialVariable
+from capture.variables.callables.function import BoundMethodVariable
 from capture.variables.callables.library import MAKERS, LibraryCallable
+from capture.variables.callables.partial import PartialVariable
 from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.constant import FALSE, NONE

@@ -12,15 +12,11 @@ import torch
 
 from capture.policy import torch_functions
 from capture.variables.callables.builtin import BuiltinVariable
-from capture.variables.callables.function import (
-    BoundMethodVariable,
-    CellVariable,
-    PartialVariable,
-    UserFunctionVariable,
-    ValueMethod,
-)
+from capture.variables.callables.function import BoundMethodVariable, CellVariable, UserFunctionVariable
 from capture.variables.callables.library import CachedFunctionVariable, LibraryCallable
 from capture.variables.callables.native_method import UnboundMethodVariable
+from capture.variables.callables.partial import PartialVariable
+from capture.variables.callables.value_method import ValueMethod
 from capture.variables.core.base import LazyVariable, Variable
 from capture.variables.core.constant import ConstantMethod, ConstantVariable, is_literal
 from capture.variables.core.opaque import OpaqueVariable

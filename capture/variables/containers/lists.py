@@ -18,9 +18,8 @@ from capture.variables.containers.sequence import (
 from capture.variables.core.base import Variable, realize
 from capture.variables.core.constant import NONE, ConstantVariable, raise_type_error
 from capture.variables.core.exception import raise_new
-from capture.variables.iterators.rules import next_item
+from capture.variables.core.makers import constant, makes, makes_constant
 from capture.variables.operations.equality import equal_or_same, sort_items
-from capture.variables.text.strings import to_repr
 from guards.kinds.iterators import IteratorStateGuard
 
 if TYPE_CHECKING:
@@ -38,8 +37,16 @@ class MutableSequence(SequenceVariable):
         return [i.as_proxy() for i in self.items]
 
 
+@makes(list)
 class ListVariable(MutableSequence):
     builtin = list
+    moves_iterators = True
+
+    def argument_value(self) -> Any:
+        """Of literals, made for the call alone."""
+        if self.items and all(type(item) is ConstantVariable for item in self.items):
+            return [item.as_constant() for item in self.items]
+        return self.as_constant()
 
     def reconstruct(self, code: PythonCode) -> None:
         for item in self.items:
@@ -121,9 +128,7 @@ def _extend(self: MutableSequence, tx: Translator, values: Variable) -> Variable
             self.trim()
         return NONE
     iterator = values.iterate(tx)
-    while (
-        item := next_item(tx, iterator)
-    ) is not None:  # one at a time: what comes before an exception stays
+    while (item := tx.next_item(iterator)) is not None:  # one at a time: what comes before an exception stays
         tx.output.budget.count_instruction()
         _append(self, tx, item)
     return NONE
@@ -156,7 +161,7 @@ def _remove(self: MutableSequence, tx: Translator, value: Variable) -> Variable:
             del self.items[index : index + 1]
             return NONE
     if isinstance(self, DequeVariable):
-        raise raise_new(ValueError, f"{to_repr(tx, value)} is not in deque")
+        raise raise_new(ValueError, f"{tx.to_repr(value)} is not in deque")
     raise raise_new(ValueError, "list.remove(x): x not in list")
 
 
@@ -237,7 +242,7 @@ def _append_left(self: MutableSequence, tx: Translator, value: Variable) -> Vari
 
 def _extend_left(self: MutableSequence, tx: Translator, values: Variable) -> Variable:
     iterator = TupleVariable(values.unpack(tx)).iterate(tx) if values is self else values.iterate(tx)
-    while (item := next_item(tx, iterator)) is not None:
+    while (item := tx.next_item(iterator)) is not None:
         _append_left(self, tx, item)
     return NONE
 
@@ -282,3 +287,8 @@ LIST_METHODS: dict[str, Callable[..., Variable]] = {
     "rotate": _rotate,
 }
 MutableSequence.methods = SEQUENCE_METHODS | LIST_METHODS
+
+
+@makes_constant(list)
+def _constant_list(value: list[Any]) -> ListVariable:
+    return ListVariable([constant(item) for item in value])

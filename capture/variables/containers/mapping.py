@@ -6,7 +6,7 @@ import collections
 from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
-from capture.variables.callables.function import method_of_value, missing_method
+from capture.variables.callables.value_method import method_of_value, missing_method
 from capture.variables.containers.sequence import TupleVariable
 from capture.variables.containers.sets import iterator_of, length_of
 from capture.variables.containers.views import DictViewVariable, MappingProxyVariable
@@ -14,6 +14,7 @@ from capture.variables.core.base import NotConstant, ObservedException, Variable
 from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.constant import NONE, ConstantVariable
 from capture.variables.core.exception import ExceptionVariable, raise_new
+from capture.variables.core.makers import constant, makes, makes_constant
 from capture.variables.iterators.iterator import EntriesIterator
 from capture.variables.operations.equality import ForeignKey, equal_or_same, hash_key
 from capture.variables.operations.operator_methods import call_operator
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from guards.sources import Source
 
 
+@makes(dict)
 class DictVariable(Variable):
     """`entries`: hash key -> (key, value), in order.
 
@@ -36,6 +38,7 @@ class DictVariable(Variable):
     """
 
     mutable = True
+    hashes_items = True
 
     def __init__(
         self,
@@ -75,8 +78,18 @@ class DictVariable(Variable):
     def as_constant(self) -> Any:
         raise NotConstant(self)
 
+    def argument_value(self) -> Any:
+        """Made for the call alone."""
+        if type(self) is DictVariable and self.source is None and self.cls is dict:
+            return {key.as_constant(): held.as_constant() for key, held in self.entries.values()}
+        return self.as_constant()
+
     def as_proxy(self) -> Any:
         return {k.as_constant(): v.as_proxy() for k, v in self.entries.values()}
+
+    def hashed_keys(self, tx: Translator) -> dict[Any, Variable]:
+        self.guard_keys(tx)
+        return {name: key for name, (key, _) in self.entries.items()}
 
     # --- what iterators watch ---
 
@@ -417,3 +430,8 @@ DICT_METHODS: dict[str, Callable[..., Variable]] = {
     "__len__": length_of,
     "__iter__": iterator_of,
 }
+
+
+@makes_constant(dict)
+def _constant_dict(value: dict[Any, Any]) -> DictVariable:
+    return DictVariable({key: (constant(key), constant(item)) for key, item in value.items()})

@@ -12,6 +12,8 @@ from capture.variables.core.base import Variable
 from capture.variables.core.class_lookup import class_attribute, lookup_type
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
+from capture.variables.core.makers import constant, makes_constant
+from capture.variables.core.wrap import wrap_class
 
 if TYPE_CHECKING:
     from capture.interpret.translator import Translator
@@ -50,8 +52,6 @@ class NamedTupleVariable(TupleVariable):
 
     def _reads_field(self, tx: Translator, name: str) -> bool:
         """Whether the class still has what it was made with under the name of a field."""
-        from capture.variables.core.wrap import wrap_class
-
         tx.output.guarding.class_entry(wrap_class(tx.output, self.cls), self.cls, name)
         return isinstance(lookup_type(self.cls, name), (_tuplegetter, types.MemberDescriptorType))
 
@@ -100,3 +100,8 @@ def field_names(cls: type) -> list[str]:
     if hasattr(cls, "_fields"):
         return list(cls._fields)
     return [n for n, v in vars(cls).items() if type(v).__name__ == "member_descriptor"]
+
+
+@makes_constant(tuple, subclasses=True)
+def _constant_named_tuple(value: Any) -> NamedTupleVariable:
+    return NamedTupleVariable([constant(item) for item in value], type(value))

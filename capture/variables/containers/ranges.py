@@ -5,9 +5,10 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
-from capture.variables.callables.function import method_of_value, missing_method
+from capture.variables.callables.value_method import method_of_value, missing_method
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable, fold
+from capture.variables.core.makers import constant, makes, makes_constant
 from capture.variables.iterators.iterator import RangeIterator
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 BOUNDS = ("start", "stop", "step")
 
 
+@makes(range)
+@makes_constant(range)
 class RangeVariable(Variable):
     """`parts`: start, stop and step of an existing range some of whose bounds change. Whoever asks for more
     than one of them fixes them by guards.
@@ -121,3 +124,8 @@ class SliceVariable(Variable):
 
     def children(self) -> list[Variable]:
         return list(self.parts)
+
+
+@makes_constant(slice)
+def _constant_slice(value: slice) -> SliceVariable:
+    return SliceVariable([constant(part) for part in (value.start, value.stop, value.step)])

@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 
 from capture.report.break_reasons import GraphBreak
-from capture.variables.callables.function import method_of_value, missing_method
+from capture.variables.callables.value_method import method_of_value, missing_method
 from capture.variables.containers.ranges import SliceVariable
 from capture.variables.core.base import LazyVariable, NotConstant, Variable, realize
 from capture.variables.core.constant import ConstantVariable, fold, raise_type_error
 from capture.variables.core.exception import raise_new
+from capture.variables.core.makers import constant, makes, makes_constant
 from capture.variables.iterators.iterator import IndexIterator
 from capture.variables.numbers.symbolic import SymbolicVariable, is_symbolic
-from capture.variables.objects.native_base import plain_argument
 from capture.variables.operations.equality import equal_or_same, is_one_of_numbers
 from capture.variables.operations.operator_methods import call_operator
-from capture.variables.text.strings import to_repr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,6 +37,8 @@ class SequenceVariable(Variable):
 
     builtin: ClassVar[Any]
     methods: ClassVar[dict[str, Callable[..., Variable]]]
+    #: whether the `__setstate__` of an iterator over it moves that iterator
+    moves_iterators: ClassVar[bool] = False
     #: how often items came, went or moved, where iterators watch it
     changes = 0
 
@@ -59,6 +60,11 @@ class SequenceVariable(Variable):
 
     def as_proxy(self) -> Any:
         return self.build([i.as_proxy() for i in self.items])
+
+    def as_proxy_for(self, target: Any) -> Any:
+        if target is torch.tensor:
+            return self.build([item.as_proxy_for(target) for item in self.items])
+        return self.as_proxy()
 
     def build(self, values: list[Any]) -> Any:
         return self.builtin(values)
@@ -105,8 +111,13 @@ class SequenceVariable(Variable):
         return list(self.items)
 
 
+@makes(tuple)
 class TupleVariable(SequenceVariable):
     builtin: ClassVar[Any] = tuple
+    moves_iterators = True
+
+    def hashed_items(self, tx: Translator) -> list[Variable] | None:
+        return self.unpack(tx) if type(self) is TupleVariable else None
 
     def as_constant(self) -> Any:
         return tuple(i.as_constant() for i in self.items)
@@ -162,11 +173,9 @@ def holds_symbols(tx: Translator, value: Variable) -> bool:
 
 
 def _product(tx: Translator, items: list[Variable]) -> Variable:
-    from capture.variables.operations.operators import binary_operator
-
     result: Variable = ConstantVariable(1)
     for item in items:
-        result = binary_operator(tx, "*", result, item)
+        result = tx.operate("*", result, item)
     return result
 
 
@@ -186,7 +195,7 @@ def checked_index(result: Variable) -> Variable:
 def index_of(tx: Translator, key: Variable) -> int:
     """The int that `key.__index__()` gives."""
     base = getattr(key, "base_value", None)
-    key = base if base is not None and base.python_type() is int else plain_argument(key)
+    key = base if base is not None and base.python_type() is int else key.plain_argument()
     if getattr(key, "has_class_attribute", None) is not None and key.has_class_attribute("__index__"):  # type: ignore[union-attr]
         key = checked_index(key.call_method(tx, "__index__", [], {}))
     try:
@@ -200,7 +209,8 @@ def index_of(tx: Translator, key: Variable) -> int:
 def slice_of(tx: Translator, key: SliceVariable) -> slice:
     """The slice of ints that Python makes of `key`, whose parts may say by `__index__` what they are."""
     parts = [
-        part if part.is_exactly(None) else _slice_part(tx, part) for part in map(plain_argument, key.parts)
+        part if part.is_exactly(None) else _slice_part(tx, part)
+        for part in (part.plain_argument() for part in key.parts)
     ]
     start, stop, step = (part if isinstance(part, int) else None for part in parts)
     if step == 0:
@@ -253,7 +263,7 @@ def _index(
     kind = self.python_type().__name__
     if isinstance(self, TupleVariable):
         raise raise_new(ValueError, "tuple.index(x): x not in tuple")
-    raise raise_new(ValueError, f"{to_repr(tx, value)} is not in {kind}")
+    raise raise_new(ValueError, f"{tx.to_repr(value)} is not in {kind}")
 
 
 def _bound(tx: Translator, value: Variable) -> int:
@@ -293,3 +303,13 @@ SEQUENCE_METHODS: dict[str, Callable[..., Variable]] = {
     "__hash__": _hash,
 }
 SequenceVariable.methods = SEQUENCE_METHODS
+
+
+@makes_constant(tuple)
+def _constant_tuple(value: tuple[Any, ...]) -> TupleVariable:
+    return TupleVariable([constant(item) for item in value])
+
+
+@makes_constant(torch.Size)
+def _constant_size(value: torch.Size) -> SizeVariable:
+    return SizeVariable([constant(item) for item in value])

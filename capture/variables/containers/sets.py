@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
-from capture.variables.callables.function import method_of_value, missing_method
+from capture.variables.callables.value_method import method_of_value, missing_method
 from capture.variables.containers.sequence import TupleVariable
 from capture.variables.containers.set_table import SetTable
 from capture.variables.core.base import ObservedException, Variable
 from capture.variables.core.constant import NONE, ConstantVariable
 from capture.variables.core.exception import ExceptionVariable, raise_new
+from capture.variables.core.makers import constant, makes_constant
 from capture.variables.iterators.iterator import EntriesIterator
 from capture.variables.operations.equality import hash_key
 from capture.variables.operations.operator_methods import call_operator
@@ -28,6 +29,7 @@ class SetVariable(Variable):
     """set and frozenset: `entries` hash key -> item; `table` knows their order."""
 
     mutable = True
+    hashes_items = True
 
     def __init__(
         self,
@@ -153,14 +155,11 @@ def operand(tx: Translator, value: Variable) -> tuple[dict[Any, Variable], SetTa
     """The items of what is given to an operation of sets, and an object that Python would walk over in the
     same way.
     """
-    from capture.variables.containers.mapping import DictVariable
-
     value = _past_overrides(value)
     if isinstance(value, SetVariable):
         return value.entries, value.table
-    if type(value) is DictVariable:  # whose keys have been hashed
-        value.guard_keys(tx)
-        entries = {name: key for name, (key, _) in value.entries.items()}
+    if value.hashes_items:
+        entries = value.hashed_keys(tx)
         return entries, SetTable.of_items(dict.fromkeys, entries)
     made = SetVariable.from_items(tx, value.iterate(tx).unpack(tx))
     return made.entries, SetTable.of_items(list, made.entries)
@@ -293,10 +292,8 @@ def _replacing(method: Callable[..., Variable]) -> Callable[..., Variable]:
 
 def _walked_once(tx: Translator, value: Variable) -> Variable:
     """The items of what is no set or dict, to be walked over again."""
-    from capture.variables.containers.mapping import DictVariable
-
     value = _past_overrides(value)
-    if isinstance(value, SetVariable) or type(value) is DictVariable:
+    if value.hashes_items:
         return value
     return TupleVariable(value.iterate(tx).unpack(tx))
 
@@ -325,3 +322,9 @@ SET_CHANGES: dict[str, Callable[..., Variable]] = {
     "difference_update": _replacing(_difference),
     "symmetric_difference_update": _replacing(_symmetric_difference),
 }
+
+
+@makes_constant(set, frozenset)
+def _constant_set(value: set[Any] | frozenset[Any]) -> SetVariable:
+    entries = {item: constant(item) for item in value}
+    return SetVariable(entries, cls=type(value), table=SetTable(value.copy()))

@@ -7,7 +7,7 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING
 
-from capture.variables.callables.function import method_of_value, missing_method
+from capture.variables.callables.value_method import method_of_value, missing_method
 from capture.variables.containers.sequence import TupleVariable
 from capture.variables.containers.sets import SetVariable
 from capture.variables.core.base import Variable

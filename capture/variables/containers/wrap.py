@@ -21,8 +21,14 @@ from capture.variables.containers.sets import SetVariable
 from capture.variables.containers.views import MappingProxyVariable
 from capture.variables.core.base import LazyVariable, Variable
 from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.makers import constant
 from capture.variables.core.opaque import OpaqueVariable
-from capture.variables.core.wrap import constant, guard_identity, guard_type, wrap, wraps
+from capture.variables.core.wrap import (
+    guard_identity,
+    guard_type,
+    wrap,
+    wraps,
+)
 from capture.variables.objects.native_base import LITERAL_BASES
 from capture.variables.operations.equality import ByIdentity, ForeignKey, hashes_by_identity
 from guards.kinds.constants import ContentsGuard

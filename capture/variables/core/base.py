@@ -8,9 +8,13 @@ program itself would see is `ObservedException`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from capture.report.break_reasons import GraphBreak
+from capture.variables.core.class_lookup import MISSING, lookup_type
+from capture.variables.core.makers import make
+from capture.variables.core.wrap import wrap
 
 if TYPE_CHECKING:
     from capture.interpret.output_graph import OutputGraph
@@ -46,6 +50,15 @@ class Variable:
     #: whether a value whose identity isn't known is at least known not to be None
     never_none: ClassVar[bool] = False
 
+    #: whether `wrap` gives the same variable for the same object
+    one_per_object: ClassVar[bool] = True
+
+    #: whether it keeps the hashes of its items or keys
+    hashes_items: ClassVar[bool] = False
+
+    #: whether its class may define operators and hashes of its own
+    has_own_methods: ClassVar[bool] = False
+
     source: Source | None
     #: of a value that can't be rebuilt by bytecode: the step of the captured frame that made it
     born: int | None = None
@@ -61,6 +74,14 @@ class Variable:
     def as_constant(self) -> Any:
         """The Python value itself, where it is a constant (of constants). Raises NotConstant."""
         raise NotConstant(self)
+
+    def plain_argument(self) -> Variable:
+        """What a function written in C gets for it: of an instance of a literal's subclass, the literal."""
+        return self
+
+    def argument_value(self) -> Any:
+        """The plain value that a function without side effects gets for it. Raises NotConstant."""
+        return self.as_constant()
 
     def is_constant(self) -> bool:
         try:
@@ -79,6 +100,22 @@ class Variable:
             return self.as_constant()
         except NotConstant:
             raise GraphBreak("not_a_graph_argument", value=self) from None
+
+    def as_proxy_for(self, target: Any) -> Any:
+        """The value as an argument of a call of `target`."""
+        return self.as_proxy()
+
+    def as_class(self) -> type | None:
+        """The class that the variable stands for."""
+        return None
+
+    def hashed_keys(self, tx: Translator) -> dict[Any, Variable]:
+        """The keys by what they hash as, where `hashes_items`."""
+        raise GraphBreak("iterate", value=self)
+
+    def hashed_items(self, tx: Translator) -> list[Variable] | None:
+        """The items that the hash is made from, where it is made from nothing else."""
+        return None
 
     def real_value(self) -> Any:
         """The existing Python object behind the variable; raises NotConstant where the frame made it."""
@@ -105,11 +142,9 @@ class Variable:
         raise GraphBreak("set_attr", value=self, name=name)
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-        from capture.variables.core.class_lookup import MISSING, lookup_type
-        from capture.variables.core.constant import raise_type_error
-
         if self.is_constant() and lookup_type(self.python_type(), "__call__") is MISSING:
-            raise_type_error(f"'{self.python_type().__name__}' object is not callable")
+            error = TypeError(f"'{self.python_type().__name__}' object is not callable")
+            raise ObservedException(make(BaseException, error))
         raise GraphBreak("call", value=self)
 
     def call_method(
@@ -124,9 +159,7 @@ class Variable:
 
     def iterate(self, tx: Translator) -> Variable:
         """`iter(value)`."""
-        from capture.variables.iterators.iterator import SequenceIterator
-
-        return SequenceIterator(self.unpack(tx))
+        return make(Iterator, self.unpack(tx))
 
     # --- output ---
 
@@ -159,8 +192,6 @@ class LazyVariable(Variable):
         self.value = value
 
     def realize(self) -> Variable:
-        from capture.variables.core.wrap import wrap
-
         return wrap(self.output, self.value, self.source)
 
     def python_type(self) -> type:

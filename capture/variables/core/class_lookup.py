@@ -9,14 +9,14 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
-from capture.variables.callables.function import BoundMethodVariable, ValueMethod
-from capture.variables.core.base import Variable
-from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.makers import constant, make
+from capture.variables.core.wrap import wrap, wrap_class
 from guards.properties.tensor_methods import PRISTINE
 from guards.sources import AttrSource, ConstantSource, TypeAttrSource
 
 if TYPE_CHECKING:
     from capture.interpret.translator import Translator
+    from capture.variables.core.base import Variable
     from guards.sources import Source
 
 
@@ -84,8 +84,6 @@ def class_value(tx: Translator, owner: Variable, value: Any, name: str, field: s
     """A raw value found on the class of `owner` (or a field of it, such as a property's `fget`), with its
     source.
     """
-    from capture.variables.core.wrap import wrap
-
     source: Source | None = None
     class_source = tx.output.guarding.class_source(owner)
     if class_source is not None:
@@ -108,11 +106,8 @@ def class_attribute(tx: Translator, owner: Variable, cls: type, name: str) -> Va
 
 
 def bind(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> Variable:
-    from capture.variables.callables.native_method import BuiltinMethodVariable
-    from capture.variables.core.wrap import wrap_class
-
     if isinstance(found, types.FunctionType):
-        return BoundMethodVariable(class_value(tx, owner, found, name), owner)
+        return make(types.MethodType, class_value(tx, owner, found, name), owner)
     if isinstance(found, staticmethod):
         return class_value(tx, owner, found.__func__, name, "__func__")
     if name == "__new__" and isinstance(found, types.BuiltinFunctionType):
@@ -120,9 +115,8 @@ def bind(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> V
     if isinstance(found, classmethod):
         if not isinstance(found.__func__, types.FunctionType):
             raise GraphBreak("property", name=name, value=owner)  # its own `__get__` is asked
-        return BoundMethodVariable(
-            class_value(tx, owner, found.__func__, name, "__func__"), wrap_class(tx.output, cls)
-        )
+        function = class_value(tx, owner, found.__func__, name, "__func__")
+        return make(types.MethodType, function, wrap_class(tx.output, cls))
     if isinstance(found, property) and found.fget is not None:
         return class_value(tx, owner, found.fget, name, "fget").call(tx, [owner], {})
     if isinstance(found, functools.cached_property):
@@ -133,26 +127,23 @@ def bind(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> V
         found, (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
     ):
         tx.output.guarding.class_entry(owner, cls, name)
-        return BuiltinMethodVariable(owner, found, name)
+        return make(types.MethodDescriptorType, owner, found, name)
     if lookup_type(type(found), "__get__") is not MISSING and not isinstance(
         found, (type, types.BuiltinFunctionType)
     ):
         return call_descriptor(tx, owner, cls, found, name)
-    value = class_value(tx, owner, found, name)
-    return ValueMethod(value, "__call__") if value is None else value
+    return class_value(tx, owner, found, name)
 
 
 def call_descriptor(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> Variable:
     """`type(found).__get__(found, owner, cls)` for a `__get__` written in Python; of a class, `__get__(found,
     None, cls)`.
     """
-    from capture.variables.core.wrap import wrap_class
-
     getter = lookup_type(type(found), "__get__")
     if not isinstance(getter, types.FunctionType):
         raise GraphBreak("property", name=name, value=owner)
     descriptor = class_value(tx, owner, found, name)
-    instance = ConstantVariable(None) if owner.python_type() is not cls else owner
+    instance = constant(None) if owner.python_type() is not cls else owner
     return class_value(tx, descriptor, getter, "__get__").call(
         tx, [descriptor, instance, wrap_class(tx.output, cls)], {}
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import types
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -15,11 +16,18 @@ import torch
 
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import NotConstant, ObservedException, Variable
+from capture.variables.core.class_lookup import MISSING, class_attribute, lookup_type
 from capture.variables.core.exception import raise_python
+from capture.variables.core.makers import constant, make, makes_constant
 from capture.variables.core.opaque import OpaqueVariable
+from capture.variables.core.wrap import guard_identity, wrap_class, wraps
+from guards.kinds.constants import ConstantGuard
 from guards.sources import AttrSource, ConstantSource
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capture.interpret.output_graph import OutputGraph
     from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
     from guards.sources import Source
@@ -41,10 +49,26 @@ def is_long(value: int) -> bool:
     return value.bit_length() > 2000
 
 
+#: methods of strings that ask their arguments for texts: (tx, string, args, kwargs) -> Variable
+STRING_METHODS: dict[str, Callable[..., Variable]] = {}
+
+
+def string_method(name: str) -> Callable[[Callable[..., Variable]], Callable[..., Variable]]:
+    def register(method: Callable[..., Variable]) -> Callable[..., Variable]:
+        STRING_METHODS[name] = method
+        return method
+
+    return register
+
+
+@makes_constant(*LITERALS)
+@makes_constant(*TORCH_CONSTANTS, *NUMPY_CONSTANTS, enum.Enum, torch.finfo, torch.iinfo, subclasses=True)
 class ConstantVariable(Variable):
     """One literal; immutable. Identity is not kept beyond what the language gives (small ints, None, enum
     members).
     """
+
+    one_per_object = False
 
     def __init__(self, value: Any, source: Source | None = None) -> None:
         super().__init__(source)
@@ -71,8 +95,6 @@ class ConstantVariable(Variable):
         return bool(self.value)
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        from capture.variables.core.wrap import constant, wrap_class
-
         if name == "__class__":
             return wrap_class(tx.output, self.python_type())
         try:
@@ -95,15 +117,9 @@ class ConstantVariable(Variable):
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if name == "join" and isinstance(self.value, (str, bytes)) and len(args) == 1:
-            from capture.variables.containers.sequence import TupleVariable
-
-            return fold(getattr(self.value, name), [TupleVariable(args[0].iterate(tx).unpack(tx))], {})
-        if name == "format" and isinstance(self.value, str):
-            from capture.variables.text.strings import format_template
-
-            return format_template(tx, self.value, args, kwargs)
-        if name == "format_map" and isinstance(self.value, str) and len(args) == 1:
-            return _format_map(tx, self.value, args[0])
+            return fold(getattr(self.value, name), [make(tuple, args[0].iterate(tx).unpack(tx))], {})
+        if name in STRING_METHODS and isinstance(self.value, str):
+            return STRING_METHODS[name](tx, self.value, args, kwargs)
         if name == "__iter__" and not args:
             return self.iterate(tx)
         if not hasattr(self.value, name):
@@ -118,23 +134,10 @@ class ConstantVariable(Variable):
         return raise_type_error(f"'{type(self.value).__name__}' object is not iterable")
 
     def iterate(self, tx: Translator) -> Variable:
-        from capture.variables.iterators.iterator import SequenceIterator
-
-        return SequenceIterator(self.unpack(tx), origin=self)
+        return make(Iterator, self.unpack(tx), origin=self)
 
     def reconstruct(self, code: PythonCode) -> None:
         code.load_constant(self.value)
-
-
-def _format_map(tx: Translator, template: str, mapping: Variable) -> Variable:
-    from capture.variables.containers.mapping import DictVariable
-    from capture.variables.text.strings import format_template
-
-    names = mapping.unpack(tx) if type(mapping) is DictVariable and mapping.python_type() is dict else None
-    if names is None or not all(name.python_type() is str for name in names):
-        raise refusal("format_map", mapping)
-    values = {name.as_constant(): mapping.get_item(tx, name) for name in names}  # type: ignore[attr-defined]
-    return format_template(tx, template, [], values)
 
 
 NONE = ConstantVariable(None)
@@ -143,8 +146,6 @@ FALSE = ConstantVariable(False)
 
 def is_written(cls: type, name: str) -> bool:
     """Whether the method of an enum class is the program's own (those of `enum` are called)."""
-    from capture.variables.core.class_lookup import lookup_type
-
     found = lookup_type(cls, name)
     function = getattr(found, "__func__", found)
     return isinstance(function, types.FunctionType) and function.__module__ != "enum"
@@ -154,8 +155,6 @@ def enum_state(tx: Translator, member: enum.Enum, name: str) -> Variable | None:
     """What the member itself holds, `name` and `value` among it: anyone may set it anew. None where its class
     answers.
     """
-    from capture.variables.core.class_lookup import MISSING, lookup_type
-
     found = lookup_type(type(member), name)
     if name in ("name", "value") and found is enum.Enum.__dict__[name]:
         name, found = f"_{name}_", MISSING
@@ -166,8 +165,6 @@ def enum_state(tx: Translator, member: enum.Enum, name: str) -> Variable | None:
 
 def enum_attribute(tx: Translator, member: ConstantVariable, name: str, value: Any) -> Variable:
     """A method of the program's own, or what the member holds."""
-    from capture.variables.core.class_lookup import class_attribute
-
     if is_written(type(member.value), name):
         found = class_attribute(tx, member, type(member.value), name)
         assert found is not None
@@ -214,16 +211,7 @@ def argument_value(value: Variable) -> Any:
     """What a function without side effects gets for an argument: a constant, or a list or dict of literals
     made for it alone.
     """
-    from capture.variables.containers.lists import ListVariable
-    from capture.variables.containers.mapping import DictVariable
-    from capture.variables.objects.native_base import plain_argument
-
-    value = plain_argument(value)
-    if type(value) is ListVariable and value.items and all(type(i) is ConstantVariable for i in value.items):
-        return [i.as_constant() for i in value.items]
-    if type(value) is DictVariable and value.source is None and value.python_type() is dict:
-        return {key.as_constant(): held.as_constant() for key, held in value.entries.values()}
-    return value.as_constant()
+    return value.plain_argument().argument_value()
 
 
 def is_foldable(value: Variable) -> bool:
@@ -238,8 +226,6 @@ def fold(function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Va
     """Call `function` on constants now. An exception becomes the program's own; a non-constant argument
     breaks the graph.
     """
-    from capture.variables.core.wrap import constant
-
     try:
         values = [argument_value(a) for a in args]
         keywords = {k: argument_value(v) for k, v in kwargs.items()}
@@ -252,3 +238,22 @@ def fold(function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Va
     except Exception as error:
         raise raise_python(error) from None
     return constant(result)
+
+
+# --- existing values --------------------------------------------------------------------------------------
+
+
+@wraps(*LITERALS, *TORCH_CONSTANTS)
+def wrap_literal(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    if source is not None and not isinstance(source, ConstantSource):
+        symbolic = output.symbols.number_variable(value, source)
+        if symbolic is not None:
+            return symbolic
+        output.guards.add(ConstantGuard.of(source, value))
+    return ConstantVariable(value, None)
+
+
+@wraps(torch.finfo, torch.iinfo, types.CodeType, torch._C._SDPBackend)
+def wrap_by_identity(output: OutputGraph, value: Any, source: Source | None) -> Variable:
+    guard_identity(output, value, source)
+    return ConstantVariable(value, None)

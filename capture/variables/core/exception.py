@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import NotConstant, ObservedException, Variable
+from capture.variables.core.class_lookup import MISSING, bind, class_value, lookup_type
+from capture.variables.core.makers import constant, make, makes
+from capture.variables.core.wrap import class_constant, wrap_class
 
 if TYPE_CHECKING:
     from capture.interpret.translator import Translator
@@ -63,8 +66,6 @@ class ExceptionVariable(Variable):
     # --- attributes ---
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        from capture.variables.core.class_lookup import MISSING, bind, lookup_type
-
         if name in self.attributes:
             return self.attributes[name]
         reader = FIELDS.get(name)
@@ -83,7 +84,6 @@ class ExceptionVariable(Variable):
 
     def _native_field(self, name: str) -> Variable:
         """What the class written in C makes of its arguments: `error.errno`."""
-        from capture.variables.core.wrap import constant
 
         if self.keywords and name in self.keywords:
             return self.keywords[name]
@@ -109,8 +109,6 @@ class ExceptionVariable(Variable):
         return made
 
     def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
-        from capture.variables.core.class_lookup import class_value, lookup_type
-
         found = lookup_type(self.cls, name)
         if lookup_type(self.cls, "__setattr__") is not BaseException.__dict__["__setattr__"]:
             raise GraphBreak("set_attr", value=self, name=name)
@@ -136,11 +134,8 @@ class ExceptionVariable(Variable):
     def call_method(
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        from capture.variables.core.constant import ConstantVariable
-        from capture.variables.text.strings import to_repr, to_text
-
         if name in ("__str__", "__repr__") and not args:
-            return ConstantVariable(to_text(tx, self) if name == "__str__" else to_repr(tx, self))
+            return constant(tx.to_text(self) if name == "__str__" else tx.to_repr(self))
         return super().call_method(tx, name, args, kwargs)
 
     def call_native(
@@ -162,15 +157,13 @@ class ExceptionVariable(Variable):
 
     def native_text(self, tx: Translator) -> str:
         """What the `__str__` of the built-in class says."""
-        from capture.variables.containers.sequence import TupleVariable
-        from capture.variables.text.strings import to_repr, to_text
 
         writer: Any = native_exception(self.cls).__str__
         if writer is KeyError.__str__ and len(self.args) == 1:
-            return to_repr(tx, self.args[0])
+            return tx.to_repr(self.args[0])
         if writer in PLAIN_TEXTS:
             return (
-                to_text(tx, self.args[0] if len(self.args) == 1 else TupleVariable(self.args))
+                tx.to_text(self.args[0] if len(self.args) == 1 else make(tuple, self.args))
                 if self.args
                 else ""
             )
@@ -186,18 +179,15 @@ class ExceptionVariable(Variable):
 
     def native_representation(self, tx: Translator) -> str:
         """What the `__repr__` of the built-in class says."""
-        from capture.variables.containers.sequence import TupleVariable
-        from capture.variables.text.strings import to_repr
 
         if native_exception(self.cls).__repr__ is not BaseException.__repr__:
             raise GraphBreak("builtin", name="repr", value=self)
         if len(self.args) == 1:
-            return f"{self.cls.__name__}({to_repr(tx, self.args[0])})"
-        return f"{self.cls.__name__}{to_repr(tx, TupleVariable(self.args))}"
+            return f"{self.cls.__name__}({tx.to_repr(self.args[0])})"
+        return f"{self.cls.__name__}{tx.to_repr(make(tuple, self.args))}"
 
     def _written(self, tx: Translator, name: str) -> str | None:
         """What a method of that name written in Python says."""
-        from capture.variables.objects.native_base import class_constant
 
         tx.output.guarding.class_entry(class_constant(tx.output, self.cls), self.cls, name)
         if not isinstance(getattr(self.cls, name), types.FunctionType):
@@ -209,9 +199,6 @@ class ExceptionVariable(Variable):
     # --- output ---
 
     def reconstruct(self, code: PythonCode) -> None:
-        from capture.variables.core.constant import ConstantVariable
-        from capture.variables.objects.native_base import class_constant
-
         if self.born is not None:
             raise GraphBreak("reconstruct", value=self)
         native: Any = native_exception(self.cls)
@@ -225,7 +212,7 @@ class ExceptionVariable(Variable):
         if self.context is not None:
             fields["__context__"] = self.context
         if self.suppress_context != (self.cause is not None):
-            fields["__suppress_context__"] = ConstantVariable(self.suppress_context)
+            fields["__suppress_context__"] = constant(self.suppress_context)
         for name, value in fields.items():
             code.copy()
             code.load_swapped(value)
@@ -296,29 +283,21 @@ def chain_context(tx: Translator, exception: Variable) -> None:
 
 
 def _none() -> Variable:
-    from capture.variables.core.constant import ConstantVariable
-
-    return ConstantVariable(None)
+    return constant(None)
 
 
 def _args(self: ExceptionVariable, tx: Translator) -> Variable:
-    from capture.variables.containers.sequence import TupleVariable
-
     if issubclass(self.cls, OSError) and len(self.args) > 2:
         return self._native_field("args")  # without the names of files
-    return TupleVariable(list(self.args))
+    return make(tuple, list(self.args))
 
 
 def _class(self: ExceptionVariable, tx: Translator) -> Variable:
-    from capture.variables.core.wrap import wrap_class
-
     return wrap_class(tx.output, self.cls)
 
 
 def _suppress_context(self: ExceptionVariable, tx: Translator) -> Variable:
-    from capture.variables.core.constant import ConstantVariable
-
-    return ConstantVariable(self.suppress_context)
+    return constant(self.suppress_context)
 
 
 def _traceback(self: ExceptionVariable, tx: Translator) -> Variable:
@@ -364,9 +343,7 @@ def _with_traceback(self: ExceptionVariable, tx: Translator, trace: Variable) ->
 
 
 def _add_note(self: ExceptionVariable, tx: Translator, note: Variable) -> Variable:
-    from capture.variables.containers.lists import ListVariable
-
-    notes = self.attributes.setdefault("__notes__", ListVariable([]))
+    notes = self.attributes.setdefault("__notes__", make(list, []))
     notes.call_method(tx, "append", [note], {})
     return _none()
 
@@ -382,9 +359,13 @@ NATIVE_METHODS: dict[str, Any] = {
 
 def raise_python(error: BaseException) -> ObservedException:
     """The program's exception for one that Python raised on constants at translation time."""
-    from capture.variables.core.wrap import constant
 
-    return ObservedException(ExceptionVariable(type(error), [constant(value) for value in error.args]))
+    return ObservedException(_variable_of(error))
+
+
+@makes(BaseException)
+def _variable_of(error: BaseException) -> ExceptionVariable:
+    return ExceptionVariable(type(error), [constant(value) for value in error.args])
 
 
 def raise_new(cls: type[BaseException], *args: Any) -> ObservedException:

@@ -50,28 +50,3 @@ class IdentityVariable(Variable):
 
     def children(self) -> list[Variable]:
         return [self.owner]
-
-
-class IdentityKey:
-    """Hash key of an `IdentityVariable`: equal to that of the same object, and to no number that was known
-    before.
-    """
-
-    __slots__ = ("hash", "number")
-
-    def __init__(self, number: IdentityVariable) -> None:
-        owner = number.owner
-        self.number = number
-        self.hash = hash(owner.as_constant()) if owner.is_constant() and not owner.mutable else id(owner)
-
-    def __hash__(self) -> int:
-        return self.hash
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, IdentityKey) and same_identity(self.number, other.number)
-
-
-def same_identity(one: IdentityVariable, other: IdentityVariable) -> bool:
-    from capture.variables.operations.equality import same_object
-
-    return same_object(one.tx, one.owner, other.owner)

@@ -11,6 +11,8 @@ import torch
 
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import Variable
+from capture.variables.core.class_lookup import lookup_type
+from capture.variables.core.makers import make
 from guards.sources import ConstantSource
 
 if TYPE_CHECKING:
@@ -54,11 +56,8 @@ class OpaqueVariable(Variable):
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
         """A method written in C can be had; calling it is what breaks."""
-        from capture.variables.callables.function import ValueMethod
-        from capture.variables.objects.user_object import lookup_type
-
         if isinstance(lookup_type(type(self.value), name), METHODS_IN_C):
-            return ValueMethod(self, name)
+            return make(types.BuiltinMethodType, self, name)
         if self.value is torch._C._VariableFunctions and hasattr(self.value, name):
             function = getattr(self.value, name)
             return tx.wrap(function, ConstantSource(function))

@@ -171,11 +171,10 @@ def thrown(
     tx: Translator, kind: Variable, value: Variable | None = None, trace: Variable | None = None
 ) -> Variable:
     """The exception that `throw(kind, value, trace)` means."""
-    from capture.variables.objects.type_object import ClassVariable
-
     if value is not None and not value.is_constant():
         return value
-    if isinstance(kind, ClassVariable) and issubclass(kind.cls, BaseException):
+    cls = kind.as_class()
+    if cls is not None and issubclass(cls, BaseException):
         return kind.call(tx, [value] if value is not None and value.as_constant() is not None else [], {})
     return kind
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import collections
 import itertools
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import _capture
 
 from capture.report.break_reasons import GraphBreak
-from capture.variables.callables.function import method_of_value, missing_method
+from capture.variables.callables.value_method import method_of_value, missing_method
 from capture.variables.core.base import ObservedException, Variable, realize
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
+from capture.variables.core.makers import make, makes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,6 +78,7 @@ class IteratorVariable(Variable):
         return method_of_value(tx, self, name)
 
 
+@makes(Iterator)
 class SequenceIterator(IteratorVariable):
     """Over a fixed list of items; `made_by` is the Python function, `origin` the value from which another one
     like it can be made.
@@ -111,9 +114,7 @@ class SequenceIterator(IteratorVariable):
             )
 
     def rebuild_from_items(self, code: PythonCode) -> None:
-        from capture.variables.containers.sequence import TupleVariable
-
-        code.load(TupleVariable(self.remaining()))
+        code.load(make(tuple, self.remaining()))
         code.get_iterator()
 
     def children(self) -> list[Variable]:
@@ -216,14 +217,11 @@ class IndexIterator(IteratorVariable):
         return item
 
     def reconstruct(self, code: PythonCode) -> None:
-        from capture.variables.containers.lists import ListVariable
-        from capture.variables.containers.sequence import TupleVariable
-
         if self.position is None:
-            code.load(TupleVariable([]))
+            code.load(make(tuple, []))
             code.get_iterator()
             return
-        if self.position and not isinstance(self.sequence, (ListVariable, TupleVariable)):
+        if self.position and not self.sequence.moves_iterators:
             raise GraphBreak("reconstruct", value=self)
         code.load(self.sequence)
         code.get_iterator()
@@ -254,10 +252,7 @@ class ReverseIterator(IndexIterator):
         return position - 1
 
     def reconstruct(self, code: PythonCode) -> None:
-        from capture.variables.containers.lists import ListVariable
-        from capture.variables.containers.sequence import TupleVariable
-
-        if not isinstance(self.sequence, (ListVariable, TupleVariable)):
+        if not self.sequence.moves_iterators:
             raise GraphBreak("reconstruct", value=self)
         code.call_object(reversed, [self.sequence])
         code.move_iterator(self, -1 if self.position is None else self.position)
@@ -281,9 +276,7 @@ class RangeIterator(IteratorVariable):
         return ConstantVariable(self.value[self.position - 1])
 
     def reconstruct(self, code: PythonCode) -> None:
-        from capture.variables.containers.ranges import RangeVariable
-
-        code.load(RangeVariable(self.value[self.position :]))
+        code.load(make(range, self.value[self.position :]))
         code.get_iterator()
 
     def replay(self, code: PythonCode) -> None:
@@ -329,15 +322,12 @@ class EnumerateIterator(ComposedIterator):
         self.start = start
 
     def _step(self, tx: Translator) -> Variable | None:
-        from capture.variables.containers.sequence import TupleVariable
-        from capture.variables.iterators.rules import next_item
-
-        item = next_item(tx, self.inner)
+        item = tx.next_item(self.inner)
         if item is None:
             return None
         self.will_move(tx)
         self.start += 1
-        return TupleVariable([ConstantVariable(self.start - 1), item])
+        return make(tuple, [ConstantVariable(self.start - 1), item])
 
     def reconstruct(self, code: PythonCode) -> None:
         code.call_object(enumerate, [self.inner, ConstantVariable(self.start)])

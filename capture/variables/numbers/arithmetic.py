@@ -29,6 +29,7 @@ from capture.report.break_reasons import GraphBreak
 from capture.report.retry import Retry
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.makers import makes
 from capture.variables.numbers.symbolic import (
     PYTHON_TYPES,
     SYMBOLIC,
@@ -101,6 +102,7 @@ def is_number(variable: Variable) -> bool:
     return isinstance(variable, ConstantVariable) and type(variable.value) in (int, float, bool)
 
 
+@makes(torch.SymInt)
 def compute(function: Any, args: list[Variable]) -> Variable | None:
     """`function(*args)` of numbers, one of them symbolic; None where there is no rule (take the present
     values then).

@@ -42,6 +42,8 @@ class GraphFloatVariable(Variable):
     make Python raise.
     """
 
+    one_per_object = False
+
     def __init__(self, node: torch.fx.Node, drawn: bool = False) -> None:
         super().__init__()
         self.node = node

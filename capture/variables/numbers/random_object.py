@@ -16,11 +16,8 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
-from capture.variables.callables.function import (
-    UserFunctionVariable,
-    method_of_value,
-    missing_method,
-)
+from capture.variables.callables.function import UserFunctionVariable
+from capture.variables.callables.value_method import method_of_value, missing_method
 from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.constant import NONE, ConstantVariable, fold
 from capture.variables.core.rules import rule
@@ -85,10 +82,8 @@ class RandomVariable(Variable):
         written = getattr(random.Random, name, None)
         if not hasattr(written, "__code__"):
             raise missing_method(self, name)
-        from capture.interpret.inline import make_translator, run_callee
-
         function = UserFunctionVariable(written, ConstantSource(written))  # type: ignore[arg-type]
-        return run_callee(tx, make_translator(tx, function, [self, *args], kwargs))
+        return tx.inline(function, [self, *args], kwargs)
 
     def _set_state(
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]

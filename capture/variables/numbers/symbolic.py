@@ -16,9 +16,11 @@ import torch
 from capture.graph.number_operations import bit_length
 from capture.report.break_reasons import GraphBreak
 from capture.report.retry import SizesAsNumbers
-from capture.variables.callables.function import ValueMethod
+from capture.variables.callables.value_method import ValueMethod
 from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.makers import make, makes_constant
+from capture.variables.core.wrap import wrap_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,8 +35,15 @@ METHODS: dict[str, Any] = {"bit_length": bit_length, "conjugate": operator.pos, 
 PYTHON_TYPES: dict[type, type] = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
 
 
+def _compute(function: Any, operands: list[Variable]) -> Variable | None:
+    """`function(*operands)`; None where there is no rule."""
+    return make(torch.SymInt, function, operands)
+
+
 class SymbolicVariable(Variable):
     """A symbol itself has a source; anything else is `function(*operands)`."""
+
+    one_per_object = False
 
     def __init__(
         self,
@@ -74,20 +83,22 @@ class SymbolicVariable(Variable):
         raise NotConstant(self)
 
     def as_proxy(self) -> Any:
-        """A node for an int. A float, unless `proxy_for` finds that it may stay symbolic, is fixed."""
+        """A node for an int. A float, unless `as_proxy_for` finds that it may stay symbolic, is fixed."""
         stays = isinstance(self.value, torch.SymInt) or (
             isinstance(self.value, torch.SymBool) and self.is_unbacked
         )
         return self.as_node() if stays else self.as_constant()
+
+    def as_proxy_for(self, target: Any) -> Any:
+        stays = isinstance(self.value, torch.SymFloat) and target not in FLOAT_DECIDES
+        return self.as_node() if stays else self.as_proxy()
 
     def as_node(self) -> Any:
         return self.symbols.node_of(self)
 
     def truth(self, tx: Translator) -> bool:
         if self.function is None and isinstance(self.value, torch.SymFloat):
-            from capture.variables.numbers.arithmetic import compute
-
-            is_not_zero = compute(operator.ne, [self, ConstantVariable(0.0)])
+            is_not_zero = _compute(operator.ne, [self, ConstantVariable(0.0)])
             assert is_not_zero is not None
             return is_not_zero.truth(tx)
         return bool(decide(bool, self.value))
@@ -96,8 +107,6 @@ class SymbolicVariable(Variable):
         if name in ("real", "numerator") and isinstance(self.value, torch.SymInt):
             return self
         if name == "__class__":
-            from capture.variables.core.wrap import wrap_class
-
             return wrap_class(tx.output, self.python_type())
         if callable(getattr(self.python_type(), name, None)):
             return ValueMethod(self, name)
@@ -106,11 +115,9 @@ class SymbolicVariable(Variable):
     def call_method(
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        from capture.variables.numbers.arithmetic import compute
-
         function = getattr(operator, name, None) if name.startswith("__") else METHODS.get(name)
         if function is not None and not kwargs:
-            result = compute(function, [self, *args])
+            result = _compute(function, [self, *args])
             if result is not None:
                 return result
         return ConstantVariable(self.as_constant()).call_method(tx, name, args, kwargs)
@@ -134,10 +141,8 @@ class SymbolicVariable(Variable):
         if not isinstance(self.value, torch.SymFloat):
             code.load_output(node)
             return
-        from capture.variables.tensors.tensor import TensorVariable
-
         tensor = self.symbols.tensor_of(node)
-        code.call_object(torch.Tensor.item, [TensorVariable(tensor, tensor.meta["example_value"])])
+        code.call_object(torch.Tensor.item, [make(torch.Tensor, tensor, tensor.meta["example_value"])])
 
 
 def is_symbolic(variable: Variable) -> bool:
@@ -169,21 +174,6 @@ FLOAT_DECIDES: frozenset[Any] = frozenset(
 )
 
 
-def proxy_for(target: Any, variable: Variable) -> Any:
-    """The variable as an argument of a call of `target`."""
-    from capture.variables.containers.sequence import SequenceVariable
-
-    if target is torch.tensor and isinstance(variable, SequenceVariable):
-        return variable.build([proxy_for(target, item) for item in variable.items])
-    if (
-        isinstance(variable, SymbolicVariable)
-        and isinstance(variable.value, torch.SymFloat)
-        and target not in FLOAT_DECIDES
-    ):
-        return variable.as_node()
-    return variable.as_proxy()
-
-
 def as_number(proxy: Any, variable: Variable) -> Any:
     """The argument for an operation that can't run on a symbol: the present value, fixed by a guard."""
     return variable.as_constant() if isinstance(variable, SymbolicVariable) else proxy
@@ -192,6 +182,7 @@ def as_number(proxy: Any, variable: Variable) -> Any:
 # --- sizes of fake tensors --------------------------------------------------------------------------------
 
 
+@makes_constant(*SYMBOLIC)
 def from_symbolic(value: Any) -> Variable:
     """The variable of a size that torch computed: rebuilt from its expression."""
     if not value.node.expr.free_symbols:
@@ -220,8 +211,6 @@ SYMPY_FUNCTIONS: dict[str, Any] = {
 
 def _from_expression(symbols: Symbols, expression: Any) -> Variable | None:
     """Integer arithmetic as functions of symbols and numbers; None for anything else."""
-    from capture.variables.numbers.arithmetic import compute
-
     if expression.is_Symbol:
         return symbols.leaf(expression)
     if expression.is_Integer:
@@ -236,5 +225,5 @@ def _from_expression(symbols: Symbols, expression: Any) -> Variable | None:
     for operand in operands[1:]:
         if result is None or operand is None:
             return None
-        result = compute(function, [result, operand])
+        result = _compute(function, [result, operand])
     return result

@@ -20,7 +20,7 @@ from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import Variable, realize
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.numbers.arithmetic import compute
-from capture.variables.tensors.tensor import TensorVariable
+from capture.variables.tensors.tensor import TENSOR_METHODS, TensorVariable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,3 +128,12 @@ RULES: dict[str, Callable[[Translator, TensorVariable], Variable | None]] = {
     "__float__": _converted(float),
     "__bool__": _truth,
 }
+
+
+def _narrow(
+    self: TensorVariable, tx: Translator, dim: Variable, start: Variable, length: Variable
+) -> Variable:
+    return tx.output.call_method(tx, "narrow", [self, dim, indices(tx, self, start), length], {})
+
+
+TENSOR_METHODS["narrow"] = _narrow

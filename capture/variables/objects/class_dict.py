@@ -10,7 +10,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
-from capture.variables.callables.function import method_of_value, missing_method
+from capture.variables.callables.value_method import method_of_value, missing_method
 from capture.variables.core.base import ObservedException, Variable
 from capture.variables.core.class_lookup import MISSING, lookup_type
 from capture.variables.core.constant import NONE, ConstantVariable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -15,9 +15,10 @@ from capture.variables.core.class_lookup import MISSING, class_value, lookup_typ
 from capture.variables.core.constant import fold
 from capture.variables.core.exception import ExceptionVariable, raise_new, raise_python
 from capture.variables.core.exception_group import make_group
+from capture.variables.core.makers import makes
 from capture.variables.core.wrap import wrap
 from capture.variables.objects.native_base import native_base, new_base_value
-from capture.variables.objects.type_object import ClassVariable
+from capture.variables.objects.type_object import INSTANCE_RULES, ClassVariable
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.operations.refusals import error_of
 from capture.variables.tensors import tensor_subclass
@@ -148,6 +149,7 @@ def _make_native_subclass(
     return result
 
 
+@makes(object)
 def native_new(
     tx: Translator, base: type, cls: Variable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
@@ -193,7 +195,7 @@ def _make_by_new(
 CONSTANT_CLASSES = (torch.device, torch.dtype, torch.finfo, torch.iinfo, enum.Enum)
 
 
-INSTANCE_RULES: tuple[tuple[Any, Any], ...] = (
+INSTANCE_RULES += (
     (lambda cls: issubclass(cls, BaseException), _make_exception),
     (tensor_subclass.is_subclass, tensor_subclass.make_instance),
     (_is_plain_named_tuple, _make_named_tuple),

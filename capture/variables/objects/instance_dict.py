@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class InstanceDictVariable(DictVariable):
     """`entries` is made anew for each use from the object and its pending stores."""
 
+    hashes_items = False
+
     def __init__(self, owner: ObjectVariable) -> None:
         self.owner = owner
         source = DictSource(owner.source) if owner.source is not None else None

@@ -16,11 +16,11 @@ from capture.variables.containers import polyfills as container_copies
 from capture.variables.core.base import Variable
 from capture.variables.core.class_lookup import MISSING, lookup_type
 from capture.variables.core.constant import NONE, ConstantVariable
+from capture.variables.core.makers import make
 from capture.variables.core.rules import CALLS
-from guards.sources import ConstantSource
+from capture.variables.core.wrap import class_constant
 
 if TYPE_CHECKING:
-    from capture.interpret.output_graph import OutputGraph
     from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
     from capture.variables.objects.user_object import ObjectVariable
@@ -91,14 +91,6 @@ def plain_operand(value: Variable, *methods: str) -> Variable:
     return base if unchanged else value
 
 
-def plain_argument(value: Variable) -> Variable:
-    """The literal behind an instance whose class defines no operator, where a function written in C gets it."""
-    base = getattr(value, "base_value", None)
-    if base is None or base.python_type() not in LITERAL_BASES:
-        return value
-    return value if value.defines_operators() else base  # type: ignore[attr-defined]
-
-
 def defines_operators(cls: type) -> bool:
     """Whether a method with a special name, other than those that make instances, is written in Python."""
     makes = ("__new__", "__init__", "__init_subclass__", "__class_getitem__")
@@ -126,8 +118,6 @@ def make_native(code: PythonCode, owner: ObjectVariable) -> None:
 
 
 def _fill(code: PythonCode, owner: ObjectVariable, base: type, held: Any) -> None:
-    from capture.variables.containers.sequence import TupleVariable
-
     rows: list[tuple[Variable, ...]] = [(item,) for item in held.children()]
     if issubclass(base, dict):
         rows = list(held.entries.values())
@@ -135,14 +125,8 @@ def _fill(code: PythonCode, owner: ObjectVariable, base: type, held: Any) -> Non
         code.call_object(base.__init__, [owner, held.factory or NONE])
         code.pop()
     if base is collections.deque:
-        code.call_object(base.__init__, [owner, TupleVariable([]), ConstantVariable(held.maxlen)])
+        code.call_object(base.__init__, [owner, make(tuple, []), ConstantVariable(held.maxlen)])
         code.pop()
     for row in rows:
         code.call_object(getattr(base, FILLABLE[base]), [owner, *row])
         code.pop()
-
-
-def class_constant(output: OutputGraph, cls: type) -> Variable:
-    from capture.variables.objects.type_object import ClassVariable
-
-    return output.objects.known(cls) or ClassVariable(cls, ConstantSource(cls))

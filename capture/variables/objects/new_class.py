@@ -203,13 +203,11 @@ def _bases(values: list[Variable]) -> tuple[Any, ...]:
 def _build_class(
     tx: Translator, body: Variable, name: Variable, *bases: Variable, metaclass: Variable | None = None
 ) -> Variable:
-    from capture.interpret.inline import make_translator, run_callee
-
     if not isinstance(body, NestedFunctionVariable):  # called by name, with a function that was there before
         raise GraphBreak("builtin", name="__build_class__", value=body)
     kind = metaclass.real_value() if isinstance(metaclass, ClassVariable) else type
-    frame = make_translator(tx, body, [], {})
-    cell = run_callee(tx, frame)
+    frame = tx.callee(body, [], {})
+    cell = frame.run()
     result = make_class(tx, kind, name.as_constant(), _bases(list(bases)), frame.locals)
     if isinstance(cell, CellVariable):
         cell.contents = result

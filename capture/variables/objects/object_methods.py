@@ -10,6 +10,7 @@ from capture.variables.core.base import Variable
 from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
+from capture.variables.core.makers import make
 from capture.variables.objects import polyfills as copying
 from capture.variables.operations.equality import same_object
 
@@ -57,11 +58,9 @@ def _not_equals(tx: Translator, owner: ObjectVariable, other: Variable) -> Varia
 
 
 def _namespaces_equal(tx: Translator, owner: ObjectVariable, other: Variable) -> Variable:
-    from capture.variables.operations.rich_comparison import compare
-
     if not issubclass(other.python_type(), types.SimpleNamespace):
         return ConstantVariable(NotImplemented)
-    return compare(tx, "==", owner.get_attr(tx, "__dict__"), other.get_attr(tx, "__dict__"))
+    return tx.compare("==", owner.get_attr(tx, "__dict__"), other.get_attr(tx, "__dict__"))
 
 
 def _not_ordered(tx: Translator, owner: ObjectVariable, other: Variable) -> Variable:
@@ -77,11 +76,9 @@ def _reduce(tx: Translator, owner: ObjectVariable, *args: Variable) -> Variable:
 
 
 def _get_state(tx: Translator, owner: ObjectVariable) -> Variable:
-    from capture.variables.containers.sequence import TupleVariable
-
     names = copyreg._slotnames(owner.cls)  # type: ignore[attr-defined]
     return tx.wrap_function(copying.getstate).call(
-        tx, [owner, TupleVariable([*map(ConstantVariable, names)])], {}
+        tx, [owner, make(tuple, [*map(ConstantVariable, names)])], {}
     )
 
 

@@ -27,6 +27,7 @@ from capture.variables.core.class_lookup import (
 )
 from capture.variables.core.constant import ConstantVariable, fold
 from capture.variables.core.exception import raise_new
+from capture.variables.core.makers import makes
 from capture.variables.core.rules import CALLS
 from capture.variables.core.wrap import wrap, wrap_class
 from capture.variables.iterators.generator import GeneratorVariable
@@ -44,6 +45,11 @@ IMMUTABLE_TYPE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE: `int.x = 1` raises
 CLASS_CONSTANTS = frozenset(("__name__", "__qualname__", "__module__", "__doc__"))
 
 
+#: (applies(class), make(tx, class, args, kwargs)), in the order in which they are asked
+INSTANCE_RULES: list[tuple[Any, Any]] = []
+
+
+@makes(type)
 class ClassVariable(Variable):
     def __init__(self, cls: type, source: Source | None) -> None:
         super().__init__(source)
@@ -56,6 +62,9 @@ class ClassVariable(Variable):
         return f"class {self.cls.__name__}"
 
     def real_value(self) -> Any:
+        return self.cls
+
+    def as_class(self) -> type:
         return self.cls
 
     def as_proxy(self) -> Any:
@@ -202,8 +211,6 @@ class ClassVariable(Variable):
 
     def make_instance(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         """`type.__call__`."""
-        from capture.variables.objects.instance import INSTANCE_RULES
-
         handler = CALLS.get(self.cls)
         if handler is not None:
             return handler(tx, *args, **kwargs)

@@ -27,9 +27,13 @@ from capture.variables.core.class_lookup import (
 )
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
+from capture.variables.core.makers import make
+from capture.variables.core.wrap import wrap, wrap_class
 from capture.variables.iterators.user_iterator import IndexProtocolIterator, UserIterator
+from capture.variables.objects.instance_dict import InstanceDictVariable
 from capture.variables.objects.native_base import (
     ASKED_BY_FUNCTIONS,
+    LITERAL_BASES,
     defines_operators,
     make_native,
 )
@@ -52,6 +56,7 @@ class ObjectVariable(Variable):
     """`value` None: made by the frame (`cls.__new__` without arguments)."""
 
     mutable = True
+    has_own_methods = True
 
     def __init__(
         self, cls: type, value: Any = None, source: Source | None = None, output: OutputGraph | None = None
@@ -81,6 +86,13 @@ class ObjectVariable(Variable):
         if self.base_value is not None and not self.defines_operators():
             return self.base_value.as_proxy()
         return super().as_proxy()
+
+    def plain_argument(self) -> Variable:
+        """The literal behind it, where its class defines no operator."""
+        base = self.base_value
+        if base is None or base.python_type() not in LITERAL_BASES:
+            return self
+        return self if self.defines_operators() else base
 
     def defines_operators(self) -> bool:
         """Whether its class answers for itself where a built-in function gets the object; guarded, as a class
@@ -133,8 +145,6 @@ class ObjectVariable(Variable):
     def generic_get_attr(self, tx: Translator, name: str) -> Variable | None:
         """`object.__getattribute__`; None where it raises AttributeError."""
         if name == "__class__" and isinstance(self.class_entry(name), types.GetSetDescriptorType):
-            from capture.variables.core.wrap import wrap_class
-
             return wrap_class(tx.output, self.cls)
         found = lookup_type(self.cls, name)
         if found is not MISSING and is_data_descriptor(found):
@@ -166,8 +176,6 @@ class ObjectVariable(Variable):
 
     def instance_attribute(self, tx: Translator, name: str) -> Variable | None:
         """From the instance dict: what the frame stored, else what was there."""
-        from capture.variables.core.wrap import wrap
-
         if name in self.attributes:
             pending = self.attributes[name]
             return None if isinstance(pending, Deleted) else pending
@@ -207,8 +215,6 @@ class ObjectVariable(Variable):
             tx.output.guards.add(DictContainsGuard.of(DictSource(self.source), name, False))
 
     def dict_variable(self) -> Variable:
-        from capture.variables.objects.instance_dict import InstanceDictVariable
-
         namespace = self.namespace()
         if namespace is None:
             namespace = InstanceDictVariable(self)
@@ -216,8 +222,6 @@ class ObjectVariable(Variable):
         return namespace
 
     def read_descriptor(self, tx: Translator, name: str, found: Any) -> Variable:
-        from capture.variables.core.wrap import wrap
-
         if name == "__dict__" and isinstance(found, (types.GetSetDescriptorType, types.MemberDescriptorType)):
             return self.dict_variable()
         if isinstance(found, property):
@@ -354,10 +358,8 @@ class ObjectVariable(Variable):
         if not self.has_class_attribute("__getitem__"):
             raise raise_new(TypeError, f"'{self.cls.__name__}' object is not subscriptable")
         if self.cls.__module__ == "typing" and self.source is not None:
-            from capture.variables.callables.generic_alias import subscript
-
             tx.output.guarding.identity(self, self.value)
-            return subscript(self, self.value, key)
+            return make(types.GenericAlias, self, self.value, key)
         return self.call_method(tx, "__getitem__", [key], {})
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:

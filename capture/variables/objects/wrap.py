@@ -17,7 +17,7 @@ from capture.variables.core.base import Variable
 from capture.variables.core.class_lookup import lookup_type, reads_attributes_plainly
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.opaque import OpaqueVariable
-from capture.variables.core.wrap import guard_identity, guard_type, wraps
+from capture.variables.core.wrap import BASE_WRAPPERS, guard_identity, guard_type, wraps
 from capture.variables.objects.instance_dict import InstanceDictVariable
 from capture.variables.objects.native_base import maker_of, native_base
 from capture.variables.objects.python_module import PythonModuleVariable
@@ -143,7 +143,7 @@ def wrap_native_subclass(output: OutputGraph, value: Any, base: type, source: So
 
 #: asked by the real type: `isinstance` runs code of a class that has a `__class__` or a `__getattribute__` of
 # its own
-BASE_RULES: tuple[tuple[Any, Any], ...] = (
+BASE_WRAPPERS += (
     (lambda v: isinstance_raw(v, type), wrap_type),
     (lambda v: isinstance_raw(v, enum.Enum), wrap_enum),
     (lambda v: isinstance_raw(v, torch.nn.Module) and instance_dict(v) is not None, wrap_nn_module),
@@ -153,4 +153,5 @@ BASE_RULES: tuple[tuple[Any, Any], ...] = (
         wrap_named_tuple,
     ),
     (lambda v: isinstance_raw(v, types.ModuleType), wrap_python_module),
+    (lambda v: True, wrap_object),
 )

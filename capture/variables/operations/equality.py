@@ -12,7 +12,7 @@ from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.constant import ConstantVariable, is_literal
 from capture.variables.core.exception import raise_new
-from capture.variables.core.identity import IdentityKey, IdentityVariable
+from capture.variables.core.identity import IdentityVariable
 from capture.variables.numbers.arithmetic import compute
 from capture.variables.numbers.symbolic import decide, is_symbolic
 from capture.variables.objects.native_base import plain_operand
@@ -62,6 +62,10 @@ def _is_same_number(tx: Translator, left: Variable, right: Variable) -> bool:
     return equal(tx, left, right) if kind is int else left.truth(tx) == right.truth(tx)
 
 
+def same_identity(one: IdentityVariable, other: IdentityVariable) -> bool:
+    return same_object(one.tx, one.owner, other.owner)
+
+
 def equal_or_same(tx: Translator, left: Variable, right: Variable) -> bool:
     """What `in`, `index`, `count` and `remove` use: `left is right or left == right`."""
     return same_object(tx, left, right) or equal(tx, left, right)
@@ -89,9 +93,7 @@ def is_one_of_numbers(items: list[Variable], value: Variable) -> bool | None:
 
 
 def equal(tx: Translator, left: Variable, right: Variable) -> bool:
-    from capture.variables.operations.rich_comparison import compare
-
-    return compare(tx, "==", left, right).truth(tx)
+    return tx.compare("==", left, right).truth(tx)
 
 
 @functools.total_ordering
@@ -103,9 +105,7 @@ class SortKey:
         self.value = value
 
     def __lt__(self, other: SortKey) -> bool:
-        from capture.variables.operations.rich_comparison import compare
-
-        return compare(self.tx, "<", self.value, other.value).truth(self.tx)
+        return self.tx.compare("<", self.value, other.value).truth(self.tx)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SortKey) and equal(self.tx, self.value, other.value)
@@ -148,6 +148,25 @@ class ForeignKey(ByIdentity):
     """Hash key of an existing dict's key whose class has its own `__hash__` or `__eq__`: found again only as
     the same object.
     """
+
+
+class IdentityKey:
+    """Hash key of an `IdentityVariable`: equal to that of the same object, and to no number that was known
+    before.
+    """
+
+    __slots__ = ("hash", "number")
+
+    def __init__(self, number: IdentityVariable) -> None:
+        owner = number.owner
+        self.number = number
+        self.hash = hash(owner.as_constant()) if owner.is_constant() and not owner.mutable else id(owner)
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IdentityKey) and same_identity(self.number, other.number)
 
 
 class ByUser:
@@ -214,9 +233,6 @@ def hash_key(tx: Translator, variable: Variable, among: Iterable[Any] = ()) -> A
     """A key such that two variables are the same dict key exactly if their keys are equal. `among`: the keys
     that it will be compared with.
     """
-    from capture.variables.containers.sequence import TupleVariable
-    from capture.variables.objects.user_object import ObjectVariable
-
     variable = tx.output.objects.resolve(variable)
     if isinstance(variable, IdentityVariable) and not (
         any(isinstance(key, int) for key in among) and variable.is_constant()
@@ -225,13 +241,14 @@ def hash_key(tx: Translator, variable: Variable, among: Iterable[Any] = ()) -> A
     plain = plain_operand(variable, "__hash__", "__eq__")
     if plain.python_type().__hash__ is not None:
         variable = plain
-    if type(variable) is TupleVariable:
+    items = variable.hashed_items(tx)
+    if items is not None:
         try:
             value = variable.as_constant()
             hash(value)
             return value
         except NotConstant:
-            return tuple(hash_key(tx, item) for item in variable.unpack(tx))
+            return tuple(hash_key(tx, item) for item in items)
     if variable.is_constant():
         value = variable.as_constant()
         try:
@@ -246,7 +263,7 @@ def hash_key(tx: Translator, variable: Variable, among: Iterable[Any] = ()) -> A
     except NotConstant:
         value = None
     cls = variable.python_type()
-    if isinstance(variable, ObjectVariable) and has_own_hash(cls):
+    if variable.has_own_methods and has_own_hash(cls):
         return _hash_by_user(tx, variable, cls)
     import torch
 

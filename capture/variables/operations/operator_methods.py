@@ -11,7 +11,6 @@ from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.objects import polyfills as copying
-from capture.variables.objects.native_base import plain_argument
 from capture.variables.operations.equality import COMPARISONS, DUNDERS
 
 if TYPE_CHECKING:
@@ -31,28 +30,25 @@ def call_operator(tx: Translator, owner: Variable, name: str, args: list[Variabl
     """`owner.__add__(other)` and the like, and what `copy` asks for; None where the class has no such
     operator.
     """
-    from capture.variables.operations.operators import binary_operator, in_place_operator
-    from capture.variables.operations.rich_comparison import compare
-
     if name in ("__reduce__", "__reduce_ex__") and owner.python_type() in copying.REDUCED_CONTAINERS:
         return tx.wrap_function(copying.reduce_container).call(tx, [owner], {})
     found = OPERATOR_METHODS.get(name)
     if found is None or len(args) != 1 or not hasattr(owner.python_type(), name):
         return None
     symbol, swapped, in_place = found
-    other = plain_argument(args[0])
+    other = args[0].plain_argument()
     if in_place and issubclass(owner.python_type(), TAKE_ITERABLES.get(symbol, ())):
-        return in_place_operator(tx, symbol, owner, other)
+        return tx.operate_in_place(symbol, owner, other)
     if not takes(owner, symbol, other):
         if symbol in ("+", "*"):  # of sequences, whose methods raise TypeError themselves
             raise GraphBreak("method", name=name, value=owner)
         return ConstantVariable(NotImplemented)
     if symbol in COMPARISONS:
-        return compare(tx, symbol, owner, other)
+        return tx.compare(symbol, owner, other)
     if in_place:
-        return in_place_operator(tx, symbol, owner, other)
+        return tx.operate_in_place(symbol, owner, other)
     left, right = (other, owner) if swapped else (owner, other)
-    return binary_operator(tx, symbol, left, right)
+    return tx.operate(symbol, left, right)
 
 
 #: in-place operators of these take whatever their method `update` or `extend` takes

@@ -34,7 +34,7 @@ from capture.variables.containers.views import (
 )
 from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.class_lookup import lookup_type
-from capture.variables.core.constant import ConstantVariable, fold, raise_type_error
+from capture.variables.core.constant import STRING_METHODS, ConstantVariable, fold, raise_type_error
 from capture.variables.core.exception import raise_python
 from capture.variables.numbers import graph_float
 from capture.variables.numbers import max_min as choice
@@ -42,12 +42,11 @@ from capture.variables.numbers.arithmetic import compute
 from capture.variables.numbers.graph_float import GraphFloatVariable
 from capture.variables.numbers.symbolic import SymbolicVariable
 from capture.variables.numbers.tensor_reads import indices
-from capture.variables.objects.native_base import plain_argument, plain_operand
+from capture.variables.objects.native_base import plain_operand
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.tensors import numpy_array
 from capture.variables.tensors.numpy_array import NumpyVariable
 from capture.variables.tensors.tensor import TensorVariable
-from capture.variables.text.strings import percent_format
 from guards.sources import ConstantSource
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ def binary_operator(tx: Translator, symbol: str, left: Variable, right: Variable
     if isinstance(left, NumpyVariable) or isinstance(right, NumpyVariable):
         return numpy_array.operator_on_arrays(tx, symbol, function, [left, right])
     if symbol == "%" and isinstance(right, ObjectVariable) and formats(left, right):
-        return percent_format(tx, left, right)
+        return STRING_METHODS["%"](tx, left.as_constant(), [right], {})
     left, right = (plain_operand(v, f"__{name}__", f"__r{name}__") for v in (left, right))
     one, other = plain_operand(left, f"__{name}__"), plain_operand(right, f"__r{name}__")
     if _has_operator(tx, one, f"__{name}__") or _has_operator(tx, other, f"__r{name}__"):
@@ -118,7 +117,7 @@ def binary_operator(tx: Translator, symbol: str, left: Variable, right: Variable
     if rule is not None:
         return rule(tx, left, right)
     if symbol == "%" and isinstance(left, ConstantVariable) and isinstance(left.value, str):
-        return percent_format(tx, left, right)
+        return STRING_METHODS["%"](tx, left.value, [right], {})
     _raise_if_refused(function, left, right)
     return fold(function, [left, right], {})
 
@@ -169,7 +168,7 @@ EMPTY_STANDS_FOR = frozenset(
 
 def is_int(value: Variable) -> bool:
     """Whether `*` takes it for a number of repetitions, and it is known."""
-    value = plain_argument(value)
+    value = value.plain_argument()
     return isinstance(value, (ConstantVariable, SymbolicVariable)) and issubclass(value.python_type(), int)
 
 
@@ -197,7 +196,7 @@ def in_place_operator(tx: Translator, symbol: str, left: Variable, right: Variab
     if symbol == "+" and isinstance(left, (ListVariable, DequeVariable)):
         return left.call_method(tx, "__iadd__", [right], {})
     if symbol == "*" and isinstance(left, (ListVariable, DequeVariable)):
-        items = repeated(left, plain_argument(right)) if is_int(right) else None
+        items = repeated(left, right.plain_argument()) if is_int(right) else None
         if items is None:
             return binary_operator(tx, symbol, left, right)
         change(tx, left)
@@ -259,7 +258,7 @@ def user_operator(tx: Translator, symbol: str, name: str, left: Variable, right:
             assert operand is not None
             result = owner.call_method(tx, method, [operand], {})
         else:
-            other = plain_argument(other)
+            other = other.plain_argument()
             if not (owner.is_constant() and other.is_constant() and hasattr(owner.python_type(), method)):
                 # a tensor or a container meets an unknown object: its own method gives NotImplemented
                 continue
@@ -391,7 +390,7 @@ def _container_rule(symbol: str, left: Variable, right: Variable) -> Any:
 
 def get_item(tx: Translator, container: Variable, key: Variable) -> Variable:
     """`container[key]`."""
-    key = plain_argument(key)
+    key = key.plain_argument()
     if isinstance(container, TensorVariable):
         own = container.dunder(tx, "__getitem__", [key])
         if own is not None:

@@ -20,8 +20,8 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from capture.variables.callables.builtin import BuiltinVariable
-from capture.variables.callables.function import ValueMethod
 from capture.variables.callables.native_method import UnboundMethodVariable
+from capture.variables.callables.value_method import ValueMethod
 from capture.variables.containers.lists import DequeVariable, ListVariable
 from capture.variables.containers.mapping import DictVariable
 from capture.variables.containers.ranges import RangeVariable, SliceVariable

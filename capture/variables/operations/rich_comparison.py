@@ -15,7 +15,8 @@ import numpy as np
 
 from capture.report.break_reasons import GraphBreak
 from capture.variables.callables.builtin import BuiltinVariable
-from capture.variables.callables.function import BoundMethodVariable, ValueMethod
+from capture.variables.callables.function import BoundMethodVariable
+from capture.variables.callables.value_method import ValueMethod
 from capture.variables.containers.lists import DequeVariable
 from capture.variables.containers.mapping import DictVariable
 from capture.variables.containers.sequence import SequenceVariable, live_items
@@ -24,7 +25,7 @@ from capture.variables.containers.views import DictViewVariable, MappingProxyVar
 from capture.variables.core.base import Variable
 from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.constant import ConstantVariable, fold, raise_type_error
-from capture.variables.core.identity import IdentityVariable, same_identity
+from capture.variables.core.identity import IdentityVariable
 from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.iterators.iterator import IteratorVariable
 from capture.variables.iterators.rules import next_item
@@ -41,6 +42,7 @@ from capture.variables.operations.equality import (
     SWAPPED,
     equal,
     equal_or_same,
+    same_identity,
     same_object,
 )
 from capture.variables.tensors import numpy_array

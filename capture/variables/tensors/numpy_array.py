@@ -22,14 +22,14 @@ import torch
 from capture.graph import numpy_functions
 from capture.report.break_reasons import GraphBreak
 from capture.report.retry import SizesAsNumbers
-from capture.variables.callables.function import ValueMethod
+from capture.variables.callables.value_method import ValueMethod
 from capture.variables.containers.lists import ListVariable
 from capture.variables.containers.sequence import SequenceVariable, TupleVariable
 from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.core.wrap import wrap_class
-from capture.variables.tensors.tensor import TensorVariable
+from capture.variables.tensors.tensor import TENSOR_METHODS, TensorVariable
 from guards.kinds.constants import ConstantGuard
 from guards.sources import ConstantSource
 from guards.values import NUMPY_NUMBERS
@@ -472,3 +472,12 @@ def _may_refuse(operands: list[Variable]) -> bool:
 def _is_integer(value: Variable) -> bool:
     kind = value.example.dtype.kind if isinstance(value, NumpyVariable) else type(value.as_constant())
     return kind in ("i", "u", "b", int, bool)
+
+
+def _numpy(self: TensorVariable, tx: Translator, **kwargs: Variable) -> Variable:
+    if kwargs:
+        raise GraphBreak("method", name="numpy", value=self)
+    return from_tensor(tx, self)
+
+
+TENSOR_METHODS["numpy"] = _numpy

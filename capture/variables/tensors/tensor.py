@@ -12,14 +12,17 @@ import types
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.utils import _pytree as pytree
 
 from capture.graph.replaced_data import with_data
 from capture.report.break_reasons import GraphBreak
-from capture.variables.callables.function import ValueMethod
+from capture.variables.callables.value_method import ValueMethod
 from capture.variables.containers.sequence import SizeVariable, holds_symbols
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new, raise_python
+from capture.variables.core.makers import makes
+from capture.variables.core.wrap import wrap, wrap_class
 from capture.variables.iterators.iterator import SequenceIterator
 from capture.variables.tensors import tensor_attributes
 from guards.sources import GradSource
@@ -141,6 +144,7 @@ OUTSIDE = frozenset(
 )
 
 
+@makes(torch.Tensor)
 class TensorVariable(Variable):
     """`node` is the node that holds its present value (an in-place operation moves it on); `fake` is its fake
     tensor.
@@ -188,11 +192,7 @@ class TensorVariable(Variable):
         """What `function(self, *args)` gives where the program's own `__torch_function__` carries it out."""
         if self.cls is torch.Tensor and not tx.output.modes.function_modes:
             return None
-        from capture.variables.tensors import torch_function_overrides as overrides
-
-        held = [self, *args]
-        concerned = overrides.concerns(tx.output, held, kwargs)
-        return overrides.call(tx, function, held, kwargs) if concerned else None
+        return tx.call_override(function, [self, *args], kwargs)
 
     def unpack(self, tx: Translator) -> list[Variable]:
         if (
@@ -268,9 +268,7 @@ class TensorVariable(Variable):
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
         if name in DATA_DEPENDENT:
-            from capture.variables.numbers import tensor_reads as read_numbers
-
-            number = read_numbers.read(tx, name, self, args) if not kwargs else None
+            number = tx.read_number(name, self, args) if not kwargs else None
             if number is not None:
                 return number
             raise GraphBreak("data_dependent_value", what=DATA_DEPENDENT[name])
@@ -388,10 +386,8 @@ def _set_data(self: TensorVariable, tx: Translator, value: Variable) -> None:
 
 def _is_used(node: torch.fx.Node) -> bool:
     """By an operation that autograd records: its backward would see the new data."""
-    from capture.variables.tensors.subgraph import tensors_of
-
-    results = [t for user in node.users for t in tensors_of(user.meta.get("example_value"))]
-    return any(result.requires_grad for result in results)
+    results = pytree.tree_leaves([user.meta.get("example_value") for user in node.users])
+    return any(isinstance(result, torch.Tensor) and result.requires_grad for result in results)
 
 
 def _is_same_memory(left: torch.Tensor, right: torch.Tensor) -> bool:
@@ -415,8 +411,6 @@ def _is_leaf(self: TensorVariable, tx: Translator) -> Variable:
 
 
 def _grad(self: TensorVariable, tx: Translator) -> Variable:
-    from capture.variables.core.wrap import wrap
-
     if self.value is None or self.source is None:
         if self.fake.is_leaf or not self.fake.requires_grad:
             return ConstantVariable(None)
@@ -439,8 +433,6 @@ def _nelement(self: TensorVariable, tx: Translator) -> Variable:
 
 
 def _class(self: TensorVariable, tx: Translator) -> Variable:
-    from capture.variables.core.wrap import wrap_class
-
     return wrap_class(tx.output, self.python_type())
 
 
@@ -459,14 +451,6 @@ def _of_graph(name: str) -> Callable[[TensorVariable, Translator], Variable]:
         return ConstantVariable(getattr(self.fake, name))
 
     return read
-
-
-def _numpy(self: TensorVariable, tx: Translator, **kwargs: Variable) -> Variable:
-    from capture.variables.tensors.numpy_array import from_tensor
-
-    if kwargs:
-        raise GraphBreak("method", name="numpy", value=self)
-    return from_tensor(tx, self)
 
 
 def _iter(self: TensorVariable, tx: Translator) -> Variable:
@@ -516,14 +500,6 @@ def _new(self: TensorVariable, tx: Translator, *args: Variable, **kwargs: Variab
     return tx.output.call_method(tx, name, [self, *(sizes or args)], kwargs)
 
 
-def _narrow(
-    self: TensorVariable, tx: Translator, dim: Variable, start: Variable, length: Variable
-) -> Variable:
-    from capture.variables.numbers.tensor_reads import indices
-
-    return tx.output.call_method(tx, "narrow", [self, dim, indices(tx, self, start), length], {})
-
-
 def _set_item(self: TensorVariable, tx: Translator, key: Variable, value: Variable) -> Variable:
     tx.output.call_function(tx, operator.setitem, [self, key, value], {})
     return ConstantVariable(None)
@@ -552,14 +528,12 @@ def _new_tensor(self: TensorVariable, tx: Translator, *args: Variable, **kwargs:
 TENSOR_METHODS: dict[str, Callable[..., Variable]] = {
     "new_tensor": _new_tensor,
     "type": _type_name,
-    "numpy": _numpy,
     "detach_": _detach_in_place,
     "_is_view": _is_view,
     "requires_grad_": _requires_grad_in_place,
     "nelement": _nelement,
     "new": _new,
     "__iter__": _iter,
-    "narrow": _narrow,
     "__getitem__": _get_item,
     "__setitem__": _set_item,
 }

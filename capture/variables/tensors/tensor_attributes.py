@@ -16,6 +16,7 @@ from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import Deleted, Variable
 from capture.variables.core.class_lookup import MISSING, lookup_type
 from capture.variables.core.exception import raise_new
+from capture.variables.core.wrap import wrap_class
 from guards.sources import AttrSource
 
 if TYPE_CHECKING:
@@ -50,8 +51,6 @@ def guard_name(tx: Translator, name: str) -> None:
     """What a program puts on the class `torch.Tensor`, or may put there under a free name, may change. Of
     torch's own names `guards.properties.tensor_methods` takes care.
     """
-    from capture.variables.core.wrap import wrap_class
-
     found = lookup_type(torch.Tensor, name)
     function = found.fget if isinstance(found, property) else found
     written = isinstance(function, types.FunctionType) and not (function.__module__ or "").startswith("torch")

@@ -31,9 +31,9 @@ from capture.variables.callables.function import (
     CellVariable,
     FunctionVariable,
     NestedFunctionVariable,
-    PartialVariable,
-    ValueMethod,
 )
+from capture.variables.callables.partial import PartialVariable
+from capture.variables.callables.value_method import ValueMethod
 from capture.variables.core.base import LazyVariable, ObservedException, Variable
 from capture.variables.core.constant import NONE
 from capture.variables.core.rules import rule

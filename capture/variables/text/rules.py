@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
-from capture.variables.callables.function import method_of_value
+from capture.variables.callables.value_method import method_of_value
 from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.constant import ConstantVariable

@@ -11,12 +11,20 @@ import string
 from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
+from capture.variables.callables.builtin import BuiltinVariable
+from capture.variables.callables.native_method import UnboundMethodVariable
+from capture.variables.containers.lists import DequeVariable, ListVariable
+from capture.variables.containers.mapping import DictVariable
+from capture.variables.containers.sequence import SequenceVariable, TupleVariable
+from capture.variables.containers.sets import SetVariable
 from capture.variables.core.base import NotConstant, Variable, realize
 from capture.variables.core.class_lookup import lookup_type
-from capture.variables.core.constant import ConstantVariable, fold, raise_type_error
+from capture.variables.core.constant import ConstantVariable, fold, raise_type_error, refusal, string_method
 from capture.variables.core.exception import ExceptionVariable, raise_python
-from capture.variables.objects.native_base import plain_argument, plain_operand
+from capture.variables.objects.native_base import plain_operand
+from capture.variables.objects.type_object import ClassVariable
 from capture.variables.objects.user_object import ObjectVariable
+from capture.variables.text.size_text import is_open, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,9 +90,6 @@ class _Text:
 
 def _printable(tx: Translator, value: Variable) -> object:
     """A real object with the same text. Of a container inside of itself: a container inside of itself."""
-    from capture.variables.containers.mapping import DictVariable
-    from capture.variables.containers.sequence import SequenceVariable
-
     held = tx.output.objects.resolve(value)
     if not isinstance(held, (SequenceVariable, DictVariable)):
         return _real_printable(tx, held)
@@ -105,15 +110,7 @@ INSIDE_ITSELF: dict[type, str] = {list: "[...]", dict: "{...}", tuple: "(...)", 
 
 
 def _real_printable(tx: Translator, value: Variable) -> object:
-    from capture.variables.callables.builtin import BuiltinVariable
-    from capture.variables.callables.native_method import UnboundMethodVariable
-    from capture.variables.containers.lists import DequeVariable, ListVariable
-    from capture.variables.containers.mapping import DictVariable
-    from capture.variables.containers.sequence import TupleVariable
-    from capture.variables.containers.sets import SetVariable
-    from capture.variables.objects.type_object import ClassVariable
-
-    value = plain_argument(value)
+    value = value.plain_argument()
     if isinstance(value, ClassVariable):
         return value.cls
     if isinstance(value, (BuiltinVariable, UnboundMethodVariable)):  # known by identity: the address stays
@@ -148,9 +145,6 @@ def _text_of_set(tx: Translator, value: Any) -> object:
 
 def format_value(tx: Translator, value: Variable, conversion: int, spec: Variable | None) -> Variable:
     """`format(value, spec)` after a conversion: 0 none, 1 str, 2 repr, 3 ascii."""
-    from capture.variables.objects.type_object import ClassVariable
-    from capture.variables.text.size_text import is_open, text_of
-
     if is_open(tx, value) and (spec is None or spec.is_constant()):
         shown = text_of(tx, CONVERTED[conversion], [value]) if conversion else value
         return text_of(tx, format, [shown, spec or ConstantVariable("")])
@@ -187,6 +181,7 @@ SAY_WHAT_STR_SAYS = tuple(cls.__format__ for cls in (str, int, float, complex))
 CONVERTED: dict[int, Callable[[object], str]] = {1: str, 2: repr, 3: ascii}
 
 
+@string_method("format")
 def format_template(
     tx: Translator, template: str, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
@@ -196,6 +191,18 @@ def format_template(
         return ConstantVariable(fields.fill(template, 2))
     except (ValueError, IndexError, KeyError) as error:
         raise raise_python(error) from None
+
+
+@string_method("format_map")
+def _format_map(tx: Translator, template: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    if len(args) != 1 or kwargs:
+        return fold(template.format_map, args, kwargs)
+    (mapping,) = args
+    names = mapping.unpack(tx) if type(mapping) is DictVariable and mapping.python_type() is dict else None
+    if names is None or not all(name.python_type() is str for name in names):
+        raise refusal("format_map", mapping)
+    values = {name.as_constant(): mapping.get_item(tx, name) for name in names}  # type: ignore[attr-defined]
+    return format_template(tx, template, [], values)
 
 
 class _Fields:
@@ -227,15 +234,13 @@ class _Fields:
         return "".join(parts)
 
     def find(self, name: str) -> Variable:
-        from capture.variables.operations.operators import get_item
-
         first, rest = _string.formatter_field_name_split(name)
         value = self.first(first)
         for is_attribute, key in rest:
             value = (
                 value.get_attr(self.tx, key)
                 if is_attribute
-                else get_item(self.tx, value, ConstantVariable(key))
+                else self.tx.get_item(value, ConstantVariable(key))
             )
         return realize(self.tx, value)
 
@@ -258,14 +263,17 @@ class _Fields:
 CONVERSIONS = {"s": 1, "r": 2, "a": 3}
 
 
-def percent_format(tx: Translator, template: Variable, values: Variable) -> Variable:
+@string_method("%")
+def _percent_format(
+    tx: Translator, template: str | bytes, args: list[Variable], kwargs: dict[str, Variable]
+) -> Variable:
     """`template % values`. Only what `%s` and `%r` say of an object that is no constant is known."""
-    from capture.variables.containers.sequence import TupleVariable
-
+    (values,) = args
     if type(values) is TupleVariable:
-        items: list[Variable] = [_shown(tx, v) for v in values.unpack(tx)]
-        return fold(operator.mod, [template, TupleVariable(items)], {})
-    return fold(operator.mod, [template, _shown(tx, values)], {})
+        shown: Variable = TupleVariable([_shown(tx, v) for v in values.unpack(tx)])
+    else:
+        shown = _shown(tx, values)
+    return fold(operator.mod, [ConstantVariable(template), shown], {})
 
 
 class _Shown(Variable):
@@ -288,9 +296,7 @@ class _TwoTexts(_Text):
 
 
 def _shown(tx: Translator, value: Variable) -> Variable:
-    from capture.variables.containers.mapping import DictVariable
-
-    value = plain_argument(value)
+    value = value.plain_argument()
     if value.is_constant():
         return value
     if isinstance(value, DictVariable) or getattr(value, "base_value", None) is not None:

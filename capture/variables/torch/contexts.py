@@ -16,7 +16,7 @@ from torch.autograd import grad_mode
 
 from capture.process.process_flags import set_deterministic
 from capture.report.break_reasons import GraphBreak
-from capture.variables.callables.function import ValueMethod
+from capture.variables.callables.value_method import ValueMethod
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import FALSE, ConstantVariable
 from capture.variables.core.exception import raise_new
@@ -179,9 +179,7 @@ COUNTED = (torch.autocast_increment_nesting, torch.autocast_decrement_nesting, t
 
 
 def _inlined(tx: Translator, function: UserFunctionVariable, args: list[Variable]) -> Variable:
-    from capture.interpret.inline import make_translator, run_callee
-
-    return run_callee(tx, make_translator(tx, function, args, {}))
+    return tx.inline(function, args, {})
 
 
 def _inlined_without_nodes(tx: Translator, function: UserFunctionVariable, args: list[Variable]) -> Variable:

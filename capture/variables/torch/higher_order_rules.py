@@ -16,7 +16,7 @@ from torch.utils import _pytree as pytree
 
 from capture.graph.number_operations import runs_for_real
 from capture.report.break_reasons import GraphBreak
-from capture.variables.callables.function import PartialVariable
+from capture.variables.callables.partial import PartialVariable
 from capture.variables.containers.lists import ListVariable
 from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import LazyVariable, Variable

@@ -18,9 +18,9 @@ from capture.bytecode.instructions import decode
 from capture.variables.callables.function import (
     BoundMethodVariable,
     NestedFunctionVariable,
-    PartialVariable,
     UserFunctionVariable,
 )
+from capture.variables.callables.partial import PartialVariable
 from capture.variables.core.base import LazyVariable, NotConstant, Variable
 from capture.variables.core.constant import LITERALS, TORCH_CONSTANTS
 from capture.variables.core.wrap import guard_identity

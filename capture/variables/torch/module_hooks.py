@@ -16,7 +16,6 @@ from capture.variables.containers.mapping import DictVariable
 from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
-from capture.variables.core.rules import rule
 from capture.variables.torch import module_polyfills as written
 from guards.kinds.containers import LengthGuard
 from guards.lookup import dict_items, instance_dict
@@ -53,14 +52,10 @@ def call_with_hooks(
     return tx.wrap_function(written.call_with_hooks).call(tx, arguments, {})
 
 
-@rule(written.hooks_after)
-def _hooks_after(tx: Translator, module: Variable) -> Variable:
-    from capture.variables.torch.nn_module import ModuleVariable
-
-    hooks = None
-    if isinstance(module, ModuleVariable) and _globally_empty(tx, "_global_forward_hooks"):
-        hooks = _in_order(tx, module, *AFTER)
-    return hooks if hooks is not None else tx.wrap_function(written.by_id).call(tx, [module], {})
+def hooks_after(tx: Translator, module: ModuleVariable) -> Variable | None:
+    """A tuple of the hooks to call behind `forward`; None where they are not known."""
+    known = _globally_empty(tx, "_global_forward_hooks")
+    return _in_order(tx, module, *AFTER) if known else None
 
 
 def _held(module: ModuleVariable, name: str) -> Any:

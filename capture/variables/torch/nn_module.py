@@ -12,12 +12,13 @@ from capture.variables.core.base import Variable, realize
 from capture.variables.core.class_lookup import plain_setattr
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
+from capture.variables.core.rules import rule
 from capture.variables.core.wrap import wrap
 from capture.variables.objects.class_rules import MARKS, has_mark
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.tensors.tensor import TensorVariable
+from capture.variables.torch import module_hooks, module_polyfills
 from capture.variables.torch.lazy_module import check_initialized
-from capture.variables.torch.module_hooks import call_with_hooks
 from guards.kinds.containers import DictContainsGuard, LengthGuard
 from guards.lookup import instance_dict
 from guards.sources import AttrSource, ConstantSource
@@ -103,7 +104,7 @@ class ModuleVariable(ObjectVariable):
             return super().call(tx, args, kwargs)
         check_initialized(tx, self.value, args, kwargs)
         if self.has_hooks(tx):
-            called = call_with_hooks(tx, self, args, kwargs)
+            called = module_hooks.call_with_hooks(tx, self, args, kwargs)
             if called is not None:
                 return called
             return self.get_attr(tx, "_call_impl").call(tx, args, kwargs)
@@ -148,13 +149,17 @@ def module_set_attribute(tx: Translator, owner: Any, name: Variable, value: Vari
     if not registered and not owner.has_registered(tx, name.as_constant()):
         owner.generic_set_attr(tx, name.as_constant(), value)
         return ConstantVariable(None)
-    from capture.interpret.inline import make_translator, run_callee
-
     setter = tx.wrap_function(torch.nn.Module.__setattr__)
-    return run_callee(tx, make_translator(tx, setter, [owner, name, value], {}))  # type: ignore[arg-type]
+    return tx.inline(setter, [owner, name, value], {})
 
 
 MODULE_METHODS = {
     MODULE_GETATTR: module_get_attribute,
     MODULE_SETATTR: module_set_attribute,
 }
+
+
+@rule(module_polyfills.hooks_after)
+def _hooks_after(tx: Translator, module: Variable) -> Variable:
+    hooks = module_hooks.hooks_after(tx, module) if isinstance(module, ModuleVariable) else None
+    return hooks if hooks is not None else tx.wrap_function(module_polyfills.by_id).call(tx, [module], {})

@@ -260,8 +260,6 @@ def call_made(
     kwargs: dict[str, Variable],
 ) -> Variable:
     """A call of a function that a transform made outside of the captured code."""
-    from capture.variables.torch.wrappers import closure_value
-
-    options = {name: closure_value(tx, function, name) for name in names}
-    made = TransformVariable(transform, closure_value(tx, function, "func"), [], options)
+    options = {name: function.closure_value(tx, name) for name in names}
+    made = TransformVariable(transform, function.closure_value(tx, "func"), [], options)
     return made.call(tx, args, kwargs)

@@ -49,18 +49,11 @@ def inner_code(function: Any, name: str) -> types.CodeType:
     raise LookupError(f"{function.__qualname__} makes no function {name}; this version of torch is not known")
 
 
-def closure_value(tx: Translator, function: UserFunctionVariable, name: str) -> Variable:
-    from capture.interpret.inline import existing_cells
-
-    cell = existing_cells(tx, function)[function.function.__code__.co_freevars.index(name)]
-    return tx.read_cell(cell, name)
-
-
 def _optimizer_method(
     tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     """`Optimizer.step` and the like: runs with grad mode as the optimizer wants it."""
-    method = closure_value(tx, function, "func")
+    method = function.closure_value(tx, "func")
     return tx.wrap_function(written.with_grad_mode_of_optimizer).call(tx, [method, *args], kwargs)
 
 
@@ -71,7 +64,7 @@ def _kept_from_compilers(
     wrapped = function.function.__wrapped__  # type: ignore[attr-defined]
     if wrapped.__qualname__ not in PLAIN_PYTHON:
         raise GraphBreak("call_disabled", name=wrapped.__qualname__)
-    return closure_value(tx, function, "fn").call(tx, args, kwargs)
+    return function.closure_value(tx, "fn").call(tx, args, kwargs)
 
 
 def _assertion(
@@ -112,7 +105,7 @@ def without_the_tag(
 ) -> Variable:
     """The method itself; the note is torch.compile's own."""
     wrapped = function.function.__name__.removeprefix("patched_")
-    return closure_value(tx, function, wrapped).call(tx, args, kwargs)
+    return function.closure_value(tx, wrapped).call(tx, args, kwargs)
 
 
 #: (did torch.compile make this function, what its call does)

@@ -1,0 +1,78 @@
+"""Methods of values that have no object for them: `[].append`, `tensor.sum`."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING
+
+from capture.report.break_reasons import GraphBreak
+from capture.variables.core.base import Variable
+from capture.variables.core.class_lookup import MISSING, lookup_type
+from capture.variables.core.constant import ConstantVariable
+from capture.variables.core.exception import raise_new
+from capture.variables.core.makers import makes
+from capture.variables.core.wrap import wrap_class
+
+if TYPE_CHECKING:
+    from capture.interpret.translator import Translator
+    from capture.output.python_code import PythonCode
+
+
+@makes(types.BuiltinMethodType)
+class ValueMethod(Variable):
+    """A method of a value that has no object for it yet, such as `[].append` or `tensor.sum`."""
+
+    def __init__(self, owner: Variable, name: str) -> None:
+        super().__init__(None)
+        self.owner = owner
+        self.name = name
+
+    def python_type(self) -> type:
+        return type(getattr(self.owner.python_type(), self.name, None))
+
+    def describe(self) -> str:
+        return f"method {self.name} of {self.owner.describe()}"
+
+    def truth(self, tx: Translator) -> bool:
+        return True
+
+    def get_attr(self, tx: Translator, name: str) -> Variable:
+        if name == "__self__":
+            return self.owner
+        if name == "__name__":
+            return ConstantVariable(self.name)
+        if name == "__qualname__":
+            return ConstantVariable(getattr(self.owner.python_type(), self.name).__qualname__)
+        return super().get_attr(tx, name)
+
+    def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        return self.owner.call_method(tx, self.name, args, kwargs)
+
+    def reconstruct(self, code: PythonCode) -> None:
+        code.load(self.owner)
+        code.load_attribute(self.name)
+
+    def children(self) -> list[Variable]:
+        return [self.owner]
+
+
+def method_of_value(tx: Translator, owner: Variable, name: str) -> Variable:
+    """Attribute `name` of a built-in container: a method, the class, or AttributeError as Python raises it."""
+    cls = owner.python_type()
+    if name == "__class__":
+        return wrap_class(tx.output, cls)
+    if lookup_type(cls, name) is MISSING or (name == "__dict__" and not cls.__dictoffset__):
+        raise raise_new(AttributeError, f"'{cls.__name__}' object has no attribute '{name}'")
+    if not callable(getattr(cls, name)):
+        raise GraphBreak("get_attr", value=owner, name=name)
+    return ValueMethod(owner, name)
+
+
+def missing_method(owner: Variable, name: str) -> Exception:
+    """What to raise for a method that the tables of a built-in type lack: AttributeError, or a break if
+    Python has it.
+    """
+    cls = owner.python_type()
+    if not hasattr(cls, name):
+        return raise_new(AttributeError, f"'{cls.__name__}' object has no attribute '{name}'")
+    return GraphBreak("method", name=name, value=owner)

@@ -1,0 +1,62 @@
+"""How code of one family makes a variable of another: two tables that the families fill.
+
+In:  a kind of value, and what its variable is made from; or a plain value.
+Out: a new variable.
+
+    make(tuple, [x, y])   ->   TupleVariable([x, y])
+    constant((1, "a"))    ->   TupleVariable([ConstantVariable(1), ConstantVariable("a")])
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from capture.report.break_reasons import GraphBreak
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from capture.variables.core.base import Variable
+
+Maker = TypeVar("Maker", bound="Callable[..., Any]")
+
+MAKERS: dict[Any, Callable[..., Any]] = {}
+#: for values of exactly this type
+CONSTANTS: dict[type, Callable[[Any], Variable]] = {}
+#: for values of this type and of the classes on top of it
+CONSTANT_BASES: dict[type, Callable[[Any], Variable]] = {}
+
+
+def makes(kind: Any) -> Callable[[Maker], Maker]:
+    """Register the class or function that makes variables of `kind`."""
+
+    def register(maker: Maker) -> Maker:
+        MAKERS[kind] = maker
+        return maker
+
+    return register
+
+
+def make(kind: Any, *parts: Any, **named: Any) -> Variable:
+    variable: Variable = MAKERS[kind](*parts, **named)
+    return variable
+
+
+def makes_constant(*types_: type, subclasses: bool = False) -> Callable[[Maker], Maker]:
+    """Register what makes the variable of a plain value of these types."""
+
+    def register(maker: Maker) -> Maker:
+        (CONSTANT_BASES if subclasses else CONSTANTS).update(dict.fromkeys(types_, maker))
+        return maker
+
+    return register
+
+
+def constant(value: Any) -> Variable:
+    """A value computed at translation time from constants (and from sizes that are symbols)."""
+    maker = CONSTANTS.get(type(value))
+    if maker is None:
+        maker = next((CONSTANT_BASES[base] for base in type(value).__mro__ if base in CONSTANT_BASES), None)
+    if maker is None:
+        raise GraphBreak("unknown_type", value=f"{type(value).__name__} object")
+    return maker(value)
