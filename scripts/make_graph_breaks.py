@@ -15,14 +15,15 @@ PAGE = Path(__file__).parent.parent / "docs" / "graph_breaks.md"
 
 INTRODUCTION = """# Graph breaks
 
-A graph ends where something can't be captured: Python runs the instruction, and a new graph begins after it.
-The result is the same, only slower. `capture.explain(fn)(*args)` and `CAPTURE_LOGS=graph_breaks` show each
-break with its line; `fullgraph=True` makes it an error, `capture.Unsupported`.
+A graph ends at an instruction that can't be captured: Python runs the instruction, and a new graph begins
+behind it. The result is the same, but the program is slower. `capture.explain(fn)(*args)` and
+`CAPTURE_LOGS=graph_breaks` show each break with its line. Under `fullgraph=True` a break is an error,
+`capture.Unsupported`.
 
-Words in braces stand for what capture met. `scripts/make_graph_breaks.py` makes this page from
-`capture/report/break_reasons.py`.
+The values that the program has at the break take the place of the words in braces.
+`scripts/make_graph_breaks.py` makes this page from `capture/report/break_reasons.py`.
 
-| id | what was met | what helps |
+| id | reason | what helps |
 |---|---|---|
 """
 

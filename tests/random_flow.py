@@ -88,7 +88,8 @@ def branching(x: Any) -> Any:
 
 
 WORLD = {
-    "torch": torch, "capture": capture, "noted": noted, "Swallowing": Swallowing, "OwnError": OwnError, "scaled": scaled, "steps": steps,
+    "torch": torch, "capture": capture, "noted": noted, "Swallowing": Swallowing, "OwnError": OwnError,
+    "scaled": scaled, "steps": steps,
     "recursive": recursive, "branching": branching,
 }  # fmt: skip
 
@@ -110,7 +111,8 @@ ERRORS = """raise ValueError('v', {i}) | raise OwnError('m') | [][{i}] | {{}}['k
     "|"
 )
 HANDLERS = ["ValueError", "(IndexError, KeyError)", "Exception", "OwnError"]
-CONTEXTS = ["torch.no_grad()", "noted(o, {i})", "Swallowing(o, True)", "Swallowing(o, False)", "torch.enable_grad()", "noted(o, 1), Swallowing(o, True)"]  # fmt: skip
+CONTEXTS = ["torch.no_grad()", "noted(o, {i})", "Swallowing(o, True)", "Swallowing(o, False)",
+            "torch.enable_grad()", "noted(o, 1), Swallowing(o, True)"]  # fmt: skip
 DEEPEST = 4
 
 

@@ -20,7 +20,8 @@ import torch.nn.functional as F
 
 Shape = tuple[int, ...]
 NAMES = ("a", "b", "c")
-SHAPES: list[Shape] = [(), (1,), (5,), (17,), (3, 4), (4, 1), (2, 3, 4), (64,), (8, 16), (1, 7), (33, 3), (2, 1, 5), (4, 4), (0, 3), (2, 2, 3, 2)]  # fmt: skip
+SHAPES: list[Shape] = [(), (1,), (5,), (17,), (3, 4), (4, 1), (2, 3, 4), (64,), (8, 16), (1, 7), (33, 3),
+                       (2, 1, 5), (4, 4), (0, 3), (2, 2, 3, 2)]  # fmt: skip
 LARGEST = 4000  # elements
 
 UNARY = """torch.exp({}.clamp(-3, 3)) | torch.tanh({}) | torch.sigmoid({}) | {}.abs() | -{} | {}.relu() | torch.sin({}) | ({}.abs() + 0.5).log()
@@ -338,7 +339,8 @@ def vectors(program: Program, x: str, shape: Shape) -> None:
     forms: list[tuple[str, Shape]] = [
         (f"F.embedding(torch.arange(5) % {rows}, {x})", (5, width)),
         (f"F.cross_entropy({x}, torch.arange({rows}) % {width})", ()),
-        (f"F.cross_entropy({x}, torch.arange({rows}) % {width}, reduction='none', label_smoothing=0.1)", (rows,)),
+        (f"F.cross_entropy({x}, torch.arange({rows}) % {width}, reduction='none', label_smoothing=0.1)",
+         (rows,)),
         (f"F.nll_loss(F.log_softmax({x}, -1), torch.arange({rows}) % {width}, ignore_index=1, reduction='sum')", ()),
         (f"F.multi_margin_loss({x}, torch.arange({rows}) % {width})", ()),
         (f"F.cross_entropy({x}, {x}.softmax(-1))", ()),
@@ -373,7 +375,9 @@ def write(program: Program, x: str, shape: Shape) -> None:
 
 
 STEPS = [
-    *[unary] * 9, *[binary] * 7, *[reduction] * 3, *[write] * 3, along, everything, permute, reshape, flatten, squeeze, unsqueeze, part, part,
-    select, expand, join, windows, pad, triangle, mask, gather, rows, product, linear, normalise, images, images, vectors, vectors, along, along,
+    *[unary] * 9, *[binary] * 7, *[reduction] * 3, *[write] * 3, along, everything, permute, reshape, flatten,
+    squeeze, unsqueeze, part, part,
+    select, expand, join, windows, pad, triangle, mask, gather, rows, product, linear, normalise, images,
+    images, vectors, vectors, along, along,
     loss, loss,
 ]  # fmt: skip

@@ -1,6 +1,7 @@
 """Every file and module that a page, a comment or a docstring names is in the tree; pages are narrow.
 
-In: the project's pages, Python files and C files. Out: one failure, which lists what is named and is not there.
+In: the project's pages, Python files and C files. Out: one failure, which lists what is named and is not
+     there.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ import capture
 from tests.capture import cpython_suite
 
 MODULES = (
-    "augassign", "baseexception", "binop", "bool", "class", "contains", "decorators", "except_star", "exception_variations", "index",
+    "augassign", "baseexception", "binop", "bool", "class", "contains", "decorators", "except_star",
+    "exception_variations", "index",
     "list", "patma", "raise", "userlist", "with",
 )  # fmt: skip
 

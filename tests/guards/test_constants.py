@@ -21,15 +21,20 @@ from guards.values import constant_identity, constants_equal, is_constant
 from tests.guards.world import World, X
 
 scalars = st.one_of(
-    st.none(), st.booleans(), st.integers(-3, 3), st.integers(), st.integers(-(2**200), 2**200), st.floats(), st.sampled_from([0.0, -0.0, 1.0, math.nan]),
-    st.text(max_size=3), st.binary(max_size=3), st.complex_numbers(), st.just(...), st.sampled_from([torch.float32, torch.int64, torch.strided]),
-    st.sampled_from([torch.device("cpu"), torch.device("cuda", 0), torch.device("cuda", 1), torch.device("cuda")]),
+    st.none(), st.booleans(), st.integers(-3, 3), st.integers(), st.integers(-(2**200), 2**200), st.floats(),
+    st.sampled_from([0.0, -0.0, 1.0, math.nan]),
+    st.text(max_size=3), st.binary(max_size=3), st.complex_numbers(), st.just(...),
+    st.sampled_from([torch.float32, torch.int64, torch.strided]),
+    st.sampled_from([torch.device("cpu"), torch.device("cuda", 0), torch.device("cuda", 1),
+                     torch.device("cuda")]),
 )  # fmt: skip
 constants = st.recursive(
     scalars,
     lambda inner: st.one_of(
-        st.lists(inner, max_size=3).map(tuple), st.frozensets(scalars, max_size=3), st.builds(slice, inner, inner),
-        st.lists(st.integers(0, 3), max_size=3).map(torch.Size), st.builds(range, st.integers(-3, 3), st.integers(-3, 3)),
+        st.lists(inner, max_size=3).map(tuple), st.frozensets(scalars, max_size=3),
+        st.builds(slice, inner, inner),
+        st.lists(st.integers(0, 3), max_size=3).map(torch.Size),
+        st.builds(range, st.integers(-3, 3), st.integers(-3, 3)),
     ),
     max_leaves=5,
 )  # fmt: skip
@@ -72,9 +77,12 @@ def test_programs_agree(a: Any, b: Any) -> None:
 
 
 ALL_DIFFERENT: list[Any] = [
-    1, True, 1.0, 0, False, 0.0, -0.0, 1 + 0j, complex(0.0, -0.0), complex(0.0, 0.0), "1", b"1", None, ..., (1,), (1.0,), (True,), ((1,),), torch.Size([1]),
-    frozenset({1}), frozenset({True}), frozenset({1.0}), math.nan, -math.nan, math.inf, 2**64, -(2**64), 2**64 + 1, 2**30, -(2**30), slice(1), slice(1, None, 1),
-    range(1), range(0), torch.float32, torch.float64, torch.strided, torch.contiguous_format, torch.device("cpu"), torch.device("cuda"), torch.device("cuda", 0), "é", "e", "",
+    1, True, 1.0, 0, False, 0.0, -0.0, 1 + 0j, complex(0.0, -0.0), complex(0.0, 0.0), "1", b"1", None, ...,
+    (1,), (1.0,), (True,), ((1,),), torch.Size([1]),
+    frozenset({1}), frozenset({True}), frozenset({1.0}), math.nan, -math.nan, math.inf, 2**64, -(2**64),
+    2**64 + 1, 2**30, -(2**30), slice(1), slice(1, None, 1),
+    range(1), range(0), torch.float32, torch.float64, torch.strided, torch.contiguous_format,
+    torch.device("cpu"), torch.device("cuda"), torch.device("cuda", 0), "é", "e", "",
     b"", (), NotImplemented,
 ]  # fmt: skip
 

@@ -307,7 +307,7 @@ def test_bad_plans_are_refused() -> None:
         make([], [], [NEW, 500, 0])
 
 
-# --- programs through the planner, with kernels written here ---------------------------------------------------------------------
+# --- programs through the planner, with kernels written here ------------------------------------------------
 
 KERNEL_TYPE = ctypes.CFUNCTYPE(
     ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64

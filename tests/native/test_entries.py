@@ -20,7 +20,7 @@ def program(fn, *guards, slots=()):
     return encode(GuardSet(guards), slots, fn.__code__)
 
 
-# --- what an entry accepts ---------------------------------------------------------------------------------------------------
+# --- what an entry accepts ----------------------------------------------------------------------------------
 
 
 def test_fields_of_an_entry(hook):
@@ -160,7 +160,7 @@ def test_free_variables_must_agree(hook):
     _capture.clear_entries(original.__code__)
 
 
-# --- guards, slots, order -----------------------------------------------------------------------------------------------------------
+# --- guards, slots, order -----------------------------------------------------------------------------------
 
 
 def test_guards_choose_the_entry_most_recently_hit_first(hook):
@@ -277,7 +277,7 @@ def test_answer_of_the_callback_loads_its_slots(hook):
     assert entry.hits == 0
 
 
-# --- lists, marks, all_codes ----------------------------------------------------------------------------------------------------------
+# --- lists, marks, all_codes --------------------------------------------------------------------------------
 
 
 def test_add_remove_clear(hook):
@@ -363,7 +363,7 @@ def test_entry_removed_by_what_it_runs(hook):
     assert hook.call(fn, 5) == "value"
 
 
-# --- references --------------------------------------------------------------------------------------------------------------------------
+# --- references ---------------------------------------------------------------------------------------------
 
 
 def scenarios(hook):
@@ -486,7 +486,7 @@ def test_memory_debugger_finds_nothing(in_process):
     ]
 
 
-# --- frames that fit nothing ---------------------------------------------------------------------------------------------------
+# --- frames that fit nothing --------------------------------------------------------------------------------
 
 
 def test_frames_that_fit_nothing_for_long_ask_no_guards_but_now_and_then(hook):

@@ -66,7 +66,7 @@ def test_shape_operators_agree() -> None:
     assert native == {"load": 0, "const": 0, **{name: o.arity for name, o in OPERATORS.items()}}
 
 
-# --- slots --------------------------------------------------------------------------------------------------------------------
+# --- slots --------------------------------------------------------------------------------------------------
 
 
 def test_slots_hold_what_the_sources_name() -> None:
@@ -104,7 +104,7 @@ def test_a_slot_that_cannot_be_loaded_fails_behind_the_guards() -> None:
     assert program.check(*world.arguments) == (2, None)
 
 
-# --- malformed programs ---------------------------------------------------------------------------------------------------------
+# --- malformed programs -------------------------------------------------------------------------------------
 
 
 def build(*instructions: tuple[str, dict[str, Any]], registers: int = 2, slots: int = 0) -> Any:
@@ -169,7 +169,7 @@ def test_any_words_are_refused_or_run(words: list[int]) -> None:
     program.check(*world.arguments)
 
 
-# --- shapes ---------------------------------------------------------------------------------------------------------------------
+# --- shapes -------------------------------------------------------------------------------------------------
 
 int64s = st.one_of(
     st.integers(-5, 5), st.integers(-(2**63), 2**63 - 1), st.sampled_from([-(2**63), 2**63 - 1])
@@ -204,7 +204,7 @@ def test_constant_condition_alone() -> None:
         ) == bool(value)
 
 
-# --- references -------------------------------------------------------------------------------------------------------------------
+# --- references ---------------------------------------------------------------------------------------------
 
 
 def test_checks_leave_reference_counts_alone() -> None:

@@ -235,7 +235,9 @@ def test_calibration_finds_everything() -> None:
     assert _capture.tensor_layout()["problem"] is None
 
 
-@pytest.mark.parametrize("setup", ["torch.set_default_dtype(torch.float64)", "torch.set_grad_enabled(False)", "torch.inference_mode().__enter__()",
+@pytest.mark.parametrize("setup",
+                         ["torch.set_default_dtype(torch.float64)", "torch.set_grad_enabled(False)",
+                          "torch.inference_mode().__enter__()",
                                    "torch.set_default_device('meta')"])  # fmt: skip
 def test_calibration_in_any_state(setup: str) -> None:
     code = f"import torch, _capture; {setup}; assert _capture.calibrate() == 'offsets', _capture.tensor_layout(); print('torch._dynamo' in __import__('sys').modules)"

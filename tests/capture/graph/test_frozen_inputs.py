@@ -59,10 +59,12 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
     "in place": lambda model: model[0].weight.mul_(2),
     "a part": lambda model: model[6].bias[3].fill_(7),
     "a buffer": lambda model: model[1].running_mean.add_(1),
-    "state dict": lambda model: model.load_state_dict({name: value + 0.5 for name, value in model.state_dict().items()}),
+    "state dict": lambda model: model.load_state_dict({name: value + 0.5 for name,
+                                                       value in model.state_dict().items()}),
     "another parameter": lambda model: setattr(model[3], "weight", nn.Parameter(torch.randn(8, 8, 3, 3))),
     "another memory": lambda model: setattr(model[3].weight, "data", torch.randn(8, 8, 3, 3)),
-    "an optimizer": lambda model: (setattr(model[0].weight, "grad", torch.ones(8, 3, 3, 3)), torch.optim.SGD(model.parameters(), 0.1).step()),
+    "an optimizer": lambda model: (setattr(model[0].weight, "grad", torch.ones(8, 3, 3, 3)),
+                                   torch.optim.SGD(model.parameters(), 0.1).step()),
 }  # fmt: skip
 
 

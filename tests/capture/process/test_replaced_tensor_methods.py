@@ -40,7 +40,8 @@ PATCHES: dict[str, tuple[Any, str, Any]] = {
     "property": (lambda x: x * x.shape[0], "shape", property(lambda s: (8,))),
     "view": (lambda x: x.T * 2, "T", property(lambda s: s * 3)),
     "inside_of_a_function_of_torch": (lambda x: torch.nn.functional.softsign(x) * 2, "abs", lambda s: s * 3),
-    "missing_attributes": (lambda x: x * getattr(x, "scale", 2), "__getattr__", lambda s, name: 5 if name == "scale" else object.__getattribute__(s, name)),
+    "missing_attributes": (lambda x: x * getattr(x, "scale", 2), "__getattr__",
+                           lambda s, name: 5 if name == "scale" else object.__getattribute__(s, name)),
     "text": (lambda x: (x * 2, repr(x), f"{x}"), "__repr__", lambda s: "a tensor"),
 }  # fmt: skip
 

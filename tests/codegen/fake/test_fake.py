@@ -58,21 +58,63 @@ def layouts() -> dict[str, torch.Tensor]:
 
 
 UNARY = {
-    "exp": torch.exp, "neg": lambda x: -x, "relu": torch.relu, "logical_not": torch.logical_not, "floor": torch.floor,
-    "add_1": lambda x: x + 1, "mul_float": lambda x: x * 1.5, "rsub": lambda x: 1 - x, "div_2": lambda x: x / 2, "gt": lambda x: x > 0,
-    "floordiv": lambda x: x // 2, "pow": lambda x: x**2, "rpow": lambda x: 2.0**x, "clamp": lambda x: x.clamp(0, 1),
-    "clamp_min": lambda x: x.clamp(min=0.5), "sum": torch.sum, "sum_last": lambda x: x.sum(-1), "keepdim": lambda x: x.sum(0, keepdim=True),
-    "mean": torch.mean, "amax": lambda x: x.amax(-1), "max": lambda x: x.max(-1), "argmax": lambda x: x.argmax(-1), "any": lambda x: x.any(-1),
-    "all": torch.all, "var": lambda x: x.var(-1), "var_mean": lambda x: torch.var_mean(x, 0), "softmax": lambda x: F.softmax(x, -1),
-    "log_softmax": lambda x: F.log_softmax(x, 0), "cumsum": lambda x: x.cumsum(0), "clone": torch.clone, "contiguous": lambda x: x.contiguous(),
-    "double": lambda x: x.double(), "zeros_like": torch.zeros_like, "to_int": lambda x: x.to(torch.int32), "layer_norm":
-    lambda x: F.layer_norm(x, x.shape[-1:]), "gelu": F.gelu, "reshape": lambda x: x.reshape(-1), "std": lambda x: x.std(),
-    "logsumexp": lambda x: x.logsumexp(-1), "prod": torch.prod, "new": lambda x: x.new_zeros(3), "bernoulli": lambda x: torch.bernoulli(x.sigmoid()),
-    "add_": lambda x: x.clone().add_(1), "true_div_": lambda x: x.clone().div_(2), "cat": lambda x: torch.cat([x, x], -1),
-    "stack": lambda x: torch.stack([x, x]), "select": lambda x: x[0], "where": lambda x: torch.where(x > 0, x, 0), "dropout": lambda x:
-    F.dropout(x, 0.5, True), "chunk": lambda x: x.chunk(2), "isnan": torch.isnan, "silu": F.silu, "pad": lambda x: F.pad(x, (1, 2)),
-    "lerp": lambda x: torch.lerp(x, x + 1, 0.5), "addcmul": lambda x: torch.addcmul(x, x, x, value=2), "leaky": lambda x: F.leaky_relu(x, 0.1),
-}  # fmt: skip
+    "exp": torch.exp,
+    "neg": lambda x: -x,
+    "relu": torch.relu,
+    "logical_not": torch.logical_not,
+    "floor": torch.floor,
+    "add_1": lambda x: x + 1,
+    "mul_float": lambda x: x * 1.5,
+    "rsub": lambda x: 1 - x,
+    "div_2": lambda x: x / 2,
+    "gt": lambda x: x > 0,
+    "floordiv": lambda x: x // 2,
+    "pow": lambda x: x**2,
+    "rpow": lambda x: 2.0**x,
+    "clamp": lambda x: x.clamp(0, 1),
+    "clamp_min": lambda x: x.clamp(min=0.5),
+    "sum": torch.sum,
+    "sum_last": lambda x: x.sum(-1),
+    "keepdim": lambda x: x.sum(0, keepdim=True),
+    "mean": torch.mean,
+    "amax": lambda x: x.amax(-1),
+    "max": lambda x: x.max(-1),
+    "argmax": lambda x: x.argmax(-1),
+    "any": lambda x: x.any(-1),
+    "all": torch.all,
+    "var": lambda x: x.var(-1),
+    "var_mean": lambda x: torch.var_mean(x, 0),
+    "softmax": lambda x: F.softmax(x, -1),
+    "log_softmax": lambda x: F.log_softmax(x, 0),
+    "cumsum": lambda x: x.cumsum(0),
+    "clone": torch.clone,
+    "contiguous": lambda x: x.contiguous(),
+    "double": lambda x: x.double(),
+    "zeros_like": torch.zeros_like,
+    "to_int": lambda x: x.to(torch.int32),
+    "layer_norm": lambda x: F.layer_norm(x, x.shape[-1:]),
+    "gelu": F.gelu,
+    "reshape": lambda x: x.reshape(-1),
+    "std": lambda x: x.std(),
+    "logsumexp": lambda x: x.logsumexp(-1),
+    "prod": torch.prod,
+    "new": lambda x: x.new_zeros(3),
+    "bernoulli": lambda x: torch.bernoulli(x.sigmoid()),
+    "add_": lambda x: x.clone().add_(1),
+    "true_div_": lambda x: x.clone().div_(2),
+    "cat": lambda x: torch.cat([x, x], -1),
+    "stack": lambda x: torch.stack([x, x]),
+    "select": lambda x: x[0],
+    "where": lambda x: torch.where(x > 0, x, 0),
+    "dropout": lambda x: F.dropout(x, 0.5, True),
+    "chunk": lambda x: x.chunk(2),
+    "isnan": torch.isnan,
+    "silu": F.silu,
+    "pad": lambda x: F.pad(x, (1, 2)),
+    "lerp": lambda x: torch.lerp(x, x + 1, 0.5),
+    "addcmul": lambda x: torch.addcmul(x, x, x, value=2),
+    "leaky": lambda x: F.leaky_relu(x, 0.1),
+}
 
 
 def outcome(function: Any, *args: Any) -> Any:
@@ -93,9 +135,19 @@ def test_one_operand(name: str, layout: str) -> None:
         assert outcome(UNARY[name], to_fake(mode, tensor)) == expected
 
 
-BINARY = {"add": torch.add, "mul": torch.mul, "div": torch.div, "lt": torch.lt, "maximum": torch.maximum, "where": lambda x, y:
-    torch.where(x > y, x, y), "remainder": torch.remainder, "floor": lambda x, y: torch.div(x, y, rounding_mode="floor"),
-    "and": torch.logical_and, "add_": lambda x, y: x.clone().add_(y), "copy_": lambda x, y: x.clone().copy_(y)}  # fmt: skip
+BINARY = {
+    "add": torch.add,
+    "mul": torch.mul,
+    "div": torch.div,
+    "lt": torch.lt,
+    "maximum": torch.maximum,
+    "where": lambda x, y: torch.where(x > y, x, y),
+    "remainder": torch.remainder,
+    "floor": lambda x, y: torch.div(x, y, rounding_mode="floor"),
+    "and": torch.logical_and,
+    "add_": lambda x, y: x.clone().add_(y),
+    "copy_": lambda x, y: x.clone().copy_(y),
+}
 
 
 @pytest.mark.parametrize("name", BINARY)

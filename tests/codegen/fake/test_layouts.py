@@ -59,10 +59,20 @@ def fake(mode: FakeMode, tensor: torch.Tensor) -> torch.Tensor:
 REWRITTEN = {
     "elu": (lambda x: torch.nn.functional.elu(x), (1, 3, 1), (2, 4, 2), (1, 1, 1)),
     "xlog1py": (lambda x: torch.special.xlog1py(2.0, x), (2, 2, 5), (10, 1, 2), (10, 1, 2)),
-    "pixel_unshuffle": (lambda x: torch.nn.functional.pixel_unshuffle(x, 1), (1, 2, 1, 1), (4, 2, 2, 2), (2, 1, 1, 1)),
+    "pixel_unshuffle": (
+        lambda x: torch.nn.functional.pixel_unshuffle(x, 1),
+        (1, 2, 1, 1),
+        (4, 2, 2, 2),
+        (2, 1, 1, 1),
+    ),
     "rrelu": (lambda x: torch.nn.functional.rrelu(x, training=True), (3, 4), (1, 3), (4, 1)),
-    "rrelu of size 1": (lambda x: torch.nn.functional.rrelu(x, training=False), (2, 1, 3), (3, 9, 1), (3, 3, 1)),
-}  # fmt: skip
+    "rrelu of size 1": (
+        lambda x: torch.nn.functional.rrelu(x, training=False),
+        (2, 1, 3),
+        (3, 9, 1),
+        (3, 3, 1),
+    ),
+}
 
 
 @pytest.mark.parametrize("name", REWRITTEN)
@@ -113,8 +123,22 @@ def test_strides(name: str) -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("weight_format", [torch.contiguous_format, torch.channels_last], ids=str)
 @pytest.mark.parametrize("data_format", [torch.contiguous_format, torch.channels_last], ids=str)
-@pytest.mark.parametrize("shapes", [((2, 256, 56, 56), (8, 256, 1, 1)), ((2, 8, 9, 7), (4, 8, 3, 3)), ((3, 4, 5, 6), (6, 2, 1, 1)), ((1, 1, 8, 1), (2, 1, 1, 1))], ids=str)  # fmt: skip
-def test_convolutions(shapes: tuple[tuple[int, ...], ...], data_format: torch.memory_format, weight_format: torch.memory_format, threads: int) -> None:  # fmt: skip
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ((2, 256, 56, 56), (8, 256, 1, 1)),
+        ((2, 8, 9, 7), (4, 8, 3, 3)),
+        ((3, 4, 5, 6), (6, 2, 1, 1)),
+        ((1, 1, 8, 1), (2, 1, 1, 1)),
+    ],
+    ids=str,
+)
+def test_convolutions(
+    shapes: tuple[tuple[int, ...], ...],
+    data_format: torch.memory_format,
+    weight_format: torch.memory_format,
+    threads: int,
+) -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
@@ -230,12 +254,14 @@ def test_eigenvectors_that_require_grad(function: Any, shape: tuple[int, ...], d
 
 REFUSED: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "group norm": (
-        lambda x: torch.native_group_norm(x, None, None, 2, 4, 9, 2, 1e-5)[0], (torch.rand(2, 9, 4).transpose(1, 2),)
+        lambda x: torch.native_group_norm(x, None, None, 2, 4, 9, 2, 1e-5)[0],
+        (torch.rand(2, 9, 4).transpose(1, 2),),
     ),
     "gradient of a loss": (
-        lambda x, t: F.nll_loss(x, t), (last(2, 3, 4, 4), torch.zeros(2, 4, 4, dtype=torch.int64))
+        lambda x, t: F.nll_loss(x, t),
+        (last(2, 3, 4, 4), torch.zeros(2, 4, 4, dtype=torch.int64)),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -54,7 +54,8 @@ def statistics(channels: int) -> tuple[torch.Tensor, ...]:
 
 CONVOLUTIONS: dict[str, Any] = {
     "plain": (lambda x, w, *s: (norm(F.conv2d(x, w), *s),), (2, 4, 9, 9), (6, 4, 3, 3)),
-    "strides and padding": (lambda x, w, *s: (norm(F.conv2d(x, w, None, 2, 1, 2), *s) * 2 - 1,), (2, 4, 11, 9), (6, 4, 3, 3)),
+    "strides and padding": (lambda x, w, *s: (norm(F.conv2d(x, w, None, 2, 1, 2), *s) * 2 - 1,),
+                            (2, 4, 11, 9), (6, 4, 3, 3)),
     "with bias": (lambda x, w, *s: (norm(F.conv2d(x, w, s[0]), *s),), (2, 4, 9, 9), (6, 4, 3, 3)),
     "groups": (lambda x, w, *s: (norm(F.conv2d(x, w, None, groups=2), *s),), (2, 4, 9, 9), (6, 2, 3, 3)),
     "one dim": (lambda x, w, *s: (norm(F.conv1d(x, w), *s),), (2, 4, 9), (6, 4, 3)),
@@ -71,13 +72,19 @@ def test_batch_norm_goes_into_the_convolution(name: str) -> None:
 
 
 OTHERS: dict[str, Any] = {
-    "transposed": (lambda x, w, b: (F.conv_transpose2d(x, w) * b.view(-1, 1, 1),), (2, 4, 5, 5), (4, 6, 3, 3), (6,)),
-    "read twice": (lambda x, w, b: ((y := F.conv2d(x, w)) * b.view(-1, 1, 1), y), (2, 4, 5, 5), (6, 4, 3, 3), (6,)),
+    "transposed": (lambda x, w, b: (F.conv_transpose2d(x, w) * b.view(-1, 1, 1),), (2, 4, 5, 5), (4, 6, 3, 3),
+                   (6,)),
+    "read twice": (lambda x, w, b: ((y := F.conv2d(x, w)) * b.view(-1, 1, 1), y), (2, 4, 5, 5), (6, 4, 3, 3),
+                   (6,)),
     "by row": (lambda x, w, b: (F.conv2d(x, w) * b,), (2, 4, 5, 5), (6, 4, 3, 3), (3,)),
-    "wider result": (lambda x, w, b: (F.conv2d(x, w) + b.view(7, 1, 1, 1, 1),), (2, 4, 5, 5), (6, 4, 3, 3), (7,)),
-    "constant less result": (lambda x, w, b: (b.view(-1, 1, 1) - F.conv2d(x, w),), (2, 4, 5, 5), (6, 4, 3, 3), (6,)),
-    "double": (lambda x, w, b: (F.conv2d(x, w) * b.double().view(-1, 1, 1),), (2, 4, 5, 5), (6, 4, 3, 3), (6,)),
-    "alpha": (lambda x, w, b: (torch.add(F.conv2d(x, w), b.view(-1, 1, 1), alpha=2),), (2, 4, 5, 5), (6, 4, 3, 3), (6,)),
+    "wider result": (lambda x, w, b: (F.conv2d(x, w) + b.view(7, 1, 1, 1, 1),), (2, 4, 5, 5), (6, 4, 3, 3),
+                     (7,)),
+    "constant less result": (lambda x, w, b: (b.view(-1, 1, 1) - F.conv2d(x, w),), (2, 4, 5, 5), (6, 4, 3, 3),
+                             (6,)),
+    "double": (lambda x, w, b: (F.conv2d(x, w) * b.double().view(-1, 1, 1),), (2, 4, 5, 5), (6, 4, 3, 3),
+               (6,)),
+    "alpha": (lambda x, w, b: (torch.add(F.conv2d(x, w), b.view(-1, 1, 1), alpha=2),), (2, 4, 5, 5),
+              (6, 4, 3, 3), (6,)),
     "itself": (lambda x, w, b: ((y := F.conv2d(x, w)) + y,), (2, 4, 5, 5), (6, 4, 3, 3), (6,)),
     "columns of a product": (lambda x, w, b: (torch.addmm(b, x, w) * b - 1,), (3, 5), (5, 4), (4,)),
     "rows of a product": (lambda x, w, b: (torch.addmm(b[:4], x, w) * b.view(4, 1),), (4, 5), (5, 4), (4,)),

@@ -50,8 +50,10 @@ def direct_operators() -> list[tuple[OpOverload, Any]]:
 
 
 PASSED_AS = {
-    "t": ["AtenTensorHandle"], "T": ["AtenTensorHandle*"], "i": ["int64_t"], "I": ["int64_t*"], "b": ["int32_t"], "B": ["int32_t*"],
-    "d": ["double"], "D": ["double*"], "l": ["const int64_t*", "int64_t"], "L": ["const int64_t**", "int64_t"],
+    "t": ["AtenTensorHandle"], "T": ["AtenTensorHandle*"], "i": ["int64_t"], "I": ["int64_t*"],
+    "b": ["int32_t"], "B": ["int32_t*"],
+    "d": ["double"], "D": ["double*"], "l": ["const int64_t*", "int64_t"],
+    "L": ["const int64_t**", "int64_t"],
     "m": ["const int32_t*", "int64_t"],
 }  # fmt: skip
 
@@ -95,7 +97,8 @@ def samples() -> list[tuple[OpOverload, tuple[Any, ...], dict[str, Any]]]:
         (backward.default, (out, q, q, q, out, log, 0.0, False), {}),
         (backward.default, (out, q, q, q, out, log, 0.0, False), {"scale": None, "attn_mask": mask}),
         (aten.max_pool2d_with_indices.default, (x, [2, 2]), {}),
-        (aten.max_pool2d_with_indices_backward.default, (pooled, x, [2, 2], [2, 2], [0, 0], [1, 1], False, where), {}),
+        (aten.max_pool2d_with_indices_backward.default,
+         (pooled, x, [2, 2], [2, 2], [0, 0], [1, 1], False, where), {}),
         (aten.avg_pool2d.default, (x, [3, 2], [2, 1], [1, 0], True, False, 5), {}),
         (aten.avg_pool2d_backward.default, (pooled, x, [2, 2], [2, 2], [0, 0], False, True, None), {}),
         (aten._adaptive_avg_pool2d.default, (x, (3, 5)), {}),

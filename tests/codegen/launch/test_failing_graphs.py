@@ -64,7 +64,8 @@ def scattered(x: torch.Tensor, w: torch.Tensor, i: torch.Tensor) -> torch.Tensor
 
 
 PROGRAMS: list[Program] = [
-    write_first, write_last, write_what_was_found, index_that_is_computed, index_out_of_what_was_written, two_lookups, operator_that_raises,
+    write_first, write_last, write_what_was_found, index_that_is_computed, index_out_of_what_was_written,
+    two_lookups, operator_that_raises,
     statistics, scattered,
 ]  # fmt: skip
 

@@ -53,7 +53,8 @@ def columns(rows: int, columns: int, taken: int) -> torch.Tensor:
     [
         (lambda x, i: x.gather(1, i), (LARGE, columns(4096, 1024, 1024)), True),
         (lambda x, i: x.gather(1, i) * 2, (LARGE.double(), columns(4096, 1024, 600)), True),
-        (lambda x, i: x.gather(2, i), (LARGE.view(4, 1024, 1024), columns(4096, 1024, 1024).view(4, 1024, 1024)), True),
+        (lambda x, i: x.gather(2, i),
+         (LARGE.view(4, 1024, 1024), columns(4096, 1024, 1024).view(4, 1024, 1024)), True),
         (lambda x, i: x[:, i], (LARGE, columns(1, 1024, 1024)[0]), True),
         (lambda x, i: x.gather(1, i), (SMALL, columns(64, 1024, 1024)), False),  # in the cache
         (lambda x, i: x.gather(1, i), (LARGE, columns(4096, 1024, 100)), False),  # little of a row

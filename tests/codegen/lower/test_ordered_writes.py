@@ -220,7 +220,8 @@ def swapped_through_views(x: Tensor, y: Tensor) -> Any:
 
 
 PROGRAMS = [
-    several_writes, old_contents_behind_a_write, part_and_whole, moved_within, overlapping, results_of_all_kinds, a_library_call_between,
+    several_writes, old_contents_behind_a_write, part_and_whole, moved_within, overlapping,
+    results_of_all_kinds, a_library_call_between,
     a_step_that_may_fail, swapped_through_views,
 ]  # fmt: skip
 
@@ -349,24 +350,30 @@ def test_reads_through_views_count() -> None:
 # --- random programs --------------------------------------------------------------------------------------
 
 PARTS = [
-    "[1]", "[:, p]", "[:, :, 2]", "[:, p:p+2]", "[1:3]", "[:, ::2]", "[-1]", "[p - 1, p]", "[...]", "[0, 2, 1]", ".transpose(0, 2)[1]",
+    "[1]", "[:, p]", "[:, :, 2]", "[:, p:p+2]", "[1:3]", "[:, ::2]", "[-1]", "[p - 1, p]", "[...]",
+    "[0, 2, 1]", ".transpose(0, 2)[1]",
     ".view(-1)[3:17]", ".diagonal(0, 0, 2)", "[:, i[0]]", ".unbind(0)[1]", ".narrow(1, p, 2)",
 ]  # fmt: skip
 SHIFTS = [("[1]", "[2]"), ("[1:3]", "[0:2]"), ("[:, 1:]", "[:, :-1]"), ("[:, p]", "[:, 0]")]
 WRITES_OF_PARTS = ["mul_(0.5)", "add_(1)", "fill_(3)", "zero_()", "neg_()"]
 WRITES_OF_ALL = [
     "{t}.index_copy_(1, i, ({s})[:, :2])", "{t}[:, i] = ({s})[:, 1:3]", "{t}.index_add_(1, i, ({s})[:, :2])",
-    "{t}.index_put_((i,), ({s})[:2], accumulate=True)", "{t}.mul_(0.9)", "{t}.copy_({s})", "{t}.zero_()", "{t}.mul_(0.5).add_({s})",
-    "{t}.scatter_(1, i[None, :, None].expand(4, 2, 4), ({s})[:, :2])", "{t}[1].index_copy_(0, i, ({s})[1, :2])",
+    "{t}.index_put_((i,), ({s})[:2], accumulate=True)", "{t}.mul_(0.9)", "{t}.copy_({s})", "{t}.zero_()",
+    "{t}.mul_(0.5).add_({s})",
+    "{t}.scatter_(1, i[None, :, None].expand(4, 2, 4), ({s})[:, :2])",
+    "{t}[1].index_copy_(0, i, ({s})[1, :2])",
     "{t}.index_fill_(1, i, 2.0)", "{t}.masked_fill_(y > 0.5, 1.5)", "{t}[:, p] += ({s})[:, 0]",
 ]  # fmt: skip
 SOURCES = [
-    "y", "a.clone()", "b.clone()", "y * 2", "a + b", "(a @ b.transpose(1, 2)).sum(-1, keepdim=True).expand(4, 6, 4)", "b.softmax(-1)",
+    "y", "a.clone()", "b.clone()", "y * 2", "a + b",
+    "(a @ b.transpose(1, 2)).sum(-1, keepdim=True).expand(4, 6, 4)", "b.softmax(-1)",
     "a.sum() * y", "a.roll(1, 1)", "a.cumsum(1)",
 ]  # fmt: skip
 READS_OF_ALL = [
-    "{t} * 2", "{t}.clone()", "{t} + y", "{t}.softmax(1)", "{t} - {t}.mean(1, keepdim=True)", "{t}[:, :p].sum(1, keepdim=True) + y",
-    "torch.sort({t}, 1)[0]", "torch.bmm({t}, {t}.transpose(1, 2))[:, :, :4]", "{t}[:, i].sum(1, keepdim=True) * y",
+    "{t} * 2", "{t}.clone()", "{t} + y", "{t}.softmax(1)", "{t} - {t}.mean(1, keepdim=True)",
+    "{t}[:, :p].sum(1, keepdim=True) + y",
+    "torch.sort({t}, 1)[0]", "torch.bmm({t}, {t}.transpose(1, 2))[:, :, :4]",
+    "{t}[:, i].sum(1, keepdim=True) * y",
     "torch.cat([{t}[:, :3], y[:, 3:]], 1)",
 ]  # fmt: skip
 RESULTS = [

@@ -19,7 +19,8 @@ from tests.codegen.lowering_check import kernels, lowered
 from tests.codegen.native_programs import run_native
 
 WINDOWS = [
-    (2, None, 0, 1), (3, 2, 1, 1), (3, 1, 1, 1), ((2, 3), (1, 2), (1, 1), 1), (2, 1, 0, 2), (3, 3, 1, 2), ((1, 2), (2, 1), 0, 1),
+    (2, None, 0, 1), (3, 2, 1, 1), (3, 1, 1, 1), ((2, 3), (1, 2), (1, 1), 1), (2, 1, 0, 2), (3, 3, 1, 2),
+    ((1, 2), (2, 1), 0, 1),
 ]  # fmt: skip
 SHAPES = [(2, 3, 8, 9), (3, 7, 7), (1, 2, 17, 33)]
 

@@ -65,7 +65,7 @@ def test_one_kernel_with_what_comes_before() -> None:
     assert len(kernels(check(lambda x: (x > 0).long().cumsum(1), torch.randn(4, 8)))) == 1
 
 
-# --- the best so far --------------------------------------------------------------------------------------------------------
+# --- the best so far ----------------------------------------------------------------------------------------
 
 
 def records(x: torch.Tensor) -> tuple[torch.Tensor, ...]:

@@ -29,7 +29,8 @@ def asserted_only(x: torch.Tensor) -> None:
 # good arguments, bad ones
 PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = {
     "quantile": (torch.quantile, (HALVES, torch.tensor([0.5])), (HALVES, torch.tensor([1.01]))),
-    "Tensor.nanquantile": (lambda x, q: x.nanquantile(q), (HALVES, torch.tensor(0.5)), (HALVES, torch.tensor(-0.01))),
+    "Tensor.nanquantile": (lambda x, q: x.nanquantile(q), (HALVES, torch.tensor(0.5)),
+                           (HALVES, torch.tensor(-0.01))),
     "input of binary_cross_entropy": (F.binary_cross_entropy, (HALVES, HALVES), (TWOS, HALVES)),
     "target of binary_cross_entropy": (F.binary_cross_entropy, (HALVES, HALVES), (HALVES, TWOS)),
     "one_hot above": (lambda x: F.one_hot(x, 3), (CLASSES,), (CLASSES + 1,)),

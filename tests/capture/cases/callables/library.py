@@ -121,9 +121,12 @@ def operator_functions(x):
     o = operator
     class_ = types.SimpleNamespace(a=types.SimpleNamespace(b=5), f=lambda k: k + 1)
     return (
-        o.add(x, 1), o.itemgetter(1)([5, 6]), o.itemgetter("a", "b")({"a": 1, "b": 2}), o.attrgetter("a.b")(class_), o.methodcaller("f", 3)(class_),
-        o.mul(x, 2), o.not_(0), o.truth([]), o.is_(None, None), o.contains([1], 1), o.countOf([1, 1], 1), o.indexOf([3, 4], 4), o.concat([1], [2]),
-        o.getitem([1, 2], 0), o.neg(3), o.index(4), o.xor(5, 1), o.le(1, 2), o.matmul(x, x.t()) is None, o.floordiv(7, 2),
+        o.add(x, 1), o.itemgetter(1)([5, 6]), o.itemgetter("a", "b")({"a": 1, "b": 2}),
+        o.attrgetter("a.b")(class_), o.methodcaller("f", 3)(class_),
+        o.mul(x, 2), o.not_(0), o.truth([]), o.is_(None, None), o.contains([1], 1), o.countOf([1, 1], 1),
+        o.indexOf([3, 4], 4), o.concat([1], [2]),
+        o.getitem([1, 2], 0), o.neg(3), o.index(4), o.xor(5, 1), o.le(1, 2), o.matmul(x, x.t()) is None,
+        o.floordiv(7, 2),
     )  # fmt: skip
 
 
@@ -141,18 +144,24 @@ def simple_namespace(x):
 def math_functions(x):
     m = math
     return (
-        x * m.sqrt(4), m.floor(2.7), m.ceil(2.1), m.pi, m.sin(0.0), m.log(8, 2), m.log2(8), m.exp(0), m.isnan(float("nan")), m.isinf(m.inf), m.gcd(12, 18),
-        m.prod([1, 2, 3]), m.factorial(5), m.hypot(3, 4), m.copysign(1, -0.0), m.fsum([0.1] * 3), m.isclose(1, 1 + 1e-12), m.trunc(-2.5), m.comb(5, 2),
-        m.atan2(1, 1), m.degrees(m.pi), m.fmod(7, 3), m.modf(2.5), m.frexp(8.0), m.dist([0, 0], [3, 4]), m.isqrt(17), m.lcm(4, 6), m.perm(4, 2),
+        x * m.sqrt(4), m.floor(2.7), m.ceil(2.1), m.pi, m.sin(0.0), m.log(8, 2), m.log2(8), m.exp(0),
+        m.isnan(float("nan")), m.isinf(m.inf), m.gcd(12, 18),
+        m.prod([1, 2, 3]), m.factorial(5), m.hypot(3, 4), m.copysign(1, -0.0), m.fsum([0.1] * 3),
+        m.isclose(1, 1 + 1e-12), m.trunc(-2.5), m.comb(5, 2),
+        m.atan2(1, 1), m.degrees(m.pi), m.fmod(7, 3), m.modf(2.5), m.frexp(8.0), m.dist([0, 0], [3, 4]),
+        m.isqrt(17), m.lcm(4, 6), m.perm(4, 2),
     )  # fmt: skip
 
 
 @case(1, 1)
 def number_methods(x):
     return (
-        x + 1, (5).bit_length(), (255).to_bytes(2, "big"), int.from_bytes(b"\x01\x00", "big"), (2.5).is_integer(), (0.75).as_integer_ratio(), (3 + 4j).conjugate(),
-        abs(3 + 4j), (3 + 4j).imag, float.fromhex("0x1p-2"), (2.5).hex(), True + 1, True & False, int("ff", 16), int(2.9), float("1e3"), complex("1+2j"), round(2.567, 2),
-        round(-2.5), divmod(-7, 2), -7 // 2, -7 % 3, 2**-1, 2**10, 7 ^ 2, ~5, 1 << 4, pow(3, -1, 7), bin(5), hex(255), oct(8), (5).bit_count(), 10**20,
+        x + 1, (5).bit_length(), (255).to_bytes(2, "big"), int.from_bytes(b"\x01\x00", "big"),
+        (2.5).is_integer(), (0.75).as_integer_ratio(), (3 + 4j).conjugate(),
+        abs(3 + 4j), (3 + 4j).imag, float.fromhex("0x1p-2"), (2.5).hex(), True + 1, True & False,
+        int("ff", 16), int(2.9), float("1e3"), complex("1+2j"), round(2.567, 2),
+        round(-2.5), divmod(-7, 2), -7 // 2, -7 % 3, 2**-1, 2**10, 7 ^ 2, ~5, 1 << 4, pow(3, -1, 7), bin(5),
+        hex(255), oct(8), (5).bit_count(), 10**20,
     )  # fmt: skip
 
 
@@ -160,11 +169,16 @@ def number_methods(x):
 def string_methods_all(x):
     s = "Hello, World"
     return (
-        x + len(s), s.upper(), s.lower(), s.title(), s.swapcase(), s.split(", "), s.rsplit("o", 1), s.partition(","), s.rpartition("o"), s.replace("l", "L", 2), s.find("W"),
-        s.rfind("o"), s.index("W"), s.count("l"), s.startswith(("He", "x")), s.endswith("d"), s.center(20, "*"), s.ljust(15, "."), s.rjust(15), s.zfill(15), " a ".strip(),
-        "xxaxx".strip("x"), "xa".lstrip("x"), "ax".rstrip("x"), "a\nb".splitlines(), "5".isdigit(), "a".isalpha(), "A".isupper(), s.encode(), b"ab".decode(), s.casefold(),
-        "a-b".translate(str.maketrans("-", "_")), "ab".join("xyz"), "a,b".split(","), s.removeprefix("He"), s.removesuffix("ld"), s.capitalize(), "%05.1f|%s" % (3.14159, [1]),
-        "abc" < "abd", "b" in "abc", "ab" * 2, s[0], s[-5:], ascii("é"), "\t".expandtabs(4), "a".isidentifier(), " ".isspace(), "é".isascii(), "a" "b",
+        x + len(s), s.upper(), s.lower(), s.title(), s.swapcase(), s.split(", "), s.rsplit("o", 1),
+        s.partition(","), s.rpartition("o"), s.replace("l", "L", 2), s.find("W"),
+        s.rfind("o"), s.index("W"), s.count("l"), s.startswith(("He", "x")), s.endswith("d"),
+        s.center(20, "*"), s.ljust(15, "."), s.rjust(15), s.zfill(15), " a ".strip(),
+        "xxaxx".strip("x"), "xa".lstrip("x"), "ax".rstrip("x"), "a\nb".splitlines(), "5".isdigit(),
+        "a".isalpha(), "A".isupper(), s.encode(), b"ab".decode(), s.casefold(),
+        "a-b".translate(str.maketrans("-", "_")), "ab".join("xyz"), "a,b".split(","), s.removeprefix("He"),
+        s.removesuffix("ld"), s.capitalize(), "%05.1f|%s" % (3.14159, [1]),
+        "abc" < "abd", "b" in "abc", "ab" * 2, s[0], s[-5:], ascii("é"), "\t".expandtabs(4),
+        "a".isidentifier(), " ".isspace(), "é".isascii(), "a" "b",
     )  # fmt: skip
 
 
@@ -172,8 +186,10 @@ def string_methods_all(x):
 def format_specs(x):
     v, w, n = 3.14159, 12, "name"
     return (
-        x + 1, f"{v:.2f}", f"{v:10.3e}|", f"{w:05d}", f"{w:x}", f"{w:#b}", f"{n:>10}", f"{n!r:<8}|", f"{1234567:,}", f"{0.25:.0%}", f"{n=}", f"{v:{w}.{2}f}",
-        "{:>{}}".format("a", 4), "{0}{1}{0}".format(1, 2), "{a[0]} {b.real}".format(a=[7], b=2.5), "{!r}".format("q"), f"{x.shape}", f"{tuple(x.shape)}", f"{[1, 'a']}", "{}",
+        x + 1, f"{v:.2f}", f"{v:10.3e}|", f"{w:05d}", f"{w:x}", f"{w:#b}", f"{n:>10}", f"{n!r:<8}|",
+        f"{1234567:,}", f"{0.25:.0%}", f"{n=}", f"{v:{w}.{2}f}",
+        "{:>{}}".format("a", 4), "{0}{1}{0}".format(1, 2), "{a[0]} {b.real}".format(a=[7], b=2.5),
+        "{!r}".format("q"), f"{x.shape}", f"{tuple(x.shape)}", f"{[1, 'a']}", "{}",
         f"{x.dtype}", f"{None}", f"{True}", "%(k)s" % {"k": 1}, "%%|%c|%i" % ("z", 4),
     )  # fmt: skip
 
@@ -199,10 +215,14 @@ def bytes_methods(x):
 @case(1, 1)
 def builtins_all(x):
     return (
-        x + 1, all([]), any([]), min(3, 1, 2), max([1, 5], default=0), max([], default=9), min("b", "a"), max([[1], [2, 0]], key=len), sum([1, 2], 10), sum([[1], [2]], []),
-        sorted("bca"), sorted({"b": 1, "a": 2}), sorted([3, 1], reverse=True), sorted(["b", "A"], key=str.lower), list(map(str, [1])), len("abc"), abs(-1), bool([]), callable(abs),
-        chr(97), ord("a"), isinstance(1, int), issubclass(int, object), type(1), repr("a"), str(1.5), list("ab"), tuple("ab"), dict(a=1), set([1]), frozenset(), range(3),
-        slice(1, 2), enumerate, hash("a") == hash("a"), id(None) == id(None), complex(1, 2), bytes(1), divmod(7, 3), next(iter([1])), object is object, NotImplemented, ...,
+        x + 1, all([]), any([]), min(3, 1, 2), max([1, 5], default=0), max([], default=9), min("b", "a"),
+        max([[1], [2, 0]], key=len), sum([1, 2], 10), sum([[1], [2]], []),
+        sorted("bca"), sorted({"b": 1, "a": 2}), sorted([3, 1], reverse=True),
+        sorted(["b", "A"], key=str.lower), list(map(str, [1])), len("abc"), abs(-1), bool([]), callable(abs),
+        chr(97), ord("a"), isinstance(1, int), issubclass(int, object), type(1), repr("a"), str(1.5),
+        list("ab"), tuple("ab"), dict(a=1), set([1]), frozenset(), range(3),
+        slice(1, 2), enumerate, hash("a") == hash("a"), id(None) == id(None), complex(1, 2), bytes(1),
+        divmod(7, 3), next(iter([1])), object is object, NotImplemented, ...,
     )  # fmt: skip
 
 

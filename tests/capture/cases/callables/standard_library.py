@@ -344,8 +344,10 @@ def forms_of_typing(x):
         return a
 
     return (
-        annotated(1, 2), annotated.__annotations__, typing.Optional[int], typing.Union[int, str], typing.Callable[[int], str],
-        collections.abc.Callable[[int], int], typing.Literal["a", 1], typing.Dict[str, torch.Tensor], typing.Tuple[int, ...],
+        annotated(1, 2), annotated.__annotations__, typing.Optional[int], typing.Union[int, str],
+        typing.Callable[[int], str],
+        collections.abc.Callable[[int], int], typing.Literal["a", 1], typing.Dict[str, torch.Tensor],
+        typing.Tuple[int, ...],
         collections.abc.Sequence[int], typing.Type[int], typing.List[typing.Optional[int]], x + 1,
     )  # fmt: skip
 

@@ -154,7 +154,8 @@ def dict_views(x, l, d, s, q):
     k, v, i = d.keys(), d.values(), d.items()
     d["c"] = 3
     return (
-        x + len(k), sorted(k), sum(v), ("a", 1) in i, k & {"a", "q"} == {"a"}, k | {"z"} == {"a", "b", "c", "z"}, k - {"a"} == {"b", "c"},
+        x + len(k), sorted(k), sum(v), ("a", 1) in i, k & {"a", "q"} == {"a"},
+        k | {"z"} == {"a", "b", "c", "z"}, k - {"a"} == {"b", "c"},
         k == {"a", "b", "c"}, {"a"} <= k, k.isdisjoint({"q"}), list(k)[-1], len(i), 3 in v,
     )  # fmt: skip
 
@@ -273,8 +274,10 @@ def set_all_methods(x, l, d, s, q):
     s ^= {2, 10}
     f = frozenset([1, 2])
     return (
-        x + len(s), sorted(s), s.union([1]) == {1, 3, 7, 10}, s.intersection([3]), s.difference([3]) == {7, 10}, s.issubset(range(11)),
-        s.issuperset([3]), s.isdisjoint([5]), f | {3}, f & {1}, f == {1, 2}, {f: 1}[frozenset([2, 1])], s.copy() == s, s > {3}, s >= s, 3 in s,
+        x + len(s), sorted(s), s.union([1]) == {1, 3, 7, 10}, s.intersection([3]),
+        s.difference([3]) == {7, 10}, s.issubset(range(11)),
+        s.issuperset([3]), s.isdisjoint([5]), f | {3}, f & {1}, f == {1, 2}, {f: 1}[frozenset([2, 1])],
+        s.copy() == s, s > {3}, s >= s, 3 in s,
     )  # fmt: skip
 
 

@@ -77,10 +77,12 @@ def key_added_then_walked(x, d):
 
 
 WALKS = (
-    items_written, values_written_backwards, walk_broken_by_python, enumerated_behind_a_break, key_added_then_walked,
+    items_written, values_written_backwards, walk_broken_by_python, enumerated_behind_a_break,
+    key_added_then_walked,
 )  # fmt: skip
 KINDS = {
-    "dict": with_dict(dict), "ordered": with_dict(collections.OrderedDict), "subclass": with_dict(Subclass), "default": with_default_dict,
+    "dict": with_dict(dict), "ordered": with_dict(collections.OrderedDict), "subclass": with_dict(Subclass),
+    "default": with_default_dict,
 }  # fmt: skip
 
 

@@ -95,13 +95,19 @@ def zip_strict(x):
 def itertools_all(x):
     i = itertools
     return (
-        x + 1, list(i.chain([1], (2,), "a")), list(i.chain.from_iterable([[1], [2, 3]])), list(i.islice(range(10), 1, 8, 3)),
-        list(i.accumulate([1, 2, 3])), list(i.accumulate([1, 2, 3], operator.mul, initial=10)), list(i.product([1, 2], "ab")),
-        list(i.permutations([1, 2, 3], 2)), list(i.combinations("abc", 2)), list(i.combinations_with_replacement([1, 2], 2)),
+        x + 1, list(i.chain([1], (2,), "a")), list(i.chain.from_iterable([[1], [2, 3]])),
+        list(i.islice(range(10), 1, 8, 3)),
+        list(i.accumulate([1, 2, 3])), list(i.accumulate([1, 2, 3], operator.mul, initial=10)),
+        list(i.product([1, 2], "ab")),
+        list(i.permutations([1, 2, 3], 2)), list(i.combinations("abc", 2)),
+        list(i.combinations_with_replacement([1, 2], 2)),
         list(i.zip_longest([1], [2, 3], fillvalue=0)), list(i.takewhile(lambda v: v < 3, [1, 2, 3, 1])),
-        list(i.dropwhile(lambda v: v < 3, [1, 2, 3, 1])), list(i.starmap(pow, [(2, 3)])), list(i.repeat(7, 2)),
-        list(i.islice(i.cycle("ab"), 5)), list(i.islice(i.count(3, 2), 3)), list(i.pairwise([1, 2, 3])), list(i.compress("abc", [1, 0, 1])),
-        list(i.filterfalse(lambda v: v % 2, range(4))), [(k, list(g)) for k, g in i.groupby("aab")], [list(t) for t in i.tee([1, 2])],
+        list(i.dropwhile(lambda v: v < 3, [1, 2, 3, 1])), list(i.starmap(pow, [(2, 3)])),
+        list(i.repeat(7, 2)),
+        list(i.islice(i.cycle("ab"), 5)), list(i.islice(i.count(3, 2), 3)), list(i.pairwise([1, 2, 3])),
+        list(i.compress("abc", [1, 0, 1])),
+        list(i.filterfalse(lambda v: v % 2, range(4))), [(k, list(g)) for k, g in i.groupby("aab")],
+        [list(t) for t in i.tee([1, 2])],
     )  # fmt: skip
 
 

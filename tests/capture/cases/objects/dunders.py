@@ -385,6 +385,7 @@ def copies_of_dicts_with_their_own_getitem(x):
     updated = {}
     updated.update(first)
     return (
-        x + 1, dict(first), {**first}, updated, dict(second), {**second}, collections.OrderedDict(first), (lambda **names: names)(**first),
+        x + 1, dict(first), {**first}, updated, dict(second), {**second}, collections.OrderedDict(first),
+        (lambda **names: names)(**first),
         first["a"],
     )  # fmt: skip

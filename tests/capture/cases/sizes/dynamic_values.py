@@ -13,7 +13,7 @@ from tests.capture.cases.sizes.dynamic_registry import calls, rows, tensor
 Pair = collections.namedtuple("Pair", "a b")
 
 
-# --- sizes as values --------------------------------------------------------------------------------------------------------------
+# --- sizes as values ----------------------------------------------------------------------------------------
 
 
 @calls(rows(2, 3, 5), graphs=1, ops=1)
@@ -130,7 +130,7 @@ def slices_of_a_shape(x):
     return x.expand(3, *x.shape), x.view(x.shape[:-1] + (2, 2)), x.shape[::-1]
 
 
-# --- floats, rounding, bits ---------------------------------------------------------------------------------------------------------
+# --- floats, rounding, bits ---------------------------------------------------------------------------------
 
 
 @calls(rows(5, 6, 9, 20, 7), graphs=2)

@@ -260,7 +260,7 @@ def in_lists_of_a_tensor(x, t):
     return torch.tensor([n]), torch.tensor([[n, 2], [1, n]]), torch.as_tensor((1.0, n))
 
 
-# --- tensors of which it is known what they hold, until something is written to them ------------------------------------------
+# --- tensors of which it is known what they hold, until something is written to them ------------------------
 
 
 @reads(ANY, ops=4)
@@ -290,7 +290,7 @@ def known_number_written_in_a_list(x, t):
     return x * made.item()
 
 
-# --- as indices -----------------------------------------------------------------------------------------------------------------
+# --- as indices ---------------------------------------------------------------------------------------------
 
 INSIDE = ints(1, 0, 2, -1, -3)
 

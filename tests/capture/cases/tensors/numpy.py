@@ -126,7 +126,8 @@ def dtypes(a):
 @case(graphs=1, ops=10, args=array)
 def shapes(a):
     return (
-        a.reshape(-1), a.ravel(), a.flatten(), a.reshape(4, 3), a.transpose(1, 0), a[None], a[..., None], a[1:, ::2], a[0]
+        a.reshape(-1), a.ravel(), a.flatten(), a.reshape(4, 3), a.transpose(1, 0), a[None], a[..., None],
+        a[1:, ::2], a[0]
     )  # fmt: skip
 
 
@@ -151,7 +152,8 @@ def iterated(a):
 @case(graphs=1, ops=7)
 def created(x):
     return (
-        np.zeros((2, 3)), np.ones(3, dtype=np.int32), np.arange(5), np.array([1, 2, 3]), np.linspace(0, 1, 5), np.eye(3), x + 1
+        np.zeros((2, 3)), np.ones(3, dtype=np.int32), np.arange(5), np.array([1, 2, 3]), np.linspace(0, 1, 5),
+        np.eye(3), x + 1
     )  # fmt: skip
 
 

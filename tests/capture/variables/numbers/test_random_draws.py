@@ -295,8 +295,10 @@ def under_vmap(x):
 
 
 BREAKS = [
-    break_behind, branch, seeded_between, state_is_set_back, as_a_size, integer_arithmetic, divisions, builtins, containers,
-    tensor_arguments, bad_arguments, unpacked, divided_by_zero, raised_and_caught, in_a_checkpoint, under_vmap,
+    break_behind, branch, seeded_between, state_is_set_back, as_a_size, integer_arithmetic, divisions,
+    builtins, containers,
+    tensor_arguments, bad_arguments, unpacked, divided_by_zero, raised_and_caught, in_a_checkpoint,
+    under_vmap,
 ]  # fmt: skip
 
 

@@ -50,7 +50,8 @@ def call(net, x):
 CASES: dict[str, tuple[Callable[[], nn.Module], Callable[[Any, Any], Any], int | None]] = {
     "linear": (lambda: nn.LazyLinear(5), call, 1),
     "sequence": (lambda: nn.Sequential(nn.LazyLinear(5), nn.ReLU(), nn.LazyLinear(2)), call, 1),
-    "batch norm": (lambda: nn.Sequential(nn.Unflatten(1, (4, 1)), nn.LazyConv1d(5, 1), nn.LazyBatchNorm1d()), call, 1),
+    "batch norm": (lambda: nn.Sequential(nn.Unflatten(1, (4, 1)), nn.LazyConv1d(5, 1), nn.LazyBatchNorm1d()),
+                   call, 1),
     "of the user": (Scale, lambda net, x: net([x, x + 1], shift=torch.ones(4)), 1),
     "draws behind it": (lambda: nn.LazyLinear(5), lambda net, x: net(x) + torch.rand(5), 1),
     "draws before it": (lambda: nn.LazyLinear(5), lambda net, x: net(x + torch.rand(4)), None),

@@ -293,7 +293,8 @@ def test_decisions_on_a_changing_float() -> None:
 #: name -> kernels of a step over parameters that have one or more dimensions: what the number of steps is
 # counted in may be one of its own
 KERNELS = {
-    "sgd": 1, "sgd_nesterov": 1, "sgd_maximize": 1, "sgd_tensor_lr": 1, "adam": 2, "adam_amsgrad": 2, "adamw": 2, "adam_tensor_lr": 2, "rmsprop": 2,
+    "sgd": 1, "sgd_nesterov": 1, "sgd_maximize": 1, "sgd_tensor_lr": 1, "adam": 2, "adam_amsgrad": 2,
+    "adamw": 2, "adam_tensor_lr": 2, "rmsprop": 2,
     "adagrad": 2, "adadelta": 2, "adamax": 2, "nadam": 2,
 }  # fmt: skip
 

@@ -69,9 +69,11 @@ DIVIDED: list[Case] = [
     ("nested", nested, (randn(4, 8), randn(4, 3))),
     ("a transposed operand", in_another_order, (randn(4, 8), randn(4, 8))),
     ("stacked", lambda x, y: torch.stack([x, y], -1) - 1, (randn(4, 8), randn(4, 8))),
-    ("unlike dtypes", lambda x, y: torch.cat([x, y], 1) > 0.5, (randn(4, 8, dtype=torch.float64), randn(4, 3))),
+    ("unlike dtypes", lambda x, y: torch.cat([x, y], 1) > 0.5,
+     (randn(4, 8, dtype=torch.float64), randn(4, 3))),
     ("positions", lambda x, y: torch.cat([x, y], 1) + torch.arange(11.0), (randn(4, 8), randn(4, 3))),
-    ("half", lambda x, y: torch.cat([x, y], 1).sigmoid(), tuple(randn(4, n, dtype=torch.bfloat16) for n in (8, 3))),
+    ("half", lambda x, y: torch.cat([x, y], 1).sigmoid(),
+     tuple(randn(4, n, dtype=torch.bfloat16) for n in (8, 3))),
     ("cast", lambda x, y: torch.cat([x, y], 1).double() * 2, (randn(4, 8), randn(4, 3))),
 ]  # fmt: skip
 
@@ -86,8 +88,10 @@ WHOLE: list[Case] = [
     ("a softmax", lambda x, y: torch.cat([x, y], 1).softmax(1) * 2, (randn(4, 8), randn(4, 3))),
     ("another join", lambda x, y: torch.cat([x, y], 1) * torch.cat([y, x], 1), (randn(4, 8), randn(4, 3))),
     ("a transposed reader", lambda x, y: torch.cat([x, y], 1).t() + 1, (randn(4, 8), randn(4, 3))),
-    ("a product of two views", lambda x, y: torch.cat([x, y], 1) * torch.cat([x, y], 1).t(), (randn(8, 4), randn(8, 4))),
-    ("a lookup", lambda x, y: torch.cat([x, y], 1)[:, torch.tensor([3, 9, 3])] + 1, (randn(4, 8), randn(4, 3))),
+    ("a product of two views", lambda x, y: torch.cat([x, y], 1) * torch.cat([x, y], 1).t(),
+     (randn(8, 4), randn(8, 4))),
+    ("a lookup", lambda x, y: torch.cat([x, y], 1)[:, torch.tensor([3, 9, 3])] + 1,
+     (randn(4, 8), randn(4, 3))),
 ]  # fmt: skip
 
 

@@ -114,8 +114,10 @@ def test_a_constant_of_two_types_stays_for_the_wide_one() -> None:
     body: list[ir.Stmt] = [
         ir.ConstOp(0, 3, "i64"),
         ir.Loop("i", ir.Const(8), [
-            ir.IndexOp(1, ir.AxisVar("i")), ir.Op(2, "lt", (1, 0), "b8"), ir.Load(3, "x", ir.AxisVar("i"), "i64"),
-            ir.Op(4, "lt", (3, 0), "b8"), ir.Op(5, "and", (2, 4), "b8"), ir.Load(6, "y", ir.AxisVar("i"), "f32"),
+            ir.IndexOp(1, ir.AxisVar("i")), ir.Op(2, "lt", (1, 0), "b8"),
+            ir.Load(3, "x", ir.AxisVar("i"), "i64"),
+            ir.Op(4, "lt", (3, 0), "b8"), ir.Op(5, "and", (2, 4), "b8"),
+            ir.Load(6, "y", ir.AxisVar("i"), "f32"),
             ir.ConstOp(7, 0.0, "f32"), ir.Op(8, "where", (5, 6, 7), "f32"), ir.Store("z", ir.AxisVar("i"), 8),
         ], parallel=True, vector=True),
     ]  # fmt: skip
