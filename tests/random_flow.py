@@ -95,21 +95,21 @@ WORLD = {
 
 # --- what they are made of: {t} a tensor, {i} a number, {c} a small constant -------------------------------
 
-TENSORS = """{t} + {t} | {t} * 0.5 | torch.sin({t}) | {t} - {i} | torch.relu({t}) | scaled({t}, 2) | scaled({t}, {i}, 1, k2=3) | o({t})
-    | ({t} + 1).abs() | torch.stack([{t}, {t}]).mean(0) | recursive(2, {t}) | branching({t}) | (lambda q: q * 2)({t})
-    | torch.where({t} > 0, {t}, {t}) | {t}.clone() | torch.cat([{t}, {t}])[:3] | sum([{t}, {t}]) | max({t}.sum(), {t}.sum()) * {t}
+TENSORS = """{t} + {t} | {t} * 0.5 | torch.sin({t}) | {t} - {i} | torch.relu({t}) | scaled({t}, 2)
+    | scaled({t}, {i}, 1, k2=3) | o({t}) | ({t} + 1).abs() | torch.stack([{t}, {t}]).mean(0)
+    | recursive(2, {t}) | branching({t}) | (lambda q: q * 2)({t}) | torch.where({t} > 0, {t}, {t})
+    | {t}.clone() | torch.cat([{t}, {t}])[:3] | sum([{t}, {t}]) | max({t}.sum(), {t}.sum()) * {t}
     | sum(steps({c}, {t})) | sum([{t} * q for q in range({c})]) + {t}""".split("|")
-NUMBERS = """{i} + {i} | {i} * 2 | {i} % 3 | {i} // 2 | o.bump() | o.double | len(str({i})) | min({i}, {i}) | ({i} if {i} > {i} else {i})
-    | {t}.shape[0] | abs({i}) | int(f'{{{i}}}') | counts[0] | {i} & 3 | int({t}.sum().item() > 0)""".split(
-    "|"
-)
-CONDITIONS = """{i} > {i} | {i} % 2 == 0 | {t}.sum() > 0 | {t}.shape[0] == 3 | isinstance({i}, int) | not {i} | {i} < {i} <= 5
-    | {t}.mean().item() > 0.1 | {i} in (1, 2, 3) | o.items | {i} and {i} | {t} is {t}""".split("|")
-EFFECTS = """print('p', {i}, {t}.shape) | o.items.append({i}) | o.items.append({t}) | o.t = {t} * 2 | o.d[{i}] = {i} | counts[0] += 1
-    | x.add_(0.25) | y = y * 0.5 | capture.graph_break()""".split("|")
-ERRORS = """raise ValueError('v', {i}) | raise OwnError('m') | [][{i}] | {{}}['k'] | torch.ones(2) + torch.ones(3) | int('z') | o.missing""".split(
-    "|"
-)
+NUMBERS = """{i} + {i} | {i} * 2 | {i} % 3 | {i} // 2 | o.bump() | o.double | len(str({i})) | min({i}, {i})
+    | ({i} if {i} > {i} else {i}) | {t}.shape[0] | abs({i}) | int(f'{{{i}}}') | counts[0] | {i} & 3
+    | int({t}.sum().item() > 0)""".split("|")
+CONDITIONS = """{i} > {i} | {i} % 2 == 0 | {t}.sum() > 0 | {t}.shape[0] == 3 | isinstance({i}, int) | not {i}
+    | {i} < {i} <= 5 | {t}.mean().item() > 0.1 | {i} in (1, 2, 3) | o.items | {i} and {i} | {t} is {t}
+""".split("|")
+EFFECTS = """print('p', {i}, {t}.shape) | o.items.append({i}) | o.items.append({t}) | o.t = {t} * 2
+    | o.d[{i}] = {i} | counts[0] += 1 | x.add_(0.25) | y = y * 0.5 | capture.graph_break()""".split("|")
+ERRORS = """raise ValueError('v', {i}) | raise OwnError('m') | [][{i}] | {{}}['k']
+    | torch.ones(2) + torch.ones(3) | int('z') | o.missing""".split("|")
 HANDLERS = ["ValueError", "(IndexError, KeyError)", "Exception", "OwnError"]
 CONTEXTS = ["torch.no_grad()", "noted(o, {i})", "Swallowing(o, True)", "Swallowing(o, False)",
             "torch.enable_grad()", "noted(o, 1), Swallowing(o, True)"]  # fmt: skip

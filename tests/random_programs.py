@@ -24,59 +24,74 @@ SHAPES: list[Shape] = [(), (1,), (5,), (17,), (3, 4), (4, 1), (2, 3, 4), (64,), 
                        (2, 1, 5), (4, 4), (0, 3), (2, 2, 3, 2)]  # fmt: skip
 LARGEST = 4000  # elements
 
-UNARY = """torch.exp({}.clamp(-3, 3)) | torch.tanh({}) | torch.sigmoid({}) | {}.abs() | -{} | {}.relu() | torch.sin({}) | ({}.abs() + 0.5).log()
-    | ({}.abs() + 0.1).sqrt() | {} * 2 | {} + 1 | 1 - {} | {} / 3 | F.gelu({}) | F.silu({}) | F.softplus({}) | {}.square() | F.elu({})
-    | {}.clamp(-1, 1) | {}.sign() | {}.floor() | {}.round() | torch.erf({}) | F.leaky_relu({}, 0.1) | {}.reciprocal().clamp(-5, 5) | {} ** 2
-    | {}.clone() | {}.contiguous() | F.hardtanh({}) | torch.rsqrt({}.abs() + 1) | {}.detach() | torch.nan_to_num({}) | {}.double().float()
-    | {}.half().float() | {}.bfloat16().float() | F.dropout({}, 0.0, True) | torch.expm1({}.clamp(-2, 2)) | torch.log1p({}.abs())
-    | torch.atan({}) | F.softsign({}) | F.mish({}) | F.hardswish({}) | F.logsigmoid({}) | F.celu({}) | F.relu6({}) | F.softshrink({}, 0.3)
-    | {}.sigmoid().logit() | torch.special.expit({}) | {}.cos() | torch.asinh({}) | {}.frac() | {}.trunc() | torch.special.i0e({})
-    | F.threshold({}, 0.1, 0.5) | {}.to(torch.int8).float() | ({}.abs() * 20).to(torch.uint8).float() | ({} * 9).to(torch.int16).float()
-    | ({} * 9).long().bitwise_and(5).float() | ({} * 5).int().float() | torch.lgamma({}.abs() + 1) | torch.cosh({}.clamp(-2, 2)) | {}.logical_not().float()
-    | {}.double().sin().float() | {}.type(torch.float64).cumsum(-1).float() | torch.zeros_like({}) + 0.5 | torch.full_like({}, 2.0) - {}""".split(
-    "|"
-)
-BINARY = """{} + {} | {} - {} | {} * {} | {} / ({}.abs() + 1) | torch.maximum({}, {}) | torch.minimum({}, {}) | torch.where({} > 0, {}, {})
-    | torch.atan2({}, {}) | torch.hypot({}, {}) | {}.lerp({}, 0.3) | torch.add({}, {}, alpha=2) | torch.where({} > {}, 1.0, 0.0)
-    | torch.fmod({}, {}.abs() + 1) | torch.remainder({}, {}.abs() + 1) | ({} > {}).float() | ({} <= {}).to(torch.float32)
-    | torch.copysign({}, {}) | torch.addcmul({}, {}, {}, value=0.5) | torch.logaddexp({}, {}) | torch.xlogy({}, {}.abs() + 0.1)
-    | F.mse_loss({}, {}, reduction="none") | F.kl_div({}, {}.sigmoid(), reduction="none") | torch.fmax({}, {})
-    | {}.half().mul({}.half()).float() | {}.bfloat16().add({}).float() | ({}.double() * {}).float() | {} * {}.to(torch.int32) | {}.masked_fill({} > 0, 0.5)
-    | torch.add({}, {}, out=torch.empty(0)) | ({} > 0).logical_xor({} > 0.5).float() | torch.floor_divide({}, {}.abs() + 1) | torch.true_divide({}, {}.abs() + 1)""".split(
-    "|"
-)
-LOSSES = """F.mse_loss({x}, {y}) | F.smooth_l1_loss({x}, {y}) | F.huber_loss({x}, {y}, reduction="sum") | F.l1_loss({x}, {y}) | F.gaussian_nll_loss({x}, {y}, {y}.abs() + 0.1)
-    | F.binary_cross_entropy_with_logits({x}, {y}.sigmoid()) | F.binary_cross_entropy({x}.sigmoid(), {y}.sigmoid()) | F.poisson_nll_loss({x}.clamp(-2, 2), {y}.abs())
-    | F.hinge_embedding_loss({x}, {y}.sign()) | F.kl_div({x}, {y}, log_target=True) | ({x} - {y}).norm()""".split(
-    "|"
-)
+UNARY = """torch.exp({}.clamp(-3, 3)) | torch.tanh({}) | torch.sigmoid({}) | {}.abs() | -{} | {}.relu()
+    | torch.sin({}) | ({}.abs() + 0.5).log() | ({}.abs() + 0.1).sqrt() | {} * 2 | {} + 1 | 1 - {} | {} / 3
+    | F.gelu({}) | F.silu({}) | F.softplus({}) | {}.square() | F.elu({}) | {}.clamp(-1, 1) | {}.sign()
+    | {}.floor() | {}.round() | torch.erf({}) | F.leaky_relu({}, 0.1) | {}.reciprocal().clamp(-5, 5) | {} ** 2
+    | {}.clone() | {}.contiguous() | F.hardtanh({}) | torch.rsqrt({}.abs() + 1) | {}.detach()
+    | torch.nan_to_num({}) | {}.double().float() | {}.half().float() | {}.bfloat16().float()
+    | F.dropout({}, 0.0, True) | torch.expm1({}.clamp(-2, 2)) | torch.log1p({}.abs()) | torch.atan({})
+    | F.softsign({}) | F.mish({}) | F.hardswish({}) | F.logsigmoid({}) | F.celu({}) | F.relu6({})
+    | F.softshrink({}, 0.3) | {}.sigmoid().logit() | torch.special.expit({}) | {}.cos() | torch.asinh({})
+    | {}.frac() | {}.trunc() | torch.special.i0e({}) | F.threshold({}, 0.1, 0.5) | {}.to(torch.int8).float()
+    | ({}.abs() * 20).to(torch.uint8).float() | ({} * 9).to(torch.int16).float()
+    | ({} * 9).long().bitwise_and(5).float() | ({} * 5).int().float() | torch.lgamma({}.abs() + 1)
+    | torch.cosh({}.clamp(-2, 2)) | {}.logical_not().float() | {}.double().sin().float()
+    | {}.type(torch.float64).cumsum(-1).float() | torch.zeros_like({}) + 0.5 | torch.full_like({}, 2.0) - {}
+""".split("|")
+BINARY = """{} + {} | {} - {} | {} * {} | {} / ({}.abs() + 1) | torch.maximum({}, {}) | torch.minimum({}, {})
+    | torch.where({} > 0, {}, {}) | torch.atan2({}, {}) | torch.hypot({}, {}) | {}.lerp({}, 0.3)
+    | torch.add({}, {}, alpha=2) | torch.where({} > {}, 1.0, 0.0) | torch.fmod({}, {}.abs() + 1)
+    | torch.remainder({}, {}.abs() + 1) | ({} > {}).float() | ({} <= {}).to(torch.float32)
+    | torch.copysign({}, {}) | torch.addcmul({}, {}, {}, value=0.5) | torch.logaddexp({}, {})
+    | torch.xlogy({}, {}.abs() + 0.1) | F.mse_loss({}, {}, reduction="none")
+    | F.kl_div({}, {}.sigmoid(), reduction="none") | torch.fmax({}, {}) | {}.half().mul({}.half()).float()
+    | {}.bfloat16().add({}).float() | ({}.double() * {}).float() | {} * {}.to(torch.int32)
+    | {}.masked_fill({} > 0, 0.5) | torch.add({}, {}, out=torch.empty(0))
+    | ({} > 0).logical_xor({} > 0.5).float() | torch.floor_divide({}, {}.abs() + 1)
+    | torch.true_divide({}, {}.abs() + 1)""".split("|")
+LOSSES = """F.mse_loss({x}, {y}) | F.smooth_l1_loss({x}, {y}) | F.huber_loss({x}, {y}, reduction="sum")
+    | F.l1_loss({x}, {y}) | F.gaussian_nll_loss({x}, {y}, {y}.abs() + 0.1)
+    | F.binary_cross_entropy_with_logits({x}, {y}.sigmoid())
+    | F.binary_cross_entropy({x}.sigmoid(), {y}.sigmoid()) | F.poisson_nll_loss({x}.clamp(-2, 2), {y}.abs())
+    | F.hinge_embedding_loss({x}, {y}.sign()) | F.kl_div({x}, {y}, log_target=True) | ({x} - {y}).norm()
+""".split("|")
 # {k}: ", keepdim=..."; the dim is reduced
-REDUCTIONS = """{x}.sum({d}{k}) | {x}.mean({d}{k}) | {x}.amax({d}{k}) | {x}.amin({d}{k}) | {x}.logsumexp({d}{k}) | {x}.max({d}{k}).values
-    | {x}.clamp(-1.5, 1.5).prod({d}{k}) | ({x} + 0.01).norm(dim={d}{k}) | {x}.argmax({d}{k}).float() | {x}.argmin({d}{k}).float()
-    | ({x} > 1).any({d}{k}).float() | ({x} > 0).sum({d}{k}).float() | {x}.nansum({d}{k}) | {x}.median({d}{k}).values | {x}.all({d}{k}).float()
-    | {x}.bfloat16().sum({d}{k}).float() | torch.linalg.vector_norm({x} + 0.01, 3, {d}{k}) | {x}.min({d}{k}).indices.float() | {x}.double().mean({d}{k}).float()
-    | torch.aminmax({x}, dim={d}{k}).max""".split("|")
+REDUCTIONS = """{x}.sum({d}{k}) | {x}.mean({d}{k}) | {x}.amax({d}{k}) | {x}.amin({d}{k})
+    | {x}.logsumexp({d}{k}) | {x}.max({d}{k}).values | {x}.clamp(-1.5, 1.5).prod({d}{k})
+    | ({x} + 0.01).norm(dim={d}{k}) | {x}.argmax({d}{k}).float() | {x}.argmin({d}{k}).float()
+    | ({x} > 1).any({d}{k}).float() | ({x} > 0).sum({d}{k}).float() | {x}.nansum({d}{k})
+    | {x}.median({d}{k}).values | {x}.all({d}{k}).float() | {x}.bfloat16().sum({d}{k}).float()
+    | torch.linalg.vector_norm({x} + 0.01, 3, {d}{k}) | {x}.min({d}{k}).indices.float()
+    | {x}.double().mean({d}{k}).float() | torch.aminmax({x}, dim={d}{k}).max""".split("|")
 SPREADS = """{x}.var({d}{k}) | ({x}.var({d}{k}) + 0.1).sqrt()""".split("|")  # of at least two elements
-ALONG = """F.softmax({x}, {d}) | F.log_softmax({x}, {d}) | {x}.cumsum({d}) | {x}.flip({d}) | {x}.cummax({d}).values | {x}.sort({d}).values
-    | {x}.roll(2, {d}) | {x}.clamp(-1.2, 1.2).cumprod({d}) | {x}.logcumsumexp({d}) | {x}.cummin({d}).values | {x}.argsort(dim={d}, stable=True).float()
-    | {x}.sort(dim={d}, descending=True, stable=True).indices.float() | F.normalize({x} + 0.1, dim={d}) | F.softmin({x}, {d}) | {x}.renorm(2, {d}, 1.5)
-    | {x}.index_select({d}, torch.arange({x}.shape[{d}]).flip(0)) | {x}.topk(1, {d}).values.expand_as({x}) | {x}.narrow({d}, 0, 1).expand_as({x})
-    | {x}.scatter({d}, ({x} * 0).long(), 0.5) | {x}.scatter_add({d}, ({x} * 0).long(), {x} * 0.1) | {x}.scatter_reduce({d}, ({x} * 0).long(), {x}, "amax")
-    | {x}.index_add({d}, torch.zeros({x}.shape[{d}], dtype=torch.long), {x} * 0.1) | {x}.index_copy({d}, torch.tensor([0]), {x}.narrow({d}, 0, 1) * 2)
-    | {x}.index_fill({d}, torch.tensor([0]), 0.25) | {x}.take_along_dim({x}.argsort(dim={d}, stable=True), {d}) | torch.stack({x}.unbind({d}), {d})
-    | {x}.swapaxes({d}, 0).contiguous().swapaxes({d}, 0) | torch.cat({x}.split(2, {d}), {d}) | {x}.diff(dim={d}, prepend={x}.narrow({d}, 0, 1))""".split(
-    "|"
-)  # keep the shape
-WRITES = """{y}.mul_(0.5) | {y}.add_({x}, alpha=0.5) | {y}.relu_() | {y}.copy_({x} * 3) | {y}.masked_fill_({y} < 0, 0.25) | {y} *= 1.5 | {y}.clamp_(-1, 1) | {y}.sigmoid_()
-    | {y}.sub_({x}.mean()) | {y}.unsqueeze(0).add_(0.5) | {y}.fill_(0.3) | {y}.zero_() | {y}.lerp_({x} * 2, 0.5) | {y}.addcmul_({x}, {x}, value=0.1)
-    | torch.mul({x}, 0.5, out={y}) | {y}.detach().add_(0.25) | {y}.copy_({x}.sum() * 0.1) | {y}.masked_scatter_({y} > 0, {x}.abs() + 1)""".split(
-    "|"
-)
-PARTIAL_WRITES = """{y}[0] = -2 | {y}[1:] += 1.5 | {y}[..., :1].zero_() | {y}[..., -1] = {y}[..., 0] * 2 | {y}[torch.tensor([0])] = 0.5
-    | {y}.select(-1, 0).mul_(3) | {y}.transpose(0, -1).add_(0.5) | {y}[{y} > 0.5] = 0.1 | {y}.index_add_(0, torch.tensor([0]), {x}[:1] * 0.5)
-    | {y}.narrow(-1, 0, 1).copy_({x}.narrow(-1, 0, 1) + 1) | {y}.t_() if {y}.dim() == 2 and {y}.shape[0] == {y}.shape[1] else {y}.flatten().add_(1)""".split(
-    "|"
-)  # of at least one dim
+# keep the shape
+ALONG = """F.softmax({x}, {d}) | F.log_softmax({x}, {d}) | {x}.cumsum({d}) | {x}.flip({d})
+    | {x}.cummax({d}).values | {x}.sort({d}).values | {x}.roll(2, {d}) | {x}.clamp(-1.2, 1.2).cumprod({d})
+    | {x}.logcumsumexp({d}) | {x}.cummin({d}).values | {x}.argsort(dim={d}, stable=True).float()
+    | {x}.sort(dim={d}, descending=True, stable=True).indices.float() | F.normalize({x} + 0.1, dim={d})
+    | F.softmin({x}, {d}) | {x}.renorm(2, {d}, 1.5)
+    | {x}.index_select({d}, torch.arange({x}.shape[{d}]).flip(0)) | {x}.topk(1, {d}).values.expand_as({x})
+    | {x}.narrow({d}, 0, 1).expand_as({x}) | {x}.scatter({d}, ({x} * 0).long(), 0.5)
+    | {x}.scatter_add({d}, ({x} * 0).long(), {x} * 0.1)
+    | {x}.scatter_reduce({d}, ({x} * 0).long(), {x}, "amax")
+    | {x}.index_add({d}, torch.zeros({x}.shape[{d}], dtype=torch.long), {x} * 0.1)
+    | {x}.index_copy({d}, torch.tensor([0]), {x}.narrow({d}, 0, 1) * 2)
+    | {x}.index_fill({d}, torch.tensor([0]), 0.25)
+    | {x}.take_along_dim({x}.argsort(dim={d}, stable=True), {d}) | torch.stack({x}.unbind({d}), {d})
+    | {x}.swapaxes({d}, 0).contiguous().swapaxes({d}, 0) | torch.cat({x}.split(2, {d}), {d})
+    | {x}.diff(dim={d}, prepend={x}.narrow({d}, 0, 1))""".split("|")
+WRITES = """{y}.mul_(0.5) | {y}.add_({x}, alpha=0.5) | {y}.relu_() | {y}.copy_({x} * 3)
+    | {y}.masked_fill_({y} < 0, 0.25) | {y} *= 1.5 | {y}.clamp_(-1, 1) | {y}.sigmoid_() | {y}.sub_({x}.mean())
+    | {y}.unsqueeze(0).add_(0.5) | {y}.fill_(0.3) | {y}.zero_() | {y}.lerp_({x} * 2, 0.5)
+    | {y}.addcmul_({x}, {x}, value=0.1) | torch.mul({x}, 0.5, out={y}) | {y}.detach().add_(0.25)
+    | {y}.copy_({x}.sum() * 0.1) | {y}.masked_scatter_({y} > 0, {x}.abs() + 1)""".split("|")
+# of at least one dim
+PARTIAL_WRITES = """{y}[0] = -2 | {y}[1:] += 1.5 | {y}[..., :1].zero_() | {y}[..., -1] = {y}[..., 0] * 2
+    | {y}[torch.tensor([0])] = 0.5 | {y}.select(-1, 0).mul_(3) | {y}.transpose(0, -1).add_(0.5)
+    | {y}[{y} > 0.5] = 0.1 | {y}.index_add_(0, torch.tensor([0]), {x}[:1] * 0.5)
+    | {y}.narrow(-1, 0, 1).copy_({x}.narrow(-1, 0, 1) + 1)
+    | {y}.t_() if {y}.dim() == 2 and {y}.shape[0] == {y}.shape[1] else {y}.flatten().add_(1)""".split("|")
 
 
 class Program:
@@ -341,11 +356,13 @@ def vectors(program: Program, x: str, shape: Shape) -> None:
         (f"F.cross_entropy({x}, torch.arange({rows}) % {width})", ()),
         (f"F.cross_entropy({x}, torch.arange({rows}) % {width}, reduction='none', label_smoothing=0.1)",
          (rows,)),
-        (f"F.nll_loss(F.log_softmax({x}, -1), torch.arange({rows}) % {width}, ignore_index=1, reduction='sum')", ()),
+        (f"F.nll_loss(F.log_softmax({x}, -1), torch.arange({rows}) % {width}, ignore_index=1, "
+         "reduction='sum')", ()),
         (f"F.multi_margin_loss({x}, torch.arange({rows}) % {width})", ()),
         (f"F.cross_entropy({x}, {x}.softmax(-1))", ()),
         (f"F.scaled_dot_product_attention({x}[None], {x}[None], {x}[None])[0]", shape),
-        (f"F.scaled_dot_product_attention({x}[None, None], {x}[None, None], {x}[None, None], is_causal=True)[0, 0]", shape),
+        (f"F.scaled_dot_product_attention({x}[None, None], {x}[None, None], {x}[None, None], "
+         "is_causal=True)[0, 0]", shape),
         (f"F.rms_norm({x}, ({width},), eps=0.1)", shape),
         (f"torch.cdist({x} + 0.5, {x}[:2] * 2 - 3)", (rows, min(rows, 2))),
         (f"F.glu({x}[:, :2])", (rows, 1)),
@@ -353,7 +370,8 @@ def vectors(program: Program, x: str, shape: Shape) -> None:
         (f"F.one_hot(torch.arange({rows}) % 3, 3) * {x}[:, :1]", (rows, 3)),
         (f"torch.searchsorted({x}.sort(-1).values, {x}.contiguous()).float()", shape),
         (f"torch.bucketize({x}, torch.tensor([-1.0, 0.0, 1.0])).float()", shape),
-        (f"torch.baddbmm({x}, {x}[None], {x}.t()[None].expand(1, {width}, {rows})[:, :, :1].expand(1, {width}, {width})) / {width}", (1, *shape)),
+        (f"torch.baddbmm({x}, {x}[None], {x}.t()[None].expand(1, {width}, {rows})[:, :, :1]"
+         f".expand(1, {width}, {width})) / {width}", (1, *shape)),
         (f"{x}.diagonal().sum() + {x}.triu(1)", shape),
         (f"torch.kron({x}[:2, :2], {x}[:2, :2])", (min(rows, 2) ** 2, 4)),
         (f"torch.block_diag({x}[:2], {x}[:1])", (min(rows, 2) + 1, 2 * width)),

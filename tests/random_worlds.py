@@ -103,7 +103,8 @@ ordered = collections.OrderedDict(u=1, v=2)
 counts = collections.defaultdict(int, q=3)
 queue = collections.deque([1, 2, 3])
 members = {1, 2, "m"}
-o, p, lazy, slotted, data, point, color, net = Derived(${b}), Derived(3), Lazy(), Slotted(), Data(), Point(1, 2.0), Color.RED, Net()
+o, p, lazy, slotted = Derived(${b}), Derived(3), Lazy(), Slotted()
+data, point, color, net = Data(), Point(1, 2.0), Color.RED, Net()
 o.inner = p
 tensor = torch.arange(3.0)
 tensors = [torch.ones(3), torch.zeros(2, 3)]
@@ -111,12 +112,14 @@ space = types.SimpleNamespace(a=1, deep=types.SimpleNamespace(z=2))
 library = types.ModuleType("library"); library.factor = 2; library.scaled = lambda v: v * library.factor
 
 def fold(v):
-    if isinstance(v, torch.Tensor): return v.sum() + v.dim() + (0.5 if v.requires_grad else 0) + (v.dtype == torch.float64)
+    if isinstance(v, torch.Tensor):
+        return v.sum() + v.dim() + (0.5 if v.requires_grad else 0) + (v.dtype == torch.float64)
     if v is None: return 0.25
     if isinstance(v, bool): return 7 if v else 9
     if isinstance(v, (int, float)): return v + (0.125 if type(v) is float else 0)
     if isinstance(v, str): return len(v) * 11
-    if isinstance(v, (list, tuple, set, dict, frozenset, collections.deque)): return len(v) * 13 + (1 if type(v) is list else 2)
+    if isinstance(v, (list, tuple, set, dict, frozenset, collections.deque)):
+        return len(v) * 13 + (1 if type(v) is list else 2)
     if callable(v): return 17
     return 19
 """
@@ -291,7 +294,10 @@ class RandomWorld:
     def fold(self, read: str, indent: str) -> str:
         piece = self.random.choice(PIECES).format(read)
         if self.random.random() < 0.2:
-            return f"{indent}try:\n{indent}    total = total + fold({piece})\n{indent}except Exception as e:\n{indent}    total = total + len(type(e).__name__)"
+            return (
+                f"{indent}try:\n{indent}    total = total + fold({piece})\n"
+                f"{indent}except Exception as e:\n{indent}    total = total + len(type(e).__name__)"
+            )
         return f"{indent}total = total * 0.5 + fold({piece})"
 
     def namespace(self, torch_break: Any) -> dict[str, Any]:

@@ -25,7 +25,8 @@ capture_imported = time.perf_counter()
 loaded = {"import": sorted(sys.modules)}
 
 model = torch.nn.Sequential(
-    torch.nn.Conv2d(1, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.GELU(), torch.nn.Flatten(), torch.nn.Linear(144, 10), torch.nn.Dropout(0.1)
+    torch.nn.Conv2d(1, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.GELU(), torch.nn.Flatten(),
+    torch.nn.Linear(144, 10), torch.nn.Dropout(0.1)
 )
 
 def step(x, labels):

@@ -1,4 +1,4 @@
-"""Random programs, captured and compiled, against eager: values, strides, written inputs, gradients, errors."""
+"""Random programs, captured and compiled, give eager's values, strides, written inputs, gradients, errors."""
 
 from __future__ import annotations
 

@@ -418,11 +418,14 @@ import sys, torch
 from torch import fx
 import torch.nn.functional as F
 from codegen import compile_fx
-module = fx.symbolic_trace(lambda x, w, t: (F.cross_entropy(F.dropout(F.layer_norm(x @ w, (4,)), 0.5, True), t),))
+def loss(x, w, t):
+    return (F.cross_entropy(F.dropout(F.layer_norm(x @ w, (4,)), 0.5, True), t),)
+module = fx.symbolic_trace(loss)
 x, w, t = torch.randn(3, 4), torch.randn(4, 4, requires_grad=True), torch.zeros(3, dtype=torch.long)
 compile_fx(module, [x, w, t])(x, w, t)[0].backward()
 assert w.grad is not None
-barred = [m for m in sys.modules if m.startswith(("torch._dynamo", "torch._inductor", "torch._functorch.aot_autograd"))]
+names = ("torch._dynamo", "torch._inductor", "torch._functorch.aot_autograd")
+barred = [m for m in sys.modules if m.startswith(names)]
 assert not barred, barred
 """
     subprocess.run([sys.executable, "-c", script], check=True)
@@ -463,7 +466,7 @@ def test_graph_in_inference_mode() -> None:
 
 
 def test_part_of_a_joined_tensor_is_read_before_the_other_part_is_made() -> None:
-    """The skip connection of a U-Net: stored where it is joined, and read by what the other part comes from."""
+    """The skip connection of a U-Net: stored in the joined tensor, and read to compute the other part."""
 
     def skip(x: Any, w: Any) -> Any:
         kept = torch.sin(x)

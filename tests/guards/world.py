@@ -70,7 +70,7 @@ Change = Callable[[World], Any]
 
 @dataclass
 class Case:
-    """`make` gives the names; `guards` what is guarded; the changes: a text, and what it does to the world."""
+    """`make` makes the names; `guards` makes the guards; each change has a text and a function on the world."""
 
     name: str
     make: Callable[[], dict[str, Any]]

@@ -69,7 +69,7 @@ def hook() -> Iterator[Hook]:
 
 @pytest.fixture
 def in_process() -> Callable[..., str]:
-    """Runs a program in a Python process of its own, gives what it printed; fails the test where it crashed."""
+    """Runs a program in its own Python process and returns its output; the test fails if it crashed."""
 
     def run(program: str, **environment: str) -> str:
         done = subprocess.run(

@@ -235,11 +235,20 @@ def test_calibration_finds_everything() -> None:
     assert _capture.tensor_layout()["problem"] is None
 
 
-@pytest.mark.parametrize("setup",
-                         ["torch.set_default_dtype(torch.float64)", "torch.set_grad_enabled(False)",
-                          "torch.inference_mode().__enter__()",
-                                   "torch.set_default_device('meta')"])  # fmt: skip
+@pytest.mark.parametrize(
+    "setup",
+    [
+        "torch.set_default_dtype(torch.float64)",
+        "torch.set_grad_enabled(False)",
+        "torch.inference_mode().__enter__()",
+        "torch.set_default_device('meta')",
+    ],
+)
 def test_calibration_in_any_state(setup: str) -> None:
-    code = f"import torch, _capture; {setup}; assert _capture.calibrate() == 'offsets', _capture.tensor_layout(); print('torch._dynamo' in __import__('sys').modules)"
+    code = (
+        f"import torch, _capture; {setup}; "
+        "assert _capture.calibrate() == 'offsets', _capture.tensor_layout(); "
+        "print('torch._dynamo' in __import__('sys').modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "False\n", done.stderr

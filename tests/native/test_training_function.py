@@ -151,7 +151,8 @@ def test_an_error_of_the_backward_keeps_its_type() -> None:
         raise Own("from within")
 
     lists = {"differentiable": (0,), "saved_arguments": (0,), "saved_results": (), "wanted": (0, 1)}
-    function = _capture.TrainingFunction(graph.forward, fail, fail, fail, arguments=2, results=1, **lists)  # type: ignore[union-attr]
+    forward = graph.forward  # type: ignore[union-attr]
+    function = _capture.TrainingFunction(forward, fail, fail, fail, arguments=2, results=1, **lists)
     (out,) = function(x, y)
     assert native(out)
     for _ in range(2):

@@ -272,7 +272,7 @@ def shared_with(value: torch.Tensor, outcome: Outcome) -> tuple[int | None, int 
 
 @contextlib.contextmanager
 def recording() -> Iterator[Made]:
-    """Graphs that the compiler gives in the block, and what was said about those that it could not compile."""
+    """Graphs that the compiler gives in the block, and the messages on those that it could not compile."""
     made, compiler = Made(), sys.modules[COMPILER]
     compile_fx = compiler.compile_fx  # type: ignore[attr-defined]
 

@@ -161,7 +161,7 @@ def test_what_a_frame_left_to_python_calls_is_captured(backend):
 
 
 def test_a_frame_without_operations_takes_what_it_calls_along():
-    """What it calls was interpreted as part of it, and is not looked at once more when Python runs the frame."""
+    """The frame's calls were interpreted as part of it; they are not tried again when Python runs the frame."""
 
     def inner(n):
         return [n] * 3

@@ -1,4 +1,4 @@
-"""Settings of torch that captured code changes: in the graph, behind it, and not while it is only translated."""
+"""Settings of torch that captured code changes: in the graph, after it, but not during translation."""
 
 from __future__ import annotations
 

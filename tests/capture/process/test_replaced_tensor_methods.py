@@ -141,7 +141,8 @@ def test_modules_of_torch_leave_the_methods_alone() -> None:
     code = """
 import copy, pickle
 import guards.properties.tensor_methods as methods
-import torch, torch.distributed, torch.distributions, torch.export, torch.func, torch.fx, torch.masked, torch.nested
+import torch, torch.distributed, torch.distributions, torch.export, torch.func
+import torch.fx, torch.masked, torch.nested
 pickle.dumps(torch.nn.Linear(2, 2)), copy.deepcopy(torch.nn.Linear(2, 2)), torch.Tensor.__annotations__
 print(methods.methods_are_replaced())
 """

@@ -43,7 +43,9 @@ ROWS: list[tuple[str, str, str]] = [
      "import typing\n@typing.runtime_checkable\nclass P(typing.Protocol):\n  x: int\nclass A: pass\n"
      "def f():\n  a = A()\n  if K: a.x = 1\n  return X + isinstance(a, P)\nK = 0", "K = 1"),
     ("text_of_an_exception",
-     "class E(Exception): pass\ndef f():\n  try: raise E('m')\n  except E as e: return X + 1, str(e), repr(e)", "E.__str__ = lambda s: 'other'"),
+     "class E(Exception): pass\ndef f():\n  try: raise E('m')\n"
+     "  except E as e: return X + 1, str(e), repr(e)",
+     "E.__str__ = lambda s: 'other'"),
     ("representation_of_an_exception",
      "class E(Exception): pass\ndef f():\n  try: raise E('m')\n  except E as e: return X + 1, repr(e)",
      "E.__repr__ = lambda s: 'other'"),

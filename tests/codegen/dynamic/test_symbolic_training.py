@@ -363,7 +363,8 @@ def loss(x, w):
 w = torch.ones(4, 8, requires_grad=True)
 for n in (5, 6):
     torch.autograd.grad(loss(torch.ones(n, 4), w), w)
-barred = ("torch._dynamo", "torch._inductor", "torch._functorch.aot_autograd", "torch._functorch.partitioners")
+functorch = ("torch._functorch.aot_autograd", "torch._functorch.partitioners")
+barred = ("torch._dynamo", "torch._inductor", *functorch)
 print([name for name in sys.modules if name.startswith(barred)])
 """
 

@@ -332,7 +332,8 @@ with mode:
     F.cross_entropy(y, torch.zeros(3, dtype=torch.long)).backward()
     assert "sympy" not in sys.modules
     torch.linalg.norm(x), torch.fft.fft(x), F.interpolate(x[None], 8), x.std(), torch.special.zeta(x, x)
-barred = [m for m in sys.modules if m.startswith(("torch._dynamo", "torch._inductor", "torch._functorch.aot_autograd"))]
+names = ("torch._dynamo", "torch._inductor", "torch._functorch.aot_autograd")
+barred = [m for m in sys.modules if m.startswith(names)]
 assert not barred, barred
 """
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -42,7 +42,8 @@ def train(function, *inputs):
 def leaf(*shape):
     return torch.randn(*shape, requires_grad=True)
 
-train(nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2).eval(), nn.ReLU(), nn.Flatten()), torch.randn(1, 1, 6, 6))
+model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2).eval(), nn.ReLU(), nn.Flatten())
+train(model, torch.randn(1, 1, 6, 6))
 train(nn.ConvTranspose2d(1, 2, 3), torch.randn(1, 1, 6, 6))
 train(writes, leaf(3, 3))
 train(lambda x: x.view(-1) * 2, leaf(3, 3))

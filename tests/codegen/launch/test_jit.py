@@ -166,7 +166,8 @@ class Store(KernelStore):
         print("put")
         super().put(parts, data)
 x = torch.arange(32.0)
-print(call(jit.compile_kernels([scale("k", 0.5, function="sin")], store=Store(sys.argv[1]))[0], x).sum().item())
+compiled = jit.compile_kernels([scale("k", 0.5, function="sin")], store=Store(sys.argv[1]))
+print(call(compiled[0], x).sum().item())
 """
     root = Path(__file__).parents[3]
     arguments = [sys.executable, "-c", program, str(tmp_path), str(root), str(Path(__file__).parent)]
@@ -210,7 +211,10 @@ def test_text_that_llvm_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_external_names() -> None:
-    text = "declare float @expf(float) nounwind\ndeclare <4 x float> @llvm.fma.v4f32(<4 x float>)\ndeclare <8 x float> @Sleef_sinf8_u10avx2(<8 x float>)\n"
+    text = (
+        "declare float @expf(float) nounwind\ndeclare <4 x float> @llvm.fma.v4f32(<4 x float>)\n"
+        "declare <8 x float> @Sleef_sinf8_u10avx2(<8 x float>)\n"
+    )
     assert external_names(text) == ["expf", "Sleef_sinf8_u10avx2"]
 
 
@@ -227,7 +231,10 @@ def test_level_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_process_ends_cleanly_with_code_alive() -> None:
-    program = "import sys; sys.path[:0] = [sys.argv[1], sys.argv[2]]; from test_jit import *; kept = compile_kernels([scale('k', 1.5)])"
+    program = (
+        "import sys; sys.path[:0] = [sys.argv[1], sys.argv[2]]; "
+        "from test_jit import *; kept = compile_kernels([scale('k', 1.5)])"
+    )
     root = Path(__file__).parents[3]
     finished = subprocess.run(
         [sys.executable, "-c", program, str(root), str(Path(__file__).parent)],

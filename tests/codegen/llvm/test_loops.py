@@ -1,4 +1,4 @@
-"""Every form of loop: static and dynamic, whole vectors and rests, unrolled, nested, divided between threads."""
+"""Every form of loop: static, dynamic, whole vectors, rests, unrolled, nested, divided between threads."""
 
 from __future__ import annotations
 

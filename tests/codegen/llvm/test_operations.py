@@ -116,7 +116,8 @@ def assert_identical(
     if not same.all():
         at = int((~same).nonzero()[0])
         raise AssertionError(
-            f"{[arg[at].item() for arg in args]} gives {actual[at].item()}, expected {expected[at].item()}; {int((~same).sum())} differ"
+            f"{[arg[at].item() for arg in args]} gives {actual[at].item()}, "
+            f"expected {expected[at].item()}; {int((~same).sum())} differ"
         )
 
 
@@ -188,7 +189,8 @@ def test_operation(run, name: str, dtype: str) -> None:
     error[actual == reference(name, args, dtype)] = 0  # as eager, which overflows early in sinh and cosh
     worst = int(error.argmax())
     assert error[worst] <= bound, (
-        f"{[arg[worst].item() for arg in args]}: {actual[worst].item()!r}, exact {exact[worst].item()!r}, {error[worst]:.2f} ulp"
+        f"{[arg[worst].item() for arg in args]}: {actual[worst].item()!r}, "
+        f"exact {exact[worst].item()!r}, {error[worst]:.2f} ulp"
     )
 
 

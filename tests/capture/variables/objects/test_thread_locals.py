@@ -1,4 +1,4 @@
-"""Attributes of `threading.local()`: read from the dict of the thread that runs the code, and stored there."""
+"""Attributes of `threading.local()`: read from and stored in the dict of the thread that runs the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hooks do to gradients: as in eager, with a backend that runs the hook and with one that compiles it."""
+"""Hooks change gradients as in eager, with a backend that runs the hook and with one that compiles it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What groups need, kept up to date while they grow: the same as a walk through all that comes before says."""
+"""The needs of groups are updated while they grow; a walk through all earlier definitions gives the same."""
 
 from __future__ import annotations
 
