@@ -1,5 +1,6 @@
-"""Golden files for all tests: `golden(name, text)` compares with tests/<folder>/golden/<name>; `pytest
---update-golden` writes them.
+"""Golden files for all tests: `golden(name, text)` compares with tests/<folder>/golden/<name>.
+
+`pytest --update-golden` writes them.
 """
 
 from __future__ import annotations

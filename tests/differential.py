@@ -1,8 +1,8 @@
-"""The differential helper: a program captured must do what it does eagerly.
+"""The differential helper: a captured program must do the same as in eager.
 
-In:  a function or module with arguments, or a factory that makes them anew.
-Out: an AssertionError that names the first difference, or what was captured (`capture.Explanation`: graphs,
-     breaks, operations, recompiles).
+In:  a function or module with arguments, or a factory that makes them for each run.
+Out: an AssertionError that names the first difference, or a description of the capture
+     (`capture.Explanation`: graphs, breaks, operations, recompiles).
 
     found = assert_same(toy_example, (a, b), calls=3)
     assert found.graph_count == 2
@@ -36,7 +36,7 @@ from capture.report.observe import observing
 
 @dataclass
 class Program:
-    """Something to run: `fn(*args, **kwargs)`."""
+    """A program to run: `fn(*args, **kwargs)`."""
 
     fn: Callable[..., Any]
     args: tuple[Any, ...] = ()
@@ -49,7 +49,7 @@ class Program:
 
 @dataclass
 class Outcome:
-    """All that can be seen of one run of a program."""
+    """Everything that is visible of one run of a program."""
 
     values: list[Any]
     error: tuple[str, str, str] | None
@@ -80,10 +80,10 @@ def assert_same(
     tolerance: tuple[float, float] | None = None,
     seed: int = 0,
 ) -> Explanation:
-    """Run eagerly and captured, `calls` times each, and compare. `factory` instead of `fn`: for what deep
-    copies can't separate (closures, globals).
+    """Runs in eager and captured, `calls` times each, and compares.
 
-    tolerance (relative, absolute) None: exact. backward: also compare gradients of the sum of what requires
+    `factory` instead of `fn`: for values that deep copies can't separate (closures, globals). tolerance
+    (relative, absolute) None: exact. backward: also compare gradients of the sum of the results that require
     them.
     """
     make = factory or Program(fn, args, kwargs or {}).copied  # type: ignore[arg-type]
@@ -173,7 +173,7 @@ def _collect(value: Any, found: list[torch.Tensor], seen: set[int]) -> None:
 
 
 def compare_outcomes(eager: Outcome, captured: Outcome, tolerance: tuple[float, float] | None = None) -> None:
-    """AssertionError at the first difference."""
+    """Raises AssertionError at the first difference."""
     assert captured.error == eager.error, f"exception: eager {eager.error}, captured {captured.error}"
     assert captured.printed == eager.printed, (
         f"printed text: eager {eager.printed!r}, captured {captured.printed!r}"
@@ -210,7 +210,7 @@ def _sharing(outcome: Outcome) -> list[tuple[int, int, int]]:
 def compare_values(
     eager: Any, captured: Any, where: str, tolerance: tuple[float, float] | None = None, seen: Any = None
 ) -> None:
-    """Structure, types and contents, to any depth."""
+    """Compares structure, types and contents, to any depth."""
     seen = set() if seen is None else seen
     assert type(captured) is type(eager), f"{where}: eager {type(eager)}, captured {type(captured)}"
     if id(eager) in seen:
@@ -238,7 +238,7 @@ def compare_values(
 
 def _equal(one: Any, other: Any) -> bool:
     if type(one).__eq__ is object.__eq__:
-        return True  # an object that has neither contents nor a notion of being equal
+        return True  # an object that has neither contents nor its own equality
     result = one == other
     return bool(result.all()) if isinstance(result, numpy.ndarray) else bool(result)
 
@@ -266,7 +266,7 @@ _PROPERTIES: tuple[tuple[str, Callable[[torch.Tensor], Any]], ...] = (
 
 
 def comparable(tensor: torch.Tensor) -> torch.Tensor:
-    """Without what assert_close can't take: more than 64 dims."""
+    """The tensor in a form that assert_close accepts: it takes at most 64 dims."""
     return tensor.detach() if tensor.dim() <= 64 else tensor.detach().flatten()
 
 

@@ -1,9 +1,11 @@
-"""Random Python around a few tensor operators: branches on numbers and on data, loops, handlers, contexts,
-generators, closures, containers, side effects on objects, printing, breaks of the graph at any depth.
+"""Random Python around a few tensor operators.
+
+The programs have branches on numbers and on data, loops, handlers, contexts, generators, closures,
+containers, side effects on objects, printing, and graph breaks at any depth.
 
     Flow(7).source   ->   "def f(x, y, n, o):\n    ..."; `o` is an `Obj` whose state the program changes
 
-The same seed gives the same program. Some raise: then the error is what is compared.
+The same seed gives the same program. Some programs raise: then the error is compared.
 """
 
 from __future__ import annotations
@@ -163,7 +165,7 @@ class Flow:
         self.lines.append("    " * (self.depth + 1 + deeper) + text)
 
     def block(self, count: int | None = None) -> None:
-        """Names bound inside are not used behind: the block may not have run."""
+        """Names bound inside are not used after the block: it may not have run."""
         names = list(self.tensors), list(self.numbers)
         self.depth += 1
         for _ in range(count or self.choose.randrange(1, 4)):

@@ -1,10 +1,10 @@
-"""Random tensor programs as source text: a few to two dozen operators over three inputs of random layouts.
+"""Random tensor programs as source text: up to two dozen operators over three inputs of random layouts.
 
     Program(7).source      ->  "def f(a, b, c):\n    v0 = a.sum(-1, keepdim=True)\n    ..."
     Program(7).inputs()    ->  [a, b, c]: dense, transposed, strided or expanded
 
-The same seed gives the same program. Numbers stay small, so that rounding stays small; what is chaotic all
-the same shows in a run in float64, which the comparison asks.
+The same seed gives the same program. Numbers stay small, so that rounding stays small. If a program is
+chaotic nevertheless, a run in float64 shows it; the comparison uses that run.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ PARTIAL_WRITES = """{y}[0] = -2 | {y}[1:] += 1.5 | {y}[..., :1].zero_() | {y}[..
 
 
 class Program:
-    """`source` defines f; `needs_grad`: whether the inputs require grad and gradients are to be compared."""
+    """`source` defines f; `needs_grad`: the inputs require grad, and gradients are compared."""
 
     def __init__(self, seed: int) -> None:
         self.choose = random.Random(seed)
@@ -128,7 +128,7 @@ class Program:
         for tensor in self._inputs:
             memory = (tensor.double() if double else tensor).untyped_storage().clone()
             fresh = torch.empty(0, dtype=torch.float64 if double else torch.float32)
-            if double:  # the conversion is laid out anew
+            if double:  # the conversion has a new layout
                 fresh = tensor.double()
             else:
                 fresh.set_(memory, tensor.storage_offset(), tensor.shape, tensor.stride())
@@ -311,7 +311,7 @@ def normalise(program: Program, x: str, shape: Shape) -> None:
 
 
 def images(program: Program, x: str, shape: Shape) -> None:
-    """Convolutions, pooling, interpolation, and norms of channels, over `x` as a small batch of images; in
+    """Convolutions, pooling, interpolation, and norms of channels, with `x` as a small batch of images in
     either memory format.
     """
     if not shape or math.prod(shape) < 8 or 0 in shape:
@@ -347,7 +347,7 @@ IMAGES: list[tuple[str, Shape]] = [
 
 
 def vectors(program: Program, x: str, shape: Shape) -> None:
-    """Embeddings, losses over classes, attention, distances, over rows of `x`."""
+    """Embeddings, losses over classes, attention and distances over rows of `x`."""
     if len(shape) != 2 or 0 in shape or shape[1] < 2 or shape[0] > 64:
         return
     rows, width = shape

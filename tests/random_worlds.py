@@ -1,11 +1,12 @@
-"""Random worlds that change between calls: a program that reads many places, and what changes those places
-from outside.
+"""Random worlds that change between calls: a program reads many places, and changes from outside hit them.
 
-    world = RandomWorld(7);   world.source -> "def f(x): ..."   world.changes -> ["C.level = 5", "del
-        things['a']", ...]
+    world = RandomWorld(7)
+    world.source   ->  "def f(x): ..."
+    world.changes  ->  ["C.level = 5", "del things['a']", ...]
 
 Two worlds are built from the same text, one for eager and one for the captured program; each change is made
-to both. What a place gives is folded into a number, whatever it is, so that a change of type shows as well.
+to both. The value of each place is folded into a number, whatever its type, so that a change of type shows
+too.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import random
 import re
 from typing import Any
 
-#: what every world has; ${n} are small random ints
+#: the contents of every world; ${n} are small random ints
 WORLD = """
 import collections, dataclasses, enum, functools, math, types
 import torch
@@ -232,7 +233,7 @@ CHANGES = [
     "x_dtype = torch.float32", "grad = False", "grad = True",
 ]  # fmt: skip
 
-#: places that reads and changes are about; a world is about three of them
+#: places that are read and changed; a world uses about three of them
 NAMES = [
     "number", "ratio", "flag", "text", "things", "table", "ordered", "counts", "queue", "members", "o", "p",
     "Derived", "Base", "Meta", "lazy", "slotted", "data", "point", "color",
@@ -277,7 +278,7 @@ class RandomWorld:
         return text
 
     def program(self) -> str:
-        """Reads in the frame, in a called function, behind a break, in a method of an object."""
+        """Reads in the frame, in a called function, after a break, in a method of an object."""
         reads = iter([self.random.choice(self.reads) for _ in range(10)])
         lines = ["def inner(x):", "    total = x.sum()"]
         lines += [self.fold(read, "    ") for read in itertools.islice(reads, 3)]

@@ -278,7 +278,7 @@ def left_alone(x):
 
 @pytest.fixture
 def only_this_frame():
-    """Made for each test: tests of the hook below the API take all marks away."""
+    """Made for each test: tests of the hook below the API remove all marks."""
 
     @capture.disable(recursive=False)
     def frame(x):

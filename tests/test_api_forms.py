@@ -1,4 +1,4 @@
-"""Arguments that programs written for torch.compile give."""
+"""Arguments as programs written for torch.compile pass them."""
 
 from __future__ import annotations
 

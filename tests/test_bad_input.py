@@ -1,5 +1,6 @@
-"""Wrong use of the API, backends that misbehave, programs that raise: a clear error, the hook off afterwards,
-nothing lost.
+"""Wrong use of the API, faulty backends, programs that raise.
+
+Each gives a clear error, the hook is off afterwards, and nothing is lost.
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ def test_a_backend_that_returns_something_else(backend, text, program):
 
 @pytest.mark.parametrize("fullgraph", [False, True])
 def test_a_failure_of_our_own(monkeypatch, fullgraph):
-    """Eager runs the frame, with one warning; where a whole graph was asked for, it is an error."""
+    """Eager runs the frame, with one warning; it is an error if a whole graph was requested."""
 
     def fails(*args):
         raise ZeroDivisionError("no such luck")

@@ -19,7 +19,7 @@ Program = Callable[[nn.Sequential, torch.Tensor], Any]
 
 
 def layers() -> nn.Sequential:
-    """All of one size: a saved tensor that is taken for another one goes unnoticed but for its values."""
+    """Layers of one size: only the values show a saved tensor that is mistaken for another one."""
     torch.manual_seed(0)
     return nn.Sequential(*[nn.Linear(4, 4) for _ in range(4)])
 
@@ -92,7 +92,7 @@ def test_checkpoint_around_captured_code() -> None:
     for function in (lambda a: model(a.sin()).tanh(), fast, fast):
         given = x.clone().requires_grad_()
         checkpoint(function, given, use_reentrant=False).sum().backward()
-        fast(given).sum()  # compiled by the second time
+        fast(given).sum()  # compiled at the second time
         gradients.append(given.grad)
     torch.testing.assert_close(gradients[1], gradients[0])
     torch.testing.assert_close(gradients[2], gradients[0])

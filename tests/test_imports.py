@@ -1,4 +1,4 @@
-"""What importing and using the package loads: none of the modules of torch.compile, and not slowly."""
+"""The imports of the package and of its use: no module of torch.compile, and not much time."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ print(capture.counters["graphs"]["compiled"], x.grad)
 
 
 def test_warnings_as_errors_do_not_stop_a_training_step():
-    """What compiles must not load a module of torch that warns."""
+    """The compiler must not load a module of torch that warns."""
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(STRICT)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("1 "), done.stdout
@@ -95,7 +95,7 @@ print(gc.get_freeze_count() > 10000, any(known is capture.config for known in gc
 
 
 def test_what_the_import_makes_is_in_the_oldest_generation():
-    """And what the program has frozen stays frozen."""
+    """Objects that the program has frozen stay frozen."""
     for arguments, expected in (([], "False True"), (["frozen"], "True False")):
         command = [sys.executable, "-c", SETTLED, *arguments]
         done = subprocess.run(command, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""Every log that CAPTURE_LOGS names has something to say of a program that breaks and is captured again."""
+"""Every log that CAPTURE_LOGS names has messages for a program that breaks and is captured again."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def texts(path: Path) -> str:
 
 
 def is_module(name: str) -> bool:
-    """Whether `codegen.launch.plan`, or `codegen.launch.plan.build_plan`, exists. Package names are the API's."""
+    """Whether `codegen.launch.plan`, or `codegen.launch.plan.build_plan`, exists. Package names are API."""
     *folders, last = name.split(".")
     place = ROOT.joinpath(*folders)
     if (place / last).is_dir() or (place / last).with_suffix(".py").exists():

@@ -1,5 +1,6 @@
-"""Random Python programs, captured, against eager: results, errors with their context and lines, printed
-text, changed objects.
+"""Random Python programs, captured, against eager.
+
+Compared: results, errors with their context and lines, printed text, changed objects.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ FAST, SLOW, BATCH = 3, 18, 25  # batches of programs
 
 
 def plain(value: Any) -> Any:
-    """The value as something that compares exactly; tensors by their rounded elements."""
+    """The value in a form that compares exactly; tensors become their rounded elements."""
     if isinstance(value, torch.Tensor):
         elements = [round(number, 4) if number == number else "nan" for number in value.flatten().tolist()]
         return (tuple(value.shape), value.requires_grad, elements)
@@ -30,9 +31,7 @@ def plain(value: Any) -> Any:
 
 
 def told(error: BaseException) -> Any:
-    """The error and those it was raised in the handling of, and the lines of the program that it came
-    through.
-    """
+    """The error and the errors in its context, with the lines of the program that they passed."""
     chain: list[Any] = []
     current: BaseException | None = error
     while current is not None:

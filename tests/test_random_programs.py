@@ -15,8 +15,8 @@ FAST, SLOW, BATCH = 4, 24, 25  # batches of programs
 
 
 def run(program: Program, function: Callable[..., Any], double: bool = False) -> tuple[Any, list[Any]]:
-    """What can be told of the results exactly, and the values: results, inputs afterwards, gradients. Or the
-    error.
+    """The properties of the results that must be equal, and the values: results, inputs afterwards,
+    gradients. Or the error.
     """
     inputs = program.inputs(double)
     try:
@@ -29,7 +29,7 @@ def run(program: Program, function: Callable[..., Any], double: bool = False) ->
                     loss.backward()
     except RuntimeError as error:
         return (type(error), str(error)), []
-    # Those of dims of size 1, and where nothing is laid out, may be others than eager's.
+    # The strides of dims of size 1, and of empty tensors, may differ from eager's.
     strides = [strides_of(result) for result in results]
     layouts = [(result.shape, result.dtype, result.requires_grad) for result in results]
     gradients = [value.grad for value in inputs]
@@ -46,7 +46,7 @@ def weights_like(result: torch.Tensor) -> torch.Tensor:
 
 
 def differences(expected: list[Any], found: list[Any], exact: list[Any]) -> list[str]:
-    """Values that differ by more than rounding: where the float64 run agrees with eager on more digits."""
+    """Values that differ by more than rounding: the float64 run agrees with eager on more digits there."""
     texts = []
     for i, (left, right, precise) in enumerate(zip(expected, found, exact, strict=True)):
         if left is None or torch.allclose(left, right, rtol=2e-4, atol=2e-5, equal_nan=True):
@@ -67,7 +67,7 @@ def test_same_as_eager(batch: int) -> None:
         outcome, expected = run(program, function)
         _, exact = run(program, function, double=True)
         captured = capture.compile(function, dynamic=True if seed % 4 == 0 else None)
-        for _ in range(2):  # the second call finds what the first one left
+        for _ in range(2):  # the second call finds the state that the first one left
             again, found = run(program, captured)
             assert again == outcome, f"seed {seed}:\n{program.source}"
             comparable = len(exact) == len(expected)  # parts in float32 may not fit those in float64

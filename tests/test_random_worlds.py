@@ -39,7 +39,7 @@ def change(text: str, world: dict[str, Any]) -> Any:
 
 
 def differences(seed: int, backend: str) -> list[str]:
-    """What went apart, at the first call that did."""
+    """The differences, at the first call that has some."""
     random_world = RandomWorld(seed)
     eager = random_world.namespace(lambda: None)
     ours = random_world.namespace(capture.graph_break)

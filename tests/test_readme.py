@@ -1,4 +1,4 @@
-"""The README keeps its word: its code runs and prints what it says; the names in it exist."""
+"""The README is correct: its code runs and prints what it says; the names in it exist."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ README = (ROOT / "README.md").read_text()
 
 
 def blocks() -> list[tuple[str, str]]:
-    """(code, the text behind it) of each block that is marked to be run."""
+    """(code, the text after it) of each block that is marked to be run."""
     return re.findall(r"<!-- run -->\n```python\n(.*?)```.*?```text\n(.*?)```", README, re.DOTALL)
 
 
 @pytest.mark.parametrize("number", range(len(blocks())))
 def test_code_prints_what_it_says(number):
     code, expected = blocks()[number]
-    name = f"<doctest README {number}>"  # a name that linecache keeps, for lines in reports
+    name = f"<doctest README {number}>"  # linecache keeps a name of this form, for lines in reports
     linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
     capture.reset()
     printed = io.StringIO()

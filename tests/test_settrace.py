@@ -1,5 +1,6 @@
-"""The settrace hook: the same results as without it, functions as they were behind it, and all of that
-without the extension.
+"""The settrace hook: the same results as without it, and functions are unchanged after it.
+
+It works without the extension.
 """
 
 from __future__ import annotations

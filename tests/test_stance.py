@@ -1,4 +1,4 @@
-"""Stances: what compiled functions do for a while; errors in place of recompilations."""
+"""Stances: a temporary behaviour of compiled functions; errors in place of recompilations."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def as_pattern(block: str) -> str:
-    """`...` on a line of its own stands for any lines, within a line for anything on it."""
+    """`...` on its own line matches any lines; within a line it matches anything."""
     return "".join(
         r"(?:.*\n)*?" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") + "\n"
         for line in block.splitlines()

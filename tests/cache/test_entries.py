@@ -1,4 +1,4 @@
-"""Cache entries: installing, dying with guarded objects, counting, starting anew."""
+"""Cache entries: they are installed, die with guarded objects, count, and start again from nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from guards.sources import LocalSource
 
 
 class Guards:
-    """Stands for a guard set that knows these objects by address."""
+    """A stand-in for a guard set that knows these objects by address."""
 
     def __init__(self, *objects):
         self.references = [None if obj is None else weakref.ref(obj) for obj in objects]
@@ -104,12 +104,12 @@ def test_object_that_outlives_code_and_entry(code):
     install(code, entry)
     cache.reset()
     assert entries(code) == []
-    del thing  # nothing left to remove, nothing goes wrong
+    del thing  # nothing is left to remove, and no error is raised
     assert entry.guard_set.weak_objects() == [None]
 
 
 def test_entry_dies_while_its_code_runs():
-    """The object that an entry is bound to dies in the very frame that runs the entry."""
+    """The object that an entry is bound to dies in the same frame that runs the entry."""
     names = {"things": [Thing()]}
     exec("def fn(): raise AssertionError\ndef new():\n    things.clear()\n    return 'ran'", names)
     fn = names["fn"]

@@ -1,4 +1,4 @@
-"""The store of object files: what comes back, what damage does, who may share it, how it stays small."""
+"""The store of object files: its answers, damaged files, sharing between processes, its size."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_no_temporary_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_folder_that_cannot_be_written(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A file stands where the folder should be: reads find nothing, writes are reported once."""
+    """A file is in the place of the folder: reads find nothing, and writes are reported once."""
     (tmp_path / "file").write_text("in the way")
     store = KernelStore(tmp_path / "file")
     with caplog.at_level(logging.WARNING, "capture.cache"):
@@ -104,7 +104,7 @@ def test_least_recently_used_go_first(tmp_path: Path) -> None:
         store.put((str(number),), bytes(1000))
         path = store._path((str(number),))
         os.utime(path, (number, number))
-    assert store.get(("0",)) is not None  # used now: the youngest
+    assert store.get(("0",)) is not None  # used now: it is the youngest
     store.put(("9",), bytes(1000))
     kept = [number for number in range(10) if store.get((str(number),)) is not None]
     assert 0 in kept
@@ -114,7 +114,9 @@ def test_least_recently_used_go_first(tmp_path: Path) -> None:
 
 
 def test_a_put_looks_at_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A store may hold tens of thousands of files, and each process puts something first."""
+    """A put looks at one folder only: a store may hold tens of thousands of files, and each process puts
+    something first.
+    """
     for number in range(20):
         KernelStore(tmp_path).put((str(number),), bytes(1000))
     looked_at: list[Path] = []
@@ -127,7 +129,7 @@ def test_a_put_looks_at_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_what_looks_like_too_much_is_counted(tmp_path: Path) -> None:
-    """One large file in a folder says little about the others."""
+    """One large file in a folder says little about the other folders, so the store counts them."""
     store = KernelStore(tmp_path, max_bytes=100_000)
     store.put(PARTS, bytes(10_000))
     store.put(("other",), bytes(10_000))

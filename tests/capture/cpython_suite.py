@@ -1,7 +1,7 @@
-"""CPython's own tests, each with torch operations in it so that its frame is captured.
+"""CPython's own tests, with torch operations added to each, so that its frame is captured.
 
 In:  the name of a module of the interpreter's `test` package.
-Out: its test cases, to be run as they are or with their methods captured; the outcome of each as a list of
+Out: its test cases, to run as they are or with their methods captured; the outcome of each as a list of
      words.
 
     def test_len(self):          def test_len(self):
@@ -50,7 +50,7 @@ def surround(function: ast.FunctionDef) -> None:
 
 
 class Loader(importlib.abc.Loader):
-    """Loads a module of tests as the user's own code: its frames are captured."""
+    """Loads a module of tests as the user's own code, so that its frames are captured."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -76,12 +76,12 @@ class Finder(importlib.abc.MetaPathFinder):
 
 
 def is_there() -> bool:
-    """Whether the interpreter came with its tests."""
+    """Whether the interpreter has its tests."""
     return os.path.exists(os.path.join(FOLDER, "support", "__init__.py"))
 
 
 def load(name: str) -> types.ModuleType:
-    """The module with tensors in its tests; what it imported of the package is forgotten again."""
+    """The module with tensors in its tests; the package's modules that it imported are removed again."""
     finder = Finder()
     sys.meta_path.insert(0, finder)
     try:
@@ -103,7 +103,7 @@ def cases(module: types.ModuleType) -> Iterator[unittest.TestCase]:
 
 
 class Outcomes(unittest.TestResult):
-    """What became of a test, a word for each thing that was reported."""
+    """The outcome of a test: a word for each thing that was reported."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,5 +1,6 @@
-"""Small models of the kinds that people train, each with an input: `MODELS[name]()` gives (module, positional
-arguments).
+"""Small models of common kinds, each with an input.
+
+`MODELS[name]()` gives (module, positional arguments).
 """
 
 from __future__ import annotations

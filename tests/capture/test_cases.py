@@ -1,5 +1,6 @@
-"""Every case, eager against captured: values, printed text, exceptions, changed arguments, graphs and
-operations.
+"""Every case, eager against captured.
+
+Compared: values, printed text, exceptions, changed arguments, graphs and operations.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from capture.report.config import config
 from capture.report.counters import counters
 from tests.capture.cases.registry import CASES, Case
 
-# Importing a module of cases enters them in the table; those of dynamic sizes have a table and a test of
-# their own.
+# The import of a module of cases adds them to the table; those of dynamic sizes have their own table and
+# test.
 for _path in sorted((Path(__file__).parent / "cases").glob("*/*.py")):
     if _path.stem not in ("__init__", "dynamic_registry", "unbacked_registry") and not _path.stem.startswith(
         "dynamic"
@@ -50,7 +51,9 @@ _capture.skip_code(outcome.__code__)
 
 
 def same(left: Any, right: Any, seen: frozenset[tuple[int, int]] = frozenset()) -> bool:
-    """Alike in type and contents, all the way down; `seen`: pairs under comparison further up."""
+    """Whether both are equal in type and contents, at any depth; `seen`: pairs under comparison further
+    up.
+    """
     if type(left) is not type(right) or (id(left), id(right)) in seen:
         return type(left) is type(right)
     if isinstance(left, torch.Tensor):
@@ -94,7 +97,7 @@ def has_parts(value: Any) -> bool:
 
 
 def parts(value: Any) -> list[Any]:
-    """What makes up an object: items, then attributes."""
+    """The parts of an object: items, then attributes."""
     if isinstance(value, types.FunctionType):
         return [value.__name__]
     if isinstance(value, types.MethodType):
@@ -106,7 +109,7 @@ def parts(value: Any) -> list[Any]:
 
 
 def attributes(value: Any) -> dict[str, Any]:
-    """What an object keeps in its dict and its slots."""
+    """The attributes of an object, in its dict and its slots."""
     state = dict(getattr(value, "__dict__", {}))
     for cls in type(value).__mro__:
         slots = vars(cls).get("__slots__", ())

@@ -1,5 +1,6 @@
-"""The cases once more, with every size, int and float a symbol: the results are eager's, natively too. A part
-of them; all are slow.
+"""The cases with every size, int and float as a symbol: the results are eager's, natively too.
+
+It runs a part of the cases; all of them are slow.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tests.capture.cases.registry import Case
 from tests.capture.test_cases import CASES, Counting, outcome, same
 
 EVERY = 16  # one case in so many is fast enough for each run
-# They look at what recorded the operations, a profiler or autograd: kernels are none of torch's.
+# They look at the recorder of the operations, a profiler or autograd: kernels are no operations of torch.
 NOT_NATIVELY = {
     "torch.contexts.profiler_that_is_read",
     "torch.autograd.grad_fn_name",
@@ -36,7 +37,7 @@ def fresh() -> Any:
 
 
 def alike(left: Any, right: Any) -> bool:
-    """As `same`; tensors, alone or in lists and tuples, up to rounding."""
+    """As `same`; tensors, alone or in lists and tuples, may differ by rounding."""
     if isinstance(left, torch.Tensor) and type(left) is type(right) and left.layout is torch.strided:
         with torch._C.DisableTorchFunctionSubclass():
             layouts = [(t.shape, t.dtype, t.stride(), t.requires_grad) for t in (left, right)]

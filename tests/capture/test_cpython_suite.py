@@ -1,4 +1,4 @@
-"""The interpreter against CPython's own tests: captured, each one ends as it does when Python runs it."""
+"""The interpreter against CPython's own tests: each captured test ends as it does when Python runs it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MODULES = (
     "list", "patma", "raise", "userlist", "with",
 )  # fmt: skip
 
-#: tests that end otherwise, and why
+#: tests that end differently, and why
 KNOWN_DIFFERENCES: dict[str, str] = {}
 
 

@@ -27,7 +27,7 @@ def made(name: str) -> tuple[torch.nn.Module, tuple[Any, ...]]:
 
 
 def result_of(value: Any) -> torch.Tensor:
-    """The tensor that a loss is made from."""
+    """The tensor from which a loss is made."""
     if isinstance(value, torch.Tensor):
         return value
     return (
@@ -70,7 +70,7 @@ def test_same_as_eager(name: str, run: Any) -> None:
     for one, two in zip(captured(run, name, "eager"), expected, strict=True):
         torch.testing.assert_close(
             one, two, rtol=1e-6, atol=1e-8
-        )  # modelling code may ask is_compiling() and take another way
+        )  # modelling code may ask is_compiling() and take another branch
 
 
 @pytest.mark.slow
@@ -87,8 +87,8 @@ def test_native(name: str, run: Any) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_graph_counts(name: str) -> None:
-    """Of a forward pass in training mode; a row of the golden table. CAPTURE_UPDATE_GOLDEN=1 writes the row
-    anew.
+    """The graphs of a forward pass in training mode: a row of the golden table. CAPTURE_UPDATE_GOLDEN=1
+    writes a new row.
     """
     captured(forward, name, "eager")
     graphs = counters["graphs"]
@@ -101,8 +101,8 @@ def test_graph_counts(name: str) -> None:
 
 
 def test_graph_counts_where_torch_compile_was_used() -> None:
-    """It wraps `nn.Module.__init__` for the rest of the process; a slice of a ModuleList is a module made in
-    the frame.
+    """torch.compile wraps `nn.Module.__init__` for the rest of the process; a slice of a ModuleList is a
+    module that the frame makes.
     """
     import torch._dynamo.mutation_guard as mutation_guard
 

@@ -1,4 +1,4 @@
-"""The example of the design's origin: a branch on data makes three graphs, and no more."""
+"""The example from the origin of the design: a branch on data makes three graphs, and no more."""
 
 from __future__ import annotations
 

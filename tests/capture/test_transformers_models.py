@@ -1,5 +1,6 @@
-"""Architectures of the transformers package: values and gradients as in eager mode, graph counts as in the
-golden table.
+"""Architectures of the transformers package: values, gradients and graph counts.
+
+Values and gradients are as in eager mode, graph counts as in the golden table.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ ROWS = dict(line.split(": ", 1) for line in GOLDEN.read_text().splitlines())
 
 
 def training_step(name: str, backend: str | None) -> list[torch.Tensor]:
-    """Output, gradients, and where torch's random numbers are then."""
+    """Output, gradients, and the state of torch's random numbers afterwards."""
     torch.manual_seed(0)
     model, inputs = ARCHITECTURES[name]()
     run: Any = model.train() if backend is None else capture.compile(model.train(), backend=backend)
@@ -66,8 +67,8 @@ def test_native_training_step(name: str) -> None:
 
 
 def test_masks_by_vmap() -> None:
-    """A mask function of the library's users: padding is looked up with tensors of no dims, under a mode that
-    keeps them tensors.
+    """A mask function of the library's users looks up padding with zero-dimensional tensors, under a mode
+    that keeps them tensors.
     """
     from transformers.masking_utils import and_masks, causal_mask_function, padding_mask_function, sdpa_mask
 

@@ -1,4 +1,4 @@
-"""Worlds that change between two calls: what was captured in the old one must not answer in the new one."""
+"""Worlds that change between two calls: a capture in the old world must not answer in the new one."""
 
 from __future__ import annotations
 
@@ -460,7 +460,7 @@ def test_frames_below_torch_compile_are_its_own(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_view_made_without_grad_mode() -> None:
-    """It says that it requires grad, as its base does; one capture serves all calls."""
+    """It reports requires_grad, as its base does; one capture serves all calls."""
 
     def product(view: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         return x @ view + 1

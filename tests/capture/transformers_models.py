@@ -1,7 +1,7 @@
-"""Architectures of the transformers package with small random weights: `ARCHITECTURES[name]()` gives (module,
-keyword arguments).
+"""Architectures of the transformers package with small random weights.
 
-Each row of the tables names the configuration, the model and what its configuration is given besides.
+`ARCHITECTURES[name]()` gives (module, keyword arguments). Each row of the tables names the configuration, the
+model and the further arguments of its configuration.
 """
 
 from __future__ import annotations

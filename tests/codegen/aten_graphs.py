@@ -2,7 +2,7 @@
 
     graph, results = record(lambda x: torch.relu(x) + 1, [x])
 
-Every ATen call below autograd becomes a node whose `meta["val"]` is the real result; operators of
+Every ATen call below autograd becomes a node whose `meta["val"]` is the real result. Operators of
 `codegen.rewrite.table` are rewritten first.
 """
 

@@ -1,4 +1,4 @@
-"""Small programs of torch calls, as compile_fx gets them, with inputs that bring out what can go wrong.
+"""Small programs of torch calls, in the form that compile_fx gets, with inputs that show likely errors.
 
 `PROGRAMS[name] = (function, make_inputs)`; `make_inputs()` gives the same tensors each time.
 """

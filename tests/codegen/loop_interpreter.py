@@ -1,14 +1,13 @@
-"""Runs loop IR and programs on torch tensors, slowly and plainly: the meaning that lowering is tested
-against.
+"""Runs loop IR and programs on torch tensors, slowly and plainly: the reference for lowering.
 
 In:  a kernel or a Program, and its inputs.
-Out: what its outputs are.
+Out: the values of its outputs.
 
-    run_kernel(k0, {"x": memory of x, "out": memory of out})      run_program(lower_graph(graph), [x, w]) ->
-        [y]
+    run_kernel(k0, {"x": memory of x, "out": memory of out})
+    run_program(lower_graph(graph), [x, w]) -> [y]
 
-A vector loop runs all its iterations at once: axis variable and values are tensors of one element for each
-lane.
+A vector loop runs all its iterations at once: the axis variable and the values are tensors with one element
+for each lane.
 """
 
 from __future__ import annotations
@@ -233,7 +232,7 @@ _RUN: dict[type, Callable[[_Run, Any], None]] = {
 
 
 def run_kernel(kernel: ir.Kernel, memory: dict[str, Tensor], sizes: dict[str, int] | None = None) -> None:
-    """Run `kernel` on flat memory; raises CheckFailed."""
+    """Runs `kernel` on flat memory; raises CheckFailed."""
     _Run(kernel, memory, sizes or {}).block(kernel.body)
 
 
@@ -241,7 +240,7 @@ def run_kernel(kernel: ir.Kernel, memory: dict[str, Tensor], sizes: dict[str, in
 
 
 def flat_memory(tensor: Tensor) -> Tensor:
-    """The elements from the tensor's first to its last, as they lie in memory."""
+    """The elements from the tensor's first to its last, in the order of memory."""
     if tensor.numel() == 0:
         return tensor.new_empty(0)
     length = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
@@ -269,7 +268,7 @@ class ProgramRun:
         assert info.kind in ("temp", "output"), f"{info.name} is read before it is written"
         tensor = torch.empty_strided(self.numbers(info.shape), self.numbers(info.strides), dtype=info.dtype)
         if info.dtype.is_floating_point:
-            tensor.fill_(float("nan"))  # what nobody writes shows
+            tensor.fill_(float("nan"))  # an element that nobody writes is visible
         return tensor
 
     def tensor(self, name: str) -> Tensor:
@@ -311,7 +310,7 @@ class ProgramRun:
 
 
 def execute(run: ProgramRun) -> list[Any]:
-    """Run all steps; the outputs."""
+    """Runs all steps and returns the outputs."""
     actions: dict[type, Callable[[Any], None]] = {
         KernelStep: run.kernel,
         ExternStep: run.extern,
@@ -323,5 +322,5 @@ def execute(run: ProgramRun) -> list[Any]:
 
 
 def run_program(program: Program, inputs: list[Any]) -> list[Any]:
-    """The outputs of the program. Inputs that it writes to are changed."""
+    """The outputs of the program. Inputs that it writes are changed."""
     return execute(ProgramRun(program, inputs))

@@ -1,9 +1,9 @@
-"""The check of lowering: a function run by eager, by the loop interpreter and as machine code gives the same.
+"""The check of lowering: eager, the loop interpreter and machine code give the same results.
 
     program = check(lambda x: torch.softmax(x, 1), torch.randn(4, 8))        assert len(kernels(program)) == 1
 
-Same values (within rounding of the element type; exactly for integers and bools), shapes, strides, element
-types, memory shared with the inputs, and the same changes of the inputs.
+The values are the same (within rounding of the element type; exactly for integers and bools), and so are
+shapes, strides, element types, memory shared with the inputs, and the changes of the inputs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def lowered(function: Callable[..., Any], *inputs: Tensor) -> tuple[Program, lis
 
 
 def copied(inputs: tuple[Tensor, ...]) -> list[Tensor]:
-    """Inputs of the same layout in memory of their own."""
+    """Copies of the inputs with the same layout."""
     copies = []
     for value in inputs:
         memory = value.untyped_storage().clone()
@@ -68,7 +68,7 @@ def assert_same(actual: Any, expected: Any, exact: bool = False) -> None:
 
 
 def _aliases(values: list[Any], inputs: list[Any]) -> list[Any]:
-    """Which input's memory, and where in it, each value lies."""
+    """For each value: which input's memory it uses, and where in it."""
     places = {t.untyped_storage().data_ptr(): number for number, t in enumerate(inputs) if t.numel()}
     tensors = [v for v in values if isinstance(v, Tensor)]
     return [
@@ -85,7 +85,7 @@ def check(
     native: bool = True,
     no_calls: bool = True,
 ) -> Program:
-    """Compare all three; returns the program. `no_calls`: everything has been lowered."""
+    """Compares all three; returns the program. `no_calls`: everything has been lowered."""
     program, _ = lowered(function, *copied(inputs))
     eager_inputs = copied(inputs)
     with torch.no_grad():
@@ -105,8 +105,8 @@ def check(
 
 
 def check_fails(function: Callable[..., Any], record_inputs: list[Tensor], *inputs: Tensor) -> None:
-    """With `inputs` eager raises, and so the program must fail (it is recorded with `record_inputs`, which
-    are fine).
+    """Eager raises with `inputs`, so the program must fail (it is recorded with `record_inputs`, which are
+    valid).
     """
     program, _ = lowered(function, *record_inputs)
     with pytest.raises((RuntimeError, IndexError, ZeroDivisionError)):

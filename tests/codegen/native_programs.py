@@ -1,7 +1,8 @@
-"""Runs programs with machine code in place of the loop interpreter: each kernel compiled and called through
-ctypes.
+"""Runs programs with machine code instead of the loop interpreter.
 
-run_native(lower_graph(graph), [x, w]) -> [y]
+Each kernel is compiled and called through ctypes.
+
+    run_native(lower_graph(graph), [x, w]) -> [y]
 """
 
 from __future__ import annotations
@@ -41,5 +42,5 @@ class NativeRun(ProgramRun):
 
 
 def run_native(program: Program, inputs: list[Any]) -> list[Any]:
-    """The outputs of the program, kernels as machine code. Inputs that it writes to are changed."""
+    """The outputs of the program, with kernels as machine code. Inputs that it writes are changed."""
     return execute(NativeRun(program, inputs))

@@ -1,7 +1,7 @@
-"""compile_fx against eager: values, dtypes, sizes, strides, requires_grad, identity, aliasing, writes,
-gradients, random state.
+"""compile_fx against eager.
 
-Each program of `graph_programs` runs with kernels and without (every operator called as it is).
+Compared: values, dtypes, sizes, strides, requires_grad, identity, aliasing, writes, gradients, random state.
+Each program of `graph_programs` runs with kernels and without (every operator is called as it is).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def graph_of(function: Any, args: list[Any]) -> fx.GraphModule:
-    """A graph at the level of torch calls, as the frame hook makes them: recorded by running on the real
+    """A graph at the level of torch calls, as the frame hook makes them: recorded by a run on the real
     inputs.
     """
     return CallRecorder(function).record(args)
@@ -153,7 +153,7 @@ def assert_equal(found: Any, expected: Any, where: str) -> None:
         assert found == expected, where
 
 
-EAGER = {"float_argument"}  # programs that are left to eager as a whole
+EAGER = {"float_argument"}  # programs that eager runs as a whole
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -165,7 +165,7 @@ def test_like_eager(name: str, way: str) -> None:
     run = compile_fx(module, example)
     assert isinstance(run, EagerGraph) == (name in EAGER), getattr(run, "reason", "")
     if name == "batch_norm" and way == "operators":
-        expected.pop("written")  # copy_ raises the version, the kernel that writes in its place does not
+        expected.pop("written")  # copy_ raises the version; the kernel that writes in its place does not
     for _ in range(2):
         found = outcome(run, make())
         for key, value in expected.items():
@@ -384,7 +384,7 @@ def test_modules_in_the_graph() -> None:
 
 
 def test_lazily_conjugated_values_stay_inside() -> None:
-    """Saved for the backward as values; a graph that gives one away runs through eager."""
+    """They are saved for the backward as values; a graph that returns one runs in eager."""
 
     def correlation(x: Any, y: Any) -> Any:
         return torch.fft.irfft(torch.fft.rfft(x) * torch.fft.rfft(y).conj(), n=6).square()
@@ -433,7 +433,7 @@ assert not barred, barred
 
 @pytest.mark.parametrize("view", [lambda x: x.reshape(6), lambda x: x.mT, lambda x: x[0], torch.positive])
 def test_views_that_are_made_in_inference_mode(view: Any) -> None:
-    """Those of a tensor that requires grad say so, too."""
+    """Views of a tensor that requires grad report it, too."""
 
     def program(x: torch.Tensor) -> Any:
         with torch.inference_mode():
@@ -448,7 +448,7 @@ def test_views_that_are_made_in_inference_mode(view: Any) -> None:
 
 
 def test_graph_in_inference_mode() -> None:
-    """As a whole: compiled, and its results are inference tensors. In part: eager."""
+    """A whole graph is compiled, and its results are inference tensors; a part of a graph runs in eager."""
     x = torch.randn(3, 4)
     for whole in (True, False):
         graph = torch.fx.Graph()
@@ -489,7 +489,7 @@ def test_defaults_of_operators_are_those_of_the_schema() -> None:
 
 
 def test_a_result_that_eager_leaves_out() -> None:
-    """Attention without its weights: their tensor is undefined, where the operator's rule says that it is
+    """Attention without its weights: their tensor is undefined, although the operator's rule says that it is
     empty.
     """
     attention = torch.nn.MultiheadAttention(8, 2, batch_first=True).eval().requires_grad_(False)

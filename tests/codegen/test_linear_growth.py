@@ -1,5 +1,6 @@
-"""The first step of a network takes time in proportion to its layers: no pass looks at all of a graph for
-each part of it.
+"""The first step of a network takes time in proportion to its layers.
+
+No pass looks at a whole graph for each part of it.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def calls(network: nn.Module, x: torch.Tensor) -> Counter[CodeType]:
 def test_work_grows_with_the_layers(name: str) -> None:
     make, shape = NETWORKS[name]
     x = torch.randn(shape, requires_grad=True)
-    calls(make(2), x)  # fills what is kept for the process
+    calls(make(2), x)  # fills the caches of the process
     one, two, four = (calls(make(count), x) for count in (5, 10, 20))
     first, second = (b.total() - a.total() for a, b in ((one, two), (two, four)))
     worst = sorted(four, key=lambda code: four[code] - 3 * two[code] + 2 * one[code])[-5:]

@@ -98,7 +98,7 @@ class MyStr(str):
 
 
 class Hostile(Plain):
-    """Everything that a guard must not call."""
+    """Has everything that a guard must not call."""
 
     def __getattr__(self, name: str) -> Any:
         raise AssertionError("a guard ran __getattr__")

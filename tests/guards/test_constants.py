@@ -1,6 +1,4 @@
-"""Constants by hypothesis: the native comparison, the twin's and the hashable identity say the same, and what
-that is.
-"""
+"""Constants by hypothesis: the native comparison, the Python twin and the hashable identity agree."""
 
 from __future__ import annotations
 
@@ -47,7 +45,7 @@ def native_equal(expected: Any, actual: Any) -> bool:
 
 
 def rebuilt(value: Any) -> Any:
-    """An equal constant made of other objects where that is possible."""
+    """An equal constant made of other objects, if that is possible."""
     if type(value) in (tuple, torch.Size, frozenset):
         return type(value)([rebuilt(item) for item in value])
     if type(value) is slice:

@@ -1,5 +1,6 @@
-"""A view of a parameter made without grad mode says that it requires grad, though its own flag is off: an
-entry for plain tensors is none for it.
+"""A view of a parameter made without grad mode reports requires_grad, though its own flag is off.
+
+An entry for plain tensors does not fit it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Every row of `cases`: guards hold under the changes that they should survive, and fail under the others, in
-C and in Python alike.
+"""Every row of `cases`: guards hold under some changes and fail under the others, in C and in Python
+alike.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Worlds: a frame's names that a test changes between capture and check.
 
-In:  what the names hold at first, guards over them, and changes under which they must hold or fail.
+In:  the first values of the names, guards on them, and changes under which they must hold or fail.
 Out: `Case`; `run` checks a change through the native program and the Python twin, which have to agree.
 """
 
@@ -70,7 +70,7 @@ Change = Callable[[World], Any]
 
 @dataclass
 class Case:
-    """`make` makes the names; `guards` makes the guards; each change has a text and a function on the world."""
+    """`make` makes the names; `guards` makes the guards; each change has a text and a function."""
 
     name: str
     make: Callable[[], dict[str, Any]]
@@ -82,7 +82,7 @@ class Case:
 def verdict(
     world: World, guards: GuardSet, slots: list[Source], change: Change | None = None
 ) -> tuple[int, Any]:
-    """What both programs say of the world, after `change`."""
+    """The answers of both programs after `change`."""
     code = world.function.__code__
     native, twin = encode(guards, slots, code), PythonProgram(guards, slots, code, _capture.NULL)
     assert native.check(*world.arguments)[0] == -1, "guards must hold in the world that they were made from"

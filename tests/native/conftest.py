@@ -1,4 +1,4 @@
-"""The frame hook in tests: a key of its own for each test, callbacks that are always taken off again."""
+"""The frame hook in tests: each test has its own key, and callbacks are always removed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Hook:
-    """What the tests do with `_capture`. `seen` are the Frame objects that the callback got."""
+    """The tests' access to `_capture`. `seen` are the Frame objects that the callback got."""
 
     def __init__(self) -> None:
         self.key = object()
@@ -28,14 +28,14 @@ class Hook:
         return self.answers.get(frame.code)
 
     def call(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """fn(*args, **kwargs), its frame and all below hooked."""
+        """fn(*args, **kwargs), with its frame and all below hooked."""
         return self.call_with(self.callback, fn, *args, **kwargs)
 
     def call_with(
         self, callback: Callable[[Any], Any], fn: Callable[..., Any], *args: Any, **kwargs: Any
     ) -> Any:
-        """The same with another callback. No frame but fn's is seen: no context manager here, its __exit__
-        would be.
+        """The same with another callback. Only fn's frame is seen: a context manager here would add its
+        __exit__.
         """
         previous = _capture.set_callback(callback, self.key)
         try:
@@ -47,7 +47,7 @@ class Hook:
         return [frame.code.co_name for frame in self.seen]
 
     def replace(self, fn: FunctionType, by: FunctionType | CodeType, guards: Any = None) -> Any:
-        """Let the code of `by` run in place of fn's."""
+        """Makes the code of `by` run in place of fn's."""
         entry = _capture.Entry(guards, self.key, code=getattr(by, "__code__", by))
         _capture.add_entry(fn.__code__, entry)
         return entry

@@ -1,6 +1,4 @@
-"""What the machine remembers of a look-up never outlives its truth: random changes of objects, classes and
-dicts, with one program all along.
-"""
+"""The machine's cached look-ups stay true: random changes of objects, classes and dicts, with one program."""
 
 from __future__ import annotations
 
@@ -41,7 +39,7 @@ def delete_from_class(cls: type, name: str) -> None:
 
 
 def set_as_attribute(x: Any, name: str, value: Any) -> None:
-    """As the interpreter does it (inline values), unless a property is in the way."""
+    """Sets it as the interpreter does (inline values), unless a property is in the way."""
     if not isinstance(getattr(type(x), name, None), property):
         object.__setattr__(x, name, value)
 
@@ -92,7 +90,7 @@ steps = st.lists(
 
 
 def same_as_twin(world: World, sources: list[Source], changes: list[Callable[[], None]]) -> None:
-    """One program a source, checked after each change."""
+    """One program for each source, checked after each change."""
     code = world.function.__code__
     programs = [
         (encode(GuardSet(), [source], code), PythonProgram(GuardSet(), [source], code, _capture.NULL))
@@ -152,7 +150,7 @@ def test_dict_items(sequence: list[tuple[str, Any, int]]) -> None:
 
 
 def test_names_made_at_run_time() -> None:
-    """Children of a Sequential are named by strs that are not interned."""
+    """Children of a Sequential have names that are not interned strs."""
     model = torch.nn.Sequential(*(torch.nn.Linear(1, 1) for _ in range(12)))
     world = World({"x": model})
     sources: list[Source] = [AttrSource(AttrSource(X, str(i)), "weight") for i in range(12)]

@@ -409,7 +409,7 @@ def test_a_failed_check_raises_or_runs_the_fallback() -> None:
 
 
 def test_a_fallback_may_be_given_later() -> None:
-    """One that knows the graph: the two are collected together."""
+    """The fallback knows the graph: the two are collected together."""
 
     class Owner:
         def __init__(self, graph: Any) -> None:

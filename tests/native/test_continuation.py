@@ -1,4 +1,4 @@
-"""Continuations: a broken frame goes on without growing any stack."""
+"""Continuations: a broken frame resumes without growing any stack."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def original_captured(n):
 
 @pytest.fixture
 def chain(hook):
-    """`original(n)` breaks at each step of a loop that adds up n, n - 1, ...; `depths` are the heights of the
+    """`original(n)` breaks at each step of a loop that adds n, n - 1, ...; `depths` are the heights of the
     stack at the steps.
     """
     names = {"depths": set(), "inspect": inspect, "Continuation": _capture.Continuation}
@@ -90,8 +90,8 @@ def test_run_continuations_and_arguments():
 
 
 def test_what_the_rest_does_not_need_is_freed(hook):
-    """Neither the frame that broke nor the loop that goes on keeps values alive that the program has let go
-    of.
+    """Neither the frame that broke nor the loop that continues keeps values alive that the program has
+    released.
     """
 
     class Thing:

@@ -1,4 +1,4 @@
-"""ConvertedInputs: a graph called with tensors in the place of what the frame has."""
+"""ConvertedInputs: a graph is called with tensors in the place of the frame's values."""
 
 import gc
 import math

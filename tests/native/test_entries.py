@@ -1,4 +1,4 @@
-"""Entries and marks of code objects: what is accepted, order, life and death, reference counts."""
+"""Entries and marks of code objects: what is accepted, order, lifetime, reference counts."""
 
 from __future__ import annotations
 
@@ -238,7 +238,9 @@ def test_slots_live_while_the_graph_runs(hook):
 
 @pytest.mark.parametrize("width", [3, 5000])
 def test_code_takes_slots_behind_its_parameters(hook, width):
-    """Width: so many locals that the frame can't hold the code, and a function is called instead."""
+    """Width: the number of locals at which the frame can't hold the code, and a function is called
+    instead.
+    """
 
     class Owner:
         pass
@@ -272,7 +274,7 @@ def test_answer_of_the_callback_loads_its_slots(hook):
     entry = _capture.Entry(guards, hook.key, graph=lambda x: (x,), result=(("out", 0),))
     hook.answers[fn.__code__] = entry
     assert hook.call(fn, 5) == 5
-    # guards are run to load the slots; where they fail the frame is left to Python
+    # Guards run to load the slots; if they fail, Python runs the frame.
     assert hook.call(fn, "x") == "eager"
     assert entry.hits == 0
 
@@ -367,7 +369,7 @@ def test_entry_removed_by_what_it_runs(hook):
 
 
 def scenarios(hook):
-    """Pairs (name, call): each way in which a frame can go."""
+    """Pairs (name, call): each way in which a frame can end."""
 
     class Thing:
         pass

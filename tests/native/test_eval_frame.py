@@ -1,4 +1,4 @@
-"""The evaluator: which frames are seen, and what runs in their place."""
+"""The evaluator: which frames are seen, and which code runs in their place."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_sees_every_call_and_its_arguments(hook):
     assert hook.call(outer, 1, 2, 3, c=5, e=6) == 4
     first, second = hook.seen
     assert (first.code, first.function) == (outer.__code__, outer)
-    # positional, keyword-only, *args, **kw, then the locals that are not bound yet, then the free variable
+    # Positional, keyword-only, *args, **kw, then the locals that are not bound yet, then the free variable.
     assert first.locals == (1, 2, 5, 4, (3,), {"e": 6}, _capture.NULL, _capture.NULL)
     assert first.globals is globals()
     assert first.builtins is outer.__builtins__
@@ -291,7 +291,7 @@ def test_globals_and_builtins_are_the_originals(hook):
 
 
 def test_wide_replacement_uses_the_function_call(hook):
-    """A frame's memory may be too small for the new code; then a function made from it is called."""
+    """A frame's memory may be too small for the new code; then a function made from the code is called."""
     names = [f"v{i}" for i in range(5000)]
     body = "\n    ".join(f"{name} = a" for name in names)
     namespace = {"sys": sys}

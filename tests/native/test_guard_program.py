@@ -1,4 +1,4 @@
-"""The native machine by itself: instruction table, malformed programs, slots, references, hostile memory."""
+"""The native machine by itself: instruction table, malformed programs, slots, references, invalid memory."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_instructions_are_numbered_as_in_the_extension() -> None:
 
 
 def test_shape_operators_agree() -> None:
-    """The extension has the operators of `conditions`, with as many operands, behind its two loads."""
+    """The extension has the operators of `conditions`, with as many operands, after its two loads."""
     native = {name.lower(): arity for name, arity in _capture.shape_operators}
     assert native == {"load": 0, "const": 0, **{name: o.arity for name, o in OPERATORS.items()}}
 

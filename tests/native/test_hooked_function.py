@@ -1,4 +1,4 @@
-"""HookedFunction: a function that runs another one under a callback of its own."""
+"""HookedFunction: a function that runs another one under its own callback."""
 
 import copy
 import functools
@@ -22,7 +22,7 @@ def callback_two(frame):
 
 
 def described(a, b=2, *rest, c: int = 3):
-    """What readers see."""
+    """A function with all that readers see."""
 
 
 described.mark = "kept"

@@ -1,4 +1,4 @@
-"""Entries whose graph is a CompiledGraph: the hook calls its C entry, no tuple of outputs is made."""
+"""Entries whose graph is a CompiledGraph: the hook calls its C entry, and no tuple of outputs is made."""
 
 from __future__ import annotations
 

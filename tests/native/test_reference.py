@@ -1,4 +1,4 @@
-"""native/README.md, the reference of the extension, names all that the extension has."""
+"""native/README.md, the reference of the extension, names everything that the extension has."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ def test_every_signature_names_something_of_the_module():
 
 
 def test_every_file_is_in_a_table():
-    assert capture  # the extension is whole only after this import
+    assert capture  # the extension is complete only after this import
     files = [path.name for path in (Path(__file__).parents[2] / "native").rglob("*.c")]
     assert [name for name in files if name not in README] == []

@@ -1,4 +1,4 @@
-"""Clones of sets: the same elements at the same places, and a set of its own."""
+"""Clones of sets: the same elements at the same places, in a separate set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hook among recursion, threads, processes, tracers and exceptions."""
+"""The hook with recursion, threads, processes, tracers and exceptions."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_thread_that_ends_releases_its_callback():
     thread.start()
     thread.join()
     del thread
-    for _ in range(100):  # join() returns a little before the interpreter clears the thread's state
+    for _ in range(100):  # join() returns shortly before the interpreter clears the thread's state
         if alive() is None and not _capture.is_installed():
             break
         threading.Event().wait(0.01)
@@ -197,7 +197,7 @@ def test_forked_child_is_usable(hook):
     ready.wait()
     child = os.fork()
     if child == 0:
-        # the other thread is gone, and with it its callback
+        # The other thread is gone, and its callback is gone too.
         good = (
             not _capture.is_installed()
             and hook.call(original) == 2

@@ -1,5 +1,6 @@
-"""What native code reads of a tensor equals what torch says, by offsets and by accessors; new tensors and
-views; the state of the thread.
+"""Native code reads the same of a tensor as torch, by offsets and by accessors.
+
+Also new tensors and views, and the state of the thread.
 """
 
 from __future__ import annotations

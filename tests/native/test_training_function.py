@@ -1,4 +1,4 @@
-"""_capture.TrainingFunction: nodes of autograd's graph that are built in C, against what eager does."""
+"""_capture.TrainingFunction: nodes of autograd's graph that are built in C, against eager."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Function = Callable[..., Any]
 
 @pytest.fixture(scope="module", autouse=True)
 def nothing_left() -> Iterator[None]:
-    """A node holds its function where the collector does not see it: what hangs on a dead node goes in the
-    next round. Other tests count blocks.
+    """A node holds its function where the collector does not see it: objects that hang on a dead node are
+    freed in the next round. Other tests count blocks.
     """
     yield
     for _ in range(2):
@@ -49,7 +49,7 @@ def native(tensor: torch.Tensor) -> bool:
 
 
 def check(function: Function, *args: torch.Tensor) -> Any:
-    """The gradients of all arguments, against eager; gives the compiled graph."""
+    """Checks the gradients of all arguments against eager; returns the compiled graph."""
     graph = compiled(function, *args)
     outs, expected = graph(*args), function(*args)
     wanted = [a for a in args if a.requires_grad]
@@ -159,7 +159,7 @@ def test_an_error_of_the_backward_keeps_its_type() -> None:
         with pytest.raises(Own, match="from within"):
             out.sum().backward()
     (fresh,) = graph(x, y)
-    fresh.sum().backward()  # the engine is as it was
+    fresh.sum().backward()  # the engine is in its old state
 
 
 def test_a_place_in_the_graph() -> None:
@@ -179,7 +179,7 @@ def test_a_place_in_the_graph() -> None:
     watch = weakref.ref(saved := x * 2)
     empty = _capture.edge_to(saved * squared)
     del saved
-    assert watch() is not None  # the node keeps what it saved
+    assert watch() is not None  # the node keeps its saved values
     del empty
     assert watch() is None
 

@@ -1,10 +1,10 @@
-"""What to run of an operator: programs made of its sample inputs.
+"""The programs to run for an operator, made of its sample inputs.
 
-In:  an entry of `op_db`, a dtype, how many samples.
-Out: `Case`s: a function to capture, its arguments, and whether to go backward.
+In:  an entry of `op_db`, a dtype, the number of samples.
+Out: `Case`s: a function to capture, its arguments, and whether to run a backward.
 
-    cases(OPERATORS["add"], torch.float32, 2)   ->   forward, backward, inplace, inplace backward, out= of two
-                                                     samples; wrong inputs
+    cases(OPERATORS["add"], torch.float32, 2)
+    ->  forward, backward, inplace, inplace backward, out= of two samples; wrong inputs
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DTYPES: dict[str, torch.dtype] = {
     "bfloat16": torch.bfloat16,
     "float16": torch.float16,
 }
-FURTHER_DTYPES: dict[str, torch.dtype] = {  # run where they are asked for; the table has no column for them
+FURTHER_DTYPES: dict[str, torch.dtype] = {  # run on request; the table has no column for them
     "int32": torch.int32,
     "int16": torch.int16,
     "int8": torch.int8,
@@ -51,21 +51,22 @@ TOLERANCES: dict[str, tuple[float, float]] = {  # relative, absolute: those of t
 }
 SINGLE = (1.3e-6, 1e-5)  # of float32, and of results of ints that are floats; ints have to be equal
 OPERATORS: dict[str, OpInfo] = {entry.full_name: entry for entry in op_db}
-ENTRIES = OPERATORS | {entry.full_name: entry for entry in python_ref_db}  # with torch's own in Python
-UNDEFINED = frozenset(  # results whose elements eager leaves undefined
+ENTRIES = OPERATORS | {entry.full_name: entry for entry in python_ref_db}  # with torch's own ones in Python
+UNDEFINED = frozenset(  # eager leaves some elements of these results undefined
     "empty empty_like empty_permuted empty_strided new_empty new_empty_strided resize_ resize_as_".split()
 )
 for _module in (
     common_methods_invocations,
-):  # the runner sets the seed itself; what would do so can't be captured
+):  # the runner sets the seed itself; code that would set it can't be captured
     _module.wrapper_set_seed = lambda op, *args, **kwargs: op(*args, **kwargs)
-READ_AT_MOST = 300  # samples of an operator, of which some are chosen
+READ_AT_MOST = 300  # samples of an operator; some of them are chosen
 
 
 @dataclass
 class Case:
-    """`make()` gives the function; each run gets copies of `args` and `kwargs`. `process` takes the result
-    before going backward.
+    """A program. `make()` gives the function; each run gets copies of `args` and `kwargs`.
+
+    `process` takes the result before the backward.
     """
 
     name: str
@@ -75,9 +76,9 @@ class Case:
     backward: bool = False
     process: Callable[[Any], Any] = field(default=lambda result: result)
     settings: dict[str, Any] = field(default_factory=dict)  # of `capture.compile`
-    twice: bool = False  # the gradients' own gradients, too
-    within: Callable[[], Any] = contextlib.nullcontext  # a context in which it is called
-    others: tuple[Case, ...] = ()  # run behind this one by the same captured function
+    twice: bool = False  # also the gradients of the gradients
+    within: Callable[[], Any] = contextlib.nullcontext  # the context in which it is called
+    others: tuple[Case, ...] = ()  # the same captured function runs them after this one
 
 
 def supported_dtypes(entry: OpInfo, dtypes: Iterable[str] = DTYPES) -> list[str]:
@@ -86,8 +87,8 @@ def supported_dtypes(entry: OpInfo, dtypes: Iterable[str] = DTYPES) -> list[str]
 
 
 def tolerance(entry: OpInfo, dtype: str) -> tuple[float, float]:
-    """The operator's own: the default of its dtype, or the widest that the database gives for one of its
-    tests.
+    """The operator's own tolerance: the default of its dtype, or the widest that the database gives for one
+    of its tests.
     """
     relative, absolute = TOLERANCES.get(dtype, SINGLE)
     for decorate in entry.decorators:
@@ -107,15 +108,13 @@ def has_backward(entry: OpInfo, dtype: str) -> bool:
 
 
 def cases(entry: OpInfo, dtype: str, samples: int, kinds: Sequence[str] = ("plain",)) -> Iterator[Case]:
-    """The programs, in an order that is always the same. Raises what the database raises while it makes its
-    samples.
-    """
+    """The programs, always in the same order. Raises the database's errors while it makes its samples."""
     for kind in kinds:
         yield from KINDS[kind](entry, dtype, samples)
 
 
 def plain(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
-    """The operator as the database calls it, its in-place and out= forms, and calls that are wrong."""
+    """The operator as the database calls it, its in-place and out= forms, and wrong calls."""
     for number, sample in enumerate(chosen(entry.sample_inputs("cpu", ALL_DTYPES[dtype]), samples)):
         given = (sample.input, *sample.args)
         yield Case(f"forward {number}", lambda: calling(entry.op), given, sample.kwargs)
@@ -134,7 +133,7 @@ def plain(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
 
 
 def noncontiguous(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
-    """Every tensor is laid out with gaps."""
+    """Every tensor has gaps in memory."""
     for number, sample in enumerate(chosen(entry.sample_inputs("cpu", ALL_DTYPES[dtype]), samples)):
         yield from both(entry, dtype, f"noncontiguous {number}", calling(entry.op), sample.noncontiguous())
 
@@ -185,7 +184,7 @@ def with_bit(value: Any, make: Callable[[torch.Tensor], torch.Tensor]) -> Any:
 
 
 def both(entry: OpInfo, dtype: str, name: str, fn: Callable[..., Any], sample: Any) -> Iterator[Case]:
-    """Without gradients, and with."""
+    """Runs without gradients and with them."""
     given = (sample.input, *sample.args)
     yield Case(f"{name} forward", lambda: fn, given, sample.kwargs)
     if has_backward(entry, dtype):
@@ -218,7 +217,7 @@ def second(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
 
 
 def empty(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
-    """The last dim of every tensor without elements: a result, or eager's error."""
+    """The last dim of every tensor has no elements: a result, or eager's error."""
     for number, sample in enumerate(chosen(entry.sample_inputs("cpu", ALL_DTYPES[dtype]), samples)):
         yield from both(
             entry, dtype, f"empty {number}", calling(entry.op), sample.transform(without_elements)
@@ -231,8 +230,8 @@ def without_elements(value: Any) -> Any:
 
 
 def sequence(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
-    """One captured function is called with one sample after the other: other sizes, layouts, dtypes,
-    arguments; then with all of them again.
+    """One captured function is called with one sample after another: other sizes, layouts, dtypes, arguments;
+    then again with all of them.
     """
     programs = [
         case
@@ -244,7 +243,7 @@ def sequence(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
 
 
 def layouts(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
-    """Matrices are transposed, images have their channels last: without gaps, in another order."""
+    """Matrices are transposed, images are channels-last: without gaps, in another order."""
     for number, sample in enumerate(chosen(entry.sample_inputs("cpu", ALL_DTYPES[dtype]), 2 * samples)):
         other = sample.transform(laid_out_otherwise)
         yield Case(f"layouts {number}", lambda: calling(entry.op), (other.input, *other.args), other.kwargs)
@@ -262,7 +261,7 @@ def laid_out_otherwise(value: Any) -> Any:
 
 
 def amid(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
-    """Amid other operations, and its result leaves the graph beside a view of it."""
+    """The operator is between other operations, and its result leaves the graph beside a view of it."""
 
     def program(*args: Any, **kwargs: Any) -> list[Any]:
         result = entry.op(*[in_front(arg) for arg in args], **kwargs)
@@ -283,7 +282,7 @@ def in_front(value: Any) -> Any:
 
 
 def fullgraph(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
-    """As plain, without leave to break the graph."""
+    """As plain, but the graph may not break."""
     for number, sample in enumerate(chosen(entry.sample_inputs("cpu", ALL_DTYPES[dtype]), samples)):
         for case in both(entry, dtype, f"fullgraph {number}", calling(entry.op), sample):
             yield replace(case, settings={"fullgraph": True})
@@ -304,7 +303,7 @@ def inference(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
 
 
 def batched(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
-    """Under torch.func.vmap, the batch in front of every tensor; and its directional derivative
+    """Under torch.func.vmap, with the batch dim first in every tensor; and its directional derivative
     (torch.func.jvp).
     """
     for number, sample in enumerate(chosen(entry.sample_inputs("cpu", ALL_DTYPES[dtype]), samples)):
@@ -330,7 +329,7 @@ def batched(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
 
 
 class Holding(torch.nn.Module):
-    """The operator with all but the first argument in it."""
+    """A module that holds the operator and all arguments but the first."""
 
     def __init__(self, op: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         super().__init__()
@@ -345,7 +344,7 @@ class Holding(torch.nn.Module):
 
 
 def frozen(entry: OpInfo, dtype: str, samples: int) -> Iterator[Case]:
-    """Arguments behind the first are buffers of a module, and constants of the graph."""
+    """Arguments after the first are buffers of a module, and constants of the graph."""
     for number, sample in enumerate(chosen(entry.sample_inputs("cpu", ALL_DTYPES[dtype]), samples)):
         args, kwargs = copied(sample.args), copied(sample.kwargs)
         if args:
@@ -381,7 +380,7 @@ REFERENCES = 4  # so many times as many of them
 
 
 def variants(entry: OpInfo, dtype: str, number: int, sample: Any) -> Iterator[Case]:
-    """In place, and into tensors that are given."""
+    """In place, and with given output tensors."""
     given = (sample.input, *sample.args)
     if (
         entry.inplace_variant is not None
@@ -401,12 +400,12 @@ def variants(entry: OpInfo, dtype: str, number: int, sample: Any) -> Iterator[Ca
 
 
 def out_of(entry: OpInfo, sample: Any) -> Any:
-    """Zeros like the results; None where there are none, or they are no strided tensors."""
+    """Zeros like the results; None if there are none, or if they are not strided tensors."""
     given = copied((sample.input, *sample.args), False)
     try:
         result = entry.op(*given, **copied(sample.kwargs, False))
     except (RuntimeError, NotImplementedError, TypeError):
-        return None  # `forward` compares what it raises
+        return None  # `forward` compares the exceptions
     results = result if isinstance(result, (tuple, list)) else (result,)
     if not all(isinstance(item, torch.Tensor) and item.layout is torch.strided for item in results):
         return None
@@ -425,12 +424,12 @@ def calling(op: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def calling_on_copy(op: Callable[..., Any]) -> Callable[..., Any]:
-    """In place, where the first argument is a leaf that requires grad."""
+    """The in-place operator on a copy, for a first argument that is a leaf that requires grad."""
     return lambda first, *args, **kwargs: op(first.clone(), *args, **kwargs)
 
 
 def chosen(samples: Any, count: int) -> list[Any]:
-    """`count` of them, evenly spread over the first READ_AT_MOST."""
+    """`count` samples, evenly spread over the first READ_AT_MOST."""
     found = list(itertools.islice(samples, READ_AT_MOST))
     if len(found) <= count:
         return found
@@ -440,8 +439,8 @@ def chosen(samples: Any, count: int) -> list[Any]:
 
 
 def copied(value: Any, grad: bool | None = None, memo: dict[int, Any] | None = None) -> Any:
-    """The same with tensors of their own on storages of their own, laid out alike; leaves. `grad` None: those
-    require grad that did.
+    """The same value with new leaf tensors on separate storages, with the same layout. `grad` None: those
+    that required grad still do.
     """
     memo = {} if memo is None else memo
     if isinstance(value, torch.Tensor):

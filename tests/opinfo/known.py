@@ -1,7 +1,8 @@
-"""Operators that are known to differ from eager, with the cause. Each row is a fault to be mended; the table
-docs/operators.md shows them as wrong.
+"""Operators that are known to differ from eager, with the cause.
 
-("expand", "float32"): "why"
+Each row is a defect to be fixed; docs/operators.md shows it as wrong.
+
+    ("expand", "float32"): "why"
 """
 
 from __future__ import annotations

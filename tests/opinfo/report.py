@@ -33,7 +33,7 @@ def write_table(results: list[Result], path: Path, note: str = "") -> None:
 
 
 def table(results: list[Result], note: str = "") -> str:
-    """`note`: where the results come from, if not all from one run."""
+    """`note`: where the results come from, if they are not all from one run."""
     by_operator: dict[str, list[Result]] = {}
     for result in results:
         by_operator.setdefault(result.operator, []).append(result)
@@ -50,7 +50,7 @@ def table(results: list[Result], note: str = "") -> str:
 
 
 def counts(results: list[Result]) -> list[str]:
-    """Statuses by dtype, and the share of differentiable float32 operators that are native."""
+    """The statuses by dtype, and the share of differentiable float32 operators that are native."""
     dtypes = [dtype for dtype in DTYPES if any(result.dtype == dtype for result in results)]
     by_dtype = {
         dtype: Counter(result.status for result in results if result.dtype == dtype) for dtype in dtypes

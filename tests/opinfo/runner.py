@@ -1,6 +1,6 @@
-"""One operator at one dtype: each of its programs eagerly and captured, compared; and what ran.
+"""One operator at one dtype: each of its programs in eager and captured, compared.
 
-In:  the operator's name in the database, a dtype, how many samples.
+In:  the operator's name in the database, a dtype, the number of samples.
 Out: `Result`: a status with the operators that were called as they are, and the differences.
 
     run_operator("add", "float32", 2)   ->   Result(operator="add", dtype="float32", status="native", ...)
@@ -35,15 +35,14 @@ WIDER = {
     torch.float32: torch.float64,
     torch.complex64: torch.complex128,
 }
-REFUSALS = ("Unsupported", "RecompileLimitExceeded")  # where the graph may not break
+REFUSALS = ("Unsupported", "RecompileLimitExceeded")  # if the graph may not break
 BROKEN = ("capture failed", "the graph runs without kernels of its own", "backend 'llvm' failed")
 
 
 @dataclass
 class Result:
-    """`status`: the worst of the programs. `externs`: operators called as they are. `reasons`: why something
-    was left to Python.
-    `wrong`: differences, each with the name of its program.
+    """`status`: the worst of the programs. `externs`: operators called as they are. `reasons`: why Python ran
+    something. `wrong`: differences, each with the name of its program.
     """
 
     operator: str
@@ -60,7 +59,7 @@ class Result:
 
 @dataclass
 class Made:
-    """What captures of one program made: graphs, and texts of why something was left to Python."""
+    """The captures of one program: graphs, and texts of why Python ran something."""
 
     graphs: list[Any] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
@@ -81,7 +80,7 @@ class Outcome:
 def run_operator(
     name: str, dtype: str, samples: int, kinds: Sequence[str] = ("plain",), only: str = ""
 ) -> Result:
-    """`kinds`: of programs, by their names in `cases.KINDS`. `only`: the name of one program."""
+    """`kinds`: kinds of programs, by their names in `cases.KINDS`. `only`: the name of one program."""
     entry, result = ENTRIES[name], Result(name, dtype)
     found: list[str] = []
     with warnings.catch_warnings():
@@ -104,7 +103,7 @@ def run_operator(
 
 
 def run_case(case: Case, allowed: tuple[float, float], undefined: bool, result: Result) -> Made | None:
-    """None where eager raises, or warns of wrong arguments: there is nothing to compile then."""
+    """None if eager raises, or warns of wrong arguments: there is nothing to compile then."""
     programs = [case, *(replace(other, within=case.within) for other in case.others)]
     plain = case.make()
     eager = [run(program, plain) for program in programs]
@@ -124,7 +123,7 @@ def run_case(case: Case, allowed: tuple[float, float], undefined: bool, result: 
 def differences(
     case: Case, compiled: Any, eager: Outcome, allowed: tuple[float, float], undefined: bool, made: Made
 ) -> str:
-    """Of the first of two calls that differs from eager."""
+    """The differences of the first of two calls that differs from eager."""
     for number in range(2):
         captured = run(case, compiled)
         if case.settings.get("fullgraph") and captured.error and captured.error[0] in REFUSALS:
@@ -151,13 +150,14 @@ def run(case: Case, fn: Any) -> Outcome:
         error = type(raised).__qualname__, str(raised)
     for leaf in tensors_in((args, *kwargs.values())):
         if leaf.is_leaf and leaf.grad is not None and leaf.grad.is_conj():
-            leaf.grad = leaf.grad.resolve_conj()  # whether a gradient has the bit is left open
+            leaf.grad = leaf.grad.resolve_conj()  # whether a gradient has the bit is undefined
     return Outcome(value, error, args, kwargs, torch.get_rng_state())
 
 
 def go_backward(value: Any, leaves: Any = None) -> None:
-    """With tangents that differ from element to element, laid out as the results are. `leaves`: backward
-    through their gradients, too.
+    """Runs a backward with tangents that differ from element to element and have the layout of the results.
+
+    `leaves`: also runs a backward through their gradients.
     """
     results = [item for item in tensors_in(value) if item.requires_grad and item.grad_fn is not None]
     generator = torch.Generator().manual_seed(3)
@@ -184,7 +184,7 @@ def tensors_in(value: Any) -> Iterator[torch.Tensor]:
 
 
 def difference(eager: Outcome, captured: Outcome, allowed: tuple[float, float], undefined: bool) -> str:
-    """Empty where there is none."""
+    """The difference as a text; empty if there is none."""
     try:
         compare(eager, captured, allowed, undefined)
     except AssertionError as found:
@@ -196,7 +196,7 @@ def compare(eager: Outcome, captured: Outcome, allowed: tuple[float, float], und
     assert captured.error == eager.error, f"exception: eager {eager.error}, captured {captured.error}"
     assert torch.equal(captured.random_state, eager.random_state), "the random state differs afterwards"
     if eager.error is not None:
-        return  # what it had written by then is undefined
+        return  # the values that it had written by then are undefined
     if undefined:
         for one, other in zip(tensors_in(eager.value), tensors_in(captured.value), strict=True):
             compare_tensors(torch.zeros_like(one), torch.zeros_like(other), "value", None)
@@ -216,9 +216,10 @@ def is_narrow(case: Case) -> bool:
 
 
 def error_of(eager: Outcome, case: Case) -> float:
-    """The largest error of eager's own results against the same in double precision: sums may be in another
-    order, and in half precision which steps eager's kernels round differs between the vectors and the rest of
-    one tensor.
+    """The largest error of eager's own results against the same in double precision.
+
+    Sums may have another order. In half precision eager's kernels round different steps in the vectors and in
+    the rest of one tensor.
     """
     wide = replace(case, args=widened(case.args), kwargs=widened(case.kwargs))
     exact = run(wide, wide.make())
@@ -234,7 +235,7 @@ def error_of(eager: Outcome, case: Case) -> float:
 
 
 def everything(outcome: Outcome) -> list[torch.Tensor]:
-    """Results and arguments, behind each its gradient."""
+    """Results and arguments, each followed by its gradient."""
     found: list[torch.Tensor] = []
     for item in tensors_in((outcome.value, outcome.args, *outcome.kwargs.values())):
         found.append(item.detach())
@@ -253,7 +254,7 @@ def widened(value: Any) -> Any:
 
 
 def shared_with(value: torch.Tensor, outcome: Outcome) -> tuple[int | None, int | None]:
-    """The places of the argument that it is, and of the one whose memory it uses."""
+    """The position of the argument that it is, and of the argument whose memory it uses."""
     given = list(tensors_in((*outcome.args, *outcome.kwargs.values())))
     same = next((place for place, tensor in enumerate(given) if tensor is value), None)
     if value.layout is not torch.strided or value.numel() == 0 or value._is_zerotensor():
@@ -299,7 +300,7 @@ def recording() -> Iterator[Made]:
 
 
 class Keeper(logging.Handler):
-    """Keeps warnings of the compiler as texts, with the exception that they tell of."""
+    """Keeps warnings of the compiler as texts, with their exception."""
 
     def __init__(self, texts: list[str]) -> None:
         super().__init__(logging.WARNING)
@@ -338,7 +339,7 @@ def reasons_of(made: Made) -> list[str]:
 
 
 def status_of(made: Made) -> str:
-    """Of one program."""
+    """The status of one program."""
     if not made.graphs or reasons_of(made):
         return EAGER
     if not called_as_they_are(made):
@@ -348,7 +349,7 @@ def status_of(made: Made) -> str:
 
 
 def combined(found: list[str], result: Result) -> str:
-    """Of all programs: the worst, but some native and some extern is partly extern."""
+    """The status of all programs: the worst one, but native and extern together are partly extern."""
     if result.wrong:
         return WRONG
     kinds = set(found)

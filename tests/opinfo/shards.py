@@ -1,12 +1,12 @@
-"""Many operators in child processes: one that crashes or hangs costs itself alone, and is named.
+"""Many operators in child processes: a crash or hang loses only its own pair, and the pair is named.
 
-In:  (operator, dtype) pairs, how many samples.
-Out: a `Result` for each, as it comes.
+In:  (operator, dtype) pairs, the number of samples.
+Out: a `Result` for each, as it becomes ready.
 
     for result in run_all([("add", "float32"), ("abs", "bool")], samples=2, processes=2): ...
 
-A child writes a line after each pair; one that ends before it has written the line crashed on that pair. The
-rest of its share goes to a new child.
+A child writes a line after each pair. A child that ends before it has written the line crashed on that pair;
+a new child gets the rest of its share.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def run_all(
                     yield result
             for key in list(selector.get_map().values()):
                 if time.monotonic() - key.data.last_line > timeout:
-                    key.data.process.kill()  # its output ends, and it is dealt with as ended
+                    key.data.process.kill()  # its output ends, and it is handled as ended
     finally:
         for key in selector.get_map().values():
             key.data.process.kill()
@@ -92,9 +92,7 @@ def start(pairs: deque[Pair], samples: int, kinds: Sequence[str]) -> Child:
 
 
 def read(child: Child) -> Result | None:
-    """The next result; None where the child has ended. A line of the child is read whole: it writes them
-    whole.
-    """
+    """The next result; None if the child has ended. The child writes whole lines, so a line is read whole."""
     line = child.output.readline()
     child.last_line = time.monotonic()
     if not line.endswith("\n"):
@@ -104,7 +102,7 @@ def read(child: Child) -> Result | None:
 
 
 def ended(child: Child, waiting: deque[deque[Pair]]) -> Iterator[Result]:
-    """The pair on which the child died, if any; what was behind it waits for another child."""
+    """The pair on which the child died, if any; the pairs after it wait for another child."""
     code = child.process.wait()
     child.output.close()
     if child.pairs:
@@ -120,13 +118,13 @@ def ended(child: Child, waiting: deque[deque[Pair]]) -> Iterator[Result]:
 
 
 def failed(operator: str, dtype: str, error: Exception) -> Result:
-    """The database raised while it made its samples, or this test did."""
+    """The result if the database raised while it made its samples, or if this test did."""
     return Result(operator, dtype, WRONG, wrong=[f"could not be run: {type(error).__name__}: {error}"[:400]])
 
 
 def main(samples: int, kinds: Sequence[str]) -> None:
-    """A child: pairs as JSON from stdin, a line of JSON for each result to what stdout was; nothing else may
-    write there.
+    """A child: reads pairs as JSON from stdin and writes a line of JSON for each result to the original
+    stdout; nothing else may write there.
     """
     lines = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

@@ -1,7 +1,8 @@
-"""A share of PyTorch's operator database against eager, another one each day; `make opinfo` runs all of it.
+"""A share of PyTorch's operator database against eager, another one each day.
 
-Each day also has one of the other kinds of programs: operators on tensors with gaps, as methods, with
-symbolic sizes, with lazy bits, one sample after the other by one captured function, amid other operations.
+`make opinfo` runs all of it. Each day also has one of the other kinds of programs: operators on tensors with
+gaps, as methods, with symbolic sizes, with lazy bits, one sample after another by one captured function,
+between other operations.
 
 The share's number is in the test's name. CAPTURE_OPINFO_SHARE=<number> runs that one again.
 """
@@ -30,7 +31,7 @@ ROTATING = ("noncontiguous", "method", "dynamic", "lazy", "sequence", "amid")
 
 
 def share(number: int) -> list[Pair]:
-    """Every SHARES-th pair of an order that is always the same and has nothing to do with names."""
+    """Every SHARES-th pair of an order that is always the same and does not depend on names."""
     pairs = [(name, dtype) for name, entry in OPERATORS.items() for dtype in supported_dtypes(entry)]
     return sorted(pairs, key=lambda pair: zlib.crc32(repr(pair).encode()))[number::SHARES]
 
@@ -105,7 +106,7 @@ def test_a_difference_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_crash_has_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A child that dies on a pair: that pair is wrong, those behind it are run."""
+    """A child dies on a pair: that pair is wrong, and the pairs after it are run."""
     pairs = [("no such operator", "float32"), ("floor", "float32")]
     first, second = run_all(pairs, 1)
     assert first.operator == "no such operator" and first.status == WRONG

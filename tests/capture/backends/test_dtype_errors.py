@@ -1,4 +1,4 @@
-"""Dtypes that eager refuses are refused by captured programs too, with and without symbolic sizes."""
+"""Captured programs refuse the dtypes that eager refuses, with and without symbolic sizes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_eight_bit_floats_move_through_a_graph(dtype, dynamic):
 
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_a_layout_set_in_place_stays_native(dynamic, caplog):
-    """What eager's pooling to one element does to a tensor in channels_last."""
+    """Eager's pooling to one element changes a tensor in channels_last in this way."""
 
     def pooled(x):
         return torch.nn.functional.adaptive_avg_pool2d(x, 1).flatten(1) * 2

@@ -1,4 +1,4 @@
-"""The tables of lines of new code, whatever columns the program's lines have."""
+"""The line tables of new code, for any columns of the program's lines."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_lines_far_to_the_right() -> None:
     seen: list[float] = []
     program = space["program"]
     x = torch.randn(3)
-    with cProfile.Profile():  # makes an array of lines for each code that it meets
+    with cProfile.Profile():  # makes an array of lines for each code object that it meets
         compiled = capture.compile(program)
         results = [compiled(x, seen.append) for _ in range(3)]
     torch.testing.assert_close(results, [program(x, seen.append)] * 3, rtol=1e-5, atol=1e-5)

@@ -1,9 +1,10 @@
-"""Cases: small programs with the number of graphs and operations that capturing them gives.
+"""Cases: small programs with the number of graphs and operations that their capture gives.
 
     @case(graphs=1, ops=2)
     def chained(x): return (x + 1) * 2
 
-A case is called as `function(x)` with `x` a 3x4 tensor, or with what `args` makes. `ops` None: not checked.
+A case is called as `function(x)` with a 3x4 tensor `x`, or with the values that `args` makes. `ops` None: the
+number is not checked.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Case:
     graphs: int | None
     ops: int | None
     falls_back: bool = False  # a graph raises, and Python runs the frame
-    fresh: bool = False  # the arguments can't be copied: each run has them made anew
+    fresh: bool = False  # the arguments can't be copied: each run makes new ones
 
     def arguments(self) -> Callable[[], tuple[Any, ...]]:
         """Makes equal arguments for each run."""

@@ -1,4 +1,4 @@
-"""Graphs that raise in the middle: the thread is in the modes again in which they were called."""
+"""Graphs that raise in the middle: the thread gets back the modes of the call."""
 
 from __future__ import annotations
 

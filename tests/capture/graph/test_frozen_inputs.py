@@ -1,4 +1,4 @@
-"""`options={"freeze": True}`: results, what makes a new capture, and what is left alone."""
+"""`options={"freeze": True}`: results, changes that cause a new capture, parameters that are not touched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a frame changes and what it reads: two objects in one call, one object in another, in either order."""
+"""Writes and reads of a frame: two objects in one call, one object in another, in either order."""
 
 from __future__ import annotations
 

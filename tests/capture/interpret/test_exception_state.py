@@ -1,4 +1,4 @@
-"""What is being handled (`sys.exc_info`) is as before when a captured frame is done, however it ends."""
+"""The handled exception (`sys.exc_info`) is the same before and after a captured frame, however it ends."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ def test_what_the_caller_handles_is_guarded():
 
 @pytest.mark.parametrize("breaks", [lambda x: print(end=""), lambda x: print(x.sum(), end="")])
 def test_what_a_handler_handles_keeps_its_traceback(breaks, capsys):
-    """A function that a handler calls is translated meanwhile: translation's own errors have the program's
-    exception as their context.
+    """A function that a handler calls is translated during the handling: translation's own errors get the
+    program's exception as their context.
     """
     import traceback
 

@@ -1,4 +1,4 @@
-"""The limit of instructions: wherever it ends the graph, the program goes on as it stood."""
+"""The limit of instructions: wherever it ends the graph, the program continues with the same state."""
 
 from __future__ import annotations
 

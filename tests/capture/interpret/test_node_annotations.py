@@ -1,4 +1,4 @@
-"""`torch.fx.traceback.annotate`: what it notes reaches the nodes of the graph, and breaks none."""
+"""`torch.fx.traceback.annotate`: its notes reach the nodes of the graph, and it breaks no graph."""
 
 from __future__ import annotations
 

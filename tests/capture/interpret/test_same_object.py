@@ -1,6 +1,4 @@
-"""One object in two places when the frame is captured, two objects later: what was concluded from the first
-must not outlive it.
-"""
+"""One object in two places at capture, two objects later: conclusions from the first must not stay."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ import capture
 
 
 def breaks_and_keeps(x, t):
-    """At the break, x is only carried on; t has been looked at."""
+    """The break only carries x on; it needs t before."""
     t.mean().item()
     return x, t
 

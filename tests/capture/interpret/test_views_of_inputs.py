@@ -1,4 +1,4 @@
-"""Outputs that share memory with inputs: what autograd says of them, in every grad mode."""
+"""Outputs that share memory with inputs: their autograd state, in every grad mode."""
 
 from __future__ import annotations
 

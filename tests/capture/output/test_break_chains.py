@@ -1,4 +1,4 @@
-"""A break at the bottom of a chain of calls: each frame of the chain breaks, and is translated once."""
+"""A break at the end of a chain of calls: each frame of the chain breaks, and is translated once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def step_{index}(x, stop):
 
 
 def chain(length: int) -> Any:
-    """The outermost of so many functions, each of which calls the next."""
+    """The outermost of `length` functions, each of which calls the next one."""
     namespace: dict[str, Any] = {"capture": capture}
     links = [LINK.format(index=index, below=index - 1) for index in range(1, length)]
     exec(compile(BOTTOM + "".join(links), __file__, "exec"), namespace)
@@ -63,7 +63,7 @@ def test_work_grows_with_the_length_of_the_chain(monkeypatch: pytest.MonkeyPatch
 
 
 def test_another_way_at_the_next_call() -> None:
-    """What was expected of one call does not hold for the next."""
+    """An expectation from one call does not hold for the next one."""
     function, x = chain(4), torch.ones(3)
     compiled = capture.compile(function, backend="eager")
     with config.patch(raise_on_error=True):

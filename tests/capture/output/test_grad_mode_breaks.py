@@ -1,5 +1,6 @@
-"""A break inside of `no_grad`: the resume function starts in one mode and ends in the other, also when its
-sizes become symbols.
+"""A break in `no_grad`: the resume function starts in one mode and ends in the other.
+
+This holds also when its sizes become symbols.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What only the captured part of a frame uses is gone when the breaking instruction runs, as it would be in
+"""Objects that only the captured part of a frame uses are gone when the breaking instruction runs, as in
 eager.
 """
 
@@ -47,7 +47,7 @@ def raises_at_once(token, x):
 
 
 def test_arguments_of_a_frame_that_only_raises():
-    """No trace of the translation keeps them until the next collection."""
+    """Nothing of the translation keeps them until the next collection."""
     gc.collect()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Which results of a graph are one object, and which are tensors of their own on the same memory."""
+"""Which results of a graph are one object, and which are separate tensors on the same memory."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_objects(function, requires_grad, backend, dynamic):
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("requires_grad", [False, True])
 def test_statistics_of_a_batch_norm_keep_their_versions(requires_grad, dynamic):
-    """As in eager: what saved them for a backward does not notice."""
+    """As in eager: a backward that saved them does not notice a change."""
     compiled = capture.compile(torch.nn.functional.batch_norm, dynamic=dynamic)
     mean, variance = torch.zeros(3), torch.ones(3)
     compiled(torch.randn(4, 3, 5, requires_grad=requires_grad), mean, variance, training=True)

@@ -1,4 +1,4 @@
-"""Frames that are one graph: what they return, where parts of the graph are read by nobody."""
+"""Frames that are one graph: their results, also if nobody reads parts of the graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that a captured frame makes and that outlive it: their cells hold what they held."""
+"""Functions that a captured frame makes and that outlive it: their cells keep their values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which frames are captured: code without a file, code that was asked for, functions that read their own
+"""Which frames are captured: code without a file, code that the user named, functions that read their
 frame.
 """
 
@@ -19,7 +19,7 @@ x = torch.ones(3, 4)
 
 
 class Counting:
-    """A backend that notes the graphs it gets, and writes their code anew as backends may."""
+    """A backend that notes the graphs it gets, and rewrites their code as backends may do."""
 
     def __init__(self) -> None:
         self.graphs = 0
@@ -89,9 +89,7 @@ def test_functions_that_read_their_own_frame_are_left_alone(backend, read):
 
 
 def test_frame_whose_guards_never_fit_again_is_analysed_a_few_times():
-    """What resumes behind the break has nothing to capture, and its guards name objects that live for one
-    call.
-    """
+    """The code after the break has nothing to capture, and its guards name objects that live for one call."""
 
     class Marker:
         pass
@@ -111,8 +109,8 @@ def test_frame_whose_guards_never_fit_again_is_analysed_a_few_times():
 
 
 def test_a_state_that_translation_itself_moves_is_looked_at_again():
-    """The first import of a module with abstract classes moves their registry's token; a backend may be what
-    imports it.
+    """The first import of a module with abstract classes changes their registry's token; a backend may be the
+    importer.
     """
     from abc import ABC
     from collections.abc import Sequence
@@ -137,7 +135,9 @@ def test_a_state_that_translation_itself_moves_is_looked_at_again():
 
 
 def test_what_a_frame_left_to_python_calls_is_captured(backend):
-    """Its write to memory that it shares with another input is Python's; the functions behind it are not."""
+    """The frame writes to memory that it shares with another input, so Python runs it; the functions after
+    the write are captured.
+    """
 
     def work(y):
         return y * 3 + 1
@@ -161,7 +161,7 @@ def test_what_a_frame_left_to_python_calls_is_captured(backend):
 
 
 def test_a_frame_without_operations_takes_what_it_calls_along():
-    """The frame's calls were interpreted as part of it; they are not tried again when Python runs the frame."""
+    """The frame's calls were interpreted as part of it; Python running the frame does not try them again."""
 
     def inner(n):
         return [n] * 3
@@ -177,7 +177,7 @@ def test_a_frame_without_operations_takes_what_it_calls_along():
 
 
 def test_a_frame_that_asks_for_its_variables_and_breaks_is_interpreted_once(monkeypatch):
-    """It is left to Python wherever it breaks: no second look, which would end at the break."""
+    """Python runs it wherever it breaks: it is not interpreted again, which would end at the break."""
     begun = []
     run_to_break = RootTranslator.run_to_break
 

@@ -1,5 +1,6 @@
-"""Functions marked through `torch.compiler` are treated as torch.compile would treat them. (Each mark imports
-torch.compile: by the test.)
+"""Functions marked through `torch.compiler` are treated as torch.compile would treat them.
+
+Each mark imports torch.compile: here the test does this, not capture.
 """
 
 from __future__ import annotations
@@ -138,7 +139,9 @@ def test_substitute():
 
 
 def test_wrappers_share_their_code_but_no_marks():
-    """One that torch itself disabled, met first, says nothing of those of the program."""
+    """A wrapper that torch itself disabled comes first; this says nothing about the wrappers of the
+    program.
+    """
     from torch.utils.checkpoint import checkpoint
 
     def f(x):

@@ -1,4 +1,4 @@
-"""A process that forks while another of its threads captures: the child can capture too."""
+"""A process forks while another of its threads captures: the child can capture too."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def captured_sum(number: int) -> float:
 
 
 def in_child() -> int:
-    """0 where the child computes what it should; killed by the alarm where it waits for a lock."""
+    """0 if the child computes the expected value; the alarm kills a child that waits for a lock."""
     child = os.fork()
     if child == 0:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)

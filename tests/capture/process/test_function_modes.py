@@ -124,7 +124,7 @@ def test_dispatch_modes_are_left_to_python() -> None:
 
 @pytest.mark.parametrize("backend", ["eager", "llvm"])
 def test_what_keeps_operations_from_modes_is_left_to_python(backend: str) -> None:
-    """Fake tensors are kept from them too, so nothing is captured meanwhile."""
+    """Fake tensors do not get these modes either, so nothing is captured while they are set."""
 
     def shielded(x):
         y = x * 2

@@ -1,5 +1,5 @@
-"""A program that replaces one of torch's own methods of tensors: what is captured steps aside, and is there
-again when torch's is back.
+"""A program replaces one of torch's tensor methods: captured code is not used until torch's method is
+back.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def nothing_captured() -> None:
     capture.reset()
 
 
-#: name -> function, the name that is replaced, by what
+#: name -> function, the replaced name, the replacement
 PATCHES: dict[str, tuple[Any, str, Any]] = {
     "method": (lambda x: x.sum() + 1, "sum", lambda s: s * 0 + 7),
     "operator": (lambda x: x + 1, "__add__", lambda s, other: s * 5),
@@ -90,7 +90,7 @@ def test_back_again() -> None:
         try:
             torch.Tensor.sum = lambda s: s * 3
             assert same(run(X), X * 3 + 1)
-            torch.Tensor.sum = real  # in a dict where it was not: the same method all the same
+            torch.Tensor.sum = real  # now it is in a dict that did not have it, but it is the same method
             assert (backend.graphs, backend.runs) == (1, 1)
             assert same(run(X), total(X))
         finally:
@@ -137,7 +137,7 @@ def test_native_code_sees_the_same(name: str, cls: type) -> None:
 
 
 def test_modules_of_torch_leave_the_methods_alone() -> None:
-    """An import that is late, pickling, a look at the annotations."""
+    """A late import, pickling, reading the annotations."""
     code = """
 import copy, pickle
 import guards.properties.tensor_methods as methods

@@ -1,5 +1,5 @@
-"""Signals while a frame is captured: the program's handler runs behind the capture, and finds the thread as
-the program left it.
+"""Signals during a capture: the program's handler runs after the capture, with the thread in its own
+state.
 """
 
 from __future__ import annotations
@@ -80,12 +80,12 @@ def test_other_threads_have_no_handlers(calls: list[str]) -> None:
 
 
 def test_the_timer_strikes_anywhere() -> None:
-    """Whatever instruction it meets, the thread is usable and the next call right."""
+    """At any instruction: the thread is usable and the next call is correct."""
 
     def strike(number: int, frame: Any) -> None:
         while frame is not None and frame.f_code.co_filename not in (regions.__file__, switch.__file__):
             frame = frame.f_back
-        if frame is None:  # (a block that is interrupted while it is left stays open, as any of Python's)
+        if frame is None:  # (a block that is interrupted during its exit stays open, as in Python)
             raise Interrupted
 
     previous = signal.signal(signal.SIGALRM, strike)

@@ -1,4 +1,4 @@
-"""Each reason for a break: a program that meets it, eager against captured, and `Unsupported` under
+"""Each reason for a break: a program that causes it, eager against captured, and `Unsupported` in
 fullgraph.
 """
 
@@ -343,7 +343,7 @@ def throws_non_exception(x):
 
 
 class Sub(torch.Tensor):
-    def __getattr__(self, name):  # attributes that no guard could follow
+    def __getattr__(self, name):  # no guard could follow these attributes
         raise AttributeError(name)
 
 
@@ -385,7 +385,7 @@ def test_every_reason_has_a_program() -> None:
 
 
 def test_each_break_has_a_line():
-    """Also one that is found out when the frame's values are rebuilt, behind the instructions."""
+    """This includes a break that is found when the frame's values are rebuilt, after the instructions."""
 
     def parts(log):
         try:

@@ -1,5 +1,6 @@
-"""Sizes and ints that change: every case, call by call, eager against captured, with the graphs it takes in
-all; and what the symbols leave behind.
+"""Sizes and ints that change: every case, call by call, eager against captured, and the number of graphs.
+
+Also the effects that the symbols leave.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def fresh() -> Any:
 
 
 def run(function: Any, calls: list[tuple[Any, ...]], **settings: Any) -> Counting:
-    """Each call eagerly and captured; the backend with its counts."""
+    """Runs each call in eager and captured; returns the backend with its counts."""
     backend = Counting()
     captured = capture.compile(function, backend=backend, **settings)
     with config.patch(raise_on_error=True):
@@ -434,7 +435,7 @@ def test_numbers_of_the_frames_own_closure() -> None:
 
 
 def doubling_graph() -> tuple[Any, list[int]]:
-    """`x * 2` compiled for each size, and the sizes that it was compiled for."""
+    """`x * 2` compiled for each size, and the list of those sizes."""
     compiled: list[int] = []
 
     def compile_graph(module: Any, inputs: Any) -> Any:
@@ -464,7 +465,7 @@ def test_sizes_that_come_back_are_compiled(caplog: pytest.LogCaptureFixture) -> 
 
 @pytest.fixture
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
-    """Of graphs with symbolic sizes, for present ones."""
+    """The sizes for which graphs with symbolic sizes are compiled."""
     found = []
     compile_graph = sized_graph.SizedGraph.compile
 
@@ -631,8 +632,8 @@ def counts_globally(x: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize("make", [CountingModule, lambda: counts_globally])
 def test_a_counter_becomes_a_symbol(make: Any) -> None:
-    """Ints of modules and globals are constants, but for those that the code itself goes on with: flags have
-    few values, counters many.
+    """Ints of modules and globals are constants, except those that the code itself updates: flags have few
+    values, counters many.
     """
     expected, counted, x = make(), make(), torch.ones(2)
     captured = capture.compile(counted, backend="eager")

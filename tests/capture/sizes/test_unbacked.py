@@ -1,5 +1,6 @@
-"""Numbers and sizes that exist only when the graph runs: every case, eager against captured, call after call;
-graphs, operations, refusals.
+"""Numbers and sizes that exist only when the graph runs: every case, eager against captured, call by call.
+
+Checked: graphs, operations, refusals.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def name(case: UnbackedCase) -> str:
 
 
 class Counting:
-    """The backend `eager`, and what it was given."""
+    """The backend `eager`, with a record of its inputs."""
 
     def __init__(self) -> None:
         self.graphs: list[torch.fx.GraphModule] = []
@@ -44,7 +45,7 @@ class Counting:
 
 
 def alike(left: Any, right: Any) -> bool:
-    """As `same`, but for rounding."""
+    """As `same`, but allows rounding."""
     if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
         return (left.dtype, left.stride()) == (right.dtype, right.stride()) and torch.allclose(
             left, right, atol=1e-5
@@ -163,7 +164,9 @@ def in_parts(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize("gradients", [False, True])
 def test_parts(gradients: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What lies before the read is compiled, with its gradients; what lies behind it once for all sizes."""
+    """The part before the read is compiled with its gradients; the part after it is compiled once for all
+    sizes.
+    """
     compiled: list[tuple[list[str], Any]] = []
     original = llvm._compile_part
 
@@ -262,7 +265,7 @@ class Inner(torch.nn.Module):
 
 
 def test_python_runs_all_of_a_frame_that_the_graph_gives_back() -> None:
-    """Its callees are not captured by themselves: under fullgraph=True they would be refused."""
+    """Its callees are not captured separately: under fullgraph=True they would be refused."""
     inner = Inner()
 
     def outer(x: torch.Tensor, mask: torch.Tensor) -> Any:

@@ -1,5 +1,7 @@
-"""Worlds of classes and functions whose answers come from more places than one looks at first: subclasses of
-numbers and texts, protocols, metaclasses, exceptions, empty cells, defaults that come and go.
+"""Worlds of classes and functions whose results come from unexpected places.
+
+Subclasses of numbers and texts, protocols, metaclasses, exceptions, empty cells, defaults that are added and
+removed.
 
 Each row: a name, the statements that make the world (with a function `f`), the statement that changes it.
 """

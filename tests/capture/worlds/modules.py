@@ -42,7 +42,7 @@ class Model(nn.Module):
 
 
 def model():
-    """Of a class of its own, which a world may change."""
+    """A module of its own class, which a world may change."""
     torch.manual_seed(0)
     return type("Model", (Model,), {})()
 
@@ -52,7 +52,7 @@ def layers():
     return nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.0), nn.BatchNorm1d(4))
 
 
-#: name, change, what is called (left out: the module itself, on X)
+#: name, change, the called function (left out: the module itself, on X)
 MODEL_ROWS = [
     ("cfg", lambda m:m.cfg.__setitem__("a",3)),
     ("cfg_deep", lambda m:m.cfg["n"][1].__setitem__("z",3)),

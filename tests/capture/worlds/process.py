@@ -58,7 +58,7 @@ def gradient_through_saved():
 
 
 def attention():
-    """An error where every kernel is forbidden."""
+    """It is an error if every kernel is forbidden."""
     query = X.reshape(1, 1, 3, 4)
     try:
         return torch.nn.functional.scaled_dot_product_attention(query, query, query)
@@ -72,7 +72,7 @@ def allow_attention(allowed):
 
 
 def autocast_weight():
-    """Casts of weights are kept within the outermost block only."""
+    """Casts of weights are kept only in the outermost block."""
     with torch.autocast("cpu"):
         return X @ W
 
@@ -96,7 +96,7 @@ def switch(setter, new, old):
     return (lambda: setter(new)), (lambda: setter(old))
 
 
-#: name, what is called, (the change, what undoes it)
+#: name, the called function, (the change, the function that undoes it)
 ROWS = [
     ("grad_mode_in_arithmetic", lambda: X + torch.is_grad_enabled(),
      (lambda: torch.set_grad_enabled(False), nothing)),
@@ -172,7 +172,7 @@ for name, *parts in ROWS:
     WORLDS.append(World(name, lambda parts=parts: make_world(*parts)))
 
 
-#: the same for functions of torch's that the program replaces by one that calls them
+#: the same for functions of torch that the program replaces by a function that calls them
 def patch_around(owner, name, make):
     real = getattr(owner, name)
     return (lambda: setattr(owner, name, make(real))), (lambda: setattr(owner, name, real))
@@ -185,7 +185,7 @@ def add_one(function):
 F = torch.nn.functional
 LAYER, LOSS = torch.nn.LayerNorm(4), torch.nn.CrossEntropyLoss()
 
-#: name, what is called, (the change, what undoes it)
+#: name, the called function, (the change, the function that undoes it)
 WRAPPED = [
     ("function_wrapped", lambda: torch.sin(X), patch_around(torch, "sin", add_one)),
     ("function_wrapped_next_to_its_method", lambda: (torch.sin(X), X.sin()),

@@ -1,5 +1,6 @@
-"""Worlds that change between two calls, as cases: `make()` gives (function, change); call, change, call
-again, eagerly and captured.
+"""Worlds that change between two calls, as cases.
+
+`make()` gives (function, change): call, change, call again, in eager and captured.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ def world(make: Any) -> Any:
 
 
 def in_module(source: str) -> dict[str, Any]:
-    """A module of its own, so that its globals can be changed."""
+    """A separate module, so that its globals can be changed."""
     module = types.ModuleType("changing_world")
-    sys.modules[module.__name__] = module  # where dataclasses look
+    sys.modules[module.__name__] = module  # dataclasses look there
     module.__dict__.update(torch=torch, math=math, X=X)
     exec(compile(source, __file__, "exec"), module.__dict__)
     return module.__dict__
@@ -76,7 +77,7 @@ def module_world(change: Callable[[torch.nn.Module], Any], body: Any = None) -> 
 
 
 def arguments_world(*calls: tuple[Any, ...]) -> Any:
-    """The same function with other arguments: `change` moves on to the next."""
+    """The same function with other arguments: `change` moves on to the next ones."""
     remaining = list(calls)
 
     def use(*args):

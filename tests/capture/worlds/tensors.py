@@ -1,4 +1,4 @@
-"""Worlds of tensors: what a tensor is changes in place, or another stands in its place."""
+"""Worlds of tensors: a tensor is changed in place, or another one replaces it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import nn
 
 from tests.capture.worlds.registry import WORLDS, World, X
 
-#: name, what makes the world, what is called, the change
+#: name, the function that makes the world, the called function, the change
 ROWS = [
     ("t_requires_grad", lambda:torch.ones(4),lambda t:(X*t).requires_grad,lambda t:t.requires_grad_()),
     ("t_data", lambda:torch.ones(4),lambda t:X*t,lambda t:setattr(t,"data",torch.zeros(4))),

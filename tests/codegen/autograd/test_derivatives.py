@@ -1,6 +1,4 @@
-"""Gradients of gradients of compiled graphs, against eager: values, which of them can be differentiated
-further, errors.
-"""
+"""Gradients of gradients of compiled graphs, against eager: values, further derivatives, errors."""
 
 from __future__ import annotations
 
@@ -47,7 +45,7 @@ class OnlyOnce(torch.autograd.Function):
 
 
 def module_of(function: Program, args: tuple[torch.Tensor, ...]) -> fx.GraphModule:
-    """A graph with one node: what it does inside is traced all the same."""
+    """A graph with one node: the code inside the node is traced too."""
     graph = fx.Graph()
     nodes = tuple(graph.placeholder(f"arg_{i}") for i in range(len(args)))
     out = graph.call_function(function, nodes)
@@ -133,7 +131,7 @@ DECOMPOSITIONS: dict[str, Program] = {
 
 @pytest.mark.parametrize("name", DECOMPOSITIONS)
 def test_decompositions_of_an_input(name: str) -> None:
-    """The second derivative needs what the first does not: eager has kept the matrix."""
+    """The second derivative needs a value that the first one does not need: eager has kept the matrix."""
     x = leaf(3, 3)
     results = []
     for function in (DECOMPOSITIONS[name], compiled(DECOMPOSITIONS[name], x)):
@@ -156,7 +154,7 @@ def test_which_gradients_can_be_differentiated(program: Program) -> None:
 
 
 def test_arguments_with_history_and_views() -> None:
-    """The node made in Python (an argument that is a view) as well as the native one."""
+    """Tests the node made in Python (an argument that is a view) and the native one."""
     torch.manual_seed(0)
     x, y = leaf(4), leaf(4)
     program = lambda x, y: x * y.exp()  # noqa: E731

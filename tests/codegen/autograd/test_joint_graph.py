@@ -1,4 +1,4 @@
-"""What trace_joint says about outputs, tangents and gradients."""
+"""The answers of trace_joint about outputs, tangents and gradients."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_write_to_an_input_that_requires_grad_is_refused() -> None:
 
 
 def test_differentiable_write_is_copied_outside_of_the_graph() -> None:
-    """An input that did not require grad, and does once it is written."""
+    """The input does not require grad before the write, but does after it."""
     joint = joint_of(lambda x, y: (y.mul_(x), y + 1), leaf(3), torch.randn(3))
     assert joint.outputs == [("input", 1), ("result", 0)] and joint.writes == [(1, 1)]
     assert joint.grads[0] is not None and joint.grads[1] is None
@@ -98,7 +98,7 @@ def times_ten(x: torch.Tensor) -> torch.Tensor:
 
 
 def module_of(function: Any, count: int) -> fx.GraphModule:
-    """With `function` as one call: symbolic tracing does not follow custom functions."""
+    """`function` is one call: symbolic tracing does not follow custom functions."""
     graph = fx.Graph()
     places = [graph.placeholder(f"x{i}") for i in range(count)]
     graph.output((graph.call_function(function, tuple(places)),))

@@ -13,7 +13,7 @@ Edges = list[tuple[int, int, int | None]]
 
 
 def cost(edges: Edges, reached: set[int]) -> int | None:
-    """Of the edges that lead out; None where one can't be cut."""
+    """The cost of the edges that lead out; None if one of them can't be cut."""
     out = [capacity for start, end, capacity in edges if start in reached and end not in reached]
     return None if None in out else sum(c for c in out if c is not None)
 

@@ -1,5 +1,7 @@
-"""Backwards that start from some of a graph's results: as in eager, inputs that only lead to the others get
-none, and the others can still be asked for their gradients.
+"""Backwards that start from some of a graph's results.
+
+As in eager, inputs that only lead to the other results get no gradient, and a later backward can start from
+those.
 """
 
 from __future__ import annotations
@@ -118,7 +120,7 @@ def test_more_results_than_are_counted() -> None:
 
 
 def test_gradients_before_a_break() -> None:
-    """What is computed before the break and not used behind it."""
+    """The value is computed before the break and not used after it."""
 
     def program(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         unused, y = a.exp(), b * 2
@@ -143,14 +145,14 @@ def apart(x: torch.Tensor, v: torch.Tensor, w: torch.Tensor) -> None:
 
 
 def detached(x: torch.Tensor, v: torch.Tensor, w: torch.Tensor) -> None:
-    """What the discriminator of a GAN sees, then the generator."""
+    """The discriminator of a GAN reads it, then the generator."""
     fake = (x @ v).tanh()
     (fake.detach() @ w).sigmoid().sum().backward()
     (fake @ w).sigmoid().log().mean().backward()
 
 
 def updated_between(x: torch.Tensor, v: torch.Tensor, w: torch.Tensor) -> None:
-    """A step of one optimizer before the other's loss is differentiated."""
+    """One optimizer steps before the other's loss is differentiated."""
     a, b = (x @ v).tanh().square().sum(), (x @ w).exp().mean()
     a.backward()
     with torch.no_grad():
@@ -159,7 +161,7 @@ def updated_between(x: torch.Tensor, v: torch.Tensor, w: torch.Tensor) -> None:
 
 
 def without_saved_values(x: torch.Tensor, v: torch.Tensor, w: torch.Tensor) -> None:
-    """Eager frees nothing that the second one needs."""
+    """Eager frees nothing that the second backward needs."""
     y = v + w.t()
     a, b = y.sum(), y.mean()
     a.backward()
@@ -182,7 +184,7 @@ def joined_then_apart(x: torch.Tensor, v: torch.Tensor, w: torch.Tensor) -> None
 
 
 def concatenated(x: torch.Tensor, v: torch.Tensor, w: torch.Tensor) -> None:
-    """A step of the backward that takes gradients of both results."""
+    """One step of the backward takes gradients of both results."""
     y, z = torch.cat([v.sin(), w.exp()]).chunk(2)
     h = torch.stack([v, w]).amax(0)
     (y.square().sum() + h.sum()).backward()
@@ -206,14 +208,14 @@ def test_one_after_the_other(program: Program, backend: str, view: bool) -> None
     if view and program in (updated_between, without_saved_values):
         pytest.skip("writes to leaves; eager itself lets two leaves share one gradient")
     compiled = capture.compile(program, backend=backend)
-    for rows in (4, 4, 5, 6):  # the later ones with symbolic sizes
+    for rows in (4, 4, 5, 6):  # the later ones have symbolic sizes
         x = torch.randn(rows, 3)
         expected = run(program, program, x, view)
         torch.testing.assert_close(run(program, compiled, x, view), expected)
 
 
 def test_anomaly_mode() -> None:
-    """Nodes are made in Python then."""
+    """In this mode nodes are made in Python."""
     compiled = capture.compile(detached)
     x = torch.randn(4, 3)
     with torch.autograd.set_detect_anomaly(True):
@@ -260,7 +262,7 @@ def test_refused_as_in_eager(program: Program, text: str, anomaly: bool) -> None
 
 @pytest.mark.parametrize("anomaly", [False, True])
 def test_what_is_kept(anomaly: bool) -> None:
-    """What no other result needs is let go of after the first backward; all of it after the last."""
+    """The first backward frees the values that no other result needs; the last one frees all."""
 
     def held(array: np.ndarray[Any, Any]) -> int:
         return sys.getrefcount(array)
@@ -286,7 +288,7 @@ def test_what_is_kept(anomaly: bool) -> None:
 
 
 def test_a_gan() -> None:
-    """One captured step that holds both backwards and both optimizers."""
+    """One captured step has both backwards and both optimizers."""
 
     def train(wrap: Callable[[Program], Program]) -> list[torch.Tensor]:
         torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""What the forward saves for the backward."""
+"""The values that the forward saves for the backward."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def parts_of(function: Any, *inputs: Any) -> Parts:
 
 
 def extra(parts: Parts) -> list[Any]:
-    """The operators whose results are saved and are not results of the module."""
+    """The operators whose results are saved but are not results of the module."""
     outputs = next(node for node in parts.forward.nodes if node.op == "output").args[0]
     return [node.target for node in outputs[parts.result_count :]]
 

@@ -1,6 +1,4 @@
-"""Which graphs are left to Python: those without kernels that Python calls as quickly. Their backend is
-called all the same.
-"""
+"""Which graphs Python runs: graphs without kernels that Python calls as fast. Their backend is called too."""
 
 from __future__ import annotations
 
@@ -66,7 +64,7 @@ def test_operators_alone_are_left_to_python(function: Any) -> None:
         lambda x: x.t().contiguous(),
         lambda x: x[1:].t()[2:].t()[0],
         lambda x: x.sort().values + 1,
-        lambda x: x.logcumsumexp(0),  # by its entry point
+        lambda x: x.logcumsumexp(0),  # called by its entry point
     ],
 )
 def test_run_as_a_graph(function: Any) -> None:
@@ -170,9 +168,9 @@ def with_a_branch(x: torch.Tensor) -> torch.Tensor:
         (lambda x: x.t(), False, True),
         (lambda x: x.shape[0], False, True),
         (lambda x: x.tolist(), False, True),
-        (lambda x: x.t(), True, False),  # which has to raise where another argument breaks the graph
-        (with_a_branch, False, False),  # the other one may be worth a graph
-        (lambda x: helper(x), False, False),  # and so may what else it calls
+        (lambda x: x.t(), True, False),  # it has to raise if another argument breaks the graph
+        (with_a_branch, False, False),  # the other branch may be worth a graph
+        (lambda x: helper(x), False, False),  # the other functions that it calls may be worth one too
         (lambda x: [row for row in x], False, False),
     ],
 )

@@ -1,5 +1,5 @@
-"""Results of graphs with symbolic sizes share memory with the arguments where they do in eager, and are them
-where they are.
+"""Results of graphs with symbolic sizes share memory with the arguments, or are the arguments, as in
+eager.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def test_results_negated_by_a_bit(grad: bool) -> None:
 
 @pytest.mark.parametrize("p", [0.0, 0.5, 1.0])
 def test_dropout_draws_as_often_as_eager(p: float) -> None:
-    """Not where nothing or everything is dropped."""
+    """No draw if nothing or everything is dropped."""
 
     def program(x: torch.Tensor) -> torch.Tensor:
         return F.dropout(x, p) + torch.rand(3)

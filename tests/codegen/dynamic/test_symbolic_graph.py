@@ -1,4 +1,4 @@
-"""One compilation for many sizes: what it computes, when it refuses, that new sizes compile nothing."""
+"""One compilation for many sizes: its results, its refusals, and that new sizes compile nothing."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_factor_that_is_a_symbol() -> None:
 
 
 def for_all_sizes(function: Any) -> Any:
-    """The function, captured; an error where a graph of it has to be compiled for one size."""
+    """The captured function; an error if a graph of it has to be compiled for one size."""
 
     def backend(module: torch.fx.GraphModule, inputs: list[Any]) -> Any:
         graph = compile_for_sizes(module, inputs)
@@ -235,9 +235,7 @@ def test_views_that_autograd_sees_are_compiled_for_each_size() -> None:
 
 
 def test_sums_of_rows_have_one_level_of_blocks() -> None:
-    """Blocks of rows are short enough to be added up in one loop, and their sums are kept in double
-    precision.
-    """
+    """Blocks of rows are short enough to add them in one loop; their sums are kept in double precision."""
     module, inputs = captured(lambda x: x.sum(-1), torch.ones(5, 300))
     graph = compile_for_sizes(module, inputs)
     assert isinstance(graph, SymbolicGraph)

@@ -1,5 +1,6 @@
-"""Forward and backward compiled once for many sizes: gradients, what new sizes cost, what runs operator by
-operator, when it refuses.
+"""Forward and backward compiled once for many sizes.
+
+Gradients, the cost of new sizes, operators that run one by one, refusals.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ def fresh() -> Any:
 
 
 def for_all_sizes(function: Any) -> Any:
-    """The function, captured; an error where a graph of it has to be compiled for one of several sizes."""
+    """The captured function; an error if a graph of it has to be compiled for one of several sizes."""
 
     def refuse(*_: Any) -> Any:
         raise AssertionError("compiled for one size")
 
     def backend(module: torch.fx.GraphModule, inputs: list[Any]) -> Any:
-        if not any(type(value) is int for value in inputs):  # sizes of 0 and 1 are none of these
+        if not any(type(value) is int for value in inputs):  # sizes of 0 and 1 do not count
             return compile_fx(module, inputs)
         graph = compile_for_sizes(module, inputs)
         assert graph is not None, "no form for all sizes"
@@ -313,7 +314,7 @@ def test_a_check_that_fails_gives_eagers_error() -> None:
 
 
 def test_a_check_of_the_backward_that_fails_gives_eagers_error() -> None:
-    """A gradient that depends on the phase of the eigenvectors."""
+    """The gradient depends on the phase of the eigenvectors."""
 
     def phases(x: torch.Tensor) -> torch.Tensor:
         return torch.linalg.eig(x)[1].real.sum()

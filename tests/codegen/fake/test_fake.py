@@ -1,6 +1,4 @@
-"""Fake tensors have the sizes, strides and dtypes of the real ones, and nothing barred is imported on the
-way.
-"""
+"""Fake tensors have the sizes, strides and dtypes of the real ones, and no barred module is imported."""
 
 from __future__ import annotations
 
@@ -118,7 +116,7 @@ UNARY = {
 
 
 def outcome(function: Any, *args: Any) -> Any:
-    """What the call gives, or the type of what it raises."""
+    """The result of the call, or the type of its exception."""
     try:
         return describe(function(*args))
     except (RuntimeError, IndexError, TypeError, NotImplementedError) as error:
@@ -311,7 +309,7 @@ def test_constants_can_be_read_back() -> None:
 
 
 def test_answers_that_depend_on_data_are_not_made_up() -> None:
-    """Run on zeros, the operator would say that all rows start at the left."""
+    """On zeros, the operator would say that all rows start at the left."""
     mode = fake_mode()
     x, mask = to_fake(mode, torch.randn(2, 4, 3)), to_fake(mode, torch.ones(2, 4).bool())
     with mode, pytest.raises(DataDependentOutputException):
@@ -340,8 +338,8 @@ assert not barred, barred
 
 
 def test_directional_derivatives_leave_the_thread_as_it_was() -> None:
-    """In there torch makes texts of tensors, for overloads that do not take them; where that fails, the
-    thread's switches stay as they were inside.
+    """torch makes texts of tensors there, for overloads that do not take them. If that fails, the thread's
+    switches stay as they were inside.
     """
 
     def program(x: torch.Tensor, tangent: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -358,7 +356,7 @@ def test_directional_derivatives_leave_the_thread_as_it_was() -> None:
 
 
 def test_a_number_asked_of_a_prim_leaves_the_dispatcher_as_it_was() -> None:
-    """Else the operators of the next capture ran on tensors without memory."""
+    """Otherwise the operators of the next capture would run on tensors without memory."""
     mode = fake_mode()
     value = to_fake(mode, torch.tensor(2.0))
     with mode, pytest.raises(DataDependentOutputException):

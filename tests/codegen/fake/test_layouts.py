@@ -1,5 +1,5 @@
-"""The strides that operators give their results, over random layouts: gaps, overlaps, dims of size 0 and 1 in
-any order.
+"""The strides of operators' results, over random layouts: gaps, overlaps, dims of size 0 and 1 in any
+order.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ REWRITTEN = {
 
 @pytest.mark.parametrize("name", REWRITTEN)
 def test_rewritten_operators_keep_their_strides(name: str) -> None:
-    """They are computed by other operators, whose results are laid out in another way."""
+    """Other operators compute them, and the results of those have other layouts."""
     program, shape, strides, expected = REWRITTEN[name]
     x = torch.empty_strided(shape, strides).fill_(0.5)
     with torch.no_grad():
@@ -161,7 +161,7 @@ def transposed(*shape: int) -> torch.Tensor:
 
 
 def last(*shape: int) -> torch.Tensor:
-    """The channels last."""
+    """A tensor with the channels last."""
     formats = {4: torch.channels_last, 5: torch.channels_last_3d}
     return torch.rand(shape).to(memory_format=formats[len(shape)])
 
@@ -292,7 +292,7 @@ SENT_OTHERWISE: dict[str, tuple[Any, torch.Tensor]] = {  # results that are not 
 
 @pytest.mark.parametrize("name", SENT_OTHERWISE)
 def test_gradients_of_row_major_gradients(name: str) -> None:
-    """The backward is compiled for the strides of the first that it is sent; others are right, too."""
+    """The backward is compiled for the strides of the first gradient; other strides are correct, too."""
     function, x = SENT_OTHERWISE[name]
     x.requires_grad_()
     captured = capture.compile(function)

@@ -1,4 +1,4 @@
-"""What capture asks torch about plain sizes imports neither sympy nor torch's symbolic shapes."""
+"""Capture's questions to torch about plain sizes import neither sympy nor torch's symbolic shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graphs with frozen inputs: results, layouts, which operators are called; and what must stay as it is."""
+"""Graphs with frozen inputs: results, layouts, the called operators, and things that must not change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ pytest.importorskip("_capture")
 
 
 def frozen_graph(function: Any, *args: torch.Tensor, frozen: range) -> Any:
-    """The graph; results and strides are those of eager, twice, on other values of what is not frozen."""
+    """The graph. Its results and strides are those of eager, twice, on other values of the inputs that are
+    not frozen.
+    """
     names = ", ".join(f"a{i}" for i in range(len(args)))
     named = eval(
         f"lambda {names}: function({names})", {"function": function}

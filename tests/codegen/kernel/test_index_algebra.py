@@ -13,7 +13,7 @@ from codegen.kernel.printer import print_expr
 
 
 def value(index, axes):
-    """The number that an index is for these positions of the axes."""
+    """The value of an index for these positions of the axes."""
     total = 0
     for atoms, coef in ix.terms_of(index).items():
         term = coef

@@ -1,4 +1,4 @@
-"""Open numbers against ints: what they compute, what they record, what is refused."""
+"""Open numbers against ints: their results, their records, their refusals."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from codegen.launch.compiled import calibrate
 
 
 def program(choices: random.Random, a: Any, b: Any) -> list[Any]:
-    """Arithmetic and decisions, the same ones for the same `choices` as long as all comparisons come out the
-    same.
+    """Arithmetic and decisions. They are the same for the same `choices` as long as all comparisons have the
+    same results.
     """
     numbers = [a, b, 1, 2, 64]
     for _ in range(12):

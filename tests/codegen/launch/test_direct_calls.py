@@ -1,4 +1,4 @@
-"""Which callable stands for an operator."""
+"""The callable that is used for an operator."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ PASSED_AS = {
 
 
 def test_entry_points_take_what_they_are_given() -> None:
-    """Against the declarations in torch's own headers."""
+    """Compared with the declarations in torch's own headers."""
     text = "".join(
         (HEADERS / name).read_text() for name in ("generated/c_shim_cpu.h", "c/shim_cpu.h", "c/shim.h")
     )
@@ -219,7 +219,7 @@ def test_what_another_callable_raises_is_raised() -> None:
 
 
 def test_grad_mode_is_on_only_meanwhile() -> None:
-    """oneDNN's layer asks it whether to leave what the backward needs."""
+    """oneDNN's layer reads grad mode to decide whether to keep what the backward needs."""
     op = aten.mkldnn_rnn_layer.default
     call = callable_of(op)
     assert is_direct(call)
@@ -356,7 +356,7 @@ def test_what_is_no_operator_is_itself() -> None:
 
 
 def test_overloads_that_want_a_keyword_are_told_apart() -> None:
-    """torch's binding of `rand` can't choose the overload with a generator, or with names, where none is
+    """torch's binding of `rand` can't choose the overload with a generator, or with names, if none is
     given.
     """
     assert callable_of(aten.rand.default) == torch.rand

@@ -1,4 +1,4 @@
-"""A graph that fails has written nothing: eager runs it again on inputs that are as they were."""
+"""A graph that fails has written nothing: eager runs it again on unchanged inputs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def operator_that_raises(x: torch.Tensor, w: torch.Tensor, i: torch.Tensor) -> t
 
 
 def statistics(x: torch.Tensor, w: torch.Tensor, i: torch.Tensor) -> torch.Tensor:
-    """As a norm layer in training before a loss."""
+    """Like a norm layer in training before a loss."""
     mean = w.mean()
     x.mul_(0.9).add_(mean, alpha=0.1)
     return ((w - mean) * w.std())[i]
@@ -94,7 +94,7 @@ def test_nothing_is_written_by_a_graph_that_fails(program: Program, dynamic: boo
 
 
 def test_an_index_that_is_an_input_is_checked_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that the update of the statistics is no copy at the end."""
+    """Then the update of the statistics is no copy at the end."""
     graphs: list[Any] = []
     compiler = sys.modules["capture.backends.registry"]
     compile_fx = compiler.compile_fx

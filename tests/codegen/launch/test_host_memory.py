@@ -1,5 +1,7 @@
-"""keep_memory_mapped: large blocks come from the heap, in a process of its own, as the setting is for good.
-huge_pages: large results are marked for them.
+"""keep_memory_mapped and huge_pages.
+
+keep_memory_mapped: large blocks come from the heap; it is tested in a separate process, because it can't be
+undone. huge_pages: large results are marked for them.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ def test_large_blocks_come_from_the_heap(setting: str, expected: str) -> None:
 
 
 def is_welcome(tensor: torch.Tensor) -> bool:
-    """Whether the mapping with the tensor's middle is marked for huge pages."""
+    """Whether the mapping that contains the tensor's middle is marked for huge pages."""
     middle, inside = tensor.data_ptr() + tensor.nbytes // 2, False
     for line in Path("/proc/self/smaps").read_text().splitlines():
         word = line.split()[0]

@@ -1,6 +1,4 @@
-"""Machine code: shared between equal kernels, kept alive by its users, stored between processes, safe from
-threads.
-"""
+"""Machine code: shared between equal kernels, kept alive by its users, stored, safe with threads."""
 
 from __future__ import annotations
 
@@ -50,7 +48,7 @@ def call(compiled: CompiledKernel, x: torch.Tensor) -> torch.Tensor:
 
 
 class RecordingStore:
-    """Counts what is asked and kept."""
+    """A store that counts reads and writes."""
 
     def __init__(self) -> None:
         self.kept: dict[tuple[str, ...], bytes] = {}
@@ -246,7 +244,7 @@ def test_the_process_ends_cleanly_with_code_alive() -> None:
 
 
 def renamed(kernel: Kernel, name: str) -> Kernel:
-    """The same kernel under other names."""
+    """The same kernel with other names."""
     text = repr(kernel).replace("'x'", "'g'").replace("'out'", "'r'").replace("'i'", "'row'")
     return replace(eval(text, vars(ir)), name=name)
 

@@ -1,4 +1,4 @@
-"""CAPTURE_LOGS=kernels: what each kernel has to do, and how long it took."""
+"""CAPTURE_LOGS=kernels: the work of each kernel, and its time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels for short sizes: what they compute, when there are some, how many."""
+"""Kernels for short sizes: their results, when they exist, how many there are."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_long_rows_and_little_work_are_not() -> None:
 
 
 def test_a_long_walk_has_no_short_sizes() -> None:
-    """Rows that lie behind each other are one loop over both sizes."""
+    """Contiguous rows are one loop over both sizes."""
     assert versions_of(graph_of(lambda x: x * 2, numbers(ROWS, 3))) == [{}]
 
 
@@ -151,7 +151,7 @@ def test_training() -> None:
 
 
 def test_joined_dims_are_walked_without_divisions() -> None:
-    """Also where no size is short."""
+    """This holds also if no size is short."""
     graph = graph_of(
         lambda x: x.transpose(1, 2).reshape(x.shape[0], x.shape[2], -1) + 1, numbers(3, 5, 7, 300)
     )

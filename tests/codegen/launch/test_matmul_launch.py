@@ -1,4 +1,4 @@
-"""Which products BLAS runs directly."""
+"""The products that BLAS runs directly."""
 
 from __future__ import annotations
 

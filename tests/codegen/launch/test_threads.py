@@ -1,6 +1,4 @@
-"""Kernels divided between torch's threads: the bits of one thread, errors, and the surroundings in which
-there is one thread only.
-"""
+"""Kernels divided between torch's threads: the bits of one thread, errors, and cases with one thread only."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ ROWS, COLUMNS = 601, 1003  # no multiples of vectors
 
 @pytest.fixture(autouse=True)
 def threads_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Parts of a little work, so that kernels are divided in as many ways as there are threads."""
+    """Makes parts small, so that kernels are divided in as many ways as there are threads."""
     before = torch.get_num_threads()
     monkeypatch.setattr(grain, "PART", 10_000)
     monkeypatch.setattr(grain, "ASLEEP", 0)
@@ -40,7 +38,7 @@ def compile_function(function: Any, *args: Any) -> Any:
 
 
 def grains(graph: Any) -> list[int]:
-    """Of the kernels of a plan: iterations of the shortest part, 0 where the kernel is not divided."""
+    """The iterations of the shortest part for each kernel of a plan; 0 if the kernel is not divided."""
     words = memoryview(graph.plan).cast("q")
     ninputs, noutputs, nspecs = words[1], words[3], words[5]
     position = 7 + 2 * ninputs + 2 * noutputs
@@ -58,7 +56,7 @@ def matrix() -> torch.Tensor:
     return torch.randn(ROWS, COLUMNS)
 
 
-# what is computed, its arguments, and whether some kernel of it is divided
+# the computation, its arguments, and whether some kernel of it is divided
 DIVIDED: dict[str, Any] = {
     "chain": (lambda x, y: (torch.tanh(x * y + 1).exp() * x,), lambda: (matrix(), matrix())),
     "one axis": (lambda x: (x.sigmoid(),), lambda: (torch.randn(100_001),)),
@@ -265,7 +263,7 @@ def test_small_work_is_not_divided(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_on_few_elements_more_work_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Eager would have one thread."""
+    """Eager would use one thread."""
     monkeypatch.undo()
 
     def long_chain(x: torch.Tensor) -> tuple[torch.Tensor]:
@@ -276,7 +274,7 @@ def test_on_few_elements_more_work_is_asked_for(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_eager_and_ours_are_divided_at_about_the_same_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sums of all elements included; how a graph with open sizes is divided follows the sizes."""
+    """This includes sums of all elements; a graph with open sizes is divided by its sizes."""
     monkeypatch.undo()
     for function in (lambda x: (x * 2 + 1,), lambda x: (F.gelu(x).mean(),)):
         assert any(grains(compile_function(function, torch.randn(100_000))))

@@ -37,7 +37,7 @@ class Runner:
         end: int = 0,
         ranges: list[tuple[int, int]] | None = None,
     ) -> int:
-        """Runs `kernel` on tensors by buffer name (in place); returns what it returns. `ranges`: calls with
+        """Runs `kernel` on tensors by buffer name (in place) and returns its result. `ranges`: calls with
         these (begin, end) in turn.
         """
         text = repr(kernel)  # a test that calls one kernel with many sizes compiles it once

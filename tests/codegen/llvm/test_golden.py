@@ -1,4 +1,4 @@
-"""The LLVM text of small kernels, one for each shape of code, to be read in review."""
+"""The LLVM text of small kernels, one for each shape of code, for review."""
 
 from __future__ import annotations
 
@@ -158,6 +158,6 @@ def test_text(golden: Callable[[str, str], None], name: str) -> None:
 
 
 def test_text_does_not_depend_on_the_run() -> None:
-    """The store finds machine code by the text: equal kernels make equal texts."""
+    """The store finds machine code by its text: equal kernels must have equal texts."""
     for level, kernel in CASES.values():
         assert emit(kernel(), Target.level(level)) == emit(kernel(), Target.level(level))

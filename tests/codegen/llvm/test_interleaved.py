@@ -1,4 +1,4 @@
-"""Stores that fill memory together: which ones, and what they write."""
+"""Stores that fill memory together: which ones these are, and the values that they write."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Small graphs for every processor level: golden loop IR and LLVM text, the levels of this machine run,
-aarch64 assembled.
+"""Small graphs for every processor level: golden loop IR and LLVM text, and runs.
 
-The golden LLVM text is of x86-64-v3: narrow enough to read, with fused multiply-adds and Sleef. The loop IR
-does not depend on the level.
+The levels of this machine are run; aarch64 is only assembled. The golden LLVM text is that of x86-64-v3:
+narrow enough to read, with fused multiply-adds and Sleef. The loop IR does not depend on the level.
 """
 
 from __future__ import annotations

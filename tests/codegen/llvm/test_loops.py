@@ -27,7 +27,7 @@ from codegen.llvm.emit import emit
 from codegen.llvm.loops import plan_vector_loop
 from codegen.llvm.target import Target
 
-GUARD = 40  # elements behind the end that must stay as they are
+GUARD = 40  # elements after the end, which must not change
 
 
 def axpy(
@@ -150,7 +150,7 @@ def test_broadcast_of_rows_and_columns(run, shape: tuple[int, int], dynamic: boo
 
 
 def test_loads_before_an_empty_inner_loop_touch_nothing(run) -> None:
-    """for a in n: for b in m: out[..] = p[a]: with m = 0, p may be no memory at all."""
+    """for a in n: for b in m: out[..] = p[a]. With m = 0, p may point to no memory at all."""
     a, b = AxisVar("a"), AxisVar("b")
     inner = Loop("b", Sym("m"), [Load(0, "p", a, "f32"), Store("out", b, 0)], parallel=True, vector=True)
     middle = Loop("k", Sym("k"), [inner], parallel=True)
@@ -235,7 +235,7 @@ def test_check(run, n: int, dynamic: bool) -> None:
 
 
 def test_load_behind_a_check_is_not_moved_before_it(run) -> None:
-    """The index is the same in all iterations, and outside of x, which is no memory at all."""
+    """The index is the same in all iterations, and outside of x, where there is no memory."""
     body = [
         Load(0, "index", Const(0), "i64"),
         ConstOp(1, 0, "i64"),
@@ -272,7 +272,7 @@ def test_vector_loop_inside_a_vector_loop_is_refused() -> None:
     "extent, unroll, vectors", [(300, 16, 10), (320, 16, 10), (256, 16, 16), (80, 4, 3), (6400, 4, 4)]
 )
 def test_little_is_done_twice(extent: int, unroll: int, vectors: int) -> None:
-    """Of a short loop, as many vectors at a time as all turns need."""
+    """A short loop runs as many vectors at a time as all its iterations need."""
     kernel = axpy(Const(extent), unroll=unroll)
     [loop] = kernel.body
     assert isinstance(loop, Loop)

@@ -1,5 +1,6 @@
-"""Every way in which lanes lie in memory: side by side, one place, strided, indirect; masks; additions to
-memory; storage types.
+"""All placements of lanes in memory: contiguous, one place, strided, indirect.
+
+Also masks, additions to memory, and storage types.
 """
 
 from __future__ import annotations
@@ -267,7 +268,7 @@ def test_atomic_add(run, dtype: str, split: str | None, masked: bool) -> None:
 
 
 def test_load_behind_a_store_sees_it(run) -> None:
-    """The same element through an alias: not moved before the store."""
+    """A load of the same element through an alias is not moved before the store."""
     body = [
         ConstOp(0, 2.0, "f32"),
         Store("a", Const(0), 0),
@@ -315,7 +316,7 @@ def test_store_to_a_buffer_that_is_not_writable_is_refused() -> None:
 
 @pytest.mark.parametrize("varying", [False, True])
 def test_what_no_lane_wants_is_not_looked_for_where_it_would_be(run, varying: bool) -> None:
-    """A terabyte behind the buffer is no memory."""
+    """There is no memory a terabyte behind the buffer."""
     n, far = 64, 1 << 38
     row, lane = AxisVar("r"), AxisVar("i")
     position = lane if varying else row

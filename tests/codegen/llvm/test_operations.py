@@ -1,5 +1,6 @@
-"""Every operation of codegen/kernel/ops.py in every type it takes, on special and random values, against its
-meaning in torch.
+"""Every operation of codegen/kernel/ops.py in every type it takes, against its meaning in torch.
+
+The values are special ones and random ones.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from codegen.kernel.ir import AxisVar, Buffer, Const, Kernel, Load, Loop, Op, St
 from codegen.kernel.ops import INTEGERS, OPS, STORAGE, TORCH_DTYPES, reference, result_dtype
 
 INF, NAN = math.inf, math.nan
-# The largest error in units of the last place, against float64 (float32) and eager (float64).
+# The largest error in units in the last place, against float64 (float32) and eager (float64).
 ULP_F32 = {
     "exp": 1.1,
     "exp2": 1.1,
@@ -107,7 +108,7 @@ def apply(
 def assert_identical(
     actual: torch.Tensor, expected: torch.Tensor, args: list[torch.Tensor], *, zero_sign: bool = True
 ) -> None:
-    """Equal in value, NaN where NaN, and the sign of zero."""
+    """Equal values, NaN at the same places, and the same sign of zero."""
     same = actual == expected
     if actual.is_floating_point():
         same = same | (actual.isnan() & expected.isnan())
@@ -122,7 +123,7 @@ def assert_identical(
 
 
 def ulp_error(actual: torch.Tensor, exact: torch.Tensor, beside_one: bool = False) -> torch.Tensor:
-    """|actual - exact| in units of the last place of `exact` (of 1) in the type of `actual`; 0 where both are
+    """|actual - exact| in units in the last place of `exact` (of 1) in the type of `actual`; 0 if both are
     NaN or the same infinity.
     """
     info = torch.finfo(actual.dtype)
@@ -131,7 +132,7 @@ def ulp_error(actual: torch.Tensor, exact: torch.Tensor, beside_one: bool = Fals
     unit = torch.ldexp(torch.full_like(exact, info.eps), exponent - 1)
     error = (actual.double() - exact).abs() / unit
     agree = (actual == rounded) | (actual.isnan() & rounded.isnan())
-    # Overflow: the largest number is as near to infinity as a rounding error
+    # Overflow: the distance from the largest number to infinity is one rounding error
     return torch.where(
         agree, torch.where(rounded.isfinite(), error, 0.0).nan_to_num(0.0), error.nan_to_num(math.inf)
     )
@@ -146,13 +147,13 @@ def libm_fma(left: torch.Tensor, right: torch.Tensor, addend: torch.Tensor) -> t
     return torch.tensor([function(*row) for row in rows], dtype=left.dtype)
 
 
-# Eager's sqrt is not always correctly rounded, torch has no fma.
+# Eager's sqrt is not always correctly rounded; torch has no fma.
 BETTER_THAN_EAGER = {
     "sqrt": lambda x: torch.from_numpy(np.sqrt(x.numpy())),
     "fma": libm_fma,
 }
 
-# As eager, whose vector code overflows early, or as libm.
+# Like eager, whose vector code overflows early, or like libm.
 LIBM = {
     "sinh": lambda x: torch.from_numpy(np.sinh(x.numpy())),
     "cosh": lambda x: torch.from_numpy(np.cosh(x.numpy())),
@@ -177,7 +178,9 @@ def test_operation(run, name: str, dtype: str) -> None:
         )  # eager's vector and scalar code differ there
         if (
             name == "fmod"
-        ):  # libm's where there is no Sleef: exact where eager's gives NaN, as its quotient overflows
+            # libm is used if there is no Sleef: it is exact where eager gives NaN, because eager's quotient
+            # overflows
+        ):
             defined = (args[0] / args[1]).isfinite() | args[0].isinf() | (args[1] == 0)
             args, actual = [arg[defined] for arg in args], actual[defined]
         expected = BETTER_THAN_EAGER.get(name, lambda *_: reference(name, args, dtype))(*args)
@@ -186,7 +189,7 @@ def test_operation(run, name: str, dtype: str) -> None:
     exact = LIBM.get(name, lambda *wide: reference(name, list(wide), "f64"))(*(arg.double() for arg in args))
     bound = ULP_F32.get(name, 1.1) if dtype == "f32" else ULP_F64.get(name, 2)
     error = ulp_error(actual, exact, name in BESIDE_ONE)
-    error[actual == reference(name, args, dtype)] = 0  # as eager, which overflows early in sinh and cosh
+    error[actual == reference(name, args, dtype)] = 0  # like eager, which overflows early in sinh and cosh
     worst = int(error.argmax())
     assert error[worst] <= bound, (
         f"{[arg[worst].item() for arg in args]}: {actual[worst].item()!r}, "
@@ -261,7 +264,7 @@ def test_inline_functions_on_many_values(run, name: str) -> None:
 
 
 def test_exponentials_in_float64_on_many_values(run) -> None:
-    """libm's are within half a unit of the last place, and a little."""
+    """libm's values are within slightly more than half a unit in the last place."""
     torch.manual_seed(1)
     x = torch.cat(
         [torch.rand(100_000, dtype=torch.float64) * 1456 - 746, torch.randn(100_000, dtype=torch.float64)]
@@ -273,7 +276,7 @@ def test_exponentials_in_float64_on_many_values(run) -> None:
 
 @pytest.mark.parametrize(("name", "dtype"), CASES, ids=lambda value: value)
 def test_scalar_form_gives_what_the_vector_form_gives(run_host, name: str, dtype: str) -> None:
-    """To the bit: a value is uniform in one kernel and varying in another."""
+    """Equal in every bit: a value is uniform in one kernel and varying in another."""
     args = [arg[:2000].contiguous() for arg in operands(name, dtype)]
     dtypes = ("b8", dtype, dtype) if name == "where" else (dtype,) * len(args)
     result = result_dtype(name, dtypes, dtype)

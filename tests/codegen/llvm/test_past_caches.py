@@ -1,4 +1,4 @@
-"""Large results that are written past the caches: which ones, and that only aligned vectors are."""
+"""Large results that bypass the caches: which ones these are, and that only aligned vectors do so."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_large_results_that_are_only_written() -> None:
 def test_text(level: str) -> None:
     text = emit(doubled(MANY), Target.level(level))
     assert "!nontemporal !0" in text and "!0 = !{i32 1}" in text
-    assert text.count("sfence") == 2  # declared, and called in front of the return
+    assert text.count("sfence") == 2  # declared, and called before the return
     assert "nontemporal" not in emit(doubled(MANY - 1), Target.level(level))
 
 

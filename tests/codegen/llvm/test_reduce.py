@@ -1,5 +1,6 @@
-"""Accumulators: every combination and type, around and inside vector loops, nested, unrolled, with NaN and
-equal elements.
+"""Accumulators: every combination and type, around and inside vector loops, nested, unrolled.
+
+Elements may be NaN or equal.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def check(run, combine: str, x: torch.Tensor, dtype: str, **form) -> None:
     extent = Sym("n") if form.pop("dynamic", False) else Const(n)
     result = torch.int64 if combine.startswith("arg") else x.dtype
     out = torch.full((3,), 99).to(result)
-    # Behind the end stands what would win, were it read
+    # The element behind the end would win if it were read
     tensors = {"x": torch.cat([x, extreme(combine, x)]), "out": out}
     assert run(reduction(combine, dtype, extent, **form), tensors, {"n": n}) == 0
     torch.testing.assert_close(out[0], EAGER[combine](x).to(result), equal_nan=True)
@@ -170,7 +171,7 @@ def test_integer_sums_wrap(run) -> None:
 
 
 def test_accumulator_in_a_scalar_and_a_vector_loop(run) -> None:
-    """Two loops update one accumulator: one in lanes, one not; a third runs over other lanes."""
+    """Two loops update one accumulator: one in lanes, one not; a third loop has another number of lanes."""
     i = AxisVar("i")
     body = [
         Accumulator("acc", "sum", "f32", 0.5),
@@ -192,7 +193,7 @@ def test_accumulator_in_a_scalar_and_a_vector_loop(run) -> None:
 @pytest.mark.parametrize("combine", ["sum", "max", "argmax", "any"])
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_columns(run, combine: str, columns: int, dynamic: bool) -> None:
-    """out[c] = combine over r of x[r, c]: the accumulator has lanes of its own."""
+    """out[c] = combine over r of x[r, c]: each lane has its own accumulator."""
     rows = 11
     arg, dtype = combine == "argmax", "b8" if combine == "any" else "f32"
     r, c = AxisVar("r"), AxisVar("c")
@@ -301,7 +302,7 @@ def relative_error(actual: torch.Tensor, exact: torch.Tensor) -> float:
 @pytest.mark.parametrize("form", [{}, {"dynamic": True}, {"vector": False}], ids=str)
 @pytest.mark.parametrize("n", [257, 4097, 30_001])
 def test_long_sums_are_exact(run, n: int, form: dict) -> None:
-    """Of 0.1: a running float32 sum of 30,001 of them is off by 2e-4."""
+    """Sums of 0.1: a running float32 sum of 30,001 of them has an error of 2e-4."""
     x, out = torch.full((n,), 0.1), torch.zeros(1)
     dynamic = form.get("dynamic", False)
     kernel = reduction(

@@ -1,5 +1,6 @@
-"""Running sums, products and extremes: in lanes, in order, down columns, with a rest; what lies behind the
-end counts for nothing.
+"""Running sums, products and extremes: in lanes, in order, down columns, with a rest.
+
+Elements behind the end do not count.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def test_columns(run, columns: int, rows: int) -> None:
 
 
 def test_rows(run) -> None:
-    """Each row starts anew."""
+    """Each row starts from nothing."""
     r, i = AxisVar("r"), AxisVar("i")
     place = ir.add(ir.mul(r, Const(21)), i)
     body: list[ir.Stmt] = [Load(0, "x", place, "f64"), ScanStep(1, "acc", 0, "f64"), Store("out", place, 1)]

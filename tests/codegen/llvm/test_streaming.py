@@ -1,4 +1,4 @@
-"""Kernels that only read memory use registers of half the width; gathers ask for the next row."""
+"""Kernels that only read memory use registers of half the width; gathers prefetch the next row."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def columns(rows: int, columns: int, taken: int) -> torch.Tensor:
          (LARGE.view(4, 1024, 1024), columns(4096, 1024, 1024).view(4, 1024, 1024)), True),
         (lambda x, i: x[:, i], (LARGE, columns(1, 1024, 1024)[0]), True),
         (lambda x, i: x.gather(1, i), (SMALL, columns(64, 1024, 1024)), False),  # in the cache
-        (lambda x, i: x.gather(1, i), (LARGE, columns(4096, 1024, 100)), False),  # little of a row
+        (lambda x, i: x.gather(1, i), (LARGE, columns(4096, 1024, 100)), False),  # only a part of a row
         (lambda x, i: x.gather(0, i), (LARGE, columns(4096, 4096, 1024)), False),
         (lambda x, i: x[i], (LARGE, columns(1, 4096, 4096)[0]), False),
     ],
@@ -80,7 +80,7 @@ def test_gathered_values(taken, dtype):
 
 
 def test_no_library_function_is_called_with_narrower_registers():
-    """Their arguments come in whole registers."""
+    """Their arguments are whole registers."""
     assert all(OPS[name].cost > CYCLES for name in SLEEF)
 
 

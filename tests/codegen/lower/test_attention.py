@@ -1,4 +1,4 @@
-"""Keys and values that are repeated for groups of heads reach the operator as they are."""
+"""Keys and values that are repeated for groups of heads: the operator gets them unrepeated."""
 
 from __future__ import annotations
 

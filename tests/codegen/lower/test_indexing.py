@@ -102,6 +102,6 @@ def test_join_is_written_by_parts():
 
 
 def test_sums_of_rows_that_are_looked_up_read_along_the_rows():
-    """An index that the kernel computes depends on the axes behind it: the rows are what takes the memory."""
+    """An index that the kernel computes depends on the axes after it: the rows take the memory."""
     program = check(lambda i, w: w[i].sum(1), torch.randint(50, (20, 10)), torch.randn(50, 64))
     assert "i2 in 64 parallel vector" in print_kernel(kernels(program)[0])

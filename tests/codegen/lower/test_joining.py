@@ -30,7 +30,7 @@ def test_roll(shifts, dims, dtype):
 
 
 def test_roll_copies_blocks():
-    """No element is looked up at a computed place."""
+    """It looks up no element at a computed place."""
     found = kernels(check(lambda x: torch.roll(x, (2, 3), (1, 2)), torch.zeros(4, 50, 60)))
     assert 1 <= len(found) <= 4
     assert not any(word in print_kernel(kernel) for kernel in found for word in ("//", "mod"))

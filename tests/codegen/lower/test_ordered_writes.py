@@ -1,5 +1,6 @@
-"""Writes to inputs that the graph reads behind them are steps in place: the same results and contents as in
-eager mode, and no copy of the input.
+"""Writes to inputs that the graph reads afterwards are steps in place.
+
+Results and contents are those of eager mode, without a copy of the input.
 """
 
 from __future__ import annotations
@@ -236,7 +237,7 @@ def test_reads_between_writes(program: Callable[..., Any]) -> None:
 
 
 def test_an_error_behind_a_write() -> None:
-    """The graph writes nothing before it has found out; eager, asked again, leaves what it leaves."""
+    """The graph writes nothing before it has found the error; eager runs again and writes what it writes."""
 
     def program(x: Tensor, i: Tensor, j: Tensor) -> Tensor:
         x[:, i] += 1

@@ -1,4 +1,4 @@
-"""Writes to parts of inputs touch those parts alone, and leave what eager leaves."""
+"""Writes to parts of inputs touch only those parts, and give the contents of eager."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ ONE_PLACE = [
 def programs_of(
     write: Callable[..., object], monkeypatch: pytest.MonkeyPatch, *others: torch.Tensor
 ) -> Program:
-    """What a call with a tensor of 8 x 8 and these compiles."""
+    """The programs that a call with a tensor of 8 x 8 and these arguments compiles."""
     programs: list[Program] = []
 
     def noting(lowering: Lowering) -> Program:
@@ -115,7 +115,7 @@ def programs_of(
 
 
 def most_iterations(program: Program) -> int:
-    """Of the loops of one kernel."""
+    """The most iterations of the loops of one kernel."""
     assert all(isinstance(step, KernelStep) for step in program.steps)
     found = []
     for step in program.steps:
@@ -127,7 +127,7 @@ def most_iterations(program: Program) -> int:
 
 @pytest.mark.parametrize("write", ONE_PLACE, ids=lambda write: write.__name__)
 def test_only_the_part_is_touched(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of the size of the tensor is made, and it is not copied to itself."""
+    """No tensor of the full size is made, and the tensor is not copied to itself."""
     program = programs_of(lambda x, y: write(x, y), monkeypatch, torch.randn(8))
     assert most_iterations(program) < 64
 
@@ -238,7 +238,7 @@ def test_computed_places(write: Puts, read: int) -> None:
 
     for places in ([1, 6, 2], [2, 2, 0], [-1, 3, 1]):
         if write in (put, put_in_columns, copied, both) and places[0] == places[1]:
-            continue  # which write comes last is not said
+            continue  # the order of these writes is undefined
         if write in (sums, one_fill, copied, scattered):
             places = [place % 8 for place in places]
         compare(program, torch.randn(8, 8), torch.tensor(places), torch.randn(3, 8))
@@ -296,7 +296,7 @@ Views = list[tuple[str, tuple[int, ...]]]
 
 
 def random_views(rng: random.Random, shape: tuple[int, ...]) -> tuple[Views, torch.Tensor]:
-    """Some views, one of the other, and what they give for a tensor of that shape."""
+    """Some views, each of the one before, and their result for a tensor of that shape."""
     views: Views = []
     x = torch.empty(shape)
     for _ in range(rng.randint(1, 3)):

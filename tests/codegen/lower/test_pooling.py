@@ -100,7 +100,7 @@ def test_other_windows(options: dict[str, Any]) -> None:
 
 
 def test_a_view_of_memory_is_pooled_as_it_lies() -> None:
-    """Pooling over one dim is pooling over two of a view: no copy of it is made."""
+    """Pooling over one dim is pooling over two dims of a view: no copy is made."""
 
     def pool(x: torch.Tensor) -> torch.Tensor:
         return F.max_pool1d(x, 3)

@@ -1,4 +1,4 @@
-"""Products of matrices that are rewritten: without elements, of batches with a base."""
+"""Rewritten matrix products: products without elements, batched products with a base."""
 
 from __future__ import annotations
 

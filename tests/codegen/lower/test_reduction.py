@@ -223,7 +223,7 @@ def loops(program):
 def test_the_sum_of_a_row_with_one_element_walks_over_no_row(dtype):
     x = torch.randn(30, 40, dtype=dtype)
     x[4, 0], x[5, 0], x[6, 0] = float("nan"), float("inf"), -0.0
-    place = torch.arange(-3, 57, 2)  # some of them outside
+    place = torch.arange(-3, 57, 2)  # some of them are outside
     for program in (
         check(lambda x, p: one_hot(x, p).sum(1), x, place),
         check(lambda x, p: one_hot(x, p, p != 5).sum(-1, keepdim=True), x, place),

@@ -45,7 +45,7 @@ def test_half_is_rounded_once_an_element(dtype: torch.dtype) -> None:
 
 
 def test_float32_is_added_up_in_float64() -> None:
-    """In float32 the ones would get lost."""
+    """A float32 sum would lose the ones."""
     x = torch.cat([torch.tensor([2.0**24]), torch.ones(40)])
     check(lambda x: (x.cumsum(0), torch.stack([x, x], 1).cumsum(0)), x, exact=True)
 
@@ -76,11 +76,9 @@ def records(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.uint8, torch.bool])
 @pytest.mark.parametrize("shape", [(3, 4), (2, 40), (40, 2), (17, 33), (1, 20), (0, 3), (3, 0)])
 def test_records(dtype: torch.dtype, shape: tuple[int, ...]) -> None:
-    """Of equals, the later place counts."""
+    """Of equal elements the later place counts."""
     x = torch.randint(0, 6, shape).to(dtype)
-    check(
-        records, x, exact=True, no_calls=shape[1] <= SHORT
-    )  # in longer rows eager's one loop takes less time
+    check(records, x, exact=True, no_calls=shape[1] <= SHORT)  # in longer rows eager's one loop is faster
 
 
 def test_records_among_nan_and_zeros_of_both_signs() -> None:

@@ -1,4 +1,4 @@
-"""Writes to computed places, against eager; an index out of range leaves the call to eager."""
+"""Writes to computed places, against eager; eager runs the call if an index is out of range."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_out_of_range_fails(write, bad):
 
 @pytest.mark.parametrize("reduce", ["prod", "amax"])
 def test_too_few_indices_for_a_number(reduce):
-    """What says how large results are lets it pass; there is no index to read."""
+    """The shape rule accepts it, though there is no index to read."""
 
     def reduced(x, i, y):
         return x.index_reduce(0, i, y, reduce)

@@ -1,6 +1,4 @@
-"""Reads across the grain: every second element, in reverse order, far apart; on sizes around the number of
-lanes.
-"""
+"""Strided reads: every second element, reverse order, large strides; sizes around the number of lanes."""
 
 from __future__ import annotations
 
@@ -81,7 +79,7 @@ def test_short_rows_of_other_types(name: str, dtype: torch.dtype) -> None:
 
 
 def test_lanes_lie_side_by_side_in_rows_of_four_and_more() -> None:
-    """Unless most of the time goes into the arithmetic."""
+    """The exception: most of the time is arithmetic."""
     rows = (torch.randn(67, 5), torch.randn(5))
     [light] = kernels(check(SHORT_ROWS["row"], *rows))
     [heavy] = kernels(check(SHORT_ROWS["gelu"], *rows))
@@ -90,7 +88,7 @@ def test_lanes_lie_side_by_side_in_rows_of_four_and_more() -> None:
 
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "cumsum", "cumprod"])
 def test_results_of_another_layout(name: str) -> None:
-    """Lanes run along what is written."""
+    """Lanes are contiguous in the written tensor."""
     x = torch.randn(3, 16, 8, 10).to(memory_format=torch.channels_last)
     check(lambda x: getattr(torch, name)(x, dim=0), x)
 

@@ -1,4 +1,4 @@
-"""Circular padding against eager: values, strides, gradients, and what is left to torch."""
+"""Circular padding against eager: values, strides, gradients, and the cases that torch computes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_values(
     ours, theirs = capture.compile(padded)(x, sizes), padded(x, sizes)
     assert torch.equal(ours, theirs) and ours.stride() == theirs.stride()
     if not any(sizes):
-        ours.fill_(1)  # a tensor of its own, as eager's
+        ours.fill_(1)  # a separate tensor, as in eager
         assert torch.equal(theirs, padded(x, sizes))
 
 

@@ -1,4 +1,4 @@
-"""Operators over lists of tensors: kernels, and all that eager does one tensor after the other."""
+"""Operators over lists of tensors: kernels, and eager's behaviour one tensor after another."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def lists(count: int = 3, shift: float = 0.5) -> list[torch.Tensor]:
 
 
 def operands(name: str, overload: str) -> tuple[Any, ...]:
-    """What comes behind the first list."""
+    """The arguments after the first list."""
     if name in ("addcmul", "addcdiv"):
         return (lists(), lists(), *({"Scalar": (0.5,), "ScalarList": ([0.5, 2.0, -1.0],)}[overload]))
     last = {"List": lists(), "Scalar": 0.7, "ScalarList": [0.7, 2.0, -1.0], "Tensor": torch.tensor(1.5)}

@@ -1,4 +1,4 @@
-"""Group norm of tensors whose channels lie side by side: like eager's, and each kernel along memory."""
+"""Group norm of tensors with contiguous channels: like eager's, and each kernel follows the memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def by_positions(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tenso
 
 
 def same(program: Any, *args: Any, gradients: bool = True, **tolerance: float) -> None:
-    """Values, strides, gradients."""
+    """Compares values, strides, gradients."""
     results = []
     for function in (program, capture.compile(program, dynamic=False)):
         given = [None if arg is None else arg.detach().clone().requires_grad_() for arg in args]

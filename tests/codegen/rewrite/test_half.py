@@ -1,4 +1,4 @@
-"""Half precision, bit for bit: the kernels of eager whose intermediate results are rounded."""
+"""Half precision, bit for bit: eager's kernels round their intermediate results."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_rounding(name: str, dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 def test_gradient_of_a_loss_that_overflows(reduction: str) -> None:
-    """exp(20) is infinite in float16, and so eager's gradient no number."""
+    """exp(20) is infinite in float16, so eager's gradient is NaN."""
 
     def gradient(x: torch.Tensor) -> torch.Tensor:
         loss = F.soft_margin_loss(x, torch.ones_like(x), reduction=reduction)

@@ -1,5 +1,6 @@
-"""Batch norm on float32 and float64: values, strides, statistics and gradients like eager's; no rule of
-torch's on the way.
+"""Batch norm on float32 and float64: values, strides, statistics and gradients like eager's.
+
+It uses no rule of torch.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def test_one_element_for_each_channel() -> None:
 
 @pytest.mark.parametrize("training", [True, False])
 def test_no_rule_of_torch(training: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Theirs take ten times as long."""
+    """torch's rules take ten times as long."""
     monkeypatch.setattr(torch._decomp.decompositions, "native_batch_norm_helper", None)
     rule = rule_for(aten.native_batch_norm.default)
     assert rule is not None

@@ -1,6 +1,4 @@
-"""Gradients by formulas that eager picks by looking at the values: NaN, infinities, zeros; and their
-derivatives.
-"""
+"""Gradients by formulas that eager chooses by the values: NaN, infinities, zeros; and their derivatives."""
 
 from __future__ import annotations
 
@@ -192,7 +190,7 @@ def test_products_of_nothing(name: str, dynamic: bool) -> None:
 
 
 def test_a_product_along_a_dim_that_changes() -> None:
-    """Divided by what is NaN, as eager does, also where the dim is a symbol."""
+    """Division by NaN as in eager, also if the dim is a symbol."""
 
     def function(x: torch.Tensor, dim: int) -> torch.Tensor:
         return x.prod(dim % 2)

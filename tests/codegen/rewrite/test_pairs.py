@@ -16,7 +16,7 @@ PS = (0.0, 1.0, 1.5, 2.0, 3.0, torch.inf)
 
 
 def same(program: Callable[..., Any], *args: torch.Tensor) -> None:
-    """Values and gradients."""
+    """Compares values and gradients."""
     results = []
     for function in (program, capture.compile(program)):
         given = [arg.detach().clone().requires_grad_(arg.requires_grad) for arg in args]

@@ -1,5 +1,6 @@
-"""Recurrent networks of two layers with dropout between them, with symbolic sizes: eager's values, gradients
-and random numbers.
+"""Recurrent networks of two layers with dropout between them, with symbolic sizes.
+
+Values, gradients and random numbers are eager's.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""bucketize and searchsorted, to the element like eager's: both sides, ties, NaN, numbers that are not
-sorted.
-"""
+"""bucketize and searchsorted, equal to eager's: both sides, ties, NaN, numbers that are not sorted."""
 
 from __future__ import annotations
 

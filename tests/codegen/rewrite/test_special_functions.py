@@ -35,7 +35,7 @@ SPECIAL = [
 
 
 def native(function: Any, *inputs: torch.Tensor) -> Any:
-    """Captured, with no operator of ATen in the graph and nothing left to Python."""
+    """The captured function, with no ATen operator in the graph and nothing that Python runs."""
     capture.reset()
     with recording() as made:
         result = capture.compile(lambda *given: function(*given), fullgraph=True)(*inputs)
@@ -120,7 +120,7 @@ def test_diagonals(offset: int) -> None:
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 @pytest.mark.parametrize("name", ["std", "std_mean"])
 def test_equal_numbers_have_no_deviation(name: str, dynamic: bool) -> None:
-    """Not even a rounding error's: the gradient asks whether it is 0."""
+    """There is not even a rounding error: the gradient depends on whether it is 0."""
     function = getattr(torch, name)
 
     def deviation(x: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Errors that depend on values: those that eager raises inside of an operator are raised in a graph too."""
+"""Errors that depend on values: a graph raises them too if eager raises them inside of an operator."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def asserted_only(x: torch.Tensor) -> None:
     torch._assert_async((x > 1).all())
 
 
-# good arguments, bad ones
+# good arguments, bad arguments
 PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = {
     "quantile": (torch.quantile, (HALVES, torch.tensor([0.5])), (HALVES, torch.tensor([1.01]))),
     "Tensor.nanquantile": (lambda x, q: x.nanquantile(q), (HALVES, torch.tensor(0.5)),
@@ -83,7 +83,7 @@ def test_the_assertion_is_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_assertion_across_a_break() -> None:
-    """The condition of an `assert` is asked behind the graph: Python's own error, not the graph's."""
+    """The condition of an `assert` is checked after the graph: the error is Python's, not the graph's."""
 
     def program(x: torch.Tensor) -> torch.Tensor:
         assert (x > 1).all(), "too small"

@@ -1,5 +1,5 @@
-"""Graphs under autocast: compiled natively, with the dtypes of eager's autocast and its values to bfloat16's
-precision.
+"""Graphs under autocast: compiled natively, with the dtypes of eager's autocast and values within
+bfloat16.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def test_dtypes_and_native_code():
 
 
 def test_called_with_and_without():
-    """The state of autocast is guarded: a graph for each."""
+    """The state of autocast is guarded: each state has a graph."""
     x = torch.randn(8, 8)
     compiled = capture.compile(by_autocast)
     for on in (True, False, True):

@@ -1,6 +1,4 @@
-"""Graphs that switch grad mode inside, called in either mode: what requires grad, gradients, and the mode
-afterwards.
-"""
+"""Graphs that switch grad mode, called in either mode: requires_grad, gradients, and the mode afterwards."""
 
 from __future__ import annotations
 
@@ -67,7 +65,7 @@ def remembering() -> fx.GraphModule:
 
 
 def test_a_detached_view_made_without_grad():
-    """What a program keeps of this call for the next one (memories, hidden states): in which mode it was
+    """A program keeps such a view for the next call (memories, hidden states): the mode in which it was
     sliced makes no difference.
     """
     module = remembering()

@@ -1,5 +1,6 @@
-"""Outputs that share memory with each other: operators that are rewritten into views, pieces, writes; with
-gradients and without.
+"""Outputs that share memory with each other: operators that become views, pieces, writes.
+
+They run with gradients and without.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Traces are functional, keep random draws, and say what they write; a small graph is traced in about a
-millisecond.
-"""
+"""Traces are functional, keep random draws, and record writes; a small graph takes about a millisecond."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Values of all kinds that cross a graph break: rebuilt behind it, with their identity relations intact."""
+"""Values of all kinds that cross a graph break: they are rebuilt after it and keep their identity
+relations.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Breaks at every nesting, counted: in loops, with blocks, handlers, comprehensions, called functions."""
+"""Graph breaks in loops, with blocks, handlers, comprehensions and called functions, and their number."""
 
 from __future__ import annotations
 

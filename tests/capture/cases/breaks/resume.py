@@ -1,6 +1,4 @@
-"""Going on after a break, wherever it is: nested blocks, handlers of handlers, loops with else, generators,
-inner frames.
-"""
+"""Resuming after a break in any place: nested blocks, handlers of handlers, generators, inner frames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods of built-in objects that the frame makes, as values."""
+"""Methods, used as values, of built-in objects that the frame makes."""
 
 from __future__ import annotations
 

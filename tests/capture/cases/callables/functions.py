@@ -1,4 +1,4 @@
-"""Functions made by captured code: wrappers, their attributes, argument errors, recursion."""
+"""Functions that captured code makes: wrappers, their attributes, argument errors, recursion."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The standard library: functools, operator, math, copy, strings, numbers, built-in functions; functions as
-values.
-"""
+"""The standard library: functools, operator, math, copy, strings, numbers, built-in functions."""
 
 from __future__ import annotations
 

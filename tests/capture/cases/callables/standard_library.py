@@ -1,6 +1,4 @@
-"""The standard library: operator, math, text, typing, contextlib, heapq, bisect, numbers; torch's dtypes and
-devices.
-"""
+"""The standard library: operator, math, text, typing, contextlib, heapq, bisect, numbers; torch's dtypes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What is kin to dict: OrderedDict, defaultdict, ChainMap, Counter, UserDict, mapping proxies, classes on top
-of them.
-"""
+"""Relatives of dict: OrderedDict, defaultdict, ChainMap, Counter, UserDict, mapping proxies, subclasses."""
 
 from __future__ import annotations
 

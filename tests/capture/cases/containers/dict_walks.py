@@ -1,4 +1,4 @@
-"""Walks over dicts whose values change meanwhile: each value is the one that is there when its turn comes."""
+"""Loops over dicts whose values change during the loop: each value is the current one at its turn."""
 
 from __future__ import annotations
 

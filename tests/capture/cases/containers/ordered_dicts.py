@@ -1,4 +1,4 @@
-"""OrderedDict: attributes, subclasses that say how items are set; the state of a module."""
+"""OrderedDict: attributes, subclasses that define how items are set; the state of a module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deques, tuples, ranges, slices, and what runs over them."""
+"""Deques, tuples, ranges, slices, and iteration over them."""
 
 from __future__ import annotations
 

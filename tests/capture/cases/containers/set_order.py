@@ -1,4 +1,4 @@
-"""The order of sets, which depends on how they have come about."""
+"""The order of sets, which depends on how they were made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Iterators over dicts that were there before the frame: as arguments, and behind a break."""
+"""Iterators over dicts that existed before the frame: as arguments, and after a break."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Generators: made, driven, closed and thrown into inside of captured code."""
+"""Generators in captured code: making, advancing, closing, and throwing exceptions into them."""
 
 from __future__ import annotations
 

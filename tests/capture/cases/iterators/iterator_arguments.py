@@ -1,5 +1,6 @@
-"""Iterators that existed before the frame: what they give is guarded, and the real ones have moved behind it
-as in Python.
+"""Iterators that existed before the frame.
+
+Their items are guarded. After the frame the real iterators have advanced as in Python.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ def x():
 
 
 def left(iterator):
-    """What is left, of iterators without end the first items."""
+    """The remaining items; of iterators without end the first ones."""
     return list(itertools.islice(iterator, 5))
 
 

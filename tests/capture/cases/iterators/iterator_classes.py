@@ -1,4 +1,4 @@
-"""The classes of iterators, and iterators that go on behind the graph."""
+"""The classes of iterators, and iterators that advance after the graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`itertools`: what is taken when, and errors at the call that Python makes them at."""
+"""`itertools`: which item is taken when, and errors at the same call as in Python."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Memory that is shared or written: inputs that overlap, `Tensor.data`, custom functions that give views,
-attributes that come and go.
+"""Memory that is shared or written.
+
+Inputs that overlap, `Tensor.data`, custom functions that return views, attributes that are added and removed.
 """
 
 from __future__ import annotations

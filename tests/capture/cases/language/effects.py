@@ -1,5 +1,6 @@
-"""Effects: arguments changed in place, aliases and views, order of effects across breaks, closures and
-globals, state restored.
+"""Side effects: changed arguments, aliases and views, closures and globals.
+
+Also the order of effects across breaks, and state that is restored.
 """
 
 from __future__ import annotations
@@ -229,7 +230,7 @@ def counter():
 BUMP, READ = counter()
 
 
-@case(None, None)  # the count goes on from call to call, and with it the operations
+@case(None, None)  # the count goes on from call to call, and so does the number of operations
 def closure_state_outside(x):
     start = READ()
     y = BUMP(BUMP(x)) - 0 if False else BUMP(BUMP(x))

@@ -1,6 +1,4 @@
-"""Errors of built-in functions and operators: those that CPython raises, with its texts; containers that
-change meanwhile.
-"""
+"""Errors of built-in functions and operators, with CPython's texts; containers that change during a loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What exceptions carry and what is being handled: tracebacks, chains of contexts, fields, across breaks."""
+"""The state of exceptions: tracebacks, chains of contexts, fields, the handled exception, across breaks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exceptions raised, handled and chained: user classes, finally, groups, what CPython says about wrong
+"""Exceptions raised, handled and chained: user classes, finally, groups, CPython's texts on wrong
 arguments.
 """
 

@@ -1,4 +1,4 @@
-"""`locals()`, `vars()` and `dir()`: what a frame knows of its own variables."""
+"""`locals()`, `vars()` and `dir()`: a frame's view of its own variables."""
 
 from __future__ import annotations
 

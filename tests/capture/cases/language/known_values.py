@@ -1,4 +1,4 @@
-"""Cases: sizes that tensors of constants hold."""
+"""Sizes that are read from tensors of constants."""
 
 from __future__ import annotations
 

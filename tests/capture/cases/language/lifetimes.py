@@ -1,6 +1,4 @@
-"""Objects that nothing reads behind a break live to the end of the function, as weak references and
-finalizers find out.
-"""
+"""Objects that nothing reads after a break live to the end of the function; weak references show it."""
 
 from __future__ import annotations
 

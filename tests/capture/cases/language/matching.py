@@ -1,4 +1,4 @@
-"""The match statement on what is no built-in container, and its errors."""
+"""The match statement on objects that are no built-in containers, and its errors."""
 
 from __future__ import annotations
 

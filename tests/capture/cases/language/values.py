@@ -457,7 +457,7 @@ class Share(float):
 
 @case(graphs=1, ops=2, args=lambda: (torch.ones(3, 4), Number(3), Name("ab"), Share(2.5)))
 def instances_on_top_of_literals(x, number, name, share):
-    """By their values: the second call has other objects."""
+    """The second call has other objects with the same values."""
     return x * share + (number if name == "ab" else len(name)), type(number), name + "c"
 
 

@@ -1,4 +1,4 @@
-"""With statements: modes of torch, contextlib, user classes, and what leaves a block early."""
+"""With statements: modes of torch, contextlib, user classes, and early exits from a block."""
 
 from __future__ import annotations
 

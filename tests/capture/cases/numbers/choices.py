@@ -1,6 +1,4 @@
-"""`max` and `min` of tensors: the value stays in the graph, and the object that they return is the one that
-Python would return.
-"""
+"""`max` and `min` of tensors: the value stays in the graph, and they return the same object as in Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classes on top of built-in ones, methods bound to what is not theirs, what classes refuse."""
+"""Subclasses of built-in classes, methods bound to foreign objects, errors that classes raise."""
 
 from __future__ import annotations
 
@@ -277,7 +277,7 @@ def copies_and_sums_of_a_deque(x):
 
 
 class OwnMembers(set):
-    """Walks over something else than it has."""
+    """Iterates over other members than it has."""
 
     def __iter__(self):
         return iter([7])
@@ -297,7 +297,7 @@ def sets_are_made_of_what_a_set_has(x, own):
 
 
 class Claims(dict):
-    """Says of other keys that it has them."""
+    """Claims to have other keys."""
 
     asked: list = []
 

@@ -1,5 +1,5 @@
-"""Classes and objects as they are made: metaclasses, `__new__`, `__init_subclass__`, `__set_name__`, abstract
-bases, checks.
+"""Making of classes and objects: metaclasses, `__new__`, `__init_subclass__`, `__set_name__`, abstract
+bases.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Class statements inside of captured code: the class, its instances, what they hold of the frame."""
+"""Class statements in captured code: the class, its instances, the frame's values that they hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects: dataclasses, enums, linked nodes, references, copies, classes on top of built-in ones."""
+"""Objects: dataclasses, enums, linked nodes, references, copies, subclasses of built-in classes."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def dataclass_functions(x):
 
 @dataclasses.dataclass
 class Output(collections.OrderedDict):
-    """As the outputs of transformers: a dataclass and a dict."""
+    """Like the outputs of transformers: a dataclass and a dict."""
 
     loss: typing.Optional[torch.Tensor] = None
     logits: typing.Optional[torch.Tensor] = None

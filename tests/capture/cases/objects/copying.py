@@ -1,4 +1,4 @@
-"""Cases: objects copied in the frame, and `id` of what the frame makes."""
+"""Objects copied in the frame, and `id` of objects that the frame makes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Options:
 
 
 class Renamed(Settings):
-    """Reads its attributes by way of Python."""
+    """Reads its attributes through Python code."""
 
     def __getattribute__(self, name):
         return super().__getattribute__("scale" if name == "factor" else name)

@@ -327,7 +327,7 @@ def reflected_methods_come_first_where_the_subclass_has_its_own(x):
 
 @case(graphs=1, ops=1)
 def operators_that_the_class_lacks(x):
-    """They are looked up on the class: `__getattr__` is not asked."""
+    """Operators are looked up on the class, so Python does not call `__getattr__`."""
     said = []
     for attempt in (
         lambda: -Quantity(1),
@@ -380,7 +380,7 @@ class AnsweringInOrder(collections.OrderedDict):
 
 @case(graphs=1, ops=1)
 def copies_of_dicts_with_their_own_getitem(x):
-    """Python reads a dict on top of dict past its methods, unless the class iterates in its own way."""
+    """Python reads a subclass of dict without its methods, unless the class defines its own iteration."""
     first, second = Answering(a=1), AnsweringInOrder(a=1)
     updated = {}
     updated.update(first)

@@ -319,7 +319,7 @@ def operators_of_counters(x):
 
 
 class StandsFor:
-    """Says that it is of the class of another object."""
+    """Claims to be of the class of another object."""
 
     def __init__(self, held):
         self.held = held
@@ -377,7 +377,7 @@ class NotAnnotated(Annotated):
     pass
 
 
-NotAnnotated.__annotations__  # asking makes them
+NotAnnotated.__annotations__  # reading them makes them
 
 
 @case(graphs=1, ops=1)

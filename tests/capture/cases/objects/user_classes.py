@@ -1,6 +1,4 @@
-"""Objects of user classes: attributes by name, dicts, identity, bound methods, references, classes on top of
-numbers.
-"""
+"""Objects of user classes: attributes, dicts, identity, bound methods, references, subclasses of numbers."""
 
 from __future__ import annotations
 

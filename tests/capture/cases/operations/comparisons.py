@@ -1,4 +1,4 @@
-"""What hashing and comparing ask of user classes: how often, in which order, with which answer."""
+"""Calls to user classes for hashing and comparison: how often, in which order, with which answer."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Which operand is asked: instances of classes on top of numbers, texts and containers; objects that stand
-for an index; TorchScript.
+"""Which operand's method is called: subclasses of numbers, texts and containers; index objects;
+TorchScript.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def functions_of_torchscript(x):
 
 
 class AddsFirst:
-    """Answers `list + it` itself, and could be walked over."""
+    """Implements `list + it` itself, and is iterable."""
 
     def __radd__(self, other):
         return "added", other

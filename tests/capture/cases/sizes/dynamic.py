@@ -1,4 +1,4 @@
-"""Sizes that change: which are symbols, branches on them, breaks and errors (see dynamic_registry)."""
+"""Sizes that change: which ones are symbols, branches on them, breaks and errors (see dynamic_registry)."""
 
 from __future__ import annotations
 

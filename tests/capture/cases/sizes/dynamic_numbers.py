@@ -1,4 +1,4 @@
-"""Ints and floats that change: arguments, contents of closures and objects, attributes of modules (see
+"""Ints and floats that change: arguments, closures, attributes of objects and modules (see
 dynamic_registry).
 """
 
@@ -30,7 +30,7 @@ def an_index(x, n):
     return x[n]
 
 
-@calls(with_int(2, 3, 4), graphs=3)  # no guard computes with more than 64 bits: the int is a constant
+@calls(with_int(2, 3, 4), graphs=3)  # guards compute with at most 64 bits: the int is a constant
 def a_limit_of_seventy_bits(x, n):
     return (x + n if n < 2**70 else x), n + 2**64
 

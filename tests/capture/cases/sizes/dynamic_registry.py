@@ -1,10 +1,10 @@
-"""Sizes and ints that change between calls: programs, the calls, and how many graphs they take.
+"""Sizes and ints that change between calls: programs, their calls, and the number of graphs.
 
     @calls(rows(2, 3, 5), graphs=1)
     def doubled(x): return x * 2
 
-`rows(...)` are 4-wide matrices with that many rows. `dynamic=True` is the default here; None is automatic.
-`ops`: nodes of all graphs together.
+`rows(...)` makes matrices of width 4 with that many rows. `dynamic=True` is the default here; None is
+automatic. `ops`: nodes of all graphs together.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""What is said of sizes, and asked of them, without fixing them; operations that take sizes as data (see
-dynamic_registry).
+"""Texts of sizes and questions about them that do not fix them; operations that take sizes as data.
+
+See dynamic_registry.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Function transforms and loops of torch on changing sizes (see dynamic_registry). Jacobians fix the sizes:
-their basis is made of numbers.
+"""Function transforms and loops of torch on changing sizes (see dynamic_registry).
+
+Jacobians fix the sizes: their basis is made of numbers.
 """
 
 from __future__ import annotations

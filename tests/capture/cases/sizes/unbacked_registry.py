@@ -1,12 +1,13 @@
-"""Programs that read numbers from tensors, or make tensors as large as the values say: the calls, and how
-many graphs and operations they take.
+"""Programs that read numbers from tensors, or make tensors whose size depends on values.
+
+A row has the calls, and the number of graphs and operations.
 
     @reads(masks, ops=7)
     def doubled(x, mask): return x[mask] * 2
 
-The arguments are made anew for each call. `refused`: the reason under fullgraph=True; `graphs` and `ops` are
-then those of the first call without it.
-`reruns`: for how many calls the graph finds out that the frame is Python's.
+Each call gets new arguments. `refused`: the reason under fullgraph=True; `graphs` and `ops` are then those of
+the first call without it. `reruns`: the number of calls for which the graph finds out that Python must run
+the frame.
 """
 
 from __future__ import annotations
@@ -49,14 +50,14 @@ def rows() -> torch.Tensor:
 
 
 def masks() -> list[tuple[Any, ...]]:
-    """3, 0, 1, 2 and 8 rows of eight."""
+    """Masks with 3, 0, 1, 2 and 8 rows of eight."""
     places = torch.arange(8)
     chosen = [places % 3 == 0, places < 0, places == 5, places > 5, places >= 0]
     return [(rows(), mask) for mask in chosen]
 
 
 def some_masks() -> list[tuple[Any, ...]]:
-    """The same with two rows at least."""
+    """The same with at least two rows."""
     return [call for call in masks() if call[1].sum() > 1]
 
 

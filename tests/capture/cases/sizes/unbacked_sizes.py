@@ -1,4 +1,4 @@
-"""Tensors as large as the values say: masks, `nonzero`, `unique`, repeats."""
+"""Tensors whose size depends on values: masks, `nonzero`, `unique`, repeats."""
 
 from __future__ import annotations
 

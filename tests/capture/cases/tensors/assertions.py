@@ -1,4 +1,4 @@
-"""`assert` on values of tensors: in the graph where it can be run again, with Python's own AssertionError."""
+"""`assert` on values of tensors: in the graph if it can be run again, with Python's own AssertionError."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases: `torch.nn.Buffer`, which is a plain tensor with a mark."""
+"""`torch.nn.Buffer`, which is a plain tensor with a mark."""
 
 from __future__ import annotations
 

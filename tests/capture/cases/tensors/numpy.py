@@ -1,4 +1,4 @@
-"""Cases: NumPy's arrays and functions in the graph, and what makes them leave it."""
+"""NumPy's arrays and functions in the graph, and operations that make them leave it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases: attributes of tensors, torch's own and those that a program hangs on them."""
+"""Attributes of tensors: torch's own ones and those that a program adds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of tensors that decide where to go on: conditions, loops, assertions, `item`."""
+"""Values of tensors that decide the control flow: conditions, loops, assertions, `item`."""
 
 from __future__ import annotations
 

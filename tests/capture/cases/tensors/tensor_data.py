@@ -1,4 +1,4 @@
-"""Cases: `tensor.data = ...` inside of captured code."""
+"""`tensor.data = ...` in captured code."""
 
 from __future__ import annotations
 

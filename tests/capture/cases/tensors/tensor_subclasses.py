@@ -1,6 +1,4 @@
-"""Tensors of classes with operations, methods and attributes of their own; other objects with
-`__torch_function__`.
-"""
+"""Tensor subclasses with their own operations, methods and attributes; objects with `__torch_function__`."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ class Logging(Tensor):
 
 
 class Swapped(Tensor):
-    """Adds where it should subtract."""
+    """Adds instead of subtracting."""
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):

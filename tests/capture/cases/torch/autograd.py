@@ -1,6 +1,4 @@
-"""Cases: autograd inside of captured code: custom functions, checkpoints, functional transforms, hooks,
-gradients read and written.
-"""
+"""Autograd in captured code: custom functions, checkpoints, functional transforms, hooks, gradients."""
 
 from __future__ import annotations
 

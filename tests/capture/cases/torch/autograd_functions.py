@@ -1,4 +1,4 @@
-"""Cases: custom autograd functions (`torch.autograd.Function`)."""
+"""Custom autograd functions (`torch.autograd.Function`)."""
 
 from __future__ import annotations
 

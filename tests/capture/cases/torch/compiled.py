@@ -1,4 +1,4 @@
-"""Calls of what was compiled before: inlined into the graph of the caller."""
+"""Calls of functions that were compiled before: they are inlined into the graph of the caller."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Cases: `torch.distributions` inside of captured code: sampling, densities, checks of arguments; policies of
-reinforcement learning.
-"""
+"""`torch.distributions` in captured code: sampling, densities, checks of arguments, policies."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Modes that see each operation of torch: entered inside of the captured function. (Those around it:
-test_function_modes.py.)
+"""Modes that see each operation of torch, entered in the captured function.
+
+test_function_modes.py has the modes around it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tests.capture.cases.registry import case
 
 
 class Subtracting(TorchFunctionMode):
-    """Subtracts where it should add."""
+    """Subtracts instead of adding."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         if func is torch.add:

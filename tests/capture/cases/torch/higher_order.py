@@ -1,4 +1,4 @@
-"""Cases: torch's functions that call functions of the program, and constructors of tensors."""
+"""torch's functions that call functions of the program, and constructors of tensors."""
 
 from __future__ import annotations
 

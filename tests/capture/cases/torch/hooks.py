@@ -1,6 +1,4 @@
-"""Hooks on the gradients of what a frame computes: in the graph where they are plain functions of their
-argument.
-"""
+"""Hooks on the gradients of a frame's values: in the graph if they are plain functions of their argument."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What forward may do to its module: attributes, buffers, parameters and children set, replaced, deleted,
-copied.
-"""
+"""Changes of a module in its forward: attributes, buffers, parameters and children set, deleted, copied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hooks of modules: before and behind forward, with keywords, with effects, with breaks."""
+"""Hooks of modules: before and after forward, with keywords, with effects, with breaks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules made or changed inside of captured code: what was registered is found, what was removed is not."""
+"""Modules that captured code makes or changes: registered parts are found, removed parts are not."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def lazily():
 
 @case(graphs=1, ops=1)
 def module_with_parameters_made(x):
-    """Its parameters are made by Python, its call is captured."""
+    """Python makes its parameters; its call is captured."""
     return nn.Linear(4, 3)(x)
 
 

@@ -1,5 +1,5 @@
-"""Cases: parts of torch around plain operations: random numbers, numpy, subclasses, unusual tensors, custom
-operators, library modules.
+"""Parts of torch around plain operations: random numbers, numpy, subclasses, custom operators, library
+modules.
 """
 
 from __future__ import annotations

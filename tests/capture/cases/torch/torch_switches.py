@@ -1,6 +1,4 @@
-"""Cases: states of torch that are neither grad mode nor autocast: kernels of attention, hooks on saved
-tensors.
-"""
+"""States of torch other than grad mode and autocast: kernels of attention, hooks on saved tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases: function transforms of `torch.func`, each one node on a body of its own."""
+"""Function transforms of `torch.func`, each a node with its own body."""
 
 from __future__ import annotations
 

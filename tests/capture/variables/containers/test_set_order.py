@@ -1,4 +1,4 @@
-"""Sets of the same elements in another order are walked over in theirs."""
+"""Sets of the same elements in another order are iterated in their own order."""
 
 from __future__ import annotations
 

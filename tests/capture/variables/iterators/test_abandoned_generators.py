@@ -1,5 +1,6 @@
-"""Generators that a frame leaves before their end: captured whole where letting go of them does nothing, else
-Python's.
+"""Generators that a frame leaves before their end.
+
+They are captured whole if their end has no effect; else Python runs them.
 """
 
 from __future__ import annotations

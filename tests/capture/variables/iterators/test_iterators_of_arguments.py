@@ -1,4 +1,4 @@
-"""Iterators that a program holds over containers that captured code changes go on as in eager."""
+"""Iterators of the program over containers that captured code changes: they advance as in eager."""
 
 from __future__ import annotations
 

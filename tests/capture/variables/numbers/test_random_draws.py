@@ -1,5 +1,6 @@
-"""Draws from Python's random stream in captured code: eager's numbers, eager's stream behind each call, no
-break for arithmetic on them.
+"""Draws from Python's random stream in captured code: eager's numbers, and eager's stream after each call.
+
+Arithmetic on them makes no break.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Generators of `random.Random`: the numbers and the states behind them are those of eager."""
+"""Generators of `random.Random`: the numbers and the later states are those of eager."""
 
 from __future__ import annotations
 

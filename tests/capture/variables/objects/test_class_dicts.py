@@ -1,4 +1,4 @@
-"""`C.__dict__`: what a class itself has, also when that changes between two calls."""
+"""`C.__dict__`: the attributes of the class itself, also if they change between two calls."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_what_a_class_has_is_seen_when_it_changes():
     check(compiled, base)
     base.scale = 7
     check(compiled, base)
-    derived.scale = 7  # equal to that of the base, and of the class itself
+    derived.scale = 7  # equal to the base's, and to the class's own
     check(compiled, derived)
     del base.scale
     check(compiled, base)

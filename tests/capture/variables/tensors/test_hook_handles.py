@@ -1,4 +1,4 @@
-"""Handles of hooks that captured code removes: a new handle at each call is no new graph."""
+"""Handles of hooks that captured code removes: a new handle at each call needs no new graph."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Every function of NumPy that stays in the graph gives what NumPy gives: type, dtype, shape, values; NaN,
-infinities and signed zeros too.
+"""Functions of NumPy that stay in the graph give NumPy's result: type, dtype, shape, values.
+
+NaN, infinities and signed zeros too.
 """
 
 from __future__ import annotations

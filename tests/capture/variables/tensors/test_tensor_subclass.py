@@ -1,4 +1,4 @@
-"""Tensors with operations of their own over several calls: other classes, classes that change, gradients."""
+"""Tensors with their own operations over several calls: other classes, classes that change, gradients."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Gradients through captured custom autograd functions, and of leaves that get other data: each case once
-more, with a backward from its results.
+"""Gradients through captured custom autograd functions, and of leaves that get other data.
+
+Each case runs with a backward from its results.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Custom operators written in Python: one call of a graph, whatever they do inside."""
+"""Custom operators written in Python: one call in a graph, with any code inside."""
 
 from __future__ import annotations
 

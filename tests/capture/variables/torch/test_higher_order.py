@@ -1,5 +1,6 @@
-"""torch.cond and map: captured only, since eager mode runs them by torch.compile. What they have to give is
-written in plain Python.
+"""torch.cond and map: only captured, since eager mode runs them through torch.compile.
+
+Plain Python gives the expected results.
 """
 
 from __future__ import annotations
@@ -143,7 +144,7 @@ first, second = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
 
 @pytest.mark.parametrize("backend", ["eager", "llvm"])
 def test_the_other_branch_has_gradients_of_zero(backend: str) -> None:
-    """As in torch, where both are compiled: an optimizer tells zeros from None."""
+    """As in torch, where both branches are compiled: an optimizer distinguishes zeros from None."""
     fast = capture.compile(
         lambda x: torch.cond(x.sum() > 0, lambda a: (first(a), a * 2), lambda a: (second(a), a * 3), (x,)),
         backend=backend,

@@ -1,5 +1,6 @@
-"""Lazy modules: the first call initializes them, ahead of the frame; values, random state and graphs as if
-they had been initialized before.
+"""Lazy modules: the first call initializes them before the frame.
+
+Values, random state and graphs are as if they had been initialized before.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Scale(LazyModuleMixin, nn.Module):
 
 
 class ByValue(Scale):
-    """Needs the values of its first input: half done without them, undone, left to Python."""
+    """Needs the values of its first input: the half-done work without them is undone, and Python runs it."""
 
     def start(self, x):
         return float(x.sum())

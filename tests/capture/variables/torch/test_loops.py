@@ -1,5 +1,6 @@
-"""while_loop, scan, associative_scan and regions: captured only, since eager mode runs them by torch.compile.
-What they have to give is written in plain Python.
+"""while_loop, scan, associative_scan and regions: only captured, since eager uses torch.compile for them.
+
+Plain Python gives the expected results.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Modules with forward hooks: the ids of the hooks differ in each module, and are guarded only where the
-program reads them.
+"""Modules with forward hooks.
+
+The ids of the hooks differ in each module; they are guarded only where the program reads them.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def forward_of(module, x):
 
 
 def run(function, modules):
-    """The graphs that capturing took; each result is eager's."""
+    """The number of graphs; each result is eager's."""
     graphs, x = [], torch.randn(3, 4)
 
     def backend(gm, inputs):
@@ -124,7 +125,7 @@ def test_which_of_the_hooks_takes_keywords_is_guarded():
     def shifted(module, x):
         return module(x) + 1
 
-    # the same hooks and the same number of marks: only the ids tell which hook has the mark
+    # The hooks and the number of marks are equal: only the ids tell which hook has the mark.
     made = [Around(kinds[i % 2]) for i in range(4)]
     assert run(shifted, made) == 2
 

@@ -1,4 +1,4 @@
-"""Training loops with torch.optim: parameters, gradients and state as in eager mode, and no graph for each
+"""Training loops with torch.optim: parameters, gradients and state as in eager, without a graph for each
 step.
 """
 
@@ -98,8 +98,8 @@ def test_training_is_that_of_eager_mode(name: str) -> None:
         warnings.simplefilter("error" if whole else "ignore", capture.CaptureWarning)
         assert_alike(trained(make, "eager"), expected, exactly=True)
     if whole:
-        # first forward; first step with the rest of an unrolled iteration; the step with state; the forward
-        # of a later iteration
+        # The first forward; the first step with the rest of an unrolled iteration; the step with state; the
+        # forward of a later iteration.
         assert counters["graphs"]["compiled"] <= 4
         assert sum(counters["recompiles"].values()) <= 1
 
@@ -188,7 +188,7 @@ def test_clipping_is_one_graph(name: str) -> None:
 
 
 def test_a_step_as_a_function_runs_kernels() -> None:
-    """The loss leaves it as a view of what the forward gave: the graph behind the backward writes to
+    """The loss leaves it as a view of the forward's result: the graph after the backward writes to
     parameters, and records nothing.
     """
     from codegen.launch import compiled
@@ -290,8 +290,8 @@ def test_decisions_on_a_changing_float() -> None:
         assert str(captured(x, s)) == str(chosen(x, s))
 
 
-#: name -> kernels of a step over parameters that have one or more dimensions: what the number of steps is
-# counted in may be one of its own
+#: name -> kernels of a step over parameters that have one or more dimensions; the counter of steps may need
+#: its own kernel
 KERNELS = {
     "sgd": 1, "sgd_nesterov": 1, "sgd_maximize": 1, "sgd_tensor_lr": 1, "adam": 2, "adam_amsgrad": 2,
     "adamw": 2, "adam_tensor_lr": 2, "rmsprop": 2,
@@ -302,7 +302,7 @@ KERNELS = {
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("count", [4, 40])
 def test_a_step_is_one_kernel_for_any_number_of_parameters(name: str, count: int) -> None:
-    """Of different shapes. Parameters require grad, but are written to without grad mode."""
+    """The parameters have different shapes. They require grad, but are written without grad mode."""
     from codegen.launch import compiled
 
     make, _ = OPTIMIZERS[name]

@@ -1,5 +1,6 @@
-"""Sums down columns in the kernel that works on the rows: values against eager's, when there is one pass, and
-when there is none.
+"""Sums down columns in the kernel that works on the rows.
+
+Values against eager's; graphs that have one pass over the rows, and graphs that have not.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def strict(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def with_parts(program: Program) -> list[Kernel]:
-    """The kernels that add up columns beside their rows."""
+    """The kernels that add columns while they work on rows."""
     return [k for k in kernels(program) if any(b.writable and _PART.fullmatch(b.name) for b in k.buffers)]
 
 
@@ -88,7 +89,7 @@ def test_layer_norm_backward_reads_memory_once(shape: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_sums_of_short_floats_are_kept_in_float32(dtype: torch.dtype) -> None:
-    """Eager adds up in the short type."""
+    """Eager accumulates in the short type."""
     inputs = layer_norm_inputs(200, 72, dtype=dtype)
     program, eager = lowered(layer_norm_backward, *inputs)
     assert len(with_parts(program)) == 1
@@ -164,8 +165,8 @@ def test_a_product_between() -> None:
 
 
 def test_a_product_beside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A linear layer's backward: the activation's gradient goes into products, and its columns are the
-    bias's.
+    """A linear layer's backward: products use the activation's gradient, and its column sums are the bias's
+    gradient.
     """
     monkeypatch.setattr(fuse, "ALONE", 1000)
 
@@ -184,7 +185,7 @@ def test_a_product_beside(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_writes_in_place() -> None:
-    """The rows are written to where the columns would be read."""
+    """The rows are written to the buffer from which the columns would be read."""
 
     def step(x: Tensor) -> tuple[Tensor, Tensor]:
         total = x.sum(0)

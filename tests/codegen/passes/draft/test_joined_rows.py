@@ -1,5 +1,6 @@
-"""The parts of a joined result in one kernel, row by row: values against eager's, how many kernels there are,
-and what shares a loop.
+"""The parts of a joined result in one kernel, row by row.
+
+Values against eager's, the number of kernels, and the parts that share a loop.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def randn(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
 
 
 def loops_that_store(program: Program) -> list[list[int]]:
-    """Of each kernel: how many stores each of its innermost loops has, in order."""
+    """For each kernel: the number of stores in each of its innermost loops, in order."""
     return [_stores(kernel) for kernel in kernels(program)]
 
 
@@ -95,7 +96,7 @@ def test_many_parts_stay_a_table() -> None:
 
 
 def test_a_part_that_waits_for_another() -> None:
-    """The second part reads what a call makes of the first."""
+    """The second part reads a call's result on the first part."""
 
     def function(x: Tensor, w: Tensor) -> Any:
         first = x.relu()

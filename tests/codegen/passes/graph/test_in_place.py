@@ -1,4 +1,4 @@
-"""Writes to inputs: at the end, after everything that needs the old values."""
+"""Writes to inputs: at the end, after all readers of the old values."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_written_from_a_broadcast():
 
 
 def test_what_was_overwritten_is_not_read_again_at_another_element():
-    """exp waits in the output's memory; gather computes atan again at an index, which needs exp there."""
+    """exp waits in the output's memory; gather computes atan again at an index, where it needs exp."""
 
     def f(x):
         y = torch.atan(torch.softmax(x, 0) + 1)
@@ -129,8 +129,8 @@ def test_a_mean_with_a_constant_weight_is_one_formula():
 
 
 def test_a_write_by_an_operator_call_waits_for_those_who_read_the_old_value():
-    """Complex numbers have no kernels: the call that writes to `x` stands beside a kernel that needs another
-    call on `x`.
+    """Complex numbers have no kernels: beside the call that writes to `x` there is a kernel that needs
+    another call on `x`.
     """
 
     def signs(x):

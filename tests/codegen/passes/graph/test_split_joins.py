@@ -1,6 +1,4 @@
-"""What is computed of a joined result, computed of its parts: values against eager's, and which buffers are
-left.
-"""
+"""Functions of a joined result are computed on its parts: values against eager's, and the buffers left."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Padded results, computed in pieces where most of one would be thrown away: values against eager's, and the
-loops.
-"""
+"""Padded results are computed in pieces if most of one would be thrown away: values, and the loops."""
 
 from __future__ import annotations
 

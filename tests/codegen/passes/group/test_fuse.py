@@ -1,4 +1,4 @@
-"""What becomes one kernel and what does not."""
+"""Which definitions become one kernel and which do not."""
 
 from __future__ import annotations
 

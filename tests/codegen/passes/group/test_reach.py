@@ -53,7 +53,7 @@ def test_same_as_a_walk(function, requires_grad, monkeypatch):
 
 
 def test_long_chains_of_calls():
-    """No call of Python's is nested deeper for them."""
+    """They need no deeply nested Python calls."""
 
     def chain(x, w):
         for _ in range(1500):

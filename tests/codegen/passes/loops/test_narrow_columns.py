@@ -64,7 +64,7 @@ def test_nan_and_infinity_come_through():
 
 def test_other_walks_are_left_alone():
     def numbers(*shape: int) -> torch.Tensor:
-        """Their sums are exact."""
+        """Numbers whose sums are exact."""
         return torch.arange(torch.Size(shape).numel()).remainder(7).reshape(shape).float()
 
     assert not in_blocks(lambda x: x.sum(0), numbers(1000, 64))  # wide

@@ -1,4 +1,4 @@
-"""Positions in narrow integers: which type they get, and values against eager's."""
+"""Positions in narrow integers: their types, and values against eager's."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def strict(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def compiled_kernels(function: Callable[..., Any], *args: torch.Tensor) -> list[Any]:
-    """The kernels; their results are those of float64."""
+    """The kernels; their results agree with float64."""
     with torch.no_grad():
         graph = compile_fx(fx.symbolic_trace(function), args)
         for actual, exact in zip(graph(*args), function(*(arg.double() for arg in args)), strict=True):

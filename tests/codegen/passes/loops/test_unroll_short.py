@@ -1,4 +1,4 @@
-"""Rows of two to four elements: all of a row in one iteration, values and layouts as eager's."""
+"""Rows of two to four elements: a whole row in one iteration, values and layouts as in eager."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def data(*shape: int) -> Tensor:
 
 
 def loops_of(function: Callable[..., Any], *inputs: Tensor) -> list[tuple[int, int]]:
-    """The extents of the loops of its one kernel, and how many stores are inside of each."""
+    """The extents of the loops of its one kernel, and the number of stores in each."""
     (kernel,) = kernels(check(function, *inputs))
     found: list[tuple[int, int]] = []
     pending: list[ir.Stmt] = list(kernel.body)

@@ -1,4 +1,4 @@
-"""Kernels that are alike become one that runs over a table of buffers; those that need each other do not."""
+"""Equal kernels become one that runs over a table of buffers, unless one needs the result of another."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def momentum(*tensors: torch.Tensor) -> None:
 
 
 def check_writes(function: Any, *inputs: torch.Tensor) -> None:
-    """The same changes of the inputs as in eager mode, through all of the compiler."""
+    """The inputs change as in eager mode; the whole compiler runs."""
     own = [value.clone() for value in inputs]
     capture.compile(function, fullgraph=True)(*own)
     function(*inputs)
