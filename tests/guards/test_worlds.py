@@ -1,6 +1,4 @@
-"""Every row of `cases`: guards hold under some changes and fail under the others, in C and in Python
-alike.
-"""
+"""Every row of `cases`: guards hold under some changes and fail under the others, in C and Python."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Objects that only the captured part of a frame uses are gone when the breaking instruction runs, as in
-eager.
-"""
+"""Objects of the captured part of a frame are gone when the breaking instruction runs, as in eager."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Which frames are captured: code without a file, code that the user named, functions that read their
-frame.
-"""
+"""Which frames are captured: code without a file, named code, functions that read their own frame."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A program replaces one of torch's tensor methods: captured code is not used until torch's method is
-back.
-"""
+"""A program replaces a tensor method of torch: captured code is not used until torch's method is back."""
 
 from __future__ import annotations
 

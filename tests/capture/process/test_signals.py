@@ -1,6 +1,4 @@
-"""Signals during a capture: the program's handler runs after the capture, with the thread in its own
-state.
-"""
+"""Signals during a capture: the program's handler runs after it, with the thread in its own state."""
 
 from __future__ import annotations
 

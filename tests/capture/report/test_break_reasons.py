@@ -1,6 +1,4 @@
-"""Each reason for a break: a program that causes it, eager against captured, and `Unsupported` in
-fullgraph.
-"""
+"""Each reason for a break: a program that causes it, eager against captured, `Unsupported` in fullgraph."""
 
 from __future__ import annotations
 

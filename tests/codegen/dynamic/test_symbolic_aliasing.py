@@ -1,6 +1,4 @@
-"""Results of graphs with symbolic sizes share memory with the arguments, or are the arguments, as in
-eager.
-"""
+"""Results of graphs with symbolic sizes share memory with the arguments, or are them, as in eager."""
 
 from __future__ import annotations
 

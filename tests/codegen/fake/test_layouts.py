@@ -1,6 +1,4 @@
-"""The strides of operators' results, over random layouts: gaps, overlaps, dims of size 0 and 1 in any
-order.
-"""
+"""The strides of operators' results, over random layouts: gaps, overlaps, dims of size 0 and 1."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Graphs under autocast: compiled natively, with the dtypes of eager's autocast and values within
-bfloat16.
-"""
+"""Graphs under autocast: compiled natively, with the dtypes of eager's autocast and close values."""
 
 from __future__ import annotations
 

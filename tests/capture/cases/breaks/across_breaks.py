@@ -1,6 +1,4 @@
-"""Values of all kinds that cross a graph break: they are rebuilt after it and keep their identity
-relations.
-"""
+"""Values of all kinds that cross a graph break: they are rebuilt after it, with the same identities."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Exceptions raised, handled and chained: user classes, finally, groups, CPython's texts on wrong
-arguments.
-"""
+"""Exceptions raised, handled and chained: user classes, finally, groups, CPython's argument errors."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Making of classes and objects: metaclasses, `__new__`, `__init_subclass__`, `__set_name__`, abstract
-bases.
-"""
+"""Making of classes and objects: metaclasses, `__new__`, `__init_subclass__`, `__set_name__`."""
 
 from __future__ import annotations
 

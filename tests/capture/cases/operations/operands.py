@@ -1,6 +1,4 @@
-"""Which operand's method is called: subclasses of numbers, texts and containers; index objects;
-TorchScript.
-"""
+"""Which operand's method is called: subclasses of built-in classes, index objects, TorchScript."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Ints and floats that change: arguments, closures, attributes of objects and modules (see
-dynamic_registry).
-"""
+"""Ints and floats that change: arguments, closures, attributes (see dynamic_registry)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Parts of torch around plain operations: random numbers, numpy, subclasses, custom operators, library
-modules.
-"""
+"""Parts of torch around plain operations: random numbers, numpy, subclasses, custom operators."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Training loops with torch.optim: parameters, gradients and state as in eager, without a graph for each
-step.
-"""
+"""Training loops with torch.optim: parameters, gradients and state as in eager, few graphs."""
 
 from __future__ import annotations
 
