@@ -9,7 +9,6 @@ All new values are built before the first change is made, so that nothing is rea
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import types
 from typing import TYPE_CHECKING, Any
@@ -17,24 +16,16 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from capture.report.break_reasons import GraphBreak
-from capture.variables.callables.function import CellVariable
-from capture.variables.containers.lists import DequeVariable, ListVariable
-from capture.variables.containers.mapping import DictVariable
-from capture.variables.containers.ranges import SliceVariable
-from capture.variables.containers.sets import SetVariable
 from capture.variables.core.base import Deleted, Variable
-from capture.variables.core.class_lookup import lookup_type, plain_setattr
+from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.constant import ConstantVariable, is_literal
+from capture.variables.core.replay import store_attributes
 from capture.variables.core.watch import Watch
-from capture.variables.iterators.iterator import IteratorVariable
-from capture.variables.numbers.random_object import RandomVariable
-from capture.variables.objects.user_object import ObjectVariable
-from capture.variables.tensors.tensor import TensorVariable
 from guards.lookup import Undecided, Unresolved, instance_dict, isinstance_raw, raw_attribute
 from guards.sources import AttrSource, GlobalSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from capture.output.python_code import PythonCode
     from guards.sources import Source
@@ -86,9 +77,7 @@ class SideEffects:
         if variable.source is None or key in self._mutated:
             return
         self._mutated[key] = variable
-        for kind, snapshot in SNAPSHOTS:
-            if isinstance(variable, kind):
-                self._before[key] = snapshot(variable)
+        self._before[key] = variable.snapshot()
 
     @contextlib.contextmanager
     def watching(self, root: Variable) -> Iterator[Watch]:
@@ -242,12 +231,10 @@ class SideEffects:
             code.pop()
 
     def _apply(self, code: PythonCode, variable: Variable) -> None:
-        for kind, apply in APPLY:
-            if isinstance(variable, kind):
-                apply(code, variable, self._before.get(id(variable)))
+        variable.replay_change(code, self._before[id(variable)])
         stores = self._attributes.get(id(variable))
         if stores:
-            _store_attributes(code, variable, stores)
+            store_attributes(code, variable, stores)
 
     def fill_new_object(self, code: PythonCode, variable: Any) -> None:
         """With a new bare object on the stack: give it its attributes (it stays there)."""
@@ -272,169 +259,3 @@ def held_by_itself(value: Any, name: str) -> bool:
             return False
         return True
     return name in (instance_dict(value) or {})
-
-
-def _call_method(code: PythonCode, owner: Variable, name: str, args: list[Variable]) -> None:
-    code.load(owner)
-    code.load_method(name)
-    for arg in args:
-        code.load(arg)
-    code.call(len(args))
-    code.pop()
-
-
-# --- containers: snapshot before, replay after ------------------------------------------------------------
-
-
-def _apply_list(code: PythonCode, variable: Any, before: list[Variable]) -> None:
-    """`xs[k:] = [...]` with k the length of what is unchanged at the front; past the methods of a subclass."""
-    same = 0
-    for old, new in zip(before, variable.items):
-        if old is not new and not _realized_from(old, new):
-            break
-        same += 1
-    rest = SliceVariable([ConstantVariable(same), ConstantVariable(None), ConstantVariable(None)])
-    code.call_object(list.__setitem__, [variable, rest, ListVariable(variable.items[same:])])
-    code.pop()
-
-
-def _realized_from(old: Variable, new: Variable) -> bool:
-    return old.source is not None and old.source == new.source
-
-
-def _apply_deque(code: PythonCode, variable: Any, before: list[Variable]) -> None:
-    if not variable.changes and len(before) == len(variable.items):  # nothing moved: its iterators go on
-        for index, (old, new) in enumerate(zip(before, variable.items)):
-            if old is not new and not _realized_from(old, new):
-                code.call_object(collections.deque.__setitem__, [variable, ConstantVariable(index), new])
-                code.pop()
-        return
-    for function, args in (
-        (collections.deque.clear, []),
-        (collections.deque.extend, [ListVariable(list(variable.items))]),
-    ):
-        code.call_object(function, [variable, *args])
-        code.pop()
-
-
-def _apply_dict(code: PythonCode, variable: Any, before: dict[Any, Any]) -> None:
-    entries = variable.entries
-    if variable.held_by_subclass:
-        _apply_dict_subclass(code, variable, before)
-        return
-    for name in [
-        n for n in before if n in variable.deleted
-    ]:  # an iterator sees it, even where the key is back
-        code.load(variable)
-        code.load(before[name][0])
-        code.delete_item()
-    before = {name: entry for name, entry in before.items() if name not in variable.deleted}
-    if list(entries)[: len(before)] != list(before):
-        _call_method(code, variable, "clear", [])
-        before = {}
-    for name, (key, value) in entries.items():
-        old = before.get(name)
-        if old is None or (old[1] is not value and not _realized_from(old[1], value)):
-            code.load(value)
-            code.load(variable)
-            code.load(key)
-            code.store_item()
-
-
-def _apply_dict_subclass(code: PythonCode, variable: Any, before: dict[Any, Any]) -> None:
-    """Past the methods that the subclass overrides."""
-    base = collections.OrderedDict if issubclass(variable.cls, collections.OrderedDict) else dict
-    code.call_object(base.clear, [variable])
-    code.pop()
-    for key, value in variable.entries.values():
-        code.call_object(base.__setitem__, [variable, key, value])
-        code.pop()
-
-
-def _apply_set(code: PythonCode, variable: Any, before: dict[Any, Variable]) -> None:
-    gone = [item for name, item in before.items() if name not in variable.entries]
-    for item in gone:
-        code.call_object(set.discard, [variable, item])
-        code.pop()
-    added = [item for name, item in variable.entries.items() if name not in before]
-    if added:
-        code.call_object(set.update, [variable, ListVariable(added)])
-        code.pop()
-
-
-def _apply_object(code: PythonCode, variable: Any, before: Any) -> None:
-    _store_attributes(code, variable, variable.attributes)
-
-
-def remove_attribute(owner: Any, name: str) -> None:
-    """`del owner.name`, where it is there: the frame may have set it before it deleted it."""
-    with contextlib.suppress(AttributeError):
-        delattr(owner, name)
-
-
-def remove_past_class(owner: Any, name: str) -> None:
-    """The same without the `__delattr__` of its class, which the frame has been through."""
-    with contextlib.suppress(AttributeError):
-        object.__delattr__(owner, name)
-
-
-def _store_attributes(code: PythonCode, owner: Any, stores: dict[str, Variable]) -> None:
-    import torch
-
-    setter = lookup_type(owner.python_type(), "__setattr__")
-    plain = setter in (*plain_setattr(), torch.nn.Module.__setattr__, type.__setattr__)
-    deleter = lookup_type(owner.python_type(), "__delattr__")
-    deletes_plainly = deleter in (*plain_setattr(), torch.nn.Module.__delattr__, type.__delattr__)
-    remove = remove_attribute if deletes_plainly else remove_past_class
-    for name, value in stores.items():
-        deleted = isinstance(value, Deleted)
-        if deleted or code.output.side_effects.is_set_anew(owner, name):
-            code.call_object(remove, [owner, ConstantVariable(name)])
-            code.pop()
-        if deleted:
-            continue
-        if plain:
-            code.load(value)
-            code.load(owner)
-            code.store_attribute(name)
-        else:
-            code.call_object(object.__setattr__, [owner, ConstantVariable(name), value])
-            code.pop()
-
-
-def _apply_cell(code: PythonCode, variable: Any, before: Any) -> None:
-    if variable.contents is None:
-        code.load(variable)
-        code.delete_attribute("cell_contents")
-    else:
-        code.load(variable.contents)
-        code.load(variable)
-        code.store_attribute("cell_contents")
-
-
-def _apply_replay(code: PythonCode, variable: Any, before: Any) -> None:
-    variable.replay(code)
-
-
-def _tables() -> tuple[Any, Any]:
-    snapshots: list[tuple[type, Callable[[Any], Any]]] = [
-        (ListVariable, lambda v: list(v.items)),
-        (DequeVariable, lambda v: list(v.items)),
-        (DictVariable, lambda v: dict(v.entries)),
-        (SetVariable, lambda v: dict(v.entries)),
-    ]
-    apply: list[tuple[type, Callable[..., None]]] = [
-        (ListVariable, _apply_list),
-        (DequeVariable, _apply_deque),
-        (DictVariable, _apply_dict),
-        (SetVariable, _apply_set),
-        (ObjectVariable, _apply_object),
-        (TensorVariable, _apply_object),
-        (CellVariable, _apply_cell),
-        (IteratorVariable, _apply_replay),
-        (RandomVariable, _apply_replay),
-    ]
-    return snapshots, apply
-
-
-SNAPSHOTS, APPLY = _tables()

@@ -55,6 +55,15 @@ class CellVariable(Variable):
             return tx.read_cell(self, name)
         return super().get_attr(tx, name)
 
+    def replay_change(self, code: PythonCode, before: Any) -> None:
+        if self.contents is None:
+            code.load(self)
+            code.delete_attribute("cell_contents")
+        else:
+            code.load(self.contents)
+            code.load(self)
+            code.store_attribute("cell_contents")
+
     def reconstruct(self, code: PythonCode) -> None:
         code.call_object(types.CellType, [])
 

@@ -19,6 +19,7 @@ from capture.variables.core.base import Variable, realize
 from capture.variables.core.constant import NONE, ConstantVariable, raise_type_error
 from capture.variables.core.exception import raise_new
 from capture.variables.core.makers import constant, makes, makes_constant
+from capture.variables.core.replay import is_realized_from
 from capture.variables.operations.equality import equal_or_same, sort_items
 from guards.kinds.iterators import IteratorStateGuard
 
@@ -47,6 +48,20 @@ class ListVariable(MutableSequence):
         if self.items and all(type(item) is ConstantVariable for item in self.items):
             return [item.as_constant() for item in self.items]
         return self.as_constant()
+
+    def snapshot(self) -> list[Variable]:
+        return list(self.items)
+
+    def replay_change(self, code: PythonCode, before: list[Variable]) -> None:
+        """`xs[k:] = [...]` with k the length of what is unchanged at the front; past the methods of a subclass."""
+        same = 0
+        for old, new in zip(before, self.items):
+            if old is not new and not is_realized_from(old, new):
+                break
+            same += 1
+        rest = SliceVariable([ConstantVariable(same), ConstantVariable(None), ConstantVariable(None)])
+        code.call_object(list.__setitem__, [self, rest, ListVariable(self.items[same:])])
+        code.pop()
 
     def reconstruct(self, code: PythonCode) -> None:
         for item in self.items:
@@ -96,6 +111,23 @@ class DequeVariable(MutableSequence):
             return super().get_attr(tx, name)
         self.guard_limit(tx)
         return ConstantVariable(self.maxlen)
+
+    def snapshot(self) -> list[Variable]:
+        return list(self.items)
+
+    def replay_change(self, code: PythonCode, before: list[Variable]) -> None:
+        if not self.changes and len(before) == len(self.items):  # nothing moved: its iterators go on
+            for index, (old, new) in enumerate(zip(before, self.items)):
+                if old is not new and not is_realized_from(old, new):
+                    code.call_object(collections.deque.__setitem__, [self, ConstantVariable(index), new])
+                    code.pop()
+            return
+        for function, args in (
+            (collections.deque.clear, []),
+            (collections.deque.extend, [ListVariable(list(self.items))]),
+        ):
+            code.call_object(function, [self, *args])
+            code.pop()
 
     def reconstruct(self, code: PythonCode) -> None:
         code.call_object(collections.deque, [ListVariable(self.items), ConstantVariable(self.maxlen)])

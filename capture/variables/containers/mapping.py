@@ -15,6 +15,7 @@ from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.constant import NONE, ConstantVariable
 from capture.variables.core.exception import ExceptionVariable, raise_new
 from capture.variables.core.makers import constant, makes, makes_constant
+from capture.variables.core.replay import is_realized_from
 from capture.variables.iterators.iterator import EntriesIterator
 from capture.variables.operations.equality import ForeignKey, equal_or_same, hash_key
 from capture.variables.operations.operator_methods import call_operator
@@ -271,6 +272,44 @@ class DictVariable(Variable):
 
     def reversed(self, tx: Translator) -> Variable:
         return EntriesIterator(self.unpack(tx)[::-1], self, self, tx.output.root_step, reversed)
+
+    def snapshot(self) -> dict[Any, Any]:
+        return dict(self.entries)
+
+    def replay_change(self, code: PythonCode, before: dict[Any, Any]) -> None:
+        entries = self.entries
+        if self.held_by_subclass:
+            self._replay_past_subclass(code)
+            return
+        for name in [
+            n for n in before if n in self.deleted
+        ]:  # an iterator sees it, even where the key is back
+            code.load(self)
+            code.load(before[name][0])
+            code.delete_item()
+        before = {name: entry for name, entry in before.items() if name not in self.deleted}
+        if list(entries)[: len(before)] != list(before):
+            code.load(self)
+            code.load_method("clear")
+            code.call(0)
+            code.pop()
+            before = {}
+        for name, (key, value) in entries.items():
+            old = before.get(name)
+            if old is None or (old[1] is not value and not is_realized_from(old[1], value)):
+                code.load(value)
+                code.load(self)
+                code.load(key)
+                code.store_item()
+
+    def _replay_past_subclass(self, code: PythonCode) -> None:
+        """Past the methods that the subclass overrides."""
+        base = collections.OrderedDict if issubclass(self.cls, collections.OrderedDict) else dict
+        code.call_object(base.clear, [self])
+        code.pop()
+        for key, value in self.entries.values():
+            code.call_object(base.__setitem__, [self, key, value])
+            code.pop()
 
     def reconstruct(self, code: PythonCode) -> None:
         if self.cls is collections.defaultdict:

@@ -115,6 +115,19 @@ class SetVariable(Variable):
             raise missing_method(self, name)
         return method(self, tx, *args)
 
+    def snapshot(self) -> dict[Any, Variable]:
+        return dict(self.entries)
+
+    def replay_change(self, code: PythonCode, before: dict[Any, Variable]) -> None:
+        gone = [item for name, item in before.items() if name not in self.entries]
+        for item in gone:
+            code.call_object(set.discard, [self, item])
+            code.pop()
+        added = [item for name, item in self.entries.items() if name not in before]
+        if added:
+            code.call_object(set.update, [self, TupleVariable(added)])
+            code.pop()
+
     def reconstruct(self, code: PythonCode) -> None:
         literals = all(type(item) is ConstantVariable for item in self.entries.values())
         if self.table is not None and literals and not self.table.is_made_by_adding():

@@ -167,6 +167,13 @@ class Variable:
         """Append bytecode that leaves the value on the stack (called only where `source` is None)."""
         raise GraphBreak("reconstruct", value=self)
 
+    def snapshot(self) -> Any:
+        """What an existing object holds before its first change, for `replay_change`."""
+        return None
+
+    def replay_change(self, code: PythonCode, before: Any) -> None:
+        """Append bytecode that changes the existing object as the frame did; `before` is its snapshot."""
+
     def children(self) -> list[Variable]:
         """Variables that this one holds (for finding what is reachable)."""
         return []

@@ -52,7 +52,7 @@ class DictIterator(IteratorVariable):
         self.taken += 1
         return self.items[self.position - 1]
 
-    def replay(self, code: PythonCode) -> None:
+    def replay_change(self, code: PythonCode, before: Any) -> None:
         if self.is_exhausted:
             code.call_object(exhaust, [self])
         else:

@@ -41,7 +41,7 @@ class IteratorVariable(Variable):
     def will_move(self, tx: Translator) -> None:
         tx.output.side_effects.will_mutate(self)
 
-    def replay(self, code: PythonCode) -> None:
+    def replay_change(self, code: PythonCode, before: Any) -> None:
         """Bytecode that moves the real iterator, where there is one, to where this one is."""
         raise NotImplementedError
 
@@ -228,7 +228,7 @@ class IndexIterator(IteratorVariable):
         if self.position:
             code.move_iterator(self, self.position)
 
-    def replay(self, code: PythonCode) -> None:
+    def replay_change(self, code: PythonCode, before: Any) -> None:
         if self.position is None:
             code.call_object(exhaust, [self])
             code.pop()
@@ -279,7 +279,7 @@ class RangeIterator(IteratorVariable):
         code.load(make(range, self.value[self.position :]))
         code.get_iterator()
 
-    def replay(self, code: PythonCode) -> None:
+    def replay_change(self, code: PythonCode, before: Any) -> None:
         set_state(code, self, self.position)
 
 
@@ -332,7 +332,7 @@ class EnumerateIterator(ComposedIterator):
     def reconstruct(self, code: PythonCode) -> None:
         code.call_object(enumerate, [self.inner, ConstantVariable(self.start)])
 
-    def replay(self, code: PythonCode) -> None:
+    def replay_change(self, code: PythonCode, before: Any) -> None:
         move(code, self, self.start)
 
     def children(self) -> list[Variable]:
@@ -360,7 +360,7 @@ class CountIterator(IteratorVariable):
     def reconstruct(self, code: PythonCode) -> None:
         code.call_object(itertools.count, [ConstantVariable(self.value), ConstantVariable(self.by)])
 
-    def replay(self, code: PythonCode) -> None:
+    def replay_change(self, code: PythonCode, before: Any) -> None:
         move(code, self, self.value)
 
 
@@ -388,7 +388,7 @@ class RepeatIterator(IteratorVariable):
         times = [ConstantVariable(self.left)] if self.left >= 0 else []
         code.call_object(itertools.repeat, [self.item, *times])
 
-    def replay(self, code: PythonCode) -> None:
+    def replay_change(self, code: PythonCode, before: Any) -> None:
         move(code, self, self.left)
 
     def children(self) -> list[Variable]:

@@ -109,7 +109,7 @@ class RandomVariable(Variable):
         assert self.held is not None
         code.call_object(generator_in_state, [ConstantVariable(self.held.getstate())])
 
-    def replay(self, code: PythonCode) -> None:
+    def replay_change(self, code: PythonCode, before: Any) -> None:
         if self.held is not None:
             code.call_object(random.Random.setstate, [self, ConstantVariable(self.held.getstate())])
             code.pop()

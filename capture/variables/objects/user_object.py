@@ -28,6 +28,7 @@ from capture.variables.core.class_lookup import (
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
 from capture.variables.core.makers import make
+from capture.variables.core.replay import store_attributes
 from capture.variables.core.wrap import wrap, wrap_class
 from capture.variables.iterators.user_iterator import IndexProtocolIterator, UserIterator
 from capture.variables.objects.instance_dict import InstanceDictVariable
@@ -382,6 +383,9 @@ class ObjectVariable(Variable):
         return self.iterate(tx).unpack(tx)
 
     # --- output ---
+
+    def replay_change(self, code: PythonCode, before: Any) -> None:
+        store_attributes(code, self, self.attributes)
 
     def reconstruct(self, code: PythonCode) -> None:
         """A bare instance, then what a built-in base holds, then its attributes."""

@@ -22,6 +22,7 @@ from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new, raise_python
 from capture.variables.core.makers import makes
+from capture.variables.core.replay import store_attributes
 from capture.variables.core.wrap import wrap, wrap_class
 from capture.variables.iterators.iterator import SequenceIterator
 from capture.variables.tensors import tensor_attributes
@@ -314,6 +315,9 @@ class TensorVariable(Variable):
 
     def iterate(self, tx: Translator) -> Variable:
         return SequenceIterator(self.unpack(tx))
+
+    def replay_change(self, code: PythonCode, before: Any) -> None:
+        store_attributes(code, self, self.attributes)
 
     def reconstruct(self, code: PythonCode) -> None:
         code.load_output(self.node)
