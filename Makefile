@@ -3,17 +3,27 @@ PYTHON ?= python3.11
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+JOBS ?= auto
+PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 NATIVE := $(wildcard native/*.[ch] native/*/*.[ch])
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: opinfo demo test lint format bench docs clean
+.PHONY: opinfo demo quick test test-all lint format bench docs clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/digits.py
 	$(BIN)/python examples/branchy.py
 
+# Unit tests and golden files, at this processor's level.
+quick: $(STAMP)
+	$(PYTEST) -m "not slow and not sweep"
+
 test: $(STAMP)
-	$(BIN)/python -m pytest
+	$(PYTEST) -m "not sweep"
+
+# With the sweeps: random programs, CPython's own tests, whole models, a share of the operator database.
+test-all: $(STAMP)
+	$(PYTEST)
 
 # All of PyTorch's operator database; writes docs/operators.md. Half an hour on two cores.
 opinfo: $(STAMP)

@@ -1,19 +1,79 @@
-"""Golden files for all tests: `golden(name, text)` compares with tests/<folder>/golden/<name>.
+"""What all tests share: golden files, the marks `slow` and `sweep`, a folder for machine code.
 
-`pytest --update-golden` writes them.
+`golden(name, text)` compares with tests/<folder>/golden/<name>; `pytest --update-golden` writes the file.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+
+ROOT = Path(__file__).parents[1]
+# Not the user's folder. The processes of one run share it, and `make clean` removes it.
+os.environ.setdefault("CAPTURE_CACHE_DIR", str(ROOT / "build" / "test-kernels"))
+
+#: Modules, and tests of other modules, that `make quick` leaves out: they train, they start a process of Python or
+#: they run a program very often. Parametrized sweeps carry the mark `sweep` in their own modules.
+SLOW = (
+    "capture/process/test_replaced_tensor_methods.py",
+    "capture/report/test_break_reasons.py::test_reason[too_many_places]",
+    "capture/sizes/test_dynamic.py::test_nothing_barred_is_imported",
+    "capture/sizes/test_dynamic.py::test_static_captures_do_not_import_sympy",
+    "capture/sizes/test_unbacked.py",
+    "capture/test_worlds.py",
+    "capture/variables/tensors/test_hook_gradients.py",
+    "capture/variables/torch/test_optimizers.py",
+    "codegen/autograd/test_derivatives.py",
+    "codegen/dynamic/test_symbolic_training.py",
+    "codegen/fake/test_fake.py::test_nothing_barred_is_imported",
+    "codegen/fake/test_layouts.py",
+    "codegen/fake/test_plain_numbers.py",
+    "codegen/launch/test_direct_calls.py",
+    "codegen/launch/test_host_memory.py",
+    "codegen/launch/test_jit.py::test_another_process_uses_what_is_stored",
+    "codegen/launch/test_jit.py::test_code_lives_as_long_as_its_users",
+    "codegen/launch/test_jit.py::test_the_process_ends_cleanly_with_code_alive",
+    "codegen/launch/test_kernel_versions.py",
+    "codegen/llvm/test_scans.py",
+    "codegen/lower/test_ordered_writes.py",
+    "codegen/passes/draft/test_column_sums.py",
+    "codegen/rewrite/test_recurrent_layers.py",
+    "codegen/rewrite/test_search.py",
+    "codegen/test_compile_fx.py::test_a_graph_that_is_dropped_is_freed",
+    "codegen/test_compile_fx.py::test_nothing_barred_is_imported",
+    "codegen/test_compile_fx.py::test_nothing_is_leaked",
+    "guards/test_guard_set.py::test_a_key_object_is_not_kept",
+    "guards/test_guard_set.py::test_identity_guards_hold_weakly",
+    "native/test_entries.py::test_memory_debugger_finds_nothing",
+    "native/test_guard_program.py::test_under_the_debug_allocator",
+    "native/test_tensor_access.py::test_calibration_in_any_state",
+    "native/test_training_function.py::test_nothing_is_kept",
+    "opinfo/test_operators.py",
+    "test_bad_input.py::test_wrong_environment",
+    "test_imports.py",
+    "test_logs.py",
+    "test_random_flow.py",
+    "test_random_programs.py",
+    "test_random_worlds.py",
+    "test_settrace.py::test_without_the_extension",
+    "test_tour.py",
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write the golden files instead of comparing with them"
     )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    slow = tuple(f"tests/{name}" for name in SLOW)
+    for item in items:
+        if item.nodeid.startswith(slow):
+            item.add_marker("slow")
 
 
 @pytest.fixture

@@ -61,7 +61,7 @@ def outcome(function: Callable[..., Any], counts: list[int], sign: int, grad: bo
 
 @pytest.mark.parametrize("backend", ["eager", "llvm"])
 @pytest.mark.parametrize(
-    "batch", [*range(FAST), *(pytest.param(n, marks=pytest.mark.slow) for n in range(FAST, SLOW))]
+    "batch", [*range(FAST), *(pytest.param(n, marks=pytest.mark.sweep) for n in range(FAST, SLOW))]
 )
 def test_same_as_eager(batch: int, backend: str, capsys: Any) -> None:
     first = (batch + (SLOW if backend == "llvm" else 0)) * BATCH

@@ -58,7 +58,7 @@ def differences(expected: list[Any], found: list[Any], exact: list[Any]) -> list
 
 
 @pytest.mark.parametrize(
-    "batch", [*range(FAST), *(pytest.param(n, marks=pytest.mark.slow) for n in range(FAST, SLOW))]
+    "batch", [*range(FAST), *(pytest.param(n, marks=pytest.mark.sweep) for n in range(FAST, SLOW))]
 )
 def test_same_as_eager(batch: int) -> None:
     for seed in range(batch * BATCH, (batch + 1) * BATCH):

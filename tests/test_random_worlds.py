@@ -57,7 +57,7 @@ def differences(seed: int, backend: str) -> list[str]:
 
 @pytest.mark.parametrize("backend", ["eager", "llvm"])
 @pytest.mark.parametrize(
-    "batch", [*range(FAST), *(pytest.param(i, marks=pytest.mark.slow) for i in range(FAST, SLOW))]
+    "batch", [*range(FAST), *(pytest.param(i, marks=pytest.mark.sweep) for i in range(FAST, SLOW))]
 )
 def test_worlds_change_as_in_eager(backend: str, batch: int) -> None:
     wrong = []

@@ -1,6 +1,6 @@
 """The cases with every size, int and float as a symbol: the results are eager's, natively too.
 
-It runs a part of the cases; all of them are slow.
+`make test` runs a part of the cases, the sweep runs all of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NOT_NATIVELY = {
 }
 
 PARTS = [
-    pytest.param(case, marks=() if number % EVERY == 0 else pytest.mark.slow, id=case.name)
+    pytest.param(case, marks=() if number % EVERY == 0 else pytest.mark.sweep, id=case.name)
     for number, case in enumerate(CASES)
 ]
 

@@ -19,7 +19,7 @@ MODULES = (
 KNOWN_DIFFERENCES: dict[str, str] = {}
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.skipif(not cpython_suite.is_there(), reason="the interpreter came without its tests")
 @pytest.mark.parametrize("name", MODULES)
 def test_outcomes_are_those_of_python(name: str) -> None:

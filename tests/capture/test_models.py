@@ -73,7 +73,7 @@ def test_same_as_eager(name: str, run: Any) -> None:
         )  # modelling code may ask is_compiling() and take another branch
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("run", [inference, training_step])
 def test_native(name: str, run: Any) -> None:

@@ -51,7 +51,7 @@ def test_training_step(name: str) -> None:
     assert text == ROWS.get(name)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["deberta", "xlnet", "fnet", "mixtral", "t5", "segformer"])
 def test_native_training_step(name: str) -> None:
     expected = training_step(name, None)

@@ -75,6 +75,7 @@ def calls(network: nn.Module, x: torch.Tensor) -> Counter[CodeType]:
     return found
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", NETWORKS)
 def test_work_grows_with_the_layers(name: str) -> None:
     make, shape = NETWORKS[name]

@@ -36,7 +36,7 @@ def share(number: int) -> list[Pair]:
     return sorted(pairs, key=lambda pair: zlib.crc32(repr(pair).encode()))[number::SHARES]
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("number", [TODAY])
 def test_share(number: int) -> None:
     kind = ROTATING[datetime.date.today().toordinal() % len(ROTATING)]

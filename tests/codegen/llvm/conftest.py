@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -51,9 +52,11 @@ class Runner:
         return code
 
 
-def _levels_of_this_machine() -> list[str]:
+def _levels_of_this_machine() -> list[Any]:
+    """The machine's own level and, marked as slow, those below."""
     names = list(LEVELS)
-    return names[: names.index(Target.host().cpu) + 1]
+    last = names.index(Target.host().cpu)
+    return [*(pytest.param(name, marks=pytest.mark.slow) for name in names[:last]), names[last]]
 
 
 @pytest.fixture(params=_levels_of_this_machine())

@@ -1,0 +1,14 @@
+"""The table of slow tests names tests that exist."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conftest import ROOT, SLOW
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_it_exists(name: str) -> None:
+    path, _, function = name.partition("::")
+    text = (ROOT / "tests" / path).read_text()
+    assert f"def {function.partition('[')[0]}(" in text or not function
