@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[1]
 # Not the user's folder. The processes of one run share it, and `make clean` removes it.
 os.environ.setdefault("CAPTURE_CACHE_DIR", str(ROOT / "build" / "test-kernels"))
 
-#: Modules, and tests of other modules, that `make quick` leaves out: they train, they start a process of Python or
-#: they run a program very often. Parametrized sweeps carry the mark `sweep` in their own modules.
+#: Modules, and tests of other modules, that `make quick` leaves out: they train, they start a process of
+#: Python or they run a program very often. Parametrized sweeps carry the mark `sweep` in their own modules.
 SLOW = (
     "capture/process/test_replaced_tensor_methods.py",
     "capture/report/test_break_reasons.py::test_reason[too_many_places]",

@@ -1,7 +1,8 @@
-"""What the functions that write a statement each may ask of the walk over a kernel (`emit.KernelEmitter`).
+"""The interface of the walk over a kernel, for the functions that each write a statement.
 
 In:  a kernel, a target.
-Out: `Emitter`: where the walk stands; look-ups; the way back to statements inside of a loop.
+Out: `Emitter`, which `emit.KernelEmitter` implements: the state of the walk; look-ups; the call that emits
+     the statements inside of a loop.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Coefficients of the functions in `codegen/llvm/math.py`.
 
-scripts/fit_polynomials.py prints them: do not edit. Each is a float32 unless the name says otherwise; the
-coefficient of the highest power comes first.
+In:  nothing: scripts/fit_polynomials.py prints this file, do not edit it.
+Out: tuples. Each coefficient is a float32 unless the name says otherwise; that of the highest power comes
+     first.
 """
 
 # (exp(r) - 1 - r) / r**2, |r| <= log(2) / 2

@@ -1,6 +1,6 @@
-"""The families of lowerings: importing this module fills the table of `registry.py`.
+"""The families of lowerings: the import of this module fills the table of `registry.py`.
 
-In:  one file for each family of operators; each lowering is registered by `@lowering(overload)` and says what the
+In:  one file for each family of operators. `@lowering(overload)` registers a lowering, which says what the
      element at an index is.
 Out: `FAMILIES`, the modules.
 """
@@ -24,5 +24,6 @@ from codegen.lower import (
 )
 
 FAMILIES = (
-    pointwise, copies, activation, reduction, scan, pooling, view, indexing, scattering, creation, joining, assertions, windows,
+    pointwise, copies, activation, reduction, scan, pooling, view, indexing, scattering, creation, joining,
+    assertions, windows,
 )  # fmt: skip

@@ -1,7 +1,8 @@
-"""What lowering asks of the nodes of a graph.
+"""Questions of the lowering about nodes of a graph.
 
 In:  nodes of a functional ATen graph, with `meta["val"]`.
-Out: sizes and strides as `Index`, numbers in the forms of definitions and of launch plans; whose memory a result is on.
+Out: sizes and strides as `Index`; numbers in the forms of definitions and of launch plans; the node that owns
+     a result's memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What depends on CPython's version lies in two places, and the dialect of the running version is complete."""
+"""The parts for CPython's version are in two places, and the running version's dialect is complete."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ def test_only_dialects_use_the_modules_that_know_instructions() -> None:
 
 #: internal headers of CPython, its frames and its evaluator
 INTERNAL = re.compile(
-    r"internal/|pycore_|PY_VERSION_HEX|opcode\.h|_PyInterpreterFrame|_PyEval_|EvalFrameFunc|->f_\w|->dk_|->ma_values"
+    r"internal/|pycore_|PY_VERSION_HEX|opcode\.h|_PyInterpreterFrame|_PyEval_|EvalFrameFunc|->f_\w|->dk_"
+    r"|->ma_values"
 )
 
 

@@ -298,7 +298,7 @@ def test_second_derivatives_of_branches_on_sizes() -> None:
         torch.manual_seed(n)
         x = rows(n)
         expected = second_derivative(function, x)
-        # A softmax adds up to 1: its derivatives are sums of n terms that cancel, and rounding is what is left.
+        # A softmax adds up to 1: its derivatives are sums of n terms that cancel, so only rounding is left.
         # Each term is at most a first derivative times the square of an element.
         largest = float(expected[0].detach().abs().max()) * float(x.abs().max()) ** 2
         noise = torch.finfo(torch.float32).eps * n * largest
