@@ -35,9 +35,8 @@ def contender(function: Callable[..., Any], case: Case, arguments: tuple[Any, ..
     wanted = [a for a in arguments if isinstance(a, torch.Tensor) and a.requires_grad]
     wanted += [p for a in arguments if isinstance(a, nn.Module) for p in a.parameters()]
     torch.manual_seed(1)  # the same for all contenders
-    seed = torch.randn_like(
-        function(*arguments)
-    )  # not ones: softmax and the norms have zero gradients for ones
+    # not ones: softmax and the norms have zero gradients for ones
+    seed = torch.randn_like(function(*arguments))
 
     def both() -> Any:
         return torch.autograd.grad(function(*arguments), wanted, seed)

@@ -103,9 +103,8 @@ def _extremum(which: str) -> Emitter:
         result = smaller_or_larger(code, dtype, which, left, right)
         if dtype not in FLOATS:
             return result
-        return code.select(
-            code.is_nan(dtype, left), dtype, left, result
-        )  # where the right one is NaN, it is the result already
+        # Where the right one is NaN, it is the result already.
+        return code.select(code.is_nan(dtype, left), dtype, left, result)
 
     return emit
 
@@ -113,9 +112,8 @@ def _extremum(which: str) -> Emitter:
 def _extremum_of_numbers(which: str) -> Emitter:
     def emit(code: Code, dtype: str, left: str, right: str) -> str:
         result = smaller_or_larger(code, dtype, which, left, right)
-        return code.select(
-            code.is_nan(dtype, right), dtype, left, result
-        )  # where the left one is NaN, the right one is the result already
+        # Where the left one is NaN, the right one is the result already.
+        return code.select(code.is_nan(dtype, right), dtype, left, result)
 
     return emit
 

@@ -97,9 +97,7 @@ def _stores_to(name: str, body: list[Stmt]) -> int:
 
 
 def rows_ahead(kernel: Kernel) -> dict[int, Expr]:
-    """By number of a load that gathers within a row: the place in the next row that a vector loop over the
-    row asks for meanwhile.
-    """
+    """The loads that gather within a row, by number: each with the place in the next row to prefetch."""
     found: dict[int, Expr] = {}
     pending: list[tuple[list[Stmt], list[Loop]]] = [(kernel.body, [])]
     while pending:

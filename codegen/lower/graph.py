@@ -62,9 +62,8 @@ class Lowering:
         self.realized: dict[TensorExpr, Stored] = {}
         self.layouts: dict[TensorExpr, tuple[Index, ...]] = {}
         self.values: dict[fx.Node, Any] = {}
-        self.fresh: set[TensorExpr] = (
-            set()
-        )  # results that have their own memory in eager, though they may be views here
+        # Results that have their own memory in eager, though they may be views here.
+        self.fresh: set[TensorExpr] = set()
         self.outputs: dict[fx.Node, Any] = {}
         self.val: Any = None
         self.name = ""

@@ -67,9 +67,8 @@ def same(left: Any, right: Any, seen: frozenset[tuple[int, int]] = frozenset()) 
         alike = alike and all(n == 1 or a == b for n, a, b in zip(left.shape, left.strides, right.strides))
         if left.dtype.kind not in "fc":
             return alike and bool(np.all(left == right))
-        return alike and np.allclose(
-            left, right, rtol=1e-5, equal_nan=True
-        )  # sums and sines of another library
+        # sums and sines of another library
+        return alike and np.allclose(left, right, rtol=1e-5, equal_nan=True)
     if isinstance(left, (type, enum.Enum, types.ModuleType)):
         return left is right
     if isinstance(left, weakref.ReferenceType):

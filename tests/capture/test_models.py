@@ -68,9 +68,8 @@ def captured(run: Any, name: str, backend: str) -> Any:
 def test_same_as_eager(name: str, run: Any) -> None:
     expected = run(*made(name))
     for one, two in zip(captured(run, name, "eager"), expected, strict=True):
-        torch.testing.assert_close(
-            one, two, rtol=1e-6, atol=1e-8
-        )  # modelling code may ask is_compiling() and take another branch
+        # modelling code may ask is_compiling() and take another branch
+        torch.testing.assert_close(one, two, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.sweep

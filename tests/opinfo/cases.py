@@ -55,9 +55,8 @@ ENTRIES = OPERATORS | {entry.full_name: entry for entry in python_ref_db}  # wit
 UNDEFINED = frozenset(  # eager leaves some elements of these results undefined
     "empty empty_like empty_permuted empty_strided new_empty new_empty_strided resize_ resize_as_".split()
 )
-for _module in (
-    common_methods_invocations,
-):  # the runner sets the seed itself; code that would set it can't be captured
+# The runner sets the seed itself; code that would set it can't be captured.
+for _module in (common_methods_invocations,):
     _module.wrapper_set_seed = lambda op, *args, **kwargs: op(*args, **kwargs)
 READ_AT_MOST = 300  # samples of an operator; some of them are chosen
 

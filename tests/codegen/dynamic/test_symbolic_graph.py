@@ -216,9 +216,8 @@ def test_what_was_decided_by_a_size_is_a_condition() -> None:
     assert graph is not None
     template = graph.plan([4, 7])
     assert template is not None and template.graph(4, 9) is not None
-    assert (
-        template.graph(4, -7) is None and graph.plan([4, -7]) is None
-    )  # kernels divide numbers that are not negative
+    # kernels divide numbers that are not negative
+    assert template.graph(4, -7) is None and graph.plan([4, -7]) is None
 
 
 def test_a_negative_position() -> None:

@@ -19,9 +19,8 @@ def frozen_graph(function: Any, *args: torch.Tensor, frozen: range) -> Any:
     not frozen.
     """
     names = ", ".join(f"a{i}" for i in range(len(args)))
-    named = eval(
-        f"lambda {names}: function({names})", {"function": function}
-    )  # tracing wants arguments with names
+    # tracing wants arguments with names
+    named = eval(f"lambda {names}: function({names})", {"function": function})
     with torch.no_grad():
         graph = compile_fx(fx.symbolic_trace(named), args, frozen=frozenset(frozen))
         for _ in range(2):

@@ -41,9 +41,8 @@ def same(program: Callable[..., Any], *args: torch.Tensor) -> None:
 def test_distances(p: float, shapes: tuple[tuple[int, ...], ...]) -> None:
     torch.manual_seed(0)
     left, right = (torch.randn(shape) for shape in shapes)
-    right[..., :2, :] = (
-        left[..., :2, :] if left.dim() == right.dim() else left[0, :2]
-    )  # no distance: no gradient
+    # no distance: no gradient
+    right[..., :2, :] = left[..., :2, :] if left.dim() == right.dim() else left[0, :2]
     same(
         lambda x, y: torch.cdist(x, y, p=p, compute_mode="donot_use_mm_for_euclid_dist"),
         left.requires_grad_(),

@@ -31,11 +31,12 @@ def test_one_kernel(name):
 
 def test_long_work_after_a_full_sum_can_be_divided_between_threads():
     program = check(lambda x: x / x.sum(), torch.rand(2000, 1000))
+    # sums of parts, their sum, the rest
     assert [kernel.split is not None for kernel in kernels(program)] == [
         True,
         False,
         True,
-    ]  # sums of parts, their sum, the rest
+    ]
 
 
 def test_long_columns_get_a_kernel_of_their_own():
