@@ -1,6 +1,9 @@
-"""The families: importing this fills the tables of wrappers, makers, rules, classes and methods.
+"""The list of the modules of all families that register something.
 
-A module stands here if it registers something; its place in the list has no meaning.
+In:   Nothing.
+Out:  The import of this module fills the tables of wrappers, makers, rules, classes and methods.
+
+The order of the list has no meaning.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""What the symbolic interpreter knows about a Python value.
+"""The base class `Variable`: what the symbolic interpreter knows about one Python value.
 
-A `Variable` stands for one Python object of the frame. It says where the object comes from (`source`, None
-for an object that the frame itself makes), what is known of it, and how operations on it are carried out at
-translation time. An operation that it can't carry out raises `GraphBreak`; a Python exception that the
-program itself would see is `ObservedException`.
+In:   A Python object of the frame, and its source (None: the frame itself makes the object).
+Out:  An object that carries out the operations on this value at translation time.
+
+A variable raises `GraphBreak` for an operation that it can't carry out. It raises `ObservedException` for a
+Python exception that the program itself would see.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ if TYPE_CHECKING:
 
 
 class NotConstant(Exception):
-    """`as_constant` of a variable whose value is not a constant."""
+    """`as_constant` raises this for a variable whose value is not a constant."""
 
 
 class ObservedException(Exception):
-    """An exception of the user's program, on its way up the symbolic frames. `variable` is an
-    ExceptionVariable.
+    """An exception of the user's program that unwinds the symbolic frames.
+
+    `variable` is an ExceptionVariable.
     """
 
     def __init__(self, variable: Variable) -> None:
@@ -40,47 +42,47 @@ class ObservedException(Exception):
 class Variable:
     """Base of all variables; the defaults break the graph."""
 
-    #: replaces the object's own identity in `is`: two Variables of one existing object are one Variable (see
-    # wrap.py)
+    #: whether the identity of the variable replaces the identity of the object in `is`;
+    #: one existing object has one Variable (see wrap.py)
     mutable: ClassVar[bool] = False
 
-    #: whether `is` can be decided
+    #: whether the interpreter can decide `is`
     identity_known: ClassVar[bool] = True
 
-    #: whether a value whose identity isn't known is at least known not to be None
+    #: whether the value is certainly not None, even if its identity is not known
     never_none: ClassVar[bool] = False
 
     #: whether `wrap` gives the same variable for the same object
     one_per_object: ClassVar[bool] = True
 
-    #: whether it keeps the hashes of its items or keys
+    #: whether the object keeps the hashes of its items or keys
     hashes_items: ClassVar[bool] = False
 
-    #: whether its class may define operators and hashes of its own
+    #: whether the class of the object may define its own operators and its own hash
     has_own_methods: ClassVar[bool] = False
 
     source: Source | None
-    #: of a value that can't be rebuilt by bytecode: the step of the captured frame that made it
+    #: the step of the captured frame that made a value which bytecode can't rebuild
     born: int | None = None
 
     def __init__(self, source: Source | None = None) -> None:
         self.source = source
 
-    # --- what it is ---
+    # --- the value ---
 
     def python_type(self) -> type:
         raise GraphBreak("unknown_type", value=self)
 
     def as_constant(self) -> Any:
-        """The Python value itself, where it is a constant (of constants). Raises NotConstant."""
+        """The Python value itself, if it is a constant or a container of constants. Raises NotConstant."""
         raise NotConstant(self)
 
     def plain_argument(self) -> Variable:
-        """What a function written in C gets for it: of an instance of a literal's subclass, the literal."""
+        """What a function written in C gets for it: the literal for an instance of a literal's subclass."""
         return self
 
     def argument_value(self) -> Any:
-        """The plain value that a function without side effects gets for it. Raises NotConstant."""
+        """The plain value that we pass to a function without side effects. Raises NotConstant."""
         return self.as_constant()
 
     def is_constant(self) -> bool:
@@ -91,7 +93,7 @@ class Variable:
         return True
 
     def is_exactly(self, value: Any) -> bool:
-        """`self is value` for None, NotImplemented and the like."""
+        """`self is value` for None, NotImplemented and similar singletons."""
         return False
 
     def as_proxy(self) -> Any:
@@ -106,19 +108,19 @@ class Variable:
         return self.as_proxy()
 
     def as_class(self) -> type | None:
-        """The class that the variable stands for."""
+        """The class that the variable stands for, or None."""
         return None
 
     def hashed_keys(self, tx: Translator) -> dict[Any, Variable]:
-        """The keys by what they hash as, where `hashes_items`."""
+        """A dict from hash key to key, for a variable with `hashes_items`."""
         raise GraphBreak("iterate", value=self)
 
     def hashed_items(self, tx: Translator) -> list[Variable] | None:
-        """The items that the hash is made from, where it is made from nothing else."""
+        """The items, if the hash depends on nothing but them."""
         return None
 
     def real_value(self) -> Any:
-        """The existing Python object behind the variable; raises NotConstant where the frame made it."""
+        """The existing Python object of the variable. Raises NotConstant if the frame made the object."""
         return self.as_constant()
 
     def describe(self) -> str:
@@ -150,7 +152,7 @@ class Variable:
     def call_method(
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        """`value.name(*args)`: by default, the attribute is loaded and called."""
+        """`value.name(*args)`: the default loads the attribute and calls it."""
         return self.get_attr(tx, name).call(tx, args, kwargs)
 
     def unpack(self, tx: Translator) -> list[Variable]:
@@ -164,18 +166,18 @@ class Variable:
     # --- output ---
 
     def reconstruct(self, code: PythonCode) -> None:
-        """Append bytecode that leaves the value on the stack (called only where `source` is None)."""
+        """Append bytecode that leaves the value on the stack. Called only if `source` is None."""
         raise GraphBreak("reconstruct", value=self)
 
     def snapshot(self) -> Any:
-        """What an existing object holds before its first change, for `replay_change`."""
+        """The contents of an existing object before its first change, for `replay_change`."""
         return None
 
     def replay_change(self, code: PythonCode, before: Any) -> None:
-        """Append bytecode that changes the existing object as the frame did; `before` is its snapshot."""
+        """Append bytecode that changes the existing object as the frame did. `before` is its snapshot."""
 
     def children(self) -> list[Variable]:
-        """Variables that this one holds (for finding what is reachable)."""
+        """The variables that this one holds, for the search of reachable values."""
         return []
 
 
@@ -187,11 +189,11 @@ class NullVariable(Variable):
 
 
 class Deleted(Variable):
-    """Stands for an attribute or a global that the frame deleted."""
+    """An attribute or a global that the frame deleted."""
 
 
 class LazyVariable(Variable):
-    """A local or item not looked at yet: no guard until something uses it."""
+    """A local or item that nothing has used yet. It has no guard until something uses it."""
 
     def __init__(self, output: OutputGraph, value: Any, source: Source) -> None:
         super().__init__(source)

@@ -1,5 +1,7 @@
-"""Look-up on types as Python does it: raw entries of the MRO, and binding them to an object (functions,
-properties, descriptors).
+"""Attribute look-up on types, with the rules of Python.
+
+In:   A class and a name; for binding, also the variable of the object.
+Out:  The raw entry of the MRO, or the variable of the entry after binding (method, property, descriptor).
 """
 
 from __future__ import annotations
@@ -23,12 +25,12 @@ if TYPE_CHECKING:
 MISSING: Any = object()
 
 
-#: name -> classes for which the frame has set an attribute of that name, which is not there yet
+#: name -> classes for which the frame set an attribute of this name; the real classes do not have it yet
 _pending: dict[str, set[type]] = {}
 
 
 def note_pending(cls: type, name: str) -> None:
-    if name in PRISTINE.get(cls, ()):  # it changes what every operation on a tensor may mean
+    if name in PRISTINE.get(cls, ()):  # it may change the meaning of every operation on tensors
         raise GraphBreak("mutation", value=f"attribute {name} of class {cls.__name__}")
     _pending.setdefault(name, set()).add(cls)
 
@@ -38,8 +40,9 @@ def forget_pending() -> None:
 
 
 def lookup_type(cls: type, name: str) -> Any:
-    """The raw entry of the MRO, MISSING if there is none. Runs no user code. What the frame itself has
-    changed is known behind a break only.
+    """The raw entry of the MRO, or MISSING. Runs no user code.
+
+    An entry that the frame itself has changed breaks the graph: it is known only after the break.
     """
     pending = _pending.get(name, ())
     for base in type.__dict__["__mro__"].__get__(cls):
@@ -68,8 +71,9 @@ NATIVE_MODULES = frozenset(("builtins", "collections", "functools", "types"))
 
 
 def reads_attributes_plainly(reader: Any) -> bool:
-    """Whether a `__getattribute__` is object's, or that of a built-in base that does the same. (Other C types
-    keep attributes their own way.)
+    """Whether a `__getattribute__` comes from `object`, or from a built-in base that does the same.
+
+    Other C types keep attributes in their own way.
     """
     if reader is object.__getattribute__:
         return True
@@ -81,8 +85,9 @@ def reads_attributes_plainly(reader: Any) -> bool:
 
 
 def class_value(tx: Translator, owner: Variable, value: Any, name: str, field: str | None = None) -> Variable:
-    """A raw value found on the class of `owner` (or a field of it, such as a property's `fget`), with its
-    source.
+    """The variable of a raw value that the class of `owner` holds under `name`, with its source.
+
+    `field` says that the value is a field of the entry, such as the `fget` of a property.
     """
     source: Source | None = None
     class_source = tx.output.guarding.class_source(owner)
@@ -96,9 +101,7 @@ def class_value(tx: Translator, owner: Variable, value: Any, name: str, field: s
 
 
 def class_attribute(tx: Translator, owner: Variable, cls: type, name: str) -> Variable | None:
-    """`owner.name` where the name is found on the type: bound as Python binds it. None where the class lacks
-    it.
-    """
+    """`owner.name` for a name on the type, bound as Python binds it. None if the class does not have it."""
     found = lookup_type(cls, name)
     if found is MISSING:
         return None
@@ -114,7 +117,9 @@ def bind(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> V
         return wrap_class(tx.output, cls).get_attr(tx, name)
     if isinstance(found, classmethod):
         if not isinstance(found.__func__, types.FunctionType):
-            raise GraphBreak("property", name=name, value=owner)  # its own `__get__` is asked
+            raise GraphBreak(
+                "property", name=name, value=owner
+            )  # Python calls the `__get__` of the wrapped object
         function = class_value(tx, owner, found.__func__, name, "__func__")
         return make(types.MethodType, function, wrap_class(tx.output, cls))
     if isinstance(found, property) and found.fget is not None:
@@ -136,8 +141,9 @@ def bind(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> V
 
 
 def call_descriptor(tx: Translator, owner: Variable, cls: type, found: Any, name: str) -> Variable:
-    """`type(found).__get__(found, owner, cls)` for a `__get__` written in Python; of a class, `__get__(found,
-    None, cls)`.
+    """`type(found).__get__(found, owner, cls)` for a `__get__` written in Python.
+
+    If the owner is the class itself, the call is `__get__(found, None, cls)`.
     """
     getter = lookup_type(type(found), "__get__")
     if not isinstance(getter, types.FunctionType):

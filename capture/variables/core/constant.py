@@ -1,7 +1,7 @@
-"""Values that are known at translation time and compared by a guard: numbers, strings, None, dtypes, devices,
-enum members, ...
+"""Constants: numbers, strings, None, dtypes, devices, enum members, ...
 
-Operations on them are carried out by Python itself, at translation time.
+In:   A value that is known at translation time; a guard compares it if it has a source.
+Out:  A `ConstantVariable`. Python itself carries out its operations, at translation time.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ def is_literal(value: Any) -> bool:
 
 
 def is_long(value: int) -> bool:
-    """Whether Python may refuse to write it as decimal digits."""
+    """Whether Python may refuse to write the number in decimal digits."""
     return value.bit_length() > 2000
 
 
-#: methods of strings that ask their arguments for texts: (tx, string, args, kwargs) -> Variable
+#: string methods that ask their arguments for a text: (tx, string, args, kwargs) -> Variable
 STRING_METHODS: dict[str, Callable[..., Variable]] = {}
 
 
@@ -64,9 +64,7 @@ def string_method(name: str) -> Callable[[Callable[..., Variable]], Callable[...
 @makes_constant(*LITERALS)
 @makes_constant(*TORCH_CONSTANTS, *NUMPY_CONSTANTS, enum.Enum, torch.finfo, torch.iinfo, subclasses=True)
 class ConstantVariable(Variable):
-    """One literal; immutable. Identity is not kept beyond what the language gives (small ints, None, enum
-    members).
-    """
+    """One immutable literal. Its identity is kept only where the language keeps it (None, enum members)."""
 
     one_per_object = False
 
@@ -87,7 +85,7 @@ class ConstantVariable(Variable):
         return f"{self.value:#x}" if type(self.value) is int and is_long(self.value) else repr(self.value)
 
     def as_proxy(self) -> Any:
-        if type(self.value) is int and is_long(self.value):  # a graph is printed
+        if type(self.value) is int and is_long(self.value):  # a graph must be printable
             raise GraphBreak("not_a_graph_argument", value=self)
         return self.value
 
@@ -145,15 +143,16 @@ FALSE = ConstantVariable(False)
 
 
 def is_written(cls: type, name: str) -> bool:
-    """Whether the method of an enum class is the program's own (those of `enum` are called)."""
+    """Whether the program wrote this method of an enum class. Python calls the methods of module `enum`."""
     found = lookup_type(cls, name)
     function = getattr(found, "__func__", found)
     return isinstance(function, types.FunctionType) and function.__module__ != "enum"
 
 
 def enum_state(tx: Translator, member: enum.Enum, name: str) -> Variable | None:
-    """What the member itself holds, `name` and `value` among it: anyone may set it anew. None where its class
-    answers.
+    """An attribute in the member's own dict, such as `name` and `value`. None if its class has the name.
+
+    The attribute is no constant, because the program may set it again.
     """
     found = lookup_type(type(member), name)
     if name in ("name", "value") and found is enum.Enum.__dict__[name]:
@@ -164,7 +163,7 @@ def enum_state(tx: Translator, member: enum.Enum, name: str) -> Variable | None:
 
 
 def enum_attribute(tx: Translator, member: ConstantVariable, name: str, value: Any) -> Variable:
-    """A method of the program's own, or what the member holds."""
+    """A bound method of an enum member, or an attribute that is no literal."""
     if is_written(type(member.value), name):
         found = class_attribute(tx, member, type(member.value), name)
         assert found is not None
@@ -201,16 +200,14 @@ def raise_type_error(text: str) -> NoReturn:
 
 
 def refusal(name: str, value: Variable) -> GraphBreak:
-    """Why a call on a value that is no constant isn't captured: for the value's own reason, if it has one."""
+    """The graph break for a call on a value that is no constant. The value's own reason comes first."""
     return (
         value.breaks() if isinstance(value, OpaqueVariable) else GraphBreak("builtin", name=name, value=value)
     )
 
 
 def argument_value(value: Variable) -> Any:
-    """What a function without side effects gets for an argument: a constant, or a list or dict of literals
-    made for it alone.
-    """
+    """What we pass to a function without side effects: a constant, or a new list or dict of literals."""
     return value.plain_argument().argument_value()
 
 
@@ -223,8 +220,9 @@ def is_foldable(value: Variable) -> bool:
 
 
 def fold(function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-    """Call `function` on constants now. An exception becomes the program's own; a non-constant argument
-    breaks the graph.
+    """Call `function` on constants now. An argument that is no constant breaks the graph.
+
+    An exception of the call becomes an exception of the program.
     """
     try:
         values = [argument_value(a) for a in args]

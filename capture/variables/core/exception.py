@@ -1,8 +1,11 @@
-"""Exceptions of the user's program as values, and raising them symbolically.
+"""Exceptions of the user's program: their variables, and how the interpreter raises them symbolically.
 
-An exception that the program raises inside of the captured frame and that has to exist as an object behind a
-break is not rebuilt: it would lack its traceback. `born` says at which instruction of the frame it was
-raised; the graph breaks there, and Python raises it.
+In:   An exception class and its arguments, or an exception that Python raised on constants.
+Out:  An `ExceptionVariable`; `raise_new` and `raise_python` make the `ObservedException` to raise.
+
+Bytecode can't rebuild an exception that the captured frame raised, because the traceback would be lost. If
+the exception must exist after a graph break, the graph breaks earlier, at the instruction `born` that raised
+it, and Python raises it.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     from guards.sources import Source
 
 
-#: `__str__` of exceptions that say no more than their arguments
+#: `__str__` methods whose text contains only the arguments
 PLAIN_TEXTS = (
     BaseException.__str__,
     KeyError.__str__,
@@ -33,9 +36,10 @@ PLAIN_TEXTS = (
 
 
 class ExceptionVariable(Variable):
-    """An instance of an exception class that the frame makes, or that Python raised on constants.
+    """An exception that the frame makes, or that Python raised on constants.
 
-    `cause`, `context` and `suppress_context` are as the attributes of the same names with underscores.
+    `cause`, `context` and `suppress_context` are the attributes `__cause__`, `__context__` and
+    `__suppress_context__`.
     """
 
     def __init__(self, cls: type, args: list[Variable], source: Source | None = None) -> None:
@@ -45,9 +49,9 @@ class ExceptionVariable(Variable):
         self.cause: Variable | None = None
         self.context: Variable | None = None
         self.suppress_context = False
-        self.trace = object()  # another one whenever the traceback changes
+        self.trace = object()  # a new object after each change of the traceback
         self.attributes: dict[str, Variable] = {}
-        #: keyword arguments of a class written in C, which the program called itself; None: it did not
+        #: keyword arguments of the program's call of a class written in C; None: there was no such call
         self.keywords: dict[str, Variable] | None = None
 
     def python_type(self) -> type:
@@ -83,8 +87,7 @@ class ExceptionVariable(Variable):
         return bind(tx, self, self.cls, found, name)
 
     def _native_field(self, name: str) -> Variable:
-        """What the class written in C makes of its arguments: `error.errno`."""
-
+        """A field that the class written in C sets from its arguments, such as `error.errno`."""
         if self.keywords and name in self.keywords:
             return self.keywords[name]
         twin = self._twin()
@@ -96,7 +99,7 @@ class ExceptionVariable(Variable):
             raise raise_new(AttributeError, *error.args) from None
 
     def _twin(self) -> BaseException | None:
-        """A real exception made of the same arguments, where they are known."""
+        """A real exception with the same arguments, if they are constants."""
         if self.keywords is None:
             return None
         try:
@@ -121,9 +124,9 @@ class ExceptionVariable(Variable):
         elif name == "__suppress_context__":
             self.suppress_context = value.truth(tx)
         elif name == "__traceback__" and value.is_exactly(None):
-            self.born = None  # nothing is lost when it is rebuilt
+            self.born = None  # without a traceback, bytecode can rebuild the exception
         elif name == "__traceback__" and isinstance(value, TracebackVariable) and value.exception is self:
-            return  # what it has already
+            return  # the exception has this traceback already
         elif name == "args":
             self.args = value.unpack(tx)
         elif name.startswith("__") or hasattr(found, "__set__"):
@@ -141,7 +144,7 @@ class ExceptionVariable(Variable):
     def call_native(
         self, tx: Translator, descriptor: Any, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        """A method written in C, past those that the class overrides."""
+        """Call a method written in C, even if the class overrides it."""
         handler = NATIVE_METHODS.get(descriptor.__name__)
         if handler is None:
             raise GraphBreak("method", name=descriptor.__qualname__, value=self)
@@ -156,8 +159,7 @@ class ExceptionVariable(Variable):
         return own if own is not None else self.native_text(tx)
 
     def native_text(self, tx: Translator) -> str:
-        """What the `__str__` of the built-in class says."""
-
+        """The text from the `__str__` of the built-in class."""
         writer: Any = native_exception(self.cls).__str__
         if writer is KeyError.__str__ and len(self.args) == 1:
             return tx.to_repr(self.args[0])
@@ -178,8 +180,7 @@ class ExceptionVariable(Variable):
         return own if own is not None else self.native_representation(tx)
 
     def native_representation(self, tx: Translator) -> str:
-        """What the `__repr__` of the built-in class says."""
-
+        """The text from the `__repr__` of the built-in class."""
         if native_exception(self.cls).__repr__ is not BaseException.__repr__:
             raise GraphBreak("builtin", name="repr", value=self)
         if len(self.args) == 1:
@@ -187,8 +188,7 @@ class ExceptionVariable(Variable):
         return f"{self.cls.__name__}{tx.to_repr(make(tuple, self.args))}"
 
     def _written(self, tx: Translator, name: str) -> str | None:
-        """What a method of that name written in Python says."""
-
+        """The text from the method of this name, if it is written in Python."""
         tx.output.guarding.class_entry(class_constant(tx.output, self.cls), self.cls, name)
         if not isinstance(getattr(self.cls, name), types.FunctionType):
             return None
@@ -224,15 +224,15 @@ class ExceptionVariable(Variable):
 
 
 def native_exception(cls: type) -> type:
-    """The first class of the MRO written in C: what makes the object and sets its own fields."""
+    """The first class of the MRO that is written in C. It makes the object and sets its fields."""
     return next(base for base in cls.__mro__ if not base.__flags__ & (1 << 9))
 
 
 class TracebackVariable(Variable):
-    """The traceback of an exception that is on its way: it is there, and that is all that is known."""
+    """The traceback of a raised exception. We know only that it exists."""
 
     mutable = True
-    identity_known = False  # it grows with each frame that the exception leaves
+    identity_known = False  # Python makes a new traceback for each frame that the exception leaves
     never_none = True
 
     def __init__(self, exception: Variable, born: int) -> None:
@@ -248,7 +248,7 @@ class TracebackVariable(Variable):
 
 
 class AmbientException(Variable):
-    """What `sys.exc_info()` says where the frame itself handles nothing: its caller may."""
+    """The result of `sys.exc_info()` if the frame itself handles no exception. Its caller may handle one."""
 
     identity_known = False
 
@@ -258,15 +258,17 @@ class AmbientException(Variable):
 
 
 def handled_exception(tx: Translator) -> Variable | None:
-    """The exception whose `except` block runs, in this frame or around its call; None: not known, the
-    captured frame handles none.
+    """The exception whose `except` block runs, in this frame or in an inlining caller.
+
+    None if the captured frame handles no exception; then it is not known what its caller handles.
     """
     return next((t.handled[-1] for t in tx.chain() if t.handled), None)
 
 
 def chain_context(tx: Translator, exception: Variable) -> None:
-    """What is being handled becomes the `__context__` of an exception that is raised; a chain that would
-    close on itself is cut.
+    """Set the `__context__` of a raised exception to the exception that is being handled.
+
+    A chain of contexts that would become a cycle is cut.
     """
     handled = handled_exception(tx)
     if handled is None or handled is exception or not isinstance(exception, ExceptionVariable):
@@ -288,7 +290,7 @@ def _none() -> Variable:
 
 def _args(self: ExceptionVariable, tx: Translator) -> Variable:
     if issubclass(self.cls, OSError) and len(self.args) > 2:
-        return self._native_field("args")  # without the names of files
+        return self._native_field("args")  # OSError removes the file names from its args
     return make(tuple, list(self.args))
 
 
@@ -324,7 +326,7 @@ def _native_init(self: ExceptionVariable, tx: Translator, *args: Variable, **kwa
     if self.keywords is None and kwargs:
         raise GraphBreak("method", name="__init__ with keywords", value=self)
     self.args = list(args)
-    if self.keywords is not None:  # a second call of it
+    if self.keywords is not None:  # this is a second call of `__init__`
         self.keywords = kwargs
     return _none()
 
@@ -358,8 +360,7 @@ NATIVE_METHODS: dict[str, Any] = {
 
 
 def raise_python(error: BaseException) -> ObservedException:
-    """The program's exception for one that Python raised on constants at translation time."""
-
+    """The program's exception for an exception that Python raised on constants at translation time."""
     return ObservedException(_variable_of(error))
 
 
@@ -369,5 +370,5 @@ def _variable_of(error: BaseException) -> ExceptionVariable:
 
 
 def raise_new(cls: type[BaseException], *args: Any) -> ObservedException:
-    """`raise cls(*args)` of the program, for constant args."""
+    """The program's `raise cls(*args)` with constant args."""
     return raise_python(cls(*args))

@@ -1,4 +1,8 @@
-"""Exception groups: making them, taking them apart, and what `except*` does with them."""
+"""Exception groups: how they are made and split, and how `except*` handles them.
+
+In:   The arguments of `BaseExceptionGroup`, or a group and the condition of `split` or `except*`.
+Out:  An `ExceptionGroupVariable`, or its parts.
+"""
 
 from __future__ import annotations
 
@@ -82,11 +86,11 @@ def _class_for(cls: type, exceptions: list[Variable]) -> type:
     return cls
 
 
-# --- taking apart -----------------------------------------------------------------------------------------
+# --- splitting --------------------------------------------------------------------------------------------
 
 
 def _tester(tx: Translator, condition: Variable) -> Test:
-    """Whether an exception is one that `split` and `subgroup` look for."""
+    """A function that says whether an exception meets the condition of `split` or `subgroup`."""
     kinds = condition.unpack(tx) if isinstance(condition, TupleVariable) else [condition]
     classes = tuple(kind.cls for kind in kinds if isinstance(kind, ClassVariable))
     if len(classes) == len(kinds) and all(issubclass(cls, BaseException) for cls in classes):
@@ -103,7 +107,7 @@ def callable_value(value: Variable) -> bool:
 def _parts(
     tx: Translator, exception: Variable, test: Test, rest: bool = True
 ) -> tuple[Variable | None, Variable | None]:
-    """What of an exception passes the test, and what does not (where `rest` is asked for)."""
+    """The part of an exception that passes the test, and the part that does not (only with `rest`)."""
     if test(exception):
         return exception, None
     if not isinstance(exception, ExceptionGroupVariable):
@@ -119,7 +123,7 @@ def _parts(
 
 
 def _subset(tx: Translator, group: ExceptionGroupVariable, exceptions: list[Variable]) -> Variable | None:
-    """A group of some of the exceptions, with the traceback, context, cause and notes of the whole."""
+    """A group of some of the exceptions, with the traceback, context, cause and notes of the whole group."""
     if not exceptions:
         return None
     part = group.get_attr(tx, "derive").call(tx, [ListVariable(exceptions)], {})
@@ -157,7 +161,7 @@ GROUP_METHODS: dict[str, Callable[..., Variable]] = {
 
 
 def match_and_rest(tx: Translator, exception: Variable, classes: Variable) -> tuple[Variable, Variable]:
-    """What an `except*` clause takes of an exception, and what it leaves."""
+    """The part of an exception that an `except*` clause handles, and the rest."""
     if exception.is_exactly(None):
         return NONE, NONE
     test = _tester(tx, classes)
@@ -175,14 +179,16 @@ def match_and_rest(tx: Translator, exception: Variable, classes: Variable) -> tu
 
 
 def to_raise(tx: Translator, original: Variable, results: list[Variable]) -> Variable:
-    """Behind all `except*` clauses: what they raised, with what of the original exception they raised again
-    or left.
+    """The exception to raise after all `except*` clauses, or None.
+
+    It contains the new exceptions of the clauses, and the part of the original exception that no clause
+    handled or that a clause raised again.
     """
     results = [result for result in results if not result.is_exactly(None)]
     if not results:
         return NONE
     if not isinstance(original, ExceptionGroupVariable):
-        return results[0]  # it was wrapped for the one clause that took it
+        return results[0]  # a group was made of it for the one clause that handled it
     raised = [result for result in results if not _is_part(result, original)]
     leaves = {leaf for result in results if result not in raised for leaf in _leaves(tx, result)}
     again = _parts(tx, original, lambda exception: exception in leaves, rest=False)[0]
@@ -198,8 +204,9 @@ def to_raise(tx: Translator, original: Variable, results: list[Variable]) -> Var
 
 
 def _is_part(result: Variable, original: ExceptionGroupVariable) -> bool:
-    """Whether a result was split off the original group and not raised anew: it shares its traceback, cause,
-    context and notes.
+    """Whether a result is a part of the original group and not a new exception.
+
+    A part shares the traceback, the cause, the context and the notes of the group.
     """
     if not isinstance(result, ExceptionVariable):
         raise GraphBreak("raised", error=result)

@@ -1,10 +1,13 @@
-"""`id(x)`: a number that most programs only use to tell objects apart, so that it need not be known.
+"""`id(x)`: a number whose value is usually not needed, because most programs only tell objects apart by it.
 
-    seen = {id(x): y}; seen.get(id(x))    ->   the key is known by the variable of x; the number itself is
-                                               asked for by bytecode where it leaves the graph
+In:   The variable of `x`.
+Out:  A variable that equals another `id` of the same object.
 
-Where the number does matter (it is looked up among numbers that were there before), `as_constant` gives it;
-the object is guarded by identity then.
+    seen = {id(x): y}; seen.get(id(x))    ->   the hash key is the variable of x
+
+Bytecode calls `id` if the number leaves the frame. The value of the number matters if the program looks it
+up among numbers that existed before the frame. Then `as_constant` gives it, with an identity guard on the
+object.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class IdentityVariable(Variable):
-    """`owner` lives at least as long as this variable, so the number is never that of another object."""
+    """`id(owner)`. The owner lives at least as long as this variable, so no other object gets its number."""
 
     identity_known = False
 
@@ -29,7 +32,7 @@ class IdentityVariable(Variable):
         self.owner = owner
 
     def as_constant(self) -> int:
-        """The number, where there is one: of an object that existed before the frame."""
+        """The number, if the object existed before the frame. Raises NotConstant."""
         real = self.tx.output.objects.object_of(self.owner)
         if real is None:
             raise NotConstant(self)

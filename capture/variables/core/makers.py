@@ -1,7 +1,7 @@
-"""How code of one family makes a variable of another: two tables that the families fill.
+"""Makers: code of one family makes variables of another family by tables that the families fill.
 
-In:  a kind of value, and what its variable is made from; or a plain value.
-Out: a new variable.
+In:   A kind of value with the parts of its variable, or a plain value.
+Out:  A new variable.
 
     make(tuple, [x, y])   ->   TupleVariable([x, y])
     constant((1, "a"))    ->   TupleVariable([ConstantVariable(1), ConstantVariable("a")])
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 Maker = TypeVar("Maker", bound="Callable[..., Any]")
 
 MAKERS: dict[Any, Callable[..., Any]] = {}
-#: for values of exactly this type
+#: makers for values of exactly this type
 CONSTANTS: dict[type, Callable[[Any], Variable]] = {}
-#: for values of this type and of the classes on top of it
+#: makers for values of this type and of its subclasses
 CONSTANT_BASES: dict[type, Callable[[Any], Variable]] = {}
 
 
@@ -43,7 +43,7 @@ def make(kind: Any, *parts: Any, **named: Any) -> Variable:
 
 
 def makes_constant(*types_: type, subclasses: bool = False) -> Callable[[Maker], Maker]:
-    """Register what makes the variable of a plain value of these types."""
+    """Register the maker for plain values of these types."""
 
     def register(maker: Maker) -> Maker:
         (CONSTANT_BASES if subclasses else CONSTANTS).update(dict.fromkeys(types_, maker))
@@ -53,7 +53,7 @@ def makes_constant(*types_: type, subclasses: bool = False) -> Callable[[Maker],
 
 
 def constant(value: Any) -> Variable:
-    """A value computed at translation time from constants (and from sizes that are symbols)."""
+    """The variable of a value that was computed at translation time, from constants and symbolic sizes."""
     maker = CONSTANTS.get(type(value))
     if maker is None:
         maker = next((CONSTANT_BASES[base] for base in type(value).__mro__ if base in CONSTANT_BASES), None)

@@ -1,5 +1,7 @@
-"""Objects that can be passed around but not used: every operation on one breaks the graph, for a stated
-reason.
+"""Opaque objects: the program can pass them around, but every operation on one breaks the graph.
+
+In:   An object, and the reason of the graph break.
+Out:  An `OpaqueVariable`.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ class OpaqueVariable(Variable):
         raise self.breaks()
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
-        """A method written in C can be had; calling it is what breaks."""
+        """A method written in C can be read. Only its call breaks the graph."""
         if isinstance(lookup_type(type(self.value), name), METHODS_IN_C):
             return make(types.BuiltinMethodType, self, name)
         if self.value is torch._C._VariableFunctions and hasattr(self.value, name):

@@ -1,7 +1,7 @@
-"""Bytecode that brings attributes of an existing object to the state that the frame left them in.
+"""Bytecode that gives the attributes of an existing object the state in which the frame left them.
 
-In:  the object's variable, the attributes that the frame stored or deleted.
-Out: instructions in the code that replaces the frame.
+In:   The object's variable, and the attributes that the frame stored or deleted.
+Out:  Instructions in the code that replaces the frame.
 
     obj.a = 1; del obj.b   ->   LOAD_CONST 1; LOAD obj; STORE_ATTR a; call remove_attribute(obj, "b")
 """
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def remove_attribute(owner: Any, name: str) -> None:
-    """`del owner.name`, where it is there: the frame may have set it before it deleted it."""
+    """`del owner.name`, if the attribute exists. The frame may have set it before it deleted it."""
     with contextlib.suppress(AttributeError):
         delattr(owner, name)
 
 
 def remove_past_class(owner: Any, name: str) -> None:
-    """The same without the `__delattr__` of its class, which the frame has been through."""
+    """The same without the `__delattr__` of the class, which the interpreter has already inlined."""
     with contextlib.suppress(AttributeError):
         object.__delattr__(owner, name)
 

@@ -1,9 +1,11 @@
-"""The table of functions and classes whose calls have a rule of their own: `CALLS`.
+"""`CALLS`: the table of functions and classes whose calls have a rule.
 
-A rule is `rule(tx, *args, **kwargs) -> Variable`, registered with `@rule(len)`; the files here are the
-families, `families.py` imports them all. What is pure and gets constants needs no rule: it is simply called
-(`variables.builtin`). What can be written in Python is a polyfill that is inlined
-(`capture.variables.callables.polyfills`).
+In:   A function or class that the program calls.
+Out:  Its rule `(tx, *args, **kwargs) -> Variable`, or None.
+
+A family registers a rule with `@rule(len)`. A pure function on constants needs no rule: the interpreter calls
+it (`callables/builtin.py`). A function that can be written in Python is a polyfill, which the interpreter
+inlines (`callables/polyfills.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 
 CALLS: dict[Any, Callable[..., Variable]] = {}
-#: a function's qualified name -> its module, which the program may import later, and its rule
+#: qualified name of a function -> its module, which the program may import later, and its rule
 LATE: dict[str, tuple[str, Callable[..., Variable]]] = {}
 
 
@@ -33,7 +35,7 @@ def rule(*functions: Any) -> Callable[[Callable[..., Variable]], Callable[..., V
 
 
 def late_rule(module: str, name: str) -> Callable[[Callable[..., Variable]], Callable[..., Variable]]:
-    """For a function of a module that `import capture` should not have to load."""
+    """Register a rule for a function of a module that `import capture` does not import."""
 
     def register(handler: Callable[..., Variable]) -> Callable[..., Variable]:
         LATE[name] = module, handler

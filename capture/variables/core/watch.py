@@ -1,7 +1,7 @@
-"""Whether something changes that can be reached from a value.
+"""A watch on a value: it notes whether the value, or anything reachable from it, changes.
 
-In:  a variable, and later each variable that is about to change.
-Out: `is_changed`.
+In:   A variable; later `note` is called before a reachable variable changes.
+Out:  `is_changed`.
 
     watch = Watch(xs)   # xs = [[1], [2]]; then xs[0].append(3)   ->   watch.is_changed
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Watch:
     def __init__(self, root: Variable) -> None:
         self.is_changed = False
-        self.variables: dict[int, Variable] = {}  # by id, which is theirs while they are held here
+        self.variables: dict[int, Variable] = {}  # by id, which stays unique while the dict holds them
         pending = [root]
         while pending:
             variable = pending.pop()

@@ -1,10 +1,10 @@
-"""Wrap existing Python values as variables: a table by type, which the families fill.
+"""Wrapping existing Python values as variables, by a table of types that the families fill.
 
-In:  a value and the source it came from (None: a value that no guard has to follow, held by the code itself).
-Out: its Variable, with the guards that make what was concluded from the value hold.
+In:   A value and its source (None: the code itself holds the value, so that it needs no guard).
+Out:  Its Variable, with guards on everything that we concluded from the value.
 
-One existing object has one variable, however it was reached; a second way to it is guarded to lead to the
-same object.
+One existing object has one variable, no matter how the program reached it. If a second source leads to the
+same object, a guard checks that both sources lead to one object.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from capture.variables.core.base import Variable
 
 WRAPPERS: dict[type, Any] = {}  # (output, value, source or None) -> Variable
-#: (applies(value), wrapper), in the order in which they are asked; the last one takes any object
+#: (applies, wrapper), in the order of the search; the last one applies to any object
 BASE_WRAPPERS: list[tuple[Callable[[Any], bool], Any]] = []
 
 
@@ -52,12 +52,12 @@ def wrap(output: OutputGraph, value: Any, source: Source | None) -> Variable:
 
 
 def wrap_class(output: OutputGraph, cls: type) -> Variable:
-    """A class reached through the type of a known value: its guard is that value's."""
+    """A class that is the type of a known value. The guard on the value also covers the class."""
     return wrap(output, cls, ConstantSource(cls))
 
 
 def class_constant(output: OutputGraph, cls: type) -> Variable:
-    """A class for bytecode to load: no guard follows it."""
+    """A class that bytecode loads. It needs no guard."""
     return output.objects.known(cls) or make(type, cls, ConstantSource(cls))
 
 
