@@ -1,3 +1,3 @@
-"""In:   A node of a graph that needs more than a torch function.
-Out:  Functions that such nodes call, and what is done to a finished graph.
+"""In:  a node of a graph that needs more than a torch function.
+Out: functions that such nodes call, and the changes to a finished graph.
 """

@@ -1,12 +1,12 @@
-"""Arguments of graph nodes that the text of a graph can't name: the plain values that torch takes them for.
+"""Arguments of graph nodes that the text of a graph can't name, as plain values.
 
-In:  what a node is about to be called with, and the result of the call on fake tensors.
-Out: the same arguments with ints, floats and bools in place of `np.int64` and its kin, and torch's dtypes in
-     place of `int` and `float`.
+In:  the arguments of a node, and the result of its call on fake tensors.
+Out: the same arguments, with Python numbers for numbers such as `np.int64(2)`, and with dtypes of torch for
+     `int` and `float`.
 
-    x / np.sqrt(4)             ->   truediv(x, 2.0)        torch.tensor(0, dtype=int)   ->   torch.tensor(0,
-        dtype=torch.int64)
-    torch.tensor(np.int8(1))   ->   torch.tensor(1, dtype=torch.int8)
+    x / np.sqrt(4)                   ->   truediv(x, 2.0)
+    torch.tensor(np.int8(1))         ->   torch.tensor(1, dtype=torch.int8)
+    torch.tensor(0, dtype=int)       ->   torch.tensor(0, dtype=torch.int64)
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ DTYPES: dict[Any, torch.dtype] = {
 }
 TENSOR_TYPE: Any = type(torch.FloatTensor)
 CONTAINERS = (tuple, list, dict, slice)
-#: their result's dtype is that of the numbers
+#: The dtype of their result is the dtype of the numbers.
 CONSTRUCTORS = (torch.tensor, torch.as_tensor, torch.asarray)
 
 
 def are_foreign(values: Any) -> bool:
-    """Whether one of them has to be replaced."""
+    """Whether one of the values has to be replaced."""
     return any(
         isinstance(value, (np.generic, type, TENSOR_TYPE)) or (type(value) in CONTAINERS and _inside(value))
         for value in values

@@ -1,9 +1,10 @@
-"""A custom autograd function whose directions are graphs: what a node of
-`capture.variables.torch.autograd_function` runs where it can't run the program's class.
+"""A custom autograd function whose forward and backward are graphs.
 
-In:  `Bodies`, two graphs and what each of them reads, and the tensors of the call (sizes that the bodies read
-     among them).
-Out: the results of the forward; autograd calls the backward.
+A node of `capture.variables.torch.autograd_function` runs it where the node can't run the program's class.
+
+In:  `Bodies` (two graphs, and which values each of them reads), and the tensors of the call. Sizes that the
+     bodies read are among the tensors.
+Out: the results of the forward. Autograd calls the backward.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ import torch
 
 @dataclass
 class Bodies:
-    """Places count the tensors of the call, then the results and other tensors that the forward makes.
+    """A place counts the tensors of the call, then the results, then other tensors of the forward.
 
-    `forward_reads`, `backward_reads`: what the graphs are given (the backward: behind the gradients).
-    `results`: how many tensors of the forward's are the program's. `dirty`: tensors of the call that are
-    written to. `constant`: results without a gradient. `gradients`: for each tensor of the call, its place
-    among what the backward returns.
+    `forward_reads`, `backward_reads`: the inputs of the graphs. The backward takes them after the gradients.
+    `results`: how many tensors of the forward are results of the program's function.
+    `dirty`: the tensors of the call that are written to.
+    `constant`: the results without a gradient.
+    `gradients`: for each tensor of the call, its place among the results of the backward.
     """
 
     forward: torch.fx.GraphModule
@@ -56,5 +58,5 @@ class InBodies(torch.autograd.Function):
         return None, *(None if i is None else made[i] for i in ctx.bodies.gradients)
 
 
-#: past `torch.autograd.Function.apply`, whose checks are for functorch
+#: This skips `torch.autograd.Function.apply`, whose checks serve functorch.
 in_bodies = super(torch.autograd.Function, InBodies).apply

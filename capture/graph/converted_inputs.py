@@ -1,8 +1,10 @@
-"""Graphs that take tensors where the frame has something else: floats that change from call to call, NumPy's
-arrays and numbers, tensors of a class with operations of its own.
+"""Graphs that take tensors where the frame has another kind of value.
 
-In:  a graph, and for some of its places how to make the tensor.
-Out: a callable that takes what the frame has.
+Such values are floats that change from call to call, arrays and numbers of NumPy, and tensors of a class with
+its own operations.
+
+In:  a graph, and for some of its places the function that makes the tensor.
+Out: a callable that takes the values of the frame.
 
     graph(x, scale)   ->   graph(x, torch.tensor(scale, dtype=torch.float64))
 """
@@ -20,17 +22,17 @@ Conversion = Callable[[Any], torch.Tensor]
 
 
 def number_as_tensor(value: float) -> torch.Tensor:
-    """A Python float without loss."""
+    """A Python float as a tensor, without loss."""
     return torch.tensor(value, dtype=torch.float64)
 
 
 def numpy_number_as_tensor(value: np.generic) -> torch.Tensor:
-    """One of NumPy's numbers, of its own dtype."""
+    """A number of NumPy as a tensor of the same dtype."""
     return torch.from_numpy(np.array(value))
 
 
 def plain_tensor(value: torch.Tensor) -> torch.Tensor:
-    """The plain tensor on the same memory; autograd goes on to `value`."""
+    """The plain tensor on the same memory. Its gradient goes on to `value`."""
     with torch._C.DisableTorchFunction():
         return torch.Tensor.as_subclass(value, torch.Tensor)
 
@@ -56,8 +58,9 @@ class _ConvertedInputs:
 def converted_inputs(
     graph: Callable[..., Any], places: tuple[tuple[int, Conversion], ...]
 ) -> Callable[..., Any]:
-    """`graph`, called with the arguments at these places converted; by the extension, which makes the tensor
-    of a float itself.
+    """`graph`, called with the arguments at these places converted.
+
+    The extension does it where it is loaded; it makes the tensor of a float itself.
     """
     if not hasattr(_capture, "ConvertedInputs"):
         return _ConvertedInputs(graph, places)

@@ -1,14 +1,14 @@
 """Parameters and buffers as constants: `options={"freeze": True}`.
 
 In:  the inputs of a finished graph.
-Out: those that are a module's state and not written to are marked for the backend, and guarded: the same
-     tensor, not written to since.
+Out: inputs that are state of a module and that the graph does not write to are marked for the backend. A
+     guard demands that the input is the same tensor and was not written to since.
 
-    fast = capture.compile(model, options={"freeze": True});   fast(x)                      under
-        torch.no_grad(): weights folded and packed
-    model.load_state_dict(other);   fast(x)                                                 captured once more
+    fast = capture.compile(model, options={"freeze": True})
+    fast(x)                                under torch.no_grad(): weights are folded and packed
+    model.load_state_dict(other); fast(x)  captured once more
 
-What needs gradients while grad mode is on is no constant: training changes it with each step.
+A tensor that needs gradients is no constant while grad mode is on, because training changes it in each step.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def freeze_inputs(output: OutputGraph, inputs: Iterable[GraphInput]) -> None:
 
 
 def is_state(output: OutputGraph, item: GraphInput) -> bool:
-    """A parameter or buffer of a module, which the graph leaves as it is."""
+    """Whether the input is a parameter or buffer of a module, and the graph does not write to it."""
     value = item.value
     if (
         type(value) not in (torch.Tensor, torch.nn.Parameter)

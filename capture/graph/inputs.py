@@ -1,8 +1,8 @@
-"""What a graph takes: one placeholder each.
+"""The inputs of a graph: one placeholder for each.
 
 In:  the source of a tensor, a number or an array, its value, and its placeholder.
-Out: a `GraphInput`, which knows what the backend is shown, and what makes the tensor of what the guard
-     program loads.
+Out: a `GraphInput`. It knows the example for the backend, and how to make the tensor from the value that the
+     guard program loads.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 
 def version_of(value: Any) -> int | None:
-    """How often a fake tensor was written to; None where that is not counted (inference tensors) or has no
-    meaning.
+    """How often a fake tensor was written to.
+
+    None where nobody counts that (inference tensors) or where it has no meaning.
     """
     if not isinstance(value, torch.Tensor) or value.is_inference():
         return None
@@ -34,9 +35,9 @@ def version_of(value: Any) -> int | None:
 
 
 class GraphInput:
-    """A placeholder: where the tensor (or the int that is a symbol) comes from, and its value."""
+    """A placeholder, its value, and the source of the value (a tensor, or an int that is a symbol)."""
 
-    convert: Conversion | None = None  # makes the tensor of what is found there
+    convert: Conversion | None = None  # makes the tensor from the value at the source
 
     def __init__(self, source: Source, node: torch.fx.Node, value: Any) -> None:
         self.source = source
@@ -46,7 +47,7 @@ class GraphInput:
 
     @property
     def example(self) -> Any:
-        """What the backend is shown."""
+        """The value that the backend sees."""
         return self.value
 
 
@@ -61,8 +62,9 @@ class FloatInput(GraphInput):
 
 
 class SubclassInput(GraphInput):
-    """A tensor of a class with operations of its own: the graph takes the plain tensor on its memory, which
-    is `value` here.
+    """A tensor of a class with its own operations.
+
+    The graph takes the plain tensor on the same memory, which is `value` here.
     """
 
     convert = staticmethod(plain_tensor)
@@ -75,7 +77,7 @@ class ArrayInput(GraphInput):
 
 
 class NumpyNumberInput(GraphInput):
-    """One of NumPy's numbers: the graph takes it as a 0-d tensor, which is `value` here."""
+    """A number of NumPy: the graph takes it as a 0-d tensor, which is `value` here."""
 
     convert = staticmethod(numpy_number_as_tensor)
 

@@ -1,12 +1,13 @@
-"""Graphs whose code calls the very functions that their nodes hold.
+"""Graphs whose code calls exactly the functions that their nodes hold.
 
-torch.fx writes `torch.sin(x)` for a node with the target `torch.sin`, and finds the function by that name
-when the code runs: another one, where the program has replaced it meanwhile, or where the program's
-replacement was interpreted and the node is the call of the original in it.
+For a node with the target `torch.sin`, torch.fx writes `torch.sin(x)`, and looks the name up when the code
+runs. The name may then give another function, because the program has replaced it since. Or the program
+replaced it before, the interpreter went through the replacement, and the node is the call of the original in
+it.
 
 In:  the nodes of a graph.
-Out: its code as torch.fx writes it, with a `torch` that has these functions in their places, and everything
-     else of the real one.
+Out: the code that torch.fx writes for them. The name `torch` in it gives an object that has these functions
+     in their places, and everything else of the real module.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class CallsItsTargets(CodeGen):
 
 
 class Names:
-    """A module as the code sees it."""
+    """A module as the code of the graph sees it."""
 
     def __init__(self, module: Any, targets: list[Any]) -> None:
         self._module = module

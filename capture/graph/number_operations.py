@@ -1,12 +1,12 @@
-"""Operations of the graph on Python floats that only exist when the graph runs.
+"""Operations of the graph on Python floats that exist only when the graph runs.
 
-In:  0-d float64 tensors that stand for Python floats (an optimizer's step count), tensors, numbers.
-Out: functions that are targets of graph nodes. Run on real tensors they do what Python does, to the last bit;
-     traced by a compiler (on fake tensors) they are tensor operations of the same precision.
+In:  0-d float64 tensors that stand for Python floats (the step count of an optimizer), tensors, numbers.
+Out: functions that are targets of graph nodes. On real tensors they do exactly what Python does, to the last
+     bit. When a compiler traces them on fake tensors, they are tensor operations of the same precision.
 
     step = counter.item(); p.addcdiv_(m, d, value=-lr / (1 - b ** step))   ->
-    float_of(counter), float_operation("pow", b, step), ..., method_with_floats("addcdiv_", ("value",), p, m,
-    d, value=...)
+    float_of(counter), float_operation("pow", b, step), ...,
+    method_with_floats("addcdiv_", ("value",), p, m, d, value=...)
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ IN_PLACE_NAMES = {getattr(operator, f"i{name}"): f"i{name}" for name in ("add", 
 
 
 def runs_for_real(values: Any) -> bool:
-    """Whether nobody traces: then numbers may be read from tensors."""
+    """Whether no compiler traces. Then the code may read numbers from tensors."""
     return not torch._C._len_torch_dispatch_stack() and not any(isinstance(v, FakeTensor) for v in values)
 
 
@@ -36,7 +36,7 @@ def bit_length(number: int) -> int:
 
 
 def larger_of(best: torch.Tensor, other: Any) -> torch.Tensor:
-    """`max(best, other)` of 0-d tensors and numbers: its value."""
+    """The value of `max(best, other)` for 0-d tensors and numbers."""
     return torch.where(other > best, other, best)
 
 
@@ -46,7 +46,7 @@ def smaller_of(best: torch.Tensor, other: Any) -> torch.Tensor:
 
 
 def float_of(tensor: torch.Tensor) -> torch.Tensor:
-    """`tensor.item()` as a 0-d tensor of its own."""
+    """`tensor.item()` as a new 0-d tensor."""
     return tensor.detach().reshape(()).to(torch.float64, copy=True)
 
 
@@ -60,8 +60,9 @@ def float_operation(name: str, *operands: Any) -> torch.Tensor:
 
 
 def method_with_floats(name: str, numbers: tuple[int | str, ...], *args: Any, **kwargs: Any) -> torch.Tensor:
-    """`args[0].name(*args[1:], **kwargs)` where the arguments at the places `numbers` are 0-d tensors that
-    stand for floats.
+    """`args[0].name(*args[1:], **kwargs)`, where some arguments are 0-d tensors that stand for floats.
+
+    `numbers` names the places of these arguments.
     """
     given = {**dict(enumerate(args)), **kwargs}  # type: ignore[misc]
     if runs_for_real(given.values()):
@@ -97,7 +98,7 @@ def _in_lists(data: Any, function: Callable[[Any], Any]) -> Any:
 
 
 def _arithmetic_dtype(tensor: torch.Tensor) -> torch.dtype:
-    """The precision in which the operators take a number."""
+    """The dtype to which the operators convert a number."""
     return torch.float64 if tensor.dtype == torch.float64 else torch.float32
 
 
@@ -128,7 +129,7 @@ TRACED_FORMS: dict[str, Callable[..., torch.Tensor]] = {
     "addcdiv": _fused("add", operator.truediv),
     "addcdiv_": _fused("add_", operator.truediv),
 }
-#: methods that take floats at these places (position, or name), and give the same on 0-d tensors
+#: Methods that take floats at these places (position or name), and have the same result with 0-d tensors.
 FLOAT_PLACES: dict[str, tuple[int | str, ...]] = {
     **dict.fromkeys(
         ("mul", "mul_", "div", "div_", "__mul__", "__rmul__", "__imul__", "__truediv__", "__rtruediv__"),
@@ -144,8 +145,9 @@ FLOAT_PLACES: dict[str, tuple[int | str, ...]] = {
 
 
 def as_method(target: Any, args: Sequence[Any], is_tensor: Callable[[Any], bool]) -> tuple[str, list[Any]]:
-    """A function of torch, an operator, or a method by name: as the tensor method that does the same, with
-    its arguments ("": none is known).
+    """The tensor method that does the same as `target`, with its arguments. An empty name: none is known.
+
+    `target` is a function of torch, an operator, or the name of a method.
     """
     if isinstance(target, str):
         return target, list(args)
@@ -159,6 +161,6 @@ def as_method(target: Any, args: Sequence[Any], is_tensor: Callable[[Any], bool]
 
 
 def keeps_type(tensor: torch.Tensor) -> bool:
-    """Whether a 0-d tensor beside it, in place of a number, leaves the type of the result as it is."""
+    """Whether the result keeps the dtype of `tensor` when a 0-d tensor replaces a number in the operation."""
     floating = tensor.is_floating_point() and tensor.ndim > 0
     return floating or tensor.dtype in (torch.float32, torch.float64)

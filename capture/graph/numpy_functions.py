@@ -1,8 +1,8 @@
-"""NumPy code on tensors: the functions that graph nodes of such code call.
+"""Functions for graph nodes that carry out NumPy code on tensors.
 
-In:  tensors that share their memory with NumPy's arrays.
-Out: `graph_function(kind, name)`, which does on tensors what NumPy does on arrays (by `torch._numpy`), and
-     conversions at the graph's borders.
+In:  tensors that share their memory with arrays of NumPy.
+Out: `graph_function(kind, name)`, which does on tensors what NumPy does on arrays (through `torch._numpy`),
+     and the conversions of the graph's inputs and outputs.
 
     np.sin(a) + 1   ->   sin = numpy_sin(a); add = numpy_add(sin, 1)
 """
@@ -18,22 +18,24 @@ import numpy as np
 import torch
 from torch.utils._pytree import tree_map
 
-# Functions that torch._numpy carries out as NumPy does, to the dtype, shape and aliasing of the result (which
-# is checked at each use). Left out: what depends on ties (argsort), on signs that LAPACK chooses, on random
-# streams, and what raises for values only, and what torch does otherwise for NaN or signed zeros.
-ELEMENTWISE = """abs absolute add arccos arccosh arcsin arcsinh arctan arctan2 arctanh bitwise_and bitwise_not bitwise_or bitwise_xor ceil
-    conj conjugate copysign cos cosh deg2rad degrees divide equal exp exp2 expm1 fabs floor floor_divide fmax fmin fmod greater
-    greater_equal hypot invert isfinite isinf isnan less less_equal log log10 log1p log2 logaddexp logaddexp2 logical_and
-    logical_not logical_or logical_xor matmul maximum minimum multiply negative nextafter not_equal positive power rad2deg
-    radians reciprocal rint signbit sin sinh sqrt square subtract tan tanh true_divide trunc"""
-REDUCTIONS = "all amax amin any argmax argmin average count_nonzero cumprod cumsum max mean median min prod ptp std sum var"
-SHAPES = """array_split atleast_1d atleast_2d atleast_3d broadcast_to column_stack concatenate diag diagonal diagflat dsplit dstack expand_dims
-    flip fliplr flipud hsplit hstack moveaxis ravel repeat reshape roll rollaxis rot90 split squeeze stack swapaxes tile
-    transpose tril triu vsplit vstack"""
-OTHERS = """allclose array_equal around clip copy cross dot einsum imag isclose kron nan_to_num outer real round sort take
-    take_along_axis tensordot trace vander vdot where diff"""
-CREATION = """arange array asarray ascontiguousarray empty empty_like eye full full_like identity linspace logspace meshgrid ones ones_like
-    tri zeros zeros_like"""
+# Functions for which torch._numpy gives the same dtype, shape and aliasing as NumPy (each use checks that).
+# Functions are left out if their results depend on ties (argsort), on signs that LAPACK chooses or on random
+# streams, if they raise for some values only, or if torch treats NaN or signed zeros in another way.
+ELEMENTWISE = """abs absolute add arccos arccosh arcsin arcsinh arctan arctan2 arctanh bitwise_and bitwise_not
+    bitwise_or bitwise_xor ceil conj conjugate copysign cos cosh deg2rad degrees divide equal exp exp2 expm1
+    fabs floor floor_divide fmax fmin fmod greater greater_equal hypot invert isfinite isinf isnan less
+    less_equal log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor matmul
+    maximum minimum multiply negative nextafter not_equal positive power rad2deg radians reciprocal rint
+    signbit sin sinh sqrt square subtract tan tanh true_divide trunc"""
+REDUCTIONS = """all amax amin any argmax argmin average count_nonzero cumprod cumsum max mean median min prod
+    ptp std sum var"""
+SHAPES = """array_split atleast_1d atleast_2d atleast_3d broadcast_to column_stack concatenate diag diagonal
+    diagflat dsplit dstack expand_dims flip fliplr flipud hsplit hstack moveaxis ravel repeat reshape roll
+    rollaxis rot90 split squeeze stack swapaxes tile transpose tril triu vsplit vstack"""
+OTHERS = """allclose array_equal around clip copy cross dot einsum imag isclose kron nan_to_num outer real
+    round sort take take_along_axis tensordot trace vander vdot where diff"""
+CREATION = """arange array asarray ascontiguousarray empty empty_like eye full full_like identity linspace
+    logspace meshgrid ones ones_like tri zeros zeros_like"""
 LINEAR_ALGEBRA = "linalg.det linalg.inv linalg.matrix_power linalg.norm linalg.solve"
 FOURIER = "fft.fft fft.ifft fft.rfft fft.irfft fft.fft2 fft.ifft2 fft.fftshift fft.ifftshift"
 
@@ -74,14 +76,14 @@ ARRAY_ATTRIBUTES = frozenset(("T", "real", "imag"))
 
 
 def find(namespace: Any, path: str) -> Any:
-    """The function at a dotted path below a namespace; None where there is none."""
+    """The function at a dotted path below a namespace; None if there is none."""
     for name in path.split("."):
         namespace = getattr(namespace, name, None)
     return namespace
 
 
 def supported_functions() -> dict[str, Any]:
-    """Path below numpy -> the function."""
+    """The supported functions by their path below numpy."""
     groups = (ELEMENTWISE, REDUCTIONS, SHAPES, OTHERS, CREATION, LINEAR_ALGEBRA, FOURIER)
     paths = [path for group in groups for path in group.split()]
     found = {path: find(np, path) for path in paths}
@@ -89,7 +91,7 @@ def supported_functions() -> dict[str, Any]:
 
 
 def numpy_callable(kind: str, name: str) -> Callable[..., Any]:
-    """What the node does, on NumPy's arrays."""
+    """The operation of the node on arrays of NumPy."""
     if kind == "function":
         function: Callable[..., Any] = find(np, name)
         return function
@@ -113,7 +115,7 @@ def _attribute(name: str) -> Callable[..., Any]:
     return operator.attrgetter(name)
 
 
-#: kinds whose code is the same for both array classes
+#: Kinds whose code is the same for arrays of NumPy and of torch._numpy.
 SHARED: dict[str, Callable[[str], Callable[..., Any]]] = {
     "operator": lambda name: getattr(operator, name),
     "method": _method,
@@ -123,12 +125,11 @@ SHARED: dict[str, Callable[[str], Callable[..., Any]]] = {
 
 @functools.cache
 def graph_function(kind: str, name: str) -> Callable[..., Any]:
-    """The target of a node: takes and gives tensors."""
+    """The target of a node. It takes and returns tensors."""
     from torch._numpy import _dtypes_impl, ndarray
 
-    if (
-        _dtypes_impl._default_dtypes is None
-    ):  # found in a configuration of torch.compile otherwise, whose import takes a second
+    # torch._numpy would take these from the configuration of torch.compile, whose import takes a second.
+    if _dtypes_impl._default_dtypes is None:
         numpy_default = torch.float64, torch.complex128, torch.int64
         _dtypes_impl._default_dtypes = _dtypes_impl.DefaultDTypes(*numpy_default)  # type: ignore[assignment]
     function = _tensor_callable(kind, name)
@@ -150,12 +151,12 @@ _operations: dict[Any, tuple[str, str]] = {}
 
 
 def operation_of(target: Any) -> tuple[str, str] | None:
-    """(kind, name) of what `graph_function` made; None for any other target of a node."""
+    """The kind and name of a target that `graph_function` made; None for any other target of a node."""
     return _operations.get(target)
 
 
 def _plain(tensor: torch.Tensor) -> torch.Tensor:
-    """Without the lazy conjugation and negation that arrays do not know."""
+    """The tensor without lazy conjugation and negation, which arrays do not know."""
     return tensor.resolve_conj().resolve_neg()
 
 
@@ -171,7 +172,7 @@ def _on_floats(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda left, right, **kwargs: function(as_float(left), as_float(right), **kwargs)
 
 
-#: what torch._numpy does in another precision than NumPy
+#: Operations for which torch._numpy computes in another precision than NumPy.
 CORRECTIONS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = dict.fromkeys(
     ("truediv", "divide", "true_divide"), _on_floats
 )
@@ -182,7 +183,7 @@ def with_strides(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor
     return torch.empty_strided(tuple(tensor.shape), strides, dtype=tensor.dtype).copy_(tensor)
 
 
-# --- borders of the graph ---------------------------------------------------------------------------------
+# --- inputs and outputs of the graph ----------------------------------------------------------------------
 
 
 def array_of(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
@@ -191,21 +192,22 @@ def array_of(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
 
 
 def scalar_of(tensor: torch.Tensor) -> np.generic:
-    """A NumPy number, as NumPy's own functions return where an array would have no dimensions."""
+    """A NumPy number, which NumPy's own functions return in place of an array without dimensions."""
     number: Any = tensor.numpy()[()]
     return number
 
 
 def stand_in(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
-    """An array of the same dtype and layout as a (fake) tensor, filled with values that any function takes:
-    integers are good indices, matrices are regular.
+    """An array of the dtype and layout of a (fake) tensor, with values that any function takes.
+
+    Integers are good indices, matrices are regular.
     """
     shape = tuple(tensor.shape)
     empty = torch.empty_strided(shape, tensor.stride(), dtype=tensor.dtype)
     if not tensor.dtype.is_floating_point and not tensor.dtype.is_complex:
         return empty.fill_(0).numpy()
     held = empty.untyped_storage().nbytes() // empty.element_size()
-    overlaps = held < empty.numel()  # expanded: each element is written once, in memory
+    overlaps = held < empty.numel()  # the array is expanded: write each element in memory once
     target = empty.as_strided((held,), (1,)) if overlaps else empty
     spread = torch.arange(target.numel(), dtype=torch.float64).mul_(0.618).remainder_(1).add_(0.5)
     target.copy_(spread.reshape(target.shape))

@@ -1,5 +1,6 @@
-"""`leaf.data = value` in a graph: from there on the leaf has the value's memory, and gradients are still the
-leaf's.
+"""`leaf.data = value` in a graph.
+
+After it the leaf has the memory of `value`, and gradients still go to the leaf.
 
 In:  a leaf that autograd records, and a tensor like it.
 Out: a tensor on the memory of `value`, whose gradient goes to the leaf.
@@ -15,14 +16,14 @@ import torch
 class _WithData(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, leaf: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-        return value.data  # no view: it may be written to like the leaf itself
+        return value.data  # not a view: the program may write to it as it may to the leaf
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, None]:
         return grad, None
 
 
-#: past `torch.autograd.Function.apply`, whose checks are for functorch
+#: This skips `torch.autograd.Function.apply`, whose checks serve functorch.
 _join = super(torch.autograd.Function, _WithData).apply
 
 
