@@ -96,7 +96,7 @@ def test_nothing_is_written_by_a_graph_that_fails(program: Program, dynamic: boo
 def test_an_index_that_is_an_input_is_checked_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """Then the update of the statistics is no copy at the end."""
     graphs: list[Any] = []
-    compiler = sys.modules["capture.backends.registry"]
+    compiler = sys.modules["capture.backends.llvm"]
     compile_fx = compiler.compile_fx
 
     def kept(*args: Any, **settings: Any) -> Any:

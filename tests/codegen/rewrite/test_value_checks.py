@@ -68,7 +68,7 @@ def test_error_of_values(name: str, dynamic: bool, grad: bool) -> None:
 
 def test_the_assertion_is_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     graphs: list[Any] = []
-    compiler = sys.modules["capture.backends.registry"]
+    compiler = sys.modules["capture.backends.llvm"]
     compile_fx = compiler.compile_fx  # type: ignore[attr-defined]
 
     def kept(*args: Any, **settings: Any) -> Any:
