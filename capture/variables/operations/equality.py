@@ -1,4 +1,8 @@
-"""Equality, identity, ordering and hashing of variables, where they can be decided at translation time."""
+"""Equality, identity, sorting and hashing of variables at translation time.
+
+In:   Variables.
+Out:  A bool, the sorted items, or the hash key of a variable. What can't be decided breaks the graph.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +28,9 @@ if TYPE_CHECKING:
 
 
 def same_object(tx: Translator, left: Variable, right: Variable) -> bool:
-    """`left is right`. One existing object is one Variable, so identity of variables decides, except for
-    constants.
+    """`left is right`. The identity of the variables decides, except for constants.
+
+    This is right because one existing object has one Variable.
     """
     left, right = tx.output.objects.resolve(left), tx.output.objects.resolve(right)
     if left is right:
@@ -42,9 +47,8 @@ def same_object(tx: Translator, left: Variable, right: Variable) -> bool:
     if left.is_constant() and right.is_constant():
         if left.python_type() is not right.python_type():
             return False
-        return (
-            left.as_constant() is right.as_constant()
-        )  # Python's own objects, made as the program makes them
+        # Python's own rules decide: the operations of the program made these objects
+        return left.as_constant() is right.as_constant()
     try:
         same = left.real_value() is right.real_value()
     except NotConstant:
@@ -55,7 +59,7 @@ def same_object(tx: Translator, left: Variable, right: Variable) -> bool:
 
 
 def _is_same_number(tx: Translator, left: Variable, right: Variable) -> bool:
-    """One is symbolic: guards fix the answer, not the numbers."""
+    """The `is` of two numbers, one of which is symbolic. Guards fix the answer but not the numbers."""
     kind = left.python_type()
     if kind is not right.python_type() or kind is float:
         return False
@@ -67,13 +71,14 @@ def same_identity(one: IdentityVariable, other: IdentityVariable) -> bool:
 
 
 def equal_or_same(tx: Translator, left: Variable, right: Variable) -> bool:
-    """What `in`, `index`, `count` and `remove` use: `left is right or left == right`."""
+    """`left is right or left == right`, as `in`, `index`, `count` and `remove` compare."""
     return same_object(tx, left, right) or equal(tx, left, right)
 
 
 def is_one_of_numbers(items: list[Variable], value: Variable) -> bool | None:
-    """`value in items`, of ints some of which are symbolic: one guard, which leaves open which of them it is.
-    None: something else is among them.
+    """`value in items` for ints, some of which are symbolic. None if there are other values among them.
+
+    One guard fixes the answer. It does not fix which item equals the value.
     """
     numbers = [value, *items]
     if not any(map(is_symbolic, numbers)) or not all(
@@ -98,7 +103,7 @@ def equal(tx: Translator, left: Variable, right: Variable) -> bool:
 
 @functools.total_ordering
 class SortKey:
-    """Lets Python's own sort compare variables by the program's `<`."""
+    """A key with which Python's own sort compares variables by the program's `<`."""
 
     def __init__(self, tx: Translator, value: Variable) -> None:
         self.tx = tx
@@ -116,7 +121,7 @@ class SortKey:
 def sort_items(
     tx: Translator, items: list[Variable], key: Variable | None, reverse: Variable | None
 ) -> list[Variable]:
-    """`sorted(items, key=key, reverse=reverse)`: stable, by the program's own `<`."""
+    """`sorted(items, key=key, reverse=reverse)`: a stable sort by the program's own `<`."""
     if key is None or key.is_exactly(None):
         keys = items
     else:
@@ -145,15 +150,14 @@ class ByIdentity:
 
 
 class ForeignKey(ByIdentity):
-    """Hash key of an existing dict's key whose class has its own `__hash__` or `__eq__`: found again only as
-    the same object.
+    """Hash key of a key in an existing dict, for a class with its own `__hash__` or `__eq__`.
+
+    Only the same object finds it again.
     """
 
 
 class IdentityKey:
-    """Hash key of an `IdentityVariable`: equal to that of the same object, and to no number that was known
-    before.
-    """
+    """Hash key of an `IdentityVariable`. It equals only the hash key of the `id` of the same object."""
 
     __slots__ = ("hash", "number")
 
@@ -170,8 +174,9 @@ class IdentityKey:
 
 
 class ByUser:
-    """Hash key of an object with its own `__hash__`: that is asked once, `__eq__` (by way of the program) as
-    often as Python asks.
+    """Hash key of an object with its own `__hash__`.
+
+    The interpreter inlines `__hash__` once, and `__eq__` as often as Python calls it.
     """
 
     __slots__ = ("hash", "tx", "variable")
@@ -182,7 +187,7 @@ class ByUser:
         self.hash = hash_value
 
     def __hash__(self) -> int:
-        return self.hash  # Python makes of it what it makes of what `__hash__` returns
+        return self.hash  # Python reduces a large int as it does for the program's own `__hash__`
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, ByUser):
@@ -194,15 +199,16 @@ class ByUser:
 
 
 def names_objects(key: Any) -> bool:
-    """Whether the hash key, or a part of it, stands for an object; else it is the key itself."""
+    """Whether the hash key, or a part of it, stands for an object. Otherwise it is the key itself."""
     if type(key) is tuple:
         return any(map(names_objects, key))
     return isinstance(key, ByIdentity | ByUser | IdentityKey)
 
 
 def equals_others(key: Any) -> bool:
-    """Whether a dict may have the hash key, or a part of it, as another object: members of enums on top of
-    str or int equal plain ones.
+    """Whether the hash key, or a part of it, may equal another object that a dict holds as its key.
+
+    Members of an enum that derives from str or int equal plain strings and ints.
     """
     if type(key) is tuple:
         return any(map(equals_others, key))
@@ -210,7 +216,7 @@ def equals_others(key: Any) -> bool:
 
 
 def has_own_hash(cls: type) -> bool:
-    """Whether code written in Python decides over equality of dict keys of this class."""
+    """Whether code written in Python decides the equality of dict keys of this class."""
     import torch
 
     plain = (torch.nn.Module, torch.Tensor)
@@ -222,7 +228,7 @@ def has_own_hash(cls: type) -> bool:
 
 
 def hashes_by_identity(cls: type) -> bool:
-    """Whether equal keys of this class are one object."""
+    """Whether keys of this class are equal only if they are one object."""
     import torch
 
     by_identity = (object.__hash__, type.__hash__, torch.Tensor.__hash__, torch.nn.Module.__hash__)
@@ -230,8 +236,9 @@ def hashes_by_identity(cls: type) -> bool:
 
 
 def hash_key(tx: Translator, variable: Variable, among: Iterable[Any] = ()) -> Any:
-    """A key such that two variables are the same dict key exactly if their keys are equal. `among`: the keys
-    that it will be compared with.
+    """The hash key of a variable: two variables are the same dict key exactly if their hash keys are equal.
+
+    `among` are the hash keys with which it will be compared.
     """
     variable = tx.output.objects.resolve(variable)
     if isinstance(variable, IdentityVariable) and not (

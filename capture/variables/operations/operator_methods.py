@@ -1,5 +1,7 @@
-"""Methods that built-in containers have in common: operators called by name (`d.__or__(e)`,
-`super().__eq__(other)`), `__reduce__`.
+"""Operators of built-in containers that are called as methods: `d.__or__(e)`, `super().__eq__(other)`.
+
+In:   A container, the name of a method, and its arguments.
+Out:  The result of the operator, or of `__reduce__`.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from capture.interpret.translator import Translator
 
 BINARY_NAMES = {"add": "+", "mul": "*", "or": "|", "and": "&", "sub": "-", "xor": "^", "mod": "%"}
-#: name of a method -> symbol of its operator, whether the operands are swapped, whether it changes its owner
+#: name of a method -> (symbol of its operator, whether it swaps the operands, whether it works in place)
 OPERATOR_METHODS: dict[str, tuple[str, bool, bool]] = (
     {name: (symbol, False, False) for symbol, name in DUNDERS.items()}
     | {f"__{name}__": (symbol, False, False) for name, symbol in BINARY_NAMES.items()}
@@ -27,8 +29,9 @@ OPERATOR_METHODS: dict[str, tuple[str, bool, bool]] = (
 
 
 def call_operator(tx: Translator, owner: Variable, name: str, args: list[Variable]) -> Variable | None:
-    """`owner.__add__(other)` and the like, and what `copy` asks for; None where the class has no such
-    operator.
+    """`owner.__add__(other)` and similar methods, and `__reduce__` for `copy`.
+
+    None if the class has no such operator.
     """
     if name in ("__reduce__", "__reduce_ex__") and owner.python_type() in copying.REDUCED_CONTAINERS:
         return tx.wrap_function(copying.reduce_container).call(tx, [owner], {})
@@ -40,7 +43,7 @@ def call_operator(tx: Translator, owner: Variable, name: str, args: list[Variabl
     if in_place and issubclass(owner.python_type(), TAKE_ITERABLES.get(symbol, ())):
         return tx.operate_in_place(symbol, owner, other)
     if not takes(owner, symbol, other):
-        if symbol in ("+", "*"):  # of sequences, whose methods raise TypeError themselves
+        if symbol in ("+", "*"):  # the methods of sequences raise TypeError themselves
             raise GraphBreak("method", name=name, value=owner)
         return ConstantVariable(NotImplemented)
     if symbol in COMPARISONS:
@@ -51,7 +54,7 @@ def call_operator(tx: Translator, owner: Variable, name: str, args: list[Variabl
     return tx.operate(symbol, left, right)
 
 
-#: in-place operators of these take whatever their method `update` or `extend` takes
+#: the in-place operators of these classes take the same values as their method `update` or `extend`
 TAKE_ITERABLES: dict[str, tuple[type, ...]] = {
     "|": (dict,),
     "+": (list, collections.deque),
@@ -60,7 +63,7 @@ TAKE_ITERABLES: dict[str, tuple[type, ...]] = {
 
 
 def takes(owner: Variable, symbol: str, other: Variable) -> bool:
-    """Whether the built-in method gives something else than NotImplemented."""
+    """Whether the built-in method supports this operand, so that it does not return NotImplemented."""
     kinds = owner.python_type(), other.python_type()
     if symbol == "*":
         return issubclass(kinds[1], int)

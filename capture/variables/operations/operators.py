@@ -1,8 +1,11 @@
-"""Unary, binary and in-place operators on variables, and items: `-a`, `a + b`, `a += b`, `a[i]`. Comparisons
-are in `rich_comparison.py`.
+"""Unary, binary and in-place operators, and items: `-a`, `a + b`, `a += b`, `a[i]`.
 
-One order of attempts for each: tensors go to the graph; sequences, mappings and sets have rules of their own;
-constants are computed; user classes' dunder methods are inlined; the rest breaks the graph.
+In:   The symbol of an operator, and its operands.
+Out:  The variable of the result.
+
+Each operator has one order of attempts. Operations on tensors go to the graph. Sequences, mappings and sets
+have their own rules. Constants are computed. Dunder methods of user classes are inlined. Everything else
+breaks the graph. Comparisons are in `rich_comparison.py`.
 """
 
 from __future__ import annotations
@@ -126,8 +129,9 @@ SEQUENCES = frozenset({str, bytes, list, tuple, collections.deque})
 
 
 def formats(template: Variable, value: ObjectVariable) -> bool:
-    """Whether `template % value` is the template's to answer, as it is for all but a text that has its own
-    `__rmod__`.
+    """Whether the template computes `template % value`.
+
+    It does, unless the value is an instance of a subclass of str or bytes with its own `__rmod__`.
     """
     kind = template.python_type()
     own = issubclass(value.cls, kind) and value.has_class_attribute("__rmod__", below=kind)
@@ -135,8 +139,9 @@ def formats(template: Variable, value: ObjectVariable) -> bool:
 
 
 def _has_operator(tx: Translator, value: Variable, method: str) -> bool:
-    """Whether the program may have written the operator: any object, or a tensor of a class that has it
-    (guarded).
+    """Whether the program may have written the operator.
+
+    This holds for any object, and for a tensor whose class overrides the operator (guarded).
     """
     if isinstance(value, TensorVariable):
         if value.cls not in (torch.Tensor, torch.nn.Parameter):
@@ -146,7 +151,7 @@ def _has_operator(tx: Translator, value: Variable, method: str) -> bool:
 
 
 def _raise_if_refused(function: Any, left: Variable, right: Variable) -> None:
-    """The TypeError that Python has for these operand types, found on empty containers in their place."""
+    """Raise the TypeError of Python for these operand types. Empty containers stand for the real ones."""
     operands = []
     for value in (left, right):
         kind = value.python_type() if not value.is_constant() else None
@@ -158,7 +163,7 @@ def _raise_if_refused(function: Any, left: Variable, right: Variable) -> None:
     except TypeError as error:
         raise raise_python(error) from None
     except (ArithmeticError, ValueError):
-        return  # of constants: found again by whoever computes them
+        return  # `fold` raises it again for constants
 
 
 EMPTY_STANDS_FOR = frozenset(
@@ -167,7 +172,7 @@ EMPTY_STANDS_FOR = frozenset(
 
 
 def is_int(value: Variable) -> bool:
-    """Whether `*` takes it for a number of repetitions, and it is known."""
+    """Whether `*` can take it for the number of repetitions."""
     value = value.plain_argument()
     return isinstance(value, (ConstantVariable, SymbolicVariable)) and issubclass(value.python_type(), int)
 
@@ -217,8 +222,9 @@ def in_place_operator(tx: Translator, symbol: str, left: Variable, right: Variab
 def _answer_before_sequence(
     tx: Translator, symbol: str, function: Any, left: Variable, right: Variable
 ) -> Variable | None:
-    """Python asks the right operand first where it is a number in the eyes of its class: `items += array`
-    adds. None where it does not answer.
+    """The result of the right operand's reflected method for `items += value`, or None.
+
+    Python asks a right operand that implements number operators first: `items += array` adds numbers.
     """
     if isinstance(right, NumpyVariable):
         return numpy_array.operator_on_arrays(tx, symbol, function, [left, right])
@@ -230,7 +236,7 @@ def _answer_before_sequence(
 
 
 def _entry(value: Variable, name: str) -> Any:
-    """What the class has under a name, guarded."""
+    """The entry of the class under a name (guarded)."""
     return (
         value.class_entry(name)
         if isinstance(value, ObjectVariable)
@@ -239,13 +245,15 @@ def _entry(value: Variable, name: str) -> Any:
 
 
 def user_operator(tx: Translator, symbol: str, name: str, left: Variable, right: Variable) -> Variable:
-    """Python's protocol: the right operand's reflected method first if its class is a proper subclass of the
-    left's that has its own.
+    """A binary operator by Python's protocol of dunder methods.
+
+    The reflected method of the right operand comes first if the right class is a proper subclass of the left
+    class and has its own reflected method.
     """
     attempts = [(left, f"__{name}__", right), (right, f"__r{name}__", left)]
     kinds = left.python_type(), right.python_type()
     if kinds[0] is kinds[1]:
-        del attempts[1]  # of one class: its reflected method could only say the same
+        del attempts[1]  # Python does not try the reflected method of the same class
     elif kinds[0] in kinds[1].__mro__ and _entry(left, f"__r{name}__") is not _entry(right, f"__r{name}__"):
         attempts.reverse()
     for owner, method, other in attempts:
@@ -260,12 +268,12 @@ def user_operator(tx: Translator, symbol: str, name: str, left: Variable, right:
         else:
             other = other.plain_argument()
             if not (owner.is_constant() and other.is_constant() and hasattr(owner.python_type(), method)):
-                # a tensor or a container meets an unknown object: its own method gives NotImplemented
+                # the method of a tensor or a container returns NotImplemented for an unknown object
                 continue
             result = owner.call_method(tx, method, [other], {})
         if not result.is_exactly(NotImplemented):
             return result
-    if any(kind in SEQUENCES for kind in kinds):  # they ask for `__index__`, and have texts of their own
+    if any(kind in SEQUENCES for kind in kinds):  # they ask for `__index__`, and have their own error texts
         raise GraphBreak("operator", name=symbol, value=left)
     return raise_type_error(
         f"unsupported operand type(s) for {symbol}: '{kinds[0].__name__}' and '{kinds[1].__name__}'"
@@ -273,8 +281,10 @@ def user_operator(tx: Translator, symbol: str, name: str, left: Variable, right:
 
 
 def is_operand_of_tensors(value: Variable) -> bool:
-    """Whether a tensor's own operator takes it. Of an instance of a class on top of a number it takes the
-    number, whatever its class defines.
+    """Whether a tensor's own operator supports it.
+
+    If the class of an instance derives from a number, the operator takes the number, whatever the class
+    defines.
     """
     if not isinstance(value, ObjectVariable):
         return True
@@ -288,9 +298,9 @@ def is_operand_of_tensors(value: Variable) -> bool:
 def _concatenate(tx: Translator, left: Any, right: Any) -> Variable:
     for one, other in ((left, right), (right, left)):
         if not other.items and type(one) is type(other) is TupleVariable:
-            return one  # a tuple that gets nothing more is that tuple
+            return one  # Python returns the same tuple if the other one is empty
     items = list(left.items) + list(right.items)
-    whole = right if isinstance(right, SizeVariable) else left  # torch.Size answers for both sides
+    whole = right if isinstance(right, SizeVariable) else left  # torch.Size decides, on both sides
     if isinstance(whole, SizeVariable) and not all(issubclass(item.python_type(), int) for item in items):
         raise GraphBreak("builtin", name="torch.Size", value=left)
     result: Variable = whole.like(items)
@@ -306,7 +316,7 @@ def _repeat(tx: Translator, left: Any, right: Any) -> Variable:
     return result
 
 
-MOST_ITEMS = 100_000  # of a sequence that `*` makes: each is a variable
+MOST_ITEMS = 100_000  # limit for a sequence that `*` makes, because each item is a variable
 
 
 def repeated(sequence: Any, times: Variable) -> list[Variable]:
@@ -334,7 +344,7 @@ SET_RULES = {
 
 
 def _merge(tx: Translator, left: Any, right: Any) -> Variable:
-    """Of the class of the left dict; a plain one leaves it to the right one's `__ror__`."""
+    """`left | right`. The result has the class of the left dict, or of the right one if the left is plain."""
     kind = left if left.cls is not dict else right
     result = DictVariable(cls=kind.cls, factory=kind.factory)
     for operand in (left, right):
@@ -397,9 +407,8 @@ def get_item(tx: Translator, container: Variable, key: Variable) -> Variable:
             return own
         key = indices(tx, container, key)
         if isinstance(key, SymbolicVariable) and key.python_type() is int and container.fake.ndim:
-            return tx.output.call_method(
-                tx, "select", [container, ConstantVariable(0), key], {}
-            )  # `[]` would fix the index
+            # `[]` would fix the index
+            return tx.output.call_method(tx, "select", [container, ConstantVariable(0), key], {})
         return tx.output.call_function(tx, operator.getitem, [container, key], {})
     if isinstance(container, (ConstantVariable, RangeVariable)) and isinstance(key, ObjectVariable):
         key = ConstantVariable(index_of(tx, key)) if key.has_class_attribute("__index__") else key

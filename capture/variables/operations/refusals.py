@@ -1,12 +1,11 @@
-"""What a built-in function or operator raises: asked of itself, so that the text is CPython's.
+"""Exceptions of built-in functions and operators, with the texts of CPython.
 
-In:  a function written in C and arguments that our rule refuses, or for which the rule raises an exception.
-Out: the exception that the function raises for copies of them; None where it raises none, or where that can't
-     be known without the program's objects.
+In:   A function written in C, its arguments, and the signal that our rule raised for them.
+Out:  The exception that the function itself raises for copies of the arguments. It is the old signal if the
+      function raises nothing, or if the answer depends on objects of the program.
 
     [1].pop(5)         ->   IndexError: pop index out of range
-    [x].append(x, x)   ->   TypeError: list.append() takes exactly one argument (2 given); what x is doesn't
-                            matter
+    [x].append(x, x)   ->   TypeError: list.append() takes exactly one argument (2 given), for every x
 """
 
 from __future__ import annotations
@@ -39,12 +38,16 @@ if TYPE_CHECKING:
     from capture.interpret.translator import Translator
     from capture.report.break_reasons import GraphBreak
 
-#: classes whose constructors and methods touch nothing but their arguments; an instance without contents
-# stands for any other where a : method refuses the number of its arguments
+#: classes whose constructors and methods touch nothing but their arguments;
+#: an empty instance is enough to see whether a method refuses the number of its arguments
 CLASSES: frozenset[type] = frozenset([
     list, tuple, dict, set, frozenset, str, bytes, bytearray, int, float, complex, bool, object,
     collections.deque, collections.OrderedDict, collections.defaultdict,
-    *(value for value in vars(builtins).values() if isinstance(value, type) and issubclass(value, BaseException)),
+    *(
+        value
+        for value in vars(builtins).values()
+        if isinstance(value, type) and issubclass(value, BaseException)
+    ),
 ])  # fmt: skip
 ITERATORS: frozenset[type] = frozenset(
     [range, slice, enumerate, zip, map, filter, reversed, functools.partial]
@@ -53,14 +56,16 @@ ITERATORS: frozenset[type] = frozenset(
 FUNCTIONS: frozenset[Any] = frozenset(
     getattr(builtins, name)
     for name in (
-        "abs", "all", "any", "ascii", "bin", "callable", "chr", "divmod", "format", "hash", "hex", "isinstance", "issubclass", "iter",
-        "len", "max", "min", "next", "oct", "ord", "pow", "repr", "round", "sorted", "sum",
+        "abs", "all", "any", "ascii", "bin", "callable", "chr", "divmod", "format", "hash", "hex",
+        "isinstance", "issubclass", "iter", "len", "max", "min", "next", "oct", "ord", "pow", "repr", "round",
+        "sorted", "sum",
     )
 )  # fmt: skip
 MODULES = frozenset(["math", "cmath", "_operator"])
 MOST_ITEMS = 1000
 WRONG_NUMBER = re.compile(
-    r"takes (no|exactly|at least|at most|from) |expected (at (least|most) )?\d+ arguments?, got|takes no keyword|takes no arguments"
+    r"takes (no|exactly|at least|at most|from) |expected (at (least|most) )?\d+ arguments?, got"
+    r"|takes no keyword|takes no arguments"
     r"|unexpected keyword argument|is an invalid keyword argument|missing (a )?required|missing \d+ required"
 )
 
@@ -72,9 +77,7 @@ def corrected(
     args: Sequence[Variable],
     kwargs: dict[str, Variable] | None = None,
 ) -> GraphBreak | ObservedException:
-    """What to raise in place of `signal`: what the function itself raises for these arguments, where that is
-    known.
-    """
+    """The exception that the function itself raises for these arguments, or `signal` if it is not known."""
     real = real_function(tx, function)
     if real is None:
         return signal
@@ -91,7 +94,7 @@ def corrected(
 def wrong_number(
     tx: Translator, function: Variable, args: Sequence[Variable], kwargs: dict[str, Variable]
 ) -> ObservedException | None:
-    """The TypeError for a number or names of arguments that the function does not take."""
+    """The TypeError for a wrong number of arguments or a wrong keyword. None if the function takes them."""
     real = real_function(tx, function, empty=True)
     if real is None:
         return None
@@ -110,8 +113,9 @@ def error_of(function: Any, values: Sequence[Any], keywords: dict[str, Any]) -> 
 
 
 def real_function(tx: Translator, function: Variable | Any, empty: bool = False) -> Any:
-    """The function itself, where a call touches nothing but its arguments, else None. `empty`: of a method,
-    that of an empty instance.
+    """The function itself if a call touches nothing but its arguments, otherwise None.
+
+    `empty`: the owner of a method is an empty instance, not a copy of the owner.
     """
     if isinstance(function, ValueMethod):
         try:
@@ -142,8 +146,9 @@ def _touches_its_arguments_only(value: Any) -> bool:
 
 
 def copy_of(tx: Translator, variable: Variable, memo: dict[Variable, Any]) -> Any:
-    """A real object of the same contents; NotConstant where it holds anything but literals in built-in
-    containers.
+    """A real object with the same contents.
+
+    Raises NotConstant if it holds anything else than literals in built-in containers.
     """
     variable = variable.realize() if isinstance(variable, LazyVariable) else variable
     if variable in memo:
@@ -155,7 +160,8 @@ def copy_of(tx: Translator, variable: Variable, memo: dict[Variable, Any]) -> An
     if kind in (ListVariable, DequeVariable):
         if getattr(variable, "original", None) is not None:
             raise NotConstant(variable)
-        made = memo[variable] = [] if kind is ListVariable else collections.deque(maxlen=variable.maxlen)  # type: ignore[attr-defined]
+        limit = getattr(variable, "maxlen", None)
+        made = memo[variable] = [] if kind is ListVariable else collections.deque(maxlen=limit)
         made.extend(copy_of(tx, item, memo) for item in items)
         return made
     if kind is DictVariable and variable.python_type() in (dict, collections.OrderedDict):

@@ -1,8 +1,11 @@
-"""Rich comparisons and membership, on variables: `left < right`, `item in container`.
+"""Rich comparisons and membership: `left < right`, `item in container`.
 
-One order of attempts, as for other operators: tensors go to the graph; sequences, mappings and sets have
-rules of their own; constants are computed; user classes' methods are inlined; the rest breaks the graph. What
-is equal or the same object is in `equality.py`.
+In:   Two variables, and the symbol of a comparison.
+Out:  The variable of the result.
+
+The order of attempts is the same as for other operators. Comparisons of tensors go to the graph. Sequences,
+mappings and sets have their own rules. Constants are computed. Methods of user classes are inlined.
+Everything else breaks the graph. `equality.py` decides identity and equality.
 """
 
 from __future__ import annotations
@@ -104,18 +107,20 @@ NEVER_NUMBERS = (str, bytes, type(None), list, tuple, dict, set)
 
 
 def _as_set(tx: Translator, value: Variable) -> Variable:
-    """Views of keys and of items compare as sets do."""
+    """The set for a view of keys or of items, because such views compare as sets."""
     return value.as_set(tx) if isinstance(value, DictViewVariable) and value.kind != "values" else value
 
 
 def _equal_otherwise(tx: Translator, left: Variable, right: Variable) -> bool:
-    """Methods are equal where what they are made of is; values of unlike built-in types never are; the rest
-    by identity.
+    """`left == right` for values without another rule.
+
+    Bound methods are equal if their owners are identical and their functions are equal. Values of different
+    built-in types are never equal. Everything else compares by identity.
     """
     if isinstance(left, BoundMethodVariable) and isinstance(right, BoundMethodVariable):
         return same_object(tx, left.owner, right.owner) and equal(tx, left.function, right.function)
     if isinstance(left, BuiltinVariable) and isinstance(right, BuiltinVariable):
-        return bool(left.function == right.function)  # those of one C function and one object are equal
+        return bool(left.function == right.function)  # equal: one C function, bound to one object
     if isinstance(left, ValueMethod) and isinstance(right, ValueMethod):
         return left.name == right.name and same_object(tx, left.owner, right.owner)
     kinds = left.python_type(), right.python_type()
@@ -127,7 +132,7 @@ def _equal_otherwise(tx: Translator, left: Variable, right: Variable) -> bool:
         ):
             raise value.breaks()
     written = any(isinstance(lookup_type(kind, "__eq__"), types.FunctionType) for kind in kinds)
-    of_numpy = any(issubclass(kind, np.generic) for kind in kinds)  # compares with the items of a list
+    of_numpy = any(issubclass(kind, np.generic) for kind in kinds)  # numpy compares with the items of a list
     if of_numpy or written or not (by_identity or kinds[0] is not kinds[1] or kinds[0] is type):
         raise GraphBreak("compare", name="==", value=left)
     return same_object(tx, left, right)
@@ -158,7 +163,7 @@ def _compare_sequences(
     for index, (a, b) in enumerate(zip(live_items(left, tx), live_items(right, tx))):
         if not (same_object(tx, a, b) or equal(tx, a, b)):
             if index >= min(len(left.items), len(right.items)):
-                break  # `__eq__` took items away
+                break  # `__eq__` removed items
             return ConstantVariable(symbol == "!=") if symbol in ("==", "!=") else compare(tx, symbol, a, b)
     return ConstantVariable(COMPARISONS[symbol](len(left.items), len(right.items)))
 
@@ -204,7 +209,7 @@ def contains(tx: Translator, container: Variable, item: Variable) -> Variable:
 
 
 def is_among(tx: Translator, iterator: Variable, item: Variable) -> Variable:
-    """Takes items up to the one that is equal, and leaves the iterator behind it."""
+    """Whether an item of the iterator equals `item`. The iterator stops after the equal item."""
     while (found := next_item(tx, iterator)) is not None:
         tx.output.budget.count_instruction()
         if equal_or_same(tx, found, item):

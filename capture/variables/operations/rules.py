@@ -1,4 +1,8 @@
-"""Operators as functions: the `operator` module, and `bool`."""
+"""Rules of the functions of the `operator` module, and of `bool`.
+
+In:   The operands of a call such as `operator.add(a, b)`.
+Out:  The result of the operator.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +60,8 @@ for _symbol, (_function, _) in UNARY.items():
 
 
 for _symbol, _function in {
-    "<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge,
+    "<": operator.lt, "<=": operator.le, "==": operator.eq,
+    "!=": operator.ne, ">": operator.gt, ">=": operator.ge,
 }.items():  # fmt: skip
     CALLS[_function] = _comparison(_symbol)
 
