@@ -1,3 +1,3 @@
-"""In:   Functions, methods, partials, cached functions.
-Out:  Calls: inlined, folded, or nodes of the graph.
+"""In:  functions, methods, partials, cached functions.
+Out: calls that are inlined, folded, or nodes of the graph.
 """

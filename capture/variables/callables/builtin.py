@@ -1,5 +1,8 @@
-"""Functions written in C: those with a rule (`capture.variables.core.rules`), pure ones on constants, and
-those that a polyfill stands for.
+"""Functions written in C.
+
+In:  a function and the variables of its arguments.
+Out: the result of the function's rule (`capture.variables.core.rules`), the folded value where a pure
+     function gets constants, or the call of the polyfill that stands for the function.
 """
 
 from __future__ import annotations
@@ -87,13 +90,13 @@ CHANGE_ARGUMENTS = frozenset(
 
 
 def call_pure(tx: Translator, function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-    """Call a function without side effects on constants; break for anything else."""
+    """Calls a function without side effects on constants; breaks for any other arguments."""
     args = [arg.plain_argument() for arg in args]
     computed = compute(function, args) if not kwargs else None
     if computed is not None:
         return computed
     if function in EXTREMES and not kwargs:
-        known = (SequenceVariable, TensorVariable)  # an iterator would be used up
+        known = (SequenceVariable, TensorVariable)  # reading an iterator would use it up
         one = len(args) == 1 and isinstance(args[0], known)
         items = args[0].unpack(tx) if one else args if len(args) > 1 else []
         largest = extreme(function, items) or choice.extreme(tx, function, items)
@@ -102,14 +105,14 @@ def call_pure(tx: Translator, function: Any, args: list[Variable], kwargs: dict[
     if function is operator.index and len(args) == 1:
         held = getattr(args[0], "base_value", None)
         if held is not None and held.python_type() is int:
-            return held  # an int already, whatever its class says
+            return held  # an int already, so its class has no say
     asked = OWN_CONVERSIONS.get(function)
     owner = args[0] if asked is not None and len(args) == 1 else None
     if asked is not None and isinstance(owner, ObjectVariable) and owner.has_class_attribute(asked):
         result = owner.call_method(tx, asked, [], {})
         return checked_index(result) if function is operator.index else result
     pure = function in PURE or getattr(function, "__module__", None) in PURE_MODULES
-    if pure and function.__name__ in CHANGE_ARGUMENTS:  # a list of constants is given as a copy
+    if pure and function.__name__ in CHANGE_ARGUMENTS:  # it would only change a copy of a constant list
         raise GraphBreak("builtin", name=function.__name__, value=describe_all(args))
     if function in (sum, math.prod) and args and is_symbolic_sequence(args[0]):
         pure = False
@@ -123,7 +126,7 @@ def call_pure(tx: Translator, function: Any, args: list[Variable], kwargs: dict[
     )
 
 
-#: functions that ask an object for a conversion of its own
+#: Functions that call a conversion method of an object, and the method's name.
 OWN_CONVERSIONS: dict[Any, str] = {
     math.floor: "__floor__", math.ceil: "__ceil__", math.trunc: "__trunc__", operator.index: "__index__",
 }  # fmt: skip

@@ -1,9 +1,9 @@
-"""What a function under `functools.lru_cache` holds, read without a call.
+"""Reads the cache of a function under `functools.lru_cache` without a call.
 
-In:  the function, the arguments of a call.
-Out: the dict that is its cache, the key that it keeps for the call, what it finds there: the result itself,
-     or the link of the list that holds it where the cache is bounded. As long as that is found, a call gives
-     the same object; `cache_clear()` and eviction take it away.
+In:  the function, and the arguments of a call.
+Out: the dict that is its cache, the key of the call in it, and the entry under that key. The entry is the
+     result itself; in a bounded cache it is the link of the list that holds the result. A call gives the same
+     object as long as the cache has the entry. `cache_clear()` and eviction remove it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from guards.values import is_constant
 
 class CachedCall(NamedTuple):
     cache: dict[Any, Any]
-    key: Any  # the very object
+    key: Any  # the same object as in the cache
     found: Any
 
 
 def entry_for(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CachedCall | None:
-    """None where there is none yet, or none that could be looked up without code of the program."""
+    """The entry for a call. None if there is none yet, or if the look-up would run code of the program."""
     parts = _parts(function)
     if parts is None or not all(map(is_plain_key, [*args, *kwargs.values()])):
         return None
@@ -39,21 +39,23 @@ def cache_of(function: Any) -> dict[Any, Any] | None:
 
 
 def is_full(function: Any) -> bool:
-    """Whether another entry takes one away."""
+    """Whether a new entry evicts an old one."""
     info = functools._lru_cache_wrapper.cache_info(function)
     return info.maxsize is not None and info.currsize >= info.maxsize
 
 
 def is_plain_key(value: Any) -> bool:
-    """Whether its hash is Python's own: by value for constants, by address for objects."""
+    """Whether the hash is Python's own: by value for constants, by address for objects."""
     if is_constant(value):
         return True
     return type(value).__hash__ is object.__hash__ and type(value).__eq__ is object.__eq__
 
 
 def _parts(function: Any) -> tuple[dict[Any, Any], object, bool] | None:
-    """Its cache, what it puts between positional arguments and keywords, whether it tells types apart. None
-    in an interpreter that has them elsewhere.
+    """The cache, the object between positional arguments and keywords in its keys, and whether it tells types
+    apart.
+
+    None in an interpreter that keeps them in another place.
     """
     found = gc.get_referents(function)[-6:]
     if len(found) != 6:
@@ -67,7 +69,7 @@ def _parts(function: Any) -> tuple[dict[Any, Any], object, bool] | None:
     return cache, mark, parameters()["typed"]
 
 
-#: of what `cache_parameters` is, with and without arguments of the decorator
+#: The code objects of `cache_parameters`, for a decorator with and without arguments.
 _PARAMETERS = {
     made.cache_parameters.__code__ for made in (functools.lru_cache(len), functools.lru_cache(1)(len))
 }

@@ -1,9 +1,10 @@
-"""`functools.lru_cache` around a function, made by the frame: its cache is new in each call of the frame, so
-all of it is known.
+"""`functools.lru_cache` around a function, made by the frame.
 
-In:  the call of `lru_cache` or `cache`, and calls of what it gives.
-Out: results, computed once for each key. Once it holds results, the function can't be rebuilt: the graph then
-     breaks before it is made.
+Its cache is new in each call of the frame, so everything in it is known.
+
+In:  the call of `lru_cache` or `cache`, and calls of the function that it returns.
+Out: results, computed once for each key. A function that holds results can't be rebuilt. In that case the
+     graph breaks before the function is made.
 
     @cache
     def f(n): return x * n          f(2) + f(2)   ->   mul = x * 2; mul + mul
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from capture.interpret.translator import Translator
     from capture.output.python_code import PythonCode
 
-#: attributes that it has from the function
+#: Attributes that it takes from the function.
 FROM_THE_FUNCTION = ("__name__", "__qualname__", "__doc__", "__module__")
 
 
@@ -85,7 +86,7 @@ class NewCachedFunction(Variable):
             return self.results[key]
         self.misses += 1
         result = self.function.call(tx, args, kwargs)
-        if self.maxsize != 0 and key not in self.results:  # it may call itself
+        if self.maxsize != 0 and key not in self.results:  # the function may have called itself
             if self.maxsize is not None and len(self.results) >= self.maxsize:
                 self.results.popitem(last=False)
             self.results[key] = result
@@ -106,7 +107,7 @@ def _cached(function: Any, maxsize: int | None, typed: bool) -> Any:
 
 
 def _key_part(tx: Translator, value: Variable) -> Any:
-    """Numbers and texts are equal by value, tensors by identity."""
+    """The key of an argument: numbers and texts are equal by value, tensors by identity."""
     value = tx.output.objects.resolve(realize(tx, value))
     if type(value) is TensorVariable:
         return value

@@ -1,4 +1,8 @@
-"""Callables: Python functions (inlined), bound methods, partials, cells."""
+"""Functions written in Python, their cells, and bound methods.
+
+In:  a function that exists, or one that the frame makes.
+Out: variables that know its code, globals, defaults and cells. A call is inlined.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +43,7 @@ FUNCTION_NAMES = ("__name__", "__qualname__", "__doc__", "__module__")
 
 
 class CellVariable(Variable):
-    """A closure cell. `contents` None: empty."""
+    """A closure cell. It is empty if `contents` is None."""
 
     mutable = True
 
@@ -162,7 +166,7 @@ class UserFunctionVariable(FunctionVariable):
             return ValueMethod(self, name)
         if name == "__class__":
             return wrap_class(tx.output, types.FunctionType)
-        if name == "__annotations__":  # the dict itself, which the function keeps where no guard looks
+        if name == "__annotations__":  # no guard reads the place where the function keeps it: take the dict
             return wrap(
                 tx.output, self.function.__annotations__, ConstantSource(self.function.__annotations__)
             )
@@ -181,11 +185,12 @@ class UserFunctionVariable(FunctionVariable):
 
 
 class NestedFunctionVariable(FunctionVariable):
-    """A function made by the frame: code, the globals of the function that makes it, defaults and cells as
-    variables.
+    """A function made by the frame.
+
+    It has its code, the globals of the function that makes it, and variables for defaults and cells.
     """
 
-    mutable = True  # functions made twice are two objects
+    mutable = True  # two runs of one `def` make two objects
 
     def __init__(
         self,
@@ -201,7 +206,7 @@ class NestedFunctionVariable(FunctionVariable):
         self.scope = scope
         self.defaults = defaults
         self._keyword_defaults = keyword_defaults
-        self._keyword_dict: Any = None  # the dict of `__kwdefaults__`, once somebody has it
+        self._keyword_dict: Any = None  # the dict of `__kwdefaults__`, after the program has read it
         self.closure = closure
         self.annotations = annotations
         self.attributes: dict[str, Variable] = {}
@@ -244,7 +249,7 @@ class NestedFunctionVariable(FunctionVariable):
         raise GraphBreak("get_attr", value=self, name=name)
 
     def annotations_dict(self) -> Variable:
-        """The function has one from when it is asked for."""
+        """The dict of annotations. The first read makes it."""
         if self.annotations is None:
             self.annotations = DictVariable()
         return self.annotations
@@ -295,7 +300,7 @@ class NestedFunctionVariable(FunctionVariable):
             extra["__kwdefaults__"] = self.keyword_dict()
         if self.annotations is not None:
             extra["__annotations__"] = self.annotations
-        extra.update(self.attributes)  # what was set later goes before
+        extra.update(self.attributes)  # an attribute that the program set later wins
         for name, value in extra.items():
             code.copy()
             code.load_swapped(value)

@@ -1,4 +1,8 @@
-"""`f.__dict__` of a function that the frame makes: its attributes as a dict."""
+"""`f.__dict__` of a function that the frame makes.
+
+In:  the variable of the function.
+Out: its attributes as a dict.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +17,14 @@ if TYPE_CHECKING:
     from capture.output.python_code import PythonCode
     from capture.variables.callables.function import NestedFunctionVariable
 
-#: attributes that functions keep elsewhere
+#: Attributes that functions keep outside of their dict.
 FIELDS = frozenset(
     ["__name__", "__qualname__", "__doc__", "__module__", "__annotations__", "__type_params__"]
 )
 
 
 class FunctionDictVariable(DictVariable):
-    """`entries` is made anew for each use."""
+    """Each use makes `entries` anew."""
 
     hashes_items = False
 
@@ -35,13 +39,13 @@ class FunctionDictVariable(DictVariable):
 
     @entries.setter
     def entries(self, value: Any) -> None:
-        """The base class sets it once; there is nothing to keep."""
+        """Keeps nothing. The base class sets it once."""
 
     def keys_version(self) -> Any:
         return list(self.entries)
 
     def values_version(self) -> Any:
-        """Nothing counts the stores: they are looked at anew each time."""
+        """A new object for each call, because nothing counts the stores: each use reads them anew."""
         return object()
 
     def set_item(self, tx: Translator, key: Variable, value: Variable) -> None:

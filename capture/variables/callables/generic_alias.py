@@ -1,4 +1,8 @@
-"""`list[int]`, `Optional[int]`, `MyGeneric[int]`: what subscripting for typing gives; called like the class."""
+"""`list[int]`, `Optional[int]`, `MyGeneric[int]`: subscripted classes, as the module `typing` uses them.
+
+In:  a class and the key of a subscript, or an existing alias.
+Out: a variable of the alias. A call of it calls the class.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ KINDS: tuple[type, ...] = (types.GenericAlias, type(typing.List[int]))  # noqa: 
 
 
 class GenericAliasVariable(Variable):
-    """`alias` exists, and does not change."""
+    """`alias` exists and does not change."""
 
     mutable = True
 
@@ -64,13 +68,13 @@ class GenericAliasVariable(Variable):
         code.load_constant(self.alias)
 
 
-#: whose classes are subscripted by their own code for that
+#: Modules whose classes have their own code for subscripts.
 MODULES = ("typing", "collections.abc", "_collections_abc")
 
 
 @makes(types.GenericAlias)
 def subscript(variable: Variable, value: Any, key: Variable) -> Variable:
-    """`value[key]`, for a class or one of the forms of `typing`: made now, and the same in every call."""
+    """`value[key]` for a class or a form of `typing`. It is made now and is the same in every call."""
     try:
         alias = value[_type_arguments(key)]
     except (NotConstant, TypeError):
@@ -81,7 +85,7 @@ def subscript(variable: Variable, value: Any, key: Variable) -> Variable:
 
 
 def _type_arguments(key: Variable) -> Any:
-    """What stands in the brackets: `[float], float` of `Callable[[float], float]`."""
+    """The real value of the key in the brackets: `[float], float` of `Callable[[float], float]`."""
     if isinstance(key, TupleVariable):
         return tuple(map(_type_arguments, key.items))
     if isinstance(key, ListVariable):

@@ -1,5 +1,8 @@
-"""Callables that the standard library makes: itemgetter and its kin, functions with a cache, the choice of
-singledispatch.
+"""Callables that the standard library makes.
+
+In:  calls of `operator.itemgetter(...)` and similar objects, of functions with a cache, of the `dispatch` of
+     `functools.singledispatch`, of the `__repr__` of a dataclass.
+Out: the result. Python code that does the same is inlined, or the cache is read under a guard.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class LibraryCallable(Variable):
-    """`operator.itemgetter(...)` and the like; a call inlines what they do, written in Python."""
+    """`operator.itemgetter(...)` and similar objects. A call inlines Python code that does the same."""
 
     def __init__(
         self, cls: type, args: list[Variable], kwargs: dict[str, Variable], source: Source | None = None
@@ -61,7 +64,7 @@ class LibraryCallable(Variable):
 
 
 class CachedFunctionVariable(Variable):
-    """A function under `functools.lru_cache`. A call gives what its cache holds."""
+    """A function under `functools.lru_cache`. A call returns the object in its cache."""
 
     def __init__(self, function: Any, source: Source) -> None:
         super().__init__(source)
@@ -111,20 +114,20 @@ class CachedFunctionVariable(Variable):
         )
 
     def _ask(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Fills the cache, as the program's call would; nothing else happens in it."""
+        """Fills the cache as the program's call would. The call has no other effect."""
         try:
             return self.function(*args, **kwargs)
         except Exception as error:
             raise GraphBreak("raised", error=repr(error)) from error
 
     def _is_guarded(self, tx: Translator) -> bool:
-        """Whether another call has found its result in the cache, which asking might evict."""
+        """Whether a guard holds an entry of the cache. A new call might evict that entry."""
         cache = ConstantSource(cache_entries.cache_of(self.function))
         sources = [source for guard in tx.output.guards for source in guard.sources]
         return any(isinstance(source, DictItemSource) and source.parent == cache for source in sources)
 
     def _check_cached(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Variable) -> None:
-        """The cache may have an answer from before the world changed."""
+        """Breaks if the cache holds an old result that the function would not compute now."""
         held = self._ask(args, kwargs)
         if not (is_constant(held) and constants_equal(held, result.as_constant())):
             raise GraphBreak(
@@ -134,7 +137,7 @@ class CachedFunctionVariable(Variable):
             )
 
     def _held(self, tx: Translator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Variable | None:
-        """The object that the cache has for the call, which it has as long as the guard holds."""
+        """The object in the cache for the call. A guard checks that the cache still has it."""
         entry = cache_entries.entry_for(self.function, args, kwargs)
         if entry is None:
             return None
@@ -148,8 +151,9 @@ _UNKNOWN = object()
 
 
 def _key_value(tx: Translator, value: Variable) -> Any:
-    """What the program calls the function with, where that is known and hashed without code of the program: a
-    constant, or what another cache holds.
+    """The real argument, if it is known and its hash runs no code of the program.
+
+    It is a constant, or an object that another cache holds.
     """
     value = tx.output.objects.resolve(realize(tx, value))
     if value.is_constant():
@@ -161,14 +165,14 @@ def _key_value(tx: Translator, value: Variable) -> Any:
 
 
 def is_dispatch(function: FunctionType) -> bool:
-    """The `dispatch` of a function made by functools.singledispatch."""
+    """Whether it is the `dispatch` of a function made by functools.singledispatch."""
     return function.__qualname__ == "singledispatch.<locals>.dispatch" and function.__module__ == "functools"
 
 
 def dispatch(
     tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    """Its choice is a constant as long as nothing is registered."""
+    """The function that it chooses. The choice is a constant until another function is registered."""
     dispatcher: Any = function.function
     names = dispatcher.__code__.co_freevars
     registry = dispatcher.__closure__[names.index("registry")].cell_contents
@@ -180,7 +184,7 @@ def dispatch(
 
 
 def is_recursive_repr(function: FunctionType) -> bool:
-    """The `__repr__` of a dataclass, which keeps the ids of what it is at work on."""
+    """Whether it is the `__repr__` of a dataclass, which keeps the ids of the objects in work."""
     code = function.__code__
     return code.co_qualname == "_recursive_repr.<locals>.wrapper" and code.co_filename == dataclasses.__file__
 
@@ -188,7 +192,7 @@ def is_recursive_repr(function: FunctionType) -> bool:
 def recursive_repr(
     tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    """What it wraps; an object that contains itself reaches the limit of nested calls."""
+    """Calls the wrapped function. An object that contains itself reaches the limit of nested calls."""
     wrapper: Any = function.function
     names = wrapper.__code__.co_freevars
     written = wrapper.__closure__[names.index("user_function")].cell_contents

@@ -1,4 +1,8 @@
-"""Methods written in C: bound to an object, unbound, of a class."""
+"""Methods written in C.
+
+In:  a method of a built-in class: bound to an object, unbound, or of the class itself.
+Out: calls of the method on variables.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +39,9 @@ if TYPE_CHECKING:
 def call_descriptor_method(
     tx: Translator, descriptor: Any, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    """A method written in C called with its owner as first argument: `object.__setattr__(x, ...)`,
-    `list.append(x, 1)`.
+    """Calls a method written in C with its owner as first argument.
+
+    Examples are `object.__setattr__(x, ...)` and `list.append(x, 1)`.
     """
     if not args:
         raise raise_new(TypeError, f"unbound method {descriptor.__qualname__}() needs an argument")
@@ -53,22 +58,24 @@ def call_descriptor_method(
         if owner.base_value is None:
             raise GraphBreak("method", name=descriptor.__qualname__, value=owner)
         return _call_on_base(tx, descriptor, owner, rest, kwargs)
-    if isinstance(owner, TensorVariable):  # torch's own method, past one of a subclass
+    if isinstance(owner, TensorVariable):  # this is torch's own method: it skips one of a subclass
         return TensorVariable.call_method(owner, tx, descriptor.__name__, rest, kwargs)
     return owner.call_method(tx, descriptor.__name__, rest, kwargs)
 
 
 def refuse_other_owner(descriptor: Any, owner: Variable) -> None:
-    """A method of one class called with an instance of another: `list.append((), 1)`."""
+    """Raises if the owner is no instance of the method's class: `list.append((), 1)`."""
     wanted = getattr(descriptor, "__objclass__", object)
     if isinstance(owner, OpaqueVariable) or wanted in owner.python_type().__mro__:
         return
     kind = owner.python_type().__name__
     if isinstance(descriptor, types.WrapperDescriptorType):
-        text = f"descriptor '{descriptor.__name__}' requires a '{wanted.__name__}' object but received a '{kind}'"
+        needs = f"requires a '{wanted.__name__}' object"
+        text = f"descriptor '{descriptor.__name__}' {needs} but received a '{kind}'"
         raise raise_new(TypeError, text)
     if isinstance(descriptor, types.MethodDescriptorType):
-        text = f"descriptor '{descriptor.__name__}' for '{wanted.__name__}' objects doesn't apply to a '{kind}' object"
+        name = f"descriptor '{descriptor.__name__}' for '{wanted.__name__}' objects"
+        text = f"{name} doesn't apply to a '{kind}' object"
         raise raise_new(TypeError, text)
 
 
@@ -99,14 +106,14 @@ def _call_on_base(
         return result
     if descriptor.__name__ in CHANGE_OWNER:
         return owner
-    # of an immutable class on top, what the method gives is a plain object
+    # The class is based on an immutable one: the result of the method is a plain object.
     if isinstance(base, SetVariable):
         return SetVariable(dict(base.entries), cls=base.cls, table=base.table)
     return base.like(list(base.items)) if isinstance(base, SequenceVariable) else result
 
 
 def _changes_items(owner: ObjectVariable) -> bool:
-    """Whether the class says itself how items are set, read or deleted."""
+    """Whether the class itself defines how items are set, read or deleted."""
     return any(
         owner.class_entry(name) is not getattr(collections.OrderedDict, name)
         for name in ("__setitem__", "__getitem__", "__delitem__", "__contains__")
@@ -121,11 +128,12 @@ def _call_ordered(
         update = tx.wrap_function(collections.abc.MutableMapping.update)
         update.call(tx, [owner, *args], kwargs)
         return owner if name == "__ior__" else NONE
-    result: Variable = owner.base_value.call_method(tx, name, [arg.plain_argument() for arg in args], kwargs)  # type: ignore[union-attr]
+    plain = [arg.plain_argument() for arg in args]
+    result: Variable = owner.base_value.call_method(tx, name, plain, kwargs)  # type: ignore[union-attr]
     return result
 
 
-#: in-place operators, which give the instance itself
+#: In-place operators, which return the instance itself.
 CHANGE_OWNER = frozenset(name for name, (_, _, in_place) in OPERATOR_METHODS.items() if in_place)
 
 
@@ -139,7 +147,7 @@ def _fill_from(tx: Translator, base: Any, args: list[Variable], kwargs: dict[str
     if kind is collections.deque:
         limit = kwargs.pop("maxlen", args[1] if len(args) > 1 else NONE)
         base.maxlen, args = limit.as_constant(), args[:1]
-    if not issubclass(kind, dict):  # which takes more items; the others begin anew
+    if not issubclass(kind, dict):  # `dict.__init__` adds items; the others begin anew
         base.call_method(tx, "clear", [], {})
     if args or kwargs:
         method = "update" if issubclass(kind, (dict, set)) else "extend"
@@ -169,7 +177,7 @@ def _set_class_attribute(tx: Translator, cls: Any, name: Variable, value: Variab
     return NONE
 
 
-#: what the methods of `type` do, called by way of `super()` in a metaclass
+#: The methods of `type`, as `super()` calls them in a metaclass.
 TYPE_METHODS: dict[Any, Any] = {
     type.__call__: _call_class,
     type.__instancecheck__: _instance_check,
@@ -180,8 +188,9 @@ TYPE_METHODS: dict[Any, Any] = {
 
 @makes(types.MethodDescriptorType)
 class BuiltinMethodVariable(Variable):
-    """A method written in C, bound to an object: `object.__setattr__`, `Exception.__init__`,
-    `dict.__getitem__` of a subclass.
+    """A method written in C, bound to an object.
+
+    Examples are `object.__setattr__`, `Exception.__init__`, and `dict.__getitem__` of a subclass.
     """
 
     def __init__(self, owner: Variable, descriptor: Any, name: str) -> None:
@@ -203,8 +212,8 @@ class BuiltinMethodVariable(Variable):
         return call_descriptor_method(tx, self.descriptor, [self.owner, *args], kwargs)
 
     def reconstruct(self, code: PythonCode) -> None:
-        # by the descriptor: the class may have another of the name. Without a class, methods that want theirs
-        # crash CPython 3.11.
+        # The descriptor finds the method, because the class may have another one of that name. Methods that
+        # need their class crash CPython 3.11 without it.
         code.call_object(
             self.descriptor.__get__, [self.owner, ConstantVariable(self.descriptor.__objclass__)]
         )
@@ -245,7 +254,7 @@ class UnboundMethodVariable(Variable):
 
 
 class ClassMethodVariable(Variable):
-    """A class method or static method written in C, such as `dict.fromkeys`, `torch.Tensor._make_subclass`."""
+    """A class method or static method written in C: `dict.fromkeys`, `torch.Tensor._make_subclass`."""
 
     def __init__(self, owner: ClassVariable, name: str) -> None:
         super().__init__(None)

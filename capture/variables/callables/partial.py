@@ -1,4 +1,8 @@
-"""`functools.partial`: a function with some of its arguments."""
+"""`functools.partial`: a function with some of its arguments.
+
+In:  a call of `functools.partial`, or an existing partial.
+Out: a variable. A call of it calls the function with all arguments.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,7 @@ class PartialVariable(Variable):
         self.args = args
         self.kwargs = kwargs
         self.attributes: dict[str, Variable] = {}
-        #: of an existing one: `func`, `args` and `keywords`, which are always the same objects
+        #: Of an existing partial: `func`, `args` and `keywords`, which are always the same objects.
         self.fields: dict[str, Variable] = {}
 
     def python_type(self) -> type:
@@ -51,7 +55,7 @@ class PartialVariable(Variable):
             return self.attributes[name]
         if name in self.fields:
             return self.fields[name]
-        if self.fields:  # one may have been given attributes of its own
+        if self.fields:  # an existing partial may have its own attributes
             return super().get_attr(tx, name)
         if name == "func":
             return self.function

@@ -1,7 +1,7 @@
-"""Library functions written in plain Python, inlined in place of the C ones when their arguments are not
-constants.
+"""Library functions in plain Python, which the interpreter inlines in place of the functions in C.
 
-Each gives the same values, exceptions and order of calls as the function that it stands for.
+In:  a call with arguments that are not constants.
+Out: the same values, exceptions and order of calls as the function in C gives.
 """
 
 from __future__ import annotations
@@ -141,7 +141,8 @@ def call_named_method(owner: Any, name: str, /, *args: Any, **kwargs: Any) -> An
     return getattr(owner, name)(*args, **kwargs)
 
 
-#: what a call of these does, with what they were made from behind the argument
+#: The function that does what a call of such an object does. It takes first the argument, then what made the
+#: object.
 MADE_CALLABLES: dict[type, Callable[..., Any]] = {
     operator.itemgetter: get_items,
     operator.attrgetter: get_attributes,
@@ -150,7 +151,7 @@ MADE_CALLABLES: dict[type, Callable[..., Any]] = {
 
 
 def dict_fromkeys(cls: Any, keys: Iterable[Any], value: Any = None, /) -> Any:
-    """The class method that a dict class inherits from dict or OrderedDict."""
+    """The class method that a subclass of dict inherits from dict or OrderedDict."""
     result = cls()
     for key in keys:
         result[key] = value

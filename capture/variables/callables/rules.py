@@ -1,5 +1,7 @@
-"""Callables of the standard library, and functions that a frame calls for an effect or for what the
-interpreter knows.
+"""Rules for callables of the standard library, and for functions that tell what the interpreter knows.
+
+In:  a call of `functools.partial`, `inspect.signature`, `sys.exc_info`, `print` and so on.
+Out: a variable, or a graph break where only Python can do it.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 
 @rule(functools.partial)
 def _partial(tx: Translator, function: Variable, /, *args: Variable, **kwargs: Variable) -> Variable:
-    if isinstance(function, PartialVariable):  # as functools does
+    if isinstance(function, PartialVariable):  # functools merges them too
         return PartialVariable(function.function, [*function.args, *args], {**function.kwargs, **kwargs})
     return PartialVariable(function, list(args), kwargs)
 
@@ -73,7 +75,7 @@ EXPORTERS = frozenset(
 
 @late_rule("torch.onnx", "is_in_onnx_export")
 def _in_onnx_export(tx: Translator) -> Variable:
-    """Asked of torch only where a part of it that exports was loaded: the question loads them."""
+    """Asks torch only if a part of it that exports is loaded: the question itself would load that part."""
     if not EXPORTERS.isdisjoint(sys.modules) and torch.onnx.is_in_onnx_export():
         raise GraphBreak("call_skipped", name="is_in_onnx_export", why="part of an export")
     return FALSE
@@ -81,7 +83,7 @@ def _in_onnx_export(tx: Translator) -> Variable:
 
 @rule(inspect.signature)
 def _signature(tx: Translator, function: Variable) -> Variable:
-    """Of an existing function: its guard holds the code, and with it the signature."""
+    """The signature of an existing function. The guard on the function holds its code, so it can't change."""
     try:
         result = inspect.signature(function.real_value())
     except NotConstant:
@@ -107,7 +109,7 @@ def _exception(tx: Translator) -> Variable:
 
 @rule(traceback.clear_frames)
 def _clear_frames(tx: Translator, trace: Variable) -> Variable:
-    """The locals of frames that an exception has left: of the interpreter's, nothing is held any more."""
+    """Clears no locals: the interpreter holds none for frames that an exception has left."""
     if not isinstance(trace, TracebackVariable):
         raise GraphBreak("builtin", name="traceback.clear_frames", value=trace)
     return NONE

@@ -1,5 +1,7 @@
-"""heapq, bisect and functools.cmp_to_key, written in plain Python as in the standard library's own reference
-versions.
+"""heapq, bisect and functools.cmp_to_key in plain Python, after the reference versions of the library.
+
+In:  a call with arguments that are not constants.
+Out: the same values, exceptions and order of comparisons as the functions in C give.
 """
 
 from __future__ import annotations

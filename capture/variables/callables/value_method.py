@@ -1,4 +1,8 @@
-"""Methods of values that have no object for them: `[].append`, `tensor.sum`."""
+"""Methods of values that have no Python object: `[].append`, `tensor.sum`.
+
+In:  a variable and the name of a method.
+Out: a variable of the bound method. A call of it calls the method of the variable.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
 
 @makes(types.BuiltinMethodType)
 class ValueMethod(Variable):
-    """A method of a value that has no object for it yet, such as `[].append` or `tensor.sum`."""
+    """A method of a value that has no Python object yet."""
 
     def __init__(self, owner: Variable, name: str) -> None:
         super().__init__(None)
@@ -57,7 +61,7 @@ class ValueMethod(Variable):
 
 
 def method_of_value(tx: Translator, owner: Variable, name: str) -> Variable:
-    """Attribute `name` of a built-in container: a method, the class, or AttributeError as Python raises it."""
+    """Attribute `name` of a built-in container: a method or the class. Raises AttributeError like Python."""
     cls = owner.python_type()
     if name == "__class__":
         return wrap_class(tx.output, cls)
@@ -69,8 +73,9 @@ def method_of_value(tx: Translator, owner: Variable, name: str) -> Variable:
 
 
 def missing_method(owner: Variable, name: str) -> Exception:
-    """What to raise for a method that the tables of a built-in type lack: AttributeError, or a break if
-    Python has it.
+    """The exception for a method that the tables of a built-in type lack.
+
+    It is AttributeError, or a graph break if Python has the method.
     """
     cls = owner.python_type()
     if not hasattr(cls, name):

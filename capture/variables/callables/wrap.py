@@ -1,4 +1,8 @@
-"""Existing callables: functions, methods, partials, cells, and what torch makes of its own functions."""
+"""Makes variables of existing callables.
+
+In:  a function, method, partial or cell, or a function that torch has made of another one; and its source.
+Out: the variable, with guards on the callable.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +91,7 @@ def wrap_draw_function(output: OutputGraph, value: Any, source: Source | None) -
 
 
 def wrap_builtin_method(output: OutputGraph, value: Any, source: Source | None) -> Variable:
-    """`[].append` found as a value: bound to an existing object."""
+    """A variable of `[].append` and similar values: a method in C, bound to an existing object."""
     if source is None or isinstance(source, ConstantSource):
         return ValueMethod(wrap(output, value.__self__, ConstantSource(value.__self__)), value.__name__)
     if is_literal(value.__self__):
@@ -114,7 +118,7 @@ def wrap_builtin_method(output: OutputGraph, value: Any, source: Source | None) 
 
 @wraps(torch.jit.ScriptFunction)
 def wrap_script_function(output: OutputGraph, value: Any, source: Source | None) -> Variable:
-    """TorchScript that was made from a function of Python: that stands for it."""
+    """TorchScript made of a Python function: that function stands for it."""
     guard_identity(output, value, source)
     written = getattr(value, "_torchdynamo_inline", None)
     if not isinstance(written, types.FunctionType):
@@ -171,7 +175,7 @@ def wrap_attribute_of_tensors(
 
 @wraps(types.MethodWrapperType)
 def wrap_accessor(output: OutputGraph, value: types.MethodWrapperType, source: Source | None) -> Variable:
-    """What the translation itself has looked up; each look-up makes a new one."""
+    """A variable of an accessor that the translation itself has looked up. Each look-up makes a new one."""
     owner = value.__self__
     of_tensors = isinstance(owner, types.GetSetDescriptorType) and issubclass(
         torch.Tensor, owner.__objclass__
@@ -205,7 +209,8 @@ def wrap_partial(output: OutputGraph, value: Any, source: Source | None) -> Vari
     kwargs = {k: v for k, (_, v) in keywords.entries.items()}  # type: ignore[attr-defined]
     context = _Context(output)
     realized = {k: v.realize() if isinstance(v, LazyVariable) else v for k, v in kwargs.items()}
-    made = PartialVariable(parts["func"], parts["args"].unpack(context), realized, source)  # type: ignore[arg-type]
+    function, positional = parts["func"], parts["args"].unpack(context)
+    made = PartialVariable(function, positional, realized, source)  # type: ignore[arg-type]
     made.fields = parts
     return made
 
