@@ -2,7 +2,7 @@
 
 In:  instructions by name. The extension tells their numbers and operands, from the table in
      `native/guards/guard_instructions.h`.
-Out: `Assembler`: the words, and the objects that they refer to.
+Out: `ProgramAssembler`: the words, and the objects that they refer to.
 
     emit("CHECK_LENGTH", b=3, operands=[2], guard=7)   ->   head word, 2
 """
@@ -22,7 +22,7 @@ REGISTER_LIMIT = 1 << 16
 GUARD_LIMIT = 1 << 23
 
 
-class Instruction(NamedTuple):
+class InstructionFormat(NamedTuple):
     """`operands`: one letter for each word, as the header explains them."""
 
     number: int
@@ -30,17 +30,17 @@ class Instruction(NamedTuple):
 
 
 @cache
-def instructions() -> dict[str, Instruction]:
+def instructions() -> dict[str, InstructionFormat]:
     """The instructions that the extension runs, by name."""
     rows = enumerate(_capture.guard_instructions)
-    return {name: Instruction(number, operands) for number, (name, _, operands) in rows}
+    return {name: InstructionFormat(number, operands) for number, (name, _, operands) in rows}
 
 
 class ProgramTooLarge(ValueError):
     """More guards or places than a program can number."""
 
 
-class Assembler:
+class ProgramAssembler:
     """Collects words, and the objects that they refer to."""
 
     def __init__(self) -> None:

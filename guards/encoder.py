@@ -14,7 +14,7 @@ from types import CodeType
 from typing import Any
 
 from guards import sources as s
-from guards.assembler import Assembler
+from guards.assembler import ProgramAssembler
 from guards.namespace import localsplus_names
 
 SHAPE_FIELDS = ("size", "stride", "storage_offset")  # by number in LOAD_SHAPE
@@ -64,7 +64,7 @@ class Encoder:
     def __init__(self, code: CodeType) -> None:
         self.code: CodeType = code
         self.guard = 0
-        self.assembler = Assembler()
+        self.assembler = ProgramAssembler()
         self.places = 0  # of the widest guard between places
         self.registers = 0
         self.ints = 0
@@ -73,7 +73,7 @@ class Encoder:
         self._names = {name: index for index, name in enumerate(localsplus_names(code))}
 
     def emit(self, name: str, *, a: int = 0, b: int = 0, operands: Sequence[Any] = ()) -> None:
-        """Append an instruction (see `Assembler.emit`)."""
+        """Append an instruction (see `ProgramAssembler.emit`)."""
         self.assembler.emit(name, a=a, b=b, operands=operands, guard=self.guard)
 
     def load(self, name: str, base: int, operands: Sequence[Any] = ()) -> int:

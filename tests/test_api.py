@@ -15,7 +15,7 @@ import torch
 import capture
 from capture.explain import Collector
 from capture.hooks.converters import converter_for
-from capture.hooks.switch import OFF, State, switch
+from capture.hooks.switch import OFF, HookState, switch
 from capture.report.observe import observing
 
 
@@ -67,7 +67,7 @@ def test_enable_captures_callees_and_restores(found):
     x = torch.ones(3)
     with capture.enable("eager"):
         result = double_plus_one(x)
-        assert switch(State("pep523", *converter_for(_settings()))).hook == "pep523"
+        assert switch(HookState("pep523", *converter_for(_settings()))).hook == "pep523"
     assert torch.equal(result, torch.full((3,), 3.0))
     assert found.graph_count == 1
     double_plus_one(torch.ones(4))

@@ -87,7 +87,7 @@ class _Divided:
         self.made: dict[torch.fx.Node, torch.fx.Node] = {}
         self.places: dict[Any, torch.fx.Node] = {}  # by symbol: the node of the old graph that is its number
         self.waiting: list[torch.fx.Node] = []
-        self.parts: list[Part] = []
+        self.parts: list[LazyPart] = []
         self.own: set[Any] = {check, GET}
         for node in gm.graph.nodes:
             if self._fits(node):
@@ -154,7 +154,7 @@ class _Divided:
         for node in nodes:
             copies[node] = inner.node_copy(node, copies.__getitem__)
         inner.output(tuple(copies[node] for node in results))
-        part = Part(torch.fx.GraphModule(torch.nn.Module(), inner), self.compile_part)
+        part = LazyPart(torch.fx.GraphModule(torch.nn.Module(), inner), self.compile_part)
         function = part.function(f"part_{len(self.parts)}")
         called = self.graph.call_function(function, tuple(map_arg(given, self.made.__getitem__)))
         self.parts.append(part)
@@ -215,7 +215,7 @@ class Unhooked:
             switch(before)
 
 
-class Part:
+class LazyPart:
     """A graph that is compiled when it is first called."""
 
     def __init__(self, module: torch.fx.GraphModule, compile_part: Compiler) -> None:

@@ -240,7 +240,7 @@ def make_code(capture: Capture, settings: CaptureSettings) -> None:
     tx = capture.tx
     unsure = settings.fullgraph and tx.output.unbacked.is_uncertain()
     if capture.value is not None:
-        if not (tx.output.assertions or tx.output.inputs.draws or tx.output.inputs.made_first or unsure):
+        if not (tx.output.assertions or tx.output.inputs.draws or tx.output.inputs.new_parameters or unsure):
             capture.recipe = result_recipe(tx.output, capture.value)
         if capture.recipe is None:
             capture.code = frame_code.code_for_return(tx, capture.value)

@@ -36,7 +36,7 @@ class _OpenRegions(threading.local):
     """
 
     def __init__(self) -> None:
-        self.stack: list[tuple[Region, switch.State]] = []
+        self.stack: list[tuple[Region, switch.HookState]] = []
         self.closed_by_error: list[Region] = []
 
 
@@ -52,12 +52,12 @@ class Region:
         self.hook = hook
         self.settings = settings
 
-    def state(self) -> switch.State:
+    def state(self) -> switch.HookState:
         """The hook state of a thread inside of this region."""
         if self.settings is None or self.hook is None:
             return switch.OFF
         converter, key = converter_for(self.settings)
-        return switch.State(self.hook, converter, key)
+        return switch.HookState(self.hook, converter, key)
 
     def __enter__(self) -> Region:
         inside = switch.OFF if stance.current() == stance.FORCE_EAGER else self.state()
@@ -107,7 +107,7 @@ class Region:
         return _natively(self.around(run), self.state(), owner, name)
 
 
-def _natively(described: Any, inside: switch.State, target: Any, *method: str) -> Any:
+def _natively(described: Any, inside: switch.HookState, target: Any, *method: str) -> Any:
     """The same function without a frame of its own, where its hook is the extension's."""
     if inside.hook != "pep523":
         return described

@@ -35,7 +35,7 @@ OUR_PACKAGES = ("capture", "codegen", "guards", "cache")
 GENERATOR_KINDS = 0x20 | 0x80 | 0x200  # generator, coroutine, async generator
 
 
-class _ThreadState(threading.local):
+class _TracedThread(threading.local):
     def __init__(self) -> None:
         self.callback: FrameConverter | None = None
         self.key: Any = None
@@ -43,7 +43,7 @@ class _ThreadState(threading.local):
         self.suspended = False
 
 
-_state = _ThreadState()
+_state = _TracedThread()
 _lock = threading.Lock()
 _enabled_threads = 0
 
@@ -61,7 +61,7 @@ class _Installed:
 _dispatched: dict[int, _Installed] = {}  # by id of the function
 
 
-class Frame:
+class TracedFrame:
     """The equivalent of `_capture.Frame`."""
 
     __slots__ = ("builtins", "code", "failures", "function", "globals", "locals")
@@ -236,7 +236,7 @@ def _find_entry(
             if failed < 0:
                 return entry, slots
             failures.append((entry, failed))
-    entry = _ask(Frame(code, function, localsplus, tuple(failures)))
+    entry = _ask(TracedFrame(code, function, localsplus, tuple(failures)))
     if entry is not None:
         failed, slots = _check(entry, localsplus, function)
         if failed < 0:
@@ -259,7 +259,7 @@ def _check(
     return failed, slots or ()
 
 
-def _ask(frame: Frame) -> Any:
+def _ask(frame: TracedFrame) -> Any:
     """The converter's answer; nothing is traced meanwhile."""
     callback = _state.callback
     assert callback is not None

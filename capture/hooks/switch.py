@@ -1,11 +1,11 @@
 """The two ways to see Python frames, switched as one state of the thread.
 
-In:  `State(hook, converter, key)`, or `OFF`.
+In:  `HookState(hook, converter, key)`, or `OFF`.
 Out: `switch(state)` makes it the state of this thread and returns the one before.
 
-    switch(State("pep523", converter, key))   ->   OFF;   the extension asks `converter` about frames that
+    switch(HookState("pep523", converter, key))   ->   OFF;   the extension asks `converter` about frames that
     have no fitting entry
-    switch(OFF)                               ->   State("pep523", converter, key)
+    switch(OFF)                               ->   HookState("pep523", converter, key)
 
 "pep523" is the extension's evaluator. "settrace" is `capture/hooks/settrace.py`, which needs no extension.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 HOOKS = ("pep523", "settrace")
 
 
-class State(NamedTuple):
+class HookState(NamedTuple):
     """Which hook of this thread asks whom. hook None: none."""
 
     hook: str | None
@@ -36,7 +36,7 @@ class State(NamedTuple):
     key: Any
 
 
-OFF = State(None, None, None)
+OFF = HookState(None, None, None)
 
 
 def lookup(name: str) -> str:
@@ -51,23 +51,23 @@ def lookup(name: str) -> str:
     return name
 
 
-def switch(state: State) -> State:
+def switch(state: HookState) -> HookState:
     """Make `state` that of this thread; returns the one before."""
     hook, converter, key = state
     traced, traced_key = settrace.get_callback()
     if traced is not None or hook == "settrace":
         return _switch_traced(state, traced, traced_key)
     native, native_key = _capture.set_callback(converter, key)
-    return OFF if native is None else State("pep523", native, native_key)
+    return OFF if native is None else HookState("pep523", native, native_key)
 
 
-def _switch_traced(state: State, traced: Any, traced_key: Any) -> State:
+def _switch_traced(state: HookState, traced: Any, traced_key: Any) -> HookState:
     hook, converter, key = state
     native, native_key = _set_native(*((converter, key) if hook == "pep523" else (None, None)))
     settrace.set_callback(*((converter, key) if hook == "settrace" else (None, None)))
     if traced is not None:
-        return State("settrace", traced, traced_key)
-    return OFF if native is None else State("pep523", native, native_key)
+        return HookState("settrace", traced, traced_key)
+    return OFF if native is None else HookState("pep523", native, native_key)
 
 
 def _set_native(converter: Any, key: Any) -> tuple[Any, Any]:

@@ -32,7 +32,7 @@ from capture.sizes.policy import Seen, SizePolicy
 from capture.sizes.symbols import Symbols
 from capture.sizes.unbacked import Allowed, Unbacked
 from capture.variables.core.base import Variable
-from capture.variables.tensors import torch_function_overrides as overrides
+from capture.variables.tensors import torch_function_overrides
 from codegen.fake.fake import fake_mode
 from guards.guard_set import GuardSet
 from guards.kinds.tensors import SharedStorageGuard
@@ -99,8 +99,8 @@ class OutputGraph:
     def call_function(
         self, tx: Translator, function: Any, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        if overrides.concerns(self, args, kwargs):
-            overridden = overrides.call(tx, function, args, kwargs)
+        if torch_function_overrides.concerns(self, args, kwargs):
+            overridden = torch_function_overrides.call(tx, function, args, kwargs)
             if overridden is not None:
                 return overridden
         return self.operations.add(tx, "call_function", function, args, kwargs)
@@ -108,8 +108,8 @@ class OutputGraph:
     def call_method(
         self, tx: Translator, name: str, args: list[Variable], kwargs: dict[str, Variable]
     ) -> Variable:
-        if overrides.concerns(self, args, kwargs):
-            overridden = overrides.call(tx, getattr(torch.Tensor, name), args, kwargs)
+        if torch_function_overrides.concerns(self, args, kwargs):
+            overridden = torch_function_overrides.call(tx, getattr(torch.Tensor, name), args, kwargs)
             if overridden is not None:
                 return overridden
         return self.operations.add(tx, "call_method", name, args, kwargs)
@@ -173,7 +173,7 @@ class OutputGraph:
         """With the guard that tensors share memory as they do now, and those of the symbols."""
         for guard in self.symbols.guards():
             self.guards.add(guard)
-        unguarded: set[Source] = set(self.inputs.made_first)
+        unguarded: set[Source] = set(self.inputs.new_parameters)
         tensors = [
             (i.source, i.value)
             for i in self.inputs.tensors()

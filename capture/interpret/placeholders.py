@@ -54,7 +54,7 @@ class Placeholders:
         self.guards = output.guards
         self.all: list[GraphInput] = []
         self.draws: list[Draw] = []  # from Python's random stream, in their order
-        self.made_first: list[MadeSource] = []  # parameters, by the frame's new code
+        self.new_parameters: list[MadeSource] = []  # parameters, by the frame's new code
         self._finished = False
         self._last_placeholder: torch.fx.Node | None = None
 
@@ -146,7 +146,7 @@ class Placeholders:
 
     def add_made(self, source: MadeSource, fake: torch.Tensor, value: torch.Tensor) -> torch.fx.Node:
         """A tensor that the frame's new code makes before it calls the graph."""
-        self.made_first.append(source)
+        self.new_parameters.append(source)
         node = self._placeholder(source.text, fake)
         self.all.append(GraphInput(source, node, value))
         return node

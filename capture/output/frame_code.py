@@ -65,7 +65,7 @@ class FrameCode:
     globals: dict[str, Any]
     draws: list[Draw]  # made first
     draws_taken_back: list[Draw]  # where Python runs the frame after all
-    made_first: list[MadeSource]
+    new_parameters: list[MadeSource]
     unhooked: bool = False  # where Python runs the frame after all: nothing that it calls is captured either
     on_failure: Any = None  # called with the exception of a graph that raised; may raise itself
 
@@ -98,7 +98,7 @@ def finish(tx: Translator, code: PythonCode) -> FrameCode:
         names_around,
         draws,
         draws,
-        tx.output.inputs.made_first,
+        tx.output.inputs.new_parameters,
     )
 
 
@@ -134,7 +134,7 @@ def assemble(frame_code: FrameCode, graph: Any, inputs: list[Source]) -> types.C
     if graph is None or not (frame_code.conditions or getattr(graph, "may_fail", True)):
         frame_code.draws_taken_back = []  # reading the stream's state costs more than a small graph
     make_draws(code, frame_code.draws, bool(frame_code.draws_taken_back), code.load_source)
-    make_parameters(code, frame_code.made_first, code.load_source)
+    make_parameters(code, frame_code.new_parameters, code.load_source)
     failed, eagerly = Label(), Label()
     if graph is not None:
         _call_graph(code, graph, inputs, frame_code, failed, eagerly)

@@ -44,7 +44,7 @@ class ThreadState:
 
 
 def read_modes() -> dict[str, Any]:
-    """Everything that the functions of `torch_functions.STATE_FUNCTIONS` and torch's context managers change."""
+    """Everything that the functions of `function_kinds.STATE_FUNCTIONS` and torch's context managers change."""
     nesting = torch.autocast_increment_nesting() - 1
     torch.autocast_decrement_nesting()
     return {

@@ -1,12 +1,12 @@
 """Observers: who wants to know what a capture finds.
 
 In:  calls of `capture/frame/convert.py` on `current()` while it captures a frame.
-Out: `Recorder` objects keep what they are told; `explain()` makes its report from one.
+Out: `Observer` objects keep what they are told; `explain()` makes its report from one.
 
-    with observing(recorder): fn(x)      ->   recorder.on_graph(gm, code), recorder.on_break(reason, code),
+    with observing(observer): fn(x)      ->   observer.on_graph(gm, code), observer.on_break(reason, code),
     ...
 
-Observers belong to the thread that entered `observing`. Nobody observing: `current()` is a recorder that
+Observers belong to the thread that entered `observing`. Nobody observing: `current()` is an observer that
 keeps nothing.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from guards.guard_set import GuardSet
 
 
-class Recorder(Protocol):
+class Observer(Protocol):
     """What is told about one captured frame, in the order of its steps."""
 
     def on_graph(self, gm: torch.fx.GraphModule, code: types.CodeType) -> None:
@@ -53,51 +53,51 @@ class _Fanout:
     """Tells every observer of the thread, the outermost first."""
 
     def __init__(self) -> None:
-        self.recorders: list[Recorder] = []
+        self.observers: list[Observer] = []
 
     def on_graph(self, gm: torch.fx.GraphModule, code: types.CodeType) -> None:
-        for recorder in self.recorders:
-            recorder.on_graph(gm, code)
+        for observer in self.observers:
+            observer.on_graph(gm, code)
 
     def on_break(self, reason: BreakReason, code: types.CodeType) -> None:
-        for recorder in self.recorders:
-            recorder.on_break(reason, code)
+        for observer in self.observers:
+            observer.on_break(reason, code)
 
     def on_guards(self, guards: GuardSet, code: types.CodeType) -> None:
-        for recorder in self.recorders:
-            recorder.on_guards(guards, code)
+        for observer in self.observers:
+            observer.on_guards(guards, code)
 
     def on_compile_time(self, phase: str, seconds: float, code: types.CodeType) -> None:
-        for recorder in self.recorders:
-            recorder.on_compile_time(phase, seconds, code)
+        for observer in self.observers:
+            observer.on_compile_time(phase, seconds, code)
 
     def on_recompile(self, text: str, code: types.CodeType) -> None:
-        for recorder in self.recorders:
-            recorder.on_recompile(text, code)
+        for observer in self.observers:
+            observer.on_recompile(text, code)
 
     def on_skip(self, reason: str, code: types.CodeType) -> None:
-        for recorder in self.recorders:
-            recorder.on_skip(reason, code)
+        for observer in self.observers:
+            observer.on_skip(reason, code)
 
 
-class _ThreadState(threading.local):
+class _ObservedThread(threading.local):
     def __init__(self) -> None:
         self.fanout = _Fanout()
 
 
-_state = _ThreadState()
+_state = _ObservedThread()
 
 
-def current() -> Recorder:
+def current() -> Observer:
     """Where to tell; always there."""
     return _state.fanout
 
 
 @contextlib.contextmanager
-def observing(recorder: Recorder) -> Iterator[None]:
-    """Tell `recorder` what is captured on this thread in the block."""
-    _state.fanout.recorders.append(recorder)
+def observing(observer: Observer) -> Iterator[None]:
+    """Tell `observer` what is captured on this thread in the block."""
+    _state.fanout.observers.append(observer)
     try:
         yield
     finally:
-        _state.fanout.recorders.remove(recorder)
+        _state.fanout.observers.remove(observer)

@@ -71,7 +71,7 @@ class Symbols:
             allowed = self.output.unbacked.allowed
             self.env = new_size_env(allowed.scalars, allowed.sizes)
             self.env.owner = self
-            self.env.undecided = undecided.Undecided
+            self.env.undecided = undecided.UndecidedNumber
             self.env.user_line = self.output.user_line
             use_sizes(self.output.fake_mode, self.env)
         return self.env

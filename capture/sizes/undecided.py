@@ -12,7 +12,7 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from capture.report.break_reasons import GraphBreak
 
 
-class Undecided(GraphBreak, GuardOnDataDependentSymNode):
+class UndecidedNumber(GraphBreak, GuardOnDataDependentSymNode):
     """torch's rules may catch it and go on another way; else the graph breaks."""
 
     def __init__(self, expression: Any) -> None:

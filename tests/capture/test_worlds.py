@@ -16,11 +16,7 @@ import capture
 from capture.policy import frame_filter
 from capture.report.config import config
 from capture.report.counters import counters
-from tests.capture.worlds import classes as worlds_classes
-from tests.capture.worlds import language as worlds_language
-from tests.capture.worlds import modules as worlds_modules
-from tests.capture.worlds import process as worlds_process
-from tests.capture.worlds import tensors as worlds_tensors
+from tests.capture.worlds import classes, language, modules, process, tensors
 from tests.capture.worlds.registry import (
     WORLDS,
     World,
@@ -32,7 +28,7 @@ from tests.capture.worlds.registry import (
     world,
 )
 
-MODULES = (worlds_classes, worlds_language, worlds_modules, worlds_process, worlds_tensors)
+MODULES = (classes, language, modules, process, tensors)
 
 
 @world

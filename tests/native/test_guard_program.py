@@ -16,7 +16,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guards.assembler import Assembler, instructions
+from guards.assembler import ProgramAssembler, instructions
 from guards.conditions import (
     OPERATORS,
     ShapeExpression,
@@ -108,7 +108,7 @@ def test_a_slot_that_cannot_be_loaded_fails_behind_the_guards() -> None:
 
 
 def build(*instructions: tuple[str, dict[str, Any]], registers: int = 2, slots: int = 0) -> Any:
-    assembler = Assembler()
+    assembler = ProgramAssembler()
     for name, fields in instructions:
         assembler.emit(name, **fields)
     return _capture.GuardProgram(assembler.to_bytes(), tuple(assembler.objects), registers, 1, slots)
@@ -138,7 +138,7 @@ def test_malformed_programs_are_refused(name: str) -> None:
 
 
 def test_truncated_program_is_refused() -> None:
-    assembler = Assembler()
+    assembler = ProgramAssembler()
     assembler.emit("LOAD_LOCAL", a=0, operands=[0])
     with pytest.raises(ValueError, match="ends inside"):
         _capture.GuardProgram(assembler.to_bytes()[:8], (), 1, 0, 0)

@@ -13,7 +13,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from capture.policy import torch_functions
+from capture.policy import function_kinds
 from capture.policy.torch_compile_marks import substitute_of
 from capture.report.break_reasons import GraphBreak
 from capture.variables.callables.polyfills import POLYFILLS
@@ -21,12 +21,12 @@ from capture.variables.containers.sequence import SequenceVariable, checked_inde
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable, fold, is_foldable
 from capture.variables.core.rules import lookup
-from capture.variables.numbers import max_min as choice
+from capture.variables.numbers import max_min
 from capture.variables.numbers.arithmetic import EXTREMES, compute, extreme
 from capture.variables.numbers.symbolic import is_symbolic
 from capture.variables.objects.user_object import ObjectVariable
 from capture.variables.operations.operators import BINARY
-from capture.variables.tensors import torch_function_overrides as overrides
+from capture.variables.tensors import torch_function_overrides
 from capture.variables.tensors.tensor import TensorVariable
 
 if TYPE_CHECKING:
@@ -64,8 +64,8 @@ class BuiltinVariable(Variable):
         raise GraphBreak("get_attr", value=self, name=name)
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-        if tx.output.modes.function_modes and torch_functions.kind_of(self.function) == "graph":
-            overridden = overrides.call(tx, self.function, args, kwargs)
+        if tx.output.modes.function_modes and function_kinds.kind_of(self.function) == "graph":
+            overridden = torch_function_overrides.call(tx, self.function, args, kwargs)
             if overridden is not None:
                 return overridden
         handler = lookup(self.function)
@@ -99,7 +99,7 @@ def call_pure(tx: Translator, function: Any, args: list[Variable], kwargs: dict[
         known = (SequenceVariable, TensorVariable)  # reading an iterator would use it up
         one = len(args) == 1 and isinstance(args[0], known)
         items = args[0].unpack(tx) if one else args if len(args) > 1 else []
-        largest = extreme(function, items) or choice.extreme(tx, function, items)
+        largest = extreme(function, items) or max_min.extreme(tx, function, items)
         if largest is not None:
             return largest
     if function is operator.index and len(args) == 1:

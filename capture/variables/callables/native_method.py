@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
 from capture.variables.callables.polyfills import dict_fromkeys
-from capture.variables.containers import polyfills as container_copies
+from capture.variables.containers import subclass_polyfills
 from capture.variables.containers.sequence import SequenceVariable
 from capture.variables.containers.sets import SetVariable
 from capture.variables.core.base import Variable
@@ -22,7 +22,7 @@ from capture.variables.core.exception import ExceptionVariable, raise_new
 from capture.variables.core.makers import make, makes
 from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.core.rules import CALLS
-from capture.variables.objects import polyfills as copying
+from capture.variables.objects import copy_polyfills
 from capture.variables.objects.native_base import IMMUTABLE_BASES
 from capture.variables.objects.object_methods import OBJECT_METHODS
 from capture.variables.objects.user_object import ObjectVariable
@@ -83,7 +83,7 @@ def _call_on_base(
     tx: Translator, descriptor: Any, owner: ObjectVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
     base: Any = owner.base_value
-    own = container_copies.METHODS.get((base.python_type(), descriptor.__name__))
+    own = subclass_polyfills.METHODS.get((base.python_type(), descriptor.__name__))
     if own is not None:
         return tx.wrap_function(own).call(tx, [owner, *args], kwargs)
     if base.python_type() is collections.OrderedDict and _changes_items(owner):
@@ -97,8 +97,8 @@ def _call_on_base(
         value = base.factory.call(tx, [], {})
         owner.call_method(tx, "__setitem__", [args[0], value], {})
         return value
-    if descriptor.__name__ == "__reduce__" and base.python_type() in copying.REDUCED_CONTAINERS:
-        return tx.wrap_function(copying.reduce_container).call(tx, [owner], {})
+    if descriptor.__name__ == "__reduce__" and base.python_type() in copy_polyfills.REDUCED_CONTAINERS:
+        return tx.wrap_function(copy_polyfills.reduce_container).call(tx, [owner], {})
     result: Variable = base.call_method(
         tx, descriptor.__name__, [arg.plain_argument() for arg in args], kwargs
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import _capture
 import torch
 
-from capture.policy import torch_functions
+from capture.policy import function_kinds
 from capture.variables.callables.builtin import BuiltinVariable
 from capture.variables.callables.function import BoundMethodVariable, CellVariable, UserFunctionVariable
 from capture.variables.callables.library import CachedFunctionVariable, LibraryCallable
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 def wrap_function(output: OutputGraph, value: types.FunctionType, source: Source | None) -> Variable:
-    if torch_functions.kind_of(value) is not None:
+    if function_kinds.kind_of(value) is not None:
         guard_identity(output, value, source)
         return TorchFunctionVariable(value, source)
     if source is not None and not isinstance(source, ConstantSource):
@@ -74,13 +74,13 @@ def wrap_builtin(output: OutputGraph, value: Any, source: Source | None) -> Vari
     if (
         owner is not None
         and not isinstance(owner, (types.ModuleType, type))
-        and torch_functions.kind_of(value) is None
+        and function_kinds.kind_of(value) is None
     ):
         return wrap_builtin_method(output, value, source)
     guard_identity(output, value, source)
     if isinstance(value, functools._lru_cache_wrapper):
         return CachedFunctionVariable(value, ConstantSource(value))
-    if lookup(value) is None and torch_functions.kind_of(value) is not None:
+    if lookup(value) is None and function_kinds.kind_of(value) is not None:
         return TorchFunctionVariable(value, source)
     return BuiltinVariable(value, source)
 

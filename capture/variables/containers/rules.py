@@ -22,7 +22,7 @@ from capture.variables.core.base import Variable
 from capture.variables.core.constant import NONE, ConstantVariable, fold, raise_type_error
 from capture.variables.core.exception import raise_new
 from capture.variables.core.rules import CALLS, rule
-from capture.variables.objects import polyfills as copying
+from capture.variables.objects import copy_polyfills
 from capture.variables.objects.instance import native_new
 from capture.variables.operations.equality import sort_items
 
@@ -153,4 +153,4 @@ def _copy(tx: Translator, value: Variable) -> Variable:
         return value.call_method(tx, "copy", [], {})
     if value.is_constant():
         return value
-    return tx.wrap_function(copying.copy_object).call(tx, [value], {})
+    return tx.wrap_function(copy_polyfills.copy_object).call(tx, [value], {})

@@ -17,7 +17,7 @@ from capture.variables.containers.views import DictViewVariable
 from capture.variables.core.base import Variable
 from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.core.wrap import WRAPPERS, guard_type, wrap, wraps
-from capture.variables.iterators import rules as made
+from capture.variables.iterators import rules
 from capture.variables.iterators.dict_iterator import DictIterator
 from capture.variables.iterators.iterator import (
     CountIterator,
@@ -75,9 +75,9 @@ MAKERS: dict[type, Any] = {
     type(iter(range(0))): _range_iterator,
     **{cls: _dict_iterator(kind) for cls, kind in DICT_WALKS.items()},
     enumerate: lambda numbers, parts, source: EnumerateIterator(parts[0], numbers[0], source),
-    zip: lambda numbers, parts, source: made.zip_of(parts, bool(numbers[1]), source),
-    map: lambda numbers, parts, source: made.map_of(parts, source),
-    filter: lambda numbers, parts, source: made.filter_of(parts, source),
+    zip: lambda numbers, parts, source: rules.zip_of(parts, bool(numbers[1]), source),
+    map: lambda numbers, parts, source: rules.map_of(parts, source),
+    filter: lambda numbers, parts, source: rules.filter_of(parts, source),
     itertools.count: lambda numbers, parts, source: CountIterator(numbers[0], parts[0].as_constant(), source),
     itertools.repeat: lambda numbers, parts, source: RepeatIterator(parts[0], numbers[0], source),
 }

@@ -12,7 +12,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from capture.report.break_reasons import GraphBreak
-from capture.variables.containers import polyfills as container_copies
+from capture.variables.containers import subclass_polyfills
 from capture.variables.core.base import Variable
 from capture.variables.core.class_lookup import MISSING, lookup_type
 from capture.variables.core.constant import NONE, ConstantVariable
@@ -83,7 +83,7 @@ def plain_operand(value: Variable, *methods: str) -> Variable:
     if base is None or not isinstance(base, Variable):
         return value
     kind = base.python_type()
-    if any((kind, name) in container_copies.METHODS for name in methods):
+    if any((kind, name) in subclass_polyfills.METHODS for name in methods):
         return value
     if kind in LITERAL_BASES and value.class_entry("__torch_function__") is not MISSING:  # type: ignore[attr-defined]
         return value

@@ -133,7 +133,7 @@ for _kind in (property, staticmethod, classmethod):
 # --- stand-ins --------------------------------------------------------------------------------------------
 
 
-class StandIn:
+class ValueStandIn:
     """In a class, for a value of the frame that has nothing to do with how attributes are found."""
 
 
@@ -159,7 +159,7 @@ def stand_in(tx: Translator, value: Variable) -> Any:
     try:
         return value.real_value()
     except NotConstant:
-        substitute = StandIn()
+        substitute = ValueStandIn()
         tx.output.objects.remember(substitute, value)
         return substitute
 

@@ -11,7 +11,7 @@ from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.exception import raise_new
 from capture.variables.core.makers import make
-from capture.variables.objects import polyfills as copying
+from capture.variables.objects import copy_polyfills
 from capture.variables.operations.equality import same_object
 
 if TYPE_CHECKING:
@@ -68,16 +68,16 @@ def _not_ordered(tx: Translator, owner: ObjectVariable, other: Variable) -> Vari
 
 
 def _reduce_ex(tx: Translator, owner: ObjectVariable, *args: Variable) -> Variable:
-    return tx.wrap_function(copying.reduce_ex).call(tx, [owner, *args], {})
+    return tx.wrap_function(copy_polyfills.reduce_ex).call(tx, [owner, *args], {})
 
 
 def _reduce(tx: Translator, owner: ObjectVariable, *args: Variable) -> Variable:
-    return tx.wrap_function(copying.reduce).call(tx, [owner, *args], {})
+    return tx.wrap_function(copy_polyfills.reduce).call(tx, [owner, *args], {})
 
 
 def _get_state(tx: Translator, owner: ObjectVariable) -> Variable:
     names = copyreg._slotnames(owner.cls)  # type: ignore[attr-defined]
-    return tx.wrap_function(copying.getstate).call(
+    return tx.wrap_function(copy_polyfills.getstate).call(
         tx, [owner, make(tuple, [*map(ConstantVariable, names)])], {}
     )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from capture.report.break_reasons import GraphBreak
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
-from capture.variables.objects import polyfills as copying
+from capture.variables.objects import copy_polyfills
 from capture.variables.operations.equality import COMPARISONS, DUNDERS
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def call_operator(tx: Translator, owner: Variable, name: str, args: list[Variabl
 
     None if the class has no such operator.
     """
-    if name in ("__reduce__", "__reduce_ex__") and owner.python_type() in copying.REDUCED_CONTAINERS:
-        return tx.wrap_function(copying.reduce_container).call(tx, [owner], {})
+    if name in ("__reduce__", "__reduce_ex__") and owner.python_type() in copy_polyfills.REDUCED_CONTAINERS:
+        return tx.wrap_function(copy_polyfills.reduce_container).call(tx, [owner], {})
     found = OPERATOR_METHODS.get(name)
     if found is None or len(args) != 1 or not hasattr(owner.python_type(), name):
         return None

@@ -39,8 +39,7 @@ from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.class_lookup import lookup_type
 from capture.variables.core.constant import STRING_METHODS, ConstantVariable, fold, raise_type_error
 from capture.variables.core.exception import raise_python
-from capture.variables.numbers import graph_float
-from capture.variables.numbers import max_min as choice
+from capture.variables.numbers import graph_float, max_min
 from capture.variables.numbers.arithmetic import compute
 from capture.variables.numbers.graph_float import GraphFloatVariable
 from capture.variables.numbers.symbolic import SymbolicVariable
@@ -107,8 +106,8 @@ def binary_operator(tx: Translator, symbol: str, left: Variable, right: Variable
     if _has_operator(tx, one, f"__{name}__") or _has_operator(tx, other, f"__r{name}__"):
         return user_operator(tx, symbol, name, left, right)
     left, right = one, other
-    if choice.is_among((left, right)):
-        return choice.operate(tx, symbol, function, [left, right])
+    if max_min.is_among((left, right)):
+        return max_min.operate(tx, symbol, function, [left, right])
     if isinstance(left, TensorVariable) or isinstance(right, TensorVariable):
         return tx.output.call_function(tx, function, [left, right], {})
     if graph_float.is_among((left, right)):

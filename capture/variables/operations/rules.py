@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import NONE, ConstantVariable
 from capture.variables.core.rules import CALLS, rule
-from capture.variables.numbers import tensor_reads as read_numbers
+from capture.variables.numbers import tensor_reads
 from capture.variables.numbers.symbolic import is_unbacked
 from capture.variables.operations.equality import same_object
 from capture.variables.operations.operators import (
@@ -105,7 +105,7 @@ def _operator_not(tx: Translator, value: Variable) -> Variable:
 
 @rule(operator.truth, bool)
 def _bool(tx: Translator, value: Variable = ConstantVariable(False)) -> Variable:
-    number = read_numbers.read(tx, "__bool__", value, []) if isinstance(value, TensorVariable) else None
+    number = tensor_reads.read(tx, "__bool__", value, []) if isinstance(value, TensorVariable) else None
     if number is None and is_unbacked(value):
-        number = read_numbers.is_not_zero(value)
+        number = tensor_reads.is_not_zero(value)
     return number or ConstantVariable(value.truth(tx))

@@ -116,7 +116,7 @@ def _is_untouched(output: OutputGraph, held: GraphInput) -> bool:
 
 
 def add_parameter(output: OutputGraph, held: GraphInput, requires_grad: bool) -> Variable:
-    source = MadeSource(len(output.inputs.made_first), held.source, requires_grad)
+    source = MadeSource(len(output.inputs.new_parameters), held.source, requires_grad)
     with output.fake_mode:
         fake = held.node.meta["example_value"].detach()
         fake.requires_grad_(requires_grad)

@@ -39,9 +39,9 @@ from capture.variables.core.constant import NONE
 from capture.variables.core.rules import rule
 from capture.variables.core.watch import Watch
 from capture.variables.objects.user_object import ObjectVariable
-from capture.variables.tensors import subgraph as outline
+from capture.variables.tensors import subgraph
 from capture.variables.tensors.tensor import TENSOR_METHODS, TensorVariable
-from capture.variables.torch import wrapper_polyfills as written
+from capture.variables.torch import wrapper_polyfills
 from capture.variables.torch.hook_reads import function_that_reads_late
 from capture.variables.torch.nn_module import ModuleVariable
 from codegen.fake.fake import FakeTensor
@@ -139,7 +139,7 @@ def _remove(tx: Translator, handle: Variable) -> Variable:
     effects = tx.output.side_effects
     exists = isinstance(handle, ObjectVariable) and handle.value is not None and handle.source is not None
     if not exists or effects.is_mutated(handle) or handle.get_attr(tx, "extra_dict_ref").truth(tx):
-        return tx.wrap_function(written.remove_hook).call(tx, [handle], {})
+        return tx.wrap_function(wrapper_polyfills.remove_hook).call(tx, [handle], {})
     effects.register(Removal(handle))
     effects.hooks_unknown_since = tx.output.root_step
     return NONE
@@ -171,19 +171,19 @@ def _register_hook(self: TensorVariable, tx: Translator, hook: Variable) -> Vari
         raise GraphBreak("method", name="register_hook", value=self)
     body = _body(tx, self, hook)
     late = function_that_reads_late(tx, hook)
-    kept = Kept(hook, tx.output.root_step)
-    if late is None and kept.reaches_objects:
+    watch = HookWatch(hook, tx.output.root_step)
+    if late is None and watch.reaches_objects:
         raise GraphBreak("method", name="register_hook", value=self)
     if late is None:
         node = tx.output.graph.call_function(_registering(body), (self.node, *body.lifted))
     else:
         node = tx.output.graph.call_function(_registering_function(late), (self.node,))
     node.meta["example_value"] = None
-    tx.output.side_effects.keep(kept)
+    tx.output.side_effects.keep(watch)
     return GraphHandle(node)
 
 
-def _registering(body: outline.Body) -> Callable[..., None]:
+def _registering(body: subgraph.Body) -> Callable[..., None]:
     """The node's target. (A graph can't hold a function among its arguments.)"""
     run, structure = body.module, body.structure
 
@@ -202,7 +202,7 @@ def _registering_function(function: Callable[[torch.Tensor], torch.Tensor | None
     return register_hook
 
 
-def _body(tx: Translator, owner: TensorVariable, hook: Variable) -> outline.Body:
+def _body(tx: Translator, owner: TensorVariable, hook: Variable) -> subgraph.Body:
     output = tx.output
     modes, output.modes.function_modes = (
         output.modes.function_modes,
@@ -213,7 +213,7 @@ def _body(tx: Translator, owner: TensorVariable, hook: Variable) -> outline.Body
         with torch.no_grad():
             with output.fake_mode:
                 grad = torch.zeros_like(owner.fake)
-            body = outline.without_effects(tx, hook, (grad,), {})
+            body = subgraph.without_effects(tx, hook, (grad,), {})
     except ObservedException as raised:
         raise GraphBreak("raised", error=raised.variable.describe()) from None
     finally:
@@ -225,7 +225,7 @@ def _body(tx: Translator, owner: TensorVariable, hook: Variable) -> outline.Body
     return body
 
 
-class Kept(Watch):
+class HookWatch(Watch):
     """What a hook reaches: where the frame changes it later, the hook is registered by Python instead."""
 
     def __init__(self, hook: Variable, step: int) -> None:

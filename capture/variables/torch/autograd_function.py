@@ -30,11 +30,10 @@ from capture.variables.core.base import ObservedException, Variable
 from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.rules import rule
 from capture.variables.objects.type_object import ClassVariable
-from capture.variables.tensors import subgraph as outline
-from capture.variables.tensors import torch_function_overrides as overrides
+from capture.variables.tensors import subgraph, torch_function_overrides
 from capture.variables.tensors.tensor import TensorVariable
 from capture.variables.tensors.tensor_subclass import as_class
-from capture.variables.torch import autograd_function_polyfills as written
+from capture.variables.torch import autograd_function_polyfills
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -134,7 +133,9 @@ def _forward(
     """The context and the result."""
     flags = TupleVariable([ConstantVariable(n) for n in needs])
     setup = ConstantVariable(_has_setup(function))
-    ctx, result = _interpret(tx, written.forward, [function, setup, flags, TupleVariable(args)]).unpack(tx)
+    ctx, result = _interpret(
+        tx, autograd_function_polyfills.forward, [function, setup, flags, TupleVariable(args)]
+    ).unpack(tx)
     return ctx, result
 
 
@@ -145,7 +146,7 @@ def _inlined(tx: Translator, function: ClassVariable, args: list[Variable], need
     output = tx.output
     last, states = next(reversed(output.graph.nodes), None), len(output.modes.changes)
     ctx, result = _forward(tx, function, args, needs)
-    made = outline.behind(output.graph, last)
+    made = subgraph.behind(output.graph, last)
     if not any(_is_recorded(node) for operation in made for node in (operation, *operation.all_input_nodes)):
         for node in [n for n in made if n.target is torch._C._set_grad_enabled]:
             output.graph.erase_node(node)  # it makes no difference
@@ -157,7 +158,7 @@ def _inlined(tx: Translator, function: ClassVariable, args: list[Variable], need
 
 def _is_recorded(node: torch.fx.Node) -> bool:
     value = node.meta.get("example_value")
-    return any(tensor.requires_grad for tensor in outline.tensors_of(value))
+    return any(tensor.requires_grad for tensor in subgraph.tensors_of(value))
 
 
 def _returned(tx: Translator, result: Variable, args: list[Variable], dirty: list[Variable]) -> Variable:
@@ -172,7 +173,7 @@ def _returned(tx: Translator, result: Variable, args: list[Variable], dirty: lis
         if result.fake.requires_grad:
             raise GraphBreak("aliasing", what="a custom function writes to an argument without gradients")
         return result
-    if overrides.concerns(tx.output, [result], {}):
+    if torch_function_overrides.concerns(tx.output, [result], {}):
         raise GraphBreak("aliasing", what="a custom function returns its own argument")
     name, rest = ("detach", []) if result.fake.requires_grad else ("view_as", [result])
     return tx.output.call_method(tx, name, [result, *rest], {})
@@ -200,7 +201,7 @@ class Trial:
         self.states = len(tx.output.modes.changes)
         inputs, draws = len(tx.output.inputs.all), len(tx.output.inputs.draws)
         effects = tx.output.side_effects.count()
-        versions = {node: outline.version_of(node) for node in tx.output.graph.nodes}
+        versions = {node: subgraph.version_of(node) for node in tx.output.graph.nodes}
 
         self.ctx, self.result = _forward(tx, function, args, needs)
         self.results = _parts(tx, self.result)
@@ -230,12 +231,17 @@ class Trial:
         none = ConstantVariable(None)
         given = [next(grads) if isinstance(r, TensorVariable) else none for r in self.results]
         return _parts(
-            tx, _interpret(tx, written.backward, [self.function, self.ctx, TupleVariable(list(given))])
+            tx,
+            _interpret(
+                tx,
+                autograd_function_polyfills.backward,
+                [self.function, self.ctx, TupleVariable(list(given))],
+            ),
         )
 
     def _operations(self, last: torch.fx.Node | None) -> list[torch.fx.Node]:
         """Those behind `last`, without the changes of grad mode around them."""
-        made = outline.behind(self.output.graph, last)
+        made = subgraph.behind(self.output.graph, last)
         setters = [n for n in made if n.target is torch._C._set_grad_enabled]
         for node in (setters[0], setters[-1]) if setters else ():
             self.output.graph.erase_node(node)
@@ -243,7 +249,7 @@ class Trial:
 
     def _check_writes(self, versions: dict[torch.fx.Node, int | None]) -> None:
         """To arguments that the function marks as dirty alone."""
-        written_to = [node for node, version in versions.items() if outline.version_of(node) != version]
+        written_to = [node for node, version in versions.items() if subgraph.version_of(node) != version]
         if not written_to and not self.dirty:
             return
         if any(map(_is_transformed, self.tensors)) or any(
@@ -343,9 +349,9 @@ def _in_bodies(tx: Translator, args: list[Variable], trial: Trial) -> list[Varia
         raise GraphBreak("method", name="apply", value=trial.function)
     gradients = [g for a, g in zip(args, trial.gradients) if isinstance(a, TensorVariable)]
     outgoing = [g.node for g in gradients if isinstance(g, TensorVariable)]
-    backward, kept = outline.take_out(graph, [g.node for g in trial.grads], trial.backward_made, outgoing)
+    backward, kept = subgraph.take_out(graph, [g.node for g in trial.grads], trial.backward_made, outgoing)
     inner = [node for node in kept if node in set(trial.made)]
-    forward, read = outline.take_out(graph, [], trial.made, [*trial.result_nodes, *inner])
+    forward, read = subgraph.take_out(graph, [], trial.made, [*trial.result_nodes, *inner])
     places = {node: index for index, node in reversed(list(enumerate(nodes)))}
     places |= {node: len(nodes) + count + index for index, node in enumerate(inner)}
     following = iter(range(len(outgoing)))

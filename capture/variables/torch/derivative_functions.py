@@ -18,7 +18,7 @@ from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import FALSE
 from capture.variables.core.rules import rule
-from capture.variables.tensors import subgraph as outline
+from capture.variables.tensors import subgraph
 from capture.variables.torch.transforms import (
     bodies_to_run,
     given_values,
@@ -37,7 +37,7 @@ class DerivativeFunction(Variable):
     """`run(function, primals, args, **options)` is what a call does."""
 
     def __init__(
-        self, tx: Translator, name: str, run: Callable[..., Any], primals: list[Variable], body: outline.Body
+        self, tx: Translator, name: str, run: Callable[..., Any], primals: list[Variable], body: subgraph.Body
     ) -> None:
         super().__init__(None)
         self.name = name
@@ -59,7 +59,7 @@ class DerivativeFunction(Variable):
     def versions_now(self, tx: Translator) -> list[int | None]:
         """How often the tensors that the body reads have been written to."""
         nodes = [*given_values(tx, TupleVariable(self.primals), {})[1], *self.body.lifted]
-        return [outline.version_of(node) for node in nodes]
+        return [subgraph.version_of(node) for node in nodes]
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         if (
@@ -68,17 +68,17 @@ class DerivativeFunction(Variable):
             signal = GraphBreak("reconstruct", value=self)
             signal.born = self.born
             raise signal
-        options = {name: outline.plain(tx, v, no_tensor) for name, v in kwargs.items()}
+        options = {name: subgraph.plain(tx, v, no_tensor) for name, v in kwargs.items()}
 
         def apply(function: Any) -> Any:
             return lambda primals, args: self.run(function, primals, args, **options)
 
         given, nodes = given_values(tx, TupleVariable([TupleVariable(self.primals), TupleVariable(args)]), {})
         run = functools.partial(
-            run_bodies, apply, bodies_to_run([self.body]), outline.Structure(given), len(nodes)
+            run_bodies, apply, bodies_to_run([self.body]), subgraph.Structure(given), len(nodes)
         )
         lifted = [node.meta["example_value"] for node in self.body.lifted]
-        example = on_fakes(tx, self.name, functools.partial(run, *outline.tensors_of(given), *lifted))
+        example = on_fakes(tx, self.name, functools.partial(run, *subgraph.tensors_of(given), *lifted))
         return transform_node(tx, f"{self.name}_function", apply, [self.body], given, nodes, example)
 
     def children(self) -> list[Variable]:
@@ -99,7 +99,7 @@ def _vjp(tx: Translator, func: Variable, *primals: Variable, has_aux: Variable =
     def gradients(function: Any, primals: Any, args: Any, **options: Any) -> Any:
         return torch.func.vjp(function, *primals, has_aux=aux)[1](*args, **options)
 
-    seen: list[outline.Body] = []
+    seen: list[subgraph.Body] = []
     made = transformed(tx, "vjp", results, func, TupleVariable(list(primals)), {}, keep=seen)
     pull = DerivativeFunction(tx, "vjp", gradients, list(primals), seen[0])
     if not aux:
@@ -117,7 +117,7 @@ def _linearize(tx: Translator, func: Variable, *primals: Variable) -> Variable:
     def twice(function: Any) -> Any:
         return lambda *primals: (function(*primals), function(*primals))
 
-    seen: list[outline.Body] = []
+    seen: list[subgraph.Body] = []
     made = transformed(tx, "linearize", twice, func, TupleVariable(list(primals)), {}, keep=seen)
     if mode.has_drawn:
         raise GraphBreak("call", value="linearize of a function that draws random numbers")

@@ -24,7 +24,7 @@ from capture.variables.core.constant import NONE
 from capture.variables.core.exception import raise_new
 from capture.variables.core.rules import rule
 from capture.variables.numbers.symbolic import SymbolicVariable
-from capture.variables.tensors import subgraph as outline
+from capture.variables.tensors import subgraph
 from capture.variables.tensors.tensor import TensorVariable
 from capture.variables.torch.torch_function import TorchFunctionVariable
 from capture.variables.torch.transforms import (
@@ -56,20 +56,20 @@ def _cond(
     given, nodes = given_values(tx, TupleVariable(operands.unpack(tx)), {})
     if not all(isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(given)):
         raise GraphBreak("call", value="torch.cond with operands that are no tensors")
-    left, right = (outline.apart(tx, function, given[0]) for function in (true_fn, false_fn))
+    left, right = (subgraph.apart(tx, function, given[0]) for function in (true_fn, false_fn))
     _check_alike(true_fn, left, right)
-    pairs = list(zip(outline.tensors_of(left.example), outline.tensors_of(right.example)))
+    pairs = list(zip(subgraph.tensors_of(left.example), subgraph.tensors_of(right.example)))
     example = left.structure.fill([one if one.requires_grad else other for one, other in pairs])
     differentiable = [one.requires_grad or other.requires_grad for one, other in pairs]
     run = functools.partial(
         _choose, left.module, right.module, left.structure, differentiable, len(nodes), len(left.lifted)
     )
-    return outline.call_node(tx, "cond", run, [pred.node, *nodes, *left.lifted, *right.lifted], example)
+    return subgraph.call_node(tx, "cond", run, [pred.node, *nodes, *left.lifted, *right.lifted], example)
 
 
-def _check_alike(function: Variable, left: outline.Body, right: outline.Body) -> None:
+def _check_alike(function: Variable, left: subgraph.Body, right: subgraph.Body) -> None:
     """The results of both branches look alike: else Python raises what torch has to say."""
-    results = [outline.tensors_of(body.example) for body in (left, right)]
+    results = [subgraph.tensors_of(body.example) for body in (left, right)]
     alike = left.structure.matches(right.structure) and all(map(_look_alike, *results))
     if not alike or None in left.structure.others():
         raise GraphBreak(
@@ -84,7 +84,7 @@ def _look_alike(left: torch.Tensor, right: torch.Tensor) -> bool:
 def _choose(
     left: torch.fx.GraphModule,
     right: torch.fx.GraphModule,
-    results: outline.Structure,
+    results: subgraph.Structure,
     differentiable: list[bool],
     count: int,
     middle: int,
@@ -96,7 +96,7 @@ def _choose(
     """
     operands, lifted = tensors[:count], tensors[count:]
     chosen = left(*operands, *lifted[:middle]) if pred else right(*operands, *lifted[middle:])
-    sources = [tensor for tensor in outline.tensors_of(tensors) if tensor.requires_grad]
+    sources = [tensor for tensor in subgraph.tensors_of(tensors) if tensor.requires_grad]
     if torch.is_grad_enabled() and sources and any(differentiable):
         chosen = join(differentiable, *chosen, *sources)
     return results.fill(chosen)
@@ -141,9 +141,9 @@ def _checkpoint(
     if kwargs and options["use_reentrant"]:
         raise raise_new(ValueError, f"Unexpected keyword arguments: {','.join(kwargs)}")
     given, nodes = given_values(tx, TupleVariable(list(args)), kwargs)
-    body = outline.without_effects(tx, function, *given, may_write=True)
+    body = subgraph.without_effects(tx, function, *given, may_write=True)
     check_results(function, body)
-    results, inputs = outline.tensors_of(body.example), outline.tensors_of(given)
+    results, inputs = subgraph.tensors_of(body.example), subgraph.tensors_of(given)
     if (
         options["use_reentrant"]
         and not any(t.requires_grad for t in inputs)
@@ -151,7 +151,7 @@ def _checkpoint(
     ):
         raise GraphBreak("call_skipped", name="checkpoint", why="none of its arguments needs a gradient")
     apply = functools.partial(_checkpointed, options, body.writes)
-    returned = outline.tensor_variables(tx, [*args, *kwargs.values()])
+    returned = subgraph.tensor_variables(tx, [*args, *kwargs.values()])
     return transform_node(tx, "checkpoint", apply, [body], given, nodes, body.example, returned)
 
 
@@ -181,7 +181,7 @@ def _option(tx: Translator, value: Variable) -> Any:
 
 def _checkpointed(options: dict[str, Any], writes: bool, function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
-        if not runs_for_real(outline.tensors_of((args, kwargs))):
+        if not runs_for_real(subgraph.tensors_of((args, kwargs))):
             if writes:  # running statistics and the like: they are written once more when the backward runs
                 raise UnsupportedOperatorException("a checkpoint of what writes to tensors")  # type: ignore[arg-type]
             return function(*args, **kwargs)
@@ -197,29 +197,29 @@ def _checkpointed(options: dict[str, Any], writes: bool, function: Callable[...,
 def _map(tx: Translator, function: Variable, xs: Variable, *args: Variable) -> Variable:
     """The body on each slice of `xs` along its first dimension, and the results stacked."""
     (given, _), nodes = given_values(tx, TupleVariable([xs, *args]), {})
-    slices = outline.tensors_of(given[0])
+    slices = subgraph.tensors_of(given[0])
     if (
         not slices
         or any(t.ndim == 0 or t.shape[0] != slices[0].shape[0] for t in slices)
         or not slices[0].shape[0]
     ):
         raise GraphBreak("iterate", value=xs)
-    first = outline.Structure(given[0]).fill([t.select(0, 0) for t in slices])
-    if len({t.untyped_storage()._cdata for t in outline.tensors_of(given)}) != len(nodes):
+    first = subgraph.Structure(given[0]).fill([t.select(0, 0) for t in slices])
+    if len({t.untyped_storage()._cdata for t in subgraph.tensors_of(given)}) != len(nodes):
         raise GraphBreak("aliasing", what="map of tensors that share memory")
-    body = outline.apart(tx, function, (first, *given[1:]))
+    body = subgraph.apart(tx, function, (first, *given[1:]))
     run = functools.partial(_each, body.module, body.structure, len(slices))
     lifted = [n.meta["example_value"] for n in body.lifted]
     symbolic = not isinstance(slices[0].shape[0], int)
     example = on_fakes(
-        tx, "map", functools.partial(run, *outline.tensors_of(given), *lifted, symbolic=symbolic)
+        tx, "map", functools.partial(run, *subgraph.tensors_of(given), *lifted, symbolic=symbolic)
     )
-    return outline.call_node(tx, "map", run, [*nodes, *body.lifted], example)
+    return subgraph.call_node(tx, "map", run, [*nodes, *body.lifted], example)
 
 
 def _each(
     body: torch.fx.GraphModule,
-    structure: outline.Structure,
+    structure: subgraph.Structure,
     count: int,
     *tensors: torch.Tensor,
     symbolic: bool = False,
@@ -231,4 +231,4 @@ def _each(
         raise UnsupportedOperatorException("map over slices of which the number is not known")
     rows = [body(*(t.select(0, i) for t in slices), *rest) for i in range(1 if symbolic else size)]
     stacked = [torch.stack(column) for column in zip(*rows)]
-    return structure.fill([outline.repeated(column, size) for column in stacked] if symbolic else stacked)
+    return structure.fill([subgraph.repeated(column, size) for column in stacked] if symbolic else stacked)

@@ -24,7 +24,7 @@ from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import FALSE, ConstantVariable
 from capture.variables.core.rules import rule
-from capture.variables.tensors import subgraph as outline
+from capture.variables.tensors import subgraph
 from capture.variables.torch.transforms import (
     check_results,
     given_values,
@@ -44,8 +44,8 @@ def check_alike(what: str, before: Any, after: Any, *, gradients_too: bool = Fal
     """What a loop carries keeps its form. `gradients_too`: also whether it requires grad, since nobody knows
     how often the loop runs.
     """
-    pairs = zip(outline.tensors_of(before), outline.tensors_of(after))
-    alike = outline.Structure(before).matches(outline.Structure(after)) and all(
+    pairs = zip(subgraph.tensors_of(before), subgraph.tensors_of(after))
+    alike = subgraph.Structure(before).matches(subgraph.Structure(after)) and all(
         (a.shape, a.dtype) == (b.shape, b.dtype) and (not gradients_too or a.requires_grad >= b.requires_grad)
         for a, b in pairs
     )
@@ -67,7 +67,7 @@ def only_tensors(what: str, tree: Any) -> Tensors:
 def _while_loop(tx: Translator, cond_fn: Variable, body_fn: Variable, carried_inputs: Variable) -> Variable:
     (given, _), nodes = given_values(tx, TupleVariable(carried_inputs.unpack(tx)), {})
     only_tensors("while_loop", given)
-    condition, body = outline.apart(tx, cond_fn, given), outline.apart(tx, body_fn, given)
+    condition, body = subgraph.apart(tx, cond_fn, given), subgraph.apart(tx, body_fn, given)
     again = condition.example
     if not isinstance(again, torch.Tensor) or again.dtype != torch.bool or again.numel() != 1:
         raise GraphBreak("call", value="while_loop of a condition that is no boolean tensor")
@@ -76,13 +76,13 @@ def _while_loop(tx: Translator, cond_fn: Variable, body_fn: Variable, carried_in
         _loop, condition.module, body.module, body.structure, len(nodes), len(condition.lifted)
     )
     lifted = [*condition.lifted, *body.lifted]
-    return outline.call_node(tx, "while_loop", run, [*nodes, *lifted], body.example)
+    return subgraph.call_node(tx, "while_loop", run, [*nodes, *lifted], body.example)
 
 
 def _loop(
     condition: RunBody,
     body: RunBody,
-    results: outline.Structure,
+    results: subgraph.Structure,
     count: int,
     middle: int,
     *tensors: torch.Tensor,
@@ -125,26 +125,26 @@ def _scan(
     only_tensors("scan", carry)
     where, size = slices_of("scan", rows, dim.as_constant())
     first = pytree.tree_map(lambda t: t.select(where, 0), rows)
-    body = outline.apart(tx, combine_fn, (carry, first))
+    body = subgraph.apart(tx, combine_fn, (carry, first))
     if type(body.example) is not tuple or len(body.example) != 2:
         raise GraphBreak("call", value="scan of a function that does not return a pair")
     only_tensors("scan", body.example)
     symbolic = not isinstance(size, int)
     check_alike("scan", carry, body.example[0])
-    count = len(outline.tensors_of(carry))
+    count = len(subgraph.tensors_of(carry))
     run = functools.partial(
         _scan_rows, body.module, body.structure, count, len(nodes) - count, where, reverse.truth(tx)
     )
     lifted = [node.meta["example_value"] for node in body.lifted]
-    taken = [*outline.tensors_of(given), *lifted]
+    taken = [*subgraph.tensors_of(given), *lifted]
     made = on_fakes(tx, "scan", functools.partial(run, *taken, symbolic=symbolic))
     limited = up_to_long("scan", run, where, place=count)
-    return outline.call_node(tx, "scan", limited, [*nodes, *body.lifted], made)
+    return subgraph.call_node(tx, "scan", limited, [*nodes, *body.lifted], made)
 
 
 def _scan_rows(
     body: RunBody,
-    structure: outline.Structure,
+    structure: subgraph.Structure,
     count: int,
     rows: int,
     dim: int,
@@ -164,7 +164,7 @@ def _scan_rows(
         raise GraphBreak("call", value="scan whose results require grad from some step on")
     stacked = [torch.stack(column) for column in zip(*(outs[step] for step in sorted(outs)))]
     if symbolic:
-        stacked = [outline.repeated(column, xs[0].shape[dim]) for column in stacked]
+        stacked = [subgraph.repeated(column, xs[0].shape[dim]) for column in stacked]
     return structure.fill([*carry, *(column.movedim(0, dim) for column in stacked)])
 
 
@@ -209,20 +209,20 @@ def _associative_scan(
     where, size = slices_of("associative_scan", given, dim.as_constant())
     first = pytree.tree_map(lambda t: t.select(where, 0), given[0])
     second = pytree.tree_map(lambda t: t.select(where, size - 1).clone(), given[0])
-    body = outline.apart(tx, combine_fn, (first, second))
+    body = subgraph.apart(tx, combine_fn, (first, second))
     symbolic = not isinstance(size, int)
     check_alike("associative_scan", first, body.example, gradients_too=symbolic)
     run = functools.partial(_combine, body.module, body.structure, len(nodes), where, reverse.truth(tx))
     lifted = [node.meta["example_value"] for node in body.lifted]
-    taken = [*outline.tensors_of(given), *lifted]
+    taken = [*subgraph.tensors_of(given), *lifted]
     made = on_fakes(tx, "associative_scan", functools.partial(run, *taken, symbolic=symbolic))
     limited = up_to_long("associative_scan", run, where)
-    return outline.call_node(tx, "associative_scan", limited, [*nodes, *body.lifted], made)
+    return subgraph.call_node(tx, "associative_scan", limited, [*nodes, *body.lifted], made)
 
 
 def _combine(
     body: RunBody,
-    structure: outline.Structure,
+    structure: subgraph.Structure,
     count: int,
     dim: int,
     reverse: bool,
@@ -231,7 +231,7 @@ def _combine(
 ) -> Any:
     xs, lifted = tensors[:count], tensors[count:]
     if symbolic:
-        columns = [outline.repeated(t.select(dim, 0).unsqueeze(0), t.shape[dim]) for t in xs]
+        columns = [subgraph.repeated(t.select(dim, 0).unsqueeze(0), t.shape[dim]) for t in xs]
         return structure.fill([column.movedim(0, dim) for column in columns])
     outs: dict[int, Any] = {}
     last: Any = None
@@ -265,9 +265,9 @@ def _called(
     bound = Bound(function, [a if is_object(tx, a) else None for a in args])
     plain = [a for a in args if not is_object(tx, a)]
     given, nodes = given_values(tx, TupleVariable(plain), kwargs)
-    body = outline.outline(tx, bound, *given, may_write=True)
+    body = subgraph.outline(tx, bound, *given, may_write=True)
     check_results(function, body)
-    returned = outline.tensor_variables(tx, [*plain, *kwargs.values()])
+    returned = subgraph.tensor_variables(tx, [*plain, *kwargs.values()])
     return transform_node(tx, name, lambda f: f, [body], given, nodes, body.example, returned)
 
 

@@ -16,7 +16,7 @@ from capture.variables.containers.mapping import DictVariable
 from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import Variable
 from capture.variables.core.constant import ConstantVariable
-from capture.variables.torch import module_polyfills as written
+from capture.variables.torch import module_polyfills
 from guards.kinds.containers import LengthGuard
 from guards.lookup import dict_items, instance_dict
 from guards.sources import AttrSource, ConstantSource, DictKeySource, DictValueSource
@@ -49,7 +49,7 @@ def call_with_hooks(
     if before is None or _in_order(tx, module, *AFTER) is None:
         return None
     arguments = [module, before, TupleVariable(args), DictVariable.from_strings(kwargs)]
-    return tx.wrap_function(written.call_with_hooks).call(tx, arguments, {})
+    return tx.wrap_function(module_polyfills.call_with_hooks).call(tx, arguments, {})
 
 
 def hooks_after(tx: Translator, module: ModuleVariable) -> Variable | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from capture.policy import torch_functions
+from capture.policy import function_kinds
 from capture.report.break_reasons import GraphBreak
 from capture.variables.callables.builtin import BuiltinVariable
 from capture.variables.callables.function import UserFunctionVariable
@@ -16,7 +16,7 @@ from capture.variables.core.base import NotConstant, Variable
 from capture.variables.core.constant import argument_value, fold
 from capture.variables.numbers.arithmetic import SYMBOL_FUNCTIONS, compute
 from capture.variables.numbers.symbolic import SymbolicVariable
-from capture.variables.tensors import torch_function_overrides as overrides
+from capture.variables.tensors import torch_function_overrides
 from capture.variables.tensors.tensor import TensorVariable
 
 if TYPE_CHECKING:
@@ -48,17 +48,17 @@ class TorchFunctionVariable(BuiltinVariable):
 
     def get_attr(self, tx: Translator, name: str) -> Variable:
         overload = getattr(self.function, name, None)
-        if torch_functions.kind_of(overload) is not None:  # torch.ops.aten.add.Tensor
+        if function_kinds.kind_of(overload) is not None:  # torch.ops.aten.add.Tensor
             return TorchFunctionVariable(overload)
         return super().get_attr(tx, name)
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         if not kwargs and self.function in SYMBOL_FUNCTIONS:
             return compute(self.function, args) or fold(self.function, args, {})
-        kind = torch_functions.kind_of(self.function) or "outside"
+        kind = function_kinds.kind_of(self.function) or "outside"
         asked = kind == "constant" or self.function is torch._C._set_grad_enabled
-        if asked and overrides.concerns(tx.output, args, kwargs):
-            overridden = overrides.call(tx, self.function, args, kwargs)
+        if asked and torch_function_overrides.concerns(tx.output, args, kwargs):
+            overridden = torch_function_overrides.call(tx, self.function, args, kwargs)
             if overridden is not None:
                 return overridden
         return KINDS[kind](self, tx, args, kwargs)
@@ -96,7 +96,7 @@ def _constant(
         except NotConstant:
             raise GraphBreak("builtin", name=self.name(), value=argument) from None
 
-    reader = torch_functions.STATE_READERS.get(self.function)
+    reader = function_kinds.STATE_READERS.get(self.function)
     if reader is not None:
         tx.output.guarding.state(*reader)
     return tx.wrap_constant(self.function(*map(value, args), **{k: value(v) for k, v in kwargs.items()}))

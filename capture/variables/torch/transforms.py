@@ -27,7 +27,7 @@ from capture.report.retry import Retry
 from capture.variables.containers.sequence import TupleVariable
 from capture.variables.core.base import ObservedException, Variable
 from capture.variables.core.rules import rule
-from capture.variables.tensors import subgraph as outline
+from capture.variables.tensors import subgraph
 from capture.variables.tensors.tensor import TensorVariable
 
 if TYPE_CHECKING:
@@ -80,8 +80,8 @@ class TransformVariable(Variable):
         return True
 
     def call(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-        positional = [outline.plain(tx, a, no_tensor) for a in self.args]
-        options = {name: outline.plain(tx, v, no_tensor) for name, v in self.options.items()}
+        positional = [subgraph.plain(tx, a, no_tensor) for a in self.args]
+        options = {name: subgraph.plain(tx, v, no_tensor) for name, v in self.options.items()}
         run = TRANSFORMS[self.transform]
         name = self.transform.__name__
         return transformed(
@@ -115,7 +115,7 @@ def transformed(
     function: Variable,
     args: Variable,
     kwargs: dict[str, Variable],
-    keep: list[outline.Body] | None = None,
+    keep: list[subgraph.Body] | None = None,
 ) -> Variable:
     """A node for `apply(function)(*args, **kwargs)`. A call that comes again (for each chunk of a batch) has
     a body of its own, since the function may do something else by then. `keep`: where to leave the bodies.
@@ -126,7 +126,7 @@ def transformed(
     def interpreted(*args: Any, **kwargs: Any) -> Any:
         if len(bodies) == MAX_CALLS:
             raise GraphBreak("call", value=f"{name}, which calls {function.describe()} many times")
-        bodies.append(outline.outline(tx, function, args, kwargs))
+        bodies.append(subgraph.outline(tx, function, args, kwargs))
         return bodies[-1].example
 
     example = on_fakes(tx, name, functools.partial(apply(interpreted), *given[0], **given[1]))
@@ -147,29 +147,32 @@ def given_values(
         nodes.append(tensor.node)
         return tensor.fake
 
-    return (outline.plain(tx, args, take), {k: outline.plain(tx, v, take) for k, v in kwargs.items()}), nodes
+    return (
+        subgraph.plain(tx, args, take),
+        {k: subgraph.plain(tx, v, take) for k, v in kwargs.items()},
+    ), nodes
 
 
 def transform_node(
     tx: Translator,
     name: str,
     apply: Apply,
-    bodies: list[outline.Body],
+    bodies: list[subgraph.Body],
     given: tuple[Any, Any],
     nodes: list[torch.fx.Node],
     example: Any,
     returned: Iterable[TensorVariable] = (),
 ) -> Variable:
     """`returned`: arguments that may be among the results as they are."""
-    run = functools.partial(run_bodies, apply, bodies_to_run(bodies), outline.Structure(given), len(nodes))
+    run = functools.partial(run_bodies, apply, bodies_to_run(bodies), subgraph.Structure(given), len(nodes))
     taken = [*nodes, *(n for body in bodies for n in body.lifted)]
-    return outline.call_node(tx, name, run, taken, example, returned)
+    return subgraph.call_node(tx, name, run, taken, example, returned)
 
 
-def check_results(function: Variable, body: outline.Body) -> None:
+def check_results(function: Variable, body: subgraph.Body) -> None:
     """A result that the body reads from outside would be another object behind the node."""
     lifted = [node.meta["example_value"] for node in body.lifted]
-    if any(result is tensor for result in outline.tensors_of(body.example) for tensor in lifted):
+    if any(result is tensor for result in subgraph.tensors_of(body.example) for tensor in lifted):
         raise GraphBreak("aliasing", what=f"{function.describe()} returns what it reads from outside")
 
 
@@ -190,15 +193,15 @@ def on_fakes(tx: Translator, name: str, call: Callable[[], Any]) -> Any:
 
 
 #: a body, the form of its result, and how many tensors it takes besides its arguments
-RunBody = tuple[torch.fx.GraphModule, outline.Structure, int]
+RunBody = tuple[torch.fx.GraphModule, subgraph.Structure, int]
 
 
-def bodies_to_run(bodies: list[outline.Body]) -> list[RunBody]:
+def bodies_to_run(bodies: list[subgraph.Body]) -> list[RunBody]:
     return [(body.module, body.structure, len(body.lifted)) for body in bodies]
 
 
 def run_bodies(
-    apply: Apply, bodies: list[RunBody], given: outline.Structure, count: int, *tensors: torch.Tensor
+    apply: Apply, bodies: list[RunBody], given: subgraph.Structure, count: int, *tensors: torch.Tensor
 ) -> Any:
     """What the node does. Several bodies: one for each call."""
     args, kwargs = given.fill(tensors[:count])
@@ -208,7 +211,7 @@ def run_bodies(
 
     def function(*args: Any, **kwargs: Any) -> Any:
         body, results, lifted = next(following)
-        return results.fill(body(*outline.tensors_of((args, kwargs)), *lifted))
+        return results.fill(body(*subgraph.tensors_of((args, kwargs)), *lifted))
 
     return apply(function)(*args, **kwargs)
 
@@ -230,7 +233,7 @@ for _transform in TRANSFORMS:
 def _jvp(
     tx: Translator, func: Variable, primals: Variable, tangents: Variable, **options: Variable
 ) -> Variable:
-    fixed = {name: outline.plain(tx, v, no_tensor) for name, v in options.items()}
+    fixed = {name: subgraph.plain(tx, v, no_tensor) for name, v in options.items()}
 
     def apply(function: Any) -> Any:
         return lambda primals, tangents: torch.func.jvp(function, primals, tangents, **fixed)

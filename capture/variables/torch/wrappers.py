@@ -26,9 +26,7 @@ from capture.variables.core.constant import ConstantVariable
 from capture.variables.core.rules import rule
 from capture.variables.numbers import graph_float
 from capture.variables.tensors.tensor import TensorVariable
-from capture.variables.torch import compiled_callable
-from capture.variables.torch import contexts as torch_contexts
-from capture.variables.torch import wrapper_polyfills as written
+from capture.variables.torch import compiled_callable, contexts, wrapper_polyfills
 from capture.variables.torch.transforms import MAKERS, call_made
 from guards.sources import ConstantSource
 
@@ -54,7 +52,7 @@ def _optimizer_method(
 ) -> Variable:
     """`Optimizer.step` and the like: runs with grad mode as the optimizer wants it."""
     method = function.closure_value(tx, "func")
-    return tx.wrap_function(written.with_grad_mode_of_optimizer).call(tx, [method, *args], kwargs)
+    return tx.wrap_function(wrapper_polyfills.with_grad_mode_of_optimizer).call(tx, [method, *args], kwargs)
 
 
 def _kept_from_compilers(
@@ -70,7 +68,7 @@ def _kept_from_compilers(
 def _assertion(
     tx: Translator, function: UserFunctionVariable, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    return tx.wrap_function(written.assertion).call(tx, args, kwargs)
+    return tx.wrap_function(wrapper_polyfills.assertion).call(tx, args, kwargs)
 
 
 def is_kept_from_torch_compile(function: types.FunctionType) -> bool:
@@ -125,7 +123,7 @@ BY_CODE: dict[types.CodeType, Any] = {
     inner_code(_use_grad_for_differentiable, "_use_grad"): _optimizer_method,
     torch._assert.__code__: _assertion,
     inner_code(torch._compile._disable_dynamo, "inner"): _kept_from_compilers,
-    **torch_contexts.METHODS,
+    **contexts.METHODS,
     **compiled_callable.MODULE_METHODS,
 }
 
@@ -152,13 +150,13 @@ def _custom_operator(tx: Translator, definition: Variable, *args: Variable, **kw
 
 @rule(_combine_input_and_mask)
 def _masked_input(tx: Translator, *args: Variable) -> Variable:
-    return tx.wrap_function(written.input_where_unmasked).call(tx, list(args), {})
+    return tx.wrap_function(wrapper_polyfills.input_where_unmasked).call(tx, list(args), {})
 
 
 @rule(torch._C._group_tensors_by_device_and_dtype)
 def _group_tensors(tx: Translator, lists: Variable, with_indices: Variable) -> Variable:
     """Which `foreach` operators are called for, and clipping of gradients."""
-    return tx.wrap_function(written.group_tensors).call(tx, [lists, with_indices], {})
+    return tx.wrap_function(wrapper_polyfills.group_tensors).call(tx, [lists, with_indices], {})
 
 
 @rule(torch.profiler.profile, torch.autograd.profiler.profile)
@@ -167,7 +165,7 @@ def _profile(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
     following = tuple(instruction.name for instruction in tx.instructions[tx.index : tx.index + 2])
     if following != dialect.ENTERS_WITH_UNNAMED or not kwargs.keys() <= WITHOUT_READERS:
         raise GraphBreak("call_skipped", name="profile", why="its results can be read")
-    return tx.wrap_function(written.profiler_range).call(tx, [ConstantVariable("profile")], {})
+    return tx.wrap_function(wrapper_polyfills.profiler_range).call(tx, [ConstantVariable("profile")], {})
 
 
 WITHOUT_READERS = frozenset(
@@ -184,4 +182,4 @@ WITHOUT_READERS = frozenset(
 )
 
 
-polyfills.POLYFILLS[torch.autograd.profiler.record_function] = written.profiler_range
+polyfills.POLYFILLS[torch.autograd.profiler.record_function] = wrapper_polyfills.profiler_range

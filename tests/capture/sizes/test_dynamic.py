@@ -21,22 +21,24 @@ from capture.backends.float_arguments import compile_with_floats
 from capture.report.config import config
 from capture.report.counters import counters
 from codegen.compile_fx import compile_fx
-from tests.capture.cases.sizes import dynamic as cases_dynamic
-from tests.capture.cases.sizes import dynamic_numbers as cases_dynamic_numbers
-from tests.capture.cases.sizes import dynamic_operations as cases_dynamic_operations
-from tests.capture.cases.sizes import dynamic_texts as cases_dynamic_texts
-from tests.capture.cases.sizes import dynamic_transforms as cases_dynamic_transforms
-from tests.capture.cases.sizes import dynamic_values as cases_dynamic_values
+from tests.capture.cases.sizes import (
+    dynamic,
+    dynamic_numbers,
+    dynamic_operations,
+    dynamic_texts,
+    dynamic_transforms,
+    dynamic_values,
+)
 from tests.capture.cases.sizes.dynamic_registry import CASES, DynamicCase, rows, tensor
 from tests.capture.test_cases import Counting, outcome, same
 
 MODULES = (
-    cases_dynamic,
-    cases_dynamic_numbers,
-    cases_dynamic_operations,
-    cases_dynamic_texts,
-    cases_dynamic_transforms,
-    cases_dynamic_values,
+    dynamic,
+    dynamic_numbers,
+    dynamic_operations,
+    dynamic_texts,
+    dynamic_transforms,
+    dynamic_values,
 )
 
 
@@ -394,7 +396,7 @@ def test_ints_made_of_floats_are_compiled_for_each() -> None:
 
 @pytest.mark.parametrize("backend", ["llvm", "eager"])
 def test_gradients_of_autograd_functions_that_read_sizes(backend: str) -> None:
-    apply = cases_dynamic_transforms.sizes_in_autograd_functions
+    apply = dynamic_transforms.sizes_in_autograd_functions
     captured = capture.compile(apply, backend=backend, dynamic=True, fullgraph=True)
     with config.patch(raise_on_error=True):
         for n in (2, 3, 5, 4):

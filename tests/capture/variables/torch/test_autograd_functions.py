@@ -11,10 +11,10 @@ from torch.utils import _pytree as pytree
 
 import capture
 from tests.capture.cases.registry import CASES, Case
-from tests.capture.cases.tensors import tensor_data as cases_tensor_data
-from tests.capture.cases.torch import autograd_functions as cases_autograd_functions
+from tests.capture.cases.tensors import tensor_data
+from tests.capture.cases.torch import autograd_functions
 
-MODULES = (cases_autograd_functions.__name__, cases_tensor_data.__name__)
+MODULES = (autograd_functions.__name__, tensor_data.__name__)
 
 
 def recorded(args, function):
@@ -31,7 +31,7 @@ def gradients(case: Case, function):
 OF_FUNCTIONS = [
     case
     for case in CASES
-    if case.function.__module__ == cases_autograd_functions.__name__ and recorded(case.args(), case.function)
+    if case.function.__module__ == autograd_functions.__name__ and recorded(case.args(), case.function)
 ]
 
 
