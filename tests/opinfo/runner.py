@@ -27,7 +27,7 @@ from codegen.launch.compiled import EagerGraph
 from tests.differential import compare_tensors, compare_values
 from tests.opinfo.cases import ENTRIES, UNDEFINED, Case, cases, copied, tolerance
 
-COMPILER = "capture.backends.registry"  # where the name of compile_fx is that the backend calls
+COMPILER = "capture.backends.llvm"  # where the name of compile_fx is that the backend calls
 NATIVE, PARTLY, EXTERN, EAGER, WRONG = STATUSES = ("native", "partly extern", "extern", "eager", "wrong")
 WIDER = {
     torch.bfloat16: torch.float64,
