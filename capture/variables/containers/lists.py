@@ -1,4 +1,8 @@
-"""Lists and deques: sequences that change."""
+"""Lists and deques: the mutable sequences.
+
+In:   The items.
+Out:  A `ListVariable` or `DequeVariable`, and the table `LIST_METHODS` of their methods.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +48,7 @@ class ListVariable(MutableSequence):
     moves_iterators = True
 
     def argument_value(self) -> Any:
-        """Of literals, made for the call alone."""
+        """A new list of literals for the call."""
         if self.items and all(type(item) is ConstantVariable for item in self.items):
             return [item.as_constant() for item in self.items]
         return self.as_constant()
@@ -53,7 +57,7 @@ class ListVariable(MutableSequence):
         return list(self.items)
 
     def replay_change(self, code: PythonCode, before: list[Variable]) -> None:
-        """`xs[k:] = [...]` with k the length of what is unchanged at the front; past the methods of a subclass."""
+        """`xs[k:] = [...]`, where k is the length of the unchanged front. Calls no method of a subclass."""
         same = 0
         for old, new in zip(before, self.items):
             if old is not new and not is_realized_from(old, new):
@@ -88,7 +92,7 @@ class DequeVariable(MutableSequence):
         return DequeVariable(items, maxlen=self.maxlen)
 
     def as_proxy(self) -> Any:
-        raise GraphBreak("not_a_graph_argument", value=self)  # torch takes none for a list
+        raise GraphBreak("not_a_graph_argument", value=self)  # torch takes no deque as a list
 
     def get_item(self, tx: Translator, key: Variable) -> Variable:
         if isinstance(key, SliceVariable):
@@ -96,7 +100,7 @@ class DequeVariable(MutableSequence):
         return super().get_item(tx, key)
 
     def guard_limit(self, tx: Translator) -> None:
-        """What follows depends on `maxlen`."""
+        """Guard `maxlen`, because the following operation depends on it."""
         if type(self.original) is collections.deque and self.source is not None:
             tx.output.guards.add(IteratorStateGuard.of(self.source, self.original))
         elif self.original is not None:
@@ -116,7 +120,7 @@ class DequeVariable(MutableSequence):
         return list(self.items)
 
     def replay_change(self, code: PythonCode, before: list[Variable]) -> None:
-        if not self.changes and len(before) == len(self.items):  # nothing moved: its iterators go on
+        if not self.changes and len(before) == len(self.items):  # nothing moved, so that its iterators go on
             for index, (old, new) in enumerate(zip(before, self.items)):
                 if old is not new and not is_realized_from(old, new):
                     code.call_object(collections.deque.__setitem__, [self, ConstantVariable(index), new])
@@ -134,8 +138,9 @@ class DequeVariable(MutableSequence):
 
 
 def change(tx: Translator, sequence: Variable, moves: bool = True) -> None:
-    """To be called before a sequence is changed. `moves`: items come, go or change places in the sense of a
-    deque's iterator.
+    """Announce a change of a sequence. Every change calls it first.
+
+    `moves`: the change adds, removes or moves items, so that an iterator over a deque ends with an error.
     """
     if isinstance(sequence, DequeVariable):
         sequence.guard_limit(tx)
@@ -160,7 +165,7 @@ def _extend(self: MutableSequence, tx: Translator, values: Variable) -> Variable
             self.trim()
         return NONE
     iterator = values.iterate(tx)
-    while (item := tx.next_item(iterator)) is not None:  # one at a time: what comes before an exception stays
+    while (item := tx.next_item(iterator)) is not None:  # the items before an exception stay
         tx.output.budget.count_instruction()
         _append(self, tx, item)
     return NONE

@@ -1,4 +1,8 @@
-"""Dicts (also OrderedDict, defaultdict) and their views."""
+"""Dicts: dict, OrderedDict and defaultdict.
+
+In:   The entries: hash key -> (key, value).
+Out:  A `DictVariable`, and the table `DICT_METHODS` of its methods.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +38,8 @@ if TYPE_CHECKING:
 class DictVariable(Variable):
     """`entries`: hash key -> (key, value), in order.
 
-    Of an existing dict (`original`), entries are guarded as they are used: a look-up guards that one key, a
-    walk over the dict or its length guards all keys in order (`_all_keys`).
+    The entries of an existing dict (`original`) are guarded when they are used. A look-up guards one key. A
+    walk over the dict or a read of its length guards all keys in order (`guard_keys`).
     """
 
     mutable = True
@@ -55,15 +59,15 @@ class DictVariable(Variable):
         self.cls = cls
         self.factory = factory
         self.original = original
-        #: of an existing object whose class is written on top of `cls`
+        #: whether the dict belongs to an existing object whose class derives from `cls`
         self.held_by_subclass = False
         self.keys_guarded = original is None
-        #: how often keys came, went or moved, and how often one got another value
+        #: how many times keys were added, removed or moved, and how many times a key got another value
         self.key_changes = 0
         self.value_changes = 0
-        #: of an OrderedDict that the frame makes
+        #: attributes of an OrderedDict that the frame makes
         self.attributes: dict[str, Variable] = {}
-        #: keys that the frame took out, be they back or not
+        #: keys that the frame removed, even if it added them again
         self.deleted: set[Any] = set()
 
     @classmethod
@@ -80,7 +84,7 @@ class DictVariable(Variable):
         raise NotConstant(self)
 
     def argument_value(self) -> Any:
-        """Made for the call alone."""
+        """A new dict of constants for the call."""
         if type(self) is DictVariable and self.source is None and self.cls is dict:
             return {key.as_constant(): held.as_constant() for key, held in self.entries.values()}
         return self.as_constant()
@@ -92,19 +96,20 @@ class DictVariable(Variable):
         self.guard_keys(tx)
         return {name: key for name, (key, _) in self.entries.items()}
 
-    # --- what iterators watch ---
+    # --- versions, for iterators ---
 
     def keys_version(self) -> Any:
-        """Another one once keys came, went or moved."""
+        """It changes when keys are added, removed or moved."""
         return self.key_changes
 
     def values_version(self) -> Any:
-        """Another one once a key got another value."""
+        """It changes when a key gets another value."""
         return self.value_changes
 
     def replay_stops_iterators(self, output: OutputGraph) -> bool:
-        """Whether what the frame did to the real dict ends the walk of an iterator over it; new values of old
-        keys do not.
+        """Whether the replayed changes end the walk of an iterator over the real dict.
+
+        New values of old keys do not end it.
         """
         stops = bool(self.key_changes) or self.held_by_subclass
         return stops and self.source is not None and output.side_effects.is_mutated(self)
@@ -112,20 +117,22 @@ class DictVariable(Variable):
     # --- guarded reading ---
 
     def guard_keys(self, tx: Translator) -> None:
-        """What follows depends on which keys there are, and their order."""
+        """Guard all keys and their order, because the following operation depends on them."""
         if not self.keys_guarded:
             self.keys_guarded = True
             tx.output.guarding.dict_keys(self.source, self.original)
 
     def side_changed(self, output: Any) -> bool:
-        """Whether the frame has changed the dict already (then single look-ups no longer speak of the dict at
-        entry).
+        """Whether the frame has already changed the dict.
+
+        A single look-up then says nothing about the dict at the start of the frame.
         """
         return bool(output.side_effects.is_mutated(self))
 
     def key_of(self, tx: Translator, key: Variable) -> Any:
-        """The hash key; of an existing dict with keys whose `__eq__` only Python can ask, a break unless it
-        is one of those objects.
+        """The hash key of `key` in this dict.
+
+        If the dict has keys whose `__eq__` only Python can call, any other key breaks the graph.
         """
         foreign = {k.variable: k for k in self.entries if isinstance(k, ForeignKey)}
         if not foreign:
@@ -235,7 +242,7 @@ class DictVariable(Variable):
         return method_of_value(tx, self, name)
 
     def _own_attribute(self, tx: Translator, name: str) -> Variable | None:
-        """Of an OrderedDict, which takes attributes (a state dict has `_metadata`)."""
+        """An attribute of an OrderedDict, which can have attributes (a state dict has `_metadata`)."""
         if name in self.attributes or self.source is None or hasattr(collections.OrderedDict, name):
             return self.attributes.get(name)
         namespace = vars(self.original)
@@ -281,9 +288,8 @@ class DictVariable(Variable):
         if self.held_by_subclass:
             self._replay_past_subclass(code)
             return
-        for name in [
-            n for n in before if n in self.deleted
-        ]:  # an iterator sees it, even where the key is back
+        # an iterator notices a deletion even if the key was added again
+        for name in [n for n in before if n in self.deleted]:
             code.load(self)
             code.load(before[name][0])
             code.delete_item()
@@ -303,7 +309,7 @@ class DictVariable(Variable):
                 code.store_item()
 
     def _replay_past_subclass(self, code: PythonCode) -> None:
-        """Past the methods that the subclass overrides."""
+        """Replay the change without the methods that the subclass overrides."""
         base = collections.OrderedDict if issubclass(self.cls, collections.OrderedDict) else dict
         code.call_object(base.clear, [self])
         code.pop()
@@ -371,7 +377,7 @@ def _pop_item(self: DictVariable, tx: Translator, last: Variable = ConstantVaria
 
 
 def _set_default(self: DictVariable, tx: Translator, key: Variable, default: Variable = NONE) -> Variable:
-    name = self.key_of(tx, key)  # which asks the key for its hash, once
+    name = self.key_of(tx, key)  # calls `__hash__` only once
     value = self.find_named(tx, name)
     if value is None:
         self.set_named(tx, name, key, default)
@@ -390,11 +396,14 @@ def _update(
 
 
 def pairs_of(tx: Translator, value: Variable, into: type = dict) -> list[tuple[Variable, Variable]]:
-    """What `dict(value)`, or another class of dicts, takes: a mapping's items, or an iterable of pairs."""
+    """The pairs of the argument of `dict(value)`: the items of a mapping, or the pairs of an iterable.
+
+    `into` is the class of the new dict.
+    """
     value = value.mapping if isinstance(value, MappingProxyVariable) else value
     base = getattr(value, "base_value", None)
     if isinstance(base, DictVariable) and lookup_type(value.python_type(), "__iter__") is dict.__iter__:
-        value = value if issubclass(into, collections.OrderedDict) else base  # past its own methods
+        value = value if issubclass(into, collections.OrderedDict) else base  # without its own methods
     if isinstance(value, DictVariable):
         return value.items(tx)
     if hasattr(value, "has_class_attribute") and value.has_class_attribute("keys"):

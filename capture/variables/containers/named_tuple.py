@@ -1,4 +1,8 @@
-"""Named tuples and struct sequences (`torch.return_types`)."""
+"""Named tuples and struct sequences (`torch.return_types`).
+
+In:   The items and the class.
+Out:  A `NamedTupleVariable`, which reads its fields by name and by index.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +55,7 @@ class NamedTupleVariable(TupleVariable):
         return found if found is not None else super().get_attr(tx, name)
 
     def _reads_field(self, tx: Translator, name: str) -> bool:
-        """Whether the class still has what it was made with under the name of a field."""
+        """Whether the class still has its original descriptor under the name of a field."""
         tx.output.guarding.class_entry(wrap_class(tx.output, self.cls), self.cls, name)
         return isinstance(lookup_type(self.cls, name), (_tuplegetter, types.MemberDescriptorType))
 
@@ -80,7 +84,7 @@ class NamedTupleVariable(TupleVariable):
 
 
 def overrides_sequence(cls: type) -> bool:
-    """Whether a named tuple class changes what a tuple does: its items are then not what its methods give."""
+    """Whether a named tuple class overrides methods of tuple, so that they may not return its real items."""
     names = (
         "__getitem__",
         "__iter__",
@@ -96,7 +100,7 @@ def overrides_sequence(cls: type) -> bool:
 
 
 def field_names(cls: type) -> list[str]:
-    """Fields of a named tuple class, or of a struct sequence such as torch.return_types.max."""
+    """The fields of a named tuple class, or of a struct sequence such as torch.return_types.max."""
     if hasattr(cls, "_fields"):
         return list(cls._fields)
     return [n for n, v in vars(cls).items() if type(v).__name__ == "member_descriptor"]

@@ -1,4 +1,8 @@
-"""Ranges and slices."""
+"""Ranges and slices.
+
+In:   A range, or the parts start, stop and step.
+Out:  A `RangeVariable` or a `SliceVariable`.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +27,9 @@ BOUNDS = ("start", "stop", "step")
 @makes(range)
 @makes_constant(range)
 class RangeVariable(Variable):
-    """`parts`: start, stop and step of an existing range some of whose bounds change. Whoever asks for more
-    than one of them fixes them by guards.
+    """A range. `parts` are the bounds of an existing range, which may be symbolic.
+
+    A read of one bound leaves it symbolic. Any other use fixes all bounds by guards.
     """
 
     def __init__(
@@ -86,7 +91,7 @@ class RangeVariable(Variable):
 
 
 class SliceVariable(Variable):
-    """slice(start, stop, step); parts may be tensors when it indexes a tensor."""
+    """`slice(start, stop, step)`. The parts may be tensors, for an index of a tensor."""
 
     def __init__(self, parts: list[Variable], source: Source | None = None) -> None:
         super().__init__(source)

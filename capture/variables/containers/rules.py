@@ -1,4 +1,8 @@
-"""Making containers: list, tuple, set, dict and their kin, ranges, slices; copies and sorted lists of them."""
+"""Rules of the functions that make containers: list, tuple, set, dict, range, slice and similar classes.
+
+In:   The arguments of such a call, of `sorted` or of `copy.copy`.
+Out:  The variable of the new container.
+"""
 
 from __future__ import annotations
 

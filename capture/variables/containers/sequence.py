@@ -1,6 +1,7 @@
-"""Sequences: what tuples, lists, deques and named tuples have in common; tuples and torch.Size.
+"""Sequences: the base class of tuples, lists, deques and named tuples; tuples and torch.Size.
 
-Their items are Variables; those of an existing container stay lazy (unguarded) until they are read.
+In:   The items, which are Variables. Items of an existing container stay lazy, without a guard, until a read.
+Out:  A variable with the operations that all sequences share.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ if TYPE_CHECKING:
 
 
 class SequenceVariable(Variable):
-    """`items` in order. Subclasses say which Python type and how to build it."""
+    """`items` in order. A subclass knows the Python type and how bytecode builds it."""
 
     builtin: ClassVar[Any]
     methods: ClassVar[dict[str, Callable[..., Variable]]]
-    #: whether the `__setstate__` of an iterator over it moves that iterator
+    #: whether the `__setstate__` of an iterator over the sequence moves the iterator
     moves_iterators: ClassVar[bool] = False
-    #: how often items came, went or moved, where iterators watch it
+    #: how many times items were added, removed or moved; only deques count it, for their iterators
     changes = 0
 
     def __init__(self, items: list[Variable], source: Source | None = None) -> None:
@@ -75,7 +76,7 @@ class SequenceVariable(Variable):
         return list(self.items)
 
     def like(self, items: list[Variable]) -> Variable:
-        """A new sequence of the type that slicing and concatenation give."""
+        """A new sequence of the type that slicing and concatenation return."""
         return type(self)(items)
 
     def get_item(self, tx: Translator, key: Variable) -> Variable:
@@ -143,7 +144,7 @@ class SizeVariable(TupleVariable):
             return _product(tx, self.items)
         return super().call_method(tx, name, args, kwargs)
 
-    _node: Any = None  # what makes it in the graph, where a part is symbolic
+    _node: Any = None  # the node that makes it in the graph, if an item is symbolic
 
     def as_constant(self) -> Any:
         return torch.Size(super().as_constant())
@@ -165,7 +166,7 @@ class SizeVariable(TupleVariable):
 
 
 def holds_symbols(tx: Translator, value: Variable) -> bool:
-    """Whether it is a number that is not known, or a list or tuple that such a number is in."""
+    """Whether it is a symbolic number, or a sequence that contains one."""
     value = realize(tx, value)
     if isinstance(value, SequenceVariable):
         return any(holds_symbols(tx, item) for item in value.items)
@@ -183,7 +184,10 @@ def _product(tx: Translator, items: list[Variable]) -> Variable:
 
 
 def checked_index(result: Variable) -> Variable:
-    """What `__index__` returned: an int. Python warns of an instance of a subclass, and refuses all else."""
+    """The result of `__index__`, which must be an int.
+
+    Python warns about an instance of a subclass of int, and it raises an exception for anything else.
+    """
     kind = result.python_type()
     if not issubclass(kind, int):
         raise_type_error(f"__index__ returned non-int (type {kind.__name__})")
@@ -196,7 +200,8 @@ def index_of(tx: Translator, key: Variable) -> int:
     """The int that `key.__index__()` gives."""
     base = getattr(key, "base_value", None)
     key = base if base is not None and base.python_type() is int else key.plain_argument()
-    if getattr(key, "has_class_attribute", None) is not None and key.has_class_attribute("__index__"):  # type: ignore[union-attr]
+    has_attribute = getattr(key, "has_class_attribute", None)
+    if has_attribute is not None and has_attribute("__index__"):
         key = checked_index(key.call_method(tx, "__index__", [], {}))
     try:
         return operator.index(key.as_constant())
@@ -207,7 +212,7 @@ def index_of(tx: Translator, key: Variable) -> int:
 
 
 def slice_of(tx: Translator, key: SliceVariable) -> slice:
-    """The slice of ints that Python makes of `key`, whose parts may say by `__index__` what they are."""
+    """The slice of ints that Python makes of `key`. Its parts may have `__index__`."""
     parts = [
         part if part.is_exactly(None) else _slice_part(tx, part)
         for part in (part.plain_argument() for part in key.parts)
@@ -227,7 +232,7 @@ def _slice_part(tx: Translator, part: Variable) -> int:
 
 
 def live_items(self: SequenceVariable, tx: Translator) -> Iterator[Variable]:
-    """Items by index, as C code reads them: an `__eq__` may change the sequence meanwhile."""
+    """The items, read by index as C code reads them. An `__eq__` may change the sequence meanwhile."""
     index, changes = 0, self.changes
     while index < len(self.items):
         self.items[index] = item = realize(tx, self.items[index])
@@ -267,7 +272,7 @@ def _index(
 
 
 def _bound(tx: Translator, value: Variable) -> int:
-    """`start` and `stop` of `index`, which may be as large as they like."""
+    """The `start` or `stop` of `index`. Python allows any size for them."""
     if value.is_constant() and not hasattr(value.python_type(), "__index__"):
         raise_type_error("slice indices must be integers or have an __index__ method")
     return index_of(tx, value)

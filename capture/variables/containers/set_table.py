@@ -1,13 +1,13 @@
-"""The order of a set: that in which its elements lie in a table, which depends on how it has come about.
+"""The order of a set: it depends on the places of the elements in the set's table, and so on its history.
 
-So beside each set whose elements are known there is a real one with the same history: what the program does
-to its set is done to this one too.
+In:   The operations that the program applies to a set.
+Out:  A real set with the same history, to which the same operations are applied. It has the same order.
 
     {8, 0}                ->   8, 0
-    {8, 0} | {16}         ->   8, 0, 16      (of the set {0, 8} it would be 0, 8, 16)
+    {8, 0} | {16}         ->   8, 0, 16      (for the set {0, 8} it would be 0, 8, 16)
 
-Where sets of before the frame had a part in it, guards have to say that theirs lie as they do now
-(`guard_order`).
+If the order also depends on sets that existed before the frame, guards check that the elements of these sets
+keep their places (`guard_order`).
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 
 
 class SetTable:
-    """`held`: the real set (a dict or a list where it is an argument only). `origins`: existing sets that its
-    order comes from, with their sources.
+    """`held` is the real set, or a dict or a list for a mere argument of an operation.
+
+    `origins` are the existing sets on which its order depends, with their sources.
     """
 
     def __init__(self, held: Any, origins: tuple[tuple[Source, Any], ...] = ()) -> None:
@@ -42,7 +43,7 @@ class SetTable:
 
     @classmethod
     def of_items(cls, make: Callable[[Iterable[Any]], Any], keys: Iterable[Any]) -> SetTable | None:
-        """Made by the frame. None where the keys stand for objects that Python hashes in its own way."""
+        """The table of a set that the frame makes. None if a key stands for an object with its own hash."""
         keys = list(keys)
         return cls(make(keys)) if all(map(is_hashed_alike, keys)) else None
 
@@ -58,7 +59,7 @@ class SetTable:
 
     @classmethod
     def combined(cls, operation: Any, *tables: SetTable | None) -> SetTable | None:
-        """`operation`: a method of the first, or a class that is called with it."""
+        """The table of a new set. `operation` is a method of the first set, or a class to call on it."""
         known = [table for table in tables if table is not None]
         if len(known) < len(tables):
             return None
@@ -67,7 +68,7 @@ class SetTable:
         return cls(made, tuple(origin for table in known for origin in table.origins))
 
     def changed(self, operation: str, *tables: SetTable | None) -> SetTable | None:
-        """After a method that changes the set in place."""
+        """The table after a method that changes the set in place."""
         known = [table for table in tables if table is not None]
         if len(known) < len(tables):
             return None
@@ -78,7 +79,7 @@ class SetTable:
         return self.held.pop()
 
     def guard_order(self, output: OutputGraph) -> bool:
-        """From here on the order counts. False where no guard can hold it."""
+        """Guard the order, because the program uses it. False if no guard can check it."""
         try:
             guards = [SetLayoutGuard.of(source, value) for source, value in self.origins]
         except GuardError:
@@ -89,22 +90,24 @@ class SetTable:
         return True
 
     def order_of_making(self) -> list[Any]:
-        """The elements, such that a set to which they are added in turn gives them in this set's order, if
-        there is such an order.
+        """The order in which the elements must be added to a new set, so that it gets the order of this set.
+
+        There may be no such order.
         """
         wanted = list(self.held)
         backwards = wanted[::-1]
         return backwards if list(set(wanted)) != wanted == list(set(backwards)) else wanted
 
     def is_made_by_adding(self) -> bool:
-        """Whether `order_of_making` gives a set whose elements lie in the same places, so that what is done
-        to it later gives the same order too.
+        """Whether `order_of_making` gives a set with all elements in the same places.
+
+        Only then do later operations give the same order too.
         """
         made = set(self.order_of_making())
         return layout_of(frozenset(made) if type(self.held) is frozenset else made) == layout_of(self.held)
 
     def load_clone(self, code: PythonCode) -> None:
-        """Leave a set like this one on the stack. A frozen one does not change."""
+        """Leave a copy of this set on the stack. A frozenset can't change, so that it needs no copy."""
         if type(self.held) is frozenset:
             code.load_constant(self.held)
         else:
@@ -112,11 +115,11 @@ class SetTable:
 
 
 def is_hashed_alike(key: Any) -> bool:
-    """Whether a key of the interpreter's has the hash of the program's object."""
+    """Whether a hash key of the interpreter has the same hash as the program's object."""
     if type(key) is tuple:
         return all(map(is_hashed_alike, key))
     return not names_objects(key)
 
 
-#: without the extension, a copy has the elements in the order of its own table
+#: without the extension, the elements of a copy may have another order
 CLONE: Any = getattr(_capture, "clone_set", set)

@@ -1,4 +1,8 @@
-"""Sets and frozensets."""
+"""Sets and frozensets.
+
+In:   The entries: hash key -> item.
+Out:  A `SetVariable`, and the tables `SET_METHODS` and `SET_CHANGES` of its methods.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class SetVariable(Variable):
-    """set and frozenset: `entries` hash key -> item; `table` knows their order."""
+    """A set or frozenset. `entries` maps hash keys to items; `table` knows their order."""
 
     mutable = True
     hashes_items = True
@@ -43,14 +47,14 @@ class SetVariable(Variable):
         self.entries = entries
         self.cls = cls
         self.table = table
-        #: how often items came or went: iterators watch it
+        #: how many times items were added or removed, for iterators
         self.key_changes = 0
 
     def keys_version(self) -> Any:
         return self.key_changes
 
     def values_version(self) -> Any:
-        """There are none."""
+        """A set has no values."""
         return None
 
     def replay_stops_iterators(self, output: OutputGraph) -> bool:
@@ -87,7 +91,7 @@ class SetVariable(Variable):
         return len(self.entries)
 
     def unpack(self, tx: Translator) -> list[Variable]:
-        """Items in Python's own order."""
+        """The items in Python's order."""
         if len(self.entries) < 2:
             return list(self.entries.values())
         if self.source is not None and tx.output.side_effects.is_mutated(self):
@@ -147,17 +151,17 @@ class SetVariable(Variable):
         return list(self.entries.values())
 
     def like(self, entries: dict[Any, Variable], operation: str, given: list[Any]) -> SetVariable:
-        """What an operation on this set and others gives."""
+        """The result of an operation on this set and others."""
         table = SetTable.combined(operation, self.table, *(table for _, table in given))
         return SetVariable(entries, cls=self.cls, table=table)
 
     def will_change(self, tx: Translator, operation: str, *tables: SetTable | None) -> None:
-        """The method of that name is about to change the set."""
+        """Announce that the method `operation` is about to change the set."""
         tx.output.side_effects.will_mutate(self)
         if self.source is None and self.table is not None:
             self.table = self.table.changed(operation, *tables)
         else:
-            self.table = None  # of what existed before, Python's own moves differ from ours
+            self.table = None  # the replay on an existing set may give another order than our operations
 
 
 def as_entries(tx: Translator, value: Variable) -> dict[Any, Variable]:
@@ -165,9 +169,7 @@ def as_entries(tx: Translator, value: Variable) -> dict[Any, Variable]:
 
 
 def operand(tx: Translator, value: Variable) -> tuple[dict[Any, Variable], SetTable | None]:
-    """The items of what is given to an operation of sets, and an object that Python would walk over in the
-    same way.
-    """
+    """The items of an operand of a set operation, and a table with the order of Python's walk over it."""
     value = _past_overrides(value)
     if isinstance(value, SetVariable):
         return value.entries, value.table
@@ -274,7 +276,7 @@ def _set_remove(self: SetVariable, tx: Translator, item: Variable) -> Variable:
 
 
 def _set_pop(self: SetVariable, tx: Translator) -> Variable:
-    """A set remembers where it was popped last, which no guard sees."""
+    """`s.pop()`. A set remembers the place of its last pop, which no guard sees, so existing sets break."""
     if not self.entries:
         raise raise_new(KeyError, "pop from an empty set")
     if len(self.entries) == 1:
@@ -304,7 +306,7 @@ def _replacing(method: Callable[..., Variable]) -> Callable[..., Variable]:
 
 
 def _walked_once(tx: Translator, value: Variable) -> Variable:
-    """The items of what is no set or dict, to be walked over again."""
+    """The operand itself if it is a set or dict, otherwise a tuple of its items, for more than one walk."""
     value = _past_overrides(value)
     if value.hashes_items:
         return value
@@ -312,7 +314,7 @@ def _walked_once(tx: Translator, value: Variable) -> Variable:
 
 
 def _past_overrides(value: Variable) -> Variable:
-    """The set itself of an instance of a class on top of one: the class's own `__iter__` is not asked."""
+    """The built-in set of an instance of a subclass, because C code does not call its `__iter__`."""
     base = getattr(value, "base_value", None)
     return base if isinstance(base, SetVariable) else value
 

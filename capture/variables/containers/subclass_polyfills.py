@@ -1,11 +1,9 @@
-"""Methods of OrderedDict, defaultdict and deque that call the class of an instance, or its own methods: what
-they do for a subclass.
+"""Polyfills of methods of OrderedDict, defaultdict and deque that call the subclass of an instance.
 
-In:  an instance whose class stands on top of one of these.
-Out: what CPython's C code gives; `METHODS` has the function for each, by the built-in class and the method's
-     name.
+In:   An instance of a subclass of one of these classes.
+Out:  The result of CPython's C code. `METHODS` maps the built-in class and the method's name to the polyfill.
 
-`OrderedDict.pop`, `popitem` and `clear` are not among them: they pass by the methods of a subclass.
+`OrderedDict.pop`, `popitem` and `clear` need no polyfill, because they don't call the methods of a subclass.
 """
 
 from __future__ import annotations

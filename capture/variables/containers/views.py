@@ -1,5 +1,7 @@
-"""Views of dicts: `keys()`, `values()`, `items()`, and types.MappingProxyType. Each shows its dict as it is
-now.
+"""Views of dicts: `keys()`, `values()`, `items()` and types.MappingProxyType.
+
+In:   The variable of a dict.
+Out:  A variable that always shows the current entries of the dict.
 """
 
 from __future__ import annotations
@@ -88,9 +90,7 @@ class DictViewVariable(Variable):
 
 
 def combine_views(symbol: str, tx: Translator, left: Variable, right: Variable) -> Variable:
-    """An operator of sets, one of whose sides at least is a view; what it gives lies in the set in Python's
-    order.
-    """
+    """A set operator with a view on at least one side. The result has Python's order."""
     if symbol == "&":
         return _intersection(tx, left, right)
     result = SetVariable.from_items(tx, left.iterate(tx).unpack(tx))
@@ -119,7 +119,7 @@ def _intersection(tx: Translator, left: Variable, right: Variable) -> Variable:
 
 
 class MappingProxyVariable(Variable):
-    """types.MappingProxyType: `mapping`, read only."""
+    """types.MappingProxyType: a read-only view of `mapping`."""
 
     def __init__(self, mapping: DictVariable, source: Source | None = None) -> None:
         super().__init__(source)

@@ -1,4 +1,8 @@
-"""Existing containers: their items stay lazy (unguarded) until they are read; keys and lengths are guarded."""
+"""Wrapping existing containers.
+
+In:   A container that existed before the frame, and its source.
+Out:  Its variable, with guards on keys and lengths. An item stays lazy, without a guard, until it is read.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +69,7 @@ def sequence_of(output: OutputGraph, value: Any, base: type, source: Source | No
 
 
 def _items(output: OutputGraph, value: Any, base: Any, source: Source | None) -> list[Variable]:
-    """The items that `base` sees, each by its index."""
+    """The items that the `__iter__` of `base` returns, each with its index in its source."""
     if source is None:
         return [wrap(output, item, None) for item in base.__iter__(value)]
     output.guards.add(LengthGuard.of(source, value))
@@ -90,7 +94,7 @@ def wrap_named_tuple(output: OutputGraph, value: Any, source: Source | None) -> 
 
 @wraps(types.MappingProxyType)
 def wrap_mapping_proxy(output: OutputGraph, value: Any, source: Source | None) -> Variable:
-    """By identity, which fixes what it shows; that is a dict like others."""
+    """A mapping proxy has an identity guard, which also fixes its dict. The dict is wrapped as usual."""
     guard_identity(output, value, source)
     (held,) = gc.get_referents(value)
     mapping = wrap(output, held, ConstantSource(held))
@@ -136,7 +140,7 @@ def _dict_entries(
             )
             entries[key] = (key_variable, held)
         else:
-            # an object as key: by position, which the guard on all keys fixes
+            # an object as key has its position as source, which the guard on all keys fixes
             key_source = DictKeySource(source, position) if source else ConstantSource(key)
             key_variable = wrap(output, key, key_source)
             held = (
@@ -149,14 +153,15 @@ def _dict_entries(
 
 
 def _is_mixed(key: Any) -> bool:
-    """A member of IntEnum and the like: equal to values that are no members, which a look-up in a guard does
-    not decide.
+    """Whether the key is a member of IntEnum or a similar enum.
+
+    Such a member equals plain values, so that the look-up of a guard does not tell them apart.
     """
     return isinstance(key, enum.Enum) and isinstance(key, (int, str, float))
 
 
 def _name_of_key(key: Any, variable: Variable) -> Any:
-    """As `hash_key` gives it."""
+    """The hash key of an existing key, as `hash_key` gives it."""
     if isinstance(variable, LazyVariable):
         variable = variable.realize()
     if isinstance(variable, ConstantVariable):
@@ -209,7 +214,7 @@ def wrap_slice(output: OutputGraph, value: slice, source: Source | None) -> Vari
 
 
 def contents(output: OutputGraph, value: Any, base: Any, source: Source) -> Variable:
-    """The built-in part of an instance of a class on top of `base`."""
+    """The built-in part of an instance whose class derives from `base`."""
     if base in LITERAL_BASES:
         if not isinstance(source, ConstantSource):
             output.guards.add(ContentsGuard.of(source, value))
