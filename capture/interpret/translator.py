@@ -207,17 +207,17 @@ class Translator:
         self.stack.append(variable)
 
     def pop(self) -> Variable:
-        return realize(self, self.stack.pop())
+        return realize(self.stack.pop())
 
     def pop_many(self, count: int) -> list[Variable]:
         if count == 0:
             return []
-        items = [realize(self, v) for v in self.stack[-count:]]
+        items = [realize(v) for v in self.stack[-count:]]
         del self.stack[-count:]
         return items
 
     def top(self) -> Variable:
-        self.stack[-1] = realize(self, self.stack[-1])
+        self.stack[-1] = realize(self.stack[-1])
         return self.stack[-1]
 
     def push_null(self) -> None:
@@ -237,7 +237,7 @@ class Translator:
                 f"cannot access local variable '{name}' where it is not associated with a value",
             )
         if isinstance(variable, LazyVariable):
-            variable = self.locals[name] = realize(self, variable)
+            variable = self.locals[name] = realize(variable)
         return variable
 
     def read_cell(self, cell: CellVariable, name: str) -> Variable:
@@ -247,7 +247,7 @@ class Translator:
             if kind is NameError and existed:  # no guard says that it is empty
                 raise GraphBreak("not_constant", value=f"the variable {name}, which has no value yet,")
             raise raise_new(kind, text)
-        cell.contents = realize(self, cell.contents)
+        cell.contents = realize(cell.contents)
         return cell.contents
 
     def write_cell(self, cell: CellVariable, value: Variable | None) -> None:

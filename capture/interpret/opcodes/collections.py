@@ -72,7 +72,7 @@ def _list_to_tuple(tx: Translator, instruction: Instruction) -> None:
 
 def _target(tx: Translator, instruction: Instruction) -> Variable:
     place = -_count(instruction)
-    tx.stack[place] = realize(tx, tx.stack[place])
+    tx.stack[place] = realize(tx.stack[place])
     return tx.stack[place]
 
 
@@ -132,7 +132,7 @@ def _dict_merge(tx: Translator, instruction: Instruction) -> None:
     value = tx.pop()
     target = _target(tx, instruction)
     assert isinstance(target, DictVariable)
-    function = realize(tx, tx.stack[-_count(instruction) - 2])
+    function = realize(tx.stack[-_count(instruction) - 2])
     if not is_mapping(value):
         kind = value.python_type().__name__
         text = f"{full_name(tx, function)} argument after ** must be a mapping, not {kind}"

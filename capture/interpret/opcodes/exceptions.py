@@ -180,6 +180,6 @@ def _context_method(tx: Translator, manager: Variable, name: str) -> Variable:
 @opcode("WITH_EXCEPT_START")
 def _with_except_start(tx: Translator, instruction: Instruction) -> None:
     exception = tx.top()
-    leave = realize(tx, tx.stack[-4])
+    leave = realize(tx.stack[-4])
     kind = wrap_class(tx.output, exception.python_type())
     tx.push(leave.call(tx, [kind, exception, TracebackVariable(exception, tx.output.root_step)], {}))

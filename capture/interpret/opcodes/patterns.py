@@ -54,7 +54,7 @@ def _match_mapping(tx: Translator, instruction: Instruction) -> None:
 @opcode("MATCH_KEYS")
 def _match_keys(tx: Translator, instruction: Instruction) -> None:
     keys = tx.top().unpack(tx)
-    subject = tx.stack[-2] = realize(tx, tx.stack[-2])
+    subject = tx.stack[-2] = realize(tx.stack[-2])
     for index, key in enumerate(keys):
         if any(equal(tx, key, earlier) for earlier in keys[:index]):
             raise raise_new(ValueError, f"mapping pattern checks duplicate key ({to_repr(tx, key)})")

@@ -108,7 +108,7 @@ def _cached(function: Any, maxsize: int | None, typed: bool) -> Any:
 
 def _key_part(tx: Translator, value: Variable) -> Any:
     """The key of an argument: numbers and texts are equal by value, tensors by identity."""
-    value = tx.output.objects.resolve(realize(tx, value))
+    value = tx.output.objects.resolve(realize(value))
     if type(value) is TensorVariable:
         return value
     if lookup_type(value.python_type(), "__hash__") is None:

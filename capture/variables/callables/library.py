@@ -155,7 +155,7 @@ def _key_value(tx: Translator, value: Variable) -> Any:
 
     It is a constant, or an object that another cache holds.
     """
-    value = tx.output.objects.resolve(realize(tx, value))
+    value = tx.output.objects.resolve(realize(value))
     if value.is_constant():
         return value.as_constant()
     if not isinstance(value, ObjectVariable) or not isinstance(value.source, ConstantSource):

@@ -21,7 +21,9 @@ from capture.variables.callables.library import CachedFunctionVariable, LibraryC
 from capture.variables.callables.native_method import UnboundMethodVariable
 from capture.variables.callables.partial import PartialVariable
 from capture.variables.callables.value_method import ValueMethod
-from capture.variables.core.base import LazyVariable, Variable
+from capture.variables.containers.mapping import DictVariable
+from capture.variables.containers.sequence import SequenceVariable
+from capture.variables.core.base import LazyVariable, Variable, realize
 from capture.variables.core.constant import ConstantMethod, ConstantVariable, is_literal
 from capture.variables.core.opaque import OpaqueVariable
 from capture.variables.core.rules import lookup
@@ -204,22 +206,14 @@ def wrap_partial(output: OutputGraph, value: Any, source: Source | None) -> Vari
         name: wrap(output, getattr(value, name), AttrSource(source, name) if source else None)
         for name in ("func", "args", "keywords")
     }
-    keywords = parts["keywords"]
-    keywords.guard_keys(_Context(output))  # type: ignore[attr-defined]
-    kwargs = {k: v for k, (_, v) in keywords.entries.items()}  # type: ignore[attr-defined]
-    context = _Context(output)
-    realized = {k: v.realize() if isinstance(v, LazyVariable) else v for k, v in kwargs.items()}
-    function, positional = parts["func"], parts["args"].unpack(context)
-    made = PartialVariable(function, positional, realized, source)  # type: ignore[arg-type]
+    function, positional, keywords = parts.values()
+    assert isinstance(positional, SequenceVariable)
+    assert isinstance(keywords, DictVariable)
+    keywords.guard_keys(output)
+    kwargs = {name: realize(held) for name, (_, held) in keywords.entries.items()}
+    made = PartialVariable(function, positional.realized_items(), kwargs, source)
     made.fields = parts
     return made
-
-
-class _Context:
-    """Stands in for a translator where only its output is needed."""
-
-    def __init__(self, output: OutputGraph) -> None:
-        self.output = output
 
 
 @wraps(types.CellType)

@@ -188,7 +188,7 @@ def _pop(self: MutableSequence, tx: Translator, index: Variable | None = None) -
     if not -len(self.items) <= position < len(self.items):
         raise raise_new(IndexError, "pop index out of range")
     change(tx, self)
-    return realize(tx, self.items.pop(position))
+    return realize(self.items.pop(position))
 
 
 def _remove(self: MutableSequence, tx: Translator, value: Variable) -> Variable:
@@ -288,7 +288,7 @@ def _pop_left(self: MutableSequence, tx: Translator) -> Variable:
     if not self.items:
         raise raise_new(IndexError, "pop from an empty deque")
     change(tx, self)
-    return realize(tx, self.items.pop(0))
+    return realize(self.items.pop(0))
 
 
 def _rotate(self: MutableSequence, tx: Translator, steps: Variable = ConstantVariable(1)) -> Variable:

@@ -93,7 +93,7 @@ class DictVariable(Variable):
         return {k.as_constant(): v.as_proxy() for k, v in self.entries.values()}
 
     def hashed_keys(self, tx: Translator) -> dict[Any, Variable]:
-        self.guard_keys(tx)
+        self.guard_keys(tx.output)
         return {name: key for name, (key, _) in self.entries.items()}
 
     # --- versions, for iterators ---
@@ -116,11 +116,11 @@ class DictVariable(Variable):
 
     # --- guarded reading ---
 
-    def guard_keys(self, tx: Translator) -> None:
+    def guard_keys(self, output: OutputGraph) -> None:
         """Guard all keys and their order, because the following operation depends on them."""
         if not self.keys_guarded:
             self.keys_guarded = True
-            tx.output.guarding.dict_keys(self.source, self.original)
+            output.guarding.dict_keys(self.source, self.original)
 
     def side_changed(self, output: Any) -> bool:
         """Whether the frame has already changed the dict.
@@ -151,31 +151,31 @@ class DictVariable(Variable):
             tx.output.guarding.dict_contains(self, name, self.original)
         if entry is None:
             return None
-        value = realize(tx, entry[1])
+        value = realize(entry[1])
         self.entries[name] = (entry[0], value)
         return value
 
     def unpack(self, tx: Translator) -> list[Variable]:
-        self.guard_keys(tx)
+        self.guard_keys(tx.output)
         for name, (key, value) in list(self.entries.items()):
-            self.entries[name] = (realize(tx, key), value)
+            self.entries[name] = (realize(key), value)
         return [k for k, _ in self.entries.values()]
 
     def values(self, tx: Translator) -> list[Variable]:
-        self.guard_keys(tx)
+        self.guard_keys(tx.output)
         for name, (key, value) in list(self.entries.items()):
-            self.entries[name] = (key, realize(tx, value))
+            self.entries[name] = (key, realize(value))
         return [v for _, v in self.entries.values()]
 
     def items(self, tx: Translator) -> list[tuple[Variable, Variable]]:
         return list(zip(self.unpack(tx), self.values(tx)))
 
     def truth(self, tx: Translator) -> bool:
-        self.guard_keys(tx)
+        self.guard_keys(tx.output)
         return bool(self.entries)
 
     def length(self, tx: Translator) -> int:
-        self.guard_keys(tx)
+        self.guard_keys(tx.output)
         return len(self.entries)
 
     def get_item(self, tx: Translator, key: Variable) -> Variable:
@@ -195,7 +195,7 @@ class DictVariable(Variable):
         self.set_named(tx, self.key_of(tx, key), key, value)
 
     def set_named(self, tx: Translator, name: Any, key: Variable, value: Variable) -> None:
-        self.guard_keys(tx)
+        self.guard_keys(tx.output)
         tx.output.side_effects.will_mutate(self)
         held = self.entries.get(name)
         self.key_changes += held is None
@@ -207,7 +207,7 @@ class DictVariable(Variable):
         value = self.find_named(tx, name)
         if value is None:
             raise ObservedException(ExceptionVariable(KeyError, [key]))
-        self.guard_keys(tx)
+        self.guard_keys(tx.output)
         tx.output.side_effects.will_mutate(self)
         self.key_changes += 1
         self.deleted.add(name)
@@ -215,14 +215,14 @@ class DictVariable(Variable):
         return value
 
     def clear(self, tx: Translator) -> None:
-        self.guard_keys(tx)
+        self.guard_keys(tx.output)
         tx.output.side_effects.will_mutate(self)
         self.key_changes += len(self.entries)
         self.entries.clear()
 
     def equals(self, tx: Translator, other: DictVariable) -> bool:
-        self.guard_keys(tx)
-        other.guard_keys(tx)
+        self.guard_keys(tx.output)
+        other.guard_keys(tx.output)
         if self.entries.keys() != other.entries.keys():
             return False
         ordered = issubclass(self.cls, collections.OrderedDict) and issubclass(
@@ -431,7 +431,7 @@ def _dict_clear(self: DictVariable, tx: Translator) -> Variable:
 
 
 def _dict_copy(self: DictVariable, tx: Translator) -> Variable:
-    self.guard_keys(tx)
+    self.guard_keys(tx.output)
     return DictVariable(dict(self.entries), cls=self.cls, factory=self.factory)
 
 

@@ -71,8 +71,11 @@ class SequenceVariable(Variable):
         return self.builtin(values)
 
     def unpack(self, tx: Translator) -> list[Variable]:
+        return self.realized_items()
+
+    def realized_items(self) -> list[Variable]:
         for index, item in enumerate(self.items):
-            self.items[index] = realize(tx, item)
+            self.items[index] = realize(item)
         return list(self.items)
 
     def like(self, items: list[Variable]) -> Variable:
@@ -87,7 +90,7 @@ class SequenceVariable(Variable):
         index = index_of(tx, key)
         if not -len(self.items) <= index < len(self.items):
             raise raise_new(IndexError, f"{self.python_type().__name__} index out of range")
-        item = realize(tx, self.items[index])
+        item = realize(self.items[index])
         self.items[index] = item
         return item
 
@@ -167,7 +170,7 @@ class SizeVariable(TupleVariable):
 
 def holds_symbols(tx: Translator, value: Variable) -> bool:
     """Whether it is a symbolic number, or a sequence that contains one."""
-    value = realize(tx, value)
+    value = realize(value)
     if isinstance(value, SequenceVariable):
         return any(holds_symbols(tx, item) for item in value.items)
     return is_symbolic(value)
@@ -235,7 +238,7 @@ def live_items(self: SequenceVariable, tx: Translator) -> Iterator[Variable]:
     """The items, read by index as C code reads them. An `__eq__` may change the sequence meanwhile."""
     index, changes = 0, self.changes
     while index < len(self.items):
-        self.items[index] = item = realize(tx, self.items[index])
+        self.items[index] = item = realize(self.items[index])
         yield item
         if changes != self.changes:  # only deques count them
             raise raise_new(RuntimeError, "deque mutated during iteration")

@@ -226,5 +226,5 @@ class LazyVariable(Variable):
         return self.source.text
 
 
-def realize(tx: Translator, variable: Variable) -> Variable:
+def realize(variable: Variable) -> Variable:
     return variable.realize() if isinstance(variable, LazyVariable) else variable

@@ -100,7 +100,7 @@ class SequenceIterator(IteratorVariable):
         if self.position >= len(self.items):
             return None
         self.position += 1
-        return realize(tx, self.items[self.position - 1])
+        return realize(self.items[self.position - 1])
 
     def remaining(self) -> list[Variable]:
         return self.items[self.position :]
@@ -211,7 +211,7 @@ class IndexIterator(IteratorVariable):
         if not 0 <= self.position < len(self.sequence.items):
             self.position = None
             return None
-        item = realize(tx, self.sequence.items[self.position])
+        item = realize(self.sequence.items[self.position])
         self.sequence.items[self.position] = item
         self.position = self.following(self.position)
         return item
@@ -382,7 +382,7 @@ class RepeatIterator(IteratorVariable):
         if self.left > 0:
             self.will_move(tx)
             self.left -= 1
-        return realize(tx, self.item)
+        return realize(self.item)
 
     def reconstruct(self, code: PythonCode) -> None:
         times = [ConstantVariable(self.left)] if self.left >= 0 else []

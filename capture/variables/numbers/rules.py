@@ -157,7 +157,7 @@ def _arange(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
     """`float(n)`, or 1.0 beside an n that is no constant, says that the result holds floats; how many is a
     matter of ints.
     """
-    of_sizes = any(isinstance(realize(tx, value), SymbolicVariable) for value in (*args, *kwargs.values()))
+    of_sizes = any(isinstance(realize(value), SymbolicVariable) for value in (*args, *kwargs.values()))
     whole = [_whole_number(tx, value, of_sizes) for value in args]
     keywords = {name: _whole_number(tx, value, of_sizes) for name, value in kwargs.items()}
     if (*whole, *keywords.values()) != (*args, *kwargs.values()):
@@ -167,7 +167,7 @@ def _arange(tx: Translator, *args: Variable, **kwargs: Variable) -> Variable:
 
 def _whole_number(tx: Translator, value: Variable, of_sizes: bool) -> Variable:
     """The size that a float is, or the int that a constant is."""
-    value = realize(tx, value)
+    value = realize(value)
     if of_sizes and isinstance(value, ConstantVariable) and type(value.value) is float:
         return ConstantVariable(int(value.value)) if value.value.is_integer() else value
     if isinstance(value, SymbolicVariable) and value.function is torch.sym_float:

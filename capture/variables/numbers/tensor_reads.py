@@ -93,7 +93,7 @@ def indices(tx: Translator, tensor: TensorVariable, key: Variable) -> Variable:
     """A key of `tensor[key]`: 0-d tensors of ints in it are numbers to torch, which reads them."""
     if not tx.output.unbacked.allowed.scalars or tensor.cls is not torch.Tensor:
         return key
-    key = realize(tx, key)
+    key = realize(key)
     if type(key) is TupleVariable:
         items = [indices(tx, tensor, item) for item in key.items]
         return key if items == key.items else TupleVariable(items)

@@ -71,21 +71,21 @@ class InstanceDictVariable(DictVariable):
         anew = any(output.side_effects.is_set_anew(owner, name) for name in owner.attributes)
         return anew or list(real or ()) != list(self.entries)
 
-    def guard_keys(self, tx: Translator) -> None:
+    def guard_keys(self, output: OutputGraph) -> None:
         owner = self.owner
         if owner.value is not None and owner.source is not None:
-            tx.output.guards.add(DictKeysGuard.of(DictSource(owner.source), instance_dict(owner.value) or {}))
+            output.guards.add(DictKeysGuard.of(DictSource(owner.source), instance_dict(owner.value) or {}))
 
     def find(self, tx: Translator, key: Variable) -> Variable | None:
         name = key.as_constant()
         return self.owner.instance_attribute(tx, name) if isinstance(name, str) else None
 
     def unpack(self, tx: Translator) -> list[Variable]:
-        self.guard_keys(tx)
+        self.guard_keys(tx.output)
         return [k for k, _ in self.entries.values()]
 
     def values(self, tx: Translator) -> list[Variable]:
-        self.guard_keys(tx)
+        self.guard_keys(tx.output)
         return [v.realize() if isinstance(v, LazyVariable) else v for _, v in self.entries.values()]
 
     def set_item(self, tx: Translator, key: Variable, value: Variable) -> None:

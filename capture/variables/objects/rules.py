@@ -81,7 +81,7 @@ def _delattr(tx: Translator, value: Variable, name: Variable) -> Variable:
 
 @rule(id)
 def _id(tx: Translator, value: Variable) -> Variable:
-    return IdentityVariable(tx, realize(tx, value))
+    return IdentityVariable(tx, realize(value))
 
 
 @rule(hash)

@@ -121,7 +121,7 @@ class NewWeakReference(Variable):
 
 @rule(weakref.ref)
 def _weak_reference(tx: Translator, target: Variable, *callback: Variable) -> Variable:
-    target = tx.output.objects.resolve(realize(tx, target))
+    target = tx.output.objects.resolve(realize(target))
     referable = isinstance(target, (TensorVariable, ObjectVariable))
     if callback or not referable or target.python_type().__weakrefoffset__ == 0:
         raise GraphBreak("call", value="class ReferenceType")

@@ -73,7 +73,7 @@ class SizeTextVariable(Variable):
 
 def is_open(tx: Translator, value: Variable) -> bool:
     """A number, a shape or a text that sizes decide over."""
-    value = realize(tx, value)
+    value = realize(value)
     if isinstance(value, SizeVariable):
         return holds_symbols(tx, value)
     return isinstance(value, SizeTextVariable) or is_symbolic(value)

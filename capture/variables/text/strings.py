@@ -242,7 +242,7 @@ class _Fields:
                 if is_attribute
                 else self.tx.get_item(value, ConstantVariable(key))
             )
-        return realize(self.tx, value)
+        return realize(value)
 
     def first(self, name: str | int) -> Variable:
         if isinstance(name, str) and name:

@@ -116,7 +116,7 @@ def compile_in_frame(
 
 
 def _compiled(tx: Translator, compiler: Any, given: Variable, settings: dict[str, Variable]) -> Variable:
-    given = realize(tx, given)
+    given = realize(given)
     if not isinstance(given, (FunctionVariable, BoundMethodVariable, ModuleVariable)):
         raise GraphBreak("call", value="capture.compile of what is no function and no module")
     return CompiledVariable(compiler, given, settings)

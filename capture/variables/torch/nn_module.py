@@ -142,7 +142,7 @@ def module_get_attribute(tx: Translator, owner: Any, name: Variable) -> Variable
 
 def module_set_attribute(tx: Translator, owner: Any, name: Variable, value: Variable) -> Variable:
     """`nn.Module.__setattr__(owner, name, value)`: where registries have a part in it, as it is written."""
-    value = realize(tx, value)
+    value = realize(value)
     registered = issubclass(value.python_type(), (torch.nn.Module, torch.nn.Parameter, torch.nn.Buffer)) or (
         isinstance(value, TensorVariable) and any(has_mark(tx, value, kind) for kind in MARKS)
     )
