@@ -1,3 +1,3 @@
-"""In:   Classes, their instances, modules of Python.
-Out:  Attribute look-up and calls as Python does them.
+"""In:  classes, their instances, Python modules.
+Out: attribute look-up and calls as Python does them.
 """

@@ -1,7 +1,9 @@
-"""`C.__dict__` of a class: what the class itself has, looked up name by name.
+"""`C.__dict__` of a class, looked up name by name.
 
-"scale" in type(self).__dict__      ->   known, under a guard on what the class and its bases have of that
-                                         name
+In:  the variable of the class.
+Out: the entries of the class itself. A guard checks what the class and its bases have under each name.
+
+    "scale" in type(self).__dict__      ->   known under a guard
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ClassDictVariable(Variable):
-    """A mapping that can't be written to."""
+    """A mapping that is not writable."""
 
     mutable = True
     identity_known = False  # each access gives another proxy
@@ -49,7 +51,7 @@ class ClassDictVariable(Variable):
             raise GraphBreak("method", name="__getitem__", value=self)
         cls = self.owner.cls
         tx.output.guarding.class_entry(self.owner, cls, name)
-        first = lookup_type(cls, name)  # of the class or a base; breaks where the frame has changed it
+        first = lookup_type(cls, name)  # from the class or a base; the guard breaks if the frame changed it
         namespace: Any = type.__dict__["__dict__"].__get__(cls)
         if first is MISSING or name not in namespace:
             return None

@@ -1,4 +1,8 @@
-"""isinstance, issubclass, and the class of a value."""
+"""Rules for isinstance, issubclass, callable and type.
+
+In:  a call with variables of values and classes.
+Out: a constant or the variable of a class, with guards on what the answer depends on.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +45,7 @@ def _classes(tx: Translator, value: Variable) -> Any:
 
 
 def _is_plain_check(classes: Any) -> bool:
-    """No user code decides: plain classes, ABCs and torch's own metaclasses over plain types."""
+    """Whether no user code decides: plain classes, ABCs, and torch's own metaclasses over plain types."""
     if isinstance(classes, tuple):
         return all(map(_is_plain_check, classes))
     if isinstance(classes, types.UnionType):
@@ -53,8 +57,9 @@ def _is_plain_check(classes: Any) -> bool:
 
 
 def _guard_registrations(tx: Translator, kinds: Any) -> None:
-    """An abstract base class answers for classes that were registered with it: any registration changes the
-    token.
+    """Guards the token that any registration with an abstract base class changes.
+
+    The base class answers for classes that were registered with it.
     """
     if isinstance(kinds, (tuple, types.UnionType)):
         for kind in kinds if isinstance(kinds, tuple) else typing.get_args(kinds):
@@ -64,7 +69,7 @@ def _guard_registrations(tx: Translator, kinds: Any) -> None:
 
 
 def _guard_metaclasses(tx: Translator, kinds: Any, method: str) -> None:
-    """A class of the program may get another metaclass, and its metaclass another way to answer."""
+    """Guards the metaclass of a class of the program, and the metaclass's method that answers."""
     if isinstance(kinds, (tuple, types.UnionType)):
         for kind in kinds if isinstance(kinds, tuple) else typing.get_args(kinds):
             _guard_metaclasses(tx, kind, method)
@@ -74,14 +79,14 @@ def _guard_metaclasses(tx: Translator, kinds: Any, method: str) -> None:
 
 
 def _data_protocols(kinds: Any) -> list[Any]:
-    """The protocols whose members an instance has to have: `isinstance` asks it for each."""
+    """The protocols with members that an instance must have. `isinstance` looks each of them up."""
     parts = kinds if isinstance(kinds, tuple) else typing.get_args(kinds) or (kinds,)
     nested = [part for kind in parts if isinstance(kind, tuple) for part in _data_protocols(kind)]
     return nested + [kind for kind in parts if getattr(kind, "_is_runtime_protocol", False)]
 
 
 def _has_members(tx: Translator, value: Variable, protocol: Any) -> bool:
-    """What `Protocol.__instancecheck__` finds, member by member: each is guarded."""
+    """The answer of `Protocol.__instancecheck__`, member by member. Each member is guarded."""
     names = typing._get_protocol_attrs(protocol)  # type: ignore[attr-defined]
     for name in sorted(names):
         try:
@@ -122,7 +127,7 @@ def _isinstance(tx: Translator, value: Variable, classes: Variable) -> Variable:
 
 
 def _user_check(tx: Translator, name: str, value: Variable, classes: Variable) -> Variable:
-    """`__instancecheck__` or `__subclasscheck__` of a metaclass, inlined."""
+    """Inlines `__instancecheck__` or `__subclasscheck__` of a metaclass."""
     if isinstance(classes, ClassVariable):
         if name == "__instancecheck__" and value.python_type() is classes.cls:
             return ConstantVariable(True)
@@ -154,14 +159,14 @@ def _isinstance_tensor(probe: torch.Tensor, cls: type, kinds: Any) -> bool:
         return issubclass(cls, kinds)
     if type(probe) is cls:
         return isinstance(probe, kinds)
-    return isinstance(
-        torch.empty(0, dtype=probe.dtype), kinds
-    )  # torch.FloatTensor and the like look at the dtype
+    # `torch.FloatTensor` and similar types look at the dtype.
+    return isinstance(torch.empty(0, dtype=probe.dtype), kinds)
 
 
 def _is_marked(tx: Translator, tensor: TensorVariable, kinds: Any) -> bool:
-    """Whether a plain tensor says that it is one of torch's own kinds: that is all that `nn.Buffer(x)` makes
-    of `x`.
+    """Whether a plain tensor has the mark of one of torch's own kinds.
+
+    `nn.Buffer(x)` only sets such a mark on `x`.
     """
     parts = kinds if isinstance(kinds, tuple) else typing.get_args(kinds) or (kinds,)
     return any(
@@ -172,7 +177,7 @@ def _is_marked(tx: Translator, tensor: TensorVariable, kinds: Any) -> bool:
     )
 
 
-#: torch's kinds of tensors -> the attribute by which others are taken for them
+#: torch's kinds of tensors, with the attribute that marks another tensor as one of them.
 MARKS: dict[Any, str] = {torch.nn.Buffer: "_is_buffer", torch.nn.Parameter: "_is_param"}
 
 

@@ -1,8 +1,8 @@
-"""What `copy.copy`, `copy.deepcopy` and `pickle` ask of an object: how to make one like it.
+"""`__reduce_ex__` and copies of objects in plain Python, for `copy.copy`, `copy.deepcopy` and `pickle`.
 
 In:  an instance whose class has no `__reduce__` of its own.
-Out: (function that makes a bare instance, its arguments, state, list items, dict items), as
-     `object.__reduce_ex__` gives.
+Out: the tuple that `object.__reduce_ex__` gives: a function that makes a bare instance, its arguments, state,
+     list items, dict items.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def reduce(owner: Any, /) -> Any:
 
 
 def reduce_container(owner: Any, protocol: int = 4, /) -> Any:
-    """`__reduce__` of the containers that have their own."""
+    """`__reduce__` of the containers that define it."""
     cls, state = type(owner), getattr(owner, "__dict__", None) or None
     if isinstance(owner, (set, frozenset)):
         return cls, (list(owner),), state
@@ -47,7 +47,7 @@ def reduce_container(owner: Any, protocol: int = 4, /) -> Any:
     return cls, (), state, None, iter(owner.items())
 
 
-#: classes whose instances, and those of their subclasses, are reduced so
+#: Classes whose instances `reduce_container` serves, with the instances of their subclasses.
 REDUCED_CONTAINERS = (set, frozenset, collections.deque, collections.defaultdict, collections.OrderedDict)
 
 
@@ -58,7 +58,7 @@ def getstate(owner: Any, slot_names: tuple[str, ...], /) -> Any:
 
 
 def copy_object(value: Any, /) -> Any:
-    """`copy.copy` of what is no built-in container."""
+    """`copy.copy` of an object that is no built-in container."""
     cls = type(value)
     if issubclass(cls, type):
         return value

@@ -1,4 +1,8 @@
-"""Calling a class: making instances, by rules in order (does it apply to the class, make)."""
+"""Calls of a class.
+
+In:  a class and the variables of the arguments.
+Out: the new instance. The rules are an ordered table: the first that applies to the class makes the instance.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +35,15 @@ IS_ABSTRACT = 1 << 20  # Py_TPFLAGS_IS_ABSTRACT
 
 
 def new_instance(tx: Translator, cls: ClassVariable) -> ObjectVariable:
-    """`object.__new__(cls)`. Objects with a finalizer are left to Python: when it runs depends on when the
-    object is let go of.
+    """`object.__new__(cls)`.
+
+    Breaks for a class with a finalizer, because the moment when it runs depends on the last reference.
     """
     for name in ("__new__", "__init__", "__del__"):
         tx.output.guarding.class_entry(cls, cls.cls, name)
     if lookup_type(cls.cls, "__del__") is not MISSING:
         raise GraphBreak("finalizer", value=cls)
-    if cls.cls.__flags__ & IS_ABSTRACT:  # Python raises, naming the methods that are missing
+    if cls.cls.__flags__ & IS_ABSTRACT:  # Python raises an error that names the missing methods
         raise GraphBreak("call", value=cls)
     result = ObjectVariable(cls.cls, output=tx.output)
     tx.output.side_effects.remember_class_source(result, cls.source)
@@ -67,7 +72,7 @@ def _make_exception(
 
 
 def _class_of_error(cls: ClassVariable, args: list[Variable]) -> type:
-    """`OSError(2, text)` is a FileNotFoundError."""
+    """The class of the error that the call makes: `OSError(2, text)` makes a FileNotFoundError."""
     if cls.cls is not OSError or len(args) < 2:
         return cls.cls
     try:
@@ -76,7 +81,7 @@ def _class_of_error(cls: ClassVariable, args: list[Variable]) -> type:
         raise GraphBreak("call", value=cls) from None
 
 
-#: their other arguments have no names
+#: Exceptions that take keyword arguments. Their positional arguments have no names.
 TAKE_KEYWORDS = (ImportError, ModuleNotFoundError, AttributeError, NameError, UnboundLocalError)
 BUILTIN_EXCEPTION_INITS = frozenset(
     c.__init__
@@ -118,7 +123,7 @@ def _make_constant(
 def _is_plain_class(cls: type) -> bool:
     return (
         lookup_type(cls, "__new__") is object.__new__
-        and bool(cls.__flags__ & (1 << 9))  # a heap type: written in Python
+        and bool(cls.__flags__ & (1 << 9))  # a heap type: a class written in Python
     )
 
 
@@ -136,7 +141,7 @@ def _make_object(
 
 
 def _is_native_subclass(cls: type) -> bool:
-    """A class written in Python on top of a built-in one with contents, with the `__new__` of that base."""
+    """Whether it is a Python class based on a built-in one with contents, whose `__new__` it has."""
     base = native_base(cls)
     return bool(cls.__flags__ & (1 << 9)) and base is not object and cls.__new__ is base.__new__
 
@@ -172,7 +177,7 @@ def native_new(
 
 
 def _is_generic_new(cls: type) -> bool:
-    """A `__new__` written in Python."""
+    """Whether the class has a `__new__` written in Python."""
     return isinstance(lookup_type(cls, "__new__"), staticmethod) and not issubclass(
         cls, (torch.nn.Module, torch.Tensor)
     )

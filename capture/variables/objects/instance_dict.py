@@ -1,4 +1,8 @@
-"""`obj.__dict__`: the attributes of an instance as a dict, kept in step with what the frame stores."""
+"""`obj.__dict__` of an instance.
+
+In:  the variable of the instance.
+Out: its attributes as a dict, which always shows the stores of the frame.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class InstanceDictVariable(DictVariable):
-    """`entries` is made anew for each use from the object and its pending stores."""
+    """Each use makes `entries` anew from the object and its pending stores."""
 
     hashes_items = False
 
@@ -49,7 +53,7 @@ class InstanceDictVariable(DictVariable):
 
     @entries.setter
     def entries(self, value: Any) -> None:
-        """The base class sets it once; there is nothing to keep."""
+        """Keeps nothing. The base class sets it once."""
 
     def _existing(self, name: str) -> Variable:
         owner = self.owner
@@ -62,7 +66,7 @@ class InstanceDictVariable(DictVariable):
         return list(self.entries)
 
     def values_version(self) -> Any:
-        """Nothing counts the stores: they are looked at anew each time."""
+        """A new object for each call, because nothing counts the stores: each use reads them anew."""
         return object()
 
     def replay_stops_iterators(self, output: OutputGraph) -> bool:

@@ -1,7 +1,10 @@
-"""`locals()`, `vars()`, `dir()`: the variables of the frame that asks.
+"""`locals()`, `vars()`, `dir()`: the variables of the frame that calls them.
 
-A frame has one dict for them, which each call brings up to date. What the program stores into it changes no
-variable. A captured frame that asks may not break: the code behind a break has variables of its own
+In:  a call of one of them.
+Out: the one dict that the frame has for its variables. Each call brings the dict up to date. A store into the
+     dict changes no variable.
+
+A captured frame with such a call may not break, because the code after a break has its own variables
 (`frame_filter.asks_for_locals`).
 """
 
@@ -29,7 +32,7 @@ CO_OPTIMIZED = 0x01
 
 
 def bound_variables(tx: Translator) -> Iterator[tuple[str, Variable | None]]:
-    """All names of the code, in the order in which Python stores them; None: unbound."""
+    """All names of the code, in the order in which Python stores them. An unbound name has None."""
     code = tx.code
     for name in code.co_varnames:
         yield name, tx.cells[name].contents if name in tx.cells else tx.locals.get(name)

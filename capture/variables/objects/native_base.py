@@ -1,8 +1,7 @@
-"""The built-in part of an instance of a class written on top of a built-in one (`class Name(str)`, `class
-Config(dict)`).
+"""The built-in part of an instance whose class is based on a built-in one (`class Name(str)`).
 
-Such an instance is an `ObjectVariable` whose `base_value` is the variable that an instance of the built-in
-class would be. What the class does not define itself is asked of that part.
+In:  an `ObjectVariable`. Its `base_value` is the variable that an instance of the built-in class would have.
+Out: operations that the class does not define itself, done by the built-in part.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ if TYPE_CHECKING:
     from capture.output.python_code import PythonCode
     from capture.variables.objects.user_object import ObjectVariable
 
-#: their contents are given to `__new__`
+#: Built-in classes whose `__new__` takes the contents.
 IMMUTABLE_BASES: frozenset[type] = frozenset({int, float, complex, str, bytes, tuple, frozenset})
 LITERAL_BASES: frozenset[type] = frozenset({int, float, complex, str, bytes})
-#: their contents are given to `__init__`; class -> method that adds an item or a pair
+#: Built-in classes that `__init__` or a method fills, with the method that adds an item or a pair.
 FILLABLE: dict[type, str] = {
     dict: "__setitem__", collections.OrderedDict: "__setitem__", collections.defaultdict: "__setitem__",
     list: "append", collections.deque: "append", set: "add",
@@ -36,7 +35,7 @@ FILLABLE: dict[type, str] = {
 
 
 def native_base(cls: type) -> type:
-    """The first class of the MRO that has contents of its own, else object."""
+    """The first class of the MRO that has its own contents, else object."""
     return next(
         base
         for base in type.__dict__["__mro__"].__get__(cls)
@@ -53,7 +52,7 @@ def maker_of(cls: type) -> Any:
 def new_base_value(
     tx: Translator, base: type, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable | None:
-    """What `base.__new__` makes of its arguments."""
+    """The built-in part that `base.__new__` makes of its arguments. None for `object`."""
     if base is object:
         return None
     if base not in CALLS:
@@ -67,32 +66,32 @@ def new_base_value(
 # --- operations that the class leaves to its base ---------------------------------------------------------
 
 
-#: methods that functions written in C ask a number or a text for
+#: Methods of a number or a text that functions written in C call.
 ASKED_BY_FUNCTIONS = (
-    "__index__", "__int__", "__float__", "__complex__", "__bool__", "__len__", "__eq__", "__hash__", "__lt__", "__str__", "__repr__",
-    "__format__", "__iter__", "__getitem__", "__contains__", "__getattribute__", "__torch_function__", "__array__", "__abs__", "__round__",
+    "__index__", "__int__", "__float__", "__complex__", "__bool__", "__len__", "__eq__", "__hash__", "__lt__",
+    "__str__", "__repr__", "__format__", "__iter__", "__getitem__", "__contains__", "__getattribute__",
+    "__torch_function__", "__array__", "__abs__", "__round__",
     "__floor__", "__ceil__", "__trunc__", "__add__", "__mul__", "__rmul__",
 )  # fmt: skip
 
 
 def plain_operand(value: Variable, *methods: str) -> Variable:
-    """The built-in part of an instance whose class does not change what these methods do; any other value as
-    it is.
-    """
+    """The built-in part of an instance whose class does not change these methods; else the value itself."""
     base = getattr(value, "base_value", None)
     if base is None or not isinstance(base, Variable):
         return value
     kind = base.python_type()
     if any((kind, name) in subclass_polyfills.METHODS for name in methods):
         return value
-    if kind in LITERAL_BASES and value.class_entry("__torch_function__") is not MISSING:  # type: ignore[attr-defined]
+    class_entry = value.class_entry  # type: ignore[attr-defined]
+    if kind in LITERAL_BASES and class_entry("__torch_function__") is not MISSING:
         return value
-    unchanged = all(value.class_entry(name) is lookup_type(kind, name) for name in methods)  # type: ignore[attr-defined]
+    unchanged = all(class_entry(name) is lookup_type(kind, name) for name in methods)
     return base if unchanged else value
 
 
 def defines_operators(cls: type) -> bool:
-    """Whether a method with a special name, other than those that make instances, is written in Python."""
+    """Whether Python code defines a special method of the class, other than one that makes instances."""
     makes = ("__new__", "__init__", "__init_subclass__", "__class_getitem__")
     written = (types.FunctionType, classmethod, staticmethod)
     return any(
@@ -107,7 +106,7 @@ def defines_operators(cls: type) -> bool:
 
 
 def make_native(code: PythonCode, owner: ObjectVariable) -> None:
-    """Leave a new instance with the contents of its built-in part on the stack, past overridden methods."""
+    """Leaves a new instance with the contents of its built-in part on the stack; skips overridden methods."""
     base, held = native_base(owner.cls), owner.base_value
     immutable = base in IMMUTABLE_BASES
     contents = [held] if immutable and held is not None else []

@@ -1,15 +1,15 @@
 """Class statements inside of captured code.
 
-In:  `__build_class__(body, name, *bases)`, the body not run yet.
-Out: a ClassVariable. The body is interpreted like a function; the class is made at once, as a stand-in that
-     the interpreter looks things up on: functions and values of the frame have stand-ins of their own in it,
-     each of which is known to be the frame's variable.
+In:  `__build_class__(body, name, *bases)`, before the body runs.
+Out: a ClassVariable. The body is interpreted like a function. The class is made at once, as a stand-in on
+     which the interpreter looks things up. Functions and values of the frame have their own stand-ins in it.
+     The interpreter knows the frame's variable of each of these.
 
-    class A: def f(self): return y      ->   a real class A, whose f is known as the function of the frame,
-                                             with the frame's cell of y
+    class A: def f(self): return y      ->   a real class A. Its f is known as the function of the frame, with
+                                             the frame's cell of y.
 
-Each run of the program would make another class. So nothing that is one, or is an instance of one, can be
-rebuilt: where the class has to exist behind the graph, the graph breaks before the statement.
+Each run of the program would make another class. So nobody can rebuild such a class or an instance of it. If
+the class must exist after the graph, the graph breaks before the statement.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PLAIN_METACLASSES = (type, abc.ABCMeta)
 
 
 class NewClassVariable(ClassVariable):
-    """`cls` is the stand-in."""
+    """`cls` is the stand-in of the class."""
 
     mutable = True
 
@@ -73,7 +73,7 @@ class NewClassVariable(ClassVariable):
 
 
 class DescriptorVariable(Variable):
-    """`property(f)`, `staticmethod(f)`, `classmethod(f)`, made by the frame."""
+    """`property(f)`, `staticmethod(f)` or `classmethod(f)`, made by the frame."""
 
     mutable = True
 
@@ -108,7 +108,7 @@ ACCESSORS = ("getter", "setter", "deleter")
 
 
 class _Accessor(Variable):
-    """`p.setter(f)`: `p` with another function in its place."""
+    """`p.setter(f)`: a copy of `p` in which another function has that place."""
 
     def __init__(self, place: int) -> None:
         super().__init__(None)
@@ -134,16 +134,16 @@ for _kind in (property, staticmethod, classmethod):
 
 
 class ValueStandIn:
-    """In a class, for a value of the frame that has nothing to do with how attributes are found."""
+    """Stands in a class for a value of the frame that does not influence attribute look-up."""
 
 
 def stand_in(tx: Translator, value: Variable) -> Any:
-    """What represents `value` in the stand-in of a class."""
+    """The object that represents `value` in the stand-in of a class."""
     value = tx.output.objects.resolve(value)
     if isinstance(value, NestedFunctionVariable):
         cells = tuple(types.CellType() for _ in value.code.co_freevars)
         function = types.FunctionType(value.code, value.scope.globals, value.code.co_name, None, cells)
-        if "__isabstractmethod__" in value.attributes:  # read where the class is made
+        if "__isabstractmethod__" in value.attributes:  # `type` reads it when it makes the class
             function.__dict__["__isabstractmethod__"] = value.attributes["__isabstractmethod__"].as_constant()
         tx.output.objects.remember(function, value)
         return function
@@ -167,7 +167,7 @@ def stand_in(tx: Translator, value: Variable) -> Any:
 def make_class(
     tx: Translator, metaclass: type, name: str, bases: tuple[Any, ...], namespace: dict[str, Variable]
 ) -> NewClassVariable:
-    """`metaclass(name, bases, namespace)`. Breaks where code of the program would run besides."""
+    """`metaclass(name, bases, namespace)`. Breaks if that would run other code of the program."""
     written, bases = bases, types.resolve_bases(bases)
     kinds = [metaclass, *(type(base) for base in bases)]
     hooks = [lookup_type(base, "__init_subclass__") for base in bases]
@@ -193,7 +193,7 @@ def _is_of_the_program(hook: Any) -> bool:
 
 
 def _bases(values: list[Variable]) -> tuple[Any, ...]:
-    """Classes, and aliases of such (`Generic[T]`)."""
+    """The real bases: classes, and aliases of classes (`Generic[T]`)."""
     if not all(isinstance(value, (ClassVariable, GenericAliasVariable)) for value in values):
         raise GraphBreak("builtin", name="__build_class__", value="bases that are no classes")
     return tuple(value.real_value() for value in values)
@@ -203,7 +203,7 @@ def _bases(values: list[Variable]) -> tuple[Any, ...]:
 def _build_class(
     tx: Translator, body: Variable, name: Variable, *bases: Variable, metaclass: Variable | None = None
 ) -> Variable:
-    if not isinstance(body, NestedFunctionVariable):  # called by name, with a function that was there before
+    if not isinstance(body, NestedFunctionVariable):  # the program calls it by name with its own function
         raise GraphBreak("builtin", name="__build_class__", value=body)
     kind = metaclass.real_value() if isinstance(metaclass, ClassVariable) else type
     frame = tx.callee(body, [], {})

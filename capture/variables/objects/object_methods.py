@@ -1,4 +1,8 @@
-"""What `object`'s own methods do: `object.__setattr__(x, name, value)`, `super().__init__()`, ..."""
+"""The methods of `object` itself: `object.__setattr__(x, name, value)`, `super().__init__()`, ...
+
+In:  the variable of an instance and of the arguments.
+Out: the result, as CPython's method gives it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Python modules: attribute access only."""
+"""Python modules.
+
+In:  a module and the name of an attribute.
+Out: the variable of the attribute, under a guard.
+"""
 
 from __future__ import annotations
 
@@ -49,22 +53,22 @@ class PythonModuleVariable(Variable):
         if name in namespace:
             return wrap(tx.output, namespace[name], self.attribute_source(name))
         try:
-            value = getattr(self.module, name)  # a submodule imported lazily, or the module's own __getattr__
+            value = getattr(self.module, name)  # a lazily imported submodule, or the module's own __getattr__
         except AttributeError as error:
             if self.source is not None and self.module.__name__.partition(".")[0] == "torch":
-                # what `__getattr__` of torch's modules says of a name is always the same
+                # `__getattr__` of torch's modules always gives the same answer for a name
                 tx.output.guards.add(DictContainsGuard.of(DictSource(self.source), name, False))
             elif self.source is not None:
                 tx.output.guards.add(HasAttributeGuard.of(self.source, self.module, name))
             raise raise_new(AttributeError, *error.args) from None
         if isinstance(value, types.ModuleType) or name in namespace:
             return wrap(tx.output, value, self.attribute_source(name))
-        if self.module is torch._VF:  # its `__getattr__` only looks here
+        if self.module is torch._VF:  # its `__getattr__` only looks into `torch._C._VariableFunctions`
             return wrap(tx.output, value, ConstantSource(value))
         raise GraphBreak("get_attr", value=self, name=name)
 
     def check_class(self, tx: Translator, name: str) -> None:
-        """A class of the module's own may look for the name elsewhere than in its dict."""
+        """Breaks if the module has its own class, and that class finds the name outside of the dict."""
         cls = type(self.module)
         if cls is types.ModuleType:
             return

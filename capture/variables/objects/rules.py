@@ -1,4 +1,8 @@
-"""Questions about one object: attributes by name, length, identity, hash, namespaces."""
+"""Rules for questions about one object: attributes by name, length, identity, hash, namespaces.
+
+In:  a call of `getattr`, `len`, `id`, `hash` and so on.
+Out: the result that Python gives.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def _checked_length(value: Any) -> int:
-    """`len()` of an object whose `__len__` returned this."""
+    """The result of `len()` for an object whose `__len__` returned `value`."""
     return len(type("sized", (), {"__len__": lambda _: value})())
 
 

@@ -1,4 +1,8 @@
-"""`super()`: attributes looked up behind a class in the MRO of an object's class."""
+"""`super()`: attribute look-up in the MRO of an object's class, after a given class.
+
+In:  the class, and the object or class that it is called for.
+Out: a variable whose attributes come from the rest of the MRO.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ MISSING: Any = object()
 
 
 class SuperVariable(Variable):
-    """`owner` is an object, or a class (in class methods and `__new__`)."""
+    """`owner` is an object, or a class (in class methods and in `__new__`)."""
 
     def __init__(self, after: type, owner: Variable) -> None:
         super().__init__(None)
@@ -45,7 +49,7 @@ class SuperVariable(Variable):
         return self._bind(tx, found, name)
 
     def is_bound(self) -> bool:
-        """Whether the owner is an instance of the class (a class: of that metaclass), not a class below it."""
+        """Whether the owner is an instance of the class. A class as owner is one of its metaclass."""
         return not isinstance(self.owner, ClassVariable) or self.after not in self.owner.cls.__mro__
 
     def _bind(self, tx: Translator, found: Any, name: str) -> Variable:
@@ -88,7 +92,7 @@ def _refuse(owner: SuperVariable, name: str) -> Variable:
 
 
 class _BuiltinNew(Variable):
-    """`super().__new__`, where it is that of a built-in class."""
+    """`super().__new__`, if a built-in class defines it."""
 
     def __init__(self, base: Any) -> None:
         super().__init__()
@@ -101,7 +105,7 @@ class _BuiltinNew(Variable):
 
 
 def find_after(cls: type, after: type, name: str) -> Any:
-    """The raw entry of the part of the MRO behind `after`."""
+    """The raw entry in the part of the MRO after the class `after`."""
     mro = type.__dict__["__mro__"].__get__(cls)
     for base in mro[mro.index(after) + 1 :]:
         namespace = type.__dict__["__dict__"].__get__(base)

@@ -1,9 +1,9 @@
-"""`threading.local()`: an object whose `__dict__` is another one on each thread.
+"""`threading.local()`: an object that has another `__dict__` on each thread.
 
-In:  an existing object of exactly that class (what a class on top of it does in `__init__` is run on each
-     thread that looks at it).
-Out: its attributes, read from this thread's dict and stored there; guards find the dict of the thread that
-     runs them.
+In:  an existing object of exactly that class. (A subclass is left out, because its `__init__` runs on each
+     thread that looks at the object.)
+Out: its attributes. They are read from and stored to the dict of this thread. A guard finds the dict of the
+     thread that runs the guard.
 """
 
 from __future__ import annotations
@@ -61,5 +61,5 @@ class ThreadLocalVariable(Variable):
         self._namespace(tx).set_item(tx, ConstantVariable(name), value)
 
     def del_attr(self, tx: Translator, name: str) -> None:
-        self.get_attr(tx, name)  # raises where there is none
+        self.get_attr(tx, name)  # raises if there is no such attribute
         self._namespace(tx).del_item(tx, ConstantVariable(name))

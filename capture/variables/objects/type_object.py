@@ -1,4 +1,9 @@
-"""Classes: attribute look-up on them, operators of their metaclasses; calling one is in `instance.py`."""
+"""Classes.
+
+In:  a class that exists.
+Out: a variable: attribute look-up on the class, and the operators of its metaclass. `instance.py` has the
+     rules for calls of it.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +50,7 @@ IMMUTABLE_TYPE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE: `int.x = 1` raises
 CLASS_CONSTANTS = frozenset(("__name__", "__qualname__", "__module__", "__doc__"))
 
 
-#: (applies(class), make(tx, class, args, kwargs)), in the order in which they are asked
+#: Pairs (applies(class), make(tx, class, args, kwargs)). The first rule that applies makes the instance.
 INSTANCE_RULES: list[tuple[Any, Any]] = []
 
 
@@ -97,7 +102,7 @@ class ClassVariable(Variable):
             return class_value(tx, self.metaclass(tx), meta.fget, name, "fget").call(tx, [self], {})
         if meta is type.__dict__.get(name) and name == "__annotations__":
             own = ClassDictVariable(self).find(tx, ConstantVariable(name))
-            if own is not None:  # asking a class that has none makes them
+            if own is not None:  # reading them of a class without any would make them
                 return own
         if meta is not MISSING and is_data_descriptor(meta):
             raise GraphBreak("property", name=name, value=self)
@@ -106,7 +111,7 @@ class ClassVariable(Variable):
             return self._from_metaclass(tx, name, meta)
         if isinstance(found, classmethod):
             if not isinstance(found.__func__, types.FunctionType):
-                raise GraphBreak("property", name=name, value=self)  # its own `__get__` is asked
+                raise GraphBreak("property", name=name, value=self)  # it has its own `__get__`
             source = TypeAttrSource(self.source, name) if self.source else None
             function = wrap(tx.output, found.__func__, AttrSource(source, "__func__") if source else None)
             return BoundMethodVariable(function, self)
@@ -148,7 +153,7 @@ class ClassVariable(Variable):
         return wrap_class(tx.output, type(self.cls))
 
     def meta_entry(self, tx: Translator, name: str) -> Any:
-        """The raw entry of the metaclass, MISSING if there is none; guarded."""
+        """The raw entry of the metaclass under a guard; MISSING if there is none."""
         tx.output.guarding.class_entry(self.metaclass(tx), type(self.cls), name)
         return lookup_type(type(self.cls), name)
 
@@ -157,7 +162,7 @@ class ClassVariable(Variable):
         return isinstance(lookup_type(type(self.cls), name), types.FunctionType)
 
     def dunder(self, tx: Translator, name: str, args: list[Variable]) -> Variable | None:
-        """An operator on the class itself, written in Python in its metaclass; None where there is none."""
+        """Calls an operator on the class itself; None if its metaclass defines none in Python."""
         found = self.meta_entry(tx, name)
         if not isinstance(found, types.FunctionType):
             return None
@@ -176,7 +181,8 @@ class ClassVariable(Variable):
         return result if result is not None else super().iterate(tx)
 
     def set_attr(self, tx: Translator, name: str, value: Variable) -> None:
-        if self.cls.__flags__ & IMMUTABLE_TYPE:  # refused where the statement stands, maybe inside of a `try`
+        # The break is at the statement, because the program may catch the error there.
+        if self.cls.__flags__ & IMMUTABLE_TYPE:
             raise GraphBreak("set_attr", value=self, name=name)
         if self.meta_entry(tx, "__setattr__") is not type.__setattr__ or is_data_descriptor(
             self.meta_entry(tx, name)
@@ -236,7 +242,8 @@ class ClassVariable(Variable):
         code.load_constant(self.cls)
 
 
-#: descriptors that a class gives as they are
-GIVE_THEMSELVES = (
-    types.FunctionType, type, property, types.MemberDescriptorType, collections._tuplegetter,  # type: ignore[attr-defined]
+#: Descriptors that a class returns unchanged.
+GIVE_THEMSELVES: tuple[type, ...] = (
+    types.FunctionType, type, property, types.MemberDescriptorType,
+    collections._tuplegetter,  # type: ignore[attr-defined]
 )  # fmt: skip

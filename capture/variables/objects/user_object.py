@@ -1,8 +1,8 @@
-"""Instances of user-defined classes (and any other object reached by attribute): Python's attribute protocol,
-symbolically.
+"""Instances of user-defined classes, and any other object reached by attribute.
 
-`attributes` is what the frame has stored on the object and not yet replayed; under it lies the object itself,
-if it existed before the frame.
+In:  an object that existed before the frame, or one that the frame makes.
+Out: Python's attribute protocol on a variable. `attributes` holds what the frame has stored on the object and
+     not yet replayed. Under it lies the object itself, if it existed before.
 """
 
 from __future__ import annotations
@@ -52,9 +52,11 @@ if TYPE_CHECKING:
     from capture.output.python_code import PythonCode
     from guards.sources import Source
 
+TUPLE_GETTER: type = collections._tuplegetter  # type: ignore[attr-defined]
+
 
 class ObjectVariable(Variable):
-    """`value` None: made by the frame (`cls.__new__` without arguments)."""
+    """An instance. `value` is None if the frame made it (by `cls.__new__` without arguments)."""
 
     mutable = True
     has_own_methods = True
@@ -65,11 +67,11 @@ class ObjectVariable(Variable):
         super().__init__(source)
         self.cls = cls
         self.value = value
-        self.output = output  # of an existing object: where its attributes are wrapped
+        self.output = output  # set for an existing object: its attributes are wrapped there
         self.attributes: dict[str, Variable] = {}
-        #: of a class on top of a built-in one (class Foo(list)): what that holds
+        #: For a class based on a built-in one (`class Foo(list)`): the built-in part.
         self.base_value: Variable | None = None
-        #: `__dict__`, as long as somebody holds it: a cycle would keep the program's objects alive
+        #: `__dict__`, as long as something holds it. A cycle would keep the program's objects alive.
         self.namespace: Callable[[], Variable | None] = lambda: None
 
     def python_type(self) -> type:
@@ -89,27 +91,25 @@ class ObjectVariable(Variable):
         return super().as_proxy()
 
     def plain_argument(self) -> Variable:
-        """The literal behind it, where its class defines no operator."""
+        """The literal in the built-in part, if the class defines no operator."""
         base = self.base_value
         if base is None or base.python_type() not in LITERAL_BASES:
             return self
         return self if self.defines_operators() else base
 
     def defines_operators(self) -> bool:
-        """Whether its class answers for itself where a built-in function gets the object; guarded, as a class
-        may come to do so.
-        """
+        """Whether the class defines a method that a built-in function calls. A class may add one: guarded."""
         for name in ASKED_BY_FUNCTIONS:
             self.class_entry(name)
         return defines_operators(self.cls)
 
     def has_class_attribute(self, name: str, below: type | None = None) -> bool:
-        """Whether the class has the attribute (`below`: defined before that base in the MRO)."""
+        """Whether the class has the attribute. With `below`: whether a class before that base defines it."""
         found = self.class_entry(name)
         return found is not MISSING and (below is None or found is not lookup_type(below, name))
 
     def class_entry(self, name: str) -> Any:
-        """The raw entry of the class, MISSING if there is none: guarded, since what follows depends on it."""
+        """The raw entry of the class, MISSING if there is none. Guarded, because the caller depends on it."""
         if self.output is not None:
             self.output.guarding.class_entry(self, self.cls, name)
         return lookup_type(self.cls, name)
@@ -135,8 +135,8 @@ class ObjectVariable(Variable):
             raise
 
     def fallback_get_attr(self, tx: Translator, name: str) -> Variable:
-        """What Python does where the attribute is not found: `__getattr__`, else AttributeError."""
-        if name != "__dict__":  # a matter of the layout, which stays
+        """The look-up after the attribute was not found: `__getattr__`, else AttributeError."""
+        if name != "__dict__":  # the layout of the class decides it, and the layout can't change
             self.class_entry(name)
         getter = self.class_entry("__getattr__")
         if getter is not MISSING:
@@ -144,7 +144,7 @@ class ObjectVariable(Variable):
         raise raise_new(AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'")
 
     def generic_get_attr(self, tx: Translator, name: str) -> Variable | None:
-        """`object.__getattribute__`; None where it raises AttributeError."""
+        """`object.__getattribute__`. None if that raises AttributeError."""
         if name == "__class__" and isinstance(self.class_entry(name), types.GetSetDescriptorType):
             return wrap_class(tx.output, self.cls)
         found = lookup_type(self.cls, name)
@@ -160,15 +160,16 @@ class ObjectVariable(Variable):
         return class_attribute(tx, self, self.cls, name)
 
     def guard_no_data_descriptor(self, tx: Translator, name: str, found: Any) -> None:
-        """The class has an entry of that name, which would come first if it had a `__set__` or `__delete__`."""
+        """Guards that the entry of the class has no `__set__` and no `__delete__`: with one it would win."""
         if type(found).__flags__ & HEAP_TYPE:
             descriptor = class_value(tx, self, found, name)
             for method in ("__set__", "__delete__"):
                 tx.output.guarding.class_entry(descriptor, type(found), method)
 
     def descriptor_entry(self, tx: Translator, name: str, method: str) -> Any:
-        """What the class has under the name that is stored or deleted; guarded, with whether that has the
-        method of a descriptor.
+        """The entry of the class for a name that is stored or deleted.
+
+        Guards cover the entry, and whether it has that method of a descriptor.
         """
         found = self.class_entry(name)
         if found is not MISSING and type(found).__flags__ & HEAP_TYPE:
@@ -176,7 +177,7 @@ class ObjectVariable(Variable):
         return found
 
     def instance_attribute(self, tx: Translator, name: str) -> Variable | None:
-        """From the instance dict: what the frame stored, else what was there."""
+        """The entry of the instance dict: the frame's store, else the value from before."""
         if name in self.attributes:
             pending = self.attributes[name]
             return None if isinstance(pending, Deleted) else pending
@@ -193,8 +194,10 @@ class ObjectVariable(Variable):
         return reads_attributes_plainly(lookup_type(self.cls, "__getattribute__"))
 
     def attribute_source(self, name: str) -> Source | None:
-        """Of an entry of the instance dict; past a `__getattribute__` written in Python or a data descriptor,
-        by way of the dict itself.
+        """The source of an entry of the instance dict.
+
+        The dict itself is the parent if `__getattribute__` is written in Python or a data descriptor hides
+        the entry.
         """
         if self.source is None:
             return None
@@ -209,7 +212,7 @@ class ObjectVariable(Variable):
         return self.reads_attributes_plainly() and not is_data_descriptor(lookup_type(self.cls, name))
 
     def guard_lacks(self, tx: Translator, name: str) -> None:
-        """What follows depends on the instance dict not having the entry."""
+        """Guards that the instance dict does not have the entry."""
         if self.shows_entry(name) or self.source is None:
             tx.output.guarding.no_attribute(self, name)
         else:
@@ -247,8 +250,9 @@ class ObjectVariable(Variable):
                     AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'"
                 ) from None
             return wrap(tx.output, value, AttrSource(self.source, name) if self.source else None)
-        if self.base_value is not None and isinstance(found, collections._tuplegetter):  # type: ignore[attr-defined]
-            return self.base_value.get_item(tx, ConstantVariable(found.__reduce__()[1][0]))  # type: ignore[attr-defined]
+        if self.base_value is not None and isinstance(found, TUPLE_GETTER):
+            index = found.__reduce__()[1][0]
+            return self.base_value.get_item(tx, ConstantVariable(index))  # type: ignore[attr-defined]
         if self.base_value is not None and isinstance(found, types.GetSetDescriptorType):
             return self.base_value.get_attr(tx, name)
         if isinstance(lookup_type(type(found), "__get__"), types.FunctionType):
@@ -295,7 +299,7 @@ class ObjectVariable(Variable):
             class_value(tx, self, deleter, "__delattr__").call(tx, [self, ConstantVariable(name)], {})
 
     def generic_del_attr(self, tx: Translator, name: str) -> None:
-        """`object.__delattr__`: a descriptor's own deleter, else the entry of the instance dict or slot."""
+        """`object.__delattr__`: the deleter of a descriptor, else the entry of the instance dict or slot."""
         found = self.descriptor_entry(tx, name, "__delete__")
         if isinstance(found, property):
             if found.fdel is None:
@@ -332,7 +336,7 @@ class ObjectVariable(Variable):
         if special is not None:
             return special(tx, self, *args, **kwargs)
         if name.startswith("__") and name.endswith("__"):
-            found = class_attribute(tx, self, self.cls, name)  # looked up on the type, as Python does
+            found = class_attribute(tx, self, self.cls, name)  # on the type, as Python does
             if found is not None:
                 return found.call(tx, args, kwargs)
         return self.get_attr(tx, name).call(tx, args, kwargs)
@@ -388,7 +392,7 @@ class ObjectVariable(Variable):
         store_attributes(code, self, self.attributes)
 
     def reconstruct(self, code: PythonCode) -> None:
-        """A bare instance, then what a built-in base holds, then its attributes."""
+        """Makes a bare instance, then fills the built-in part, then sets its attributes."""
         make_native(code, self)
         code.output.side_effects.fill_new_object(code, self)
 
@@ -400,12 +404,12 @@ class ObjectVariable(Variable):
 
 
 def _is_field_of_base(found: Any) -> bool:
-    """A field of the built-in part of an object, which its methods go by: the factory of a defaultdict."""
+    """Whether it is a field that methods of the built-in part use: the factory of a defaultdict."""
     return isinstance(found, types.MemberDescriptorType) and found.__objclass__ is collections.defaultdict
 
 
 def answer_of_bool(tx: Translator, result: Variable) -> bool:
-    """What a `__bool__` written in Python said: Python takes nothing but a bool."""
+    """The result of a `__bool__` written in Python. Python takes nothing but a bool."""
     if result.python_type() is not bool:
         raise raise_new(TypeError, f"__bool__ should return bool, returned {result.python_type().__name__}")
     return result.truth(tx)

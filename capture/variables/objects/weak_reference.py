@@ -1,4 +1,8 @@
-"""Weak references: calling one gives its object, or None."""
+"""Weak references.
+
+In:  an existing weak reference, or `weakref.ref(x)` in the frame.
+Out: a variable. A call of it gives the object, or None.
+"""
 
 from __future__ import annotations
 
@@ -39,23 +43,24 @@ class WeakReferenceVariable(Variable):
         target = self.reference()
         assert self.source is not None
         passed = isinstance(self.source.root, LocalSource)
-        # each call of the frame may bring a dead one of its own
+        # Each call of the frame may pass another dead reference.
         if args or kwargs or (target is None and passed):
             raise GraphBreak("call", value=self)
-        if target is None:  # as it stays for good
+        if target is None:  # it stays dead
             tx.output.guarding.identity(self, self.reference)
             return ConstantVariable(None)
         if may_have_ended(tx, target):
-            raise GraphBreak("call", value=self)  # behind the break, Python knows
-        if isinstance(target, dict):  # maybe the hooks that a handle belongs to
+            raise GraphBreak("call", value=self)  # after the break, Python knows it
+        if isinstance(target, dict):  # it may be the dict of the hooks that a handle belongs to
             tx.output.side_effects.check_hooks_known()
         return tx.wrap(target, WeakrefSource(self.source))
 
 
 def may_have_ended(tx: Translator, target: Any) -> bool:
-    """Whether the frame may have let go of the last reference to an existing object, which lives on only
-    because its end is put off to the next break: a local that no longer holds it, or a write to a place that
-    held some object.
+    """Whether the frame may have dropped the last reference to an existing object.
+
+    Such an object lives on, because its end is delayed to the next break. The frame drops a reference when a
+    local no longer holds the object, or when it writes to a place that held some object.
     """
     *_, root = frames = list(tx.chain())
     held = [
@@ -77,8 +82,9 @@ def _is_object(tx: Translator, variable: Variable | None, target: Any) -> bool:
 
 
 class NewWeakReference(Variable):
-    """`weakref.ref(x)`, made by the frame. It is called where a local of the captured frames holds `x`, which
-    therefore lives.
+    """`weakref.ref(x)`, made by the frame.
+
+    A call is captured while a local of the captured frames holds `x`, because `x` is alive then.
     """
 
     identity_known = False
@@ -110,7 +116,7 @@ class NewWeakReference(Variable):
         return self.target
 
     def reconstruct(self, code: PythonCode) -> None:
-        """Of an object that others hold: what the frame made may end at another moment here than in Python."""
+        """Makes a reference to an existing object. An object of the frame may end at another moment here."""
         if self.target.source is None:
             super().reconstruct(code)
         code.call_object(weakref.ref, [self.target])

@@ -1,4 +1,8 @@
-"""Other existing objects: modules, classes, enum members, instances of user classes."""
+"""Makes variables of other existing objects.
+
+In:  a module, class, enum member or instance of a user class, and its source.
+Out: the variable, with guards on the object.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +59,7 @@ def wrap_enum(output: OutputGraph, value: Any, source: Source | None) -> Variabl
 
 @wraps(re.Pattern, re.Match)
 def wrap_expression(output: OutputGraph, value: Any, source: Source | None) -> Variable:
-    """A pattern is known by identity; so is a match that the translation made: others are new in each call."""
+    """A pattern, or a match that the translation made, is known by identity. Each call has another match."""
     if isinstance(value, re.Match) and not isinstance(source, ConstantSource):
         guard_type(output, value, source)
         return OpaqueVariable(value, source, "unknown_type", value="a match of a regular expression")
@@ -65,7 +69,7 @@ def wrap_expression(output: OutputGraph, value: Any, source: Source | None) -> V
 
 @wraps(weakref.ProxyType, weakref.CallableProxyType)
 def wrap_proxy(output: OutputGraph, value: Any, source: Source | None) -> Variable:
-    """Not to be asked what it is: it answers for an object that may be gone."""
+    """An opaque variable. Its class is not read, because a proxy answers for an object that may be gone."""
     guard_type(output, value, source)
     return OpaqueVariable(value, source or ConstantSource(value), "unknown_type", value="a weak proxy")
 
@@ -91,8 +95,9 @@ def wrap_nn_module(output: OutputGraph, value: torch.nn.Module, source: Source |
 
 
 def with_namespace(output: OutputGraph, owner: ObjectVariable) -> Variable:
-    """The object, and its `__dict__` under the same roof: who reaches that dict in another way sees what is
-    stored on the object.
+    """The object, with its `__dict__` registered.
+
+    So code that reaches the dict in another way sees the stores on the object.
     """
     namespace = instance_dict(owner.value)
     known = output.objects.known(namespace) if namespace is not None else None
@@ -101,7 +106,7 @@ def with_namespace(output: OutputGraph, owner: ObjectVariable) -> Variable:
     if isinstance(known, InstanceDictVariable):  # a compiled module has the dict of its original
         owner.attributes = known.owner.attributes
         return owner
-    if known is not None:  # as a dict of its own, looked at already
+    if known is not None:  # the dict was already read as a separate dict
         return OpaqueVariable(owner.value, owner.source, "get_attr", name="__dict__", value=owner)
     output.objects.remember(namespace, owner.dict_variable())
     return owner
@@ -119,7 +124,7 @@ def wrap_tensor_subclass(output: OutputGraph, value: torch.Tensor, source: Sourc
 
 
 def wrap_object(output: OutputGraph, value: Any, source: Source | None) -> Variable:
-    """Any other object: by its type, attributes guarded one by one as they are read."""
+    """Any other object: a guard on its type, and a guard on each attribute that is read."""
     guard_type(output, value, source)
     held = source or ConstantSource(value)
     heap = bool(type(value).__flags__ & (1 << 9))
@@ -132,7 +137,7 @@ def wrap_object(output: OutputGraph, value: Any, source: Source | None) -> Varia
 
 
 def wrap_native_subclass(output: OutputGraph, value: Any, base: type, source: Source) -> Variable:
-    """An instance of a class on top of a built-in one: an object whose built-in part is a value of its own."""
+    """An instance of a class based on a built-in one: an object whose built-in part has its own variable."""
     part = contents(output, value, base, source)
     if isinstance(part, OpaqueVariable):
         return part
@@ -141,8 +146,8 @@ def wrap_native_subclass(output: OutputGraph, value: Any, base: type, source: So
     return with_namespace(output, result)
 
 
-#: asked by the real type: `isinstance` runs code of a class that has a `__class__` or a `__getattribute__` of
-# its own
+#: The rules look at the real type, because `isinstance` runs code of a class that defines `__class__` or
+#: `__getattribute__`.
 BASE_WRAPPERS += (
     (lambda v: isinstance_raw(v, type), wrap_type),
     (lambda v: isinstance_raw(v, enum.Enum), wrap_enum),
