@@ -1,7 +1,7 @@
 """The list of the modules of all families that register something.
 
-In:   Nothing.
-Out:  The import of this module fills the tables of wrappers, makers, rules, classes and methods.
+In:  nothing.
+Out: the import of this module fills the tables of wrappers, makers, rules, classes and methods.
 
 The order of the list has no meaning.
 """

@@ -1,7 +1,7 @@
 """Lists and deques: the mutable sequences.
 
-In:   The items.
-Out:  A `ListVariable` or `DequeVariable`, and the table `LIST_METHODS` of their methods.
+In:  the items.
+Out: a `ListVariable` or `DequeVariable`, and the table `LIST_METHODS` of their methods.
 """
 
 from __future__ import annotations

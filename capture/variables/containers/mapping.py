@@ -1,7 +1,7 @@
 """Dicts: dict, OrderedDict and defaultdict.
 
-In:   The entries: hash key -> (key, value).
-Out:  A `DictVariable`, and the table `DICT_METHODS` of its methods.
+In:  the entries: hash key -> (key, value).
+Out: a `DictVariable`, and the table `DICT_METHODS` of its methods.
 """
 
 from __future__ import annotations

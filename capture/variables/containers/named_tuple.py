@@ -1,7 +1,7 @@
 """Named tuples and struct sequences (`torch.return_types`).
 
-In:   The items and the class.
-Out:  A `NamedTupleVariable`, which reads its fields by name and by index.
+In:  the items and the class.
+Out: a `NamedTupleVariable`, which reads its fields by name and by index.
 """
 
 from __future__ import annotations

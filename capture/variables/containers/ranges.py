@@ -1,7 +1,7 @@
 """Ranges and slices.
 
-In:   A range, or the parts start, stop and step.
-Out:  A `RangeVariable` or a `SliceVariable`.
+In:  a range, or the parts start, stop and step.
+Out: a `RangeVariable` or a `SliceVariable`.
 """
 
 from __future__ import annotations

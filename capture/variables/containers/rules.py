@@ -1,7 +1,7 @@
 """Rules of the functions that make containers: list, tuple, set, dict, range, slice and similar classes.
 
-In:   The arguments of such a call, of `sorted` or of `copy.copy`.
-Out:  The variable of the new container.
+In:  the arguments of such a call, of `sorted` or of `copy.copy`.
+Out: the variable of the new container.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sequences: the base class of tuples, lists, deques and named tuples; tuples and torch.Size.
 
-In:   The items, which are Variables. Items of an existing container stay lazy, without a guard, until a read.
-Out:  A variable with the operations that all sequences share.
+In:  the items, which are Variables. Items of an existing container stay lazy, without a guard, until a read.
+Out: a variable with the operations that all sequences share.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The order of a set: it depends on the places of the elements in the set's table, and so on its history.
 
-In:   The operations that the program applies to a set.
-Out:  A real set with the same history, to which the same operations are applied. It has the same order.
+In:  the operations that the program applies to a set.
+Out: a real set with the same history, to which the same operations are applied. It has the same order.
 
     {8, 0}                ->   8, 0
     {8, 0} | {16}         ->   8, 0, 16      (for the set {0, 8} it would be 0, 8, 16)

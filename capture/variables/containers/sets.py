@@ -1,7 +1,7 @@
 """Sets and frozensets.
 
-In:   The entries: hash key -> item.
-Out:  A `SetVariable`, and the tables `SET_METHODS` and `SET_CHANGES` of its methods.
+In:  the entries: hash key -> item.
+Out: a `SetVariable`, and the tables `SET_METHODS` and `SET_CHANGES` of its methods.
 """
 
 from __future__ import annotations

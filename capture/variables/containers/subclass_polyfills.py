@@ -1,7 +1,7 @@
 """Polyfills of methods of OrderedDict, defaultdict and deque that call the subclass of an instance.
 
-In:   An instance of a subclass of one of these classes.
-Out:  The result of CPython's C code. `METHODS` maps the built-in class and the method's name to the polyfill.
+In:  an instance of a subclass of one of these classes.
+Out: the result of CPython's C code. `METHODS` maps the built-in class and the method's name to the polyfill.
 
 `OrderedDict.pop`, `popitem` and `clear` need no polyfill, because they don't call the methods of a subclass.
 """

@@ -1,7 +1,7 @@
 """Views of dicts: `keys()`, `values()`, `items()` and types.MappingProxyType.
 
-In:   The variable of a dict.
-Out:  A variable that always shows the current entries of the dict.
+In:  the variable of a dict.
+Out: a variable that always shows the current entries of the dict.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Wrapping existing containers.
 
-In:   A container that existed before the frame, and its source.
-Out:  Its variable, with guards on keys and lengths. An item stays lazy, without a guard, until it is read.
+In:  a container that existed before the frame, and its source.
+Out: its variable, with guards on keys and lengths. An item stays lazy, without a guard, until it is read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The base class `Variable`: what the symbolic interpreter knows about one Python value.
 
-In:   A Python object of the frame, and its source (None: the frame itself makes the object).
-Out:  An object that carries out the operations on this value at translation time.
+In:  a Python object of the frame, and its source (None: the frame itself makes the object).
+Out: an object that carries out the operations on this value at translation time.
 
 A variable raises `GraphBreak` for an operation that it can't carry out. It raises `ObservedException` for a
 Python exception that the program itself would see.

@@ -1,7 +1,7 @@
 """Attribute look-up on types, with the rules of Python.
 
-In:   A class and a name; for binding, also the variable of the object.
-Out:  The raw entry of the MRO, or the variable of the entry after binding (method, property, descriptor).
+In:  a class and a name; for binding, also the variable of the object.
+Out: the raw entry of the MRO, or the variable of the entry after binding (method, property, descriptor).
 """
 
 from __future__ import annotations

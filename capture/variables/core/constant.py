@@ -1,7 +1,7 @@
 """Constants: numbers, strings, None, dtypes, devices, enum members, ...
 
-In:   A value that is known at translation time; a guard compares it if it has a source.
-Out:  A `ConstantVariable`. Python itself carries out its operations, at translation time.
+In:  a value that is known at translation time; a guard compares it if it has a source.
+Out: a `ConstantVariable`. Python itself carries out its operations, at translation time.
 """
 
 from __future__ import annotations

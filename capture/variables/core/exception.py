@@ -1,7 +1,7 @@
 """Exceptions of the user's program: their variables, and how the interpreter raises them symbolically.
 
-In:   An exception class and its arguments, or an exception that Python raised on constants.
-Out:  An `ExceptionVariable`; `raise_new` and `raise_python` make the `ObservedException` to raise.
+In:  an exception class and its arguments, or an exception that Python raised on constants.
+Out: an `ExceptionVariable`; `raise_new` and `raise_python` make the `ObservedException` to raise.
 
 Bytecode can't rebuild an exception that the captured frame raised, because the traceback would be lost. If
 the exception must exist after a graph break, the graph breaks earlier, at the instruction `born` that raised

@@ -1,7 +1,7 @@
 """Exception groups: how they are made and split, and how `except*` handles them.
 
-In:   The arguments of `BaseExceptionGroup`, or a group and the condition of `split` or `except*`.
-Out:  An `ExceptionGroupVariable`, or its parts.
+In:  the arguments of `BaseExceptionGroup`, or a group and the condition of `split` or `except*`.
+Out: an `ExceptionGroupVariable`, or its parts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`id(x)`: a number whose value is usually not needed, because most programs only tell objects apart by it.
 
-In:   The variable of `x`.
-Out:  A variable that equals another `id` of the same object.
+In:  the variable of `x`.
+Out: a variable that equals another `id` of the same object.
 
     seen = {id(x): y}; seen.get(id(x))    ->   the hash key is the variable of x
 

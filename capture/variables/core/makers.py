@@ -1,7 +1,7 @@
 """Makers: code of one family makes variables of another family by tables that the families fill.
 
-In:   A kind of value with the parts of its variable, or a plain value.
-Out:  A new variable.
+In:  a kind of value with the parts of its variable, or a plain value.
+Out: a new variable.
 
     make(tuple, [x, y])   ->   TupleVariable([x, y])
     constant((1, "a"))    ->   TupleVariable([ConstantVariable(1), ConstantVariable("a")])

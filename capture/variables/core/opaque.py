@@ -1,7 +1,7 @@
 """Opaque objects: the program can pass them around, but every operation on one breaks the graph.
 
-In:   An object, and the reason of the graph break.
-Out:  An `OpaqueVariable`.
+In:  an object, and the reason of the graph break.
+Out: an `OpaqueVariable`.
 """
 
 from __future__ import annotations

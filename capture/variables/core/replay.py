@@ -1,7 +1,7 @@
 """Bytecode that gives the attributes of an existing object the state in which the frame left them.
 
-In:   The object's variable, and the attributes that the frame stored or deleted.
-Out:  Instructions in the code that replaces the frame.
+In:  the object's variable, and the attributes that the frame stored or deleted.
+Out: instructions in the code that replaces the frame.
 
     obj.a = 1; del obj.b   ->   LOAD_CONST 1; LOAD obj; STORE_ATTR a; call remove_attribute(obj, "b")
 """

@@ -1,7 +1,7 @@
 """`CALLS`: the table of functions and classes whose calls have a rule.
 
-In:   A function or class that the program calls.
-Out:  Its rule `(tx, *args, **kwargs) -> Variable`, or None.
+In:  a function or class that the program calls.
+Out: its rule `(tx, *args, **kwargs) -> Variable`, or None.
 
 A family registers a rule with `@rule(len)`. A pure function on constants needs no rule: the interpreter calls
 it (`callables/builtin.py`). A function that can be written in Python is a polyfill, which the interpreter

@@ -1,7 +1,7 @@
 """A watch on a value: it notes whether the value, or anything reachable from it, changes.
 
-In:   A variable; later `note` is called before a reachable variable changes.
-Out:  `is_changed`.
+In:  a variable; later `note` is called before a reachable variable changes.
+Out: `is_changed`.
 
     watch = Watch(xs)   # xs = [[1], [2]]; then xs[0].append(3)   ->   watch.is_changed
 """

@@ -1,3 +1,3 @@
 """In:   Iterators and generators.
-Out:  Variables that give one item at a time.
+Out:  Variables that return one item at a time.
 """

@@ -1,4 +1,8 @@
-"""Iterators over dicts that were there before the frame; those that the frame makes are `EntriesIterator`s."""
+"""Existing iterators over existing dicts. An iterator that the frame makes is an `EntriesIterator`.
+
+In:  the variable of the dict, and the position of the iterator.
+Out: a `DictIterator`, which also moves the real iterator at the end of the frame.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +21,9 @@ if TYPE_CHECKING:
 
 
 class DictIterator(IteratorVariable):
-    """An existing iterator over keys, values or items of an existing dict that has the keys which it had at
-    the start of the walk.
+    """An existing iterator over keys, values or items of an existing dict.
+
+    The dict still has the keys that it had at the start of the walk.
     """
 
     moves_first = True
@@ -39,7 +44,7 @@ class DictIterator(IteratorVariable):
     def next_item(self, tx: Translator) -> Variable | None:
         if self.is_exhausted:
             return None
-        if self.owner.keys_version():  # only the iterator itself knows what it does next
+        if self.owner.keys_version():  # only the real iterator knows its next step
             raise GraphBreak("iterate", value=self.owner)
         self.will_move(tx)
         if self.position == self.size:

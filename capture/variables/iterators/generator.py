@@ -1,5 +1,7 @@
-"""Generators made by inlined generator functions: a suspended translator, run to its next yield when an item
-is wanted.
+"""Generators of inlined generator functions.
+
+In:  a translator that is suspended at a yield.
+Out: a `GeneratorVariable`, which runs the translator to the next yield when the program needs an item.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ class GeneratorVariable(IteratorVariable):
         super().__init__(None)
         self.frame = frame
         self.born = frame.output.root_step
-        self.kind: type = types.GeneratorType  # the class that a polyfill's stands for
+        self.kind: type = types.GeneratorType  # a polyfill sets the class that it replaces
         frame.output.generators.append(self)
         self.started = False
         self.finished = False
@@ -42,7 +44,7 @@ class GeneratorVariable(IteratorVariable):
         return self.resume(tx, ConstantVariable(None))
 
     def resume(self, tx: Translator, sent: Variable) -> Variable | None:
-        """Run to the next yield, with `sent` as the value of the one that it stands at; None at the end."""
+        """Run to the next yield and return its item, or None at the end. The current yield returns `sent`."""
         if self.finished:
             return None
         if self.running:
@@ -72,13 +74,13 @@ class GeneratorVariable(IteratorVariable):
         return item
 
     def forget_frame(self) -> None:
-        """At the end of the translation: the frame and what it holds refer to each other."""
+        """Break the reference cycle of the frame and its values, at the end of the translation."""
         self.frame.locals = {}
         self.frame.cells = {}
         self.frame.stack = []
 
     def waits_in_try(self) -> bool:
-        """Whether something is still to be done when it is let go of: when that is, Python alone knows."""
+        """Whether its release runs code (`finally`, `with`). Only Python knows the time of the release."""
         frame = self.frame
         if not self.started or self.finished:
             return False
@@ -86,7 +88,7 @@ class GeneratorVariable(IteratorVariable):
         return not ignores_exit(decode(frame.code), frame.current.index, names.get)
 
     def delegate(self) -> Variable | None:
-        """The iterator whose item it passes on by `yield from`."""
+        """The iterator of the current `yield from`, or None."""
         index = self.frame.current.index
         delegates = index > 0 and self.frame.instructions[index - 1].name in dialect.DELEGATES
         return self.frame.top() if delegates else None
@@ -111,8 +113,9 @@ class GeneratorVariable(IteratorVariable):
         return self._throw_here(tx, exception)
 
     def _throw_into(self, tx: Translator, inner: GeneratorVariable, exception: Variable) -> Variable | None:
-        """`yield from inner` passes exceptions on; where `inner` ends, the frame goes on behind it with its
-        result.
+        """Throw an exception into the `inner` of `yield from inner`.
+
+        If `inner` ends, the frame goes on after the `yield from`, with the result of `inner`.
         """
         item = inner.throw(tx, exception)
         if item is not None:
@@ -149,7 +152,7 @@ class GeneratorVariable(IteratorVariable):
         return item
 
     def stop(self) -> ObservedException:
-        result, self.result = self.result, ConstantVariable(None)  # told once
+        result, self.result = self.result, ConstantVariable(None)  # Python returns it only once
         has_value = not result.is_exactly(None)
         return ObservedException(ExceptionVariable(StopIteration, [result] if has_value else []))
 
@@ -170,7 +173,7 @@ class GeneratorVariable(IteratorVariable):
 def thrown(
     tx: Translator, kind: Variable, value: Variable | None = None, trace: Variable | None = None
 ) -> Variable:
-    """The exception that `throw(kind, value, trace)` means."""
+    """The exception that `throw(kind, value, trace)` raises."""
     if value is not None and not value.is_constant():
         return value
     cls = kind.as_class()
@@ -180,7 +183,7 @@ def thrown(
 
 
 def _as_it_leaves(raised: ObservedException) -> ObservedException:
-    """An exception that ends a generator: StopIteration would look like its end."""
+    """The exception that leaves a generator. A StopIteration becomes a RuntimeError, as in Python."""
     if not issubclass(raised.variable.python_type(), StopIteration):
         return raised
     return raise_new(RuntimeError, "generator raised StopIteration")

@@ -1,7 +1,9 @@
-"""Iterators: over sequences, and those of Python's built-in functions.
+"""Iterators over sequences, dicts, sets and ranges, and the iterators of Python's built-in functions.
 
-Each has `next_item(tx) -> Variable | None` (None: exhausted). One with a source existed before the frame:
-`replay` moves the real one.
+In:  the variable of the object to walk over.
+Out: a variable with `next_item(tx) -> Variable | None` (None: exhausted).
+
+An iterator with a source existed before the frame; `replay_change` moves the real one.
 """
 
 from __future__ import annotations
@@ -29,10 +31,10 @@ if TYPE_CHECKING:
 
 
 class IteratorVariable(Variable):
-    """Base. `mutable`: reading it moves it."""
+    """Base of all iterators. They are `mutable`, because a read moves them."""
 
     mutable = True
-    #: the real one has to be moved before a dict gets its new keys
+    #: whether the replay must move the real iterator before it adds new keys to a dict
     moves_first = False
 
     def next_item(self, tx: Translator) -> Variable | None:
@@ -42,11 +44,11 @@ class IteratorVariable(Variable):
         tx.output.side_effects.will_mutate(self)
 
     def replay_change(self, code: PythonCode, before: Any) -> None:
-        """Bytecode that moves the real iterator, where there is one, to where this one is."""
+        """Append bytecode that moves the real iterator to the position of this one."""
         raise NotImplementedError
 
     def stop(self) -> ObservedException:
-        """What `next` raises at the end."""
+        """The exception that `next` raises at the end."""
         return raise_new(StopIteration)
 
     def truth(self, tx: Translator) -> bool:
@@ -80,8 +82,9 @@ class IteratorVariable(Variable):
 
 @makes(Iterator)
 class SequenceIterator(IteratorVariable):
-    """Over a fixed list of items; `made_by` is the Python function, `origin` the value from which another one
-    like it can be made.
+    """An iterator over a fixed list of items.
+
+    `made_by` is the Python function that makes such an iterator from the value `origin`.
     """
 
     def __init__(self, items: list[Variable], made_by: Any = iter, origin: Any = None) -> None:
@@ -122,10 +125,10 @@ class SequenceIterator(IteratorVariable):
 
 
 class EntriesIterator(SequenceIterator):
-    """`iter(d)` or `reversed(d)` of a dict, of one of its views, or of a set: Python refuses to go on once
-    keys have come or gone, and gives the values that are there when their turn comes.
+    """`iter(d)` or `reversed(d)` of a dict, of one of its views, or of a set.
 
-    `owner`: what holds the keys; `origin`: what was iterated over.
+    Python ends the walk with an error when keys were added or removed. It reads a value when its turn comes.
+    `owner` holds the keys; `origin` is the object of the walk.
     """
 
     def __init__(
@@ -145,7 +148,7 @@ class EntriesIterator(SequenceIterator):
     def next_item(self, tx: Translator) -> Variable | None:
         ordered = issubclass(self.owner.python_type(), collections.OrderedDict)
         if ordered and self.position >= len(self.items):
-            return None  # it looks one key ahead, and at nothing behind the last
+            return None  # it looks one key ahead, so that it checks nothing after the last key
         if self.changes != self.owner.keys_version():
             self._refuse()
         writes = self.owner.values_version()
@@ -159,17 +162,16 @@ class EntriesIterator(SequenceIterator):
         kind = self.owner.python_type()
         if issubclass(kind, collections.OrderedDict):
             raise raise_new(RuntimeError, "OrderedDict mutated during iteration")
-        if (
-            len(self.owner.entries) == self.size
-        ):  # one key came, one went: what Python does depends on where they lie
+        # as many keys came as went: the behaviour of Python depends on their places in the table
+        if len(self.owner.entries) == self.size:
             raise GraphBreak("iterate", value=self.owner)
         name = "dictionary" if issubclass(kind, dict) else "Set"
         raise raise_new(RuntimeError, f"{name} changed size during iteration")
 
     def reconstruct(self, code: PythonCode) -> None:
-        if self.changes != self.owner.keys_version():  # only the iterator itself knows what it does next
+        if self.changes != self.owner.keys_version():  # only a real iterator knows its next step
             raise GraphBreak("reconstruct", value=self)
-        if self.owner.replay_stops_iterators(code.output):  # it is made before the replay
+        if self.owner.replay_stops_iterators(code.output):  # bytecode makes the iterator before the replay
             raise GraphBreak("reconstruct", value=self)
         super().reconstruct(code)
 
@@ -178,7 +180,7 @@ class EntriesIterator(SequenceIterator):
 
 
 def advanced(made_by: Any, iterable: Any, count: int) -> Any:
-    """An iterator that has given `count` items already."""
+    """An iterator that has already returned `count` items."""
     iterator = made_by(iterable)
     for _ in range(count):
         next(iterator)
@@ -186,8 +188,9 @@ def advanced(made_by: Any, iterable: Any, count: int) -> Any:
 
 
 class IndexIterator(IteratorVariable):
-    """`iter(sequence)`: reads by index, so it sees what is appended meanwhile, as Python's does. `position`
-    None: exhausted.
+    """`iter(sequence)`. It reads by index, so that it sees new items at the end, as in Python.
+
+    `position` is None when it is exhausted.
     """
 
     def __init__(self, sequence: Any, source: Source | None = None, position: int | None = 0) -> None:
@@ -240,7 +243,7 @@ class IndexIterator(IteratorVariable):
 
 
 class ReverseIterator(IndexIterator):
-    """`reversed(sequence)`: by index from the end, so it too sees what changes meanwhile."""
+    """`reversed(sequence)`. It reads by index from the end, so that it also sees changes of the sequence."""
 
     def __init__(self, sequence: Any, source: Source | None = None, position: int | None = None) -> None:
         super().__init__(sequence, source, len(sequence.items) - 1 if position is None else position)
@@ -262,7 +265,7 @@ class RangeIterator(IteratorVariable):
     def __init__(self, value: range, source: Source | None = None) -> None:
         super().__init__(source)
         self.value = value
-        self.length = len(value)  # with a source: of what it began with
+        self.length = len(value)  # for an existing iterator, the length of its whole range
         self.position = 0
 
     def python_type(self) -> type:
@@ -284,8 +287,9 @@ class RangeIterator(IteratorVariable):
 
 
 class ComposedIterator(IteratorVariable):
-    """zip, enumerate, map, filter: `step(tx)` gives the next item or None; rebuilt by calling `made_by` (or
-    `cls`) on the iterators left.
+    """zip, enumerate, map, filter. `step(tx)` returns the next item or None.
+
+    Bytecode rebuilds it by a call of `made_by` (or `cls`) on its parts.
     """
 
     def __init__(
@@ -340,7 +344,7 @@ class EnumerateIterator(ComposedIterator):
 
 
 class CountIterator(IteratorVariable):
-    """itertools.count of ints."""
+    """`itertools.count` of ints."""
 
     def __init__(self, start: Any, step: Any, source: Source | None = None) -> None:
         super().__init__(source)
@@ -365,7 +369,7 @@ class CountIterator(IteratorVariable):
 
 
 class RepeatIterator(IteratorVariable):
-    """itertools.repeat. `left` -1: without end."""
+    """`itertools.repeat`. `left` is the number of items that remain; -1 means that it has no end."""
 
     def __init__(self, item: Variable, left: int, source: Source | None = None) -> None:
         super().__init__(source)
@@ -395,7 +399,7 @@ class RepeatIterator(IteratorVariable):
         return [self.item]
 
 
-# --- where iterators that existed before the frame are by its end -----------------------------------------
+# --- moving real iterators --------------------------------------------------------------------------------
 
 
 def set_state(code: PythonCode, iterator: Variable, position: int) -> None:
@@ -412,6 +416,6 @@ def move(code: PythonCode, iterator: Variable, number: int) -> None:
 
 
 def exhaust(iterator: Any) -> None:
-    """A list iterator that met its end stays there, also when the list grows."""
+    """Move an iterator to its end. A list iterator stays exhausted, even if the list grows."""
     for _ in iterator:
         pass

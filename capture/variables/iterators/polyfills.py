@@ -1,5 +1,9 @@
-"""The classes of `itertools` in plain Python. Each takes the iterators of its arguments when it is made, as
-they do, and items as they are asked for.
+"""Polyfills of the classes of `itertools`.
+
+In:  the arguments of a call such as `itertools.chain(xs, ys)`.
+Out: a generator with the same items.
+
+As in `itertools`, most call `iter` on their arguments at once, and they read items only when they need them.
 """
 
 from __future__ import annotations
@@ -59,7 +63,7 @@ def islice_(iterable: Iterable[Any], /, *args: Any) -> Iterator[Any]:
 
 
 def _islice(items: Iterator[Any], start: int, stop: int | None, step: int) -> Iterator[Any]:
-    """Items up to `stop` (up to `start` where that is more) are taken, whether they are given or not."""
+    """Reads the items up to the larger of `start` and `stop`, even those that it does not yield."""
     index = 0
     wanted = start
     while stop is None or index < max(start, stop):
@@ -260,7 +264,7 @@ def groupby_(iterable: Iterable[Any], key: Any = None) -> Iterator[Any]:
 
 
 def _groupby(items: Iterator[Any], key: Any) -> Iterator[Any]:
-    """Groups share one iterator: going on to the next group leaves what was not taken of the one before."""
+    """Groups share one iterator. The step to the next group skips the remaining items of the group before."""
     item = next(items, MISSING)
     while item is not MISSING:
         label = item if key is None else key(item)
@@ -281,7 +285,7 @@ def _groupby(items: Iterator[Any], key: Any) -> Iterator[Any]:
 
 
 def tee_(iterable: Iterable[Any], n: int = 2, /) -> Any:
-    """Each reads from one shared list, which grows as the first of them gets on."""
+    """All readers share one list. It grows when the first reader moves on."""
     if n < 0:
         raise ValueError("n must be >= 0")
     items, seen = iter(iterable), []  # type: ignore[var-annotated]

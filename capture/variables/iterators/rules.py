@@ -1,4 +1,8 @@
-"""Making and stepping iterators: iter, next, enumerate, zip, map, filter, reversed, count."""
+"""Rules of the functions that make or advance iterators: iter, next, enumerate, zip, map, filter, ...
+
+In:  the arguments of such a call.
+Out: an iterator variable, or the next item.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +52,7 @@ def _iter(tx: Translator, value: Variable, sentinel: Variable | None = None) -> 
 
 
 def next_item(tx: Translator, iterator: Variable) -> Variable | None:
-    """The next item of any iterator variable; None at its end."""
+    """The next item of any iterator variable, or None at its end."""
     if isinstance(iterator, IteratorVariable):
         return iterator.next_item(tx)
     try:
@@ -111,7 +115,7 @@ def _strict_zip(*iterables: Any) -> zip[Any]:
 
 
 def _check_strict(tx: Translator, iterators: list[Variable], index: int) -> None:
-    """Iterator `index` ended: with strict=True all have to end in the same round."""
+    """Raise ValueError unless all iterators end in the same round as iterator `index` (strict=True)."""
     if index:
         who = "argument 1" if index == 1 else f"arguments 1-{index}"
         raise raise_new(ValueError, f"zip() argument {index + 1} is shorter than {who}")

@@ -1,4 +1,8 @@
-"""Iteration by user classes: `__next__`, and the old protocol of `__getitem__` until IndexError."""
+"""Iterators of user classes: `__next__`, and the old protocol that calls `__getitem__` until IndexError.
+
+In:  the variable of an object.
+Out: an iterator variable that calls the methods of the object.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ class _ByIndex:
         raise IndexError
 
 
-#: the type of the iterator that Python makes for such a class
+#: the type of the iterator that Python makes for a class without `__iter__`
 BY_INDEX: type = type(iter(_ByIndex()))
 
 

@@ -1,7 +1,10 @@
-"""Existing iterators of Python's built-in classes: how far they have come is guarded, what they walk over is
-wrapped in its turn.
+"""Wrapping existing iterators of Python's built-in classes.
 
-One that the same frame meets at another place each time is left to Python: each call would be captured anew.
+In:  an iterator that existed before the frame, and its source.
+Out: its variable, with a guard on its position. The objects that it walks over are wrapped too.
+
+If each call of the frame gets the iterator at another position, Python runs it, because each call would be a
+recompile.
 """
 
 from __future__ import annotations
@@ -58,7 +61,7 @@ def _dict_iterator(kind: str) -> Any:
 
 @wraps(*VIEWS)
 def wrap_view(output: OutputGraph, value: Any, source: Source | None) -> Variable:
-    """`d.keys()` and the like that somebody holds."""
+    """An existing view, such as the result of `d.keys()`."""
     guard_type(output, value, source)
     (held,) = parts_of(value)
     mapping = wrap(output, held, IteratorPartSource(source, 0) if source is not None else None)
@@ -81,14 +84,14 @@ MAKERS: dict[type, Any] = {
     itertools.count: lambda numbers, parts, source: CountIterator(numbers[0], parts[0].as_constant(), source),
     itertools.repeat: lambda numbers, parts, source: RepeatIterator(parts[0], numbers[0], source),
 }
-#: parts that have to be iterators (the others: functions, sequences, values)
+#: the parts that must be iterators (the other parts are functions, sequences or values)
 INNER: dict[type, slice] = {
     enumerate: slice(0, 1),
     zip: slice(None),
     map: slice(1, None),
     filter: slice(1, 2),
 }
-#: which only the extension can move
+#: the classes whose iterators only the extension can move
 MOVED = (enumerate, itertools.count, itertools.repeat)
 
 
@@ -104,13 +107,13 @@ def wrap_iterator(output: OutputGraph, value: Any, source: Source | None) -> Var
     try:
         guard = IteratorStateGuard.of(source, value)
     except GuardError:
-        return refused(" that is exhausted, or counts in large numbers")
+        return refused(" that is exhausted or counts in large numbers")
     numbers = numbers_of(value)
     if output.symbols.policy.is_moving_iterator(numbers[0] if numbers else 0, source):
-        return refused(", of which each call takes another item,")
+        return refused(" that has another position in each call")
     held = parts_of(value)
     if kind not in INNER and any(type(part) not in PLAIN_PARTS[kind] for part in held if kind in PLAIN_PARTS):
-        return refused(" over an instance of a class of the program")
+        return refused(" over an instance of a user class")
     parts = [wrap(output, part, IteratorPartSource(source, i)) for i, part in enumerate(held)]
     if kind in DICT_WALKS and type(parts[0]) is not DictVariable:
         return refused(f" over {parts[0].describe()}")
@@ -121,7 +124,7 @@ def wrap_iterator(output: OutputGraph, value: Any, source: Source | None) -> Var
     return MAKERS[kind](numbers, parts, source)
 
 
-#: what they walk over by index, and the step of a count
+#: the allowed classes of the parts: the containers of an index or dict iterator, and the step of a count
 PLAIN_PARTS: dict[type, tuple[type, ...]] = {
     type(iter([])): (list,),
     type(iter(())): (tuple,),

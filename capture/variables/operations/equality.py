@@ -1,7 +1,7 @@
 """Equality, identity, sorting and hashing of variables at translation time.
 
-In:   Variables.
-Out:  A bool, the sorted items, or the hash key of a variable. What can't be decided breaks the graph.
+In:  variables.
+Out: a bool, the sorted items, or the hash key of a variable. An open question breaks the graph.
 """
 
 from __future__ import annotations

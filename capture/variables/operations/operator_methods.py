@@ -1,7 +1,7 @@
 """Operators of built-in containers that are called as methods: `d.__or__(e)`, `super().__eq__(other)`.
 
-In:   A container, the name of a method, and its arguments.
-Out:  The result of the operator, or of `__reduce__`.
+In:  a container, the name of a method, and its arguments.
+Out: the result of the operator, or of `__reduce__`.
 """
 
 from __future__ import annotations

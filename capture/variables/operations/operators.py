@@ -1,7 +1,7 @@
 """Unary, binary and in-place operators, and items: `-a`, `a + b`, `a += b`, `a[i]`.
 
-In:   The symbol of an operator, and its operands.
-Out:  The variable of the result.
+In:  the symbol of an operator, and its operands.
+Out: the variable of the result.
 
 Each operator has one order of attempts. Operations on tensors go to the graph. Sequences, mappings and sets
 have their own rules. Constants are computed. Dunder methods of user classes are inlined. Everything else

@@ -1,8 +1,8 @@
 """Exceptions of built-in functions and operators, with the texts of CPython.
 
-In:   A function written in C, its arguments, and the signal that our rule raised for them.
-Out:  The exception that the function itself raises for copies of the arguments. It is the old signal if the
-      function raises nothing, or if the answer depends on objects of the program.
+In:  a function written in C, its arguments, and the signal that our rule raised for them.
+Out: the exception that the function itself raises for copies of the arguments. It is the old signal if the
+     function raises nothing, or if the answer depends on objects of the program.
 
     [1].pop(5)         ->   IndexError: pop index out of range
     [x].append(x, x)   ->   TypeError: list.append() takes exactly one argument (2 given), for every x

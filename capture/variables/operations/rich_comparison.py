@@ -1,7 +1,7 @@
 """Rich comparisons and membership: `left < right`, `item in container`.
 
-In:   Two variables, and the symbol of a comparison.
-Out:  The variable of the result.
+In:  two variables, and the symbol of a comparison.
+Out: the variable of the result.
 
 The order of attempts is the same as for other operators. Comparisons of tensors go to the graph. Sequences,
 mappings and sets have their own rules. Constants are computed. Methods of user classes are inlined.

@@ -1,7 +1,7 @@
 """Rules of the functions of the `operator` module, and of `bool`.
 
-In:   The operands of a call such as `operator.add(a, b)`.
-Out:  The result of the operator.
+In:  the operands of a call such as `operator.add(a, b)`.
+Out: the result of the operator.
 """
 
 from __future__ import annotations

@@ -1,3 +1,3 @@
 """In:   Strings, formats, regular expressions.
-Out:  Constants, or texts that depend on sizes.
+Out:  Constants, or texts that contain symbolic sizes.
 """

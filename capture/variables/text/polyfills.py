@@ -1,4 +1,8 @@
-"""`re.sub` and `re.subn` with a function that says what stands for each match."""
+"""Polyfills of `re.sub` and `re.subn` with a function that computes the replacement of each match.
+
+In:  a pattern, the function, a constant string, and the largest number of replacements.
+Out: the new string; for `subn` also the number of replacements.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ def substitute_and_count(pattern: Any, repl: Any, string: Any, count: int = 0) -
 
 
 def matches(pattern: re.Pattern[Any], string: Any, count: int) -> tuple[re.Match[Any], ...]:
-    """Those that a substitution replaces, found by it."""
+    """The matches that a substitution replaces. The real `sub` finds them."""
     found: list[re.Match[Any]] = []
 
     def note(match: re.Match[Any]) -> Any:

@@ -1,4 +1,8 @@
-"""Regular expressions: patterns, and what matching constants gives, are constants too."""
+"""Regular expressions at translation time.
+
+In:  a pattern and constant strings.
+Out: the result as a constant. Patterns and matches are `ExpressionVariable`s.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ FUNCTIONS = (re.compile, re.match, re.search, re.fullmatch, re.findall, re.split
 
 
 class ExpressionVariable(Variable):
-    """A `re.Pattern` or `re.Match`, which don't change."""
+    """A `re.Pattern` or `re.Match`. Both are immutable."""
 
     mutable = True
 
@@ -64,7 +68,7 @@ class ExpressionVariable(Variable):
 
 
 def evaluate(tx: Translator, function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-    """The call itself, on constants."""
+    """Call the function on constants."""
 
     def value(argument: Variable) -> Any:
         return argument.value if isinstance(argument, ExpressionVariable) else argument.as_constant()
@@ -72,7 +76,7 @@ def evaluate(tx: Translator, function: Any, args: list[Variable], kwargs: dict[s
     try:
         result = function(*map(value, args), **{k: value(v) for k, v in kwargs.items()})
     except NotConstant:
-        raise GraphBreak("builtin", name=function.__qualname__, value="what is no constant") from None
+        raise GraphBreak("builtin", name=function.__qualname__, value="a value that is no constant") from None
     except (re.error, IndexError, TypeError) as error:
         raise raise_python(error) from None
     if isinstance(result, (re.Pattern, re.Match)):
@@ -80,11 +84,11 @@ def evaluate(tx: Translator, function: Any, args: list[Variable], kwargs: dict[s
     return tx.wrap(result, None) if isinstance(result, dict) else tx.wrap_constant(result)
 
 
-# --- a function says what stands for each match ----------------------------------------------------------------------------------------
+# --- substitution with a function -------------------------------------------------------------------------
 
 
 def calls_for_each(args: list[Variable], kwargs: dict[str, Variable]) -> bool:
-    """Whether the replacement, the first argument behind the pattern, is no text."""
+    """Whether the replacement (`repl`, or the first of `args`) is no constant text."""
     replacement = kwargs.get("repl", args[0] if args else None)
     return replacement is not None and not isinstance(replacement, ConstantVariable)
 
@@ -94,7 +98,7 @@ def _matches(tx: Translator, pattern: Variable, string: Variable, count: Variabl
     try:
         found = matches(pattern.real_value(), string.as_constant(), count.as_constant())
     except NotConstant:
-        raise GraphBreak("builtin", name="sub", value="what is no constant") from None
+        raise GraphBreak("builtin", name="sub", value="a value that is no constant") from None
     except TypeError as error:
         raise raise_python(error) from None
     return TupleVariable([tx.wrap(match, ConstantSource(match)) for match in found])

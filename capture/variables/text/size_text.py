@@ -1,11 +1,11 @@
-"""Texts that say what a size is: `f"{x.shape[0]} rows"`.
+"""Texts that contain sizes: `f"{x.shape[0]} rows"`.
 
-In:  a function of Python that gives a text, and its arguments, symbolic numbers or shapes among them.
-Out: `text_of` -> the text where it is known, else a `SizeTextVariable`: the sizes stay symbolic as long as
-     nothing looks at the characters.
+In:  a Python function that returns a text, and its arguments. Some arguments are symbolic numbers or shapes.
+Out: a constant if no argument is symbolic, otherwise a `SizeTextVariable`. The sizes stay symbolic until the
+     program looks at the characters.
 
-    message = f"{x.shape}"; print(message)   ->   x.shape is no constant: the graph breaks at print, and the
-                                                  text is made there
+    message = f"{x.shape}"; print(message)   ->   x.shape stays symbolic: the graph breaks at print, and
+                                                  bytecode makes the text there
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class SizeTextVariable(Variable):
-    """`function(*operands)`. Whoever asks for the text fixes the sizes by guards."""
+    """`function(*operands)`. A read of the text fixes the sizes by guards."""
 
     def __init__(self, function: Callable[..., str], operands: list[Variable]) -> None:
         super().__init__(None)
@@ -72,7 +72,7 @@ class SizeTextVariable(Variable):
 
 
 def is_open(tx: Translator, value: Variable) -> bool:
-    """A number, a shape or a text that sizes decide over."""
+    """Whether the value is a symbolic number, or a shape or text that contains one."""
     value = realize(value)
     if isinstance(value, SizeVariable):
         return holds_symbols(tx, value)
@@ -80,7 +80,7 @@ def is_open(tx: Translator, value: Variable) -> bool:
 
 
 def text_of(tx: Translator, function: Callable[..., str], operands: list[Variable]) -> Variable:
-    """`function(*operands)`, of constants and what `is_open`."""
+    """`function(*operands)`. Each operand is a constant or `is_open`."""
     if any(is_open(tx, operand) for operand in operands):
         return SizeTextVariable(function, operands)
     return fold(function, operands, {})

@@ -1,5 +1,7 @@
-"""String formatting of values that are not plain constants (shapes in tuples, exceptions, ...): what has a
-known text is a constant.
+"""String formatting of values that are no plain constants: shapes in tuples, exceptions, objects, ...
+
+In:  a template or a conversion, and the variables to print.
+Out: a constant if the text is known, or a text with symbolic sizes. Otherwise the graph breaks.
 """
 
 from __future__ import annotations
@@ -60,10 +62,10 @@ def to_repr(tx: Translator, value: Variable) -> str:
 
 
 def _written_text(result: Variable, name: str) -> str:
-    """What a method of the program says."""
+    """The text that a `__str__` or `__repr__` of the program returned."""
     if not issubclass(result.python_type(), str):
         raise_type_error(f"{name} returned non-string (type {result.python_type().__name__})")
-    if result.python_type() is not str:  # `str()` gives it as it is
+    if result.python_type() is not str:  # `str()` returns an instance of a subclass as it is
         raise GraphBreak("builtin", name="str", value=result)
     text = result.as_constant()
     assert isinstance(text, str)
@@ -71,8 +73,9 @@ def _written_text(result: Variable, name: str) -> str:
 
 
 def _plain_text(value: Variable) -> Variable:
-    """Of an instance of a built-in class's subclass that does not say what its text is: the value with that
-    text.
+    """The built-in value of an instance of its subclass, unless the subclass defines its own text.
+
+    Other values are returned as they are.
     """
     base = plain_operand(value, "__repr__", "__str__")
     return base if base.python_type() in (int, float, complex, str, bytes, list, tuple, dict) else value
@@ -89,7 +92,7 @@ class _Text:
 
 
 def _printable(tx: Translator, value: Variable) -> object:
-    """A real object with the same text. Of a container inside of itself: a container inside of itself."""
+    """A real object with the same text. A container inside of itself becomes the text `[...]` or similar."""
     held = tx.output.objects.resolve(value)
     if not isinstance(held, (SequenceVariable, DictVariable)):
         return _real_printable(tx, held)
@@ -113,7 +116,9 @@ def _real_printable(tx: Translator, value: Variable) -> object:
     value = value.plain_argument()
     if isinstance(value, ClassVariable):
         return value.cls
-    if isinstance(value, (BuiltinVariable, UnboundMethodVariable)):  # known by identity: the address stays
+    if isinstance(
+        value, (BuiltinVariable, UnboundMethodVariable)
+    ):  # a guard fixes its identity, and so the address in its text
         return value.real_value()
     if isinstance(value, (ObjectVariable, ExceptionVariable)):
         return _Text(to_repr(tx, value))
@@ -136,7 +141,7 @@ def _real_printable(tx: Translator, value: Variable) -> object:
 
 
 def _text_of_set(tx: Translator, value: Any) -> object:
-    """In the order in which the set itself gives its items: a copy may have another."""
+    """The text of a set, in the order of the set itself. A copy may have another order."""
     if not value.entries:
         return value.cls()
     items = ", ".join(repr(_printable(tx, item)) for item in value.unpack(tx))
@@ -144,7 +149,7 @@ def _text_of_set(tx: Translator, value: Any) -> object:
 
 
 def format_value(tx: Translator, value: Variable, conversion: int, spec: Variable | None) -> Variable:
-    """`format(value, spec)` after a conversion: 0 none, 1 str, 2 repr, 3 ascii."""
+    """`format(value, spec)` after a conversion (0: none, 1: str, 2: repr, 3: ascii)."""
     if is_open(tx, value) and (spec is None or spec.is_constant()):
         shown = text_of(tx, CONVERTED[conversion], [value]) if conversion else value
         return text_of(tx, format, [shown, spec or ConstantVariable("")])
@@ -174,10 +179,10 @@ def is_empty(spec: Variable | None) -> bool:
     return spec is None or spec.is_exactly("") or (spec.is_constant() and spec.as_constant() == "")
 
 
-#: `__format__` of built-in classes: without a specification, `str(value)`
+#: `__format__` methods of built-in classes that return `str(value)` for an empty specification
 SAY_WHAT_STR_SAYS = tuple(cls.__format__ for cls in (str, int, float, complex))
 
-#: by the number of a conversion
+#: number of a conversion -> its function
 CONVERTED: dict[int, Callable[[object], str]] = {1: str, 2: repr, 3: ascii}
 
 
@@ -185,7 +190,7 @@ CONVERTED: dict[int, Callable[[object], str]] = {1: str, 2: repr, 3: ascii}
 def format_template(
     tx: Translator, template: str, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    """`template.format(*args, **kwargs)`: field by field, as string.Formatter does it."""
+    """`template.format(*args, **kwargs)`, field by field, as string.Formatter does it."""
     fields = _Fields(tx, args, kwargs)
     try:
         return ConstantVariable(fields.fill(template, 2))
@@ -206,8 +211,9 @@ def _format_map(tx: Translator, template: str, args: list[Variable], kwargs: dic
 
 
 class _Fields:
-    """The values that a template's fields name. `{}` are counted in the order of the template, nested ones
-    included.
+    """The values of the fields of a template.
+
+    Fields `{}` are counted in the order of the template. Nested fields count too.
     """
 
     def __init__(self, tx: Translator, args: list[Variable], kwargs: dict[str, Variable]) -> None:
@@ -267,7 +273,7 @@ CONVERSIONS = {"s": 1, "r": 2, "a": 3}
 def _percent_format(
     tx: Translator, template: str | bytes, args: list[Variable], kwargs: dict[str, Variable]
 ) -> Variable:
-    """`template % values`. Only what `%s` and `%r` say of an object that is no constant is known."""
+    """`template % values`. Of an object that is no constant, only the texts for `%s` and `%r` are known."""
     (values,) = args
     if type(values) is TupleVariable:
         shown: Variable = TupleVariable([_shown(tx, v) for v in values.unpack(tx)])
@@ -300,5 +306,5 @@ def _shown(tx: Translator, value: Variable) -> Variable:
     if value.is_constant():
         return value
     if isinstance(value, DictVariable) or getattr(value, "base_value", None) is not None:
-        raise GraphBreak("builtin", name="%", value=value)  # may be asked for its items
+        raise GraphBreak("builtin", name="%", value=value)  # the template may ask for its items
     return _Shown(to_text(tx, value), to_repr(tx, value))
