@@ -1,22 +1,22 @@
-"""What a compilation raises where it can't go on, and who answers.
+"""The exceptions of a compilation that cannot continue, and what the caller does then.
 
-In:  what the graph, or the compiler itself, does not allow.
-Out: one class for each answer.
+In:  what the graph does not allow, or what this package does wrong.
+Out: one class for each consequence.
 
     UntraceableError, UnsupportedTensor   the graph runs through eager, operator by operator
     NotSymbolic, UnplannableError         the graph is compiled for each combination of its sizes
-    EmitError, CompilationFailed          a defect of this package: one warning, and the graph runs through eager
+    EmitError, CompilationFailed          a defect of this package: a warning, then as in the first line
 """
 
 from __future__ import annotations
 
 
 class UntraceableError(RuntimeError):
-    """The graph does something that the tracer has no functional form for."""
+    """The graph does something that the tracer cannot express as a functional graph."""
 
 
 class UnsupportedTensor(TypeError):
-    """A tensor of a kind that has no fake twin: sparse, quantised, a subclass, ... The text says which."""
+    """The fake tensors have no such kind: sparse, quantised, a subclass, ... The text names the kind."""
 
 
 class NotSymbolic(Exception):
@@ -24,15 +24,15 @@ class NotSymbolic(Exception):
 
 
 class UnplannableError(ValueError):
-    """The program has something that a launch plan cannot say (a symbolic size)."""
+    """The program has something that a launch plan cannot express (a symbolic size)."""
 
 
 class EmitError(ValueError):
-    """Loop IR that has no meaning as machine code; the text names the buffer, accumulator or axis."""
+    """Loop IR that cannot become machine code. The text names the buffer, accumulator or axis."""
 
 
 class CompilationFailed(RuntimeError):
-    """LLVM refused a text that the emitter wrote. `text` is the module."""
+    """LLVM refused the text that the emitter wrote. `text` is the module."""
 
     def __init__(self, message: str, text: str) -> None:
         super().__init__(message)

@@ -1,8 +1,10 @@
-"""Locks that no other thread holds while a process forks: in the child there would be nobody to release them.
+"""Locks that `os.fork` takes before it forks.
 
-In:  the locks under which captures and compilations go on, each with its place in the order in which a thread
-     takes them.
-Out: `os.fork` waits for the capture that is going on, so the child finds the tables, and LLVM, in order.
+In:  the locks of captures and compilations. A number gives the order in which a thread takes them.
+Out: `os.fork` waits until other threads end their capture. So the child finds consistent tables, and LLVM
+     too.
+
+Without this, the child could start with a locked lock that no thread of the child can release.
 """
 
 from __future__ import annotations
@@ -11,13 +13,13 @@ import operator
 import os
 from typing import Any
 
-#: from the outermost to the innermost
+#: the order of the locks: a thread takes CAPTURE first
 CAPTURE, COMPILATION = range(2)
 _locks: list[tuple[int, Any]] = []
 
 
 def held_by_forks(lock: Any, place: int) -> Any:
-    """The lock itself (one that its thread can take again: a fork may come from inside of a capture)."""
+    """The lock itself. Its thread must be able to take it twice, because a capture may call `os.fork`."""
     _locks.append((place, lock))
     _locks.sort(key=operator.itemgetter(0))
     return lock

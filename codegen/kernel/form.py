@@ -1,13 +1,13 @@
-"""What a kernel does, whatever its buffers, sizes and axes are called.
+"""The form of a kernel: what it does, without the names of its buffers, sizes and axes.
 
 In:  a Kernel of loop IR.
-Out: `KernelForm`: its `key` is equal for kernels that do the same but for some `numbers`; `whole` is equal
-     for those whose text is the same.
+Out: `KernelForm`. Two kernels with equal `key` do the same, except for some `numbers`. Two kernels with equal
+     `whole` have the same text.
 
-    k0: for i_0 in 4096: p0[i_0] = g0[i_0] + 1    k7: for i_2 in 4096: t3[i_2] = x[i_2] + 1      ->   the
-        same, compiled once
-    k1: for i_0 in 64: p1[i_0] = g1[i_0] + 1      ->   the same key, another number: a row of one table
-                                                       (`codegen.passes.steps.tables`)
+    k0: for i_0 in 4096: p0[i_0] = g0[i_0] + 1
+    k7: for i_2 in 4096: t3[i_2] = x[i_2] + 1   ->   same `whole`: they are compiled once
+    k1: for i_0 in 64: p1[i_0] = g1[i_0] + 1    ->   same `key`, another number: a row of one table
+                                                     (`codegen.passes.steps.tables`)
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from codegen.kernel import ir
 
 
 def constant_end(index: ir.Expr) -> tuple[ir.Expr, int]:
-    """The index without a constant at its end, and that constant."""
+    """The index without its constant term, and that constant term."""
     if isinstance(index, ir.Const):
         return ir.Const(0), index.value
     if isinstance(index, ir.Binary) and index.op == "add" and isinstance(index.right, ir.Const):
@@ -28,9 +28,7 @@ def constant_end(index: ir.Expr) -> tuple[ir.Expr, int]:
 
 
 class KernelForm:
-    """`numbers`: how often loops run, where that is a number, and the constants at the end of indices, in the
-    order of the text.
-    """
+    """`numbers`: constant extents of loops and the constant terms of indices, in the order of the text."""
 
     def __init__(self, kernel: ir.Kernel) -> None:
         self.numbers: list[int] = []
@@ -85,11 +83,8 @@ _KEYS: dict[type, Callable[[KernelForm, Any], Any]] = {
     ir.Load: KernelForm._load,
     ir.Store: KernelForm._store,
     ir.IndexOp: lambda shape, s: (s.number, shape._expr(s.index), s.dtype),
-    ir.ConstOp: lambda shape, s: (
-        s.number,
-        repr(s.value),
-        s.dtype,
-    ),  # 0.0 and -0.0 are two constants, nan is one
+    # 0.0 and -0.0 are two constants, nan is one
+    ir.ConstOp: lambda shape, s: (s.number, repr(s.value), s.dtype),
     ir.Accumulator: lambda shape, s: (s.name, s.combine, s.dtype, repr(s.init)),
     ir.Op: lambda shape, s: s,
     ir.Check: lambda shape, s: s,

@@ -1,14 +1,14 @@
 """Index arithmetic: sizes, strides and indices as polynomials with integer coefficients.
 
-In:  integers, names of axes ("i0"), symbolic sizes ("$s0"), values computed by the kernel ("%4"), and
+In:  integers, names of axes ("i0"), symbolic sizes ("$s0"), values that the kernel computes ("%4"), and
      operations on them.
-Out: an `Index`: an int where nothing is unknown, else a `Poly`; `to_expr` makes an `ir.Expr` of it.
+Out: an `Index`: an int where everything is known, else a `Poly`. `to_expr` makes an `ir.Expr` of it.
 
     i0 * 32 + i1      with i1 < 32       floordiv by 32 -> i0        mod 32 -> i1
     (x // 8) * 8 + x % 8                 recombine      -> x
 
-A static size is an int and costs no object. Simplification of floordiv and mod is what lets chains fuse
-through reshapes: it needs the extents of the axes, which `Ranges` holds.
+A static size is an int and needs no object. Chains fuse through reshapes because floordiv and mod simplify.
+For that they need the extents of the axes, which `Ranges` holds.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ Monomial = tuple[str, ...]  # sorted atoms; () is the constant term
 
 
 class Poly:
-    """Sum of coefficient * product of atoms. Immutable by convention; equal polynomials compare and hash
-    equal.
-    """
+    """A sum of coefficient * product of atoms. It is never changed, and equal sums compare and hash equal."""
 
     __slots__ = ("_hash", "terms")
 
@@ -49,7 +47,7 @@ Index = int | Poly
 
 
 class Division(str):
-    """An atom that stands for `numerator // divisor` (operator "floordiv") or `numerator % divisor` ("mod")."""
+    """An atom for `numerator // divisor` (operator "floordiv") or `numerator % divisor` ("mod")."""
 
     operator: str
     numerator: Poly
@@ -85,14 +83,14 @@ def indirect(number: int) -> Poly:
 
 
 def terms_of(index: Index) -> Mapping[Monomial, int]:
-    """Monomials and coefficients; the constant term has the monomial ()."""
+    """The coefficients by monomial. The constant term has the monomial ()."""
     if isinstance(index, int):
         return {(): index} if index else {}
     return index.terms
 
 
 def is_of_sizes(atom: str) -> bool:
-    """Whether the atom is a size, or divides sizes: the same number in all of a kernel."""
+    """Whether the atom is a size or a quotient of sizes: one number for the whole kernel."""
     if not isinstance(atom, Division):
         return atom.startswith("$")
     parts = (*terms_of(atom.numerator), *terms_of(atom.divisor))
@@ -172,7 +170,7 @@ def dot(indices: Iterable[Index], strides: Iterable[Index]) -> Index:
 
 
 def atoms_of(index: Index) -> set[str]:
-    """Names of axes, sizes and values that `index` depends on, those inside divisions included."""
+    """The names of axes, sizes and values that `index` depends on, also inside of divisions."""
     found: set[str] = set()
     for atoms in terms_of(index):
         for atom in atoms:
@@ -195,7 +193,7 @@ def divisions_of(index: Index) -> list[Division]:
 
 
 class Ranges:
-    """What is known of the axes: each runs over [0, extent). Sizes are at least 0."""
+    """The known ranges: each axis runs over [0, extent), and sizes are at least 0."""
 
     __slots__ = ("extents",)
 
@@ -203,7 +201,7 @@ class Ranges:
         self.extents: dict[str, Index] = {} if extents is None else extents
 
     def axis(self, name: str, extent: Index) -> Index:
-        """Declare an axis; its index is 0 where there is one position only."""
+        """Declare an axis. Its index is 0 where it has only one position."""
         self.extents[name] = extent
         return 0 if extent == 1 else axis(name)
 
@@ -239,7 +237,7 @@ class Ranges:
         return total
 
     def lower_is_zero(self, index: Index) -> bool:
-        """True where `index` is known to be non-negative."""
+        """Whether `index` is known to be non-negative."""
         terms = terms_of(index)
         if all(
             coef >= 0 and not any(atom.startswith("%") for atom in atoms) for atoms, coef in terms.items()
@@ -259,7 +257,7 @@ class Ranges:
         return _is_nonnegative(minus(rest, top))
 
     def below(self, index: Index, divisor: Index) -> bool:
-        """True where 0 <= index < divisor is known."""
+        """Whether 0 <= index < divisor is known."""
         top = self.upper(index)
         if top is None or not self.lower_is_zero(index):
             return False
@@ -278,7 +276,7 @@ class Ranges:
         if divisor == 1:
             return index, 0
         if divisor == 0:
-            return 0, 0  # an index into an empty tensor: there is none
+            return 0, 0  # an index into an empty tensor: it has no elements
         if isinstance(index, int) and isinstance(divisor, int) and divisor > 0:
             return index // divisor, index % divisor
         quotient, rest = _split_multiples(index, divisor)
@@ -301,8 +299,9 @@ class Ranges:
     def _with_rest_above_zero(
         self, index: Index, quotient: Index, rest: Index, divisor: Index
     ) -> tuple[Index, Index]:
-        """4*a + (b - 1) over 2 is 2*a - 1 and b + 1 left over: atoms stand for numbers that are not negative,
-        and `b - 1` may be.
+        """4*a + (b - 1) over 2 gives 2*a - 1 and the rest b + 1.
+
+        Atoms stand for numbers that are not negative, but `b - 1` may be negative.
         """
         top = self.upper(_make({atoms: -coef for atoms, coef in terms_of(rest).items() if coef < 0}))
         if not isinstance(top, int) or not isinstance(divisor, int):
@@ -325,7 +324,7 @@ class Ranges:
         return None
 
     def unflatten(self, flat: Index, shape: tuple[Index, ...]) -> tuple[Index, ...]:
-        """Indices into `shape` of the element number `flat` in row-major order; flat < product(shape)."""
+        """The indices into `shape` of element number `flat` in row-major order; flat < product(shape)."""
         indices: list[Index] = []
         for size in reversed(shape[1:]):
             if size == 1:
@@ -361,7 +360,7 @@ class Ranges:
         return plus(rest, times(coef, atom.numerator))
 
     def substitute(self, index: Index, mapping: Mapping[str, Index]) -> Index:
-        """`index` with atoms replaced and simplified anew."""
+        """`index` with atoms replaced and simplified again."""
         if isinstance(index, int):
             return index
         total: Index = 0
@@ -382,7 +381,7 @@ class Ranges:
 
 
 def minus_multiple(index: Index, quotient: Index, divisor: Index) -> Index:
-    """The remainder that belongs to `quotient`, as an atom where it does not simplify."""
+    """The remainder that belongs to `quotient`: an atom if it does not simplify."""
     atom = _single_atom(quotient)
     return _atom("mod", index, divisor) if atom is not None else minus(index, times(quotient, divisor))
 
@@ -408,7 +407,7 @@ def _atom(operator: str, numerator: Index, divisor: Index) -> Index:
 
 
 def exact_quotient(index: Index, divisor: Index) -> Index | None:
-    """q where `index` is q * divisor in every one of its terms, else None."""
+    """q where each term of `index` is a multiple: index = q * divisor. Else None."""
     if divisor == 0 or divisions_of(index) or divisions_of(divisor):
         return None
     quotient, rest = _split_multiples(index, divisor)
@@ -448,7 +447,7 @@ def _remove_atoms(atoms: Monomial, factors: Monomial) -> Monomial | None:
 
 
 def to_expr(index: Index) -> ir.Expr:
-    """The `ir.Expr` of an index; larger coefficients first, so that the text reads like row-major order."""
+    """The `ir.Expr` of an index. Larger coefficients come first, so the text reads like row-major order."""
     if isinstance(index, int):
         return ir.Const(index)
     total: ir.Expr = ir.Const(0)
@@ -481,8 +480,9 @@ def from_size(size: Any) -> Index:
 
 
 def from_sympy(expression: Any) -> Index:
-    """A sympy expression over size symbols as an Index; raises NotImplementedError for what has no place in
-    one.
+    """A sympy expression over size symbols as an Index.
+
+    Raises NotImplementedError for functions that an Index cannot express.
     """
     if expression.is_Integer:
         return int(expression)
@@ -504,5 +504,5 @@ def from_sympy(expression: Any) -> Index:
     if kind in ("Mod", "PythonMod"):
         return Ranges().mod(arguments[0], arguments[1])
     if kind == "Max" and arguments[0] == 1 and len(arguments) == 2:
-        return arguments[1]  # the stride of a dimension that may be empty: then it does not matter
+        return arguments[1]  # the stride of a dimension that may be empty: then the stride does not matter
     raise NotImplementedError(f"a size of the form {expression} has no index expression")

@@ -1,7 +1,7 @@
-"""Loop IR: what a kernel does, after scheduling and before LLVM.
+"""Loop IR: the language of a kernel, after scheduling and before LLVM.
 
-In:  built by `codegen.passes.loops.schedule` from the fused program.
-Out: read by `codegen.kernel.verifier`, `codegen.kernel.printer` and `codegen.llvm.emit`.
+In:  `codegen.passes.loops.schedule` builds it from the fused program.
+Out: `codegen.kernel.verifier`, `codegen.kernel.printer` and `codegen.llvm.emit` read it.
 
 A kernel is a tree of loops over buffers. `out[i] = exp(x[i] * 2)` for 1000 float32 values reads:
 
@@ -13,19 +13,19 @@ A kernel is a tree of loops over buffers. `out[i] = exp(x[i] * 2)` for 1000 floa
         %3 = exp %2
         store out[i], %3
 
-and a row softmax has, inside `for r in 512 parallel:`, an accumulator for the maximum, a vector loop that
-updates it, a second accumulator and loop for the sum, and a third loop that stores.
+Inside `for r in 512 parallel:`, a row softmax has three loops. A vector loop updates an accumulator for the
+maximum, the second one updates an accumulator for the sum, and the third one stores.
 
-Sizes and strides are `Expr`: a static size is `Const`. A size known only at run time is `Sym`, an int64
-argument of the kernel.
+Sizes and strides are `Expr`. A static size is a `Const`. A size that is known only at run time is a `Sym`: an
+int64 argument of the kernel.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-# Element types, named as in LLVM with a sign where torch has one. "b8" is torch.bool stored in a byte; in
-# registers it is an i1.
+# Element types have LLVM's names, with the sign that torch gives integers. "b8" is torch.bool: a byte in
+# memory, an i1 in registers.
 DTYPES = ("f32", "f64", "bf16", "f16", "i64", "i32", "i16", "i8", "u8", "b8")
 
 
@@ -53,14 +53,14 @@ class AxisVar:
 
 @dataclass(frozen=True, slots=True)
 class Indirect:
-    """An index computed by the kernel: the integer value `%number` of an enclosing block (gather, embedding)."""
+    """An index that the kernel computes: the integer value `%number` of an enclosing block (gather)."""
 
     value: int
 
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """`op` is one of add, mul, floordiv, mod, min, max. Build with the functions below: they fold constants."""
+    """`op` is add, mul, floordiv, mod, min or max. The functions below build it and fold constants."""
 
     op: str
     left: Expr
@@ -75,11 +75,10 @@ Expr = Const | Sym | AxisVar | Indirect | Binary
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """An argument of a kernel: a base pointer of elements of `dtype`. Index expressions count elements from
-    that pointer.
+    """An argument of a kernel: a base pointer of elements of `dtype`. Indices count elements from it.
 
-    `alignment` in bytes is what the emitter may assume of the pointer. Buffers of one kernel do not overlap,
-    except where `alias_of` names another buffer that has the same elements at the same indices (in-place
+    The emitter may assume `alignment` (in bytes) of the pointer. Buffers of one kernel do not overlap. The
+    one exception is `alias_of`: it names another buffer with the same elements at the same indices (in-place
     update).
     """
 
@@ -92,8 +91,9 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """SSA value `%number` = name(args): see `OPS` in `codegen/kernel/ops.py` for names. `args` are numbers of
-    earlier values in scope.
+    """SSA value `%number` = name(args). `OPS` in `codegen/kernel/ops.py` lists the names.
+
+    `args` are the numbers of earlier values in scope.
     """
 
     number: int
@@ -111,8 +111,9 @@ class ConstOp:
 
 @dataclass(frozen=True, slots=True)
 class IndexOp:
-    """The value of an index expression as an element (arange, masks). In a type narrower than i64 all of it
-    is computed in that: it has to fit.
+    """The value of an index expression as an element (arange, masks).
+
+    Where `dtype` is narrower than i64, the whole expression is computed in it, so it must fit.
     """
 
     number: int
@@ -122,7 +123,7 @@ class IndexOp:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """`mask` (a b8 value) guards the access: lanes where it is false do not touch memory and give `other`."""
+    """`mask` (a b8 value) guards the access. Lanes with a false mask do not touch memory and give `other`."""
 
     number: int
     buffer: str
@@ -138,13 +139,14 @@ class Store:
     index: Expr
     value: int
     mask: int | None = None
-    combine: str | None = None  # sum prod max min: with what is there; several iterations may hit one element
+    combine: str | None = None  # sum prod max min with the stored element; iterations may share an element
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Fail the kernel (it returns `code`, the graph is run again by eager, which raises its own error) unless
-    `condition` (b8) holds.
+    """The kernel fails unless `condition` (b8) holds: it returns `code`.
+
+    Then the whole graph runs again in eager, which raises its own error.
     """
 
     condition: int
@@ -153,11 +155,11 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Accumulator:
-    """Declares `name` before a loop. combine: sum prod max min any all argmax argmin. `init` None: the
-    identity of the operation.
+    """Declares `name` before a loop. combine: sum prod max min any all argmax argmin.
 
-    max/min propagate NaN as torch does. argmax/argmin hold (value, index): `dtype` is the value's, reading
-    gives i64; the first of equals wins.
+    `init` None means the identity of the operation. max and min propagate NaN as torch does. argmax and
+    argmin hold a value and an index: `dtype` is the type of the value, reading gives the i64 index of the
+    first of equal values.
     """
 
     name: str
@@ -168,7 +170,7 @@ class Accumulator:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """accumulator = combine(accumulator, value); for argmax/argmin `index` is the i64 value to remember."""
+    """accumulator = combine(accumulator, value). argmax and argmin also remember the i64 value `index`."""
 
     accumulator: str
     value: int
@@ -177,8 +179,9 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class ScanStep:
-    """accumulator = combine(accumulator, value); `%number` = the accumulator after it, in each iteration
-    (cumsum). Sums, products, max and min only.
+    """accumulator = combine(accumulator, value), and `%number` = the new accumulator (cumsum).
+
+    It exists for sums, products, max and min only.
     """
 
     number: int
@@ -189,8 +192,9 @@ class ScanStep:
 
 @dataclass(frozen=True, slots=True)
 class ReadAccumulator:
-    """`%number` = the accumulator after the loops that update it. Legal in the block that declares it, after
-    those loops.
+    """`%number` = the accumulator after the loops that update it.
+
+    It stands in the block that declares the accumulator, after those loops.
     """
 
     number: int
@@ -202,12 +206,13 @@ class ReadAccumulator:
 class Loop:
     """`for axis in 0..extent`.
 
-    parallel:  iterations are independent, in any order (else: a reduction loop; it may be reassociated, each
-               update happens once).
-    vector:    the emitter runs several iterations as lanes. At most one vector loop on a path from the root
-               to a leaf. Inside it a value is uniform (the same in all lanes) or varying; an accumulator
-               declared outside is combined across lanes at the end, one declared inside is a vector.
-    unroll:    how many vectors to keep in flight (hint).
+    parallel:  iterations are independent and may run in any order. A loop without it is a reduction: the
+               emitter may reassociate it, each update happens once.
+    vector:    the emitter runs several iterations as lanes. A path from the root to a leaf has at most one
+               vector loop. A value inside it is uniform (the same in all lanes) or varying. The emitter
+               combines an accumulator from outside across lanes at the end; an accumulator from inside is a
+               vector.
+    unroll:    how many vectors to keep in flight (a hint).
     """
 
     axis: str
@@ -225,10 +230,12 @@ Stmt = (
 
 @dataclass(slots=True)
 class Kernel:
-    """A function `i32 name(ptr buffers, ptr sizes, i64 begin, i64 end)`: `buffers` is an array of base
-    pointers in the order of `buffers`, `sizes` an int64 array in the order of `sizes`. The loops over the
-    axis `split` run from begin to end: the runtime divides their range between threads, each of which does
-    the rest of the body, too. Without it begin and end are ignored. Returns 0, or the code of a failed Check.
+    """A function `i32 name(ptr buffers, ptr sizes, i64 begin, i64 end)`.
+
+    `buffers` is an array of base pointers in the order of `buffers`, `sizes` an int64 array in the order of
+    `sizes`. The loops over the axis `split` run from begin to end. The runtime divides that range between
+    threads, and each thread runs the rest of the body too. Without `split`, begin and end are ignored. The
+    function returns 0, or the code of a failed Check.
     """
 
     name: str

@@ -1,14 +1,14 @@
-"""Ints that note how they come about and what was decided by them.
+"""Ints that record how they were computed and which comparisons they decided.
 
-In:  present values of the numbers that a computation starts from.
-Out: what it computes, as rows over those numbers, and the comparisons that it made: it gives the same rows
-     for all numbers that compare the same.
+In:  the present values of the numbers that a computation starts from.
+Out: the computation as rows over those numbers, and the comparisons that it made. All numbers with the same
+     results of the comparisons give the same rows.
 
-    numbers = NumberRecorder([5]);   [n] = numbers.inputs   ->   max(8 * n, 16) is 8 * n, under the condition that 8
-                                                           * n > 16
+    numbers = NumberRecorder([5]);   [n] = numbers.inputs
+    max(8 * n, 16)   ->   8 * n, under the condition 8 * n > 16
 
-So a planner written for ints plans for all sizes at once. (The idea is that of concolic execution: Godefroid,
-Klarlund, Sen, "DART: Directed Automated Random Testing", 2005.)
+So a planner for ints makes a plan for all sizes at once. The idea is concolic execution: Godefroid, Klarlund,
+Sen, "DART: Directed Automated Random Testing", 2005.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-# Keep equal to native/graph/plan_template.c.
+# `native/graph/plan_template.c` has the same numbers.
 INPUT, CONSTANT, ADD, SUB, MUL, FLOORDIV, MOD = range(7)
 LT, LE, EQ, NE = range(4)
 
@@ -30,19 +30,16 @@ COMPARISONS: dict[int, Callable[[int, int], bool]] = {
     EQ: operator.eq,
     NE: operator.ne,
 }
-NEGATED = {
-    LT: (LE, True),
-    LE: (LT, True),
-    EQ: (NE, False),
-    NE: (EQ, False),
-}  # `not a < b` is `b <= a`: swapped
+# `not a < b` is `b <= a`: the operands swap
+NEGATED = {LT: (LE, True), LE: (LT, True), EQ: (NE, False), NE: (EQ, False)}
 COMMUTATIVE = (ADD, MUL)
 
 
 class NumberRecorder:
-    """`rows`: (operation, left, right) of each number, equal ones once; operands are positions of earlier
-    rows (the value of a CONSTANT).
-    `conditions`: (comparison, left, right) that held.
+    """`rows`: (operation, left, right) of each number. Equal rows occur once.
+
+    Operands are positions of earlier rows (for a CONSTANT: its value).
+    `conditions`: the comparisons (comparison, left, right) that held.
     """
 
     def __init__(self, inputs: Iterable[int]) -> None:
@@ -82,9 +79,7 @@ class NumberRecorder:
         return holds
 
     def needed(self, results: Iterable[OpenNumber]) -> tuple[list[tuple[int, int, int]], dict[int, int]]:
-        """The rows that the results and the conditions depend on, and by position in `rows` the position
-        there.
-        """
+        """The rows that the results and the conditions depend on, and the new position of each old one."""
         wanted = {number.position for number in results}
         wanted.update(position for _, *operands in self.conditions for position in operands)
         for position in reversed(range(len(self.rows))):
@@ -121,7 +116,7 @@ def _comparison(comparison: int, swapped: bool = False) -> Any:
 
 
 class OpenNumber:
-    """An int with a history. It is no `int`: what would lose the history (an index, a format) is an error."""
+    """An int with a history. It is no `int`, so an operation that loses the history (index, format) fails."""
 
     __slots__ = ("position", "recorder")
 
@@ -150,9 +145,7 @@ class OpenNumber:
         return self.recorder.decide(NE, self, 0)
 
     def __hash__(self) -> int:
-        return hash(
-            (OpenNumber, self.position)
-        )  # of the history: numbers that happen to be equal are kept apart
+        return hash((OpenNumber, self.position))  # of the history: equal numbers of two histories stay apart
 
     def __repr__(self) -> str:
         return f"OpenNumber({self.value})"
@@ -163,7 +156,7 @@ def _is_number(value: Any) -> bool:
 
 
 def closed(value: Any) -> Any:
-    """The int that it is now; other values as they are."""
+    """The present int of an open number; other values unchanged."""
     return value.value if isinstance(value, OpenNumber) else value
 
 

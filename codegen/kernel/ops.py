@@ -1,20 +1,19 @@
-"""The scalar operations of loop IR: one line an operation, its meaning beside it.
+"""The scalar operations of loop IR, one line for each, with its meaning.
 
 In:  names in `ir.Op.name`, chosen by `codegen.lower`.
-Out: `OPS[name]` says how many arguments, of which element types, and what the result's type is.
-     `codegen.llvm` emits each of them; `reference` is the meaning: a function of torch tensors that agrees
-     with the machine code (tests run it).
+Out: `OPS[name]` has the number of arguments, their element types and the type of the result.
+     `codegen.llvm` emits each operation. `reference` is its meaning: a function of torch tensors. Tests
+     compare it with the machine code.
 
     OPS["lt"] -> OpSpec(name="lt", arity=2, domain=NUMBERS | {"b8"}, result="b8", ...)
 
-Types. Arithmetic exists in the types of `domain` alone: bf16 and f16 are storage types that lowering casts to
-f32 and back at the boundary of each ATen operation, exactly where eager rounds; what only changes the sign
-takes them as they are. A `b8` register is an i1.
+Types. Arithmetic exists only for the types in `domain`. bf16 and f16 are storage types: lowering casts them
+to f32 and back around each ATen operation, exactly where eager rounds. Operations that only change the sign
+take them without a cast. A `b8` register is an i1.
 
-Integers wrap around. Integer division never traps: a divisor of 0 gives 0 and the most negative number by -1
-wraps (lowering adds a
-`Check` where eager raises). Floats follow IEEE: no fast-math flag but those that keep NaN, infinities and
-signed zero; no contraction of mul and add into fma other than the op `fma`.
+Integers wrap around. Integer division never traps: a divisor of 0 gives 0, and the most negative number
+divided by -1 wraps. Lowering adds a `Check` where eager raises. Floats follow IEEE. The only fast-math flags
+are those that keep NaN, infinities and signed zero. Only the op `fma` contracts mul and add.
 """
 
 from __future__ import annotations
@@ -53,9 +52,11 @@ IR_DTYPES = {dtype: name for name, dtype in TORCH_DTYPES.items()}
 
 @dataclass(frozen=True, slots=True)
 class OpSpec:
-    """`result`: "same" (the type of the arguments, which agree), "b8", "second" (where: the type of the 2nd
-    and 3rd argument), or "any" (cast: the type that the Op names). `cost` in rough cycles an element for a
-    vectorised op, for fusion decisions.
+    """`result` is "same" (as the arguments), "b8", "second" (where: as arguments 2 and 3) or "any" (cast).
+
+    All arguments of "same" have one type. The Op of "any" names the type of its result.
+
+    `cost`: rough cycles for each element of a vectorised op. Fusion uses it.
     """
 
     name: str
@@ -71,7 +72,7 @@ def _nonzero(divisor: Tensor) -> Tensor:
 
 
 def _is_minus_one(divisor: Tensor) -> Tensor:
-    """Not for u8, where comparing with -1 would find 255."""
+    """Whether the divisor is -1. A u8 divisor never is: a comparison with -1 would find 255."""
     return divisor == -1 if divisor.dtype.is_signed else torch.zeros_like(divisor, dtype=torch.bool)
 
 
@@ -123,16 +124,15 @@ _ROWS = [
     _spec("sign", 1, NUMBERS, "same", 2, torch.sign),  # -1, 0, 1; 0 for NaN
     # division
     _spec("div", 2, FLOATS, "same", 4, torch.div),
-    _spec(
-        "fmod", 2, FLOATS, "same", 30, torch.fmod
-    ),  # exact remainder with the sign of the dividend, as C's fmod
+    # exact remainder with the sign of the dividend, as C's fmod
+    _spec("fmod", 2, FLOATS, "same", 30, torch.fmod),
     _spec("truncdiv", 2, INTEGERS, "same", 20, _integer_division("trunc")),  # as C's /
     _spec("floordiv", 2, INTEGERS, "same", 20, _integer_division("floor")),  # as Python's //
     _spec("rem", 2, INTEGERS, "same", 20, _integer_remainder(torch.fmod)),  # as C's %
     _spec("mod", 2, INTEGERS, "same", 20, _integer_remainder(torch.remainder)),  # as Python's %
     # floats
     _spec("fma", 3, FLOATS, "same", 1, _fma),  # left * right + addend, rounded once
-    _spec("fmin", 2, FLOATS, "same", 2, torch.fmin),  # the other one where one is NaN
+    _spec("fmin", 2, FLOATS, "same", 2, torch.fmin),  # where one is NaN: the other one
     _spec("fmax", 2, FLOATS, "same", 2, torch.fmax),
     _spec("copysign", 2, FLOATS | HALVES, "same", 1, torch.copysign),
     _spec("sqrt", 1, FLOATS, "same", 6, torch.sqrt),
@@ -167,35 +167,32 @@ _ROWS = [
     _spec("atanh", 1, FLOATS, "same", 30, torch.atanh),
     _spec("erf", 1, FLOATS, "same", 16, torch.erf),
     _spec("erfc", 1, FLOATS, "same", 24, torch.erfc),
-    _spec(
-        "normal_cdf", 1, FLOATS, "same", 16, _normal_cdf
-    ),  # (1 + erf(x / sqrt(2))) / 2: exact to a rounding of 1, not of the result
+    # (1 + erf(x / sqrt(2))) / 2: the absolute error is one rounding of 1
+    _spec("normal_cdf", 1, FLOATS, "same", 16, _normal_cdf),
     _spec("sigmoid", 1, FLOATS, "same", 14, torch.sigmoid),  # 1 / (1 + exp(-x))
     _spec("lgamma", 1, FLOATS, "same", 60, torch.lgamma),
     _spec("isnan", 1, FLOATS, "b8", 1, torch.isnan),
     _spec("isinf", 1, FLOATS, "b8", 1, torch.isinf),
     _spec("signbit", 1, FLOATS, "b8", 1, torch.signbit),
-    # comparisons: false where either is NaN, but `ne`, which is true; False < True
+    # comparisons: false where either is NaN (`ne` is true); False < True
     _spec("eq", 2, COMPARABLE, "b8", 1, torch.eq),
     _spec("ne", 2, COMPARABLE, "b8", 1, torch.ne),
     _spec("lt", 2, COMPARABLE, "b8", 1, torch.lt),
     _spec("le", 2, COMPARABLE, "b8", 1, torch.le),
     _spec("gt", 2, COMPARABLE, "b8", 1, torch.gt),
     _spec("ge", 2, COMPARABLE, "b8", 1, torch.ge),
-    # bits; on b8 these are the logical operations
+    # bits: on b8 these are the logical operations
     _spec("and", 2, BITS, "same", 1, torch.bitwise_and),
     _spec("or", 2, BITS, "same", 1, torch.bitwise_or),
     _spec("xor", 2, BITS, "same", 1, torch.bitwise_xor),
     _spec("not", 1, BITS, "same", 1, _not),
-    _spec(
-        "shl", 2, INTEGERS, "same", 1, torch.bitwise_left_shift
-    ),  # 0 where the amount is negative or too large
-    _spec(
-        "shr", 2, INTEGERS, "same", 1, torch.bitwise_right_shift
-    ),  # arithmetic (u8: logical); amount out of range: sign fill
-    # of every type
-    _spec("where", 3, STORAGE, "second", 1, torch.where),  # where(b8, a, b): a lane for a lane
-    # cast: float -> int truncates (out of range and NaN: what the host's conversion gives, as eager); int ->
+    # 0 where the amount is negative or too large
+    _spec("shl", 2, INTEGERS, "same", 1, torch.bitwise_left_shift),
+    # arithmetic (u8: logical); an amount out of range fills with the sign
+    _spec("shr", 2, INTEGERS, "same", 1, torch.bitwise_right_shift),
+    # operations of every type
+    _spec("where", 3, STORAGE, "second", 1, torch.where),  # where(b8, a, b), lane by lane
+    # cast: float -> int truncates (NaN and numbers out of range: as the host converts, like eager); int ->
     # int wraps; to b8: != 0 (NaN is true); from b8: 0 or 1; to bf16/f16: round to nearest even, NaN stays NaN
     _spec("cast", 1, STORAGE, "any", 1, None),
 ]
@@ -211,7 +208,7 @@ def reference(name: str, args: list[Tensor], dtype: str) -> Tensor:
 
 
 def result_dtype(name: str, arg_dtypes: tuple[str, ...], dtype: str) -> str:
-    """The type that `name` gives for arguments of these types; raises ValueError where they are not allowed."""
+    """The type that `name` gives for arguments of these types; raises ValueError if it does not take them."""
     spec = OPS.get(name)
     if spec is None:
         raise ValueError(f"unknown operation {name!r}")

@@ -1,10 +1,13 @@
 """Loop IR and programs as text, for people, golden files and `CAPTURE_LOGS=loops`.
 
-kernel k0(x: f32, out: f32 writable) split i
-  for i0 in 1000 parallel vector unroll 2:
-    %0 = load x[i0]
-    %1 = exp %0 : f32
-    store out[i0], %1
+In:  a Kernel, a KernelStep or a Program.
+Out: its text.
+
+    kernel k0(x: f32, out: f32 writable) split i
+      for i0 in 1000 parallel vector unroll 2:
+        %0 = load x[i0]
+        %1 = exp %0 : f32
+        store out[i0], %1
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from codegen.kernel import ir
-from codegen.kernel.program import ExternStep, KernelStep, Program, Ref, ViewStep
+from codegen.kernel.program import BufferInfo, ExternStep, KernelStep, Program, Ref, ViewStep
 
 _SYMBOLS = {"add": "+", "mul": "*", "floordiv": "//", "mod": "%"}
 _STRENGTH = {"add": 1, "mul": 2, "floordiv": 2, "mod": 2}
@@ -89,7 +92,7 @@ def _block(body: list[ir.Stmt], indent: str, lines: list[str]) -> None:
 
 
 def print_kernel(kernel: ir.Kernel) -> str:
-    """The text of a kernel, one line a statement."""
+    """The text of a kernel, one line for each statement."""
     buffers = [f"{b.name}: {b.dtype}" + (" writable" if b.writable else "") for b in kernel.buffers]
     head = f"kernel {kernel.name}({', '.join([*buffers, *kernel.sizes])})"
     lines = [head + (f" split {kernel.split}" if kernel.split else "")]
@@ -98,7 +101,7 @@ def print_kernel(kernel: ir.Kernel) -> str:
 
 
 def print_kernel_step(step: KernelStep) -> str:
-    """The kernel; of a table, what it takes in each row."""
+    """The text of the kernel. A table adds the buffers and sizes of each row."""
     lines = [print_kernel(step.kernel)]
     if step.rows > 1:
         lines.append(f"  for each of {step.rows} rows:\n")
@@ -126,7 +129,8 @@ def _step(step: Any) -> str:
     if isinstance(step, KernelStep):
         return print_kernel_step(step).rstrip("\n")
     if isinstance(step, ViewStep):
-        return f"{step.output} = view {step.base} {_exprs(step.shape)} {_exprs(step.strides)} + {print_expr(step.offset)}"
+        place = f"{_exprs(step.shape)} {_exprs(step.strides)} + {print_expr(step.offset)}"
+        return f"{step.output} = view {step.base} {place}"
     assert isinstance(step, ExternStep)
     arguments = [
         *map(_argument, step.args),
@@ -135,11 +139,13 @@ def _step(step: Any) -> str:
     return f"{', '.join(str(name) for name in step.outputs)} = {step.op}({', '.join(arguments)})"
 
 
+def _buffer(info: BufferInfo) -> str:
+    dtype = str(info.dtype).removeprefix("torch.")
+    return f"{info.kind} {info.name}: {dtype}{_exprs(info.shape)} strides {_exprs(info.strides)}"
+
+
 def print_program(program: Program) -> str:
-    """Buffers, steps and outputs of a program."""
-    lines = [
-        f"{info.kind} {info.name}: {str(info.dtype).removeprefix('torch.')}{_exprs(info.shape)} strides {_exprs(info.strides)}"
-        for info in program.buffers.values()
-    ]
+    """The text of the buffers, steps and outputs of a program."""
+    lines = [_buffer(info) for info in program.buffers.values()]
     lines += [_step(step) for step in program.steps]
     return "\n".join([*lines, "return " + ", ".join(map(_argument, program.outputs))]) + "\n"

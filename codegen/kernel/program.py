@@ -21,11 +21,11 @@ from codegen.kernel.ir import Expr, Kernel
 
 @dataclass(slots=True)
 class BufferInfo:
-    """Storage of a tensor of the graph.
+    """The storage of a tensor of the graph. Sizes, strides and the offset count elements.
 
-    kind: input (a placeholder), output (allocated for the caller), temp (workspace, or a tensor where an
-    ExternStep touches it), constant (a tensor held by the graph, in `value`), version (what an input contains
-    after a write, while the passes run: `codegen.lower.ordered_writes`). Sizes, strides, offset in elements.
+    kind: input (a placeholder), output (allocated for the caller), temp (in the workspace, or a tensor where
+    an ExternStep touches it), constant (a tensor that the graph holds, in `value`), version (the contents of
+    an input after a write; only the passes use it: `codegen.lower.ordered_writes`).
     """
 
     name: str
@@ -43,13 +43,13 @@ def is_input_memory(info: BufferInfo) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A buffer in the arguments of a step."""
+    """A buffer among the arguments of a step."""
 
     name: str
 
 
 class OpenKernel(Protocol):
-    """What makes kernels for short sizes of one that takes sizes at run time (`codegen.passes.loops.short_sizes`)."""
+    """Makes kernels for short sizes from one with open sizes (`codegen.passes.loops.short_sizes`)."""
 
     def short_sizes(self, number: Callable[[Expr], Any]) -> set[str]: ...
 
@@ -60,39 +60,39 @@ class OpenKernel(Protocol):
 
 @dataclass(slots=True)
 class KernelStep:
-    """Run `kernel` for each row of a table, most often of one: the row's `buffers[i]` is what
-    `kernel.buffers[i]` points to; sizes are the kernel's Sym arguments. The rows stand one after the other;
-    they are independent.
+    """Run `kernel` for each row of a table. Most tables have one row.
+
+    The row's `buffers[i]` is what `kernel.buffers[i]` points to; its sizes are the Sym arguments of the
+    kernel. The rows are concatenated and independent.
     """
 
     kernel: Kernel
     buffers: tuple[str, ...]
     sizes: tuple[Expr, ...] = ()
-    open: OpenKernel | None = None  # what makes the kernel for short sizes
+    open: OpenKernel | None = None  # makes the kernel for short sizes
 
     @property
     def rows(self) -> int:
         return len(self.buffers) // len(self.kernel.buffers) if self.kernel.buffers else 1
 
     def row(self, number: int) -> tuple[dict[str, str], dict[str, Expr]]:
-        """Buffers and sizes of a row by the kernel's names for them."""
+        """The buffers and sizes of a row, by their names in the kernel."""
         names, sizes = [buffer.name for buffer in self.kernel.buffers], self.kernel.sizes
         buffers = self.buffers[number * len(names) : (number + 1) * len(names)]
         values = self.sizes[number * len(sizes) : (number + 1) * len(sizes)]
         return dict(zip(names, buffers, strict=True)), dict(zip(sizes, values, strict=True))
 
     def written(self) -> list[str]:
-        """The buffers that it writes to."""
+        """The buffers that the step writes to."""
         return [name for name, buffer in zip(self.buffers, cycle(self.kernel.buffers)) if buffer.writable]
 
 
 @dataclass(slots=True)
 class ExternStep:
-    """Call an ATen operator (an OpOverload; mm, bmm, addmm, convolution have native launches). Args may hold
-    Ref at any depth.
+    """Call an ATen operator (an OpOverload). mm, bmm, addmm and convolution have native launches.
 
-    `outputs` names a new buffer for each tensor result, None for results that are not tensors or not used.
-    `mutates` names buffers it writes in place.
+    `args` may hold a Ref at any depth. `outputs` names a new buffer for each tensor result, and has None for
+    results that are not tensors or not used. `mutates` names the buffers that the operator writes in place.
     """
 
     op: Any
@@ -104,7 +104,8 @@ class ExternStep:
 
 @dataclass(slots=True)
 class ViewStep:
-    """`output` is a tensor on the memory of `base` with its own sizes, strides (aliasing as in eager).
+    """`output` is a tensor on the memory of `base` with its own sizes and strides (it aliases, as in eager).
+
     `offset` counts elements from the first element of `base`, wherever that lies in its storage.
     """
 
@@ -119,7 +120,7 @@ Step = KernelStep | ExternStep | ViewStep
 
 
 def root_memory(name: str, memory: Mapping[str, str]) -> str:
-    """The buffer whose memory a view is on. `memory`: by the name of a view, what it is a view of."""
+    """The buffer that owns the memory of a view. `memory`: by the name of a view, its base."""
     while name in memory:
         name = memory[name]
     return name
@@ -127,8 +128,9 @@ def root_memory(name: str, memory: Mapping[str, str]) -> str:
 
 @dataclass(slots=True)
 class Program:
-    """inputs: placeholder names in order (an int placeholder is a Sym of that name). outputs: a buffer name,
-    an input's name, None, or a constant, for each output of the graph in order.
+    """inputs: placeholder names in order (an int placeholder is a Sym of that name).
+
+    outputs: for each output of the graph in order, the name of a buffer or input, None, or a constant.
     """
 
     buffers: dict[str, BufferInfo] = field(default_factory=dict)

@@ -1,7 +1,7 @@
-"""What a kernel has to do, counted from its loops.
+"""The traffic of a kernel, counted from its loops.
 
 In:  loop IR with sizes as numbers.
-Out: the buffers whose bytes it moves, and the number of its operations on floats.
+Out: the buffers whose bytes the kernel moves, and the number of its operations on floats.
 
     for i in 1000: load x[i]; mul; exp; store out[i]   ->   [x, out], 2000
 """
@@ -17,8 +17,9 @@ NO_SIZES: Mapping[str, ir.Expr] = {}
 
 
 def buffers_moved(kernel: ir.Kernel) -> list[str]:
-    """Each buffer once for its loads and once for its stores. One that is stored before it is loaded is the
-    kernel's own scratch.
+    """Each buffer once for its loads and once for its stores.
+
+    A buffer that the kernel stores before it loads is its own scratch memory and does not count.
     """
     loaded, stored, scratch = dict[str, None](), dict[str, None](), set[str]()
     _walk(kernel.body, loaded, stored, scratch)
@@ -38,8 +39,9 @@ def _walk(body: list[ir.Stmt], loaded: dict[str, None], stored: dict[str, None],
 
 
 def flops_of(body: list[ir.Stmt], sizes: Mapping[str, ir.Expr] = NO_SIZES) -> int | None:
-    """Operations and updates of float type, each as one. None where a size is known only at run time.
-    `sizes`: of the kernel.
+    """The number of operations and updates of float type. None where a size is known only at run time.
+
+    `sizes`: the sizes of the kernel.
     """
     total = 0
     dtypes: dict[int, str] = {}

@@ -1,14 +1,14 @@
 """Checks that loop IR is well formed.
 
 In:  `ir.Kernel`.
-Out: nothing, or a `VerificationError` that names the kernel, the statement and what is wrong with it.
+Out: nothing, or a `VerificationError` that names the kernel, the statement and the defect.
 
     store y[i], %7      ->   VerificationError: k0: store y[i]: %7 is not defined here
 
-Checked: values are defined once and used where they are in scope; types fit the operations; buffers are known
-and written only where they are writable; indices use axes of the loops around them and integer values;
-accumulators are updated in loops after their declaration and read after those; at most one vector loop on a
-path.
+It checks: values are defined once and used where they are in scope; types fit the operations; buffers are
+known, and only writable ones are written; indices use integer values and the axes of the enclosing loops;
+accumulators are updated in loops after their declaration, and read after those loops; a path has at most one
+vector loop.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ _CHECKS: dict[type, Callable[[_Verifier, Any], None]] = {
 
 
 def verify(kernel: ir.Kernel) -> None:
-    """Raise VerificationError where `kernel` is not well formed."""
+    """Raise a VerificationError if `kernel` is not well formed."""
     names = [buffer.name for buffer in kernel.buffers]
     if len(set(names)) != len(names):
         raise VerificationError(f"{kernel.name}: two buffers of one name in {names}")
@@ -226,7 +226,7 @@ def verify(kernel: ir.Kernel) -> None:
 
 
 def _check_split(kernel: ir.Kernel) -> None:
-    """Every store is in a loop over the axis that is divided between threads; else several would do it."""
+    """Every store must be in a loop over the divided axis. Else several threads would do the store."""
     if kernel.split is not None:
         _check_divided(kernel, kernel.body)
 
